@@ -1,0 +1,142 @@
+//! Queue disciplines: what waits, in which order it leaves, what is dropped or marked.
+//!
+//! A discipline is given packets and asked for packets; it reads no clock and owns no timer. The crate depends on nothing
+//! but `units`: anything that implements [`Queued`] can be queued. One file each, the law apart from the storage; the
+//! [`Store`] keeps the packets and the books, the algorithm decides.
+
+mod fifo;
+mod store;
+
+use std::fmt::Debug;
+
+use ackclock_units::{Ecn, Span, Time};
+
+pub use fifo::{Fifo, FifoConfig, Limit};
+pub use store::Store;
+
+/// What a discipline has to know of a packet.
+pub trait Queued: Debug {
+    /// Bytes that the packet occupies in the queue (what `tc` counts).
+    fn wire_len(&self) -> u32;
+    /// The packet's ECN codepoint.
+    fn ecn(&self) -> Ecn;
+    /// Sets the codepoint to CE. Only called on ECN-capable packets.
+    fn set_ce(&mut self);
+    /// A hash of the packet's flow, the same for all packets of a flow.
+    fn flow_hash(&self) -> u64;
+}
+
+/// A queue discipline.
+///
+/// Each packet offered ends, exactly once, dequeued or in the drops. Times never run backwards from call to call. `dequeue`
+/// is asked when the transmitter falls idle or a packet arrives at an idle transmitter; `None` is the idle signal. There is
+/// no timer hook: a law with a timer (PIE) catches up with every tick that was due before it decides.
+pub trait QueueDisc<P: Queued>: Debug + Send {
+    /// Takes in a packet or refuses it; what the law discards, this packet or others, goes to `drops`.
+    fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>);
+    /// The next packet to transmit; `None` when nothing waits. A non-empty discipline always gives a packet (work
+    /// conservation). What the law discards on the way goes to `drops`.
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>>;
+    /// What waits now.
+    fn backlog(&self) -> Backlog;
+    /// Totals since the start.
+    fn counters(&self) -> &Counters;
+    /// The law's own variables, for traces.
+    fn probe(&self) -> Probe;
+}
+
+/// A packet that waits or waited, with the time of its arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry<P> {
+    /// The packet.
+    pub packet: P,
+    /// When it was enqueued.
+    pub enqueued_at: Time,
+}
+
+/// Why a discipline discarded a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum DropReason {
+    /// The queue was at its limit (tail drop, or head of the fattest flow).
+    Limit,
+    /// A random early drop with the law's probability (RED, BLUE, PIE).
+    Early,
+    /// The law's delay condition at the head of the queue (CoDel).
+    Delay,
+    /// The memory limit was exceeded.
+    Memory,
+}
+
+impl DropReason {
+    /// How many reasons there are.
+    pub const COUNT: usize = 4;
+    /// All of them, in order of their number.
+    pub const ALL: [DropReason; DropReason::COUNT] =
+        [DropReason::Limit, DropReason::Early, DropReason::Delay, DropReason::Memory];
+
+    /// The name in traces and summaries.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DropReason::Limit => "limit",
+            DropReason::Early => "early",
+            DropReason::Delay => "delay",
+            DropReason::Memory => "memory",
+        }
+    }
+}
+
+/// A packet that a discipline discarded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped<P> {
+    /// The packet.
+    pub packet: P,
+    /// Why.
+    pub reason: DropReason,
+}
+
+/// Where discarded packets go: owned by the caller, who empties it after each call and so keeps its memory.
+pub type Drops<P> = Vec<Dropped<P>>;
+
+/// A number of packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Packets.
+    pub packets: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// What waits in a queue.
+pub type Backlog = Tally;
+
+/// The books of a discipline. At every instant, in packets and in bytes:
+/// `offered = enqueued + dropped_on_enqueue` and `enqueued = dequeued + dropped_on_dequeue + backlog`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Given to the discipline.
+    pub offered: Tally,
+    /// Taken in.
+    pub enqueued: Tally,
+    /// Given out for transmission.
+    pub dequeued: Tally,
+    /// Refused on arrival.
+    pub dropped_on_enqueue: Tally,
+    /// Discarded after having been taken in: at the head, or from inside the queue to make room.
+    pub dropped_on_dequeue: Tally,
+    /// Marked CE.
+    pub marked: Tally,
+    /// Discarded packets by reason, indexed by [`DropReason`].
+    pub dropped: [u64; DropReason::COUNT],
+}
+
+/// The variables of a law at one moment; `None` where the law has no such variable.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Probe {
+    /// Drop or mark probability in [0, 1].
+    pub probability: Option<f64>,
+    /// The queueing delay as the law estimates it.
+    pub delay: Option<Span>,
+    /// Whether the law is in its dropping state (CoDel).
+    pub dropping: Option<bool>,
+}

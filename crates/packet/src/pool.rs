@@ -1,0 +1,87 @@
+//! A slab of packet contents.
+
+/// Slots that hold packet contents; freed slots are used again, so that no memory is allocated once the pool has reached
+/// the size of a run.
+///
+/// # Panics
+/// Every access panics on a slot that is not occupied: a handle outlived its packet, which is a bug in the caller.
+#[derive(Debug)]
+pub struct Pool<T> {
+    slots: Vec<T>,
+    occupied: Vec<bool>,
+    free: Vec<u32>,
+}
+
+impl<T> Pool<T> {
+    /// An empty pool.
+    pub fn new() -> Pool<T> {
+        Pool { slots: Vec::new(), occupied: Vec::new(), free: Vec::new() }
+    }
+
+    /// Stores `contents` and returns its slot.
+    pub fn insert(&mut self, contents: T) -> u32 {
+        if let Some(slot) = self.free.pop() {
+            self.slots[slot as usize] = contents;
+            self.occupied[slot as usize] = true;
+            return slot;
+        }
+        let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets are on their way");
+        self.slots.push(contents);
+        self.occupied.push(true);
+        // Room for every slot on the free list, so that `remove` never allocates.
+        self.free.reserve(self.slots.len() - self.free.len());
+        slot
+    }
+
+    /// The contents of `slot`.
+    pub fn get(&self, slot: u32) -> &T {
+        assert!(self.occupied[slot as usize], "slot {slot} is not occupied");
+        &self.slots[slot as usize]
+    }
+
+    /// Frees `slot`.
+    pub fn remove(&mut self, slot: u32) {
+        assert!(self.occupied[slot as usize], "slot {slot} is not occupied");
+        self.occupied[slot as usize] = false;
+        self.free.push(slot);
+    }
+
+    /// How many slots are occupied.
+    pub fn len(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+
+    /// Whether no slot is occupied.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<T> Default for Pool<T> {
+    fn default() -> Pool<T> {
+        Pool::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_freed_slot_is_used_again() {
+        let mut pool = Pool::new();
+        let (first, second) = (pool.insert("a"), pool.insert("b"));
+        pool.remove(first);
+        assert_eq!(pool.insert("c"), first);
+        assert_eq!((*pool.get(first), *pool.get(second), pool.len()), ("c", "b", 2));
+    }
+
+    #[test]
+    #[should_panic(expected = "not occupied")]
+    fn a_slot_is_freed_once() {
+        let mut pool = Pool::new();
+        let slot = pool.insert(());
+        pool.remove(slot);
+        pool.remove(slot);
+    }
+}

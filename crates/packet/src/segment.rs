@@ -1,0 +1,174 @@
+//! A TCP segment as the endpoint sees it: header fields and options decoded, the payload a range of its stream.
+
+use std::fmt;
+
+/// A TCP segment (RFC 9293 section 3.1, options of RFC 7323 and RFC 2018). Sequence numbers are the 32-bit ones of the wire.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Which bytes of the stream it carries.
+    pub payload: Payload,
+    /// Port of the sender.
+    pub source_port: u16,
+    /// Port of the receiver.
+    pub destination_port: u16,
+    /// Sequence number of the first byte (of SYN, if set).
+    pub seq: u32,
+    /// Acknowledgment number; meaningful with [`Flags::ACK`].
+    pub ack: u32,
+    /// Control bits.
+    pub flags: Flags,
+    /// The window field, not scaled.
+    pub window: u16,
+    /// Maximum segment size option.
+    pub mss: Option<u16>,
+    /// Window scale option.
+    pub window_scale: Option<u8>,
+    /// SACK-permitted option.
+    pub sack_permitted: bool,
+    /// Timestamps option.
+    pub timestamps: Option<Timestamps>,
+    /// SACK option.
+    pub sack: SackBlocks,
+}
+
+/// The timestamps option (RFC 7323 section 3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timestamps {
+    /// TSval.
+    pub value: u32,
+    /// TSecr.
+    pub echo: u32,
+}
+
+/// A range of a stream: `len` bytes from byte `offset`, the first byte after the SYN being byte 0. The bytes themselves
+/// are those of [`crate::pattern`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// Number of bytes.
+    pub len: u32,
+}
+
+/// Up to four SACK blocks in the order of the option: left edge, and right edge one past the last byte.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct SackBlocks {
+    len: u8,
+    blocks: [(u32, u32); 4],
+}
+
+/// The control bits of a TCP header, as a bit set.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags(u8);
+
+impl Flags {
+    /// No bit set.
+    pub const NONE: Flags = Flags(0);
+    /// No more data from the sender.
+    pub const FIN: Flags = Flags(0x01);
+    /// Synchronize sequence numbers.
+    pub const SYN: Flags = Flags(0x02);
+    /// Reset the connection.
+    pub const RST: Flags = Flags(0x04);
+    /// Push.
+    pub const PSH: Flags = Flags(0x08);
+    /// The acknowledgment number is valid.
+    pub const ACK: Flags = Flags(0x10);
+    /// The urgent pointer is valid.
+    pub const URG: Flags = Flags(0x20);
+    /// ECN echo (RFC 3168).
+    pub const ECE: Flags = Flags(0x40);
+    /// Congestion window reduced (RFC 3168).
+    pub const CWR: Flags = Flags(0x80);
+
+    /// The flags in the low byte of the header's flag field.
+    pub const fn from_bits(bits: u8) -> Flags {
+        Flags(bits)
+    }
+
+    /// The byte of the header.
+    pub const fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Whether all of `other`'s bits are set.
+    pub const fn contains(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+impl std::ops::BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+impl std::ops::BitOrAssign for Flags {
+    fn bitor_assign(&mut self, other: Flags) {
+        self.0 |= other.0;
+    }
+}
+
+impl fmt::Debug for Flags {
+    /// tcpdump's letters: S F R P . E W U.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let letters = [
+            (Flags::SYN, "S"),
+            (Flags::FIN, "F"),
+            (Flags::RST, "R"),
+            (Flags::PSH, "P"),
+            (Flags::URG, "U"),
+            (Flags::ECE, "E"),
+            (Flags::CWR, "W"),
+            (Flags::ACK, "."),
+        ];
+        if *self == Flags::NONE {
+            return f.write_str("-");
+        }
+        letters.iter().filter(|(flag, _)| self.contains(*flag)).try_for_each(|(_, letter)| f.write_str(letter))
+    }
+}
+
+impl SackBlocks {
+    /// Appends a block; `false`, and nothing done, if four are there already.
+    pub fn push(&mut self, left: u32, right: u32) -> bool {
+        let Some(block) = self.blocks.get_mut(usize::from(self.len)) else { return false };
+        *block = (left, right);
+        self.len += 1;
+        true
+    }
+
+    /// The blocks.
+    pub fn as_slice(&self) -> &[(u32, u32)] {
+        &self.blocks[..usize::from(self.len)]
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl fmt::Debug for SackBlocks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.as_slice().iter().map(|(left, right)| format!("{left}:{right}"))).finish()
+    }
+}
+
+impl Segment {
+    /// Bytes of TCP header with options as the codec writes them.
+    pub fn header_len(&self) -> u32 {
+        20 + crate::codec::options_len(self)
+    }
+
+    /// Bytes of the whole packet over IPv4 without IP options.
+    pub fn wire_len(&self) -> u32 {
+        20 + self.header_len() + self.payload.len
+    }
+
+    /// Sequence space that it occupies: payload, SYN and FIN.
+    pub fn sequence_len(&self) -> u32 {
+        self.payload.len + u32::from(self.flags.contains(Flags::SYN)) + u32::from(self.flags.contains(Flags::FIN))
+    }
+}

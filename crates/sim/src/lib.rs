@@ -1,0 +1,3 @@
+//! The virtual world: hosts, traffic and the loop.
+
+pub mod spec;

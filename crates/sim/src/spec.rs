@@ -1,0 +1,156 @@
+//! What a run consists of, every number checked: what `scenario` builds and [`crate::World`] runs.
+
+use ackclock_aqm::FifoConfig;
+use ackclock_cc::{CubicConfig, NewRenoConfig};
+use ackclock_tcp::Config;
+use ackclock_units::{Rate, Span, Time};
+
+/// One run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSpec {
+    /// The scenario's title.
+    pub title: String,
+    /// Simulated time.
+    pub duration: Span,
+    /// Root seed.
+    pub seed: u64,
+    /// Which repetition, from 0: the random streams differ by it.
+    pub run: u64,
+    /// Links, each with two directions.
+    pub links: Vec<LinkSpec>,
+    /// Flows, `count` already expanded.
+    pub flows: Vec<FlowSpec>,
+}
+
+/// A link.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkSpec {
+    /// Its name in the scenario.
+    pub name: String,
+    /// The way that a path lists it.
+    pub forward: DirectionSpec,
+    /// The way back.
+    pub reverse: DirectionSpec,
+}
+
+/// One direction of a link: queue, transmitter, delay line.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DirectionSpec {
+    /// Rate of the transmitter; `None` sends at once.
+    pub rate: Option<Rate>,
+    /// From the end of transmission to arrival.
+    pub delay: Span,
+    /// Framing bytes added to every packet on this link, in the queue's books and in transmission.
+    pub overhead: u32,
+    /// The queue before the transmitter.
+    pub queue: QueueSpec,
+    /// Random or listed losses, after transmission.
+    pub loss: LossSpec,
+    /// Probability that a packet arrives twice.
+    pub duplicate: f64,
+    /// Additional delay, uniform from 0 to this.
+    pub jitter: Span,
+    /// Whether jitter may change the order of packets; otherwise it is held back behind the one before.
+    pub reorder: bool,
+}
+
+/// Losses of a link that are not its queue's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum LossSpec {
+    /// None.
+    #[default]
+    None,
+    /// Each packet with this probability.
+    Iid(f64),
+    /// The packets with these numbers, counted from 1 in order of transmission; sorted.
+    List(Vec<u64>),
+}
+
+/// A queue discipline with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QueueSpec {
+    /// Drop-tail, limit in packets.
+    Pfifo(FifoConfig),
+    /// Drop-tail, limit in bytes.
+    Bfifo(FifoConfig),
+}
+
+/// A flow: one connection with a bulk source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowSpec {
+    /// Name and number, `reno.0`.
+    pub id: String,
+    /// Indices of the links that the data passes, in order.
+    pub path: Vec<usize>,
+    /// Data against the direction of `path`: the sender stands at its far end.
+    pub reverse: bool,
+    /// The end that sends data and opens the connection.
+    pub sender: HostSpec,
+    /// The end that receives data.
+    pub receiver: HostSpec,
+    /// How much is sent; `None` sends until the end.
+    pub bytes: Option<u64>,
+    /// When the sender connects.
+    pub start: Time,
+    /// When the sender stops writing and closes.
+    pub stop: Option<Time>,
+}
+
+/// One end of a connection.
+#[derive(Clone, Debug, PartialEq)]
+pub enum HostSpec {
+    /// Our endpoint.
+    Endpoint(EndpointSpec),
+    /// A stock smoltcp socket.
+    Smoltcp(SmoltcpSpec),
+}
+
+/// Our endpoint with its congestion control.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EndpointSpec {
+    /// The profile's name, for the summary.
+    pub profile: String,
+    /// The knobs.
+    pub config: Config,
+    /// The congestion control.
+    pub cc: CcSpec,
+}
+
+/// A congestion control algorithm with its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CcSpec {
+    /// NewReno.
+    NewReno(NewRenoConfig),
+    /// CUBIC.
+    Cubic(CubicConfig),
+}
+
+/// A stock smoltcp socket.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmoltcpSpec {
+    /// Its congestion control.
+    pub cc: SmoltcpCc,
+    /// MTU of its interface, bytes.
+    pub mtu: u16,
+    /// Its send buffer, bytes.
+    pub send_buffer: u64,
+    /// Its receive buffer, bytes.
+    pub receive_buffer: u64,
+    /// Delay of its acknowledgments; `None` acknowledges at once.
+    pub ack_delay: Option<Span>,
+    /// Nagle's algorithm.
+    pub nagle: bool,
+    /// Timestamps option.
+    pub timestamps: bool,
+}
+
+/// The congestion controllers that smoltcp has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SmoltcpCc {
+    /// No window at all.
+    None,
+    /// Its Reno.
+    Reno,
+    /// Its CUBIC.
+    Cubic,
+}

@@ -1,0 +1,144 @@
+//! The knobs of a host: everything about an endpoint that differs between stacks.
+
+use ackclock_units::Span;
+
+/// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the settings of real stacks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The MSS announced and the most sent before options are subtracted, in bytes: 1460 for an MTU of 1500. Default 1460.
+    pub mss: u16,
+    /// Initial congestion window. Default: RFC 6928.
+    pub initial_window: InitialWindow,
+    /// Selective acknowledgments (RFC 2018). Default true.
+    pub sack: bool,
+    /// Report duplicates in the first SACK block (RFC 2883). Default true.
+    pub dsack: bool,
+    /// Timestamps and PAWS (RFC 7323). Default true.
+    pub timestamps: bool,
+    /// Window scaling (RFC 7323). Default true; without it the window is at most 65,535 bytes.
+    pub window_scaling: bool,
+    /// Explicit congestion notification (RFC 3168): ask for it and accept it. Default false.
+    pub ecn: bool,
+    /// Bytes of the stream that the endpoint holds, unsent or unacknowledged. Default 4 MiB.
+    pub send_buffer: u64,
+    /// Bytes that the receiver is ready to hold: the largest window announced. Default 4 MiB.
+    pub receive_buffer: u64,
+    /// When an in-order segment is acknowledged. Default: every second one, or after 40 ms.
+    pub delayed_ack: DelayedAck,
+    /// Lower bound of the retransmission timeout. Default 1 s, on the whole of it (RFC 6298 rule 2.4).
+    pub min_rto: MinRto,
+    /// Upper bound of the retransmission timeout, back-off included. Default 60 s (RFC 6298 rule 2.5).
+    pub max_rto: Span,
+    /// Timeout before the first RTT sample. Default 1 s (RFC 6298 rule 2.1).
+    pub initial_rto: Span,
+    /// Added to every computed timeout, as FreeBSD's `rexmit_slop`. Default 0.
+    pub rto_slop: Span,
+    /// Send new data on the first two duplicate ACKs (RFC 3042). Default true.
+    pub limited_transmit: bool,
+    /// How the window comes down during fast recovery. Default: RFC 9937.
+    pub prr: Prr,
+    /// How losses are detected. Default: RFC 6675.
+    pub loss_detector: LossDetector,
+    /// Hold back small segments while data is outstanding (RFC 9293 section 3.7.4). Default true.
+    pub nagle: bool,
+    /// Fall back to the initial window after an idle time of one RTO (RFC 5681 section 4.1). Default true.
+    pub slow_start_after_idle: bool,
+    /// How long a connection stays in TIME-WAIT: twice the maximum segment lifetime. Default 60 s.
+    pub time_wait: Span,
+    /// How often a SYN or a segment is resent by timeout before the connection is given up. Default 15.
+    pub max_retries: u32,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            mss: 1460,
+            initial_window: InitialWindow::Segments(10),
+            sack: true,
+            dsack: true,
+            timestamps: true,
+            window_scaling: true,
+            ecn: false,
+            send_buffer: 4 << 20,
+            receive_buffer: 4 << 20,
+            delayed_ack: DelayedAck::default(),
+            min_rto: MinRto::OfTotal(Span::from_secs(1)),
+            max_rto: Span::from_secs(60),
+            initial_rto: Span::from_secs(1),
+            rto_slop: Span::ZERO,
+            limited_transmit: true,
+            prr: Prr::Rfc9937,
+            loss_detector: LossDetector::Rfc6675,
+            nagle: true,
+            slow_start_after_idle: true,
+            time_wait: Span::from_secs(60),
+            max_retries: 15,
+        }
+    }
+}
+
+/// The initial congestion window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InitialWindow {
+    /// min(4 MSS, max(2 MSS, 4380 bytes)) (RFC 3390).
+    Rfc3390,
+    /// This many segments; 10 is RFC 6928.
+    Segments(u32),
+}
+
+impl InitialWindow {
+    /// Bytes of window for segments of `mss` bytes.
+    pub fn bytes(self, mss: u32) -> u64 {
+        let mss = u64::from(mss);
+        match self {
+            InitialWindow::Rfc3390 => (4 * mss).min((2 * mss).max(4380)),
+            InitialWindow::Segments(n) => u64::from(n) * mss,
+        }
+    }
+}
+
+/// When in-order data is acknowledged (RFC 5681 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// Acknowledge at the latest when this many full segments are unacknowledged; 1 acknowledges every segment.
+    /// Default 2.
+    pub segments: u32,
+    /// Acknowledge at the latest this long after the first of them. Default 40 ms.
+    pub timeout: Span,
+    /// Segments at the start of a connection that are acknowledged at once, as Linux's quick-ACK mode. Default 0.
+    pub quick: u32,
+}
+
+impl Default for DelayedAck {
+    fn default() -> DelayedAck {
+        DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 0 }
+    }
+}
+
+/// A lower bound of the retransmission timeout, and what it bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MinRto {
+    /// The whole timeout (RFC 6298 rule 2.4).
+    OfTotal(Span),
+    /// The variance term alone, so that the timeout is never below SRTT plus this: Linux.
+    OfVariance(Span),
+}
+
+/// How the window comes down during fast recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Prr {
+    /// At once to the slow start threshold; `pipe` holds back sending until it is below (RFC 6675 section 5).
+    Off,
+    /// Proportional rate reduction with the slow start reduction bound (RFC 6937).
+    Rfc6937,
+    /// Proportional rate reduction with the conservative bound unless ACKs make good progress (RFC 9937).
+    Rfc9937,
+}
+
+/// How losses are detected: a choice of its own beside the congestion controller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossDetector {
+    /// Three discontiguous SACKed sequences, or more than two segments' worth of SACKed bytes, above a hole (RFC 6675);
+    /// three duplicate ACKs without SACK (RFC 5681, RFC 6582).
+    Rfc6675,
+}

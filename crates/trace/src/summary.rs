@@ -1,0 +1,155 @@
+//! The summary of a run. Its JSON keys are a contract: keys are added, never renamed.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+/// What a run gives: one JSON object. Rates in bit/s, delays in ms, sizes in bytes, time in s.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary<P> {
+    /// Version of this format: 1.
+    pub schema: u32,
+    /// The scenario's title.
+    pub title: String,
+    /// The root seed.
+    pub seed: u64,
+    /// Which repetition of the sweep point this is, from 0.
+    pub run: u64,
+    /// `virtual` or `live`.
+    pub clock: &'static str,
+    /// Simulated time.
+    pub duration_s: f64,
+    /// The sweep's axes with this run's values.
+    pub params: P,
+    /// Wakeups handled.
+    pub events: u64,
+    /// Data packets that the senders put on the wire, retransmissions included.
+    pub packets: u64,
+    /// The flows in the order of the scenario.
+    pub flows: Vec<FlowSummary>,
+    /// The link directions in the order of the scenario.
+    pub links: Vec<LinkSummary>,
+    /// Jain's fairness index of the flows' goodputs; 1 when nothing was delivered.
+    pub fairness_jain: f64,
+}
+
+/// One flow.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowSummary {
+    /// Name of the flow and its number, `reno.0`.
+    pub id: String,
+    /// The sender's congestion control.
+    pub cc: String,
+    /// The sender's host profile.
+    pub host: String,
+    /// The sender's loss detector.
+    pub loss_detector: String,
+    /// New payload bytes at the receiver over the flow's time.
+    pub goodput_bps: f64,
+    /// IP bytes at the receiver, retransmissions included, in windows of 2 s, one every 0.5 s.
+    pub throughput_bps: Percentiles,
+    /// Round-trip times, one per ACK that measures one, not smoothed.
+    pub rtt_ms: Percentiles7,
+    /// The congestion window, sampled at each ACK.
+    pub cwnd_bytes: Percentiles5,
+    /// Data packets sent, retransmissions included.
+    pub sent_packets: u64,
+    /// Data packets sent again.
+    pub retransmitted_packets: u64,
+    /// Retransmissions whose data the receiver already had.
+    pub spurious_retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast recovery.
+    pub fast_recoveries: u64,
+    /// Window reductions taken back.
+    pub undos: u64,
+    /// ACKs with the ECN echo.
+    pub ece_acks: u64,
+    /// The farthest that a segment arrived behind a later one, in segments.
+    pub reordering_max: u64,
+    /// Payload bytes delivered in order to the receiving application.
+    pub delivered_bytes: u64,
+    /// Payload bytes acknowledged to the sender.
+    pub acked_bytes: u64,
+    /// When a transfer of fixed size was complete, acknowledged and closed by both sides; null if it was not.
+    pub completed_s: Option<f64>,
+}
+
+/// One direction of a link.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LinkSummary {
+    /// Name and direction: `bottleneck.forward`.
+    pub id: String,
+    /// The queue discipline.
+    pub queue: &'static str,
+    /// Packets offered to the queue.
+    pub offered: u64,
+    /// Packets taken in.
+    pub enqueued: u64,
+    /// Packets given to the transmitter.
+    pub dequeued: u64,
+    /// Packets marked CE.
+    pub marked: u64,
+    /// Packets dropped, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// Share of the time in which the transmitter was busy; 0 for an unlimited rate.
+    pub utilization: f64,
+    /// Time in the queue of the packets that were transmitted.
+    pub sojourn_ms: Percentiles7,
+    /// Packets waiting, over time.
+    pub backlog_packets: Percentiles7,
+}
+
+/// Mean and five percentiles; all null without samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// 5th percentile.
+    pub p5: Option<f64>,
+    /// 25th percentile.
+    pub p25: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 75th percentile.
+    pub p75: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+}
+
+/// Five percentiles; all null without samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles5 {
+    /// 5th percentile.
+    pub p5: Option<f64>,
+    /// 25th percentile.
+    pub p25: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 75th percentile.
+    pub p75: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+}
+
+/// Extremes, five percentiles and the number of samples; all null without samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Percentiles7 {
+    /// Smallest.
+    pub min: Option<f64>,
+    /// 5th percentile.
+    pub p5: Option<f64>,
+    /// 25th percentile.
+    pub p25: Option<f64>,
+    /// Median.
+    pub p50: Option<f64>,
+    /// 75th percentile.
+    pub p75: Option<f64>,
+    /// 95th percentile.
+    pub p95: Option<f64>,
+    /// Largest.
+    pub max: Option<f64>,
+    /// How many.
+    pub samples: u64,
+}

@@ -1,0 +1,16 @@
+//! Numbers with meaning, shared by every crate: [`Time`] and [`Span`] in nanoseconds, [`Rate`] and the
+//! [`Serializer`] that carries the sub-nanosecond remainder, [`Ecn`] codepoints, [`Random`] streams, maths that
+//! gives the same bits on every platform, and the parsing of quantities such as `20ms`, `10mbit`, `180p`, `50kB`.
+
+mod ecn;
+pub mod maths;
+mod quantity;
+mod random;
+mod rate;
+mod time;
+
+pub use ecn::Ecn;
+pub use quantity::{QuantityError, Size, parse_rate, parse_size, parse_span};
+pub use random::Random;
+pub use rate::{Rate, Serializer};
+pub use time::{Span, Time};

@@ -1,0 +1,222 @@
+//! Quantities as scenario files write them: a decimal number directly followed by its unit.
+//!
+//! Decimal prefixes are decimal (`1kB` = 1000 bytes, `1kbit` = 1000 bit/s) and binary ones binary (`1KiB` = 1024 bytes).
+//! Numbers are read digit by digit, so that `1.5ms` is exactly 1,500,000 ns.
+
+use crate::{Rate, Span};
+
+/// An amount of data: a packet count or a byte count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// A number of packets: `180p`.
+    Packets(u64),
+    /// A number of bytes: `50kB`.
+    Bytes(u64),
+}
+
+/// Why a text is not a quantity.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// The text does not start with a decimal number.
+    #[error("expected a number with a unit, such as {example}")]
+    NotANumber {
+        /// A valid text.
+        example: &'static str,
+    },
+    /// A minus sign.
+    #[error("must not be negative")]
+    Negative,
+    /// A number and nothing after it.
+    #[error("the unit is missing; expected one of {expected}")]
+    MissingUnit {
+        /// The units that are known, for a person.
+        expected: &'static str,
+    },
+    /// A unit that is not one of this quantity.
+    #[error("unknown unit `{found}`; expected one of {expected}")]
+    UnknownUnit {
+        /// The unit as written.
+        found: String,
+        /// The units that are known, for a person.
+        expected: &'static str,
+    },
+    /// More digits than the smallest unit resolves.
+    #[error("finer than {smallest}, the smallest step")]
+    TooFine {
+        /// The smallest step.
+        smallest: &'static str,
+    },
+    /// Out of range.
+    #[error("too large; the most is {most}")]
+    TooLarge {
+        /// The largest value.
+        most: &'static str,
+    },
+    /// A rate of zero.
+    #[error("must not be zero")]
+    Zero,
+}
+
+const SPAN_UNITS: &[(&str, u64)] =
+    &[("ns", 1), ("us", 1_000), ("µs", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000), ("min", 60_000_000_000), ("h", 3_600_000_000_000)];
+const RATE_UNITS: &[(&str, u64)] = &[("bit", 1), ("kbit", 1_000), ("mbit", 1_000_000), ("gbit", 1_000_000_000), ("tbit", 1_000_000_000_000)];
+const BYTE_UNITS: &[(&str, u64)] = &[
+    ("B", 1),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("TB", 1_000_000_000_000),
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+];
+
+/// Reads a length of time: `20ms`, `1.5s`, `0s`. Units: ns, us, ms, s, min, h.
+///
+/// # Errors
+/// No number, a sign, no unit or an unknown one, finer than 1 ns, beyond 500 years.
+pub fn parse_span(text: &str) -> Result<Span, QuantityError> {
+    let expected = "ns, us, ms, s, min, h";
+    scaled(text, SPAN_UNITS, "\"20ms\"", expected, "1ns", "500 years").map(Span::from_nanos)
+}
+
+/// Reads a rate: `10mbit`, `1.5gbit`. Units, decimal: bit, kbit, mbit, gbit, tbit (per second).
+///
+/// # Errors
+/// As [`parse_span`]; also zero and above 1000 tbit.
+pub fn parse_rate(text: &str) -> Result<Rate, QuantityError> {
+    let bits = scaled(text, RATE_UNITS, "\"10mbit\"", "bit, kbit, mbit, gbit, tbit", "1bit", "1000tbit")?;
+    match Rate::from_bps(bits) {
+        Some(rate) => Ok(rate),
+        None if bits == 0 => Err(QuantityError::Zero),
+        None => Err(QuantityError::TooLarge { most: "1000tbit" }),
+    }
+}
+
+/// Reads an amount of data: `180p` (packets), `50kB`, `600KiB`, `64B`. Decimal: B, kB, MB, GB, TB; binary: KiB, MiB, GiB,
+/// TiB.
+///
+/// # Errors
+/// As [`parse_span`].
+pub fn parse_size(text: &str) -> Result<Size, QuantityError> {
+    let expected = "p (packets), B, kB, MB, GB, TB, KiB, MiB, GiB, TiB";
+    let example = "\"180p\" or \"50kB\"";
+    let (_, unit) = split(text, example)?;
+    if unit == "p" {
+        return scaled(text, &[("p", 1)], example, expected, "1p", "2^64 packets").map(Size::Packets);
+    }
+    scaled(text, BYTE_UNITS, example, expected, "1B", "2^64 bytes").map(Size::Bytes)
+}
+
+/// Cuts a text into its number and its unit, spaces between them allowed.
+fn split<'a>(text: &'a str, example: &'static str) -> Result<(&'a str, &'a str), QuantityError> {
+    let text = text.trim();
+    if text.starts_with('-') {
+        return Err(QuantityError::Negative);
+    }
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return Err(QuantityError::NotANumber { example });
+    }
+    Ok((&text[..end], text[end..].trim_start()))
+}
+
+/// The number times its unit's factor, exactly.
+fn scaled(
+    text: &str,
+    units: &[(&str, u64)],
+    example: &'static str,
+    expected: &'static str,
+    smallest: &'static str,
+    most: &'static str,
+) -> Result<u64, QuantityError> {
+    let (number, unit) = split(text, example)?;
+    if unit.is_empty() {
+        return Err(QuantityError::MissingUnit { expected });
+    }
+    let Some(&(_, factor)) = units.iter().find(|(name, _)| *name == unit) else {
+        return Err(QuantityError::UnknownUnit { found: unit.to_owned(), expected });
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if fraction.contains('.') || number.ends_with('.') {
+        return Err(QuantityError::NotANumber { example });
+    }
+    let too_large = || QuantityError::TooLarge { most };
+    let too_fine = || QuantityError::TooFine { smallest };
+    let whole: u64 = whole.parse().map_err(|_| too_large())?;
+    let mut value = whole.checked_mul(factor).ok_or_else(too_large)?;
+    let digits = fraction.trim_end_matches('0');
+    if !digits.is_empty() {
+        let (Ok(part), Some(scale)) = (digits.parse::<u128>(), 10u128.checked_pow(digits.len() as u32)) else {
+            return Err(too_fine());
+        };
+        let product = part.checked_mul(u128::from(factor)).ok_or_else(too_fine)?;
+        if product % scale != 0 {
+            return Err(too_fine());
+        }
+        // A fraction of one unit is below `factor`.
+        value = value.checked_add((product / scale) as u64).ok_or_else(too_large)?;
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn quantities_are_exact() {
+        assert_eq!(parse_span("20ms"), Ok(Span::from_millis(20)));
+        assert_eq!(parse_span("1.5ms"), Ok(Span::from_nanos(1_500_000)));
+        assert_eq!(parse_span("0.000000001s"), Ok(Span::from_nanos(1)));
+        assert_eq!(parse_span(" 2 min "), Ok(Span::from_secs(120)));
+        assert_eq!(parse_rate("10mbit").map(Rate::as_bps), Ok(10_000_000));
+        assert_eq!(parse_rate("2.5gbit").map(Rate::as_bps), Ok(2_500_000_000));
+        assert_eq!(parse_size("180p"), Ok(Size::Packets(180)));
+        assert_eq!(parse_size("50kB"), Ok(Size::Bytes(50_000)));
+        assert_eq!(parse_size("600KiB"), Ok(Size::Bytes(614_400)));
+        assert_eq!(parse_size("0.5KiB"), Ok(Size::Bytes(512)));
+    }
+
+    #[test]
+    fn errors_say_what_was_expected() {
+        for (text, message) in [
+            ("", "expected a number with a unit, such as \"20ms\""),
+            ("fast", "expected a number with a unit, such as \"20ms\""),
+            ("1.2.3s", "expected a number with a unit, such as \"20ms\""),
+            ("-5ms", "must not be negative"),
+            ("20", "the unit is missing; expected one of ns, us, ms, s, min, h"),
+            ("20mbit", "unknown unit `mbit`; expected one of ns, us, ms, s, min, h"),
+            ("0.5ns", "finer than 1ns, the smallest step"),
+            ("99999999999h", "too large; the most is 500 years"),
+        ] {
+            assert_eq!(parse_span(text).unwrap_err().to_string(), message, "{text}");
+        }
+        assert_eq!(parse_rate("0mbit"), Err(QuantityError::Zero));
+        assert_eq!(parse_rate("1001tbit"), Err(QuantityError::TooLarge { most: "1000tbit" }));
+        assert_eq!(parse_size("1.5p"), Err(QuantityError::TooFine { smallest: "1p" }));
+        assert_eq!(parse_size("0.3KiB"), Err(QuantityError::TooFine { smallest: "1B" }));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read_back(nanos: u64, bps in 1..=Rate::MAX.as_bps()) {
+            let span = Span::from_nanos(nanos);
+            prop_assert_eq!(parse_span(&span.to_string()), Ok(span));
+            let rate = Rate::from_bps(bps).unwrap();
+            prop_assert_eq!(parse_rate(&rate.to_string()), Ok(rate));
+        }
+
+        #[test]
+        fn no_text_panics(text in ".*") {
+            let _ = (parse_span(&text), parse_rate(&text), parse_size(&text));
+        }
+
+        #[test]
+        fn no_number_panics(text in r"[0-9]{0,30}\.?[0-9]{0,60}(ns|ms|s|h|KiB|kB|p|tbit)") {
+            let _ = (parse_span(&text), parse_rate(&text), parse_size(&text));
+        }
+    }
+}

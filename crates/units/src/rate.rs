@@ -1,0 +1,105 @@
+//! Transmission rates, and the transmitter's arithmetic.
+
+use std::fmt;
+
+use crate::Time;
+
+/// A transmission rate in bit/s, never zero.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Rate(u64);
+
+impl Rate {
+    /// The highest rate that the arithmetic carries exactly: 1 Pbit/s.
+    pub const MAX: Rate = Rate(1_000_000_000_000_000);
+
+    /// A rate of `bits` bit/s; `None` for zero and above [`Rate::MAX`].
+    pub const fn from_bps(bits: u64) -> Option<Rate> {
+        if bits == 0 || bits > Rate::MAX.0 { None } else { Some(Rate(bits)) }
+    }
+
+    /// Bit/s.
+    pub const fn as_bps(self) -> u64 {
+        self.0
+    }
+}
+
+/// Writes the shortest exact form that [`crate::parse_rate`] reads back: `10mbit`, `9600bit`.
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n if n % 1_000_000_000 == 0 => write!(f, "{}gbit", n / 1_000_000_000),
+            n if n % 1_000_000 == 0 => write!(f, "{}mbit", n / 1_000_000),
+            n if n % 1_000 == 0 => write!(f, "{}kbit", n / 1_000),
+            n => write!(f, "{n}bit"),
+        }
+    }
+}
+
+/// Turns bytes into transmission times at a rate, carrying the fraction of a nanosecond from one packet to the next:
+/// over a busy period the rate is exact, however the period is cut into packets.
+#[derive(Clone, Debug)]
+pub struct Serializer {
+    rate: Rate,
+    /// What the last division left over, in units of 1/rate nanoseconds; below `rate`.
+    remainder: u64,
+}
+
+impl Serializer {
+    /// A transmitter of rate `rate`, idle.
+    pub fn new(rate: Rate) -> Serializer {
+        Serializer { rate, remainder: 0 }
+    }
+
+    /// The rate.
+    pub fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    /// Starts a busy period: nothing is carried over from the one before.
+    pub fn restart(&mut self) {
+        self.remainder = 0;
+    }
+
+    /// The time at which the last bit of `bytes` is sent when the first is sent at `start`, rounded down to whole
+    /// nanoseconds; what rounding cut off is carried to the next call. `bytes` is at most 2^30.
+    pub fn transmit(&mut self, start: Time, bytes: u32) -> Time {
+        debug_assert!(bytes <= 1 << 30);
+        // bits * 10^9 < 2^33 * 2^30 and remainder < 2^50: no overflow in 64 bits.
+        let scaled = u64::from(bytes) * 8 * 1_000_000_000 + self.remainder;
+        self.remainder = scaled % self.rate.0;
+        start + crate::Span::from_nanos(scaled / self.rate.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_full_packet_at_ten_megabit() {
+        let mut line = Serializer::new(Rate::from_bps(10_000_000).unwrap());
+        assert_eq!(line.transmit(Time::ZERO, 1514), Time::from_nanos(1_211_200));
+    }
+
+    #[test]
+    fn three_packets_at_three_bit_per_second_lose_no_nanosecond() {
+        // 8 bits at 3 bit/s take 2.666... s; three of them exactly 8 s.
+        let mut line = Serializer::new(Rate::from_bps(3).unwrap());
+        let mut end = Time::ZERO;
+        for _ in 0..3 {
+            end = line.transmit(end, 1);
+        }
+        assert_eq!(end, Time::from_secs(8));
+    }
+
+    proptest! {
+        #[test]
+        fn the_rate_is_exact_over_a_busy_period(bps in 1..=Rate::MAX.as_bps(), sizes in prop::collection::vec(1u32..100_000, 1..50)) {
+            let mut line = Serializer::new(Rate::from_bps(bps).unwrap());
+            let end = sizes.iter().fold(Time::ZERO, |end, &bytes| line.transmit(end, bytes));
+            let bits: u128 = sizes.iter().map(|&bytes| u128::from(bytes) * 8).sum();
+            prop_assert_eq!(u128::from(end.as_nanos()), bits * 1_000_000_000 / u128::from(bps));
+        }
+    }
+}
