@@ -1,4 +1,43 @@
-//! x
+//! CUBIC: after a loss the window follows a cubic curve of time that is flat around the window at which the loss happened.
+//!
+//! It measures the time since the epoch began and the round-trip time. The window comes down by beta, rises fast towards
+//! the old maximum, waits there, and then probes ever faster; it never falls behind what Reno would have reached.
+//! `rfc9438.rs` and `linux.rs` hold the two ways in which the curve becomes growth.
+//!
+//! # Source
+//! RFC 9438. Linux `net/ipv4/tcp_cubic.c` of 3.9 and 6.1, chosen by [`CubicRules`].
+//!
+//! # Departures
+//! - The decrease starts from the window, not from the bytes in flight; RFC 9438 section 4.6 allows that because a window
+//!   that is not used does not grow.
+//! - RFC 9438 sections 4.4 and 4.5 write growth per ACK; here it is per segment acknowledged, as in section 4.3 and Linux,
+//!   so that delayed ACKs do not slow it.
+//! - An ECN echo does not bring the window below two segments (RFC 9438 section 4.6 goes down to one), as in Linux.
+//! - Linux rules: time is exact, while Linux counts jiffies (1 to 10 ms) and 6.1 evaluates the curve at most once in each;
+//!   the cube root is exact, while Linux's is within 0.2 %. The idle time that 6.1 takes out of the curve starts with the
+//!   ACK of the last byte, not with its transmission.
+
+mod linux;
+mod rfc9438;
+
+use ackclock_units::{Span, Time, maths};
+
+use crate::hystart::Hystart;
+use crate::newreno::{
+    established, idled, put_back, recovered, reduce, slow_start, slow_start_applies, timed_out, whole_segments,
+};
+use crate::{Ack, CongestionControl, Flight, HystartConfig, NewRenoConfig, Signal, Verdict, Window};
+
+/// How the cubic curve becomes growth per ACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CubicRules {
+    /// RFC 9438: a fraction of a segment for every segment acknowledged.
+    Rfc9438,
+    /// Linux 3.9: one segment after so many ACKs, corrected by the mean number of segments that an ACK covers.
+    Linux39,
+    /// Linux 6.1: one segment after so many segments acknowledged, at least 2; idle time is taken out of the curve.
+    Linux61,
+}
 
 /// Parameters of CUBIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -11,19 +50,323 @@ pub struct CubicConfig {
     pub fast_convergence: bool,
     /// The Reno-friendly region (RFC 9438 section 4.3). Default true.
     pub reno_friendly: bool,
-    /// HyStart as in Linux; `None` is standard slow start.
+    /// HyStart as in Linux; `None` is standard slow start. Default `None`.
     pub hystart: Option<HystartConfig>,
+    /// How the curve becomes growth. Default RFC 9438.
+    pub rules: CubicRules,
+    /// Slow start, the window after recovery and after idle are Reno's (RFC 9438 section 4.10), with these settings.
+    pub reno: NewRenoConfig,
 }
 
-/// Parameters of HyStart (Ha, Rhee 2008), named and with defaults as in Linux.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct HystartConfig {
-    /// Watch the length of ACK trains. Default true.
-    pub ack_train: bool,
-    /// Watch the increase of delay. Default true.
-    pub delay: bool,
-    /// Below this window, in segments, HyStart does not act. Default 16.
-    pub low_window: u32,
-    /// The most between two ACKs of one train. Default 2 ms.
-    pub ack_delta: ackclock_units::Span,
+impl Default for CubicConfig {
+    fn default() -> CubicConfig {
+        CubicConfig {
+            beta: 0.7,
+            c: 0.4,
+            fast_convergence: true,
+            reno_friendly: true,
+            hystart: None,
+            rules: CubicRules::Rfc9438,
+            reno: NewRenoConfig::default(),
+        }
+    }
 }
+
+/// CUBIC (RFC 9438, Linux).
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    config: CubicConfig,
+    state: State,
+    /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the congestion.
+    saved: Option<State>,
+    path: Path,
+    hystart: Option<Hystart>,
+}
+
+#[derive(Clone, Debug)]
+struct State {
+    window: Window,
+    /// `W_max`, the window before the last reduction, in segments; 0 while there is none.
+    w_max: f64,
+    /// `cwnd_prior`, the window when the threshold was last set, in segments; 0 while there is none.
+    cwnd_prior: f64,
+    /// The current congestion avoidance stage.
+    epoch: Option<Epoch>,
+    /// Bytes acknowledged that have not yet become growth (Linux rules).
+    credit: u64,
+    /// Between a `Loss` or `Ecn` and the end of its recovery.
+    reducing: bool,
+}
+
+/// A congestion avoidance stage: from the first ACK after a reduction to the next one.
+#[derive(Clone, Debug)]
+struct Epoch {
+    /// `t_epoch`, moved on by the time that does not count.
+    start: Time,
+    curve: Curve,
+    growth: Growth,
+}
+
+#[derive(Clone, Debug)]
+enum Growth {
+    Rfc9438(rfc9438::Growth),
+    Linux(linux::Growth),
+}
+
+/// `W_cubic(t) = C (t - K)^3 + W_max`, in segments and seconds (RFC 9438 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Curve {
+    c: f64,
+    k: f64,
+    w_max: f64,
+}
+
+impl Curve {
+    /// The curve that starts at `cwnd`. From `w_max` or above it is convex at once (sections 4.8 and 4.10).
+    fn new(c: f64, w_max: f64, cwnd: f64) -> Curve {
+        if w_max <= cwnd {
+            return Curve { c, k: 0.0, w_max: cwnd };
+        }
+        Curve { c, k: maths::cbrt((w_max - cwnd) / c), w_max }
+    }
+
+    fn at(&self, t: f64) -> f64 {
+        self.w_max + self.above(t)
+    }
+
+    /// How far the curve is above its flat part; negative before `k`.
+    fn above(&self, t: f64) -> f64 {
+        let t = t - self.k;
+        self.c * t * t * t
+    }
+}
+
+/// What the ACKs told about the path.
+#[derive(Clone, Debug)]
+struct Path {
+    /// The shortest round trip, without the first second of each epoch, when the queue has not drained yet.
+    shortest: Option<Span>,
+    /// Mean number of segments that an ACK covers, in sixteenths (Linux 3.9).
+    segments_per_ack: u64,
+    /// The last ACK.
+    acked_at: Time,
+    /// When the last byte in flight was acknowledged, until the next is sent.
+    idle_since: Option<Time>,
+}
+
+impl Path {
+    /// Linux assumes delayed ACKs until it knows better.
+    fn new() -> Path {
+        Path { shortest: None, segments_per_ack: 2 << 4, acked_at: Time::ZERO, idle_since: None }
+    }
+}
+
+impl Cubic {
+    /// A controller of a connection that is not established yet.
+    pub fn new(config: CubicConfig) -> Cubic {
+        let state = State {
+            window: Window { cwnd: 0, ssthresh: Window::INFINITE },
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            epoch: None,
+            credit: 0,
+            reducing: false,
+        };
+        Cubic { config, state, saved: None, path: Path::new(), hystart: config.hystart.map(Hystart::new) }
+    }
+
+    /// The window in segments; Linux counts whole ones.
+    fn segments(&self, f: &Flight) -> f64 {
+        match self.config.rules {
+            CubicRules::Rfc9438 => self.state.window.cwnd as f64 / f.segment() as f64,
+            CubicRules::Linux39 | CubicRules::Linux61 => linux::segments(self.state.window.cwnd, f) as f64,
+        }
+    }
+
+    /// RFC 9438 sections 4.6 and 4.7: remembers the window and returns the new threshold.
+    fn congestion(&mut self, f: &Flight) -> u64 {
+        let CubicConfig { beta, fast_convergence, rules, .. } = self.config;
+        let cwnd = self.segments(f);
+        let state = &mut self.state;
+        let w_max = if fast_convergence && cwnd < state.w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
+        state.cwnd_prior = cwnd;
+        state.epoch = None;
+        state.credit = 0;
+        match rules {
+            CubicRules::Rfc9438 => {
+                state.w_max = w_max;
+                ((state.window.cwnd as f64 * beta) as u64).max(2 * f.segment())
+            }
+            CubicRules::Linux39 | CubicRules::Linux61 => {
+                state.w_max = w_max.floor();
+                whole_segments(((cwnd * beta) as u64).saturating_mul(f.segment()), f)
+            }
+        }
+    }
+
+    /// What an ACK tells about the path, before the window grows.
+    fn observe(&mut self, f: &Flight, ack: &Ack) {
+        if !f.after_timeout {
+            let mean = self.path.segments_per_ack;
+            let segments = ack.acked.div_ceil(f.segment());
+            self.path.segments_per_ack = (mean - mean / 16).saturating_add(segments).clamp(1, 32 << 4);
+        }
+        let Some(rtt) = ack.rtt else { return };
+        let fresh = self.state.epoch.as_ref().is_some_and(|epoch| f.now.since(epoch.start) < Span::from_secs(1));
+        if fresh {
+            return;
+        }
+        let shortest = self.path.shortest.map_or(rtt, |shortest| shortest.min(rtt));
+        self.path.shortest = Some(shortest);
+        let window = &mut self.state.window;
+        if let Some(hystart) = &mut self.hystart
+            && slow_start_applies(window, &self.config.reno)
+            && hystart.sample(f, window.cwnd, rtt, shortest)
+        {
+            window.ssthresh = window.cwnd;
+            self.state.cwnd_prior = self.segments(f);
+        }
+    }
+
+    /// Time in which the window could not grow is no part of `t` (RFC 9438 section 4.2).
+    fn skip(&mut self, now: Time, since: Time) {
+        if let Some(epoch) = &mut self.state.epoch {
+            epoch.start = (epoch.start + now.since(since)).min(now);
+        }
+    }
+
+    /// One ACK of congestion avoidance.
+    fn avoid(&mut self, f: &Flight, acked: u64) {
+        let cwnd = self.segments(f);
+        let State { window, w_max, cwnd_prior, epoch, credit, .. } = &mut self.state;
+        let epoch = epoch.get_or_insert_with(|| {
+            if *cwnd_prior == 0.0 {
+                *cwnd_prior = cwnd;
+            }
+            let growth = match self.config.rules {
+                CubicRules::Rfc9438 => Growth::Rfc9438(rfc9438::Growth::new(cwnd)),
+                CubicRules::Linux39 | CubicRules::Linux61 => Growth::Linux(linux::Growth::new(cwnd as u64)),
+            };
+            Epoch { start: f.now, curve: Curve::new(self.config.c, *w_max, cwnd), growth }
+        });
+        let t = f.now.since(epoch.start).as_secs_f64();
+        match &mut epoch.growth {
+            Growth::Rfc9438(growth) => growth.grow(window, f, acked, &epoch.curve, t, *cwnd_prior, &self.config),
+            Growth::Linux(growth) => {
+                let ahead = self.path.shortest.map_or(0.0, Span::as_secs_f64);
+                let first = *w_max == 0.0;
+                growth.count(f, acked, cwnd as u64, &epoch.curve, t + ahead, first, &self.config);
+                growth.grow(window, credit, f, acked, self.path.segments_per_ack, &self.config);
+            }
+        }
+    }
+}
+
+impl CongestionControl for Cubic {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+
+    fn window(&self) -> Window {
+        self.state.window
+    }
+
+    fn on_established(&mut self, f: &Flight) {
+        *self = Cubic::new(self.config);
+        self.state.window = established(f);
+        if let Some(hystart) = &mut self.hystart {
+            hystart.restart(f);
+        }
+    }
+
+    fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
+        self.observe(f, ack);
+        let last = std::mem::replace(&mut self.path.acked_at, f.now);
+        self.path.idle_since = (f.snd_una == f.snd_nxt).then_some(f.now);
+        if !f.cwnd_limited {
+            if self.config.rules == CubicRules::Rfc9438 {
+                self.skip(f.now, last);
+            }
+            return Verdict::Continue;
+        }
+        let mut acked = ack.acked;
+        if slow_start_applies(&self.state.window, &self.config.reno) {
+            if let Some(hystart) = &mut self.hystart {
+                hystart.growing(f);
+            }
+            acked = slow_start(&mut self.state.window, f, acked, &self.config.reno);
+        }
+        if acked > 0 {
+            self.avoid(f, acked);
+        }
+        Verdict::Continue
+    }
+
+    fn on_signal(&mut self, f: &Flight, signal: Signal) {
+        match signal {
+            Signal::Loss | Signal::Ecn => {
+                self.saved = (signal == Signal::Loss).then(|| self.state.clone());
+                let ssthresh = self.congestion(f);
+                reduce(&mut self.state.window, ssthresh);
+                self.state.reducing = true;
+            }
+            Signal::Timeout { repeated } => {
+                if !repeated || self.saved.is_none() {
+                    self.saved = Some(State { reducing: false, ..self.state.clone() });
+                }
+                let ssthresh = (!repeated).then(|| self.congestion(f));
+                timed_out(&mut self.state.window, ssthresh, f);
+                // RFC 9438 section 4.8: the next stage begins with K = 0 and W_max = cwnd. Linux's `bictcp_reset` forgets
+                // the path as well.
+                self.state.w_max = 0.0;
+                self.state.epoch = None;
+                self.state.credit = 0;
+                self.state.reducing = false;
+                self.path = Path { acked_at: f.now, ..Path::new() };
+                if let Some(hystart) = &mut self.hystart {
+                    hystart.restart(f);
+                }
+            }
+            Signal::Spurious => {
+                let Some(saved) = self.saved.take() else { return };
+                match self.config.rules {
+                    // RFC 9438 section 4.9.2: everything, unless the window has overtaken it.
+                    CubicRules::Rfc9438 => {
+                        if self.state.window.cwnd < saved.window.cwnd {
+                            self.state = saved;
+                        }
+                    }
+                    // Linux puts back the window alone; the next epoch starts from it.
+                    CubicRules::Linux39 | CubicRules::Linux61 => put_back(&mut self.state.window, &saved.window),
+                }
+                self.state.reducing = false;
+            }
+        }
+    }
+
+    fn on_recovery_end(&mut self, f: &Flight) {
+        if std::mem::take(&mut self.state.reducing) {
+            recovered(&mut self.state.window, f, &self.config.reno);
+        }
+    }
+
+    fn on_idle_restart(&mut self, f: &Flight) {
+        idled(&mut self.state.window, f, &self.config.reno);
+        self.state.credit = 0;
+        if self.config.rules == CubicRules::Rfc9438 {
+            // Slow start leads to a new congestion avoidance stage. Linux stays on the old curve.
+            self.state.epoch = None;
+        }
+    }
+
+    fn on_sent(&mut self, f: &Flight, _bytes: u32) {
+        let Some(since) = self.path.idle_since.take() else { return };
+        if self.config.rules != CubicRules::Linux39 {
+            self.skip(f.now, since);
+            self.path.acked_at = f.now;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

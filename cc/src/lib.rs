@@ -53,6 +53,8 @@ pub struct Window {
 impl Window {
     /// A slow start threshold that is not reached: "arbitrarily high" (RFC 5681 section 3.1).
     pub const INFINITE: u64 = u64::MAX;
+    /// No window grows beyond this: far above the 2^30 bytes that TCP can announce, and low enough for exact arithmetic.
+    pub const MAX: u64 = 1 << 48;
 
     /// Whether the window grows by slow start.
     pub fn in_slow_start(&self) -> bool {
@@ -86,6 +88,13 @@ pub struct Flight {
     pub after_timeout: bool,
     /// The host's initial window, bytes.
     pub initial_window: u64,
+}
+
+impl Flight {
+    /// Payload bytes of a full segment, never zero.
+    pub fn segment(&self) -> u64 {
+        u64::from(self.mss.max(1))
+    }
 }
 
 /// An ACK that newly acknowledges data.
@@ -127,6 +136,11 @@ pub enum Signal {
 }
 
 mod cubic;
+#[cfg(test)]
+mod fixture;
+mod hystart;
 mod newreno;
-pub use cubic::{CubicConfig, HystartConfig};
-pub use newreno::NewRenoConfig;
+
+pub use cubic::{Cubic, CubicConfig, CubicRules};
+pub use hystart::{HystartConfig, HystartRules};
+pub use newreno::{NewReno, NewRenoConfig};

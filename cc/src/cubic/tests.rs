@@ -1,0 +1,328 @@
+use super::*;
+use crate::fixture::{MSS, ack, acks, cwnd, flight, ssthresh};
+
+fn linux(rules: CubicRules) -> CubicConfig {
+    let abc = rules == CubicRules::Linux61;
+    let reno = NewRenoConfig { abc, abc_l_var: 0, limit_burst: false, past_ssthresh: !abc, ..NewRenoConfig::default() };
+    CubicConfig { beta: 717.0 / 1024.0, c: 410.0 / 1024.0, rules, reno, ..CubicConfig::default() }
+}
+
+fn established_with(config: CubicConfig, segments: u64) -> Cubic {
+    let mut cubic = Cubic::new(config);
+    cubic.on_established(&Flight { initial_window: segments * MSS, ..flight(0, segments) });
+    cubic
+}
+
+/// After a loss at `segments`, recovered from.
+fn after_loss(config: CubicConfig, segments: u64) -> Cubic {
+    let mut cubic = established_with(config, segments);
+    cubic.on_signal(&flight(0, segments), Signal::Loss);
+    cubic.on_recovery_end(&flight(0, segments));
+    cubic
+}
+
+fn exact(cubic: &Cubic) -> f64 {
+    cubic.state.window.cwnd as f64 / MSS as f64
+}
+
+#[track_caller]
+fn close(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 1e-3, "{found}, expected {expected}");
+}
+
+#[test]
+fn the_curve_at_several_points() {
+    // W_max 100, cwnd_epoch 70: K = cbrt(30 / 0.4) = cbrt(75).
+    let curve = Curve::new(0.4, 100.0, 70.0);
+    close(curve.k, 4.217_163);
+    for (t, w) in [(0.0, 70.0), (0.1, 72.083_930), (1.0, 86.680_764), (3.0, 99.278_716), (6.0, 102.266_703)] {
+        close(curve.at(t), w);
+    }
+    close(curve.at(curve.k), 100.0);
+    close(curve.at(2.0 * curve.k), 130.0);
+    // From W_max or above: K = 0, the curve starts here.
+    for w_max in [0.0, 69.0, 70.0] {
+        assert_eq!(Curve::new(0.4, w_max, 70.0), Curve { c: 0.4, k: 0.0, w_max: 70.0 });
+    }
+}
+
+#[test]
+fn one_ack_moves_the_window_towards_the_curve_a_round_trip_ahead() {
+    let mut cubic = after_loss(CubicConfig { reno_friendly: false, ..CubicConfig::default() }, 100);
+    close(exact(&cubic), 70.0);
+    // (W_cubic(0 + 0.1) - 70) / 70 for one segment.
+    let _ = cubic.on_ack(&flight(1000, 70), &ack(1, 100));
+    close(exact(&cubic), 70.0 + 2.083_930 / 70.0);
+    // Another second on, for the rest of the window: W_cubic(1.1) = 100 - 0.4 * 3.117163^3 = 87.884464.
+    let _ = cubic.on_ack(&flight(2000, 70), &ack(70, 100));
+    let before = 70.0 + 2.083_930 / 70.0;
+    close(exact(&cubic), before + (87.884_464 - before) / before * 70.0);
+}
+
+#[test]
+fn the_window_is_back_at_the_maximum_after_k() {
+    let mut cubic = after_loss(CubicConfig { reno_friendly: false, ..CubicConfig::default() }, 100);
+    // 42 round trips of 100 ms, K = 4.217 s: within a segment of 100, and flat there.
+    for round in 0..=42 {
+        let segments = cwnd(&cubic);
+        acks(&mut cubic, 100 * round, segments, 1);
+    }
+    assert!((99.0..100.1).contains(&exact(&cubic)), "{}", exact(&cubic));
+}
+
+#[test]
+fn growth_per_round_trip_is_at_most_half_a_window() {
+    let mut cubic = after_loss(CubicConfig::default(), 100);
+    let _ = cubic.on_ack(&flight(0, 70), &ack(1, 100));
+    let before = exact(&cubic);
+    let _ = cubic.on_ack(&flight(60_000, 70), &ack(1, 100));
+    close(exact(&cubic), before + 0.5);
+}
+
+#[test]
+fn the_reno_friendly_region_has_renos_mean() {
+    // alpha = 3 * 0.3 / 1.7 = 0.529412 per round trip until W_est is the old window of 20, then 1.
+    let mut cubic = after_loss(CubicConfig::default(), 20);
+    close(exact(&cubic), 14.0);
+    let one_window = |cubic: &mut Cubic, round: u64| {
+        let f = Flight { srtt: Some(Span::from_millis(10)), ..flight(10 * round, 14) };
+        let acked = cubic.state.window.cwnd;
+        let _ = cubic.on_ack(&f, &Ack { acked, rtt: Some(Span::from_millis(10)), ece: false });
+    };
+    for round in 0..12 {
+        one_window(&mut cubic, round);
+        assert!((exact(&cubic) - (14.0 + 0.529_412 * (round + 1) as f64)).abs() < 0.01, "{}", exact(&cubic));
+    }
+    let before = exact(&cubic);
+    assert!(before >= 20.0);
+    for round in 12..15 {
+        one_window(&mut cubic, round);
+    }
+    assert!((exact(&cubic) - before - 3.0).abs() < 0.01, "{}", exact(&cubic));
+}
+
+#[test]
+fn the_decrease_and_fast_convergence() {
+    // beta 0.7: 100 -> 70, W_max 100; again at 70 < 100: W_max = 70 * 1.7 / 2 = 59.5, window 49.
+    for (fast_convergence, w_max) in [(true, 59.5), (false, 70.0)] {
+        let mut cubic = after_loss(CubicConfig { fast_convergence, ..CubicConfig::default() }, 100);
+        close(cubic.state.w_max, 100.0);
+        cubic.on_signal(&flight(10, 70), Signal::Loss);
+        close(cubic.state.w_max, w_max);
+        close(cubic.state.cwnd_prior, 70.0);
+        close(exact(&cubic), 49.0);
+    }
+    for signal in [Signal::Loss, Signal::Ecn] {
+        let mut cubic = established_with(CubicConfig::default(), 2);
+        cubic.on_signal(&flight(0, 2), signal);
+        assert_eq!((cwnd(&cubic), ssthresh(&cubic)), (2, 2));
+    }
+}
+
+#[test]
+fn the_decrease_in_whole_segments() {
+    for rules in [CubicRules::Linux39, CubicRules::Linux61] {
+        // 100 * 717 / 1024 = 70.02; 70 * 717 / 1024 = 49.01; 70 * (1024 + 717) / 2048 = 59.51.
+        let mut cubic = after_loss(linux(rules), 100);
+        assert_eq!(cubic.window(), Window { cwnd: 70 * MSS, ssthresh: 70 * MSS });
+        cubic.on_signal(&flight(10, 70), Signal::Loss);
+        assert_eq!(cubic.state.w_max, 59.0);
+        assert_eq!(cubic.window(), Window { cwnd: 49 * MSS, ssthresh: 49 * MSS });
+    }
+}
+
+#[test]
+fn a_timeout_starts_a_convex_stage() {
+    let mut cubic = after_loss(CubicConfig::default(), 100);
+    cubic.on_signal(&flight(100, 70), Signal::Timeout { repeated: false });
+    assert_eq!(cubic.window().cwnd, MSS);
+    close(cubic.state.window.ssthresh as f64 / MSS as f64, 49.0);
+    cubic.on_signal(&flight(900, 70), Signal::Timeout { repeated: true });
+    close(cubic.state.window.ssthresh as f64 / MSS as f64, 49.0);
+    // Slow start leads to the threshold; there K = 0 and W_max = cwnd (RFC 9438 section 4.8).
+    let mut millis = 1000;
+    while cubic.state.epoch.is_none() {
+        millis += 1;
+        acks(&mut cubic, millis, 1, 1);
+    }
+    let curve = cubic.state.epoch.as_ref().unwrap().curve;
+    assert_eq!(curve.k, 0.0);
+    assert!((48.9..49.1).contains(&curve.w_max), "{}", curve.w_max);
+    close(cubic.state.cwnd_prior, 70.0);
+}
+
+#[test]
+fn leaving_slow_start_without_loss_leaves_no_maximum() {
+    let hystart = Some(HystartConfig { ack_train: false, ..HystartConfig::default() });
+    let mut cubic = established_with(CubicConfig { hystart, ..CubicConfig::default() }, 20);
+    let _ = cubic.on_ack(&flight(50, 20), &ack(1, 50));
+    for _ in 0..9 {
+        // The second round.
+        let f = Flight { snd_una: 20 * MSS + 1, snd_nxt: 60 * MSS, ..flight(100, 20) };
+        let _ = cubic.on_ack(&f, &ack(1, 100));
+    }
+    // The ACK after eight samples sets the threshold before it grows the window: 20 + 1 + 8, and then avoidance.
+    assert_eq!(ssthresh(&cubic), 29);
+    assert!((29.0..29.1).contains(&exact(&cubic)), "{}", exact(&cubic));
+    close(cubic.state.cwnd_prior, 29.0);
+    assert_eq!(cubic.state.epoch.as_ref().unwrap().curve.k, 0.0);
+}
+
+#[test]
+fn a_needless_loss_restores_the_curve() {
+    let mut cubic = after_loss(CubicConfig::default(), 100);
+    acks(&mut cubic, 0, 10, 1);
+    let before = cubic.state.clone();
+    cubic.on_signal(&flight(500, 70), Signal::Loss);
+    cubic.on_signal(&flight(600, 70), Signal::Spurious);
+    assert_eq!(cubic.window(), before.window);
+    assert_eq!(cubic.state.w_max, before.w_max);
+    let (now, then) = (cubic.state.epoch.as_ref().unwrap(), before.epoch.as_ref().unwrap());
+    assert_eq!((now.start, now.curve), (then.start, then.curve));
+    // The recovery that was under way changes nothing more.
+    cubic.on_recovery_end(&flight(700, 2));
+    assert_eq!(cubic.window(), before.window);
+}
+
+#[test]
+fn linux_restores_the_window_and_starts_a_new_epoch_from_it() {
+    let mut cubic = after_loss(linux(CubicRules::Linux61), 100);
+    acks(&mut cubic, 0, 10, 1);
+    cubic.on_signal(&flight(500, 70), Signal::Loss);
+    cubic.on_signal(&flight(600, 70), Signal::Spurious);
+    assert_eq!(cubic.window(), Window { cwnd: 70 * MSS, ssthresh: 70 * MSS });
+    assert!(cubic.state.epoch.is_none());
+    assert_eq!(cubic.state.w_max, 59.0);
+}
+
+#[test]
+fn a_window_that_overtook_the_old_one_keeps_its_curve() {
+    let mut cubic = after_loss(CubicConfig::default(), 10);
+    for round in 1..100 {
+        let segments = cwnd(&cubic);
+        acks(&mut cubic, 100 * round, segments, 1);
+    }
+    let before = cubic.window();
+    assert!(before.cwnd > 10 * MSS);
+    cubic.on_signal(&flight(10_000, 10), Signal::Spurious);
+    assert_eq!(cubic.window(), before);
+}
+
+#[test]
+fn linux_6_1_counts_segments() {
+    // Epoch of 70, delay_min 100 ms: K = cbrt(30 / 0.40039) = 4.2158, W(0.1) = 100 - 27.915 -> 100 - 27 = 73,
+    // cnt = 70 / (73 - 70) = 23 segments for one.
+    for each in [1, 2] {
+        let mut cubic = after_loss(linux(CubicRules::Linux61), 100);
+        cubic.path.shortest = Some(Span::from_millis(100));
+        acks(&mut cubic, 0, 22, each);
+        assert_eq!(cwnd(&cubic), 70);
+        acks(&mut cubic, 0, 2, each);
+        assert_eq!(cwnd(&cubic), 71);
+    }
+}
+
+#[test]
+fn linux_3_9_counts_acks_and_corrects_for_delayed_ones() {
+    let mut cubic = after_loss(linux(CubicRules::Linux39), 100);
+    cubic.path.shortest = Some(Span::from_millis(100));
+    // At the threshold slow start acts once: 71 segments. K = cbrt(29 / 0.40039), W(0.1) = 100 - 26 = 74,
+    // cnt = 71 / 3 = 23; two segments per ACK: 23 * 16 / 32 = 11 ACKs, and one more because the comparison comes first.
+    acks(&mut cubic, 0, 2, 2);
+    assert_eq!(cwnd(&cubic), 71);
+    acks(&mut cubic, 0, 22, 2);
+    assert_eq!(cwnd(&cubic), 71);
+    acks(&mut cubic, 0, 2, 2);
+    assert_eq!(cwnd(&cubic), 72);
+    assert_eq!(cubic.path.segments_per_ack, 32);
+    // ACKs of one segment: 32 - 32/16 + 1 = 31, and 31 - 31/16 + 1 = 31: whole numbers bring Linux no further down.
+    acks(&mut cubic, 0, 100, 1);
+    assert_eq!(cubic.path.segments_per_ack, 31);
+    // ACKs of four: up to 64, where 64/16 = 4 holds the balance.
+    acks(&mut cubic, 0, 400, 4);
+    assert_eq!(cubic.path.segments_per_ack, 64);
+}
+
+#[test]
+fn linux_before_any_loss_grows_by_a_twentieth_per_round_trip() {
+    let mut cubic = established_with(linux(CubicRules::Linux61), 100);
+    cubic.state.window.ssthresh = 100 * MSS;
+    acks(&mut cubic, 0, 100, 1);
+    assert_eq!(cwnd(&cubic), 105);
+}
+
+#[test]
+fn linux_follows_reno_on_short_paths() {
+    // The curve is flat at 14 segments: 100 * 14. beta_scale 15: 14 * 15 / 8 = 26 segments acknowledged for one of Reno's
+    // growth. The 27th makes Reno's window 15, so that cnt = 14 / 1 from the next computation, 31.25 ms later.
+    let mut cubic = established_with(linux(CubicRules::Linux61), 14);
+    cubic.state.window.ssthresh = 14 * MSS;
+    cubic.state.w_max = 14.0;
+    cubic.path.shortest = Some(Span::from_millis(1));
+    acks(&mut cubic, 0, 1, 1);
+    let growth = |cubic: &Cubic| match &cubic.state.epoch.as_ref().unwrap().growth {
+        Growth::Linux(growth) => format!("{growth:?}"),
+        Growth::Rfc9438(_) => unreachable!(),
+    };
+    assert!(growth(&cubic).contains("cnt: 1400, w_est: 14, acks: 1"), "{}", growth(&cubic));
+    acks(&mut cubic, 31, 26, 1);
+    assert!(growth(&cubic).contains("cnt: 1400, w_est: 14, acks: 27"), "{}", growth(&cubic));
+    let _ = cubic.on_ack(&flight(32, 14), &ack(1, 1));
+    // 28 acknowledged, 26 spent; the credit of 27 is above the new price of 14, hence one segment at once.
+    assert!(growth(&cubic).contains("cnt: 14, w_est: 15, acks: 2"), "{}", growth(&cubic));
+    assert_eq!(cwnd(&cubic), 15);
+}
+
+#[test]
+fn linux_on_a_steep_curve() {
+    // A minute on, the curve is out of sight. 6.1: one segment for two acknowledged, and one for the credit from before.
+    // 3.9: cnt = 1, but every other ACK only counts.
+    for (rules, grown) in [(CubicRules::Linux61, 11), (CubicRules::Linux39, 10)] {
+        let mut cubic = after_loss(linux(rules), 20);
+        cubic.path.segments_per_ack = 16;
+        acks(&mut cubic, 0, 2, 1);
+        let before = cwnd(&cubic);
+        acks(&mut cubic, 60_000, 20, 1);
+        assert_eq!(cwnd(&cubic) - before, grown, "{rules:?}");
+    }
+}
+
+#[test]
+fn time_without_growth_is_not_on_the_curve() {
+    for (rules, limited, shift) in [
+        (CubicRules::Rfc9438, false, 400),
+        (CubicRules::Linux61, false, 0),
+        (CubicRules::Linux39, false, 0),
+        (CubicRules::Rfc9438, true, 0),
+    ] {
+        let mut cubic = after_loss(linux(rules), 100);
+        acks(&mut cubic, 100, 2, 1);
+        let f = Flight { cwnd_limited: limited, ..flight(500, 10) };
+        let _ = cubic.on_ack(&f, &ack(1, 100));
+        assert_eq!(cubic.state.epoch.as_ref().unwrap().start, Time::from_millis(100 + shift), "{rules:?}");
+    }
+}
+
+#[test]
+fn idle_time_is_not_on_the_curve() {
+    for (rules, shift) in [(CubicRules::Rfc9438, 800), (CubicRules::Linux61, 800), (CubicRules::Linux39, 0)] {
+        let mut cubic = after_loss(linux(rules), 100);
+        acks(&mut cubic, 100, 2, 1);
+        let all = Flight { snd_una: 70 * MSS, snd_nxt: 70 * MSS, ..flight(200, 0) };
+        let _ = cubic.on_ack(&all, &ack(1, 100));
+        cubic.on_sent(&flight(1000, 1), MSS as u32);
+        cubic.on_sent(&flight(1001, 2), MSS as u32);
+        let _ = cubic.on_ack(&Flight { cwnd_limited: false, ..flight(1000, 1) }, &ack(1, 100));
+        assert_eq!(cubic.state.epoch.as_ref().unwrap().start, Time::from_millis(100 + shift), "{rules:?}");
+    }
+}
+
+#[test]
+fn the_first_second_of_an_epoch_tells_nothing_of_the_shortest_round_trip() {
+    let mut cubic = after_loss(CubicConfig::default(), 100);
+    let _ = cubic.on_ack(&flight(0, 70), &ack(1, 100));
+    let _ = cubic.on_ack(&flight(999, 70), &ack(1, 40));
+    assert_eq!(cubic.path.shortest, Some(Span::from_millis(100)));
+    let _ = cubic.on_ack(&flight(1000, 70), &ack(1, 50));
+    assert_eq!(cubic.path.shortest, Some(Span::from_millis(50)));
+}

@@ -1,0 +1,176 @@
+//! HyStart: leaves slow start before the queue overflows, when the ACKs of one round trip arrive for longer than half of
+//! the shortest round trip, or when the round trips of one round have become longer.
+//!
+//! It measures the time of ACKs within a round and the least delay of each round; it answers whether slow start is over,
+//! and the controller then sets its threshold to its window. Any controller may use it.
+//!
+//! # Source
+//! Ha, Rhee, "Taming the elephants: new TCP slow start", 2011; Linux `net/ipv4/tcp_cubic.c` of 3.9 and 6.1 (with the later
+//! stable fix that a round begins at any window size).
+//!
+//! # Departures
+//! - Clocks are exact; Linux 3.9 counts milliseconds, 6.1 microseconds.
+//! - Linux 6.1 does not halve the train's threshold if the connection is paced; no controller that uses HyStart here paces.
+
+use ackclock_units::{Span, Time};
+
+use crate::Flight;
+
+/// Whose HyStart: Linux changed its rules between 3.9 and 6.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HystartRules {
+    /// Delay has increased above the minimum plus a sixteenth of it; the round's delay is the least of its first eight
+    /// samples.
+    Linux39,
+    /// Delay has increased above the minimum plus an eighth of it; the round's delay is the least of all its samples;
+    /// the ACK train is allowed up to 1 ms more.
+    Linux61,
+}
+
+/// Parameters of HyStart (Ha, Rhee 2011), named and with defaults as in Linux.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HystartConfig {
+    /// Watch the length of ACK trains. Default true.
+    pub ack_train: bool,
+    /// Watch the increase of delay. Default true.
+    pub delay: bool,
+    /// Below this window, in segments, HyStart does not act. Default 16.
+    pub low_window: u32,
+    /// The most between two ACKs of one train. Default 2 ms.
+    pub ack_delta: Span,
+    /// Which kernel's rules. Default those of 6.1.
+    pub rules: HystartRules,
+}
+
+impl Default for HystartConfig {
+    fn default() -> HystartConfig {
+        HystartConfig {
+            ack_train: true,
+            delay: true,
+            low_window: 16,
+            ack_delta: Span::from_millis(2),
+            rules: HystartRules::Linux61,
+        }
+    }
+}
+
+/// Samples of a round before its delay is judged (`HYSTART_MIN_SAMPLES`).
+const MIN_SAMPLES: u32 = 8;
+/// Bounds of the increase of delay that counts (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
+const DELAY_MIN: Span = Span::from_millis(4);
+const DELAY_MAX: Span = Span::from_millis(16);
+/// What receive offload may hold back: four times the largest aggregate, at most 1 ms of it (`hystart_ack_delay` of 6.1).
+const OFFLOAD_BYTES: u64 = 4 * 65_536;
+const OFFLOAD_MAX: Span = Span::from_millis(1);
+
+/// The observer of one connection's slow start.
+#[derive(Clone, Debug)]
+pub(crate) struct Hystart {
+    config: HystartConfig,
+    round_start: Time,
+    /// The round is over when more than this is acknowledged.
+    round_end: u64,
+    /// The last ACK of the train that began with the round.
+    last_ack: Time,
+    /// The least delay of the round.
+    least: Span,
+    samples: u32,
+    found: bool,
+}
+
+impl Hystart {
+    pub(crate) fn new(config: HystartConfig) -> Hystart {
+        let never = Time::ZERO;
+        Hystart {
+            config,
+            round_start: never,
+            round_end: 0,
+            last_ack: never,
+            least: Span::MAX,
+            samples: 0,
+            found: false,
+        }
+    }
+
+    /// Forgets that slow start was left, and begins a round: at the start of a connection and after a timeout.
+    pub(crate) fn restart(&mut self, f: &Flight) {
+        self.found = false;
+        self.begin_round(f);
+    }
+
+    /// A delay was measured in slow start, before the window grows; `shortest` is the least that is known. Returns whether
+    /// slow start is over.
+    pub(crate) fn sample(&mut self, f: &Flight, cwnd: u64, delay: Span, shortest: Span) -> bool {
+        if self.found {
+            return false;
+        }
+        if self.config.rules == HystartRules::Linux61 && f.snd_una > self.round_end {
+            self.begin_round(f);
+        }
+        if cwnd / f.segment() < u64::from(self.config.low_window) {
+            return false;
+        }
+        let long_train = self.train_is_long(f, cwnd, shortest);
+        let longer_delay = self.delay_has_grown(delay, shortest);
+        self.found = (self.config.ack_train && long_train) || (self.config.delay && longer_delay);
+        self.found
+    }
+
+    /// An ACK is about to grow the window by slow start. Linux 3.9 looks for the end of a round here, after the sample.
+    pub(crate) fn growing(&mut self, f: &Flight) {
+        if self.config.rules == HystartRules::Linux39 && f.snd_una > self.round_end {
+            self.begin_round(f);
+        }
+    }
+
+    fn begin_round(&mut self, f: &Flight) {
+        self.round_start = f.now;
+        self.last_ack = f.now;
+        self.round_end = f.snd_nxt;
+        self.least = Span::MAX;
+        self.samples = 0;
+    }
+
+    /// A train is unbroken since the round began; half of the shortest round trip is about the delay of one way.
+    fn train_is_long(&mut self, f: &Flight, cwnd: u64, shortest: Span) -> bool {
+        if f.now.since(self.last_ack) > self.config.ack_delta {
+            return false;
+        }
+        self.last_ack = f.now;
+        let allowed = match self.config.rules {
+            HystartRules::Linux39 => shortest,
+            HystartRules::Linux61 => shortest + offload_allowance(f, cwnd),
+        };
+        f.now.since(self.round_start) > allowed / 2
+    }
+
+    fn delay_has_grown(&mut self, delay: Span, shortest: Span) -> bool {
+        let enough = self.samples >= MIN_SAMPLES;
+        if !enough {
+            self.samples += 1;
+        }
+        let share = match self.config.rules {
+            // Later samples do not count: the shortest delay may fall below the round's, and the round seem longer by it.
+            HystartRules::Linux39 if enough => 16,
+            HystartRules::Linux39 => {
+                self.least = self.least.min(delay);
+                16
+            }
+            HystartRules::Linux61 => {
+                self.least = self.least.min(delay);
+                8
+            }
+        };
+        enough && self.least > shortest + (shortest / share).clamp(DELAY_MIN, DELAY_MAX)
+    }
+}
+
+/// The time of `OFFLOAD_BYTES` at twice the rate of the window, Linux's pacing rate in slow start.
+fn offload_allowance(f: &Flight, cwnd: u64) -> Span {
+    let Some(srtt) = f.srtt else { return Span::ZERO };
+    let nanos = u128::from(srtt.as_nanos()) * u128::from(OFFLOAD_BYTES) / (2 * u128::from(cwnd.max(1)));
+    Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX)).min(OFFLOAD_MAX)
+}
+
+#[cfg(test)]
+mod tests;
