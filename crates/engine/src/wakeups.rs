@@ -28,6 +28,7 @@ impl Wakeups {
     pub fn add_slot(&mut self) -> Slot {
         let slot = u32::try_from(self.position.len()).expect("fewer than 2^32 components");
         self.position.push(ABSENT);
+        // Room for every slot, so that arming never allocates.
         self.heap.reserve(self.position.len() - self.heap.len());
         slot
     }

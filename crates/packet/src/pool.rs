@@ -8,42 +8,52 @@
 #[derive(Debug)]
 pub struct Pool<T> {
     slots: Vec<T>,
-    occupied: Vec<bool>,
+    /// How many packets refer to the slot; 0 when it is free.
+    references: Vec<u32>,
     free: Vec<u32>,
 }
 
 impl<T> Pool<T> {
     /// An empty pool.
     pub fn new() -> Pool<T> {
-        Pool { slots: Vec::new(), occupied: Vec::new(), free: Vec::new() }
+        Pool { slots: Vec::new(), references: Vec::new(), free: Vec::new() }
     }
 
     /// Stores `contents` and returns its slot.
     pub fn insert(&mut self, contents: T) -> u32 {
         if let Some(slot) = self.free.pop() {
             self.slots[slot as usize] = contents;
-            self.occupied[slot as usize] = true;
+            self.references[slot as usize] = 1;
             return slot;
         }
         let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets are on their way");
         self.slots.push(contents);
-        self.occupied.push(true);
-        // Room for every slot on the free list, so that `remove` never allocates.
-        self.free.reserve(self.slots.len() - self.free.len());
+        self.references.push(1);
+        // Room for every slot on the free list, so that `release` never allocates.
+        self.free.reserve(self.slots.len());
         slot
     }
 
     /// The contents of `slot`.
     pub fn get(&self, slot: u32) -> &T {
-        assert!(self.occupied[slot as usize], "slot {slot} is not occupied");
+        assert!(self.references[slot as usize] > 0, "slot {slot} is not occupied");
         &self.slots[slot as usize]
     }
 
-    /// Frees `slot`.
-    pub fn remove(&mut self, slot: u32) {
-        assert!(self.occupied[slot as usize], "slot {slot} is not occupied");
-        self.occupied[slot as usize] = false;
-        self.free.push(slot);
+    /// One more packet refers to `slot`.
+    pub fn retain(&mut self, slot: u32) {
+        assert!(self.references[slot as usize] > 0, "slot {slot} is not occupied");
+        self.references[slot as usize] += 1;
+    }
+
+    /// One packet fewer refers to `slot`; the last one frees it.
+    pub fn release(&mut self, slot: u32) {
+        let references = &mut self.references[slot as usize];
+        assert!(*references > 0, "slot {slot} is not occupied");
+        *references -= 1;
+        if *references == 0 {
+            self.free.push(slot);
+        }
     }
 
     /// How many slots are occupied.
@@ -71,17 +81,19 @@ mod tests {
     fn a_freed_slot_is_used_again() {
         let mut pool = Pool::new();
         let (first, second) = (pool.insert("a"), pool.insert("b"));
-        pool.remove(first);
+        pool.release(first);
         assert_eq!(pool.insert("c"), first);
         assert_eq!((*pool.get(first), *pool.get(second), pool.len()), ("c", "b", 2));
     }
 
     #[test]
     #[should_panic(expected = "not occupied")]
-    fn a_slot_is_freed_once() {
+    fn a_slot_is_released_once_for_each_reference() {
         let mut pool = Pool::new();
         let slot = pool.insert(());
-        pool.remove(slot);
-        pool.remove(slot);
+        pool.retain(slot);
+        pool.release(slot);
+        pool.release(slot);
+        pool.release(slot);
     }
 }

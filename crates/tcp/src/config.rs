@@ -107,11 +107,14 @@ pub struct DelayedAck {
     pub timeout: Span,
     /// Segments at the start of a connection that are acknowledged at once, as Linux's quick-ACK mode. Default 0.
     pub quick: u32,
+    /// Linux acknowledges every segment while its receive window grows: by two segments for each one that arrives, from
+    /// this many bytes up to the receive buffer. Default 0: no such growth.
+    pub growth_from: u64,
 }
 
 impl Default for DelayedAck {
     fn default() -> DelayedAck {
-        DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 0 }
+        DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 0, growth_from: 0 }
     }
 }
 
@@ -141,4 +144,13 @@ pub enum LossDetector {
     /// Three discontiguous SACKed sequences, or more than two segments' worth of SACKed bytes, above a hole (RFC 6675);
     /// three duplicate ACKs without SACK (RFC 5681, RFC 6582).
     Rfc6675,
+}
+
+impl LossDetector {
+    /// Its name in scenarios and summaries.
+    pub fn name(self) -> &'static str {
+        match self {
+            LossDetector::Rfc6675 => "rfc6675",
+        }
+    }
 }

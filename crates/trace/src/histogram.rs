@@ -1,3 +1,191 @@
-//! x
-/// x
-pub struct Histogram;
+//! Distributions in constant memory.
+
+use crate::{Percentiles, Percentiles5, Percentiles7};
+
+/// Buckets per power of two: the midpoint of a bucket is within 1/1024 of its values; values below 512 are exact.
+const SUB_BITS: u32 = 9;
+const SUBS: usize = 1 << SUB_BITS;
+
+/// One block for the values below [`SUBS`], one for each power of two above.
+const BLOCKS: usize = 64 - SUB_BITS as usize + 1;
+
+/// A log-linear histogram of unsigned values: adding costs a few instructions, memory is taken once per power of two that
+/// occurs, and quantiles are within 0.1 % of the exact ones. Weights are counts, or times.
+#[derive(Clone, Debug)]
+pub struct Histogram {
+    blocks: [Option<Box<[u64; SUBS]>>; BLOCKS],
+    total: u64,
+    samples: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Histogram {
+    fn default() -> Histogram {
+        Histogram { blocks: [const { None }; BLOCKS], total: 0, samples: 0, sum: 0, min: 0, max: 0 }
+    }
+}
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Histogram {
+        Histogram::default()
+    }
+
+    /// Adds a value.
+    pub fn add(&mut self, value: u64) {
+        self.add_weighted(value, 1);
+    }
+
+    /// Adds a value that counts `weight` times; nothing for weight 0.
+    pub fn add_weighted(&mut self, value: u64, weight: u64) {
+        if weight == 0 {
+            return;
+        }
+        let bucket = bucket(value);
+        self.blocks[bucket / SUBS].get_or_insert_with(|| Box::new([0; SUBS]))[bucket % SUBS] += weight;
+        self.min = if self.samples == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.total += weight;
+        self.samples += 1;
+        self.sum += u128::from(value) * u128::from(weight);
+    }
+
+    /// Adds a value `times` times.
+    pub fn add_repeated(&mut self, value: u64, times: u64) {
+        self.add_weighted(value, times);
+        self.samples += times.saturating_sub(1);
+    }
+
+    /// How many values were added.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// The weighted mean.
+    pub fn mean(&self) -> Option<f64> {
+        (self.total > 0).then(|| self.sum as f64 / self.total as f64)
+    }
+
+    /// The smallest value `v` such that at least the fraction `q` of the weight lies at or below it, to the resolution of
+    /// the buckets (their midpoint), within the smallest and largest value seen.
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        if self.total == 0 {
+            return None;
+        }
+        let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total);
+        let mut below = 0;
+        for (number, block) in self.blocks.iter().enumerate() {
+            for (offset, &count) in block.iter().flat_map(|block| block.iter()).enumerate() {
+                below += count;
+                if below >= rank {
+                    return Some(midpoint(number * SUBS + offset).clamp(self.min as f64, self.max as f64));
+                }
+            }
+        }
+        None
+    }
+
+    /// Five percentiles of the values times `scale`.
+    pub fn percentiles5(&self, scale: f64) -> Percentiles5 {
+        let at = |q| self.quantile(q).map(|value| rounded(value * scale));
+        Percentiles5 { p5: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) }
+    }
+
+    /// Mean and five percentiles of the values times `scale`.
+    pub fn percentiles(&self, scale: f64) -> Percentiles {
+        let Percentiles5 { p5, p25, p50, p75, p95 } = self.percentiles5(scale);
+        Percentiles { mean: self.mean().map(|mean| rounded(mean * scale)), p5, p25, p50, p75, p95 }
+    }
+
+    /// Extremes, five percentiles and the number of values, the values times `scale`.
+    pub fn percentiles7(&self, scale: f64) -> Percentiles7 {
+        let Percentiles5 { p5, p25, p50, p75, p95 } = self.percentiles5(scale);
+        let extreme = |value: u64| (self.samples > 0).then(|| rounded(value as f64 * scale));
+        Percentiles7 {
+            min: extreme(self.min),
+            p5,
+            p25,
+            p50,
+            p75,
+            p95,
+            max: extreme(self.max),
+            samples: self.samples,
+        }
+    }
+}
+
+/// To six decimals: digits beyond the resolution say nothing.
+fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+fn bucket(value: u64) -> usize {
+    if value < SUBS as u64 {
+        return value as usize;
+    }
+    let shift = 63 - value.leading_zeros() - SUB_BITS;
+    // The top bit is implied: SUBS buckets per power of two.
+    (shift as usize + 1) * SUBS + ((value >> shift) as usize - SUBS)
+}
+
+fn midpoint(bucket: usize) -> f64 {
+    if bucket < SUBS {
+        return bucket as f64;
+    }
+    let shift = bucket / SUBS - 1;
+    let low = ((bucket % SUBS + SUBS) as u64) << shift;
+    low as f64 + (((1u64 << shift) - 1) as f64) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn small_values_are_exact() {
+        let mut histogram = Histogram::default();
+        (1..=100).for_each(|value| histogram.add(value));
+        assert_eq!(histogram.quantile(0.5), Some(50.0));
+        assert_eq!(histogram.quantile(0.95), Some(95.0));
+        assert_eq!(histogram.quantile(0.0), Some(1.0));
+        assert_eq!(histogram.quantile(1.0), Some(100.0));
+        assert_eq!(histogram.mean(), Some(50.5));
+    }
+
+    #[test]
+    fn weights_count() {
+        let mut histogram = Histogram::default();
+        histogram.add_weighted(1, 10);
+        histogram.add_weighted(9, 30);
+        histogram.add_weighted(400, 0);
+        assert_eq!((histogram.quantile(0.25), histogram.quantile(0.26)), (Some(1.0), Some(9.0)));
+        assert_eq!(histogram.percentiles7(1.0).max, Some(9.0));
+    }
+
+    #[test]
+    fn without_values_there_is_nothing() {
+        assert_eq!(Histogram::default().percentiles7(1.0), Percentiles7::default());
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_are_within_a_thousandth(mut values in prop::collection::vec(0u64..1 << 40, 1..200), q in 0.0f64..=1.0) {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|&value| histogram.add(value));
+            values.sort_unstable();
+            let rank = ((q * values.len() as f64).ceil() as usize).clamp(1, values.len());
+            let exact = values[rank - 1] as f64;
+            let found = histogram.quantile(q).unwrap();
+            prop_assert!((found - exact).abs() <= exact / 1024.0, "{} for {}", found, exact);
+        }
+
+        #[test]
+        fn every_value_has_a_bucket(value: u64) {
+            let middle = midpoint(bucket(value));
+            prop_assert!((middle - value as f64).abs() <= value as f64 / 1024.0);
+        }
+    }
+}

@@ -33,8 +33,28 @@ pub struct Summary<P> {
     pub fairness_jain: f64,
 }
 
+impl<P> Summary<P> {
+    /// The same summary with these parameters.
+    pub fn with_params<Q>(self, params: Q) -> Summary<Q> {
+        Summary {
+            schema: self.schema,
+            title: self.title,
+            seed: self.seed,
+            run: self.run,
+            clock: self.clock,
+            duration_s: self.duration_s,
+            params,
+            events: self.events,
+            packets: self.packets,
+            flows: self.flows,
+            links: self.links,
+            fairness_jain: self.fairness_jain,
+        }
+    }
+}
+
 /// One flow.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowSummary {
     /// Name of the flow and its number, `reno.0`.
     pub id: String,
@@ -77,7 +97,7 @@ pub struct FlowSummary {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LinkSummary {
     /// Name and direction: `bottleneck.forward`.
     pub id: String,

@@ -1,0 +1,399 @@
+//! The connection: its state, and the calls of the application.
+
+use ackclock_cc::{CongestionControl, Flight};
+use ackclock_packet::Flags;
+use ackclock_units::{Span, Time};
+
+use crate::Config;
+use crate::receiver::Receiver;
+use crate::recovery::Recovery;
+use crate::rtt::RttEstimator;
+use crate::scoreboard::Scoreboard;
+use crate::timers::Timers;
+
+/// The states of RFC 9293 section 3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// SYN sent, waiting for the other one.
+    SynSent,
+    /// Both SYNs seen, ours not acknowledged.
+    SynReceived,
+    /// Open.
+    Established,
+    /// Closed by us, the FIN not acknowledged.
+    FinWait1,
+    /// Closed by us, the FIN acknowledged.
+    FinWait2,
+    /// Closed by the peer.
+    CloseWait,
+    /// Closed by both at once, our FIN not acknowledged.
+    Closing,
+    /// Closed by the peer, then by us, our FIN not acknowledged.
+    LastAck,
+    /// Closed; old segments are waited out.
+    TimeWait,
+}
+
+/// Why a connection ended other than by both sides closing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The peer reset an open connection.
+    Reset,
+    /// The peer refused the connection.
+    Refused,
+    /// Retransmissions were not answered.
+    TimedOut,
+    /// The application aborted it.
+    Aborted,
+}
+
+/// The two port numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Ours.
+    pub local: u16,
+    /// The peer's.
+    pub remote: u16,
+}
+
+/// What a segment that arrived meant to the application and to measurements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Bytes of our stream that it newly acknowledged.
+    pub acked: u64,
+    /// The RTT that it measured: from the last transmission of a segment sent once to its first acknowledgment.
+    pub rtt: Option<Span>,
+    /// It was an acceptable acknowledgment.
+    pub is_ack: bool,
+}
+
+/// Totals of one endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Segments with data (or a FIN) sent, retransmissions included.
+    pub sent_packets: u64,
+    /// Of these, sent again.
+    pub retransmitted_packets: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast recovery.
+    pub fast_recoveries: u64,
+    /// Window reductions taken back.
+    pub undos: u64,
+    /// ACKs that carried the ECN echo.
+    pub ece_acks: u64,
+    /// The farthest that a segment sent once was reported after a later one, in segments.
+    pub reordering_max: u64,
+    /// Blocks with which the receiver reported duplicates (RFC 2883).
+    pub dsacks: u64,
+}
+
+/// The sending half: RFC 9293's SND variables, as distances from the initial sequence number.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) isn: u32,
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+    /// The peer's window in bytes, from `una` on.
+    pub(crate) wnd: u64,
+    /// SND.WL1 and SND.WL2: the segment that last set the window.
+    pub(crate) wl1: u64,
+    pub(crate) wl2: u64,
+    pub(crate) max_wnd: u64,
+    /// The peer's window scale.
+    pub(crate) shift: u8,
+    /// Bytes that the application has written.
+    pub(crate) written: u64,
+    /// The application has closed: a FIN follows the last byte.
+    pub(crate) closed: bool,
+    pub(crate) fin_sent: bool,
+    pub(crate) syn_pending: bool,
+    /// When the SYN was first sent, until it has been sent again.
+    pub(crate) syn_sent_at: Option<Time>,
+    pub(crate) syn_resent: bool,
+    /// A probe of a closed window is to be sent.
+    pub(crate) probe_due: bool,
+    /// A probe is all that is in flight: its loss says nothing about congestion.
+    pub(crate) probing: bool,
+    /// The window opened and the probe was not taken: it is sent again as data.
+    pub(crate) resend_probe: bool,
+    /// The last transmission ended because of the congestion window.
+    pub(crate) cwnd_limited: bool,
+    /// When a data segment was last sent.
+    pub(crate) last_sent_at: Time,
+    /// The next new data segment carries CWR.
+    pub(crate) cwr_pending: bool,
+}
+
+/// One end of one connection.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub(crate) config: Config,
+    pub(crate) cc: Box<dyn CongestionControl>,
+    pub(crate) state: State,
+    pub(crate) ports: Ports,
+    pub(crate) send: Sender,
+    pub(crate) board: Scoreboard,
+    pub(crate) recovery: Recovery,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) receiver: Receiver,
+    pub(crate) timers: Timers,
+    pub(crate) stats: Stats,
+    /// Payload bytes of a full segment.
+    pub(crate) mss: u32,
+    /// Agreed on in the handshake.
+    pub(crate) sack_enabled: bool,
+    pub(crate) timestamps_enabled: bool,
+    pub(crate) scaling_enabled: bool,
+    pub(crate) ecn_enabled: bool,
+    /// TS.Recent and when it was set.
+    pub(crate) ts_recent: u32,
+    pub(crate) ts_recent_at: Time,
+    /// Added to the millisecond clock of TSval.
+    pub(crate) ts_offset: u32,
+    /// The receiver's ECN echo (RFC 3168 section 6.1.3).
+    pub(crate) echo_ce: bool,
+    /// The stream unit of the peer's FIN.
+    pub(crate) peer_fin: Option<u64>,
+    /// A reset or challenge to answer with: sequence number, acknowledgment number, flags.
+    pub(crate) reply: Option<(u32, u32, Flags)>,
+    /// The RTT sample of the ACK in hand.
+    pub(crate) latest_sample: Option<Span>,
+    error: Option<Error>,
+    pub(crate) integrity_error: Option<u64>,
+}
+
+impl Endpoint {
+    /// An endpoint in CLOSED. `isn` is its initial sequence number and `ts_offset` the start of its timestamp clock, both
+    /// best drawn at random.
+    pub fn new(config: Config, cc: Box<dyn CongestionControl>, ports: Ports, isn: u32, ts_offset: u32) -> Endpoint {
+        let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack);
+        let mss = u32::from(config.mss).max(1);
+        Endpoint {
+            config,
+            cc,
+            state: State::Closed,
+            ports,
+            send: Sender {
+                isn,
+                una: 0,
+                nxt: 0,
+                wnd: 0,
+                wl1: 0,
+                wl2: 0,
+                max_wnd: 0,
+                shift: 0,
+                written: 0,
+                closed: false,
+                fin_sent: false,
+                syn_pending: false,
+                syn_sent_at: None,
+                syn_resent: false,
+                probe_due: false,
+                probing: false,
+                resend_probe: false,
+                cwnd_limited: false,
+                last_sent_at: Time::ZERO,
+                cwr_pending: false,
+            },
+            board: Scoreboard::default(),
+            recovery: Recovery::default(),
+            rtt: RttEstimator::new(),
+            receiver,
+            timers: Timers::new(),
+            stats: Stats::default(),
+            mss,
+            sack_enabled: false,
+            timestamps_enabled: false,
+            scaling_enabled: false,
+            ecn_enabled: false,
+            ts_recent: 0,
+            ts_recent_at: Time::ZERO,
+            ts_offset,
+            echo_ce: false,
+            peer_fin: None,
+            reply: None,
+            latest_sample: None,
+            error: None,
+            integrity_error: None,
+        }
+    }
+
+    /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and unused.
+    pub fn connect(&mut self) {
+        if self.state == State::Closed && self.error.is_none() && self.send.nxt == 0 {
+            self.state = State::SynSent;
+            self.send.syn_pending = true;
+        }
+    }
+
+    /// Opens the connection passively: waits for a SYN. Does nothing unless CLOSED and unused.
+    pub fn listen(&mut self) {
+        if self.state == State::Closed && self.error.is_none() && self.send.nxt == 0 {
+            self.state = State::Listen;
+        }
+    }
+
+    /// The application writes up to `bytes` more bytes of its stream; returns how many the send buffer took. Nothing is
+    /// taken after [`Endpoint::close`].
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        if self.send.closed || self.state == State::Closed {
+            return 0;
+        }
+        let taken = bytes.min(self.send_space());
+        self.send.written += taken;
+        taken
+    }
+
+    /// Bytes that the send buffer has room for.
+    pub fn send_space(&self) -> u64 {
+        self.config.send_buffer.saturating_sub(self.send.written - self.acked_bytes())
+    }
+
+    /// The application reads up to `most` bytes; returns how many it got. They were checked on arrival
+    /// ([`Endpoint::integrity_error`]).
+    pub fn read(&mut self, most: u64) -> u64 {
+        let end = self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX));
+        self.receiver.read(most, end)
+    }
+
+    /// The application has written everything: a FIN follows its last byte.
+    pub fn close(&mut self) {
+        match self.state {
+            State::Closed => {}
+            State::Listen | State::SynSent => self.close_now(None),
+            _ => self.send.closed = true,
+        }
+    }
+
+    /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section 3.10.5).
+    pub fn abort(&mut self) {
+        match self.state {
+            State::Closed => return,
+            State::Listen | State::SynSent | State::TimeWait => {}
+            _ => {
+                let seq = crate::seq::lower(self.send.nxt, self.send.isn);
+                let ack = crate::seq::lower(self.receiver.next, self.receiver.irs);
+                self.reply = Some((seq, ack, Flags::RST | Flags::ACK));
+            }
+        }
+        self.close_now(Some(Error::Aborted));
+    }
+
+    pub(crate) fn close_now(&mut self, error: Option<Error>) {
+        self.state = State::Closed;
+        self.error = self.error.or(error);
+        self.timers = Timers::new();
+        self.receiver.ack_at = Time::NEVER;
+        self.receiver.ack_now = false;
+        self.send.syn_pending = false;
+        self.send.probe_due = false;
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why the connection ended, if it did not end by both sides closing it.
+    pub fn error(&self) -> Option<Error> {
+        self.error
+    }
+
+    /// Whether both sides have closed and everything is acknowledged; the state may still be TIME-WAIT.
+    pub fn is_finished(&self) -> bool {
+        self.state == State::TimeWait || (self.state == State::Closed && self.send.nxt > 0 && self.error.is_none())
+    }
+
+    /// Whether the peer has closed and every byte before its FIN has arrived.
+    pub fn peer_finished(&self) -> bool {
+        self.peer_fin.is_some_and(|fin| self.receiver.next > fin)
+    }
+
+    /// Bytes of our stream that the peer has acknowledged.
+    pub fn acked_bytes(&self) -> u64 {
+        self.send.una.saturating_sub(1).min(self.send.written)
+    }
+
+    /// Bytes of the peer's stream that arrived in order.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX)).saturating_sub(1)
+    }
+
+    /// Data segments that brought nothing new.
+    pub fn duplicate_segments(&self) -> u64 {
+        self.receiver.duplicate_segments
+    }
+
+    /// The first stream offset whose bytes were not those of the stream.
+    pub fn integrity_error(&self) -> Option<u64> {
+        self.integrity_error
+    }
+
+    /// Totals.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The congestion controller.
+    pub fn congestion_control(&self) -> &dyn CongestionControl {
+        &*self.cc
+    }
+
+    /// Smoothed RTT, once there was a sample.
+    pub fn srtt(&self) -> Option<Span> {
+        self.rtt.srtt()
+    }
+
+    /// The retransmission timeout, back-off included.
+    pub fn rto(&self) -> Span {
+        self.rtt.rto(&self.config)
+    }
+
+    /// The peer's window in bytes.
+    pub fn peer_window(&self) -> u64 {
+        self.send.wnd
+    }
+
+    /// The oldest unacknowledged byte and the next to be sent, as distances from the initial sequence number.
+    pub fn sequence(&self) -> (u64, u64) {
+        (self.send.una, self.send.nxt)
+    }
+
+    /// What the controller may know.
+    pub(crate) fn flight(&self, now: Time) -> Flight {
+        let outstanding = self.board.outstanding();
+        let window = self.cc.window();
+        Flight {
+            now,
+            mss: self.mss,
+            in_flight: self.pipe(),
+            // In slow start a window that is half used still grows, or a burst could never be followed by a larger one.
+            cwnd_limited: self.send.cwnd_limited || (window.in_slow_start() && window.cwnd < outstanding.saturating_mul(2)),
+            snd_una: self.send.una,
+            snd_nxt: self.send.nxt,
+            srtt: self.rtt.srtt(),
+            latest_rtt: self.rtt.latest(),
+            min_rtt: self.rtt.min(),
+            after_timeout: self.recovery.state == crate::CaState::Loss,
+            initial_window: self.initial_window(),
+        }
+    }
+
+    /// RFC 5681 section 3.1: one segment if the SYN or its answer was lost.
+    fn initial_window(&self) -> u64 {
+        if self.send.syn_resent { u64::from(self.mss) } else { self.config.initial_window.bytes(self.mss) }
+    }
+
+    /// TSval: milliseconds, from a start of its own.
+    pub(crate) fn timestamp(&self, now: Time) -> u32 {
+        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.ts_offset)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+//! What to send next.
+
+use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
+use ackclock_units::{Ecn, Time};
+
+use crate::scoreboard::Sent;
+use crate::seq::lower;
+use crate::{CaState, Endpoint, State};
+
+/// Bytes of a timestamps option with its padding.
+const TIMESTAMPS_LEN: u32 = 12;
+
+/// Which part of the sequence space goes into the next segment.
+struct Piece {
+    seq: u64,
+    payload: u32,
+    fin: bool,
+    again: bool,
+}
+
+impl Endpoint {
+    /// Writes the next segment to be sent into `out` and returns the codepoint of its IP header; `None` when there is
+    /// nothing to send now. To be asked until it gives `None`.
+    pub fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
+        if let Some((seq, ack, flags)) = self.reply.take() {
+            *out = self.blank(flags);
+            (out.seq, out.ack) = (seq, ack);
+            return Some(Ecn::NotEct);
+        }
+        match self.state {
+            State::Closed | State::Listen => return None,
+            State::SynSent | State::SynReceived => {
+                if self.send.syn_pending {
+                    self.write_syn(now, out);
+                    return Some(Ecn::NotEct);
+                }
+            }
+            _ => {
+                if let Some(piece) = self.next_piece(now) {
+                    return Some(self.write_data(now, out, piece));
+                }
+            }
+        }
+        if self.receiver.ack_now && self.state != State::SynSent {
+            self.write_ack(now, out);
+            return Some(Ecn::NotEct);
+        }
+        None
+    }
+
+    /// Chooses what to send: a retransmission, new data, a FIN, or a probe.
+    fn next_piece(&mut self, now: Time) -> Option<Piece> {
+        if self.send.probing || self.send.resend_probe {
+            return self.next_probe_again(now);
+        }
+        if let Some(lost) = self.board.next_lost() {
+            // RFC 6675 NextSeg rule 1.
+            if !self.recovery.force && self.window_used() + u64::from(lost.len) > self.cwnd() {
+                self.send.cwnd_limited = true;
+                return None;
+            }
+            return Some(self.piece_again(now, lost));
+        }
+        if let Some(piece) = self.next_new(now) {
+            return Some(piece);
+        }
+        if self.recovery.state == CaState::Recovery && self.sack_enabled {
+            return self.next_speculative(now);
+        }
+        None
+    }
+
+    /// RFC 6675 `NextSeg` rule 2: data that was never sent.
+    fn next_new(&mut self, now: Time) -> Option<Piece> {
+        self.send.cwnd_limited = false;
+        if self.send.fin_sent {
+            return None;
+        }
+        let available = (self.send.written + 1).saturating_sub(self.send.nxt);
+        let closing = self.send.closed;
+        if available == 0 && !closing {
+            self.send.probe_due = false;
+            return None;
+        }
+        let window = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
+        let payload = u64::from(self.mss).min(available).min(window) as u32;
+        let drains = u64::from(payload) == available;
+        let fin = closing && drains && u64::from(payload) < window;
+        if payload == 0 && !fin || self.is_silly(payload, available, fin) {
+            return self.next_probe(now, available, window);
+        }
+        self.send.probe_due = false;
+        // Sender's part of RFC 9293 section 3.7.4 (Nagle): one small segment in flight at most.
+        if self.config.nagle && drains && payload < self.mss && !fin && !self.board.is_empty() {
+            return None;
+        }
+        if self.board.is_empty() && self.config.slow_start_after_idle {
+            self.restart_after_idle(now);
+        }
+        if self.window_used() + u64::from(payload) > self.cwnd() {
+            self.send.cwnd_limited = true;
+            return None;
+        }
+        self.timers.persist_at = Time::NEVER;
+        self.timers.persist_backoff = 0;
+        let seq = self.send.nxt;
+        let len = payload + u32::from(fin);
+        self.board.push(now, seq, len, fin);
+        self.send.nxt += u64::from(len);
+        self.send.fin_sent = fin;
+        if self.timers.retransmit_at == Time::NEVER {
+            self.restart_retransmit_timer(now);
+        }
+        Some(Piece { seq, payload, fin, again: false })
+    }
+
+    /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it, and it is less than half
+    /// of the largest window that the peer offered (RFC 9293 section 3.8.6.2.1).
+    fn is_silly(&self, payload: u32, available: u64, fin: bool) -> bool {
+        payload < self.mss && u64::from(payload) < available && !fin && u64::from(payload) < self.send.max_wnd.div_ceil(2)
+    }
+
+    /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its expiry sends what fits,
+    /// one byte at least (RFC 9293 section 3.8.6.1).
+    fn next_probe(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
+        if !self.send.probe_due {
+            if self.board.is_empty() {
+                self.arm_persist(now);
+            }
+            return None;
+        }
+        let payload = available.min(window.max(1)).min(u64::from(self.mss)) as u32;
+        let fin = payload == 0;
+        let seq = self.send.nxt;
+        let len = payload + u32::from(fin);
+        self.board.push(now, seq, len, fin);
+        self.send.nxt += u64::from(len);
+        self.send.fin_sent = fin;
+        self.probe_sent(now);
+        Some(Piece { seq, payload, fin, again: false })
+    }
+
+    /// A probe is in flight: it is repeated when its timer expires, and once the window has opened.
+    fn next_probe_again(&mut self, now: Time) -> Option<Piece> {
+        let &front = self.board.front()?;
+        if self.send.resend_probe {
+            (self.send.resend_probe, self.send.probing) = (false, false);
+            return Some(self.piece_again(now, front));
+        }
+        if !self.send.probe_due {
+            return None;
+        }
+        let piece = self.piece_again(now, front);
+        self.probe_sent(now);
+        Some(piece)
+    }
+
+    fn probe_sent(&mut self, now: Time) {
+        self.send.probe_due = false;
+        self.send.probing = true;
+        self.timers.retransmit_at = Time::NEVER;
+        self.timers.persist_at = Time::NEVER;
+        self.timers.persist_backoff += 1;
+        self.arm_persist(now);
+    }
+
+    /// RFC 6675 `NextSeg` rules 3 and 4: nothing is known lost and nothing new may be sent, but there is room.
+    fn next_speculative(&mut self, now: Time) -> Option<Piece> {
+        let hole = self.board.next_unsacked_hole();
+        let sent = match hole {
+            Some(hole) => hole,
+            None if self.recovery.rescued => return None,
+            None => self.board.last_unsacked()?,
+        };
+        if self.window_used() + u64::from(sent.len) > self.cwnd() {
+            return None;
+        }
+        self.recovery.rescued |= hole.is_none();
+        Some(self.piece_again(now, sent))
+    }
+
+    fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
+        let is_first = sent.seq == self.send.una;
+        self.board.resend(now, sent.seq);
+        self.recovery.force = false;
+        self.stats.retransmitted_packets += 1;
+        if is_first || self.timers.retransmit_at == Time::NEVER {
+            // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).
+            self.restart_retransmit_timer(now);
+        }
+        Piece { seq: sent.seq, payload: sent.len - u32::from(sent.fin), fin: sent.fin, again: true }
+    }
+
+    /// RFC 5681 section 4.1.
+    fn restart_after_idle(&mut self, now: Time) {
+        if self.send.nxt > 1 && now.since(self.send.last_sent_at) > self.rto() {
+            let flight = self.flight(now);
+            self.cc.on_idle_restart(&flight);
+        }
+    }
+
+    /// A segment with ports, flags and timestamps; everything else zero.
+    fn blank(&self, flags: Flags) -> Segment {
+        Segment { source_port: self.ports.local, destination_port: self.ports.remote, flags, ..Segment::default() }
+    }
+
+    /// Fields that every segment of a synchronized connection carries: the acknowledgment with its window.
+    fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
+        *out = self.blank(flags | Flags::ACK);
+        out.ack = lower(self.receiver.next, self.receiver.irs);
+        if self.timestamps_enabled {
+            out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+        }
+        if self.echo_ce && self.ecn_enabled && !flags.contains(Flags::SYN) {
+            out.flags |= Flags::ECE;
+        }
+        let shift = if self.scaling_enabled && !flags.contains(Flags::SYN) { self.own_shift() } else { 0 };
+        let field = (self.receiver.window() >> shift).min(u64::from(u16::MAX));
+        out.window = field as u16;
+        self.receiver.acknowledged(field << shift);
+    }
+
+    /// The scale that makes the whole buffer expressible (RFC 7323 section 2.3).
+    fn own_shift(&self) -> u8 {
+        (0..14).find(|shift| self.config.receive_buffer >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+    }
+
+    fn write_syn(&mut self, now: Time, out: &mut Segment) {
+        self.send.syn_pending = false;
+        let again = self.send.syn_sent_at.is_some() || self.send.syn_resent;
+        let answer = self.state == State::SynReceived;
+        let (sack, timestamps, scaling) = if answer {
+            (self.sack_enabled, self.timestamps_enabled, self.scaling_enabled)
+        } else {
+            (self.config.sack, self.config.timestamps, self.config.window_scaling)
+        };
+        if answer {
+            self.write_common(now, out, Flags::SYN);
+            if self.ecn_enabled {
+                out.flags |= Flags::ECE;
+            }
+        } else {
+            *out = self.blank(Flags::SYN);
+            let field = self.receiver.window().min(u64::from(u16::MAX));
+            out.window = field as u16;
+            // A SYN that is sent again asks for no ECN: a middlebox may have dropped it for the flags (RFC 3168 section
+            // 6.1.1.1).
+            if self.config.ecn && !again {
+                out.flags |= Flags::ECE | Flags::CWR;
+            }
+            if timestamps {
+                out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: 0 });
+            }
+        }
+        out.seq = self.send.isn;
+        out.mss = Some(self.config.mss);
+        out.sack_permitted = sack;
+        out.window_scale = scaling.then(|| self.own_shift());
+        self.send.nxt = self.send.nxt.max(1);
+        if again {
+            (self.send.syn_sent_at, self.send.syn_resent) = (None, true);
+        } else {
+            self.send.syn_sent_at = Some(now);
+        }
+        self.timers.retransmit_at = now + self.rto();
+    }
+
+    fn write_ack(&mut self, now: Time, out: &mut Segment) {
+        let sack = self.sack_option(3 + usize::from(!self.timestamps_enabled));
+        self.write_common(now, out, Flags::NONE);
+        out.seq = lower(self.send.nxt, self.send.isn);
+        out.sack = sack;
+    }
+
+    fn sack_option(&self, room: usize) -> SackBlocks {
+        if self.sack_enabled && (self.receiver.has_gap() || self.receiver.has_duplicate()) {
+            self.receiver.sack_blocks(room, self.config.dsack)
+        } else {
+            SackBlocks::default()
+        }
+    }
+
+    fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
+        let flight = self.flight(now);
+        self.cc.on_sent(&flight, piece.payload);
+        // SACK blocks ride along only where the segment leaves room for them within the MSS.
+        let option_room = u32::from(self.config.mss) - self.options_len().min(u32::from(self.config.mss));
+        let spare = option_room.saturating_sub(piece.payload);
+        let blocks = if spare >= 12 { ((spare - 4) / 8).min(3) as usize } else { 0 };
+        let sack = if blocks > 0 { self.sack_option(blocks) } else { SackBlocks::default() };
+        let mut flags = Flags::NONE;
+        if piece.fin {
+            flags |= Flags::FIN;
+            self.enter_fin_sent();
+        }
+        if piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.send.written + 1 {
+            flags |= Flags::PSH;
+        }
+        self.write_common(now, out, flags);
+        out.seq = lower(piece.seq, self.send.isn);
+        out.sack = sack;
+        out.payload = Payload { offset: piece.seq - 1, len: piece.payload };
+        self.stats.sent_packets += 1;
+        self.send.last_sent_at = now;
+        self.recovery.sent(piece.payload);
+        // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5).
+        if self.ecn_enabled && !piece.again && piece.payload > 0 {
+            if self.send.cwr_pending {
+                out.flags |= Flags::CWR;
+                self.send.cwr_pending = false;
+            }
+            Ecn::Ect0
+        } else {
+            Ecn::NotEct
+        }
+    }
+
+    /// Bytes of the options that every data segment carries.
+    pub(crate) fn options_len(&self) -> u32 {
+        if self.timestamps_enabled { TIMESTAMPS_LEN } else { 0 }
+    }
+
+    fn enter_fin_sent(&mut self) {
+        self.state = match self.state {
+            State::Established => State::FinWait1,
+            State::CloseWait => State::LastAck,
+            other => other,
+        };
+    }
+}

@@ -1,0 +1,305 @@
+//! The settings of real stacks: every knob of a host at once, by the name of the system.
+//!
+//! A profile is a host out of the box, on a path of MTU 1500. Endpoints do not tune their buffers while they run, so that
+//! each buffer here is the size up to which the stack tunes it by itself; a scenario that fixes socket buffers sets them.
+//!
+//! # Source
+//! The appendices of CAIA technical report 140516A list the sysctls of its FreeBSD 9.2, Linux 3.9.8 and Windows 7 hosts.
+//! Where they are silent: FreeBSD `sys/netinet/{tcp_timer.h,cc/cc_newreno.c,cc/cc_cubic.h}` of releng/9.3, Linux
+//! `include/net/tcp.h` and `net/ipv4/{tcp_cong.c,tcp_input.c,tcp_cubic.c}` of 3.9 and 6.1, and for Windows what each
+//! field's comment names.
+//!
+//! # Departures
+//! - Loss detection is RFC 6675 in every profile. Not modelled: FACK, F-RTO and early retransmit of Linux 3.9; RACK, tail
+//!   loss probes and adaptive reordering of Linux 6.1; F-RTO (RFC 4138) of Windows.
+//! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always 40 ms. It acknowledges
+//!   every segment while its window grows (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is
+//!   the whole buffer.
+//! - FreeBSD's CUBIC has a fast convergence factor of its own (0.9 for a beta of 0.8, which (1 + beta) / 2 equals) and an
+//!   older Reno-friendly estimate, by time instead of by ACKs; here it is RFC 9438 with FreeBSD's beta.
+
+use ackclock_cc::{CubicConfig, CubicRules, HystartConfig, HystartRules, NewRenoConfig};
+use ackclock_units::Span;
+
+use crate::{Config, DelayedAck, InitialWindow, LossDetector, MinRto, Prr};
+
+/// A host as it comes out of the box.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// The knobs of its endpoint.
+    pub endpoint: Config,
+    /// The congestion control that it uses unless told otherwise: the name of an algorithm in scenarios.
+    pub cc: &'static str,
+    /// Its NewReno.
+    pub newreno: NewRenoConfig,
+    /// Its CUBIC.
+    pub cubic: CubicConfig,
+}
+
+impl Profile {
+    /// Every profile.
+    pub fn all() -> [Profile; 5] {
+        [Profile::rfc(), Profile::freebsd_9_2(), Profile::linux_3_9(), Profile::linux_6_1(), Profile::windows_7()]
+    }
+
+    /// The profile called `name`.
+    pub fn by_name(name: &str) -> Option<Profile> {
+        Profile::all().into_iter().find(|profile| profile.name == name)
+    }
+
+    /// What the RFCs recommend, with CUBIC (RFC 9438) without HyStart.
+    pub fn rfc() -> Profile {
+        Profile {
+            name: "rfc",
+            endpoint: Config::default(),
+            cc: "cubic",
+            newreno: NewRenoConfig::default(),
+            cubic: CubicConfig::default(),
+        }
+    }
+
+    /// FreeBSD 9.2-RELEASE with the settings of the CAIA report (its defaults).
+    pub fn freebsd_9_2() -> Profile {
+        let newreno = NewRenoConfig {
+            abc: true,    // net.inet.tcp.rfc3465 = 1
+            abc_l_var: 2, // net.inet.tcp.abc_l_var = 2
+            limit_burst: true,
+            past_ssthresh: true,
+            halve_flight: false,
+            remember_idle: false,
+        };
+        Profile {
+            name: "freebsd-9.2",
+            endpoint: Config {
+                mss: 1460,
+                initial_window: InitialWindow::Rfc3390, // rfc3390 = 1, experimental.initcwnd10 = 0
+                sack: true,                             // sack.enable = 1
+                dsack: false,                           // reports none before release 13
+                timestamps: true,                       // rfc1323 = 1, both of these
+                window_scaling: true,
+                ecn: false,                // ecn.enable = 0
+                send_buffer: 2_097_152,    // sendbuf_max
+                receive_buffer: 2_097_152, // recvbuf_max
+                // delayed_ack = 1, delacktime = 100
+                delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(100), quick: 0, growth_from: 0 },
+                // rexmit_min = 30 in TCP_REXMTVAL, to which TCPT_RANGESET adds rexmit_slop = 200.
+                min_rto: MinRto::OfTotal(Span::from_millis(30)),
+                rto_slop: Span::from_millis(200),
+                max_rto: Span::from_secs(64),    // TCPTV_REXMTMAX
+                initial_rto: Span::from_secs(3), // TCPTV_RTOBASE
+                limited_transmit: true,          // rfc3042 = 1
+                prr: Prr::Off,
+                loss_detector: LossDetector::Rfc6675,
+                nagle: true,
+                slow_start_after_idle: true,    // newreno_after_idle, always
+                time_wait: Span::from_secs(60), // twice msl = 30000
+                max_retries: 12,                // TCP_MAXRXTSHIFT
+            },
+            cc: "newreno",
+            newreno,
+            cubic: CubicConfig {
+                beta: 0.8, // CUBIC_BETA
+                c: 0.4,    // CUBIC_C_FACTOR
+                fast_convergence: true,
+                reno_friendly: true,
+                hystart: None,
+                rules: CubicRules::Rfc9438,
+                reno: newreno,
+            },
+        }
+    }
+
+    /// Linux 3.9 with the settings of the CAIA report (the defaults of openSUSE 12.3).
+    pub fn linux_3_9() -> Profile {
+        // 3.9 removed the sysctl of ABC and counted ACKs: tcp_slow_start and tcp_cong_avoid_ai take no byte count.
+        let newreno = NewRenoConfig {
+            abc: false,
+            abc_l_var: 0,
+            limit_burst: false, // tcp_end_cwnd_reduction: to the threshold
+            past_ssthresh: true,
+            halve_flight: false,
+            remember_idle: true, // tcp_current_ssthresh
+        };
+        Profile {
+            name: "linux-3.9",
+            endpoint: linux(Prr::Rfc6937, 10 * 1460), // TCP_DEFAULT_INIT_RCVWND
+            cc: "cubic",
+            newreno,
+            cubic: CubicConfig {
+                beta: 717.0 / 1024.0,
+                c: LINUX_C,
+                fast_convergence: true,
+                reno_friendly: true, // tcp_friendliness = 1
+                hystart: Some(HystartConfig {
+                    ack_train: true, // hystart_detect = 3, both of these
+                    delay: true,
+                    low_window: 16,
+                    ack_delta: Span::from_millis(2),
+                    rules: HystartRules::Linux39,
+                }),
+                rules: CubicRules::Linux39,
+                reno: newreno,
+            },
+        }
+    }
+
+    /// Linux 6.1 with its defaults, but without RACK and tail loss probes.
+    pub fn linux_6_1() -> Profile {
+        let newreno = NewRenoConfig {
+            abc: true,
+            abc_l_var: 0, // tcp_slow_start adds all that was acknowledged
+            limit_burst: false,
+            past_ssthresh: false,
+            halve_flight: false,
+            remember_idle: true,
+        };
+        Profile {
+            name: "linux-6.1",
+            // tcp_cwnd_reduction has the conservative bound, and slow start only on ACKs that make progress without a
+            // lost retransmission: RFC 9937 rather than RFC 6937.
+            endpoint: linux(Prr::Rfc9937, 65_535), // tcp_select_initial_window
+            cc: "cubic",
+            newreno,
+            cubic: CubicConfig {
+                beta: 717.0 / 1024.0,
+                c: LINUX_C,
+                fast_convergence: true,
+                reno_friendly: true,
+                hystart: Some(HystartConfig {
+                    ack_train: true,
+                    delay: true,
+                    low_window: 16,
+                    ack_delta: Span::from_millis(2),
+                    rules: HystartRules::Linux61,
+                }),
+                rules: CubicRules::Linux61,
+                reno: newreno,
+            },
+        }
+    }
+
+    /// Windows 7 with the settings of the CAIA report: no add-on congestion provider, that is NewReno.
+    pub fn windows_7() -> Profile {
+        // RFCs 2582, 2883 and 3517 are among those that Microsoft lists for this stack (TechNet, "Next Generation TCP/IP
+        // Protocols and Networking Components"); what it does not tell is as the RFCs recommend.
+        let newreno = NewRenoConfig::default();
+        Profile {
+            name: "windows-7",
+            endpoint: Config {
+                mss: 1460,
+                // `netsh interface tcp show supplemental` (hotfix KB2472264): window 2, minimum RTO 300, delayed ACK 200.
+                initial_window: InitialWindow::Segments(2),
+                min_rto: MinRto::OfTotal(Span::from_millis(300)),
+                delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(200), quick: 0, growth_from: 0 },
+                sack: true,
+                dsack: true,          // RFC 2883
+                timestamps: false,    // "RFC 1323 Timestamps : disabled"
+                window_scaling: true, // "Receive Window Auto-Tuning Level : normal"
+                ecn: false,           // "ECN Capability : disabled"
+                // Level "normal" tunes the receive window up to 16 MiB, and the send backlog follows the window.
+                send_buffer: 16 << 20,
+                receive_buffer: 16 << 20,
+                max_rto: Span::from_secs(60),
+                initial_rto: Span::from_secs(3), // TcpInitialRtt
+                rto_slop: Span::ZERO,
+                limited_transmit: true,
+                prr: Prr::Off,
+                loss_detector: LossDetector::Rfc6675,
+                nagle: true,
+                slow_start_after_idle: false, // CwndRestart is off by default where Windows first shows it (Server 2012)
+                time_wait: Span::from_secs(120), // TcpTimedWaitDelay
+                max_retries: 5,               // TcpMaxDataRetransmissions
+            },
+            cc: "newreno",
+            newreno,
+            cubic: CubicConfig { reno: newreno, ..CubicConfig::default() },
+        }
+    }
+}
+
+/// `bic_scale` 41: Linux multiplies by 41 * 10 / 1024.
+const LINUX_C: f64 = 410.0 / 1024.0;
+
+/// What the endpoints of Linux 3.9 and 6.1 have in common. `growth_from` is the window that they announce first.
+fn linux(prr: Prr, growth_from: u64) -> Config {
+    Config {
+        mss: 1460,
+        initial_window: InitialWindow::Segments(10), // TCP_INIT_CWND
+        sack: true,
+        dsack: true,
+        timestamps: true,
+        window_scaling: true,
+        ecn: false,                    // accepts but does not ask; the CAIA report and the oracle set 0
+        send_buffer: 4_194_304,        // tcp_wmem
+        receive_buffer: 6_291_456 / 2, // tcp_rmem, of which tcp_adv_win_scale = 1 announces half
+        // TCP_DELACK_MIN; TCP_MAX_QUICKACKS
+        delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 16, growth_from },
+        min_rto: MinRto::OfVariance(Span::from_millis(200)), // TCP_RTO_MIN bounds rttvar
+        max_rto: Span::from_secs(120),                       // TCP_RTO_MAX
+        initial_rto: Span::from_secs(1),                     // TCP_TIMEOUT_INIT
+        rto_slop: Span::ZERO,
+        limited_transmit: true,
+        prr,
+        loss_detector: LossDetector::Rfc6675,
+        nagle: true,
+        slow_start_after_idle: true,    // tcp_slow_start_after_idle = 1
+        time_wait: Span::from_secs(60), // TCP_TIMEWAIT_LEN
+        max_retries: 15,                // tcp_retries2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_profile_is_found_by_its_name() {
+        for profile in Profile::all() {
+            assert_eq!(Profile::by_name(profile.name).as_ref(), Some(&profile));
+        }
+        assert_eq!(Profile::by_name("linux"), None);
+    }
+
+    #[test]
+    fn the_default_congestion_control_of_each_host() {
+        let defaults = Profile::all().map(|profile| (profile.name, profile.cc));
+        assert_eq!(
+            defaults,
+            [
+                ("rfc", "cubic"),
+                ("freebsd-9.2", "newreno"),
+                ("linux-3.9", "cubic"),
+                ("linux-6.1", "cubic"),
+                ("windows-7", "newreno"),
+            ]
+        );
+    }
+
+    #[test]
+    fn cubic_starts_slowly_as_its_host_does() {
+        for profile in Profile::all() {
+            assert_eq!(profile.cubic.reno, profile.newreno, "{}", profile.name);
+        }
+    }
+
+    #[test]
+    fn initial_windows_of_full_segments() {
+        // RFC 3390: min(4 * 1460, max(2 * 1460, 4380)) = 4380.
+        for (profile, bytes) in [
+            (Profile::rfc(), 14_600),
+            (Profile::freebsd_9_2(), 4_380),
+            (Profile::linux_3_9(), 14_600),
+            (Profile::linux_6_1(), 14_600),
+            (Profile::windows_7(), 2_920),
+        ] {
+            assert_eq!(
+                profile.endpoint.initial_window.bytes(u32::from(profile.endpoint.mss)),
+                bytes,
+                "{}",
+                profile.name
+            );
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! The receiving half: what has arrived, what to report of it, and when.
+
+use std::collections::VecDeque;
+
+use ackclock_packet::SackBlocks;
+use ackclock_units::Time;
+
+use crate::DelayedAck;
+use crate::seq::lower;
+
+/// The data that a segment brought, sorted into new and known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    /// In order: `rcv_nxt` moved.
+    InOrder,
+    /// Beyond a gap.
+    OutOfOrder,
+    /// Nothing new.
+    Duplicate,
+}
+
+/// Reassembly, SACK generation and the acknowledgment policy (RFC 9293 section 3.10.7.4, RFC 2018, RFC 2883, RFC 5681
+/// section 4.2).
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// The peer's initial sequence number.
+    pub(crate) irs: u32,
+    /// Next unit expected.
+    pub(crate) next: u64,
+    /// Units that the application has read (of those below `next`).
+    pub(crate) read: u64,
+    /// Ranges beyond a gap, in order, disjoint and not touching.
+    ranges: VecDeque<(u64, u64)>,
+    /// Left edges of the ranges most recently added to, newest first: the order of SACK blocks (RFC 2018 section 4).
+    recent: [u64; 4],
+    recent_len: usize,
+    /// The duplicate to report first in the next ACK (RFC 2883).
+    duplicate: Option<(u64, u64)>,
+    buffer: u64,
+    /// Right edge of the window that was announced: it never moves left.
+    announced: u64,
+    /// `next` at the last ACK that was sent (Last.ACK.sent of RFC 7323).
+    pub(crate) last_ack_sent: u64,
+    /// Largest payload that arrived: the peer's segment size.
+    peer_segment: u32,
+    policy: DelayedAck,
+    quick_left: u32,
+    /// The window as Linux would have grown it; see [`DelayedAck::growth_from`].
+    grown: u64,
+    pub(crate) ack_now: bool,
+    /// When the delayed acknowledgment is due.
+    pub(crate) ack_at: Time,
+    /// Data segments that brought nothing new.
+    pub(crate) duplicate_segments: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(buffer: u64, policy: DelayedAck) -> Receiver {
+        Receiver {
+            irs: 0,
+            next: 0,
+            read: 0,
+            ranges: VecDeque::new(),
+            recent: [0; 4],
+            recent_len: 0,
+            duplicate: None,
+            buffer,
+            announced: 0,
+            last_ack_sent: 0,
+            peer_segment: 1,
+            policy,
+            quick_left: policy.quick,
+            grown: if policy.growth_from > 0 { policy.growth_from } else { buffer },
+            ack_now: false,
+            ack_at: Time::NEVER,
+            duplicate_segments: 0,
+        }
+    }
+
+    /// The peer's SYN arrived.
+    pub(crate) fn synchronize(&mut self, irs: u32) {
+        self.irs = irs;
+        self.next = 1;
+        self.read = 1;
+        self.announced = 1;
+        self.last_ack_sent = 1;
+    }
+
+    /// Bytes of window from `next` on to announce now. The right edge moves only by a segment or half the buffer at least,
+    /// so that the sender is not led to send small segments (RFC 9293 section 3.8.6.2.2), and never moves left.
+    pub(crate) fn window(&self) -> u64 {
+        let (room, offered) = (self.room(), self.offered());
+        if room >= offered + self.window_step() { room } else { offered }
+    }
+
+    /// Bytes that the buffer has room for beyond `next`.
+    fn room(&self) -> u64 {
+        self.buffer.saturating_sub(self.next - self.read)
+    }
+
+    /// Units beyond `next` that are let in: what the peer was told, and no less than the buffer has room for.
+    pub(crate) fn acceptable(&self) -> u64 {
+        self.room().max(self.offered())
+    }
+
+    /// What is left of the window that the peer knows of.
+    fn offered(&self) -> u64 {
+        self.announced.saturating_sub(self.next)
+    }
+
+    fn window_step(&self) -> u64 {
+        u64::from(self.peer_segment).min(self.buffer.div_ceil(2))
+    }
+
+    /// An ACK with a window of `window` bytes leaves.
+    pub(crate) fn acknowledged(&mut self, window: u64) {
+        self.announced = self.announced.max(self.next + window);
+        self.last_ack_sent = self.next;
+        self.duplicate = None;
+        self.ack_now = false;
+        self.ack_at = Time::NEVER;
+    }
+
+    /// Whether data is held beyond a gap.
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.ranges.is_empty()
+    }
+
+    /// Reads up to `most` bytes of those before `end_of_data`. A window that was more than half closed and opens by a step
+    /// is announced at once; otherwise the next ACK does.
+    pub(crate) fn read(&mut self, most: u64, end_of_data: u64) -> u64 {
+        let bytes = most.min(end_of_data.saturating_sub(self.read));
+        self.read += bytes;
+        if bytes > 0 && self.offered() < self.buffer / 2 && self.room() >= self.offered() + self.window_step() {
+            self.ack_now = true;
+        }
+        bytes
+    }
+
+    /// Takes in units `[left, right)`, cut to the window; the last one may be a FIN.
+    pub(crate) fn receive(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
+        let in_order = left <= self.next && right > self.next && self.ranges.is_empty();
+        self.peer_segment = self.peer_segment.max(payload);
+        if in_order && left == self.next {
+            // The common case.
+            self.next = right;
+            self.schedule_ack(now);
+            return Arrived::InOrder;
+        }
+        if right <= self.next {
+            self.duplicate = Some((left, right));
+            return self.nothing_new();
+        }
+        if left < self.next {
+            // The front is known; RFC 2883 reports it.
+            self.duplicate = Some((left, self.next));
+        }
+        let left = left.max(self.next);
+        if left == self.next {
+            self.advance(right);
+            if in_order {
+                self.schedule_ack(now);
+            } else {
+                // It fills all or part of a gap (RFC 5681 section 4.2).
+                self.ack_now = true;
+            }
+            return Arrived::InOrder;
+        }
+        self.ack_now = true;
+        self.insert(left, right)
+    }
+
+    fn nothing_new(&mut self) -> Arrived {
+        self.duplicate_segments += 1;
+        self.ack_now = true;
+        Arrived::Duplicate
+    }
+
+    /// `next` moves to `right` and over every range that it touches.
+    fn advance(&mut self, right: u64) {
+        let mut right = right;
+        while let Some(&(range_left, range_right)) = self.ranges.front() {
+            if range_left > right {
+                break;
+            }
+            if range_left < right {
+                let known = (range_left, right.min(range_right));
+                self.duplicate.get_or_insert(known);
+            }
+            right = right.max(range_right);
+            self.ranges.pop_front();
+            self.forget(range_left);
+        }
+        self.next = right;
+    }
+
+    /// Adds a range beyond a gap.
+    fn insert(&mut self, left: u64, right: u64) -> Arrived {
+        // First range that ends at or after `left`: the first that can touch.
+        let first = self.ranges.partition_point(|&(_, range_right)| range_right < left);
+        let (mut merged_left, mut merged_right) = (left, right);
+        let mut last = first;
+        while let Some(&(range_left, range_right)) = self.ranges.get(last) {
+            if range_left > merged_right {
+                break;
+            }
+            if range_left <= left && right <= range_right {
+                self.duplicate = Some((left, right));
+                self.touch(range_left);
+                return self.nothing_new();
+            }
+            if range_left < right && left < range_right {
+                self.duplicate.get_or_insert((left.max(range_left), right.min(range_right)));
+            }
+            merged_left = merged_left.min(range_left);
+            merged_right = merged_right.max(range_right);
+            self.forget(range_left);
+            last += 1;
+        }
+        if last == first {
+            self.ranges.insert(first, (left, right));
+        } else {
+            self.ranges[first] = (merged_left, merged_right);
+            self.ranges.drain(first + 1..last);
+        }
+        self.touch(merged_left);
+        Arrived::OutOfOrder
+    }
+
+    /// Puts the range with this left edge first among the recent ones.
+    fn touch(&mut self, left: u64) {
+        self.forget(left);
+        self.recent.copy_within(0..3, 1);
+        self.recent[0] = left;
+        self.recent_len = (self.recent_len + 1).min(4);
+    }
+
+    fn forget(&mut self, left: u64) {
+        if let Some(at) = self.recent[..self.recent_len].iter().position(|&edge| edge == left) {
+            self.recent.copy_within(at + 1..self.recent_len, at);
+            self.recent_len -= 1;
+        }
+    }
+
+    /// In-order data: acknowledge now or soon.
+    fn schedule_ack(&mut self, now: Time) {
+        if self.grown < self.buffer {
+            self.grown += 2 * u64::from(self.peer_segment);
+            self.ack_now = true;
+        }
+        if self.quick_left > 0 {
+            self.quick_left -= 1;
+            self.ack_now = true;
+        } else if self.next - self.last_ack_sent >= u64::from(self.policy.segments) * u64::from(self.peer_segment) {
+            self.ack_now = true;
+        } else if self.ack_at == Time::NEVER {
+            self.ack_at = now + self.policy.timeout;
+        }
+    }
+
+    /// The SACK option for the next ACK: at most `room` blocks, a duplicate first if `dsack`, then the ranges newest
+    /// first.
+    pub(crate) fn sack_blocks(&self, room: usize, dsack: bool) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let wire = |seq| lower(seq, self.irs);
+        if let Some((left, right)) = self.duplicate.filter(|_| dsack) {
+            blocks.push(wire(left), wire(right));
+        }
+        for &left in &self.recent[..self.recent_len] {
+            if blocks.as_slice().len() >= room {
+                break;
+            }
+            let at = self.ranges.partition_point(|&(range_left, _)| range_left < left);
+            if let Some(&(range_left, range_right)) = self.ranges.get(at) {
+                blocks.push(wire(range_left), wire(range_right));
+            }
+        }
+        blocks
+    }
+
+    /// Whether a duplicate waits to be reported.
+    pub(crate) fn has_duplicate(&self) -> bool {
+        self.duplicate.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests;
