@@ -1,3 +1,61 @@
 //! The virtual world: hosts, traffic and the loop.
+//!
+//! [`spec::RunSpec`] says what a run consists of; [`run`] runs it and gives its summary; [`World`] is the run itself for
+//! callers that want to look inside. No clock is read and nothing is drawn but from the run's own streams: the same
+//! specification gives the same summary on every machine.
 
+mod build;
+mod direction;
+mod flow;
+mod host;
 pub mod spec;
+mod stock;
+mod world;
+
+use std::ops::ControlFlow;
+
+use ackclock_trace::Summary;
+use ackclock_units::Time;
+
+pub use stock::IntegrityError;
+pub use world::World;
+
+/// Why a run gave no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// Data arrived that was not what was sent: a bug in an endpoint.
+    #[error("flow {flow}: data arrived that is not what was sent, at byte {offset} of the stream")]
+    Integrity {
+        /// The flow.
+        flow: String,
+        /// Offset of the first wrong byte.
+        offset: u64,
+    },
+    /// A stock socket handled wrong data.
+    #[error("flow {flow}: {error}")]
+    Stock {
+        /// The flow.
+        flow: String,
+        /// What was wrong.
+        error: IntegrityError,
+    },
+    /// The progress hook asked for it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Runs `spec` to its end. `progress` is told the simulated time now and then, and may break the run off.
+///
+/// # Errors
+/// Corrupted data, or an interruption.
+pub fn run(
+    spec: &spec::RunSpec,
+    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Result<Summary<()>, RunError> {
+    let mut world = World::new(spec);
+    world.run(progress)?;
+    Ok(world.summary())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! What a run consists of, every number checked: what `scenario` builds and [`crate::World`] runs.
 
-use ackclock_aqm::FifoConfig;
+use ackclock_aqm::{CodelConfig, FifoConfig, FqCodelConfig, PieConfig};
 use ackclock_cc::{CubicConfig, NewRenoConfig};
+use ackclock_emulator::Impairments;
 use ackclock_tcp::Config;
 use ackclock_units::{Rate, Span, Time};
 
@@ -44,26 +45,8 @@ pub struct DirectionSpec {
     pub overhead: u32,
     /// The queue before the transmitter.
     pub queue: QueueSpec,
-    /// Random or listed losses, after transmission.
-    pub loss: LossSpec,
-    /// Probability that a packet arrives twice.
-    pub duplicate: f64,
-    /// Additional delay, uniform from 0 to this.
-    pub jitter: Span,
-    /// Whether jitter may change the order of packets; otherwise it is held back behind the one before.
-    pub reorder: bool,
-}
-
-/// Losses of a link that are not its queue's.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum LossSpec {
-    /// None.
-    #[default]
-    None,
-    /// Each packet with this probability.
-    Iid(f64),
-    /// The packets with these numbers, counted from 1 in order of transmission; sorted.
-    List(Vec<u64>),
+    /// Loss, duplication and jitter after transmission.
+    pub impairments: Impairments,
 }
 
 /// A queue discipline with its parameters.
@@ -73,6 +56,12 @@ pub enum QueueSpec {
     Pfifo(FifoConfig),
     /// Drop-tail, limit in bytes.
     Bfifo(FifoConfig),
+    /// CoDel.
+    Codel(CodelConfig),
+    /// PIE.
+    Pie(PieConfig),
+    /// fq_codel.
+    FqCodel(FqCodelConfig),
 }
 
 /// A flow: one connection with a bulk source.
@@ -142,6 +131,21 @@ pub struct SmoltcpSpec {
     pub nagle: bool,
     /// Timestamps option.
     pub timestamps: bool,
+}
+
+impl Default for SmoltcpSpec {
+    /// As smoltcp's own where it has a default: no congestion control, acknowledgments after 10 ms, Nagle.
+    fn default() -> SmoltcpSpec {
+        SmoltcpSpec {
+            cc: SmoltcpCc::None,
+            mtu: 1500,
+            send_buffer: 64 << 10,
+            receive_buffer: 64 << 10,
+            ack_delay: Some(Span::from_millis(10)),
+            nagle: true,
+            timestamps: false,
+        }
+    }
 }
 
 /// The congestion controllers that smoltcp has.

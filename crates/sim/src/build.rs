@@ -1,0 +1,111 @@
+//! From specifications to components.
+
+use ackclock_aqm::{Codel, Fifo, FqCodel, Pie, QueueDisc};
+use ackclock_cc::{CongestionControl, Cubic, NewReno};
+use ackclock_emulator::{Framed, Link, LinkConfig};
+use ackclock_tcp::{Endpoint, Ports};
+use ackclock_units::Random;
+
+use crate::direction::Direction;
+use crate::host::Host;
+use crate::spec::{CcSpec, DirectionSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc};
+use crate::stock::{Side, Stock};
+
+/// Every connection goes from this port to this one; each has its two hosts to itself.
+const SENDER_PORT: u16 = 40_000;
+const RECEIVER_PORT: u16 = 5_001;
+
+impl QueueSpec {
+    /// The discipline's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            QueueSpec::Pfifo(_) => "pfifo",
+            QueueSpec::Bfifo(_) => "bfifo",
+            QueueSpec::Codel(_) => "codel",
+            QueueSpec::Pie(_) => "pie",
+            QueueSpec::FqCodel(_) => "fq_codel",
+        }
+    }
+
+    fn build(&self, random: Random) -> Box<dyn QueueDisc<Framed>> {
+        match self {
+            QueueSpec::Pfifo(config) | QueueSpec::Bfifo(config) => Box::new(Fifo::new(*config)),
+            QueueSpec::Codel(config) => Box::new(Codel::new(config.clone())),
+            QueueSpec::Pie(config) => Box::new(Pie::new(config.clone(), random)),
+            QueueSpec::FqCodel(config) => Box::new(FqCodel::new(config.clone())),
+        }
+    }
+}
+
+impl CcSpec {
+    /// The algorithm's name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            CcSpec::NewReno(_) => "newreno",
+            CcSpec::Cubic(_) => "cubic",
+        }
+    }
+
+    fn build(&self) -> Box<dyn CongestionControl> {
+        match self {
+            CcSpec::NewReno(config) => Box::new(NewReno::new(config.clone())),
+            CcSpec::Cubic(config) => Box::new(Cubic::new(config.clone())),
+        }
+    }
+}
+
+impl SmoltcpCc {
+    /// The controller's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            SmoltcpCc::None => "none",
+            SmoltcpCc::Reno => "reno",
+            SmoltcpCc::Cubic => "cubic",
+        }
+    }
+}
+
+/// The two directions of a link, forward first.
+pub(crate) fn directions(run: &RunSpec, link: &LinkSpec) -> [Direction; 2] {
+    [("forward", &link.forward), ("reverse", &link.reverse)].map(|(way, spec)| direction(run, link, way, spec))
+}
+
+fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) -> Direction {
+    let id = format!("{}.{way}", link.name);
+    let random = |part| Random::for_component(run.seed, run.run, &format!("links.{id}.{part}"));
+    let config = LinkConfig {
+        rate: spec.rate,
+        delay: spec.delay,
+        overhead: spec.overhead,
+        impairments: spec.impairments.clone(),
+    };
+    let link = Link::new(config, spec.queue.build(random("queue")), random("wire"));
+    Direction::new(id, spec.queue.name(), link)
+}
+
+/// The two ends of a flow, sender first.
+pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec) -> [Host; 2] {
+    [(Side::Sender, &flow.sender), (Side::Receiver, &flow.receiver)].map(|(side, spec)| {
+        let part = match side {
+            Side::Sender => "sender",
+            Side::Receiver => "receiver",
+        };
+        let mut random = Random::for_component(run.seed, run.run, &format!("flows.{}.{part}", flow.id));
+        let (local, remote) = match side {
+            Side::Sender => (SENDER_PORT, RECEIVER_PORT),
+            Side::Receiver => (RECEIVER_PORT, SENDER_PORT),
+        };
+        match spec {
+            HostSpec::Endpoint(endpoint) => {
+                let draw = random.bits();
+                let (isn, ts_offset) = (draw as u32, (draw >> 32) as u32);
+                let ports = Ports { local, remote };
+                let config = endpoint.config.clone();
+                Host::Endpoint(Box::new(Endpoint::new(config, endpoint.cc.build(), ports, isn, ts_offset)))
+            }
+            HostSpec::Smoltcp(smoltcp) => {
+                Host::Smoltcp(Box::new(Stock::new(smoltcp, side, local, remote, random.bits())))
+            }
+        }
+    })
+}

@@ -1,0 +1,230 @@
+//! A flow: its traffic and what is measured on it.
+
+use ackclock_tcp::Arrival;
+use ackclock_trace::{FlowSummary, Histogram, Percentiles};
+use ackclock_units::{Span, Time};
+
+use crate::host::Host;
+use crate::spec::{FlowSpec, HostSpec};
+
+/// Throughput is measured in windows of this many steps, one window for each step.
+const WINDOW_STEPS: usize = 4;
+const STEP: Span = Span::from_millis(500);
+
+/// The source and the measures of one flow.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub(crate) id: String,
+    cc: &'static str,
+    host: String,
+    loss_detector: &'static str,
+    start: Time,
+    stop: Option<Time>,
+    /// Bytes that the source has yet to write; `None` is without end.
+    remaining: Option<u64>,
+    started: bool,
+    stopped: bool,
+    closed: bool,
+    pub(crate) completed: Option<Time>,
+    rtt: Histogram,
+    cwnd: Histogram,
+    throughput: Throughput,
+}
+
+impl Flow {
+    pub(crate) fn new(spec: &FlowSpec) -> Flow {
+        let (cc, host, loss_detector) = match &spec.sender {
+            HostSpec::Endpoint(endpoint) => {
+                (endpoint.cc.name(), endpoint.profile.clone(), endpoint.config.loss_detector.name())
+            }
+            HostSpec::Smoltcp(smoltcp) => (smoltcp.cc.name(), "smoltcp".to_owned(), "smoltcp"),
+        };
+        Flow {
+            id: spec.id.clone(),
+            cc,
+            host,
+            loss_detector,
+            start: spec.start,
+            stop: spec.stop,
+            remaining: spec.bytes,
+            started: false,
+            stopped: false,
+            closed: false,
+            completed: None,
+            rtt: Histogram::new(),
+            cwnd: Histogram::new(),
+            throughput: Throughput::new(spec.start),
+        }
+    }
+
+    /// When the application of the sender acts by itself next.
+    pub(crate) fn next_action(&self) -> Time {
+        match (self.started, self.closed) {
+            (false, _) => self.start,
+            (true, false) if !self.stopped => self.stop.unwrap_or(Time::NEVER),
+            (true, _) => Time::NEVER,
+        }
+    }
+
+    /// The sender's application does what is due, and fills the send buffer.
+    pub(crate) fn drive(&mut self, now: Time, sender: &mut Host) {
+        if !self.started {
+            if now < self.start {
+                return;
+            }
+            self.started = true;
+            sender.connect(now);
+        }
+        if self.closed {
+            return;
+        }
+        self.stopped |= self.stop.is_some_and(|stop| stop <= now);
+        if !self.stopped {
+            let taken = sender.write(now, self.remaining.unwrap_or(u64::MAX));
+            if let Some(remaining) = &mut self.remaining {
+                *remaining -= taken;
+            }
+        }
+        // Closing before the handshake is over would call it off.
+        if (self.stopped || self.remaining == Some(0)) && sender.is_open() {
+            self.closed = true;
+            sender.close(now);
+        }
+    }
+
+    /// An ACK arrived at the sender.
+    pub(crate) fn measure_ack(&mut self, arrival: &Arrival, sender: &Host) {
+        if let Some(rtt) = arrival.rtt {
+            self.rtt.add(rtt.as_nanos());
+        }
+        if let Some(cwnd) = sender.cwnd().filter(|_| arrival.is_ack) {
+            self.cwnd.add(cwnd);
+        }
+    }
+
+    /// A packet of `bytes` bytes arrived at the receiver.
+    pub(crate) fn measure_packet(&mut self, now: Time, bytes: u32) {
+        self.throughput.add(now, bytes);
+    }
+
+    /// The summary of a run that ended at `end`.
+    pub(crate) fn summary(&mut self, end: Time, sender: &Host, receiver: &Host) -> FlowSummary {
+        let delivered = receiver.delivered_bytes();
+        let active = self.completed.unwrap_or(end).since(self.start);
+        let mut summary = FlowSummary {
+            id: self.id.clone(),
+            cc: self.cc.to_owned(),
+            host: self.host.clone(),
+            loss_detector: self.loss_detector.to_owned(),
+            goodput_bps: if active > Span::ZERO { delivered as f64 * 8.0 / active.as_secs_f64() } else { 0.0 },
+            throughput_bps: self.throughput.percentiles(self.completed.unwrap_or(end)),
+            rtt_ms: self.rtt.percentiles7(1e-6),
+            cwnd_bytes: self.cwnd.percentiles5(1.0),
+            sent_packets: sender.sent_packets(),
+            retransmitted_packets: 0,
+            spurious_retransmits: 0,
+            timeouts: 0,
+            fast_recoveries: 0,
+            undos: 0,
+            ece_acks: 0,
+            reordering_max: 0,
+            delivered_bytes: delivered,
+            acked_bytes: sender.acked_bytes(),
+            completed_s: self.completed.map(Time::as_secs_f64),
+        };
+        match sender {
+            Host::Endpoint(endpoint) => {
+                let stats = endpoint.stats();
+                summary.retransmitted_packets = stats.retransmitted_packets;
+                summary.timeouts = stats.timeouts;
+                summary.fast_recoveries = stats.fast_recoveries;
+                summary.undos = stats.undos;
+                summary.ece_acks = stats.ece_acks;
+                summary.reordering_max = stats.reordering_max;
+            }
+            Host::Smoltcp(stock) => summary.retransmitted_packets = stock.stats().retransmitted_packets,
+        }
+        if let Host::Endpoint(endpoint) = receiver {
+            // A packet that the link duplicated brings nothing new either.
+            summary.spurious_retransmits = endpoint.duplicate_segments().min(summary.retransmitted_packets);
+        }
+        summary
+    }
+}
+
+/// Bytes per time in sliding windows, in constant memory.
+#[derive(Debug)]
+struct Throughput {
+    /// Start of the step that is being filled.
+    step_start: Time,
+    /// Bytes of the last steps, the one being filled at `current`.
+    steps: [u64; WINDOW_STEPS],
+    current: usize,
+    /// Steps completed.
+    completed: u64,
+    windows: Histogram,
+}
+
+impl Throughput {
+    fn new(start: Time) -> Throughput {
+        Throughput { step_start: start, steps: [0; WINDOW_STEPS], current: 0, completed: 0, windows: Histogram::new() }
+    }
+
+    fn add(&mut self, now: Time, bytes: u32) {
+        self.pass(now);
+        self.steps[self.current] += u64::from(bytes);
+    }
+
+    /// Completes every step that ends by `now`.
+    fn pass(&mut self, now: Time) {
+        while now.since(self.step_start) >= STEP && now > self.step_start {
+            self.completed += 1;
+            if self.completed >= WINDOW_STEPS as u64 {
+                self.windows.add(self.steps.iter().sum());
+            }
+            self.step_start += STEP;
+            self.current = (self.current + 1) % WINDOW_STEPS;
+            self.steps[self.current] = 0;
+            let silent = now.since(self.step_start).as_nanos() / STEP.as_nanos();
+            if silent > 2 * WINDOW_STEPS as u64 && self.steps.iter().all(|&bytes| bytes == 0) {
+                // A long silence: all its windows are empty.
+                self.windows.add_repeated(0, silent);
+                self.completed += silent;
+                self.step_start += STEP * silent;
+            }
+        }
+    }
+
+    fn percentiles(&mut self, end: Time) -> Percentiles {
+        self.pass(end);
+        let scale = 8.0 / (STEP * WINDOW_STEPS as u64).as_secs_f64();
+        self.windows.percentiles(scale)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_slide_by_a_step() {
+        let mut throughput = Throughput::new(Time::from_secs(1));
+        // 1000 bytes in each of the first six steps, then nothing: windows of 4000 at steps 4, 5, 6, then 3000, 2000.
+        for step in 0..6 {
+            throughput.add(Time::from_millis(1000 + 500 * step), 1000);
+        }
+        let percentiles = throughput.percentiles(Time::from_secs(5));
+        assert_eq!(throughput.windows.samples(), 5);
+        assert_eq!(percentiles.p95, Some(16_000.0));
+        assert_eq!(percentiles.p5, Some(8_000.0));
+        assert_eq!(percentiles.mean, Some(13_600.0));
+    }
+
+    #[test]
+    fn a_long_silence_counts_as_empty_windows() {
+        let mut throughput = Throughput::new(Time::ZERO);
+        throughput.add(Time::ZERO, 1000);
+        throughput.percentiles(Time::from_secs(100_000));
+        assert_eq!(throughput.windows.samples(), 200_000 - 3);
+    }
+}

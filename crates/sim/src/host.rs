@@ -1,0 +1,151 @@
+//! One end of a connection, ours or smoltcp's, behind one set of calls.
+
+use ackclock_packet::Segment;
+use ackclock_tcp::{Arrival, Endpoint, State};
+use ackclock_units::{Ecn, Time};
+
+use crate::RunError;
+use crate::stock::Stock;
+
+#[derive(Debug)]
+pub(crate) enum Host {
+    Endpoint(Box<Endpoint>),
+    Smoltcp(Box<Stock>),
+}
+
+impl Host {
+    pub(crate) fn connect(&mut self, now: Time) {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.connect(),
+            Host::Smoltcp(stock) => stock.connect(now),
+        }
+    }
+
+    pub(crate) fn listen(&mut self) {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.listen(),
+            Host::Smoltcp(stock) => stock.listen(),
+        }
+    }
+
+    pub(crate) fn write(&mut self, now: Time, bytes: u64) -> u64 {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.write(bytes),
+            Host::Smoltcp(stock) => stock.write(now, bytes),
+        }
+    }
+
+    /// The application reads everything there is.
+    pub(crate) fn read_all(&mut self, now: Time) {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.read(u64::MAX),
+            Host::Smoltcp(stock) => stock.read(now),
+        };
+    }
+
+    pub(crate) fn close(&mut self, now: Time) {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.close(),
+            Host::Smoltcp(stock) => stock.close(now),
+        }
+    }
+
+    pub(crate) fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.input(now, segment, ecn),
+            Host::Smoltcp(stock) => {
+                stock.input(now, segment, ecn);
+                Arrival::default()
+            }
+        }
+    }
+
+    pub(crate) fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.transmit(now, out),
+            Host::Smoltcp(stock) => stock.transmit(now, out),
+        }
+    }
+
+    pub(crate) fn next_deadline(&self, now: Time) -> Time {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.next_deadline(),
+            Host::Smoltcp(stock) => stock.next_deadline(now),
+        }
+    }
+
+    pub(crate) fn on_deadline(&mut self, now: Time) {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.on_deadline(now),
+            Host::Smoltcp(stock) => stock.on_deadline(now),
+        }
+    }
+
+    /// The handshake is over, and the connection with it not yet.
+    pub(crate) fn is_open(&self) -> bool {
+        match self {
+            Host::Endpoint(endpoint) => {
+                !matches!(endpoint.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
+            }
+            Host::Smoltcp(stock) => stock.is_established(),
+        }
+    }
+
+    /// Both sides have closed and everything is acknowledged.
+    pub(crate) fn is_finished(&self) -> bool {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.is_finished(),
+            Host::Smoltcp(stock) => stock.is_time_wait() || stock.is_closed(),
+        }
+    }
+
+    pub(crate) fn peer_finished(&self) -> bool {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.peer_finished(),
+            Host::Smoltcp(stock) => stock.peer_finished(),
+        }
+    }
+
+    pub(crate) fn acked_bytes(&self) -> u64 {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.acked_bytes(),
+            Host::Smoltcp(stock) => stock.acked_bytes(),
+        }
+    }
+
+    pub(crate) fn delivered_bytes(&self) -> u64 {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.delivered_bytes(),
+            Host::Smoltcp(stock) => stock.delivered_bytes(),
+        }
+    }
+
+    /// The congestion window, where the host tells it.
+    pub(crate) fn cwnd(&self) -> Option<u64> {
+        match self {
+            Host::Endpoint(endpoint) => Some(endpoint.cwnd()),
+            Host::Smoltcp(_) => None,
+        }
+    }
+
+    pub(crate) fn sent_packets(&self) -> u64 {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.stats().sent_packets,
+            Host::Smoltcp(stock) => stock.stats().data_packets,
+        }
+    }
+
+    /// Whether wrong data was seen; `flow` is named in the error.
+    pub(crate) fn check(&self, flow: &str) -> Result<(), RunError> {
+        match self {
+            Host::Endpoint(endpoint) => match endpoint.integrity_error() {
+                Some(offset) => Err(RunError::Integrity { flow: flow.to_owned(), offset }),
+                None => Ok(()),
+            },
+            Host::Smoltcp(stock) => match stock.integrity_error() {
+                Some(error) => Err(RunError::Stock { flow: flow.to_owned(), error }),
+                None => Ok(()),
+            },
+        }
+    }
+}

@@ -1,0 +1,165 @@
+//! Whatever the network does to packets and however the two ends are set up, every byte of a transfer arrives once, in
+//! order and unchanged, everything is acknowledged, and the connection closes.
+
+use std::ops::ControlFlow;
+
+use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
+use ackclock_cc::{CubicConfig, NewRenoConfig};
+use ackclock_emulator::{Impairments, Loss};
+use ackclock_sim::spec::{
+    CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc, SmoltcpSpec,
+};
+use ackclock_tcp::{Config, DelayedAck, InitialWindow, Prr};
+use ackclock_trace::Summary;
+use ackclock_units::{Rate, Span, Time};
+use proptest::prelude::*;
+
+fn run(spec: &RunSpec) -> Summary<()> {
+    ackclock_sim::run(spec, &mut |_| ControlFlow::Continue(())).expect("the data is intact")
+}
+
+fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSpec; 2]) -> RunSpec {
+    let [forward, reverse] = ways;
+    RunSpec {
+        title: String::new(),
+        duration: Span::from_secs(1_000_000),
+        seed: 1,
+        run: 0,
+        links: vec![LinkSpec { name: "link".into(), forward, reverse }],
+        flows: vec![FlowSpec {
+            id: "flow.0".into(),
+            path: vec![0],
+            reverse: false,
+            sender,
+            receiver,
+            bytes: Some(bytes),
+            start: Time::ZERO,
+            stop: None,
+        }],
+    }
+}
+
+fn assert_delivered(spec: &RunSpec) -> Result<(), TestCaseError> {
+    let summary = run(spec);
+    let flow = &summary.flows[0];
+    let bytes = spec.flows[0].bytes.unwrap();
+    prop_assert_eq!(flow.delivered_bytes, bytes, "delivered");
+    prop_assert_eq!(flow.acked_bytes, bytes, "acknowledged");
+    prop_assert!(flow.completed_s.is_some(), "closed");
+    Ok(())
+}
+
+fn any_impairments() -> impl Strategy<Value = Impairments> {
+    let loss = prop_oneof![
+        2 => Just(Loss::None),
+        2 => (0.0..0.2).prop_map(Loss::Iid),
+        2 => prop::collection::btree_set(1u64..200, 0..60).prop_map(|numbers| Loss::List(numbers.into_iter().collect())),
+    ];
+    (loss, prop_oneof![Just(0.0), 0.0..0.3], prop_oneof![Just(0u64), 0u64..60_000], any::<bool>()).prop_map(
+        |(loss, duplicate, jitter, reorder)| Impairments {
+            loss,
+            duplicate,
+            jitter: Span::from_micros(jitter),
+            reorder,
+        },
+    )
+}
+
+fn any_direction() -> impl Strategy<Value = DirectionSpec> {
+    let queue = prop_oneof![
+        (1u64..50).prop_map(|limit| QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(limit) })),
+        Just(QueueSpec::Codel(CodelConfig { ecn: true, ..CodelConfig::default() })),
+    ];
+    (prop::option::of(100_000u64..1_000_000_000), 0u64..100, queue, any_impairments()).prop_map(
+        |(rate, delay, queue, impairments)| DirectionSpec {
+            rate: rate.and_then(Rate::from_bps),
+            delay: Span::from_millis(delay),
+            overhead: 0,
+            queue,
+            impairments,
+        },
+    )
+}
+
+fn any_buffer() -> impl Strategy<Value = u64> {
+    prop_oneof![1u64..3000, 3000u64..100_000, Just(1 << 22)]
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let options = any::<[bool; 8]>();
+    let delayed_ack = (1u32..4, 0u64..200, 0u32..20)
+        .prop_map(|(segments, timeout, quick)| DelayedAck { segments, timeout: Span::from_millis(timeout), quick });
+    let window = prop_oneof![Just(InitialWindow::Rfc3390), (1u32..20).prop_map(InitialWindow::Segments)];
+    let prr = prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Rfc9937)];
+    (options, delayed_ack, window, prr, any_buffer(), any_buffer(), 50u16..9000).prop_map(
+        |(options, delayed_ack, initial_window, prr, send_buffer, receive_buffer, mss)| {
+            let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] = options;
+            Config {
+                mss,
+                initial_window,
+                sack,
+                dsack,
+                timestamps,
+                window_scaling,
+                ecn,
+                send_buffer,
+                receive_buffer,
+                delayed_ack,
+                limited_transmit,
+                prr,
+                nagle,
+                slow_start_after_idle,
+                ..Config::default()
+            }
+        },
+    )
+}
+
+fn any_endpoint() -> impl Strategy<Value = HostSpec> {
+    let cc = prop_oneof![
+        Just(CcSpec::NewReno(NewRenoConfig::default())),
+        Just(CcSpec::Cubic(CubicConfig::default())),
+    ];
+    (any_config(), cc).prop_map(|(config, cc)| HostSpec::Endpoint(EndpointSpec { profile: "any".into(), config, cc }))
+}
+
+fn any_smoltcp() -> impl Strategy<Value = HostSpec> {
+    let cc = prop_oneof![Just(SmoltcpCc::None), Just(SmoltcpCc::Reno), Just(SmoltcpCc::Cubic)];
+    (cc, 576u16..9000, any_buffer(), any_buffer(), prop::option::of(0u64..50), any::<bool>(), any::<bool>()).prop_map(
+        |(cc, mtu, send_buffer, receive_buffer, ack_delay, nagle, timestamps)| {
+            HostSpec::Smoltcp(SmoltcpSpec {
+                cc,
+                mtu,
+                send_buffer,
+                receive_buffer,
+                ack_delay: ack_delay.map(Span::from_millis),
+                nagle,
+                timestamps,
+            })
+        },
+    )
+}
+
+/// Transfers are kept short where windows are tiny: each window costs a round trip or a probe.
+fn any_bytes() -> impl Strategy<Value = u64> {
+    prop_oneof![0u64..10, 0u64..20_000, 0u64..300_000]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn ours_to_ours(bytes in any_bytes(), sender in any_endpoint(), receiver in any_endpoint(), ways in [any_direction(), any_direction()]) {
+        assert_delivered(&transfer(bytes, sender, receiver, ways))?;
+    }
+
+    #[test]
+    fn ours_to_smoltcp(bytes in any_bytes(), sender in any_endpoint(), receiver in any_smoltcp(), ways in [any_direction(), any_direction()]) {
+        assert_delivered(&transfer(bytes, sender, receiver, ways))?;
+    }
+
+    #[test]
+    fn smoltcp_to_ours(bytes in any_bytes(), sender in any_smoltcp(), receiver in any_endpoint(), ways in [any_direction(), any_direction()]) {
+        assert_delivered(&transfer(bytes, sender, receiver, ways))?;
+    }
+}

@@ -1,0 +1,309 @@
+//! One direction of a link: queue, transmitter, delay line.
+//!
+//! A packet offered is enqueued; when the transmitter is free the queue is asked for the next one; the end of its
+//! transmission plus the propagation delay is its arrival. Only arrivals are worth a wakeup: the ends of transmissions
+//! before them are caught up with when the link is next called, each at its own time.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use ackclock_aqm::{DropReason, Drops, QueueDisc, Queued};
+use ackclock_packet::Packet;
+use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
+
+use crate::impairments::{Fate, Impairments};
+
+/// What a link direction is made of besides its queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Rate of the transmitter; `None` sends at once, so that nothing ever waits.
+    pub rate: Option<Rate>,
+    /// From the end of transmission to arrival.
+    pub delay: Span,
+    /// Framing bytes added to every packet while it is on this link: in the queue's books and in transmission. 0 counts
+    /// IP packets alone, 14 is what Linux's `tc` counts on Ethernet, 38 is Ethernet with check sequence, preamble and gap.
+    pub overhead: u32,
+    /// Loss, duplication, jitter.
+    pub impairments: Impairments,
+}
+
+/// What happened on a link, with its time and what waits in the queue after it. In order of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkEvent {
+    /// When.
+    pub at: Time,
+    /// Packets that wait after it.
+    pub backlog: u32,
+    /// What.
+    pub kind: LinkEventKind,
+}
+
+/// Kinds of [`LinkEvent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkEventKind {
+    /// A packet was offered to the queue; if the queue discarded it or others, their events come before this one.
+    Offered,
+    /// A packet left the queue for the transmitter.
+    Sent {
+        /// How long it had waited.
+        sojourn: Span,
+        /// How long its transmission takes.
+        busy: Span,
+    },
+    /// The queue discarded a packet.
+    Dropped {
+        /// The packet.
+        packet: Packet,
+        /// Why.
+        reason: DropReason,
+    },
+    /// A packet was lost on the wire.
+    Lost {
+        /// The packet.
+        packet: Packet,
+    },
+    /// A packet will arrive twice: a second handle to the same contents is on its way.
+    Duplicated {
+        /// The packet.
+        packet: Packet,
+    },
+}
+
+/// A packet on a link: its length includes the link's framing. What a link's queue holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framed(Packet);
+
+impl Queued for Framed {
+    fn wire_len(&self) -> u32 {
+        self.0.wire_len
+    }
+
+    fn ecn(&self) -> Ecn {
+        self.0.ecn
+    }
+
+    fn set_ce(&mut self) {
+        self.0.ecn = Ecn::Ce;
+    }
+
+    fn flow_hash(&self) -> u64 {
+        self.0.flow_hash
+    }
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub struct Link {
+    queue: Box<dyn QueueDisc<Framed>>,
+    serializer: Option<Serializer>,
+    delay: Span,
+    overhead: u32,
+    fate: Fate,
+    /// The packet in transmission and when its last bit is sent.
+    sending: Option<(Time, Packet)>,
+    line: DelayLine,
+    drops: Drops<Framed>,
+}
+
+/// Packets on the wire in order of arrival: a queue, or a heap where jitter may change the order.
+#[derive(Debug)]
+enum DelayLine {
+    Fifo(VecDeque<(Time, Packet)>),
+    Heap { heap: BinaryHeap<Reverse<OnWire>>, number: u64 },
+}
+
+/// Ordered by arrival, then by transmission.
+#[derive(Debug)]
+struct OnWire {
+    at: Time,
+    number: u64,
+    packet: Packet,
+}
+
+impl PartialEq for OnWire {
+    fn eq(&self, other: &OnWire) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for OnWire {}
+
+impl PartialOrd for OnWire {
+    fn partial_cmp(&self, other: &OnWire) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OnWire {
+    fn cmp(&self, other: &OnWire) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+impl DelayLine {
+    fn push(&mut self, at: Time, packet: Packet) {
+        match self {
+            DelayLine::Fifo(line) => line.push_back((at, packet)),
+            DelayLine::Heap { heap, number } => {
+                *number += 1;
+                heap.push(Reverse(OnWire { at, number: *number, packet }));
+            }
+        }
+    }
+
+    fn next_at(&self) -> Time {
+        match self {
+            DelayLine::Fifo(line) => line.front().map_or(Time::NEVER, |&(at, _)| at),
+            DelayLine::Heap { heap, .. } => heap.peek().map_or(Time::NEVER, |Reverse(first)| first.at),
+        }
+    }
+
+    fn pop(&mut self) -> Option<(Time, Packet)> {
+        match self {
+            DelayLine::Fifo(line) => line.pop_front(),
+            DelayLine::Heap { heap, .. } => heap.pop().map(|Reverse(first)| (first.at, first.packet)),
+        }
+    }
+}
+
+impl Link {
+    /// A link with nothing on it. `random` is drawn from for impairments alone.
+    pub fn new(config: LinkConfig, queue: Box<dyn QueueDisc<Framed>>, random: Random) -> Link {
+        let fate = Fate::new(config.impairments, random);
+        let line = if fate.may_reorder() {
+            DelayLine::Heap { heap: BinaryHeap::new(), number: 0 }
+        } else {
+            DelayLine::Fifo(VecDeque::new())
+        };
+        Link {
+            queue,
+            serializer: config.rate.map(Serializer::new),
+            delay: config.delay,
+            overhead: config.overhead,
+            fate,
+            sending: None,
+            line,
+            drops: Drops::new(),
+        }
+    }
+
+    /// A packet arrives at the queue. What was due before `now` happens first; at equal times the transmitter acts first, so
+    /// that a packet that leaves makes room for the one that comes.
+    pub fn offer(&mut self, now: Time, mut packet: Packet, events: &mut Vec<LinkEvent>) {
+        self.advance(now, events);
+        packet.wire_len += self.overhead;
+        self.queue.enqueue(now, Framed(packet), &mut self.drops);
+        self.report_drops(now, events);
+        self.report(now, LinkEventKind::Offered, events);
+        if self.sending.is_none() {
+            self.start_next(now, events);
+            // An unlimited transmitter is done at once.
+            self.advance(now, events);
+        }
+    }
+
+    /// When a packet arrives next, at the earliest.
+    pub fn next_due(&self) -> Time {
+        let sending = self.sending.map_or(Time::NEVER, |(end, _)| end + self.delay);
+        sending.min(self.line.next_at())
+    }
+
+    /// Does what is due until `now` on the sending side, then gives the next packet that has arrived by `now`, with its
+    /// time. To be asked until it gives `None`. Events come before the packets that they are about: the caller sees to them
+    /// first.
+    pub fn deliver(&mut self, now: Time, events: &mut Vec<LinkEvent>) -> Option<(Time, Packet)> {
+        self.advance(now, events);
+        if self.line.next_at() > now {
+            return None;
+        }
+        let (at, mut packet) = self.line.pop()?;
+        packet.wire_len -= self.overhead;
+        Some((at, packet))
+    }
+
+    /// Does what is due until `now` on the sending side; arrivals wait for [`Link::deliver`].
+    pub fn catch_up(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+        self.advance(now, events);
+    }
+
+    /// The queue discipline.
+    pub fn queue(&self) -> &dyn QueueDisc<Framed> {
+        &*self.queue
+    }
+
+    /// The rate; `None` if unlimited.
+    pub fn rate(&self) -> Option<Rate> {
+        self.serializer.as_ref().map(Serializer::rate)
+    }
+
+    /// Ends every transmission that is due until `now`, each at its due time, and starts the next.
+    fn advance(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+        while let Some((end, packet)) = self.sending {
+            if end > now {
+                return;
+            }
+            self.sending = None;
+            self.launch(end, packet, events);
+            self.start_next(end, events);
+        }
+    }
+
+    /// Asks the queue for the next packet. `None` tells the queue that the link is idle.
+    fn start_next(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+        let entry = self.queue.dequeue(now, &mut self.drops);
+        self.report_drops(now, events);
+        let Some(entry) = entry else {
+            if let Some(serializer) = &mut self.serializer {
+                serializer.restart();
+            }
+            return;
+        };
+        let Framed(packet) = entry.packet;
+        let end = match &mut self.serializer {
+            Some(serializer) => serializer.transmit(now, packet.wire_len),
+            None => now,
+        };
+        let (sojourn, busy) = (now.since(entry.enqueued_at), end.since(now));
+        self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
+        self.sending = Some((end, packet));
+    }
+
+    /// The last bit was sent at `end`: the packet travels, in one copy, two or none.
+    fn launch(&mut self, end: Time, packet: Packet, events: &mut Vec<LinkEvent>) {
+        let arrival = end + self.delay;
+        if self.fate.is_plain() {
+            self.line.push(arrival, packet);
+            return;
+        }
+        let copies = self.fate.copies();
+        if copies == 0 {
+            self.report(end, LinkEventKind::Lost { packet }, events);
+        }
+        for copy in 0..copies {
+            let at = self.fate.arrival(arrival);
+            self.line.push(at, packet);
+            if copy > 0 {
+                self.report(end, LinkEventKind::Duplicated { packet }, events);
+            }
+        }
+    }
+
+    fn report(&self, at: Time, kind: LinkEventKind, events: &mut Vec<LinkEvent>) {
+        events.push(LinkEvent { at, backlog: self.queue.backlog().packets as u32, kind });
+    }
+
+    fn report_drops(&mut self, at: Time, events: &mut Vec<LinkEvent>) {
+        if self.drops.is_empty() {
+            return;
+        }
+        let backlog = self.queue.backlog().packets as u32;
+        events.extend(self.drops.drain(..).map(|dropped| {
+            let Framed(mut packet) = dropped.packet;
+            packet.wire_len -= self.overhead;
+            LinkEvent { at, backlog, kind: LinkEventKind::Dropped { packet, reason: dropped.reason } }
+        }));
+    }
+}
+
+#[cfg(test)]
+mod tests;
