@@ -1,10 +1,129 @@
 //! Segments to bytes and back: IPv4 and TCP headers.
+//!
+//! Headers go through smoltcp's packet views. Its `TcpRepr` and `Ipv4Repr` would be shorter to use, but they lose ECE, CWR and
+//! the ECN codepoint, and a fourth SACK block. Options are written and read here, because their layout is part of what a
+//! packet costs on the wire and because a receiver must be more lenient than a `Result` per option.
+//!
+//! Not carried: IP options and fragments, the urgent pointer, the reserved bits of the TCP header. Every packet that is
+//! written may not be fragmented and has identification 0 (RFC 6864 section 4.1).
 
-use crate::Segment;
+use ackclock_units::Ecn;
+use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket, TcpSeqNumber};
+
+use crate::{Flags, Payload, SackBlocks, Segment, Timestamps, pattern};
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes of an IPv4 header without options.
+const IP_HEADER: usize = 20;
+/// Bytes of options that the data offset field can express.
+const MAX_OPTIONS: u32 = 40;
+/// Where the eight control bits that [`Flags`] holds are in a TCP header.
+const FLAGS_AT: usize = 13;
+/// Time to live of what is written.
+const HOP_LIMIT: u8 = 64;
+
+/// Kinds of TCP options (IANA registry "TCP Option Kind Numbers").
+mod kind {
+    pub(super) const END: u8 = 0;
+    pub(super) const NOP: u8 = 1;
+    pub(super) const MSS: u8 = 2;
+    pub(super) const WINDOW_SCALE: u8 = 3;
+    pub(super) const SACK_PERMITTED: u8 = 4;
+    pub(super) const SACK: u8 = 5;
+    pub(super) const TIMESTAMPS: u8 = 8;
+}
+
+/// The two ends of a packet, IPv4.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// Sender.
+    pub source: [u8; 4],
+    /// Receiver.
+    pub destination: [u8; 4],
+}
+
+impl Addresses {
+    /// The addresses of the way back.
+    pub fn reversed(self) -> Addresses {
+        Addresses { source: self.destination, destination: self.source }
+    }
+}
+
+/// Why a segment was not written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EmitError {
+    /// Header and payload are more than an IPv4 packet holds.
+    #[error("a packet of {wire_len} bytes; IPv4 carries at most 65535")]
+    TooLong {
+        /// Bytes of the whole packet.
+        wire_len: u64,
+    },
+    /// The buffer is shorter than the packet.
+    #[error("a packet of {needed} bytes into a buffer of {found}")]
+    ShortBuffer {
+        /// Bytes of the whole packet.
+        needed: usize,
+        /// Bytes of the buffer.
+        found: usize,
+    },
+}
+
+/// Why bytes are not a TCP segment that we take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ParseError {
+    /// Fewer bytes than a header or than the length that it claims, or lengths that contradict each other.
+    #[error("truncated or contradictory lengths")]
+    Length,
+    /// Not version 4.
+    #[error("IP version {0}; only 4 is read")]
+    Version(u8),
+    /// An IPv4 header with options.
+    #[error("IPv4 options are not read")]
+    IpOptions,
+    /// A fragment of an IPv4 packet.
+    #[error("fragments are not read")]
+    Fragment,
+    /// Not TCP.
+    #[error("IP protocol {0}; only TCP (6) is read")]
+    Protocol(u8),
+    /// The checksum of the IPv4 header is wrong.
+    #[error("wrong IPv4 header checksum")]
+    IpChecksum,
+    /// The checksum of the TCP segment is wrong.
+    #[error("wrong TCP checksum")]
+    TcpChecksum,
+}
+
+/// A packet that was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parsed<'a> {
+    /// Its header. The payload has the right length and offset 0: where it lies in the stream depends on the initial
+    /// sequence number, which one packet does not tell.
+    pub segment: Segment,
+    /// Who sent it to whom.
+    pub addresses: Addresses,
+    /// The ECN codepoint.
+    pub ecn: Ecn,
+    /// The payload.
+    pub payload: &'a [u8],
+}
 
 /// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40: the layouts of common stacks,
 /// `mss, sackOK, TS` or `mss, nop, nop, sackOK` and `nop, wscale` on a SYN, `nop, nop, TS`, `nop, nop, SACK` otherwise.
+/// SACK blocks that do not fit are cut, from the last: with timestamps three remain, and on a packet with all other options
+/// two.
 pub fn options_len(segment: &Segment) -> u32 {
+    let len = fixed_options_len(segment);
+    match sack_blocks_that_fit(segment, len) {
+        0 => len,
+        blocks => len + 4 + 8 * blocks,
+    }
+}
+
+/// Bytes of all options but SACK: at most 20.
+fn fixed_options_len(segment: &Segment) -> u32 {
     let mut len = 0;
     if segment.mss.is_some() {
         len += 4;
@@ -18,9 +137,189 @@ pub fn options_len(segment: &Segment) -> u32 {
     if segment.window_scale.is_some() {
         len += 4;
     }
-    let blocks = segment.sack.as_slice().len() as u32;
-    if blocks > 0 {
-        len += 4 + 8 * blocks;
-    }
     len
+}
+
+/// How many SACK blocks there is room for behind `fixed` bytes of other options.
+fn sack_blocks_that_fit(segment: &Segment, fixed: u32) -> u32 {
+    (segment.sack.as_slice().len() as u32).min((MAX_OPTIONS - fixed - 4) / 8)
+}
+
+/// Writes `segment` as an IPv4 packet to the start of `buffer`, its payload from [`crate::pattern`], and returns the length
+/// of the packet: [`Segment::wire_len`].
+///
+/// # Errors
+/// A packet longer than IPv4 allows, or than `buffer`; nothing is written then.
+pub fn emit(segment: &Segment, addresses: Addresses, ecn: Ecn, buffer: &mut [u8]) -> Result<usize, EmitError> {
+    let header_len = segment.header_len();
+    let wire_len = IP_HEADER as u64 + u64::from(header_len) + u64::from(segment.payload.len);
+    let total_len = u16::try_from(wire_len).map_err(|_| EmitError::TooLong { wire_len })?;
+    let (needed, found) = (usize::from(total_len), buffer.len());
+    let buffer = buffer.get_mut(..needed).ok_or(EmitError::ShortBuffer { needed, found })?;
+    let (ip_header, tcp_bytes) = buffer.split_at_mut(IP_HEADER);
+    let source = Ipv4Address::from_octets(addresses.source);
+    let destination = Ipv4Address::from_octets(addresses.destination);
+
+    let mut ip = Ipv4Packet::new_unchecked(ip_header);
+    ip.set_version(4);
+    ip.set_header_len(IP_HEADER as u8);
+    ip.set_dscp(0);
+    ip.set_ecn(ecn.bits());
+    ip.set_total_len(total_len);
+    ip.set_ident(0);
+    ip.clear_flags();
+    ip.set_dont_frag(true);
+    ip.set_frag_offset(0);
+    ip.set_hop_limit(HOP_LIMIT);
+    ip.set_next_header(IpProtocol::Tcp);
+    ip.set_src_addr(source);
+    ip.set_dst_addr(destination);
+    ip.fill_checksum();
+
+    let mut tcp = TcpPacket::new_unchecked(tcp_bytes);
+    tcp.set_src_port(segment.source_port);
+    tcp.set_dst_port(segment.destination_port);
+    tcp.set_seq_number(TcpSeqNumber(segment.seq.cast_signed()));
+    tcp.set_ack_number(TcpSeqNumber(segment.ack.cast_signed()));
+    tcp.clear_flags();
+    tcp.set_header_len(header_len as u8);
+    tcp.set_window_len(segment.window);
+    tcp.set_urgent_at(0);
+    write_options(segment, tcp.options_mut());
+    pattern::fill(segment.payload.offset, tcp.payload_mut());
+    let tcp_bytes = tcp.into_inner();
+    // All eight bits at once; the views have a setter for each.
+    tcp_bytes[FLAGS_AT] = segment.flags.bits();
+    TcpPacket::new_unchecked(tcp_bytes).fill_checksum(&IpAddress::Ipv4(source), &IpAddress::Ipv4(destination));
+    Ok(needed)
+}
+
+/// Writes the options of `segment` into `out`, which they fill: it has [`options_len`] bytes.
+fn write_options(segment: &Segment, out: &mut [u8]) {
+    let mut at = 0;
+    let mut put = |bytes: &[u8]| {
+        out[at..at + bytes.len()].copy_from_slice(bytes);
+        at += bytes.len();
+    };
+    if let Some(mss) = segment.mss {
+        let [high, low] = mss.to_be_bytes();
+        put(&[kind::MSS, 4, high, low]);
+    }
+    let (first, second) = if segment.sack_permitted { (kind::SACK_PERMITTED, 2) } else { (kind::NOP, kind::NOP) };
+    if let Some(timestamps) = segment.timestamps {
+        put(&[first, second, kind::TIMESTAMPS, 10]);
+        put(&timestamps.value.to_be_bytes());
+        put(&timestamps.echo.to_be_bytes());
+    } else if segment.sack_permitted {
+        put(&[kind::NOP, kind::NOP, first, second]);
+    }
+    if let Some(shift) = segment.window_scale {
+        put(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
+    }
+    let blocks = sack_blocks_that_fit(segment, fixed_options_len(segment));
+    if blocks > 0 {
+        put(&[kind::NOP, kind::NOP, kind::SACK, 2 + 8 * blocks as u8]);
+        for (left, right) in &segment.sack.as_slice()[..blocks as usize] {
+            put(&left.to_be_bytes());
+            put(&right.to_be_bytes());
+        }
+    }
+    debug_assert_eq!(at, out.len(), "options_len() disagrees with the layout");
+}
+
+/// Reads an IPv4 packet with a TCP segment; bytes past the length that the IP header gives (padding of a frame) are ignored.
+///
+/// Options are read as RFC 9293 section 3.1 asks and Linux does: unknown kinds and known kinds of a wrong length are skipped,
+/// an impossible length ends the list. A window scale above 14 is returned as it is (RFC 7323 section 2.3 leaves it to the
+/// endpoint to use 14).
+///
+/// # Errors
+/// Anything that is not a whole, unfragmented TCP segment over IPv4 without IP options and with valid checksums.
+pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
+    let version = bytes.first().ok_or(ParseError::Length)? >> 4;
+    if version != 4 {
+        return Err(ParseError::Version(version));
+    }
+    let ip = Ipv4Packet::new_checked(bytes).map_err(|_| ParseError::Length)?;
+    if usize::from(ip.header_len()) != IP_HEADER {
+        return Err(ParseError::IpOptions);
+    }
+    if !ip.verify_checksum() {
+        return Err(ParseError::IpChecksum);
+    }
+    if ip.more_frags() || ip.frag_offset() != 0 {
+        return Err(ParseError::Fragment);
+    }
+    let protocol = ip.next_header();
+    if protocol != IpProtocol::Tcp {
+        return Err(ParseError::Protocol(protocol.into()));
+    }
+    let (source, destination) = (ip.src_addr(), ip.dst_addr());
+    let tcp = TcpPacket::new_checked(ip.payload()).map_err(|_| ParseError::Length)?;
+    if !tcp.verify_checksum(&IpAddress::Ipv4(source), &IpAddress::Ipv4(destination)) {
+        return Err(ParseError::TcpChecksum);
+    }
+    let payload = tcp.payload();
+    let mut segment = Segment {
+        // At most 65535 bytes: the IP length field.
+        payload: Payload { offset: 0, len: payload.len() as u32 },
+        source_port: tcp.src_port(),
+        destination_port: tcp.dst_port(),
+        seq: tcp.seq_number().0.cast_unsigned(),
+        ack: tcp.ack_number().0.cast_unsigned(),
+        flags: Flags::from_bits(tcp.as_ref()[FLAGS_AT]),
+        window: tcp.window_len(),
+        ..Segment::default()
+    };
+    read_options(tcp.options(), &mut segment);
+    Ok(Parsed {
+        segment,
+        addresses: Addresses { source: source.octets(), destination: destination.octets() },
+        ecn: Ecn::from_bits(ip.ecn()),
+        payload,
+    })
+}
+
+/// Reads `options` into `segment`; of an option that is there twice, the last counts.
+fn read_options(mut options: &[u8], segment: &mut Segment) {
+    loop {
+        match *options {
+            [] | [kind::END, ..] => return,
+            [kind::NOP, ref rest @ ..] => options = rest,
+            [kind, len, ..] => {
+                // The length counts kind and length themselves: below 2 or past the header it is impossible.
+                let Some(data) = options.get(2..usize::from(len)) else { return };
+                read_option(kind, data, segment);
+                options = &options[usize::from(len)..];
+            }
+            [_] => return,
+        }
+    }
+}
+
+/// Takes one option, if it is known and of its right length.
+fn read_option(kind: u8, data: &[u8], segment: &mut Segment) {
+    match (kind, data) {
+        (kind::MSS, &[high, low]) => segment.mss = Some(u16::from_be_bytes([high, low])),
+        (kind::WINDOW_SCALE, &[shift]) => segment.window_scale = Some(shift),
+        (kind::SACK_PERMITTED, []) => segment.sack_permitted = true,
+        (kind::TIMESTAMPS, data) => {
+            if let ([value, echo], []) = data.as_chunks::<4>() {
+                segment.timestamps =
+                    Some(Timestamps { value: u32::from_be_bytes(*value), echo: u32::from_be_bytes(*echo) });
+            }
+        }
+        (kind::SACK, data) => {
+            let (edges, rest) = data.as_chunks::<4>();
+            let (blocks, odd) = edges.as_chunks::<2>();
+            if rest.is_empty() && odd.is_empty() {
+                segment.sack = SackBlocks::default();
+                for [left, right] in blocks {
+                    // 38 bytes at most: never more than four.
+                    segment.sack.push(u32::from_be_bytes(*left), u32::from_be_bytes(*right));
+                }
+            }
+        }
+        _ => {}
+    }
 }

@@ -15,21 +15,45 @@ pub fn byte(offset: u64) -> u8 {
     word(offset / 8)[(offset % 8) as usize]
 }
 
+/// How many of the first `len` bytes from `offset` on come before the first whole word.
+fn head_len(offset: u64, len: usize) -> usize {
+    (offset.wrapping_neg() % 8).min(len as u64) as usize
+}
+
 /// Writes the bytes from `offset` on into `buffer`.
 pub fn fill(offset: u64, buffer: &mut [u8]) {
-    for (i, byte_out) in (offset..).zip(buffer) {
-        *byte_out = byte(i);
+    let (head, body) = buffer.split_at_mut(head_len(offset, buffer.len()));
+    for (i, out) in head.iter_mut().enumerate() {
+        *out = byte(offset + i as u64);
     }
+    // The first whole word; what comes before it fits below 2^64, so this cannot overflow either.
+    let mut index = offset.div_ceil(8);
+    let (words, tail) = body.as_chunks_mut::<8>();
+    for out in words {
+        *out = word(index);
+        index += 1;
+    }
+    tail.copy_from_slice(&word(index)[..tail.len()]);
 }
 
 /// The offset of the first byte of `data` that is not the stream's, when `data` starts at `offset`.
 pub fn first_mismatch(offset: u64, data: &[u8]) -> Option<u64> {
-    (offset..).zip(data).find(|&(i, &found)| byte(i) != found).map(|(i, _)| i)
+    let differs = |position: usize| byte(offset + position as u64) != data[position];
+    let head = head_len(offset, data.len());
+    if let Some(position) = (0..head).find(|&position| differs(position)) {
+        return Some(offset + position as u64);
+    }
+    let first = offset.div_ceil(8);
+    let (words, _) = data[head..].as_chunks::<8>();
+    let equal = words.iter().zip(first..).take_while(|&(found, index)| *found == word(index)).count();
+    // The word that differs or else the tail, byte by byte.
+    (head + 8 * equal..data.len()).find(|&position| differs(position)).map(|position| offset + position as u64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_shifted_range_does_not_match() {
@@ -41,5 +65,22 @@ mod tests {
         }
         data[5] ^= 1;
         assert_eq!(first_mismatch(1448, &data), Some(1453));
+    }
+
+    proptest! {
+        #[test]
+        fn words_and_bytes_agree(offset in prop_oneof![0..1000u64, u64::MAX - 2000..u64::MAX - 1000], len in 0..100usize, at: prop::sample::Index) {
+            let mut data = vec![0; len];
+            fill(offset, &mut data);
+            for (i, &found) in data.iter().enumerate() {
+                prop_assert_eq!(found, byte(offset + i as u64));
+            }
+            prop_assert_eq!(first_mismatch(offset, &data), None);
+            if len > 0 {
+                let at = at.index(len);
+                data[at] ^= 0x10;
+                prop_assert_eq!(first_mismatch(offset, &data), Some(offset + at as u64));
+            }
+        }
     }
 }
