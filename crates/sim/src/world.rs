@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use ackclock_emulator::{LinkEvent, LinkEventKind};
 use ackclock_engine::{Slot, Wakeups};
 use ackclock_packet::{Packet, Pool, Segment, flow_hash};
+use ackclock_tcp::Endpoint;
 use ackclock_trace::Summary;
 use ackclock_units::{Ecn, Time};
 
@@ -85,6 +86,14 @@ impl World {
             }
         }
         self.check_data()
+    }
+
+    /// The sending endpoint of flow number `flow`; `None` if there is no such flow or its sender is a stock socket.
+    pub fn sender(&self, flow: usize) -> Option<&Endpoint> {
+        match self.hosts.get(2 * flow)? {
+            Host::Endpoint(endpoint) => Some(endpoint),
+            Host::Smoltcp(_) => None,
+        }
     }
 
     /// Handles the next wakeup if it is due before `end`, and returns its time.

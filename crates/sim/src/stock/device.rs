@@ -1,0 +1,85 @@
+//! A network device of one packet in each direction.
+
+use smoltcp::phy::{Device, DeviceCapabilities, Medium, RxToken, TxToken};
+use smoltcp::time::Instant;
+
+/// Holds the packet that arrives and the packet that leaves; both buffers are used again.
+#[derive(Debug)]
+pub(super) struct Wire {
+    arrival: Packet,
+    departure: Packet,
+    mtu: usize,
+}
+
+#[derive(Debug, Default)]
+struct Packet {
+    bytes: Vec<u8>,
+    /// Whether the bytes are a packet on its way.
+    present: bool,
+}
+
+impl Wire {
+    pub(super) fn new(mtu: usize) -> Wire {
+        Wire { arrival: Packet::default(), departure: Packet::default(), mtu }
+    }
+
+    /// Room for an arriving packet of `len` bytes.
+    pub(super) fn arrival(&mut self, len: usize) -> &mut [u8] {
+        self.arrival.bytes.resize(len, 0);
+        &mut self.arrival.bytes
+    }
+
+    /// The packet written to [`Wire::arrival`] arrives at the next poll.
+    pub(super) fn arrives(&mut self) {
+        self.arrival.present = true;
+    }
+
+    /// The packet that was sent, once.
+    pub(super) fn take_departure(&mut self) -> Option<&[u8]> {
+        std::mem::take(&mut self.departure.present).then_some(&self.departure.bytes[..])
+    }
+}
+
+impl Device for Wire {
+    type RxToken<'a> = Arrival<'a>;
+    type TxToken<'a> = Departure<'a>;
+
+    fn receive(&mut self, _now: Instant) -> Option<(Arrival<'_>, Departure<'_>)> {
+        std::mem::take(&mut self.arrival.present)
+            .then_some((Arrival(&self.arrival.bytes), Departure(&mut self.departure)))
+    }
+
+    fn transmit(&mut self, _now: Instant) -> Option<Departure<'_>> {
+        (!self.departure.present).then_some(Departure(&mut self.departure))
+    }
+
+    fn capabilities(&self) -> DeviceCapabilities {
+        let mut capabilities = DeviceCapabilities::default();
+        capabilities.medium = Medium::Ip;
+        capabilities.max_transmission_unit = self.mtu;
+        capabilities
+    }
+}
+
+/// The right to read the packet that arrived.
+#[derive(Debug)]
+pub(super) struct Arrival<'a>(&'a [u8]);
+
+impl RxToken for Arrival<'_> {
+    fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
+        read(self.0)
+    }
+}
+
+/// The right to write the packet that leaves.
+#[derive(Debug)]
+pub(super) struct Departure<'a>(&'a mut Packet);
+
+impl TxToken for Departure<'_> {
+    fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
+        self.0.bytes.clear();
+        self.0.bytes.resize(len, 0);
+        self.0.present = true;
+        write(&mut self.0.bytes)
+    }
+}
