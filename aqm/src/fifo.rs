@@ -78,3 +78,47 @@ impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
         Probe::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stub::stub;
+
+    /// Offers packets of the given sizes; the ids of those refused.
+    fn refused(limit: Limit, sizes: &[u32]) -> Vec<u32> {
+        let mut queue = Fifo::new(FifoConfig { limit });
+        let mut drops = Drops::new();
+        for (id, &bytes) in sizes.iter().enumerate() {
+            queue.enqueue(Time::ZERO, stub(id as u32, bytes), &mut drops);
+        }
+        assert!(drops.iter().all(|drop| drop.reason == DropReason::Limit));
+        drops.into_iter().map(|drop| drop.packet.id).collect()
+    }
+
+    #[test]
+    fn pfifo_counts_packets() {
+        assert_eq!(refused(Limit::Packets(2), &[1500, 40, 40, 1500]), [2, 3]);
+        assert_eq!(refused(Limit::Packets(0), &[40]), [0]);
+    }
+
+    #[test]
+    fn bfifo_counts_bytes_and_takes_what_still_fits() {
+        assert_eq!(refused(Limit::Bytes(3000), &[1500, 1400, 101, 100, 1]), [2, 4]);
+        assert_eq!(refused(Limit::Bytes(u64::MAX), &[u32::MAX, u32::MAX]), []);
+    }
+
+    #[test]
+    fn packets_leave_in_order_with_the_time_of_their_arrival() {
+        let mut queue = Fifo::new(FifoConfig::default());
+        let mut drops = Drops::new();
+        for id in 0..3 {
+            queue.enqueue(Time::from_millis(u64::from(id)), stub(id, 100), &mut drops);
+        }
+        for id in 0..3 {
+            let expected = Entry { packet: stub(id, 100), enqueued_at: Time::from_millis(u64::from(id)) };
+            assert_eq!(queue.dequeue(Time::from_millis(9), &mut drops), Some(expected));
+        }
+        assert_eq!(queue.dequeue(Time::from_millis(9), &mut drops), None);
+        assert_eq!(drops, []);
+    }
+}

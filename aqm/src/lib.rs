@@ -2,16 +2,27 @@
 //!
 //! A discipline is given packets and asked for packets; it reads no clock and owns no timer. The crate depends on nothing
 //! but `units`: anything that implements [`Queued`] can be queued. One file each, the law apart from the storage; the
-//! [`Store`] keeps the packets and the books, the algorithm decides.
+//! [`Store`] (one queue) or the slab (many) keeps the packets, the books are kept with them, the algorithm decides.
 
+mod books;
+mod codel;
+mod codel_law;
 mod fifo;
+mod fq_codel;
+mod pie;
+mod slab;
 mod store;
+#[cfg(test)]
+mod stub;
 
 use std::fmt::Debug;
 
 use ackclock_units::{Ecn, Span, Time};
 
+pub use codel::{Codel, CodelConfig};
 pub use fifo::{Fifo, FifoConfig, Limit};
+pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use pie::{Pie, PieConfig};
 pub use store::Store;
 
 /// What a discipline has to know of a packet.

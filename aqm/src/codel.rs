@@ -1,0 +1,120 @@
+//! CoDel: one queue, controlled by the time that its packets have waited.
+//!
+//! The law is in `codel_law`; this file has its parameters and the queue.
+//!
+//! # Source
+//! RFC 8289; parameters and defaults of `tc-codel(8)`.
+//!
+//! # Departures
+//! None beyond those of the law. `ce_threshold_selector` and `ce_threshold_mask` of newer kernels are left out.
+
+use ackclock_units::{Span, Time};
+
+use crate::codel_law::{CodelLaw, CodelSource, CodelState};
+use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+
+/// Parameters of a CoDel queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CodelConfig {
+    /// The most packets that wait; further ones are refused. Default: 1000.
+    pub limit: u64,
+    /// The sojourn time that may persist. Default: 5 ms (RFC 8289 section 4.4).
+    pub target: Span,
+    /// How long the sojourn time may stay above `target` before the first drop; of the order of the largest RTT. Default:
+    /// 100 ms (RFC 8289 section 4.3).
+    pub interval: Span,
+    /// Mark packets that can carry a mark instead of dropping them. Default: off.
+    pub ecn: bool,
+    /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says (RFC 8290 section 5.2.7).
+    /// Default: off.
+    pub ce_threshold: Option<Span>,
+    /// Bytes of the largest packet: nothing is dropped while no more than this waits behind the head (RFC 8289 section 5.6,
+    /// `maxpacket`). Default: 1514, an Ethernet frame.
+    pub mtu: u32,
+}
+
+impl Default for CodelConfig {
+    fn default() -> CodelConfig {
+        CodelConfig {
+            limit: 1000,
+            target: Span::from_millis(5),
+            interval: Span::from_millis(100),
+            ecn: false,
+            ce_threshold: None,
+            mtu: 1514,
+        }
+    }
+}
+
+/// A CoDel queue.
+#[derive(Debug)]
+pub struct Codel<P> {
+    limit: u64,
+    law: CodelLaw,
+    state: CodelState,
+    store: Store<P>,
+}
+
+impl<P: Queued> Codel<P> {
+    /// An empty queue.
+    pub fn new(config: CodelConfig) -> Codel<P> {
+        let CodelConfig { limit, target, interval, ecn, ce_threshold, mtu } = config;
+        let law = CodelLaw { target, interval, ecn, ce_threshold, mtu };
+        Codel { limit, law, state: CodelState::new(), store: Store::new() }
+    }
+}
+
+/// The queue as the law sees it during one dequeue.
+struct Source<'a, P> {
+    store: &'a mut Store<P>,
+    drops: &'a mut Drops<P>,
+}
+
+impl<P: Queued> CodelSource<P> for Source<'_, P> {
+    fn take(&mut self) -> Option<Entry<P>> {
+        self.store.take()
+    }
+
+    fn backlog_bytes(&self) -> u64 {
+        self.store.backlog().bytes
+    }
+
+    fn discard(&mut self, entry: Entry<P>) {
+        self.store.discard(entry, DropReason::Delay, self.drops);
+    }
+
+    fn mark(&mut self, packet: &mut P) -> bool {
+        self.store.mark(packet)
+    }
+}
+
+impl<P: Queued + Send> QueueDisc<P> for Codel<P> {
+    fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
+        if self.store.backlog().packets < self.limit {
+            self.store.admit(now, packet);
+        } else {
+            self.store.refuse(packet, DropReason::Limit, drops);
+        }
+    }
+
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>> {
+        let mut source = Source { store: &mut self.store, drops };
+        let entry = self.state.dequeue(&self.law, now, &mut source)?;
+        Some(self.store.release(entry))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.store.backlog()
+    }
+
+    fn counters(&self) -> &Counters {
+        self.store.counters()
+    }
+
+    fn probe(&self) -> Probe {
+        Probe { delay: Some(self.state.sojourn()), dropping: Some(self.state.dropping()), ..Probe::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

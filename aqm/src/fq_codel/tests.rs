@@ -1,0 +1,203 @@
+use super::*;
+use crate::stub::{Stub, stub};
+use ackclock_units::Ecn;
+
+struct Bed {
+    queue: FqCodel<Stub>,
+    drops: Drops<Stub>,
+}
+
+impl Bed {
+    fn new(config: FqCodelConfig) -> Bed {
+        Bed { queue: FqCodel::new(config), drops: Drops::new() }
+    }
+
+    fn offer(&mut self, now_ms: u64, flow: u64, ids: std::ops::Range<u32>, bytes: u32) {
+        for id in ids {
+            self.queue.enqueue(Time::from_millis(now_ms), Stub { flow, ..stub(id, bytes) }, &mut self.drops);
+        }
+    }
+
+    fn send(&mut self, now_ms: u64, packets: usize) -> Vec<u32> {
+        let mut ids = Vec::new();
+        while ids.len() < packets {
+            let Some(entry) = self.queue.dequeue(Time::from_millis(now_ms), &mut self.drops) else { break };
+            ids.push(entry.packet.id);
+        }
+        ids
+    }
+
+    fn dropped(&mut self) -> Vec<u32> {
+        self.drops.drain(..).map(|drop| drop.packet.id).collect()
+    }
+}
+
+/// Quantum 1514. Flow A (ids from 0, 1500 bytes) starts with a deficit of 1514 and sends two (14, -1486), then turns old
+/// with 28. Flow B (ids from 100, 500 bytes) sends four (1014, 514, 14, -486), then turns old with 1028. A sends one (-1472)
+/// and waits with 42; B sends three (-472) and waits with 1042; A sends one (-1458); B three (-458).
+#[test]
+fn flows_take_turns_of_a_quantum() {
+    let mut bed = Bed::new(FqCodelConfig::default());
+    bed.offer(0, 1, 0..5, 1500);
+    bed.offer(0, 2, 100..120, 500);
+    let expected = [0, 1, 100, 101, 102, 103, 2, 104, 105, 106, 3, 107, 108, 109, 4];
+    assert_eq!(bed.send(0, 15), expected);
+}
+
+#[test]
+fn a_flow_that_starts_goes_first() {
+    let mut bed = Bed::new(FqCodelConfig::default());
+    bed.offer(0, 1, 0..10, 1514);
+    assert_eq!(bed.send(0, 2), [0, 1]);
+    bed.offer(0, 2, 100..101, 100);
+    assert_eq!(bed.send(0, 2), [100, 2]);
+}
+
+/// Flow A sends four packets of 500 bytes and turns old; the fifth leaves it 528 bytes of its turn. Flow B starts, goes first
+/// and runs empty, which puts it behind A in place of out of the rota: what it has next waits until A's turn is over.
+#[test]
+fn a_new_flow_that_ran_empty_lets_the_old_ones_pass() {
+    let mut bed = Bed::new(FqCodelConfig::default());
+    bed.offer(0, 1, 0..20, 500);
+    assert_eq!(bed.send(0, 5), [0, 1, 2, 3, 4]);
+    bed.offer(0, 2, 100..101, 100);
+    assert_eq!(bed.send(0, 2), [100, 5]);
+    bed.offer(0, 2, 101..102, 100);
+    assert_eq!(bed.send(0, 3), [6, 101, 7]);
+    // Now it ran empty while old and left the rota: it is new again.
+    bed.offer(0, 2, 102..103, 100);
+    assert_eq!(bed.send(0, 2), [102, 8]);
+}
+
+/// Eleven packets of 1000 bytes: six of them are the first to make half of the bytes.
+#[test]
+fn the_fattest_flow_loses_half_of_its_bytes_at_its_head() {
+    let mut bed = Bed::new(FqCodelConfig { limit: 10, ..FqCodelConfig::default() });
+    bed.offer(0, 1, 0..11, 1000);
+    assert_eq!(bed.dropped(), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(bed.send(0, 10), [6, 7, 8, 9, 10]);
+    let counters = *bed.queue.counters();
+    assert_eq!((counters.enqueued.packets, counters.dropped_on_dequeue.packets), (11, 6));
+    assert_eq!(counters.dropped[DropReason::Limit as usize], 6);
+}
+
+#[test]
+fn the_fattest_flow_is_that_with_the_most_bytes_not_packets() {
+    let mut bed = Bed::new(FqCodelConfig { limit: 10, ..FqCodelConfig::default() });
+    bed.offer(0, 1, 0..2, 1000);
+    bed.offer(0, 2, 100..109, 90);
+    assert_eq!(bed.dropped(), [0]);
+    // 1000 bytes of flow 1 against 900, still; then none against 990, of which six packets are the first to make half.
+    bed.offer(0, 2, 109..110, 90);
+    assert_eq!(bed.dropped(), [1]);
+    bed.offer(0, 2, 110..111, 90);
+    assert_eq!(bed.dropped(), [100, 101, 102, 103, 104, 105]);
+}
+
+#[test]
+fn a_batch_of_drops_is_bounded() {
+    let mut bed = Bed::new(FqCodelConfig { limit: 300, ..FqCodelConfig::default() });
+    bed.offer(0, 1, 0..301, 1000);
+    assert_eq!(bed.dropped(), (0..64).collect::<Vec<_>>());
+    let mut bed = Bed::new(FqCodelConfig { limit: 10, drop_batch: 0, ..FqCodelConfig::default() });
+    bed.offer(0, 1, 0..11, 1000);
+    assert_eq!(bed.dropped(), [0]);
+}
+
+/// A packet of 1000 bytes takes 1576 of memory; the fourth makes 6304. Half of 4000 bytes is two packets.
+#[test]
+fn memory_has_a_limit_of_its_own() {
+    let mut bed = Bed::new(FqCodelConfig { memory_limit: 5000, ..FqCodelConfig::default() });
+    bed.offer(0, 1, 0..4, 1000);
+    assert_eq!(bed.queue.counters().dropped[DropReason::Memory as usize], 2);
+    assert_eq!(bed.dropped(), [0, 1]);
+    assert_eq!(bed.queue.memory, 2 * 1576);
+    bed.send(0, 2);
+    assert_eq!(bed.queue.memory, 0);
+    // A packet that does not fit at all is itself the fattest.
+    bed.offer(0, 1, 4..5, 5000);
+    assert_eq!(bed.dropped(), [4]);
+    assert_eq!(bed.send(0, 1), []);
+}
+
+/// Flow 1 stands, flow 2 sends a packet a millisecond, with the half of the link it is entitled to. At 105 ms flow 1 is due.
+#[test]
+fn codel_acts_on_the_flow_that_stands() {
+    let mut bed = Bed::new(FqCodelConfig::default());
+    bed.offer(0, 1, 0..300, 1514);
+    let mut dropped = Vec::new();
+    for now in 0..206 {
+        bed.offer(now, 2, 1000 + now as u32..1001 + now as u32, 100);
+        bed.send(now, 2);
+        dropped.extend(bed.dropped().into_iter().map(|id| (now, id)));
+    }
+    assert_eq!(dropped.iter().map(|(now, _)| *now).collect::<Vec<_>>(), [105, 205]);
+    assert!(dropped.iter().all(|(_, id)| *id < 1000));
+}
+
+/// CoDel may drop the last packet of a flow while others wait; the dequeue then goes on to the next flow. Flow 1's delay is
+/// above the target from 5 ms on, flow 2's from 105 ms on, so that only flow 1 is due at 105 ms.
+#[test]
+fn a_flow_emptied_by_codel_passes_its_turn() {
+    let mut bed = Bed::new(FqCodelConfig::default());
+    bed.offer(0, 1, 0..2, 1514);
+    bed.offer(0, 2, 100..103, 1514);
+    assert_eq!(bed.send(5, 1), [0]);
+    assert_eq!(bed.send(105, 2), [100, 101]);
+    assert_eq!(bed.dropped(), [1]);
+    assert_eq!(bed.queue.flows.iter().filter(|flow| flow.listed).count(), 1);
+    assert_eq!(bed.send(105, 2), [102]);
+}
+
+#[test]
+fn drops_at_the_limit_make_codel_signal_harder() {
+    let mut bed = Bed::new(FqCodelConfig { limit: 200, drop_batch: 8, ..FqCodelConfig::default() });
+    bed.offer(0, 1, 0..201, 1514);
+    assert_eq!(bed.dropped().len(), 8);
+    let mut times = Vec::new();
+    for now in 0..160 {
+        bed.send(now, 1);
+        times.extend(bed.dropped().into_iter().map(|_| now));
+    }
+    // The count is 8 already: the second drop comes 100 / sqrt(8) = 35.36 ms after the first.
+    assert_eq!(times[..2], [105, 141]);
+}
+
+#[test]
+fn marks_replace_drops() {
+    let mut bed = Bed::new(FqCodelConfig::default());
+    for id in 0..200 {
+        bed.queue.enqueue(Time::ZERO, Stub { ecn: Ecn::Ect0, ..stub(id, 1514) }, &mut bed.drops);
+    }
+    for now in 0..110 {
+        bed.send(now, 1);
+    }
+    assert_eq!((bed.queue.counters().marked.packets, bed.drops.len()), (1, 0));
+}
+
+#[test]
+fn a_quantum_of_zero_does_not_hang() {
+    let mut bed = Bed::new(FqCodelConfig { quantum: 0, ..FqCodelConfig::default() });
+    bed.offer(0, 1, 0..2, 65_535);
+    bed.offer(0, 2, 2..4, 65_535);
+    assert_eq!(bed.send(0, 5), [0, 2, 1, 3]);
+}
+
+#[test]
+fn hashes_spread_over_the_flows() {
+    let queue: FqCodel<Stub> = FqCodel::new(FqCodelConfig::default());
+    for hashes in [|n: u64| n, |n: u64| n << 32, |n: u64| n << 54] {
+        let mut flows: Vec<u32> = (0..100).map(|n| queue.classify(hashes(n))).collect();
+        flows.sort_unstable();
+        flows.dedup();
+        // 100 balls in 1024 bins leave 95 distinct on average.
+        assert!(flows.len() > 80, "{} distinct flows", flows.len());
+        assert!(flows.iter().all(|&flow| flow < 1024));
+    }
+}
+
+#[test]
+#[should_panic(expected = "flows must be within 1 to 65536")]
+fn no_flows_are_refused() {
+    let _: FqCodel<Stub> = FqCodel::new(FqCodelConfig { flows: 0, ..FqCodelConfig::default() });
+}

@@ -1,0 +1,105 @@
+//! Many FIFO queues over one array: a packet waits in a slot, and each slot knows the next one of its queue. Slots are used
+//! again, so that memory follows the most that ever waited in all queues together, not in each.
+
+use crate::Entry;
+
+/// No slot.
+const NIL: u32 = u32::MAX;
+
+/// The slots that the queues share.
+#[derive(Debug)]
+pub(crate) struct Slab<P> {
+    slots: Vec<Slot<P>>,
+    /// The first free slot; free slots are chained as queues are.
+    free: u32,
+}
+
+#[derive(Debug)]
+struct Slot<P> {
+    entry: Option<Entry<P>>,
+    next: u32,
+}
+
+/// One FIFO queue in a [`Slab`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue {
+    head: u32,
+    tail: u32,
+}
+
+impl Queue {
+    /// An empty queue.
+    pub(crate) const EMPTY: Queue = Queue { head: NIL, tail: NIL };
+}
+
+impl<P> Slab<P> {
+    /// No slots yet.
+    pub(crate) fn new() -> Slab<P> {
+        Slab { slots: Vec::new(), free: NIL }
+    }
+
+    /// Appends to `queue`.
+    ///
+    /// # Panics
+    /// With 2^32 - 1 packets in the slab: their slots alone would take more than 100 GB.
+    pub(crate) fn push(&mut self, queue: &mut Queue, entry: Entry<P>) {
+        let slot = Slot { entry: Some(entry), next: NIL };
+        let index = if self.free == NIL {
+            assert!(self.slots.len() < NIL as usize, "more packets than a slab can number");
+            self.slots.push(slot);
+            (self.slots.len() - 1) as u32
+        } else {
+            let index = self.free;
+            self.free = self.slots[index as usize].next;
+            self.slots[index as usize] = slot;
+            index
+        };
+        if queue.head == NIL {
+            queue.head = index;
+        } else {
+            self.slots[queue.tail as usize].next = index;
+        }
+        queue.tail = index;
+    }
+
+    /// Takes the head of `queue`.
+    pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Entry<P>> {
+        let index = queue.head;
+        // `NIL` is beyond the last slot, so an empty queue ends here too.
+        let slot = self.slots.get_mut(index as usize)?;
+        let entry = slot.entry.take();
+        queue.head = slot.next;
+        slot.next = self.free;
+        self.free = index;
+        entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ackclock_units::Time;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn queues_in_a_slab_are_queues(steps in prop::collection::vec((0usize..4, any::<bool>()), 0..200)) {
+            let mut slab = Slab::new();
+            let mut queues = [Queue::EMPTY; 4];
+            let mut models: [VecDeque<usize>; 4] = Default::default();
+            let mut most = 0;
+            for (serial, (queue, push)) in steps.into_iter().enumerate() {
+                if push {
+                    slab.push(&mut queues[queue], Entry { packet: serial, enqueued_at: Time::ZERO });
+                    models[queue].push_back(serial);
+                } else {
+                    let popped = slab.pop(&mut queues[queue]).map(|entry| entry.packet);
+                    prop_assert_eq!(popped, models[queue].pop_front());
+                }
+                most = most.max(models.iter().map(VecDeque::len).sum());
+                prop_assert_eq!(slab.slots.len(), most);
+            }
+        }
+    }
+}

@@ -1,0 +1,361 @@
+//! What every queue discipline keeps, whatever its law. A new discipline adds its cases to [`cases`] and inherits the rest.
+
+use std::collections::BTreeMap;
+
+use ackclock_aqm::{
+    Codel, CodelConfig, Counters, DropReason, Drops, Fifo, FifoConfig, FqCodel, FqCodelConfig, Limit, Pie, PieConfig,
+    QueueDisc, Tally,
+};
+use ackclock_testkit::{QueueAction, QueueStep, StubPacket, queue_steps};
+use ackclock_units::{Ecn, Random, Span, Time};
+use proptest::prelude::*;
+
+/// A discipline under test and what its law promises.
+struct Case {
+    name: &'static str,
+    make: fn(Random) -> Box<dyn QueueDisc<StubPacket>>,
+    /// The most that may wait after any call.
+    limit: Limit,
+    /// Whether packets leave in order of arrival altogether, not only within a flow.
+    one_queue: bool,
+    /// Whether it may mark.
+    marks: bool,
+    /// The reasons for which it drops under [`overload`].
+    drops: &'static [DropReason],
+}
+
+fn cases() -> Vec<Case> {
+    vec![
+        Case {
+            name: "pfifo",
+            make: |_| Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(20) })),
+            limit: Limit::Packets(20),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "bfifo",
+            make: |_| Box::new(Fifo::new(FifoConfig { limit: Limit::Bytes(100_000) })),
+            limit: Limit::Bytes(100_000),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit],
+        },
+        Case {
+            name: "codel",
+            make: |_| Box::new(Codel::new(CodelConfig { limit: 60, ..CodelConfig::default() })),
+            limit: Limit::Packets(60),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit, DropReason::Delay],
+        },
+        Case {
+            name: "codel ecn, eager",
+            make: |_| {
+                Box::new(Codel::new(CodelConfig {
+                    target: Span::from_micros(100),
+                    interval: Span::from_millis(2),
+                    ecn: true,
+                    ce_threshold: Some(Span::from_millis(1)),
+                    mtu: 0,
+                    ..CodelConfig::default()
+                }))
+            },
+            limit: Limit::Packets(1000),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Delay],
+        },
+        Case {
+            name: "codel, no interval",
+            make: |_| {
+                Box::new(Codel::new(CodelConfig { target: Span::ZERO, interval: Span::ZERO, ..CodelConfig::default() }))
+            },
+            limit: Limit::Packets(1000),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Delay],
+        },
+        Case {
+            name: "pie",
+            make: |random| Box::new(Pie::new(PieConfig { limit: 60, ..PieConfig::default() }, random)),
+            limit: Limit::Packets(60),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit, DropReason::Early],
+        },
+        Case {
+            name: "pie ecn, small steps",
+            make: |random| {
+                let config = PieConfig {
+                    target: Span::from_micros(100),
+                    tupdate: Span::from_millis(1),
+                    alpha: 1,
+                    beta: 1,
+                    ecn: true,
+                    bytemode: true,
+                    derandomize: false,
+                    mtu: 40,
+                    ..PieConfig::default()
+                };
+                Box::new(Pie::new(config, random))
+            },
+            limit: Limit::Packets(1000),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Early],
+        },
+        Case {
+            name: "pie ecn, departure rate",
+            make: |random| {
+                let config = PieConfig { ecn: true, dq_rate_estimator: true, ..PieConfig::default() };
+                Box::new(Pie::new(config, random))
+            },
+            limit: Limit::Packets(1000),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Early],
+        },
+        Case {
+            name: "fq_codel",
+            make: |_| Box::new(FqCodel::new(FqCodelConfig { limit: 60, ..FqCodelConfig::default() })),
+            limit: Limit::Packets(60),
+            one_queue: false,
+            marks: true,
+            drops: &[DropReason::Limit, DropReason::Delay],
+        },
+        Case {
+            name: "fq_codel, memory",
+            make: |_| {
+                let config = FqCodelConfig {
+                    flows: 3,
+                    quantum: 300,
+                    memory_limit: 100_000,
+                    drop_batch: 1,
+                    ecn: false,
+                    ..FqCodelConfig::default()
+                };
+                Box::new(FqCodel::new(config))
+            },
+            limit: Limit::Bytes(100_000),
+            one_queue: false,
+            marks: false,
+            drops: &[DropReason::Memory, DropReason::Delay],
+        },
+        Case {
+            name: "fq_codel, one flow, ce_threshold",
+            make: |_| {
+                let config = FqCodelConfig {
+                    flows: 1,
+                    ecn: false,
+                    target: Span::from_micros(100),
+                    interval: Span::from_millis(2),
+                    ce_threshold: Some(Span::from_millis(1)),
+                    ..FqCodelConfig::default()
+                };
+                Box::new(FqCodel::new(config))
+            },
+            limit: Limit::Packets(10_240),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Delay],
+        },
+    ]
+}
+
+/// Every decision of a run, to compare runs by.
+type Log = Vec<(Time, StubPacket, Option<DropReason>)>;
+
+/// Runs `steps` through a discipline and holds it against a model that knows each packet by its number.
+fn run(case: &Case, seed: u64, steps: &[QueueStep]) -> (Log, Counters) {
+    let mut queue = (case.make)(Random::for_component(seed, 0, case.name));
+    let mut model = Model::new(case);
+    let mut drops = Drops::new();
+    let mut now = Time::from_millis(5);
+    for (id, step) in steps.iter().enumerate() {
+        now += step.gap;
+        match step.action {
+            QueueAction::Offer { flow, wire_len, ecn } => {
+                let packet = StubPacket { flow, id: id as u32, wire_len, ecn };
+                model.offered(packet);
+                queue.enqueue(now, packet, &mut drops);
+            }
+            QueueAction::Send => {
+                let waited = queue.backlog().packets > 0;
+                let entry = queue.dequeue(now, &mut drops);
+                assert_eq!(entry.is_some(), waited, "{}: work conservation", case.name);
+                if let Some(entry) = entry {
+                    assert_eq!(
+                        Some(&entry.enqueued_at),
+                        model.arrivals.get(&entry.packet.id),
+                        "{}: arrival",
+                        case.name
+                    );
+                    model.left(now, entry.packet, None);
+                }
+            }
+        }
+        for drop in drops.drain(..) {
+            model.left(now, drop.packet, Some(drop.reason));
+        }
+        if let QueueAction::Offer { .. } = step.action {
+            model.arrivals.insert(id as u32, now);
+        }
+        model.check(&*queue);
+    }
+    (model.log, *queue.counters())
+}
+
+struct Model<'a> {
+    case: &'a Case,
+    waiting: BTreeMap<u32, StubPacket>,
+    arrivals: BTreeMap<u32, Time>,
+    bytes: u64,
+    offered: Tally,
+    sent: Tally,
+    dropped: Tally,
+    by_reason: [u64; DropReason::COUNT],
+    /// Packets that became CE in the queue, and those that had been CE already.
+    marked: u64,
+    came_marked: u64,
+    /// The number of the last packet sent, by flow; in one queue, all are one flow.
+    last_sent: BTreeMap<u64, u32>,
+    log: Log,
+}
+
+impl Model<'_> {
+    fn new(case: &Case) -> Model<'_> {
+        Model {
+            case,
+            waiting: BTreeMap::new(),
+            arrivals: BTreeMap::new(),
+            bytes: 0,
+            offered: Tally::default(),
+            sent: Tally::default(),
+            dropped: Tally::default(),
+            by_reason: [0; DropReason::COUNT],
+            marked: 0,
+            came_marked: 0,
+            last_sent: BTreeMap::new(),
+            log: Log::new(),
+        }
+    }
+
+    fn offered(&mut self, packet: StubPacket) {
+        self.offered.add(packet.wire_len);
+        self.bytes += u64::from(packet.wire_len);
+        self.came_marked += u64::from(packet.ecn == Ecn::Ce);
+        self.waiting.insert(packet.id, packet);
+    }
+
+    fn left(&mut self, now: Time, packet: StubPacket, reason: Option<DropReason>) {
+        let name = self.case.name;
+        let original = self.waiting.remove(&packet.id).expect("a packet leaves once");
+        self.bytes -= u64::from(packet.wire_len);
+        if packet.ecn != original.ecn {
+            assert!(
+                self.case.marks && packet.ecn == Ecn::Ce && original.ecn.is_capable(),
+                "{name}: {original:?} marked"
+            );
+            self.marked += 1;
+        }
+        assert_eq!(packet, StubPacket { ecn: packet.ecn, ..original }, "{name}: only the codepoint may change");
+        match reason {
+            Some(reason) => {
+                assert_eq!(packet.ecn, original.ecn, "{name}: marked and dropped");
+                self.dropped.add(packet.wire_len);
+                self.by_reason[reason as usize] += 1;
+            }
+            None => {
+                self.sent.add(packet.wire_len);
+                let flow = if self.case.one_queue { 0 } else { packet.flow };
+                let last = self.last_sent.insert(flow, packet.id);
+                assert!(last < Some(packet.id), "{name}: reordered");
+            }
+        }
+        self.log.push((now, packet, reason));
+    }
+
+    fn check(&self, queue: &dyn QueueDisc<StubPacket>) {
+        let name = self.case.name;
+        let counters = queue.counters();
+        let backlog = queue.backlog();
+        let add = |a: Tally, b: Tally| Tally { packets: a.packets + b.packets, bytes: a.bytes + b.bytes };
+        assert_eq!(counters.offered, add(counters.enqueued, counters.dropped_on_enqueue), "{name}");
+        assert_eq!(counters.enqueued, add(add(counters.dequeued, counters.dropped_on_dequeue), backlog), "{name}");
+        assert_eq!(counters.offered, self.offered, "{name}");
+        assert_eq!(counters.dequeued, self.sent, "{name}");
+        assert_eq!(add(counters.dropped_on_enqueue, counters.dropped_on_dequeue), self.dropped, "{name}");
+        assert_eq!(counters.dropped, self.by_reason, "{name}");
+        assert_eq!(backlog, Tally { packets: self.waiting.len() as u64, bytes: self.bytes }, "{name}");
+        // A packet marked on arrival is counted at once but seen only when it leaves; one that came with CE may be counted.
+        let most = self.marked + self.came_marked + self.waiting.len() as u64;
+        assert!((self.marked..=most).contains(&counters.marked.packets), "{name}: {} marks", counters.marked.packets);
+        let within = match self.case.limit {
+            Limit::Packets(limit) => backlog.packets <= limit,
+            Limit::Bytes(limit) => backlog.bytes <= limit,
+        };
+        assert!(within, "{name}: {backlog:?} waits");
+        if let Some(probability) = queue.probe().probability {
+            assert!((0.0..=1.0).contains(&probability), "{name}: probability {probability}");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn every_discipline_keeps_the_contract(steps in queue_steps(600)) {
+        for case in cases() {
+            run(&case, 1, &steps);
+        }
+    }
+}
+
+/// Three flows that send 1.2 times what the link carries (10 Mbit/s) for 54 s, two of them able to carry marks.
+fn overload() -> Vec<QueueStep> {
+    let mut steps = Vec::new();
+    for n in 0..99_000u64 {
+        let action = if n % 11 < 6 {
+            let ecn = if n % 3 == 0 { Ecn::NotEct } else { Ecn::Ect0 };
+            QueueAction::Offer { flow: n % 3, wire_len: 1514, ecn }
+        } else {
+            QueueAction::Send
+        };
+        let gap = Span::from_nanos(if n % 11 < 6 { 0 } else { 1_211_200 });
+        steps.push(QueueStep { gap, action });
+    }
+    steps
+}
+
+/// The model is held against every branch that a case is there for.
+#[test]
+fn overload_reaches_every_law() {
+    let steps = overload();
+    for case in cases() {
+        let (_, counters) = run(&case, 1, &steps);
+        for reason in DropReason::ALL {
+            let drops = counters.dropped[reason as usize];
+            assert_eq!(drops > 0, case.drops.contains(&reason), "{}: {drops} {}", case.name, reason.name());
+        }
+        assert_eq!(counters.marked.packets > 0, case.marks, "{}: {} marks", case.name, counters.marked.packets);
+    }
+}
+
+#[test]
+fn same_arrivals_and_seed_same_decisions() {
+    let steps = overload();
+    for case in cases() {
+        assert_eq!(run(&case, 1, &steps), run(&case, 1, &steps), "{}", case.name);
+    }
+}
+
+#[test]
+fn another_seed_gives_other_random_drops() {
+    let steps = overload();
+    for case in cases().into_iter().filter(|case| case.drops.contains(&DropReason::Early)) {
+        assert_ne!(run(&case, 1, &steps).0, run(&case, 2, &steps).0, "{}", case.name);
+    }
+}
