@@ -289,7 +289,7 @@ impl CongestionControl for Cubic {
             }
             return Verdict::Continue;
         }
-        let mut acked = ack.acked;
+        let mut acked = ack.delivered;
         if slow_start_applies(&self.state.window, &self.config.reno) {
             if let Some(hystart) = &mut self.hystart {
                 hystart.growing(f);

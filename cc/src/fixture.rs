@@ -26,7 +26,7 @@ pub(crate) fn flight(millis: u64, cwnd: u64) -> Flight {
 
 /// An ACK of `segments` that measured a round trip of `rtt` milliseconds.
 pub(crate) fn ack(segments: u64, rtt: u64) -> Ack {
-    Ack { acked: segments * MSS, rtt: Some(Span::from_millis(rtt)), ece: false }
+    Ack { acked: segments * MSS, delivered: segments * MSS, rtt: Some(Span::from_millis(rtt)), ece: false }
 }
 
 /// The window in segments, rounded down.

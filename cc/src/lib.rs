@@ -102,6 +102,10 @@ impl Flight {
 pub struct Ack {
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
+    /// Bytes newly known to have arrived: of `acked`, what earlier ACKs had not reported by SACK or as duplicates, and what
+    /// this one reports by SACK. Growth counts these: the ACK that ends a recovery covers a window of data whose arrival
+    /// has been acted on already.
+    pub delivered: u64,
     /// The RTT measured with this ACK; `None` if it covers only retransmitted data (Karn).
     pub rtt: Option<Span>,
     /// The ACK carries the ECN echo.

@@ -102,7 +102,7 @@ impl CongestionControl for NewReno {
             return Verdict::Continue;
         }
         let State { window, credit, .. } = &mut self.state;
-        let mut acked = ack.acked;
+        let mut acked = ack.delivered;
         if slow_start_applies(window, &self.config) {
             acked = slow_start(window, f, acked, &self.config);
         }

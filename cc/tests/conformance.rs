@@ -153,7 +153,7 @@ fn run(
         let mut reduced = false;
         match *op {
             Op::Ack { acked, rtt, ece } => {
-                reduced = cc.on_ack(&f, &Ack { acked, rtt, ece }) == Verdict::Reduced;
+                reduced = cc.on_ack(&f, &Ack { acked, delivered: acked, rtt, ece }) == Verdict::Reduced;
             }
             Op::Signal(signal) => cc.on_signal(&f, signal),
             Op::RecoveryEnd => cc.on_recovery_end(&f),
@@ -246,7 +246,7 @@ proptest! {
                     initial_window: view.ahead,
                 };
                 match *op {
-                    Op::Ack { acked, rtt, ece } => { let _ = cc.on_ack(&f, &Ack { acked, rtt, ece }); }
+                    Op::Ack { acked, rtt, ece } => { let _ = cc.on_ack(&f, &Ack { acked, delivered: acked, rtt, ece }); }
                     Op::Signal(signal) => cc.on_signal(&f, signal),
                     Op::RecoveryEnd => cc.on_recovery_end(&f),
                     Op::IdleRestart => cc.on_idle_restart(&f),
