@@ -1,1 +1,142 @@
-fn main(){}
+//! The command line of ackclock.
+//!
+//! `args` is what a person may say, `execute` runs on all cores and gives summaries in order, `table` and `output` write
+//! them down. Exit status: 0, 1 when an expectation was missed, 2 for bad input, 3 when a run failed by itself.
+
+mod args;
+mod execute;
+mod output;
+mod progress;
+mod report;
+mod table;
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use ackclock_scenario::{LoadError, Measures, Override, Scenario};
+use anyhow::Context;
+use clap::Parser;
+
+use args::Args;
+use output::Output;
+use progress::Progress;
+use report::Report;
+
+const MISSED: u8 = 1;
+const BAD_INPUT: u8 = 2;
+const RUN_FAILED: u8 = 3;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    match run(&args) {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            say(&match error.downcast_ref::<LoadError>() {
+                // It has its own layout.
+                Some(LoadError::Scenario(error)) => {
+                    error.render(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+                }
+                _ => format!("error: {error:#}"),
+            });
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+/// Writes a line to stderr; there is nobody to tell if that fails.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Writes to stdout. A reader that has left breaks off what only it would have seen.
+fn print(text: &str) -> ControlFlow<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                say(&format!("error: cannot write to standard output: {error}"));
+            }
+            ControlFlow::Break(())
+        }
+    }
+}
+
+fn run(args: &Args) -> anyhow::Result<u8> {
+    let mut overrides: Vec<Override> =
+        args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
+    if let Some(seed) = args.seed {
+        overrides.push(Override { flag: "--seed".to_owned(), text: format!("run.seed={seed}") });
+    }
+    let scenario = Scenario::load(&args.scenario, &overrides)?;
+    if args.show_config {
+        let _ = print(&scenario.resolved());
+        return Ok(0);
+    }
+    let mut output = match &args.out {
+        Some(dir) => Some(Output::prepare(dir, scenario.is_sweep()).context("cannot use --out")?),
+        None => None,
+    };
+    let threads = args.threads.map_or_else(execute::cores, |threads| threads.get().into());
+    let progress = Progress::new(scenario.runs(), args.quiet);
+    let mut measures: Vec<Measures> = Vec::with_capacity(scenario.runs());
+    let mut report = Report::new(&scenario);
+    let mut listening = true;
+    let mut written = Ok(());
+    let finished = execute::all(
+        scenario.runs(),
+        threads,
+        |run| scenario.spec(run),
+        &progress,
+        |run, summary| {
+            let summary = summary.with_params(scenario.params(run));
+            let json = match serde_json::to_value(&summary) {
+                Ok(json) => json,
+                Err(error) => {
+                    written = Err(anyhow::Error::from(error));
+                    return ControlFlow::Break(());
+                }
+            };
+            measures.push(scenario.measure(&json));
+            if args.json && listening {
+                listening = progress.suspended(|| print(&format!("{json}\n"))).is_continue();
+            } else if !args.json && !args.quiet {
+                report.add(run, &summary);
+            }
+            if let Some(output) = &mut output {
+                written = output.summary(&json).context("cannot write the summary");
+            }
+            // Nobody reads on and nothing is kept.
+            if written.is_err() || (!listening && output.is_none()) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        },
+    );
+    progress.clear();
+    written?;
+    if let Err((run, error)) = finished {
+        say(&format!("error: {} failed: {error}", report::name_of(&scenario, run)));
+        return Ok(RUN_FAILED);
+    }
+    if !listening && output.is_none() {
+        return Ok(0);
+    }
+    if let Some(output) = output {
+        output.finish(&scenario).context("cannot complete --out")?;
+    }
+    let misses = scenario.judge(&measures);
+    if !args.json && !args.quiet {
+        let _ = print(&report.text(misses.len()));
+    }
+    for miss in &misses {
+        let found =
+            miss.found.map_or_else(|| "has no samples".to_owned(), |found| format!("is {}", report::number(found)));
+        let (metric, expected) = (&miss.metric, &miss.expected);
+        let run = report::name_of(&scenario, miss.run);
+        say(&format!("expect missed: {metric} {found}, expected {expected} ({run})"));
+    }
+    Ok(if misses.is_empty() { 0 } else { MISSED })
+}

@@ -1,1 +1,375 @@
-//! x
+//! Scenario files: TOML, checked, to runs; errors that point at their place.
+//!
+//! [`Scenario::load`] reads a file, applies overrides, and reads every point of its sweep, so that whatever is wrong is
+//! found before anything runs. A scenario then gives the [`RunSpec`] of each run, judges the summaries, and writes itself
+//! back with every default filled in ([`Scenario::resolved`]).
+//!
+//! # The format
+//!
+//! `schema = 1`, `title`, `[run]` (`duration`, `seed`), `[links.NAME]`, `[[flows]]`, `[sweep]`, `[[expect]]`. Every
+//! quantity has its unit. A key that takes a *kind* (`queue`, `cc`, `loss`, `loss_detector`) takes a name, or a table with
+//! `kind` and settings. Such a table may hold tables by the name of a kind, whose settings apply when that kind is
+//! selected and then go before those beside `kind`: with
+//!
+//! ```toml
+//! queue = { kind = "pie", limit = "180p", pie = { target = "20ms" }, fq_codel = { quantum = "1514B" } }
+//! ```
+//!
+//! a sweep over `links.NAME.queue.kind` gives each discipline the limit and its own settings.
+//!
+//! A flow's `host` names a profile, and each knob is also a key of the flow. `receiver` is the other end: left out it is as
+//! the sender, knobs included; a table without `host` changes some of them; with a `host` (or a name alone) it is a host of
+//! its own, to which the flow's knobs do not apply.
+
+mod cc;
+mod document;
+mod expect;
+mod fields;
+mod flow;
+mod host;
+mod link;
+mod metric;
+mod overrides;
+mod quantity;
+mod queue;
+mod report;
+mod show;
+mod sweep;
+mod write;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use ackclock_sim::spec::{LinkSpec, RunSpec};
+use ackclock_units::Span;
+use serde_json::{Map, Value as Json};
+
+pub use expect::{Measures, Miss};
+pub use flow::MAX_FLOWS;
+pub use report::ScenarioError;
+pub use sweep::MAX_RUNS;
+
+use document::{Node, Value};
+use expect::Expect;
+use fields::{Context, Fields};
+use flow::Group;
+use metric::Shape;
+use quantity::{Problem, Text, Time, Whole};
+use report::{Diagnostic, Place, Report, Sources};
+use show::Defaults;
+use sweep::Sweep;
+
+/// The largest file that is read, in bytes.
+const MAX_FILE: u64 = 16 << 20;
+
+/// A checked scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    title: String,
+    root: Node,
+    sweep: Sweep,
+    /// One for each point of the sweep.
+    plans: Vec<Plan>,
+    expects: Vec<Expect>,
+    defaults: Defaults,
+}
+
+/// What the runs of one point have in common.
+#[derive(Clone, Debug)]
+struct Plan {
+    duration: Span,
+    seed: u64,
+    links: Vec<LinkSpec>,
+    groups: Vec<Group>,
+}
+
+/// An override from the command line.
+#[derive(Clone, Debug)]
+pub struct Override {
+    /// What errors call it: `--set`.
+    pub flag: String,
+    /// `links.bottleneck.delay=40ms`.
+    pub text: String,
+}
+
+/// Why there is no scenario.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file cannot be a scenario.
+    #[error("{} is larger than {MAX_FILE} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The text is not a scenario.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+}
+
+impl Scenario {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or anything in it or in the overrides is wrong.
+    pub fn load(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
+        let read = |source| LoadError::Read { path: path.to_owned(), source };
+        let mut bytes = Vec::new();
+        File::open(path).map_err(read)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(read)?;
+        if bytes.len() as u64 > MAX_FILE {
+            return Err(LoadError::TooLarge { path: path.to_owned() });
+        }
+        Ok(Scenario::parse(&path.display().to_string(), &bytes, overrides)?)
+    }
+
+    /// Reads a text; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// Anything in it or in the overrides is wrong.
+    pub fn parse(name: &str, text: &[u8], overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+        let report = Report::default();
+        let mut sources = Sources::default();
+        let text = match str::from_utf8(text) {
+            Ok(text) => text,
+            Err(error) => {
+                let at = error.valid_up_to();
+                let source = sources.add(name, String::from_utf8_lossy(text));
+                let place = Place::new(source, at..at + char::REPLACEMENT_CHARACTER.len_utf8());
+                let label = format!("found the byte 0x{:02x}", text[at]);
+                report.push(Diagnostic::new("the file is not UTF-8", &place, label).note("expected UTF-8 text"));
+                return Err(report.finish(sources).err().unwrap_or_else(|| unreachable!("an error was reported")));
+            }
+        };
+        // A byte order mark is no part of the text.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let source = sources.add(name, text);
+        let scenario = document::parse_document(text, source, &report)
+            .and_then(|root| Scenario::read(root, overrides, &mut sources, &report));
+        report.finish(sources)?;
+        Ok(scenario.unwrap_or_else(|| unreachable!("a scenario without an error")))
+    }
+
+    fn read(mut root: Node, overrides: &[Override], sources: &mut Sources, report: &Report) -> Option<Scenario> {
+        let mut pinned = Vec::new();
+        for Override { flag, text } in overrides {
+            pinned.extend(overrides::apply_argument(&mut root, flag, text, sources, report));
+        }
+        let original = root.clone();
+        let cx = Context::new(report);
+        let mut fields = Fields::new(&cx, original.table()?, "", &original.place);
+        let sweep = sweep::read(&original, &mut fields, &cx, &pinned);
+        let sweep_defaults = cx.filled.take();
+        let mut defaults = Defaults::default();
+        let (mut plans, mut shapes) = (Vec::new(), Vec::new());
+        for point in 0..sweep.points() {
+            let mut varied = original.clone();
+            for (axis, index) in sweep.axes.iter().zip(sweep.indices(point)) {
+                overrides::set(&mut varied, &axis.path, &axis.place, axis.values[index].clone(), report);
+            }
+            let cx = Context::new(report);
+            if let Some(plan) = Plan::read(&varied, &cx) {
+                shapes.push(plan.shape());
+                plans.push(plan);
+            }
+            let mut filled = cx.filled.take();
+            filled.extend(sweep_defaults.iter().cloned());
+            defaults.add(filled, cx.chosen.take());
+            if report.is_full() {
+                return None;
+            }
+        }
+        let expects = if report.len() == 0 { expect::read_all(&mut fields, &cx, &sweep, &shapes) } else { Vec::new() };
+        let title = original.table()?.get("title").and_then(|entry| entry.node.str()).unwrap_or("").to_owned();
+        if report.len() > 0 {
+            return None;
+        }
+        pin(&mut root, &sweep, &expects);
+        Some(Scenario { title, root, sweep, plans, expects, defaults })
+    }
+
+    /// The title.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Whether the file has a `[sweep]`, even of one run.
+    pub fn is_sweep(&self) -> bool {
+        self.sweep.declared
+    }
+
+    /// The paths of the sweep's axes.
+    pub fn axes(&self) -> impl Iterator<Item = &str> {
+        self.sweep.axes.iter().map(|axis| axis.name.as_str())
+    }
+
+    /// How often each point of the sweep is run.
+    pub fn repeat(&self) -> usize {
+        self.sweep.repeat as usize
+    }
+
+    /// How many runs there are.
+    pub fn runs(&self) -> usize {
+        self.plans.len() * self.repeat()
+    }
+
+    /// The seed that all runs begin from, unless the sweep varies it.
+    pub fn seed(&self) -> u64 {
+        self.plans[0].seed
+    }
+
+    /// A run: the repetitions of a point follow each other; the last axis moves fastest from point to point.
+    ///
+    /// # Panics
+    /// There are no more than [`Scenario::runs`].
+    pub fn spec(&self, run: usize) -> RunSpec {
+        let plan = &self.plans[run / self.repeat()];
+        RunSpec {
+            title: self.title.clone(),
+            duration: plan.duration,
+            seed: plan.seed,
+            run: (run % self.repeat()) as u64,
+            links: plan.links.clone(),
+            flows: plan.groups.iter().flat_map(Group::flows).collect(),
+        }
+    }
+
+    /// The axes with their values in a run.
+    pub fn params(&self, run: usize) -> Map<String, Json> {
+        let indices = self.sweep.indices(run / self.repeat());
+        self.sweep
+            .axes
+            .iter()
+            .zip(indices)
+            .map(|(axis, index)| (axis.name.clone(), json(&axis.values[index])))
+            .collect()
+    }
+
+    /// What the expectations come to in one run, from its summary as JSON.
+    pub fn measure(&self, summary: &Json) -> Measures {
+        self.expects.iter().map(|expect| expect.measure(summary)).collect()
+    }
+
+    /// How many comparisons [`Scenario::judge`] makes.
+    pub fn checks(&self) -> usize {
+        let points =
+            |expect: &Expect| (0..self.plans.len()).filter(|&point| expect.applies(&self.sweep, point)).count();
+        self.expects.iter().map(points).sum::<usize>() * self.repeat()
+    }
+
+    /// The expectations that were not met, from the measures of all runs in their order.
+    pub fn judge(&self, measures: &[Measures]) -> Vec<Miss> {
+        let mut misses = Vec::new();
+        for (number, expect) in self.expects.iter().enumerate() {
+            expect.judge(number, &self.sweep, measures, &mut misses);
+        }
+        misses.sort_by_key(|miss| miss.run);
+        misses
+    }
+
+    /// The file with overrides applied and defaults filled in, as TOML: a scenario that gives the same runs.
+    pub fn resolved(&self) -> String {
+        self.defaults.show(&self.root)
+    }
+}
+
+impl Plan {
+    fn read(root: &Node, cx: &Context<'_>) -> Option<Plan> {
+        let mut fields = Fields::new(cx, root.table()?, "", &root.place);
+        match fields.get("schema").map(|entry| &entry.node) {
+            None => fields.missing("schema", "`schema = 1`, the version of the format"),
+            Some(node) if node.same(&Node::new(1u64, node.place.clone())) => {}
+            Some(node) => fields.reject("schema", node, Problem::new("unknown version of the format", "`schema = 1`")),
+        }
+        fields.or("title", String::new(), Text);
+        let (mut duration, mut seed) = (None, 1);
+        match fields.table("run", "a section `[run]` with `duration`") {
+            Some(mut run) => {
+                duration = run.required("duration", Time::Positive, "the simulated time, such as \"90s\"");
+                seed = run.or("seed", seed, Whole(0, i64::MAX as u64));
+                run.finish();
+            }
+            None if fields.get("run").is_none() => fields.missing("run", "a section `[run]` with `duration`"),
+            None => {}
+        }
+        let mut links = Vec::new();
+        let mut complete = true;
+        match fields.get("links").map(|entry| &entry.node) {
+            None => fields.missing("links", "at least one section `[links.NAME]` with `rate`"),
+            Some(node @ Node { value: Value::Table(table), .. }) if table.0.len() > link::MAX_LINKS => {
+                let expected = format!("at most {} links", link::MAX_LINKS);
+                fields.reject("links", node, Problem::new(format!("{} links are too many", table.0.len()), expected));
+                complete = false;
+            }
+            Some(Node { value: Value::Table(table), .. }) => {
+                for entry in &table.0 {
+                    match link::read(cx, entry) {
+                        Some(link) => links.push(link),
+                        None => complete = false,
+                    }
+                }
+            }
+            Some(node) => fields.reject("links", node, Problem::new("not a table", "sections `[links.NAME]`")),
+        }
+        // Without all links, a path over a missing one would be called unknown.
+        let groups = if complete {
+            flow::read_all(&mut fields, cx, &links, duration.unwrap_or(Span::ZERO))
+        } else {
+            fields.get("flows");
+            Vec::new()
+        };
+        for key in ["sweep", "expect"] {
+            fields.get(key);
+        }
+        fields.finish();
+        Some(Plan { duration: duration?, seed, links, groups })
+    }
+
+    fn shape(&self) -> Shape {
+        Shape {
+            flows: self.groups.iter().map(|group| (group.id.clone(), group.count)).collect(),
+            links: self.links.iter().map(|link| link.name.clone()).collect(),
+        }
+    }
+}
+
+/// Writes the values that arguments left of the axes into the document, and drops the expectations on others.
+fn pin(root: &mut Node, sweep: &Sweep, expects: &[Expect]) {
+    let Value::Table(root) = &mut root.value else { return };
+    if let Some(Value::Table(section)) = root.get_mut("sweep").map(|entry| &mut entry.node.value)
+        && let Some(Value::Table(axes)) = section.get_mut("axes").map(|entry| &mut entry.node.value)
+    {
+        for axis in &sweep.axes {
+            if let Some(Value::Array(values)) = axes.get_mut(&axis.name).map(|entry| &mut entry.node.value) {
+                *values = axis.values.clone();
+            }
+        }
+    }
+    if let Some(Value::Array(items)) = root.get_mut("expect").map(|entry| &mut entry.node.value) {
+        let mut kept = expects.iter().map(|expect| (0..sweep.points()).any(|point| expect.applies(sweep, point)));
+        items.retain(|_| kept.next().unwrap_or(true));
+        if items.is_empty() {
+            root.0.retain(|entry| entry.key != "expect");
+        }
+    }
+}
+
+fn json(node: &Node) -> Json {
+    match &node.value {
+        Value::String(text) | Value::Datetime(text) => Json::from(text.as_str()),
+        Value::Integer(number) => i64::try_from(*number).map_or_else(|_| Json::from(*number as f64), Json::from),
+        Value::Float(number) => Json::from(*number),
+        Value::Boolean(value) => Json::from(*value),
+        Value::Array(items) => items.iter().map(json).collect(),
+        Value::Table(table) => {
+            Json::Object(table.0.iter().map(|entry| (entry.key.clone(), json(&entry.node))).collect())
+        }
+    }
+}

@@ -5,6 +5,9 @@ use ackclock_emulator::{Link, LinkEvent, LinkEventKind};
 use ackclock_trace::{Histogram, LinkSummary};
 use ackclock_units::{Span, Time};
 
+/// The reason under which a summary counts packets lost on the wire rather than dropped by the queue.
+pub const LOST_ON_LINK: &str = "link";
+
 /// A link direction and its measures.
 #[derive(Debug)]
 pub(crate) struct Direction {
@@ -73,7 +76,7 @@ impl Direction {
             .filter(|&(_, packets)| packets > 0)
             .collect();
         if self.lost > 0 {
-            dropped.insert("link", self.lost);
+            dropped.insert(LOST_ON_LINK, self.lost);
         }
         let busy = self.busy - self.busy_until.since(end);
         LinkSummary {

@@ -17,6 +17,7 @@ use std::ops::ControlFlow;
 use ackclock_trace::Summary;
 use ackclock_units::Time;
 
+pub use direction::LOST_ON_LINK;
 pub use stock::IntegrityError;
 pub use world::World;
 

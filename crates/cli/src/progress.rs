@@ -1,0 +1,67 @@
+//! The progress bar: on stderr, if that is a terminal.
+
+use ackclock_units::{Span, Time};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// Steps of the bar for each run.
+const STEPS: u64 = 1000;
+
+/// Progress over all runs.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    pub(crate) fn new(runs: usize, quiet: bool) -> Progress {
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(runs as u64 * STEPS), target);
+        let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+        if let Ok(style) = ProgressStyle::with_template("{elapsed} [{wide_bar}] {percent}% of {msg}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_message(runs);
+        Progress { bar }
+    }
+
+    /// The part of one run.
+    pub(crate) fn meter(&self, duration: Span) -> Meter<'_> {
+        Meter { bar: &self.bar, duration, steps: 0 }
+    }
+
+    /// Does something while the bar is out of the way.
+    pub(crate) fn suspended<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.bar.suspend(work)
+    }
+
+    pub(crate) fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+/// How far one run has come.
+#[derive(Debug)]
+pub(crate) struct Meter<'a> {
+    bar: &'a ProgressBar,
+    duration: Span,
+    steps: u64,
+}
+
+impl Meter<'_> {
+    pub(crate) fn reach(&mut self, now: Time) {
+        let done = u128::from(now.as_nanos()) * u128::from(STEPS) / u128::from(self.duration.as_nanos().max(1));
+        self.to(u64::try_from(done).unwrap_or(STEPS));
+    }
+
+    pub(crate) fn finish(mut self) {
+        self.to(STEPS);
+    }
+
+    fn to(&mut self, steps: u64) {
+        let steps = steps.clamp(self.steps, STEPS);
+        if steps > self.steps {
+            self.bar.inc(steps - self.steps);
+            self.steps = steps;
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What a person reads on stdout: one run in detail, or a sweep with a line for each flow of each point.
+
+use std::fmt::Write;
+
+use ackclock_scenario::Scenario;
+use ackclock_trace::{LinkSummary, Summary};
+use serde_json::{Map, Value};
+
+use crate::table::Table;
+
+/// Points with more flows get one line for all of them.
+const MAX_FLOW_LINES: usize = 8;
+
+/// Collects runs as they come in and becomes text at the end.
+#[derive(Debug)]
+pub(crate) struct Report<'a> {
+    scenario: &'a Scenario,
+    body: String,
+    sweep: Table,
+    /// The runs of the point at hand.
+    point: Vec<Vec<Line>>,
+}
+
+/// What is shown of one flow, or of all, in one run.
+#[derive(Clone, Debug)]
+struct Line {
+    name: String,
+    /// In the order of [`COLUMNS`].
+    values: [Option<f64>; COLUMNS.len()],
+}
+
+const COLUMNS: [&str; 8] =
+    ["goodput Mbit/s", "RTT p5 ms", "p50", "p95", "sent", "retrans.", "timeouts", "Jain's index"];
+/// Digits after the point.
+const DIGITS: [usize; COLUMNS.len()] = [3, 1, 1, 1, 0, 0, 0, 3];
+
+impl<'a> Report<'a> {
+    pub(crate) fn new(scenario: &'a Scenario) -> Report<'a> {
+        let axes: Vec<&str> = scenario.axes().collect();
+        let header = short(&axes).into_iter().chain(["flow".to_owned()]).chain(COLUMNS.map(str::to_owned));
+        Report { scenario, body: String::new(), sweep: Table::new(axes.len() + 1, header), point: Vec::new() }
+    }
+
+    /// Adds a run; they come in order.
+    pub(crate) fn add(&mut self, run: usize, summary: &Summary<Map<String, Value>>) {
+        if !self.scenario.is_sweep() {
+            self.body = detail(summary);
+            return;
+        }
+        self.point.push(lines(summary));
+        if self.point.len() == self.scenario.repeat() {
+            let axes: Vec<String> = self.scenario.params(run).values().map(plain).collect();
+            let runs = std::mem::take(&mut self.point);
+            for (number, first) in runs[0].iter().enumerate() {
+                let mut cells = axes.clone();
+                cells.push(first.name.clone());
+                for (column, &digits) in DIGITS.iter().enumerate() {
+                    let values = runs.iter().filter_map(|run| run.get(number)?.values[column]).collect();
+                    cells.push(median(values).map_or_else(|| "-".to_owned(), |value| fixed(value, digits)));
+                }
+                self.sweep.row(cells);
+            }
+        }
+    }
+
+    /// The text; `misses` expectations were not met.
+    pub(crate) fn text(&self, misses: usize) -> String {
+        let scenario = self.scenario;
+        let mut out = String::new();
+        if !scenario.title().is_empty() {
+            let _ = writeln!(out, "{}", scenario.title());
+        }
+        if scenario.is_sweep() {
+            let medians = if scenario.repeat() > 1 { ", medians over the runs of a point" } else { "" };
+            let runs = if scenario.runs() == 1 { "1 run".to_owned() } else { format!("{} runs", scenario.runs()) };
+            let _ = writeln!(out, "{runs}{medians}\n\n{}", self.sweep.render().trim_end());
+        } else {
+            out.push_str(&self.body);
+        }
+        match (scenario.checks(), misses) {
+            (0, _) => {}
+            (checks, 0) => _ = writeln!(out, "\nexpectations: {checks} checked, all met"),
+            (checks, misses) => _ = writeln!(out, "\nexpectations: {checks} checked, {misses} missed"),
+        }
+        out
+    }
+}
+
+/// A run for a person: its parameters and, of several, its number.
+pub(crate) fn name_of(scenario: &Scenario, run: usize) -> String {
+    let mut parts: Vec<String> =
+        scenario.params(run).iter().map(|(axis, value)| format!("{axis} = {}", plain(value))).collect();
+    if scenario.repeat() > 1 || parts.is_empty() {
+        parts.push(format!("run {}", run % scenario.repeat()));
+    }
+    parts.join(", ")
+}
+
+/// A number without needless digits.
+pub(crate) fn number(value: f64) -> String {
+    let digits = if value.abs() >= 1000.0 { 0 } else { 3 };
+    let text = fixed(value, digits);
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}
+
+fn fixed(value: f64, digits: usize) -> String {
+    format!("{value:.digits$}")
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The axes by as many of their last keys as tell them apart.
+fn short(axes: &[&str]) -> Vec<String> {
+    let tail = |axis: &str, keys: usize| {
+        let parts: Vec<&str> = axis.split('.').collect();
+        parts[parts.len().saturating_sub(keys)..].join(".")
+    };
+    axes.iter()
+        .enumerate()
+        .map(|(index, axis)| {
+            let apart = |keys: &usize| {
+                axes.iter().enumerate().all(|(other, name)| other == index || tail(name, *keys) != tail(axis, *keys))
+            };
+            // `kind` alone says little.
+            let least = if axis.ends_with(".kind") { 2 } else { 1 };
+            tail(axis, (least..10).find(apart).unwrap_or(10))
+        })
+        .collect()
+}
+
+fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
+    let flows = &summary.flows;
+    let jain = Some(summary.fairness_jain);
+    if flows.len() > MAX_FLOW_LINES {
+        let of =
+            |value: fn(&ackclock_trace::FlowSummary) -> Option<f64>| median(flows.iter().filter_map(value).collect());
+        let sum = |value: fn(&ackclock_trace::FlowSummary) -> u64| Some(flows.iter().map(value).sum::<u64>() as f64);
+        let values = [
+            Some(flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / 1e6),
+            of(|flow| flow.rtt_ms.p5),
+            of(|flow| flow.rtt_ms.p50),
+            of(|flow| flow.rtt_ms.p95),
+            sum(|flow| flow.sent_packets),
+            sum(|flow| flow.retransmitted_packets),
+            sum(|flow| flow.timeouts),
+            jain,
+        ];
+        return vec![Line { name: format!("{} flows", flows.len()), values }];
+    }
+    flows
+        .iter()
+        .map(|flow| {
+            let values = [
+                Some(flow.goodput_bps / 1e6),
+                flow.rtt_ms.p5,
+                flow.rtt_ms.p50,
+                flow.rtt_ms.p95,
+                Some(flow.sent_packets as f64),
+                Some(flow.retransmitted_packets as f64),
+                Some(flow.timeouts as f64),
+                jain,
+            ];
+            Line { name: flow.id.clone(), values }
+        })
+        .collect()
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    let upper = *values.get(middle)?;
+    Some(if values.len() % 2 == 1 { upper } else { (values[middle - 1] + upper) / 2.0 })
+}
+
+/// One run: flows, links, totals.
+fn detail(summary: &Summary<Map<String, Value>>) -> String {
+    let cell = |value: Option<f64>, digits| value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits));
+    let mut flows = Table::new(
+        3,
+        [
+            "flow",
+            "cc",
+            "host",
+            "goodput Mbit/s",
+            "RTT p5 ms",
+            "p50",
+            "p95",
+            "cwnd p50 kB",
+            "sent",
+            "retrans.",
+            "timeouts",
+        ],
+    );
+    for flow in &summary.flows {
+        flows.row(vec![
+            flow.id.clone(),
+            flow.cc.clone(),
+            flow.host.clone(),
+            fixed(flow.goodput_bps / 1e6, 3),
+            cell(flow.rtt_ms.p5, 1),
+            cell(flow.rtt_ms.p50, 1),
+            cell(flow.rtt_ms.p95, 1),
+            cell(flow.cwnd_bytes.p50.map(|bytes| bytes / 1e3), 1),
+            flow.sent_packets.to_string(),
+            flow.retransmitted_packets.to_string(),
+            flow.timeouts.to_string(),
+        ]);
+    }
+    let mut links = Table::new(
+        2,
+        ["link", "queue", "busy %", "offered", "dropped", "marked", "sojourn p50 ms", "p95", "backlog p50", "p95"],
+    );
+    for link in &summary.links {
+        links.row(vec![
+            link.id.clone(),
+            link.queue.to_owned(),
+            fixed(link.utilization * 100.0, 1),
+            link.offered.to_string(),
+            dropped(link).to_string(),
+            link.marked.to_string(),
+            cell(link.sojourn_ms.p50, 1),
+            cell(link.sojourn_ms.p95, 1),
+            cell(link.backlog_packets.p50, 0),
+            cell(link.backlog_packets.p95, 0),
+        ]);
+    }
+    format!(
+        "{} s simulated, seed {}, {} data packets, Jain's index {:.3}\n\n{}\n{}",
+        summary.duration_s,
+        summary.seed,
+        summary.packets,
+        summary.fairness_jain,
+        flows.render(),
+        links.render()
+    )
+}
+
+fn dropped(link: &LinkSummary) -> u64 {
+    link.dropped.values().sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn axes_are_named_by_what_tells_them_apart() {
+        assert_eq!(short(&["links.a.queue.kind", "links.a.delay"]), ["queue.kind", "delay"]);
+        assert_eq!(short(&["links.a.delay", "links.b.delay"]), ["a.delay", "b.delay"]);
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
+        assert_eq!(median(vec![4.0, 1.0]), Some(2.5));
+        assert_eq!(median(vec![]), None);
+    }
+
+    #[test]
+    fn numbers_have_no_needless_digits() {
+        assert_eq!(number(60.0), "60");
+        assert_eq!(number(0.98765), "0.988");
+        assert_eq!(number(9_412_345.6), "9412346");
+    }
+}

@@ -1,0 +1,433 @@
+//! Bad input: exit status 2 and an error with file, line, caret, what was found and what was expected.
+
+mod common;
+
+use common::{SMALL, ackclock, folder, run};
+
+/// Runs [`SMALL`] with one text replaced and returns the error; what all errors have is checked here.
+fn refused(name: &str, from: &str, to: &str) -> String {
+    assert!(SMALL.contains(from), "{from}");
+    refuses(name, &SMALL.replacen(from, to, 1))
+}
+
+fn refuses(name: &str, scenario: &str) -> String {
+    let said = run(&folder(name), scenario, &[]);
+    assert_eq!((said.status, said.out.as_str()), (2, ""), "{}", said.err);
+    said.err
+}
+
+#[test]
+fn unknown_key() {
+    insta::assert_snapshot!(refused("unknown_key", "delay =", "dealy ="), @r#"
+    error: links.wire: unknown key `dealy`
+     --> scenario.toml:9:1
+      |
+    9 | dealy = "5ms"
+      | ^^^^^ unknown key
+      |
+      = note: expected one of `rate`, `queue`, `loss`, `delay`, `overhead`, `duplicate`, `jitter`, `reorder`, `reverse`
+      = help: did you mean `delay`?
+    "#);
+}
+
+#[test]
+fn missing_unit() {
+    insta::assert_snapshot!(refused("missing_unit", "\"5ms\"", "5"), @r#"
+    error: links.wire.delay: the unit is missing
+     --> scenario.toml:9:9
+      |
+    9 | delay = 5
+      |         ^ found the integer 5
+      |
+      = note: expected a time with its unit, such as "20ms" (ns, us, ms, s, min, h)
+    "#);
+}
+
+#[test]
+fn wrong_unit() {
+    insta::assert_snapshot!(refused("wrong_unit", "\"5ms\"", "\"5mbit\""), @r#"
+    error: links.wire.delay: unknown unit `mbit`
+     --> scenario.toml:9:9
+      |
+    9 | delay = "5mbit"
+      |         ^^^^^^^ found the string "5mbit"
+      |
+      = note: expected a time with its unit, such as "20ms" (ns, us, ms, s, min, h)
+    "#);
+}
+
+#[test]
+fn misspelt_unit() {
+    insta::assert_snapshot!(refused("misspelt_unit", "\"10mbit\"", "\"10Mbit\""), @r#"
+    error: links.wire.rate: unknown unit `Mbit`
+     --> scenario.toml:8:8
+      |
+    8 | rate = "10Mbit"
+      |        ^^^^^^^^ found the string "10Mbit"
+      |
+      = note: expected a rate with its unit, such as "10mbit" (bit, kbit, mbit, gbit, tbit), or "unlimited"
+      = help: did you mean "10mbit"?
+    "#);
+}
+
+#[test]
+fn packets_for_bytes() {
+    let queue = "delay = \"5ms\"\nqueue = { kind = \"bfifo\", limit = \"180p\" }";
+    insta::assert_snapshot!(refused("packets_for_bytes", "delay = \"5ms\"", queue), @r#"
+    error: links.wire.queue.limit: this is counted in bytes, not in packets
+      --> scenario.toml:10:35
+       |
+    10 | queue = { kind = "bfifo", limit = "180p" }
+       |                                   ^^^^^^ found the string "180p"
+       |
+       = note: expected a size in bytes, such as "64KiB" (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)
+    "#);
+}
+
+#[test]
+fn zero_rate() {
+    insta::assert_snapshot!(refused("zero_rate", "\"10mbit\"", "\"0mbit\""), @r#"
+    error: links.wire.rate: must not be zero
+     --> scenario.toml:8:8
+      |
+    8 | rate = "0mbit"
+      |        ^^^^^^^ found the string "0mbit"
+      |
+      = note: expected a rate with its unit, such as "10mbit" (bit, kbit, mbit, gbit, tbit), or "unlimited"
+    "#);
+}
+
+#[test]
+fn negative_delay() {
+    insta::assert_snapshot!(refused("negative_delay", "\"5ms\"", "\"-5ms\""), @r#"
+    error: links.wire.delay: must not be negative
+     --> scenario.toml:9:9
+      |
+    9 | delay = "-5ms"
+      |         ^^^^^^ found the string "-5ms"
+      |
+      = note: expected a time with its unit, such as "20ms" (ns, us, ms, s, min, h)
+    "#);
+}
+
+#[test]
+fn queue_limit_zero() {
+    let queue = "delay = \"5ms\"\nqueue = { kind = \"pie\", limit = \"0p\" }";
+    insta::assert_snapshot!(refused("queue_limit_zero", "delay = \"5ms\"", queue), @r#"
+    error: links.wire.queue.limit: must not be zero
+      --> scenario.toml:10:33
+       |
+    10 | queue = { kind = "pie", limit = "0p" }
+       |                                 ^^^^ found the string "0p"
+       |
+       = note: expected from 1p to 4294967295p
+    "#);
+}
+
+#[test]
+fn key_of_another_kind() {
+    let queue = "delay = \"5ms\"\nqueue = { kind = \"pfifo\", target = \"20ms\" }";
+    insta::assert_snapshot!(refused("key_of_another_kind", "delay = \"5ms\"", queue), @r#"
+    error: links.wire.queue: `pfifo` has no key `target`
+      --> scenario.toml:10:27
+       |
+    10 | queue = { kind = "pfifo", target = "20ms" }
+       |                           ^^^^^^ unknown key
+       |
+       = note: expected one of `limit`, `kind`, `pfifo`, `bfifo`, `codel`, `pie`, `fq_codel`
+       = help: `target` is a key of `codel`, `pie`, `fq_codel`; `codel = { target = ... }` sets it for that kind alone
+    "#);
+}
+
+#[test]
+fn unknown_kind() {
+    insta::assert_snapshot!(refused("unknown_kind", "delay = \"5ms\"", "queue = \"fq_code\""), @r#"
+    error: links.wire.queue: unknown queue discipline `fq_code`
+     --> scenario.toml:9:9
+      |
+    9 | queue = "fq_code"
+      |         ^^^^^^^^^ found the string "fq_code"
+      |
+      = note: expected one of `pfifo`, `bfifo`, `codel`, `pie`, `fq_codel`
+      = help: did you mean `fq_codel`?
+    "#);
+}
+
+#[test]
+fn unknown_link() {
+    insta::assert_snapshot!(refused("unknown_link", "[\"wire\"]", "[\"wier\"]"), @r#"
+    error: flows.f.path: there is no link `wier`
+      --> scenario.toml:13:9
+       |
+    13 | path = ["wier"]
+       |         ^^^^^^ found the string "wier"
+       |
+       = note: expected the links that the data passes, in order, such as ["bottleneck"]; there are: `wire`
+       = help: did you mean `wire`?
+    "#);
+}
+
+#[test]
+fn duplicate_ids() {
+    let second = "[[flows]]\nid = \"f\"\npath = [\"wire\"]\n";
+    insta::assert_snapshot!(refuses("duplicate_ids", &format!("{SMALL}{second}")), @r#"
+    error: two flows are called `f`
+      --> scenario.toml:16:6
+       |
+    16 | id = "f"
+       |      ^^^ used a second time
+       |
+       = note: expected an id of its own for each flow; `count` makes several that are alike
+    "#);
+}
+
+#[test]
+fn empty_axis() {
+    insta::assert_snapshot!(refuses("empty_axis", &format!("{SMALL}[sweep]\naxes.\"links.wire.delay\" = []\n")), @r#"
+    error: sweep.axes."links.wire.delay": the axis is empty
+      --> scenario.toml:16:27
+       |
+    16 | axes."links.wire.delay" = []
+       |                           ^^ found an array
+       |
+       = note: expected paths with their values: axes."links.bottleneck.delay" = ["10ms", "40ms"]
+    "#);
+}
+
+#[test]
+fn axis_of_nothing() {
+    insta::assert_snapshot!(refuses("axis_of_nothing", &format!("{SMALL}[sweep]\naxes.\"links.wrie.delay\" = [\"1ms\"]\n")), @r#"
+    error: `links.wrie.delay`: there is no link `wrie`
+      --> scenario.toml:16:6
+       |
+    16 | axes."links.wrie.delay" = ["1ms"]
+       |      ^^^^^^^^^^^^^^^^^^ names no link
+       |
+       = note: the links are `wire`
+       = help: did you mean `wire`?
+    "#);
+}
+
+#[test]
+fn error_in_an_axis() {
+    insta::assert_snapshot!(refuses("error_in_an_axis", &format!("{SMALL}[sweep]\naxes.\"links.wire.delay\" = [\"1ms\", \"2mss\"]\n")), @r#"
+    error: links.wire.delay: unknown unit `mss`
+      --> scenario.toml:16:35
+       |
+    16 | axes."links.wire.delay" = ["1ms", "2mss"]
+       |                                   ^^^^^^ found the string "2mss"
+       |
+       = note: expected a time with its unit, such as "20ms" (ns, us, ms, s, min, h)
+       = help: did you mean "2ms"?
+    "#);
+}
+
+#[test]
+fn too_many_flows() {
+    insta::assert_snapshot!(refused("too_many_flows", "id = \"f\"", "id = \"f\"\ncount = 1_000_000_000"), @r#"
+    error: flows.f.count: too large
+      --> scenario.toml:13:9
+       |
+    13 | count = 1_000_000_000
+       |         ^^^^^^^^^^^^^ found the integer 1000000000
+       |
+       = note: expected from 1 to 100000
+    "#);
+}
+
+#[test]
+fn too_many_runs() {
+    let sweep = "[sweep]\nrepeat = 50_001\naxes.\"links.wire.delay\" = [\"1ms\", \"2ms\"]\n";
+    insta::assert_snapshot!(refuses("too_many_runs", &format!("{SMALL}{sweep}")), @r#"
+    error: the sweep has 2 points and 100002 runs
+      --> scenario.toml:15:2
+       |
+    15 | [sweep]
+       |  ^^^^^ too many
+       |
+       = note: at most 10000 points and 100000 runs
+    "#);
+}
+
+#[test]
+fn unknown_metric() {
+    let expect = "[[expect]]\nmetric = \"flows.f.0.rtt_ms.p51\"\nat_most = 1\n";
+    insta::assert_snapshot!(refuses("unknown_metric", &format!("{SMALL}{expect}")), @r#"
+    error: expect.0.metric: unknown metric
+      --> scenario.toml:16:10
+       |
+    16 | metric = "flows.f.0.rtt_ms.p51"
+       |          ^^^^^^^^^^^^^^^^^^^^^^ found the string "flows.f.0.rtt_ms.p51"
+       |
+       = note: expected one of `goodput_bps`, `throughput_bps.mean`, `throughput_bps.p5`, `throughput_bps.p25`, `throughput_bps.p50`, `throughput_bps.p75`, `throughput_bps.p95`, `rtt_ms.min`, `rtt_ms.p5`, `rtt_ms.p25`, `rtt_ms.p50`, `rtt_ms.p75`, `rtt_ms.p95`, `rtt_ms.max`, `rtt_ms.samples`, `cwnd_bytes.p5`, `cwnd_bytes.p25`, `cwnd_bytes.p50`, `cwnd_bytes.p75`, `cwnd_bytes.p95`, `sent_packets`, `retransmitted_packets`, `spurious_retransmits`, `timeouts`, `fast_recoveries`, `undos`, `ece_acks`, `reordering_max`, `delivered_bytes`, `acked_bytes`, `completed_s`
+       = help: did you mean `flows.f.0.rtt_ms.p5`?
+    "#);
+}
+
+#[test]
+fn metric_of_an_unknown_flow() {
+    let expect = "[[expect]]\nmetric = \"flows.g.0.goodput_bps\"\nat_most = 1\n";
+    insta::assert_snapshot!(refuses("metric_of_an_unknown_flow", &format!("{SMALL}{expect}")), @r#"
+    error: expect.0.metric: unknown metric
+      --> scenario.toml:16:10
+       |
+    16 | metric = "flows.g.0.goodput_bps"
+       |          ^^^^^^^^^^^^^^^^^^^^^^^ found the string "flows.g.0.goodput_bps"
+       |
+       = note: expected `flows.ID.NAME` with an id of `f.0`, or `*` in it
+       = help: did you mean `flows.f.0.goodput_bps`?
+    "#);
+}
+
+#[test]
+fn missing_key() {
+    insta::assert_snapshot!(refused("missing_key", "rate = \"10mbit\"\n", ""), @r#"
+    error: links.wire: the key `rate` is missing
+     --> scenario.toml:7:8
+      |
+    7 | [links.wire]
+      |        ^^^^ has no `rate`
+      |
+      = note: expected a rate such as "10mbit", or "unlimited"
+    "#);
+}
+
+#[test]
+fn missing_schema() {
+    insta::assert_snapshot!(refused("missing_schema", "schema = 1\n", ""), @r#"
+    error: the key `schema` is missing
+     --> scenario.toml:1:1
+      |
+    1 | title = "small"
+      | ^ has no `schema`
+      |
+      = note: expected `schema = 1`, the version of the format
+    "#);
+}
+
+#[test]
+fn schema_of_the_future() {
+    insta::assert_snapshot!(refused("schema_of_the_future", "schema = 1", "schema = 2"), @r#"
+    error: schema: unknown version of the format
+     --> scenario.toml:1:10
+      |
+    1 | schema = 2
+      |          ^ found the integer 2
+      |
+      = note: expected `schema = 1`
+    "#);
+}
+
+#[test]
+fn not_toml() {
+    insta::assert_snapshot!(refused("not_toml", "[run]", "[run"), @r#"
+    error: not valid TOML: unclosed table, expected `]`
+     --> scenario.toml:4:5
+      |
+    4 | [run
+      |     ^ here
+    "#);
+}
+
+#[test]
+fn not_utf8() {
+    let mut text = SMALL.as_bytes().to_vec();
+    text[20] = 0xff;
+    let said = run(&folder("not_utf8"), text, &[]);
+    assert_eq!(said.status, 2);
+    insta::assert_snapshot!(said.err, @r#"
+    error: the file is not UTF-8
+     --> scenario.toml:2:10
+      |
+    2 | title = "�mall"
+      |          ^ found the byte 0xff
+      |
+      = note: expected UTF-8 text
+    "#);
+}
+
+#[test]
+fn errors_come_together() {
+    let text = SMALL.replace("\"10mbit\"", "10").replace("\"2s\"", "\"2x\"").replace("bytes", "bites");
+    insta::assert_snapshot!(refuses("errors_come_together", &text), @r#"
+    error: run.duration: unknown unit `x`
+     --> scenario.toml:5:12
+      |
+    5 | duration = "2x"
+      |            ^^^^ found the string "2x"
+      |
+      = note: expected a time with its unit, such as "20ms" (ns, us, ms, s, min, h)
+
+    error: links.wire.rate: the unit is missing
+     --> scenario.toml:8:8
+      |
+    8 | rate = 10
+      |        ^^ found the integer 10
+      |
+      = note: expected a rate with its unit, such as "10mbit" (bit, kbit, mbit, gbit, tbit), or "unlimited"
+
+    error: flows.f: unknown key `bites`
+      --> scenario.toml:14:1
+       |
+    14 | bites = "100kB"
+       | ^^^^^ unknown key
+       |
+       = note: expected one of `id`, `count`, `stagger`, `path`, `direction`, `host`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `send_buffer`, `receive_buffer`, `delayed_ack`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `nagle`, `slow_start_after_idle`, `time_wait`, `max_retries`, `hystart`, `cc`, `receiver`, `bytes`, `start`, `stop`
+       = help: did you mean `bytes`?
+    "#);
+}
+
+#[test]
+fn error_in_an_override() {
+    let said = run(&folder("error_in_an_override"), SMALL, &["--set", "links.wire.rate=10"]);
+    assert_eq!(said.status, 2);
+    insta::assert_snapshot!(said.err, @r#"
+    error: links.wire.rate: the unit is missing
+     --> --set:1:17
+      |
+    1 | links.wire.rate=10
+      |                 ^^ found the integer 10
+      |
+      = note: expected a rate with its unit, such as "10mbit" (bit, kbit, mbit, gbit, tbit), or "unlimited"
+    "#);
+    let said = run(&folder("error_in_an_override"), SMALL, &["--set", "flows.g.cc=cubic"]);
+    assert_eq!(said.status, 2);
+    insta::assert_snapshot!(said.err, @r#"
+    error: `flows.g.cc`: there is no flow `g`
+     --> --set:1:1
+      |
+    1 | flows.g.cc=cubic
+      | ^^^^^^^^^^ names no flow
+      |
+      = note: the flows are `f`
+    "#);
+    let said = run(&folder("error_in_an_override"), SMALL, &["--set", "links.wire"]);
+    assert_eq!(said.status, 2);
+    insta::assert_snapshot!(said.err, @r#"
+    error: not an override
+     --> --set:1:1
+      |
+    1 | links.wire
+      | ^^^^^^^^^^ found no `=`
+      |
+      = note: expected KEY=VALUE, such as links.bottleneck.delay=40ms
+    "#);
+}
+
+#[test]
+fn no_such_file() {
+    let output = ackclock().args(["--scenario", "no/such/file.toml"]).output().expect("the binary runs");
+    assert_eq!(output.status.code(), Some(2));
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(err.starts_with("error: cannot read no/such/file.toml: "), "{err}");
+}
+
+#[test]
+fn wrong_flags() {
+    for args in
+        [&["--no-such-flag"][..], &[], &["--scenario", "x", "--threads", "0"], &["--scenario", "x", "--seed", "-1"]]
+    {
+        let output = ackclock().args(args).output().expect("the binary runs");
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+    }
+}

@@ -1,0 +1,73 @@
+//! The binary, run on scenarios made for a test.
+// Each test file is a crate of its own and uses a part of this.
+#![allow(dead_code, unreachable_pub)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder of its own for a test, empty.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("the target directory is writable");
+    folder
+}
+
+/// `ackclock`, with arguments to come.
+pub fn ackclock() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_ackclock"))
+}
+
+/// What a program said and how it ended.
+#[derive(Debug)]
+pub struct Said {
+    pub status: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl From<Output> for Said {
+    fn from(output: Output) -> Said {
+        Said {
+            status: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).expect("UTF-8 on stdout"),
+            err: String::from_utf8(output.stderr).expect("UTF-8 on stderr"),
+        }
+    }
+}
+
+/// Runs a scenario in its folder under the name `scenario.toml`.
+pub fn run(folder: &Path, scenario: impl AsRef<[u8]>, args: &[&str]) -> Said {
+    fs::write(folder.join("scenario.toml"), scenario).expect("a scenario can be written");
+    let output = ackclock().current_dir(folder).args(["--scenario", "scenario.toml"]).args(args).output();
+    output.expect("the binary runs").into()
+}
+
+/// One small transfer over one link; further lines are put behind it.
+pub const SMALL: &str = "schema = 1
+title = \"small\"
+
+[run]
+duration = \"2s\"
+
+[links.wire]
+rate = \"10mbit\"
+delay = \"5ms\"
+
+[[flows]]
+id = \"f\"
+path = [\"wire\"]
+bytes = \"100kB\"
+";
+
+/// The same as a sweep of six runs.
+pub fn sweep() -> String {
+    format!(
+        "{SMALL}
+[sweep]
+repeat = 2
+axes.\"links.wire.delay\" = [\"1ms\", \"5ms\", \"9ms\"]
+"
+    )
+}

@@ -1,0 +1,155 @@
+//! What a run prints, and how it ends.
+
+mod common;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+use std::process::Stdio;
+
+use common::{SMALL, ackclock, folder, run, sweep};
+use serde_json::Value;
+
+#[test]
+fn a_run_prints_its_flows_and_links() {
+    let said = run(&folder("tables"), SMALL, &[]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    for part in ["small\n", "2 s simulated, seed 1", "f.0 ", "wire.forward", "wire.reverse", "Jain's index"] {
+        assert!(said.out.contains(part), "{part} in {}", said.out);
+    }
+}
+
+#[test]
+fn a_sweep_prints_a_line_for_each_flow_of_a_point() {
+    let said = run(&folder("sweep_table"), sweep(), &[]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert!(said.out.contains("6 runs, medians"), "{}", said.out);
+    let delays: Vec<&str> = said.out.lines().filter(|line| line.contains("f.0")).map(|line| &line[..3]).collect();
+    assert_eq!(delays, ["1ms", "5ms", "9ms"]);
+}
+
+#[test]
+fn json_is_one_line_for_each_run_in_order() {
+    let said = run(&folder("json"), sweep(), &["--json", "--threads", "2"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let seen: Vec<(&str, u64)> = lines
+        .iter()
+        .map(|run| (run["params"]["links.wire.delay"].as_str().unwrap(), run["run"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(seen, [("1ms", 0), ("1ms", 1), ("5ms", 0), ("5ms", 1), ("9ms", 0), ("9ms", 1)]);
+}
+
+#[test]
+fn the_keys_of_the_summary_are_a_contract() {
+    let said = run(&folder("contract"), SMALL, &["--json"]);
+    let summary: Value = serde_json::from_str(&said.out).expect("one JSON object");
+    let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>().join(" ");
+    assert_eq!(
+        keys(&summary),
+        "schema title seed run clock duration_s params events packets flows links fairness_jain"
+    );
+    for key in
+        "id cc host loss_detector goodput_bps throughput_bps rtt_ms cwnd_bytes sent_packets retransmitted_packets \
+                spurious_retransmits timeouts fast_recoveries undos ece_acks reordering_max"
+            .split_whitespace()
+    {
+        assert!(summary["flows"][0].get(key).is_some(), "{key}");
+    }
+    for key in
+        "id queue offered enqueued dequeued marked dropped utilization sojourn_ms backlog_packets".split_whitespace()
+    {
+        assert!(summary["links"][0].get(key).is_some(), "{key}");
+    }
+    assert_eq!(keys(&summary["flows"][0]["throughput_bps"]), "mean p5 p25 p50 p75 p95");
+    assert_eq!(keys(&summary["flows"][0]["rtt_ms"]), "min p5 p25 p50 p75 p95 max samples");
+    assert_eq!(keys(&summary["flows"][0]["cwnd_bytes"]), "p5 p25 p50 p75 p95");
+}
+
+#[test]
+fn a_missed_expectation_is_status_1_and_all_are_listed() {
+    let expects = "[[expect]]\nmetric = \"flows.f.0.sent_packets\"\nat_most = 0\n\
+                   [[expect]]\nmetric = \"fairness_jain\"\nat_least = 0\n\
+                   [[expect]]\nmetric = \"flows.f.0.timeouts\"\nat_least = 1000\n";
+    let said = run(&folder("missed_table"), format!("{}{expects}", sweep()), &["--json"]);
+    assert_eq!(said.status, 1);
+    assert_eq!(said.err.lines().count(), 12, "{}", said.err);
+    let missed = said.err.lines().filter(|line| line.starts_with("expect missed: flows.f.0.sent_packets is "));
+    assert!(missed.clone().all(|line| line.contains(", expected at most 0 (links.wire.delay = ")), "{}", said.err);
+    assert_eq!(missed.count(), 6);
+    let said = run(&folder("missed_table"), format!("{}{expects}", sweep()), &[]);
+    assert!(said.out.ends_with("expectations: 18 checked, 12 missed\n"), "{}", said.out);
+}
+
+#[test]
+fn the_resolved_scenario_gives_the_same_run() {
+    let folder = folder("resolved");
+    let args = ["--set", "links.wire.delay=7ms", "--seed", "9"];
+    let resolved = run(&folder, SMALL, &[&args[..], &["--show-config"]].concat());
+    assert_eq!(resolved.status, 0, "{}", resolved.err);
+    assert!(resolved.out.contains("delay = \"7ms\"") && resolved.out.contains("seed = 9"), "{}", resolved.out);
+    let first = run(&folder, SMALL, &[&args[..], &["--json"]].concat());
+    assert_eq!(first.status, 0, "{}", first.err);
+    assert_eq!(run(&folder, resolved.out, &["--json"]).out, first.out);
+}
+
+#[test]
+fn an_unused_link_changes_no_flow() {
+    let folder = folder("unused");
+    let lossy = SMALL.replace("delay =", "loss = { kind = \"iid\", probability = 0.02 }\ndelay =");
+    let more = format!("{lossy}\n[links.aside]\nrate = \"1mbit\"\nloss = {{ kind = \"iid\", probability = 0.5 }}\n");
+    let [alone, with] = [lossy, more].map(|text| {
+        let said = run(&folder, text, &["--json"]);
+        assert_eq!(said.status, 0, "{}", said.err);
+        let summary: Value = serde_json::from_str(&said.out).unwrap();
+        (summary["flows"].clone(), summary["links"][0].clone(), summary["links"][1].clone())
+    });
+    assert_eq!(alone, with);
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let folder = folder("broken_pipe");
+    let long = sweep().replace("repeat = 2", "repeat = 2000");
+    fs::write(folder.join("scenario.toml"), long).unwrap();
+    let mut child = ackclock()
+        .current_dir(&folder)
+        .args(["--scenario", "scenario.toml", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let mut line = String::new();
+    let mut stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+    stdout.read_line(&mut line).expect("one line");
+    assert!(line.starts_with('{'));
+    drop(stdout);
+    let mut err = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut err).expect("UTF-8");
+    assert_eq!((child.wait().expect("it ends").code(), err.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn help_and_version() {
+    for (flag, part) in [("--help", "--show-config"), ("-h", "Exit status"), ("--version", env!("CARGO_PKG_VERSION"))] {
+        let output = ackclock().arg(flag).output().expect("the binary runs");
+        assert_eq!(output.status.code(), Some(0));
+        assert!(String::from_utf8_lossy(&output.stdout).contains(part), "{flag}");
+    }
+}
+
+#[test]
+fn every_smoke_scenario_meets_its_expectations() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/smoke");
+    let mut files = 0;
+    for file in fs::read_dir(folder).expect("the smoke scenarios") {
+        let path = file.expect("a file").path();
+        if path.extension().is_some_and(|extension| extension == "toml") {
+            let output = ackclock().arg("--scenario").arg(&path).output().expect("the binary runs");
+            let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+            assert_eq!(output.status.code(), Some(0), "{}\n{out}\n{err}", path.display());
+            files += 1;
+        }
+    }
+    assert!(files >= 6, "{files}");
+}

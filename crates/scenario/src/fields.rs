@@ -1,0 +1,321 @@
+//! Reading a table key by key: whoever reads a key thereby declares it, and what nobody read is unknown.
+//!
+//! Every default that is used is noted with its path, which is what `--show-config` fills in.
+
+use std::cell::RefCell;
+
+use crate::document::{Entry, Node, Table, Value};
+use crate::quantity::{Kind, OneOf, Problem};
+use crate::report::{Diagnostic, Place, Report, did_you_mean, listed};
+
+/// A default that was used for want of a key.
+#[derive(Clone, Debug)]
+pub(crate) struct Filled {
+    /// The table that lacks the key, `links.bottleneck.queue`.
+    pub(crate) table: String,
+    pub(crate) key: &'static str,
+    pub(crate) value: Value,
+    /// The kind for which this key is read at all, where the table has a `kind`.
+    pub(crate) kind: Option<&'static str>,
+}
+
+/// What a reading gives beside its values.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    pub(crate) report: &'a Report,
+    pub(crate) filled: RefCell<Vec<Filled>>,
+    /// The tables whose kind was chosen.
+    pub(crate) chosen: RefCell<Vec<String>>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(report: &'a Report) -> Context<'a> {
+        Context { report, filled: RefCell::default(), chosen: RefCell::default() }
+    }
+}
+
+/// One table, or several read as one, while its keys are asked for.
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    cx: &'a Context<'a>,
+    /// Looked up in order, each with further keys that are known in it alone.
+    layers: Vec<(&'a Table, Vec<&'static str>)>,
+    /// The path in the document: `flows.0`.
+    path: String,
+    /// The path as errors name it: `flows.reno`.
+    shown: String,
+    /// Where an error points that has no key to point at.
+    place: Place,
+    known: Vec<&'static str>,
+    kind: Option<&'static str>,
+    /// Keys that other kinds know, with the kind.
+    elsewhere: Vec<(&'static str, &'static str)>,
+    /// Reports nothing and notes no default: used to learn which keys exist.
+    silent: bool,
+    /// Notes no default and misses no key: settings of a kind that is not selected.
+    dormant: bool,
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(cx: &'a Context<'a>, table: &'a Table, path: impl Into<String>, place: &Place) -> Fields<'a> {
+        let path = path.into();
+        Fields {
+            cx,
+            layers: vec![(table, Vec::new())],
+            shown: path.clone(),
+            path,
+            place: place.clone(),
+            known: Vec::new(),
+            kind: None,
+            elsewhere: Vec::new(),
+            silent: false,
+            dormant: false,
+        }
+    }
+
+    /// Names the table differently in errors.
+    pub(crate) fn shown_as(mut self, shown: impl Into<String>) -> Fields<'a> {
+        self.shown = shown.into();
+        self
+    }
+
+    /// A table with no keys at this path.
+    pub(crate) fn bare(&self, key: &str) -> Fields<'a> {
+        let mut child = Fields {
+            cx: self.cx,
+            layers: Vec::new(),
+            path: join(&self.path, key),
+            shown: join(&self.shown, key),
+            place: self.place.clone(),
+            known: Vec::new(),
+            kind: None,
+            elsewhere: Vec::new(),
+            silent: self.silent,
+            dormant: self.dormant,
+        };
+        if let Some(entry) = self.find(key) {
+            child.place = entry.key_place.clone();
+        }
+        child
+    }
+
+    fn find(&self, key: &str) -> Option<&'a Entry> {
+        self.layers.iter().find_map(|(table, _)| table.get(key))
+    }
+
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The entry of a key, which is known from now on.
+    pub(crate) fn get(&mut self, key: &'static str) -> Option<&'a Entry> {
+        if !self.known.contains(&key) {
+            self.known.push(key);
+        }
+        self.find(key)
+    }
+
+    pub(crate) fn push(&self, error: Diagnostic) {
+        if !self.silent {
+            self.cx.report.push(error);
+        }
+    }
+
+    /// Reports a value that its key cannot hold.
+    pub(crate) fn reject(&self, key: &str, node: &Node, problem: Problem) {
+        let title = format!("{}: {}", join(&self.shown, key), problem.title);
+        let error = Diagnostic::new(title, &node.place, format!("found {}", node.found())).help(problem.help);
+        self.push(if problem.expected.is_empty() {
+            error
+        } else {
+            error.note(format!("expected {}", problem.expected))
+        });
+    }
+
+    /// Reports a key that must be there.
+    pub(crate) fn missing(&self, key: &str, expected: &str) {
+        if !self.dormant {
+            let at = if self.shown.is_empty() { String::new() } else { format!("{}: ", self.shown) };
+            let title = format!("{at}the key `{key}` is missing");
+            self.push(
+                Diagnostic::new(title, &self.place, format!("has no `{key}`")).note(format!("expected {expected}")),
+            );
+        }
+    }
+
+    /// Notes a default that was used.
+    pub(crate) fn fill(&self, key: &'static str, value: impl Into<Value>) {
+        if !self.silent && !self.dormant {
+            let (table, value) = (self.path.clone(), value.into());
+            self.cx.filled.borrow_mut().push(Filled { table, key, value, kind: self.kind });
+        }
+    }
+
+    /// A key that may be left out. A wrong value is reported and reads as left out.
+    pub(crate) fn maybe<K: Kind>(&mut self, key: &'static str, kind: K) -> Option<K::Held> {
+        let node = &self.get(key)?.node;
+        kind.read(node).map_err(|problem| self.reject(key, node, problem)).ok()
+    }
+
+    /// A key with a default.
+    pub(crate) fn or<K: Kind>(&mut self, key: &'static str, default: K::Held, kind: K) -> K::Held {
+        let Some(entry) = self.get(key) else {
+            self.fill(key, kind.show(&default));
+            return default;
+        };
+        kind.read(&entry.node).unwrap_or_else(|problem| {
+            self.reject(key, &entry.node, problem);
+            default
+        })
+    }
+
+    /// A key that must be there; `expected` says what, with an example. `None` was reported.
+    pub(crate) fn required<K: Kind>(&mut self, key: &'static str, kind: K, expected: &str) -> Option<K::Held> {
+        if self.get(key).is_none() {
+            self.missing(key, expected);
+        }
+        self.maybe(key, kind)
+    }
+
+    /// A table under a key.
+    pub(crate) fn table(&mut self, key: &'static str, expected: &str) -> Option<Fields<'a>> {
+        let entry = self.get(key)?;
+        let Some(table) = entry.node.table() else {
+            self.reject(key, &entry.node, Problem::new("not a table", expected));
+            return None;
+        };
+        let mut child = self.bare(key);
+        child.layers.push((table, Vec::new()));
+        Some(child)
+    }
+
+    /// A table under a key, which is empty where there is none: its defaults are noted.
+    pub(crate) fn section(&mut self, key: &'static str, expected: &str) -> Fields<'a> {
+        self.table(key, expected).unwrap_or_else(|| {
+            let mut child = self.bare(key);
+            // After a wrong type there is nothing to fill in.
+            child.dormant |= self.find(key).is_some();
+            child
+        })
+    }
+
+    /// A name, or a table with `kind`, its settings and, in tables by the name of a kind, the settings that apply to that
+    /// kind alone. `read` reads the settings of a kind; those of the kinds not selected are read too, for their errors.
+    pub(crate) fn choose<T>(
+        &mut self,
+        key: &'static str,
+        default: &'static str,
+        of: &OneOf,
+        read: impl Fn(&'static str, &mut Fields<'a>) -> T,
+    ) -> T {
+        let mut child = self.bare(key);
+        let mut kind = default;
+        match self.get(key).map(|entry| &entry.node) {
+            None => child.fill("kind", default),
+            Some(node) if node.table().is_none() => match of.read(node) {
+                Ok(name) => kind = name,
+                Err(mut problem) => {
+                    if node.str().is_none() {
+                        problem.expected =
+                            format!("a name ({}) or a table with `kind`", listed(of.names.iter().copied()));
+                    }
+                    self.reject(key, node, problem);
+                    child.silent = true;
+                }
+            },
+            Some(node) => {
+                let table = node.table().unwrap_or_else(|| unreachable!("checked above"));
+                match table.get("kind").map(|entry| (of.read(&entry.node), &entry.node)) {
+                    None => child.fill("kind", default),
+                    Some((Ok(name), _)) => kind = name,
+                    Some((Err(problem), node)) => {
+                        child.reject("kind", node, problem);
+                        // What else is wrong with it depends on the kind.
+                        child.silent = true;
+                    }
+                }
+                for &name in of.names {
+                    let Some(entry) = table.get(name) else { continue };
+                    let Some(settings) = entry.node.table() else {
+                        child.reject(
+                            name,
+                            &entry.node,
+                            Problem::new("not a table", format!("the settings of `{name}`, a table")),
+                        );
+                        continue;
+                    };
+                    if name == kind {
+                        child.layers.push((settings, Vec::new()));
+                        continue;
+                    }
+                    let mut other = child.bare(name);
+                    (other.layers, other.place) = (vec![(settings, Vec::new())], entry.key_place.clone());
+                    (other.dormant, other.kind) = (true, Some(name));
+                    read(name, &mut other);
+                    other.finish();
+                }
+                let mut further = vec!["kind"];
+                further.extend(of.names);
+                child.layers.push((table, further));
+            }
+        }
+        child.kind = Some(kind);
+        self.cx.chosen.borrow_mut().push(child.path.clone());
+        let value = read(kind, &mut child);
+        // Other kinds are asked for their keys only to explain one that is unknown here.
+        let others = of.names.iter().filter(|&&name| name != kind && child.unknown().next().is_some());
+        for &name in others.collect::<Vec<_>>() {
+            let mut probe = child.bare("");
+            (probe.silent, probe.kind) = (true, Some(name));
+            read(name, &mut probe);
+            child.elsewhere.extend(probe.known.iter().map(|&known| (known, name)));
+        }
+        child.finish();
+        value
+    }
+
+    /// The keys that nobody asked for, with the keys that are known in their table alone.
+    fn unknown(&self) -> impl Iterator<Item = (&'a Entry, &[&'static str])> {
+        self.layers.iter().flat_map(move |(table, further)| {
+            let unknown = move |entry: &&Entry| {
+                let key = entry.key.as_str();
+                !self.known.contains(&key) && !further.contains(&key)
+            };
+            table.0.iter().filter(unknown).map(|entry| (entry, further.as_slice()))
+        })
+    }
+
+    /// Reports every key that nobody asked for.
+    pub(crate) fn finish(self) {
+        for (entry, further) in self.unknown() {
+            let key = entry.key.as_str();
+            let candidates = || self.known.iter().chain(further).copied();
+            let kinds: Vec<&str> =
+                self.elsewhere.iter().filter(|(known, _)| *known == key).map(|&(_, kind)| kind).collect();
+            let title = match self.kind {
+                Some(kind) => format!("{}: `{kind}` has no key `{key}`", self.shown),
+                None if self.shown.is_empty() => format!("unknown key `{key}`"),
+                None => format!("{}: unknown key `{key}`", self.shown),
+            };
+            let help = match kinds.first() {
+                Some(kind) => {
+                    let kinds = listed(kinds.iter().copied());
+                    Some(format!(
+                        "`{key}` is a key of {kinds}; `{kind} = {{ {key} = ... }}` sets it for that kind alone"
+                    ))
+                }
+                None => did_you_mean(key, candidates()),
+            };
+            let error = Diagnostic::new(title, &entry.key_place, "unknown key").help(help);
+            self.push(error.note(format!("expected one of {}", listed(candidates()))));
+        }
+    }
+}
+
+fn join(path: &str, key: &str) -> String {
+    if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }
+}

@@ -1,0 +1,226 @@
+//! Flows: groups of connections with what they carry and when.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ackclock_sim::spec::{FlowSpec, HostSpec, LinkSpec};
+use ackclock_units::{Span, Time as Instant};
+
+use crate::document::{Node, Table};
+use crate::fields::{Context, Fields};
+use crate::host;
+use crate::link::is_name;
+use crate::quantity::{Bytes, OneOf, Problem, Text, Time, Whole};
+use crate::report::{Diagnostic, did_you_mean, listed};
+
+/// The most connections of one run.
+pub const MAX_FLOWS: u64 = 100_000;
+
+/// What smoltcp's buffers may take of the memory in one run.
+const MAX_STOCK_MEMORY: u64 = 4 << 30;
+
+/// An entry of `[[flows]]`: `count` connections that are alike.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Group {
+    pub(crate) id: String,
+    pub(crate) count: u64,
+    stagger: Span,
+    path: Vec<usize>,
+    reverse: bool,
+    sender: HostSpec,
+    receiver: HostSpec,
+    bytes: Option<u64>,
+    start: Span,
+    stop: Option<Span>,
+}
+
+impl Group {
+    /// The connections, each with its number.
+    pub(crate) fn flows(&self) -> impl Iterator<Item = FlowSpec> + '_ {
+        (0..self.count).map(|number| FlowSpec {
+            id: format!("{}.{number}", self.id),
+            path: self.path.clone(),
+            reverse: self.reverse,
+            sender: self.sender.clone(),
+            receiver: self.receiver.clone(),
+            bytes: self.bytes,
+            start: Instant::ZERO + self.start + self.stagger * number,
+            stop: self.stop.map(|stop| Instant::ZERO + stop),
+        })
+    }
+}
+
+/// Reads `[[flows]]`.
+pub(crate) fn read_all<'a>(
+    root: &mut Fields<'a>,
+    cx: &'a Context<'a>,
+    links: &[LinkSpec],
+    duration: Span,
+) -> Vec<Group> {
+    let expected = "at least one section `[[flows]]` with an `id` and a `path`";
+    let Some(entry) = root.get("flows") else {
+        root.missing("flows", expected);
+        return Vec::new();
+    };
+    let items = match entry.node.array() {
+        Some(items) if !items.is_empty() => items,
+        _ => {
+            root.reject("flows", &entry.node, Problem::new("not a list of flows", expected));
+            return Vec::new();
+        }
+    };
+    if items.len() as u64 > MAX_FLOWS {
+        root.reject("flows", &entry.node, Problem::new("too many", format!("at most {MAX_FLOWS}")));
+        return Vec::new();
+    }
+    let names = links.iter().enumerate().map(|(index, link)| (link.name.as_str(), index)).collect();
+    let mut ids = BTreeSet::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some(table) = item.table() else {
+            root.reject("flows", item, Problem::new("not a flow", expected));
+            continue;
+        };
+        let Some(group) = read(cx, index, item, table, &names, duration) else { continue };
+        if !ids.insert(group.id.clone()) {
+            let place = table.get("id").map_or(&item.place, |entry| &entry.node.place);
+            let error = Diagnostic::new(format!("two flows are called `{}`", group.id), place, "used a second time");
+            root.push(error.note("expected an id of its own for each flow; `count` makes several that are alike"));
+        }
+        groups.push(group);
+    }
+    limits(root, &entry.node, &groups);
+    groups
+}
+
+/// What single keys cannot check.
+fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
+    let total: u64 = groups.iter().map(|group| group.count).sum();
+    if total > MAX_FLOWS {
+        let title = format!("{total} flows are too many");
+        root.push(
+            Diagnostic::new(title, &node.place, "found here and in what follows").note(format!("at most {MAX_FLOWS}")),
+        );
+    }
+    let memory = |host: &HostSpec| match host {
+        HostSpec::Smoltcp(stock) => stock.send_buffer + stock.receive_buffer,
+        HostSpec::Endpoint(_) => 0,
+    };
+    let memory: u64 = groups.iter().map(|group| group.count * (memory(&group.sender) + memory(&group.receiver))).sum();
+    if memory > MAX_STOCK_MEMORY {
+        let title = format!("the buffers of smoltcp hosts would take {} MiB", memory >> 20);
+        let note = format!("at most {} MiB; `send_buffer` and `receive_buffer` set them", MAX_STOCK_MEMORY >> 20);
+        root.push(Diagnostic::new(title, &node.place, "found here and in what follows").note(note));
+    }
+}
+
+const DIRECTIONS: OneOf = OneOf { what: "direction", names: &["forward", "reverse"] };
+
+fn read<'a>(
+    cx: &'a Context<'a>,
+    index: usize,
+    item: &'a Node,
+    table: &'a Table,
+    links: &BTreeMap<&str, usize>,
+    duration: Span,
+) -> Option<Group> {
+    let path = format!("flows.{index}");
+    let shown = match table.get("id").and_then(|entry| entry.node.str()) {
+        Some(id) if is_name(id) => format!("flows.{id}"),
+        _ => path.clone(),
+    };
+    let mut fields = Fields::new(cx, table, path, &item.place).shown_as(shown);
+    let id = fields.required("id", Text, "a name, such as \"reno\"");
+    if let (Some(id), Some(entry)) = (&id, table.get("id"))
+        && !is_name(id)
+    {
+        let expected = "a letter, then letters, digits, `-` and `_`";
+        fields.reject("id", &entry.node, Problem::new("not a name for a flow", expected));
+    }
+    let count = fields.or("count", 1, Whole(1, MAX_FLOWS));
+    let stagger = fields.or("stagger", Span::ZERO, Time::Any);
+    let path = links_of(&mut fields, links);
+    let reverse = fields.or("direction", "forward", DIRECTIONS) == "reverse";
+    let sender = host::read(&mut fields, None);
+    let receiver = receiver(&mut fields, &sender);
+    let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
+    let start = fields.or("start", Span::ZERO, Time::Any);
+    let stop = fields.maybe("stop", Time::Positive);
+    times(&mut fields, start + stagger * (count - 1), stop, duration);
+    fields.finish();
+    Some(Group { id: id?, count, stagger, path, reverse, sender, receiver, bytes, start, stop })
+}
+
+/// The receiving end: a host of its own if it names one, else the sender's with the keys that it changes.
+fn receiver(fields: &mut Fields<'_>, sender: &HostSpec) -> HostSpec {
+    let Some(entry) = fields.get("receiver") else { return sender.clone() };
+    if entry.node.table().is_none() && entry.node.str().is_some() {
+        return host::named(fields, "receiver", &entry.node).unwrap_or_else(|| sender.clone());
+    }
+    let Some(mut section) = fields.table("receiver", "the name of a host, or a table of knobs") else {
+        return sender.clone();
+    };
+    let receiver = host::read(&mut section, Some(sender));
+    section.finish();
+    receiver
+}
+
+fn links_of(fields: &mut Fields<'_>, links: &BTreeMap<&str, usize>) -> Vec<usize> {
+    let names = || links.keys().copied();
+    let expected = || {
+        let known = listed(names().take(20));
+        format!("the links that the data passes, in order, such as [\"bottleneck\"]; there are: {known}")
+    };
+    let Some(entry) = fields.get("path") else {
+        fields.missing("path", &expected());
+        return Vec::new();
+    };
+    let items = match entry.node.array() {
+        Some(items) if !items.is_empty() => items,
+        array => {
+            let title = if array.is_some() { "must not be empty" } else { "not an array" };
+            fields.reject("path", &entry.node, Problem::new(title, expected()));
+            return Vec::new();
+        }
+    };
+    let mut path = Vec::new();
+    for item in items {
+        let problem = match item.str() {
+            None => Problem::new("not a name of a link", expected()),
+            Some(name) => match links.get(name) {
+                Some(index) if path.contains(index) => {
+                    Problem::new(format!("the link `{name}` is listed twice"), "each link at most once")
+                }
+                Some(index) => {
+                    path.push(*index);
+                    continue;
+                }
+                None => Problem {
+                    help: did_you_mean(name, names()),
+                    ..Problem::new(format!("there is no link `{name}`"), expected())
+                },
+            },
+        };
+        fields.reject("path", item, problem);
+    }
+    path
+}
+
+/// Checks that every flow of the group has some time to send.
+fn times(fields: &mut Fields<'_>, last_start: Span, stop: Option<Span>, duration: Span) {
+    let found = |fields: &mut Fields<'_>, keys: [&'static str; 2]| {
+        let place = keys.iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
+        place.unwrap_or(fields.place().clone())
+    };
+    if duration > Span::ZERO && last_start >= duration {
+        let place = found(fields, ["start", "stagger"]);
+        let label = format!("the last flow of the group starts at {last_start}");
+        let error = Diagnostic::new(format!("{}: starts when the run is over", fields.shown()), &place, label);
+        fields.push(error.note(format!("`run.duration` is {duration}")));
+    } else if let Some(stop) = stop
+        && stop <= last_start
+    {
+        let place = found(fields, ["stop", "start"]);
+        let label = format!("the last flow of the group starts at {last_start}");
+        fields.push(Diagnostic::new(format!("{}: stops before it starts", fields.shown()), &place, label));
+    }
+}

@@ -1,0 +1,229 @@
+//! Hosts: a profile by name and every knob of it by its own.
+
+use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
+use ackclock_tcp::profile::Profile;
+use ackclock_tcp::{Config, InitialWindow, LossDetector, MinRto, Prr};
+
+use crate::cc;
+use crate::document::{Node, Value};
+use crate::fields::Fields;
+use crate::quantity::{Bytes, Flag, Kind, OneOf, OrOff, Packets, Problem, Time, Whole};
+use crate::report::Diagnostic;
+
+/// The names of hosts: the profiles of our endpoint, and smoltcp.
+const HOSTS: OneOf =
+    OneOf { what: "host", names: &["rfc", "freebsd-9.2", "linux-3.9", "linux-6.1", "windows-7", "smoltcp"] };
+
+/// The host of a flow that does not name one.
+const DEFAULT: &str = "rfc";
+
+/// The largest window that can be announced (RFC 7323 section 2.3).
+const MAX_BUFFER: u64 = 1 << 30;
+
+/// smoltcp allocates its buffers in full.
+const MAX_STOCK_BUFFER: u64 = 64 << 20;
+
+/// Reads a host and its knobs. Without the key `host` it is `base`, the other end's, or the default.
+pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&HostSpec>) -> HostSpec {
+    match (fields.maybe("host", HOSTS), base) {
+        (None, Some(base)) => with_knobs(fields, base.clone(), true),
+        (None, None) => {
+            if fields.get("host").is_none() {
+                fields.fill("host", DEFAULT);
+            }
+            with_knobs(fields, by_name(DEFAULT), false)
+        }
+        (Some(name), _) => with_knobs(fields, by_name(name), false),
+    }
+}
+
+/// Reads the name of a host, which is all that is said of it; an unknown one is reported.
+pub(crate) fn named(fields: &mut Fields<'_>, key: &'static str, node: &Node) -> Option<HostSpec> {
+    let name = HOSTS.read(node).map_err(|problem| fields.reject(key, node, problem)).ok()?;
+    Some(with_knobs(&mut fields.bare(key), by_name(name), false))
+}
+
+/// Reads the knobs; `inherited` ones are those of the other end.
+fn with_knobs(fields: &mut Fields<'_>, mut host: HostSpec, inherited: bool) -> HostSpec {
+    match &mut host {
+        HostSpec::Endpoint(endpoint) => {
+            knobs(fields, &mut endpoint.config);
+            let profile = profile(&endpoint.profile);
+            let hystart = match &endpoint.cc {
+                CcSpec::Cubic(config) if inherited => config.hystart,
+                _ => profile.cubic.hystart,
+            };
+            let hystart = cc::hystart(fields, hystart);
+            if !inherited || fields.get("cc").is_some() {
+                endpoint.cc = cc::read(fields, &profile);
+            }
+            if let CcSpec::Cubic(config) = &mut endpoint.cc {
+                config.hystart = hystart;
+            }
+        }
+        HostSpec::Smoltcp(stock) => stock_knobs(fields, stock),
+    }
+    host
+}
+
+/// The host called `name`, out of the box.
+pub(crate) fn by_name(name: &str) -> HostSpec {
+    if name == "smoltcp" {
+        return HostSpec::Smoltcp(SmoltcpSpec::default());
+    }
+    let profile = profile(name);
+    let cc = match profile.cc {
+        "cubic" => CcSpec::Cubic(profile.cubic),
+        _ => CcSpec::NewReno(profile.newreno),
+    };
+    HostSpec::Endpoint(EndpointSpec { profile: profile.name.to_owned(), config: profile.endpoint, cc })
+}
+
+fn profile(name: &str) -> Profile {
+    Profile::by_name(name).unwrap_or_else(|| unreachable!("`{name}` is in the table of hosts"))
+}
+
+fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
+    // Options take up to 40 bytes of a segment; 88 is also Linux's minimum.
+    config.mss = fields.or("mss", config.mss.into(), Bytes(88, 65_495)) as u16;
+    config.initial_window = fields.or("initial_window", config.initial_window, InitialWindows);
+    config.sack = fields.or("sack", config.sack, Flag);
+    config.dsack = fields.or("dsack", config.dsack, Flag);
+    config.timestamps = fields.or("timestamps", config.timestamps, Flag);
+    config.window_scaling = fields.or("window_scaling", config.window_scaling, Flag);
+    config.ecn = fields.or("ecn", config.ecn, Flag);
+    config.send_buffer = fields.or("send_buffer", config.send_buffer, Bytes(1, MAX_BUFFER));
+    config.receive_buffer = fields.or("receive_buffer", config.receive_buffer, Bytes(1, MAX_BUFFER));
+    let mut ack = fields.section("delayed_ack", "a table such as { segments = 2, timeout = \"40ms\", quick = 0 }");
+    config.delayed_ack.segments = ack.or("segments", config.delayed_ack.segments.into(), Whole(1, 1000)) as u32;
+    config.delayed_ack.timeout = ack.or("timeout", config.delayed_ack.timeout, Time::Positive);
+    config.delayed_ack.quick = ack.or("quick", config.delayed_ack.quick.into(), Whole(0, 1 << 20)) as u32;
+    config.delayed_ack.growth_from = ack.or("growth_from", config.delayed_ack.growth_from, Bytes(0, MAX_BUFFER));
+    ack.finish();
+    config.min_rto = min_rto(fields, config.min_rto);
+    config.max_rto = fields.or("max_rto", config.max_rto, Time::Positive);
+    config.initial_rto = fields.or("initial_rto", config.initial_rto, Time::Positive);
+    config.rto_slop = fields.or("rto_slop", config.rto_slop, Time::Any);
+    config.limited_transmit = fields.or("limited_transmit", config.limited_transmit, Flag);
+    config.prr = fields.or("prr", config.prr, Prrs);
+    config.loss_detector = fields.choose("loss_detector", "rfc6675", &DETECTORS, |_, _| LossDetector::Rfc6675);
+    config.nagle = fields.or("nagle", config.nagle, Flag);
+    config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
+    config.time_wait = fields.or("time_wait", config.time_wait, Time::Any);
+    config.max_retries = fields.or("max_retries", config.max_retries.into(), Whole(0, 255)) as u32;
+
+    let (MinRto::OfTotal(least) | MinRto::OfVariance(least)) = config.min_rto;
+    for (key, time) in [("min_rto", least), ("initial_rto", config.initial_rto)] {
+        if time > config.max_rto {
+            let place = ["max_rto", key].iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
+            let title = format!("{}: `max_rto` is less than `{key}`", fields.shown());
+            let label = format!("max_rto is {} and {key} is {time}", config.max_rto);
+            fields.push(Diagnostic::new(title, &place.unwrap_or(fields.place().clone()), label));
+        }
+    }
+}
+
+const DETECTORS: OneOf = OneOf { what: "loss detector", names: &["rfc6675"] };
+const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
+
+/// A time, which bounds what the profile's bounds, or a table that says what it bounds.
+fn min_rto(fields: &mut Fields<'_>, base: MinRto) -> MinRto {
+    let (of, time) = match base {
+        MinRto::OfTotal(time) => ("total", time),
+        MinRto::OfVariance(time) => ("variance", time),
+    };
+    let (of, time) = match fields.get("min_rto").map(|entry| &entry.node) {
+        Some(node) if node.table().is_none() => (of, fields.or("min_rto", time, Time::Any)),
+        _ => {
+            let mut section = fields.section("min_rto", "");
+            let read = (section.or("of", of, BOUNDED), section.or("time", time, Time::Any));
+            section.finish();
+            read
+        }
+    };
+    if of == "variance" { MinRto::OfVariance(time) } else { MinRto::OfTotal(time) }
+}
+
+/// `"rfc3390"` or a number of segments.
+struct InitialWindows;
+
+impl Kind for InitialWindows {
+    type Held = InitialWindow;
+
+    fn read(&self, node: &Node) -> Result<InitialWindow, Problem> {
+        if node.str() == Some("rfc3390") {
+            return Ok(InitialWindow::Rfc3390);
+        }
+        match Packets(1, 65_535).read(node) {
+            Ok(segments) => Ok(InitialWindow::Segments(segments as u32)),
+            Err(mut problem) => {
+                problem.expected = "\"rfc3390\" or a number of segments from \"1p\" to \"65535p\"".to_owned();
+                Err(problem)
+            }
+        }
+    }
+
+    fn show(&self, held: &InitialWindow) -> Value {
+        match held {
+            InitialWindow::Rfc3390 => "rfc3390".into(),
+            InitialWindow::Segments(segments) => Value::String(format!("{segments}p")),
+        }
+    }
+}
+
+/// `false` or the document that defines the reduction.
+struct Prrs;
+
+impl Kind for Prrs {
+    type Held = Prr;
+
+    fn read(&self, node: &Node) -> Result<Prr, Problem> {
+        let names = OneOf { what: "rate reduction", names: &["rfc6937", "rfc9937"] };
+        match (&node.value, names.read(node)) {
+            (Value::Boolean(false), _) => Ok(Prr::Off),
+            (_, Ok("rfc6937")) => Ok(Prr::Rfc6937),
+            (_, Ok(_)) => Ok(Prr::Rfc9937),
+            (_, Err(problem)) => Err(Problem { expected: format!("`false` or {}", problem.expected), ..problem }),
+        }
+    }
+
+    fn show(&self, held: &Prr) -> Value {
+        match held {
+            Prr::Off => false.into(),
+            Prr::Rfc6937 => "rfc6937".into(),
+            Prr::Rfc9937 => "rfc9937".into(),
+        }
+    }
+}
+
+fn stock_knobs(fields: &mut Fields<'_>, stock: &mut SmoltcpSpec) {
+    const CC: OneOf = OneOf { what: "congestion control of smoltcp", names: &["none", "reno", "cubic"] };
+    let name = match stock.cc {
+        SmoltcpCc::None => "none",
+        SmoltcpCc::Reno => "reno",
+        SmoltcpCc::Cubic => "cubic",
+    };
+    stock.cc = match fields.or("cc", name, CC) {
+        "reno" => SmoltcpCc::Reno,
+        "cubic" => SmoltcpCc::Cubic,
+        _ => SmoltcpCc::None,
+    };
+    stock.mtu = fields.or("mtu", stock.mtu.into(), Bytes(576, 65_535)) as u16;
+    stock.send_buffer = fields.or("send_buffer", stock.send_buffer, Bytes(1, MAX_STOCK_BUFFER));
+    stock.receive_buffer = fields.or("receive_buffer", stock.receive_buffer, Bytes(1, MAX_STOCK_BUFFER));
+    stock.ack_delay = fields.or("ack_delay", stock.ack_delay, OrOff(Time::Positive));
+    stock.nagle = fields.or("nagle", stock.nagle, Flag);
+    stock.timestamps = fields.or("timestamps", stock.timestamps, Flag);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_hosts_has_every_profile() {
+        let mut names: Vec<&str> = Profile::all().iter().map(|profile| profile.name).collect();
+        names.push("smoltcp");
+        assert_eq!(HOSTS.names, names);
+    }
+}

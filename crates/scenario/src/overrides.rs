@@ -1,0 +1,190 @@
+//! Overrides: `--set` arguments and the values of a sweep, put into the document before it is read.
+//!
+//! An override keeps the place where it was written, so that an error in it points at the argument or at the axis. What it
+//! names must exist down to the section (`links.NAME`, `flows.ID`, `run`); below, tables are made as needed and a key that
+//! does not exist is found when the section is read.
+
+use crate::document::{Node, Table, Value, parse_value};
+use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
+
+/// Keys that take a name in place of a table with `kind`: an override of `queue.limit` turns `queue = "pie"` into a table.
+const NAMED: [&str; 4] = ["queue", "cc", "loss_detector", "loss"];
+
+/// A path into the document: keys, and indices of arrays as digits.
+pub(crate) type Path = Vec<String>;
+
+/// Reads `key=value`, puts it into the document and returns what it set. `name` is what errors call the argument.
+pub(crate) fn apply_argument(
+    root: &mut Node,
+    name: &str,
+    text: &str,
+    sources: &mut Sources,
+    report: &Report,
+) -> Option<(Path, Node)> {
+    let source = sources.add(name, text);
+    let whole = Place::new(source, 0..text.len());
+    let mut quoted = false;
+    let equals = text.find(|c: char| {
+        quoted ^= c == '"';
+        c == '=' && !quoted
+    });
+    let Some(equals) = equals else {
+        let error = Diagnostic::new("not an override", &whole, "found no `=`");
+        report.push(error.note("expected KEY=VALUE, such as links.bottleneck.delay=40ms"));
+        return None;
+    };
+    let key = Place::new(source, 0..equals);
+    let node = value(&text[equals + 1..], source, equals + 1, report)?;
+    let path = resolve(root, &split(&text[..equals]), &key, true, report)?;
+    set(root, &path, &key, node.clone(), report);
+    Some((path, node))
+}
+
+/// The value of an argument: as in TOML, or else a string, so that units need no quotes.
+fn value(text: &str, source: usize, offset: usize, report: &Report) -> Option<Node> {
+    let trimmed = text.trim();
+    let start = offset + (text.len() - text.trim_start().len());
+    let scratch = Report::default();
+    if let Some(node) = parse_value(trimmed, source, start, &scratch) {
+        return Some(node);
+    }
+    if trimmed.starts_with(['[', '{', '"', '\'']) {
+        return parse_value(trimmed, source, start, report);
+    }
+    Some(Node::new(trimmed, Place::new(source, start..start + trimmed.len())))
+}
+
+/// Cuts a dotted path into its parts; a part in quotes may have dots.
+pub(crate) fn split(text: &str) -> Path {
+    let mut parts = vec![String::new()];
+    let mut quoted = false;
+    for c in text.trim().chars() {
+        match c {
+            '"' => quoted = !quoted,
+            '.' if !quoted => parts.push(String::new()),
+            c => parts.last_mut().unwrap_or_else(|| unreachable!("never empty")).push(c),
+        }
+    }
+    parts
+}
+
+/// The path with flow ids turned into indices; `None` if what it names does not exist, which is reported at `place`.
+/// A sweep may not vary what it is itself made of: `argument` is true for `--set`, which may.
+pub(crate) fn resolve(root: &Node, path: &[String], place: &Place, argument: bool, report: &Report) -> Option<Path> {
+    let fail = |title: String, label: &str, note: String, help: Option<String>| {
+        report.push(Diagnostic::new(title, place, label).note(note).help(help));
+        None
+    };
+    let shown = path.join(".");
+    let Value::Table(document) = &root.value else { return None };
+    if path.iter().any(String::is_empty) {
+        let note = "expected keys joined by dots, such as `links.bottleneck.delay`".to_owned();
+        return fail(format!("`{shown}` is not a path"), "a key is empty", note, None);
+    }
+    let sections: &[&str] = if argument {
+        &["schema", "title", "run", "links", "flows", "sweep", "expect"]
+    } else {
+        &["run", "links", "flows"]
+    };
+    if !sections.contains(&path[0].as_str()) {
+        let note = format!("expected a path that starts with one of {}", listed(sections.iter().copied()));
+        let help = did_you_mean(&path[0], sections.iter().copied());
+        return fail(format!("`{shown}` names nothing that can be set"), "unknown section", note, help);
+    }
+    let named = path[0] == "links" || path[0] == "flows";
+    if !argument && path.len() < if named { 3 } else { 2 } {
+        let note = "expected the path of one key, such as `links.bottleneck.delay`".to_owned();
+        return fail(format!("`{shown}` is not the path of a key"), "a whole section", note, None);
+    }
+    match (path[0].as_str(), path.get(1)) {
+        ("links", Some(name)) => {
+            let links = document.get("links").and_then(|entry| entry.node.table());
+            if path.len() > 2 && links.is_none_or(|links| links.get(name).is_none()) {
+                let names: Vec<&str> = links.iter().flat_map(|links| links.keys()).collect();
+                let help = did_you_mean(name, names.iter().copied());
+                let note = format!("the links are {}", listed(names));
+                return fail(format!("`{shown}`: there is no link `{name}`"), "names no link", note, help);
+            }
+            Some(path.to_vec())
+        }
+        ("flows", Some(name)) => {
+            let flows = document.get("flows").and_then(|entry| entry.node.array()).unwrap_or(&[]);
+            let id = |flow: &Node| flow.table().and_then(|flow| flow.get("id")?.node.str().map(str::to_owned));
+            let ids: Vec<Option<String>> = flows.iter().map(id).collect();
+            let index = match name.parse::<usize>() {
+                Ok(index) => Some(index).filter(|&index| index < flows.len()),
+                Err(_) => ids.iter().position(|id| id.as_ref() == Some(name)),
+            };
+            let Some(index) = index else {
+                let names = || ids.iter().flatten().map(String::as_str);
+                let note = format!("the flows are {}", listed(names()));
+                return fail(
+                    format!("`{shown}`: there is no flow `{name}`"),
+                    "names no flow",
+                    note,
+                    did_you_mean(name, names()),
+                );
+            };
+            let mut path = path.to_vec();
+            path[1] = index.to_string();
+            Some(path)
+        }
+        _ => Some(path.to_vec()),
+    }
+}
+
+/// Puts a value at a path; the tables between are made.
+pub(crate) fn set(root: &mut Node, path: &[String], key_place: &Place, node: Node, report: &Report) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let mut at = root;
+    let mut name = "";
+    for part in parents {
+        name_to_table(at, name);
+        if let Value::Table(table) = &mut at.value
+            && table.get(part).is_none()
+        {
+            table.set(part, key_place.clone(), Node::new(Table::default(), key_place.clone()));
+        }
+        at = match child(at, part) {
+            Some(child) => child,
+            None => return no_keys(path, part, key_place, report),
+        };
+        name = part;
+    }
+    name_to_table(at, name);
+    match &mut at.value {
+        Value::Table(table) => table.set(last, key_place.clone(), node),
+        _ => match child(at, last) {
+            Some(item) => *item = node,
+            None => no_keys(path, last, key_place, report),
+        },
+    }
+}
+
+fn no_keys(path: &[String], part: &str, key_place: &Place, report: &Report) {
+    let title = format!("`{}` cannot be set", path.join("."));
+    report.push(Diagnostic::new(title, key_place, format!("there is no place for `{part}`")));
+}
+
+/// `queue = "pie"` is short for `queue = { kind = "pie" }`.
+fn name_to_table(node: &mut Node, key: &str) {
+    let kind = match key {
+        "receiver" => "host",
+        key if NAMED.contains(&key) => "kind",
+        _ => return,
+    };
+    if let Value::String(_) = node.value {
+        let name = std::mem::replace(&mut node.value, Value::Table(Table::default()));
+        let mut table = Table::default();
+        table.set(kind, node.place.clone(), Node::new(name, node.place.clone()));
+        node.value = Value::Table(table);
+    }
+}
+
+fn child<'a>(at: &'a mut Node, part: &str) -> Option<&'a mut Node> {
+    match &mut at.value {
+        Value::Table(table) => table.get_mut(part).map(|entry| &mut entry.node),
+        Value::Array(items) => items.get_mut(part.parse::<usize>().ok()?),
+        _ => None,
+    }
+}

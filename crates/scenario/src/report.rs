@@ -1,0 +1,238 @@
+//! Errors that point at their place: sources, diagnostics and their rendering.
+
+use std::cell::RefCell;
+use std::fmt;
+use std::ops::Range;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+/// How many errors are shown of one scenario; the rest is counted.
+const MAX_SHOWN: usize = 20;
+
+/// How many errors are kept: each new one is compared with all of them.
+const MAX_KEPT: usize = 1000;
+
+/// How many names are listed or searched for a near miss.
+const MAX_NAMES: usize = 1000;
+
+/// Where something was written: a source (the file, or one `--set` argument) and the bytes in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) source: usize,
+    pub(crate) span: Range<usize>,
+}
+
+impl Place {
+    pub(crate) fn new(source: usize, span: Range<usize>) -> Place {
+        Place { source, span }
+    }
+
+    /// For sorting: `Range` has no order of its own.
+    fn key(&self) -> (usize, usize, usize) {
+        (self.source, self.span.start, self.span.end)
+    }
+}
+
+/// One error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Diagnostic {
+    /// What is wrong, in one line.
+    pub(crate) title: String,
+    pub(crate) place: Place,
+    /// What was found, beside the caret.
+    pub(crate) label: String,
+    /// What was expected, and other facts.
+    pub(crate) notes: Vec<String>,
+    /// What to write instead.
+    pub(crate) help: Option<String>,
+}
+
+impl Diagnostic {
+    pub(crate) fn new(title: impl Into<String>, place: &Place, label: impl Into<String>) -> Diagnostic {
+        Diagnostic { title: title.into(), place: place.clone(), label: label.into(), notes: Vec::new(), help: None }
+    }
+
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Diagnostic {
+        self.notes.push(note.into());
+        self
+    }
+
+    pub(crate) fn help(mut self, help: Option<String>) -> Diagnostic {
+        self.help = help;
+        self
+    }
+}
+
+/// Where reading puts its errors: it goes on after most of them, so that several are shown at once.
+#[derive(Debug, Default)]
+pub(crate) struct Report {
+    errors: RefCell<Vec<Diagnostic>>,
+}
+
+impl Report {
+    /// Adds an error unless the same one is there already: every point of a sweep finds the same errors again.
+    pub(crate) fn push(&self, error: Diagnostic) {
+        let mut errors = self.errors.borrow_mut();
+        if errors.len() < MAX_KEPT && !errors.contains(&error) {
+            errors.push(error);
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.errors.borrow().len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.len() > MAX_SHOWN
+    }
+
+    /// `Ok` when nothing was reported.
+    pub(crate) fn finish(self, sources: Sources) -> Result<Sources, ScenarioError> {
+        let mut errors = self.errors.into_inner();
+        if errors.is_empty() {
+            return Ok(sources);
+        }
+        errors.sort_by_key(|error| error.place.key());
+        Err(ScenarioError { errors, sources })
+    }
+}
+
+/// The texts that a scenario is made of.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sources(Vec<(String, String)>);
+
+impl Sources {
+    /// Adds a text and returns its number.
+    pub(crate) fn add(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
+        self.0.push((name.into(), text.into()));
+        self.0.len() - 1
+    }
+}
+
+/// A scenario that cannot be run, with everything that is wrong with it.
+#[derive(Clone, Debug, thiserror::Error)]
+pub struct ScenarioError {
+    errors: Vec<Diagnostic>,
+    sources: Sources,
+}
+
+impl ScenarioError {
+    /// The errors with their places in the file: for a terminal if `styled`, else plain text.
+    pub fn render(&self, styled: bool) -> String {
+        let renderer = if styled { Renderer::styled() } else { Renderer::plain() };
+        let shown: Vec<String> = self.errors.iter().take(MAX_SHOWN).map(|error| self.one(&renderer, error)).collect();
+        let mut text = shown.join("\n\n");
+        if let Some(hidden) = self.errors.len().checked_sub(MAX_SHOWN).filter(|&n| n > 0) {
+            text.push_str(&format!("\n\nand {hidden} more"));
+        }
+        text
+    }
+
+    fn one(&self, renderer: &Renderer, error: &Diagnostic) -> String {
+        let (name, text) = &self.sources.0[error.place.source];
+        let span = visible(text, error.place.span.clone());
+        let snippet = Snippet::source(text.as_str())
+            .path(name.as_str())
+            .annotation(AnnotationKind::Primary.span(span).label(error.label.as_str()));
+        let mut group = Level::ERROR.primary_title(error.title.as_str()).element(snippet);
+        for note in &error.notes {
+            group = group.element(Level::NOTE.message(note.as_str()));
+        }
+        if let Some(help) = &error.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        let groups: [Group<'_>; 1] = [group];
+        renderer.render(&groups).to_string()
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+/// Cuts a span down to its first line and to character boundaries, so that the caret stands under one place.
+fn visible(text: &str, span: Range<usize>) -> Range<usize> {
+    let floor = |mut at: usize| {
+        at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let start = floor(span.start);
+    let line_end = text[start..].find('\n').map_or(text.len(), |length| start + length);
+    start..floor(span.end).clamp(start, line_end)
+}
+
+/// The candidate that `found` was probably meant to be.
+pub(crate) fn nearest<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let lower = found.to_lowercase();
+    // Two typing errors in a long word, one in a short one.
+    let most = (found.chars().count() / 3).clamp(1, 3);
+    candidates
+        .into_iter()
+        .take(MAX_NAMES)
+        .map(|candidate| (distance(&lower, &candidate.to_lowercase()), candidate))
+        // What has nothing in common is no near miss, however short.
+        .filter(|&(distance, candidate)| distance <= most && distance < candidate.chars().count())
+        .min_by_key(|&(distance, _)| distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// A line such as "did you mean `delay`?".
+pub(crate) fn did_you_mean<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    nearest(found, candidates).map(|name| format!("did you mean `{name}`?"))
+}
+
+/// Names for a person: `a`, `b`, `c`.
+pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// Insertions, deletions, substitutions and swaps of neighbours that turn one text into the other.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len().abs_diff(b.len()) > 3 {
+        return usize::MAX;
+    }
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let substituted = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut best = substituted.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                best = best.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_misses_are_found_and_far_ones_are_not() {
+        let names = ["rate", "delay", "queue", "overhead"];
+        assert_eq!(nearest("dealy", names), Some("delay"));
+        assert_eq!(nearest("Delay", names), Some("delay"));
+        assert_eq!(nearest("overhaed", names), Some("overhead"));
+        assert_eq!(nearest("bandwidth", names), None);
+        assert_eq!(nearest("", names), None);
+        assert_eq!(nearest("x", ["s", "ms"]), None);
+    }
+
+    #[test]
+    fn a_caret_never_leaves_its_line_or_splits_a_character() {
+        assert_eq!(visible("ab\ncd", 1..5), 1..2);
+        assert_eq!(visible("aµ", 2..9), 1..3);
+        assert_eq!(visible("a", 7..9), 1..1);
+    }
+}

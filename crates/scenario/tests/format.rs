@@ -1,0 +1,239 @@
+//! What the keys of a scenario become in its runs.
+
+use ackclock_aqm::Limit;
+use ackclock_emulator::{Impairments, Loss};
+use ackclock_scenario::{Override, Scenario};
+use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SmoltcpCc};
+use ackclock_tcp::profile::Profile;
+use ackclock_tcp::{InitialWindow, MinRto, Prr};
+use ackclock_units::{Rate, Span, Time};
+
+const BASE: &str = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n";
+const FLOW: &str = "[[flows]]\nid = \"f\"\npath = [\"a\"]\n";
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn with(text: &str, set: &[&str]) -> Scenario {
+    let set: Vec<Override> =
+        set.iter().map(|text| Override { flag: "--set".to_owned(), text: (*text).to_owned() }).collect();
+    Scenario::parse("test.toml", text.as_bytes(), &set).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn link(keys: &str) -> RunSpec {
+    scenario(&format!("{BASE}{keys}\n{FLOW}")).spec(0)
+}
+
+fn flow(keys: &str) -> FlowSpec {
+    scenario(&format!("{BASE}{FLOW}{keys}\n")).spec(0).flows.remove(0)
+}
+
+fn ends(keys: &str) -> (HostSpec, HostSpec) {
+    let flow = flow(keys);
+    (flow.sender, flow.receiver)
+}
+
+fn config(host: &HostSpec) -> &ackclock_tcp::Config {
+    match host {
+        HostSpec::Endpoint(endpoint) => &endpoint.config,
+        HostSpec::Smoltcp(_) => panic!("not our endpoint"),
+    }
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let spec = link("");
+    assert_eq!((spec.seed, spec.run, spec.duration), (1, 0, Span::from_secs(10)));
+    let link = &spec.links[0];
+    assert_eq!(link.forward, link.reverse);
+    assert_eq!((link.forward.delay, link.forward.overhead), (Span::ZERO, 0));
+    assert_eq!(link.forward.queue, QueueSpec::Pfifo(Default::default()));
+    assert_eq!(link.forward.impairments, Impairments::default());
+    let flow = &spec.flows[0];
+    assert_eq!((flow.id.as_str(), flow.start, flow.stop, flow.bytes), ("f.0", Time::ZERO, None, None));
+    assert_eq!(flow.sender, flow.receiver);
+    let HostSpec::Endpoint(endpoint) = &flow.sender else { panic!("a profile") };
+    let rfc = Profile::rfc();
+    assert_eq!((endpoint.profile.as_str(), &endpoint.config), ("rfc", &rfc.endpoint));
+    assert_eq!(endpoint.cc, CcSpec::Cubic(rfc.cubic));
+}
+
+#[test]
+fn the_way_back_differs_in_what_it_says() {
+    let spec = link(
+        "delay = \"10ms\"\nqueue = { kind = \"pie\", limit = \"10p\" }\n\
+         reverse = { rate = \"unlimited\", queue = \"codel\", loss = { kind = \"list\", packets = [3, 1, 3] } }",
+    );
+    let (forward, reverse) = (&spec.links[0].forward, &spec.links[0].reverse);
+    assert_eq!(forward.rate, Rate::from_bps(10_000_000));
+    assert_eq!(reverse.rate, None);
+    assert_eq!((forward.delay, reverse.delay), (Span::from_millis(10), Span::from_millis(10)));
+    assert!(matches!(&forward.queue, QueueSpec::Pie(pie) if pie.limit == 10 && pie.target == Span::from_millis(15)));
+    assert!(matches!(&reverse.queue, QueueSpec::Codel(codel) if codel.limit == 1000));
+    assert_eq!(forward.impairments.loss, Loss::None);
+    assert_eq!(reverse.impairments.loss, Loss::List(vec![1, 3]));
+}
+
+#[test]
+fn a_kind_has_settings_of_its_own() {
+    let text = format!(
+        "{BASE}queue = {{ kind = \"pie\", limit = \"180p\", pie = {{ target = \"20ms\" }}, \
+         fq_codel = {{ limit = \"90p\", quantum = \"300B\" }}, bfifo = {{ limit = \"64KiB\" }} }}\n{FLOW}\
+         [sweep]\naxes.\"links.a.queue.kind\" = [\"pfifo\", \"pie\", \"fq_codel\"]\n"
+    );
+    let scenario = scenario(&text);
+    let queues: Vec<QueueSpec> = (0..3).map(|run| scenario.spec(run).links[0].forward.queue.clone()).collect();
+    assert!(matches!(&queues[0], QueueSpec::Pfifo(fifo) if fifo.limit == Limit::Packets(180)));
+    assert!(matches!(&queues[1], QueueSpec::Pie(pie) if pie.limit == 180 && pie.target == Span::from_millis(20)));
+    assert!(matches!(&queues[2], QueueSpec::FqCodel(fq) if fq.limit == 90 && fq.quantum == 300));
+    assert_eq!(scenario.params(1)["links.a.queue.kind"], "pie");
+    assert!(matches!(link("queue = { kind = \"bfifo\", limit = \"64KiB\" }").links[0].forward.queue,
+        QueueSpec::Bfifo(fifo) if fifo.limit == Limit::Bytes(65_536)));
+}
+
+#[test]
+fn flows_of_a_group_are_numbered_and_staggered() {
+    let spec = scenario(&format!(
+        "{BASE}{FLOW}count = 3\nstart = \"1s\"\nstagger = \"500ms\"\nstop = \"9s\"\nbytes = \"1MB\"\ndirection = \"reverse\"\n"
+    ))
+    .spec(0);
+    let ids: Vec<&str> = spec.flows.iter().map(|flow| flow.id.as_str()).collect();
+    assert_eq!(ids, ["f.0", "f.1", "f.2"]);
+    assert_eq!(spec.flows[2].start, Time::from_secs(2));
+    assert_eq!((spec.flows[0].stop, spec.flows[0].bytes), (Some(Time::from_secs(9)), Some(1_000_000)));
+    assert!(spec.flows[0].reverse);
+}
+
+#[test]
+fn every_knob_is_a_key() {
+    let (sender, receiver) = ends(
+        "host = \"freebsd-9.2\"\nmss = \"536B\"\ninitial_window = \"3p\"\nsack = false\ndsack = true\ntimestamps = false\n\
+         window_scaling = false\necn = true\nsend_buffer = \"10kB\"\nreceive_buffer = \"20KiB\"\n\
+         delayed_ack = { segments = 1, quick = 5 }\nmin_rto = \"50ms\"\nmax_rto = \"10s\"\ninitial_rto = \"2s\"\nrto_slop = \"1ms\"\n\
+         limited_transmit = false\nprr = \"rfc6937\"\nloss_detector = \"rfc6675\"\nnagle = false\n\
+         slow_start_after_idle = false\ntime_wait = \"1s\"\nmax_retries = 3",
+    );
+    assert_eq!(sender, receiver);
+    let config = config(&sender);
+    assert_eq!((config.mss, config.initial_window), (536, InitialWindow::Segments(3)));
+    assert_eq!((config.sack, config.dsack, config.timestamps, config.window_scaling), (false, true, false, false));
+    assert_eq!((config.ecn, config.send_buffer, config.receive_buffer), (true, 10_000, 20_480));
+    let ack = config.delayed_ack;
+    assert_eq!((ack.segments, ack.timeout, ack.quick), (1, Span::from_millis(100), 5));
+    // A plain time bounds what the profile bounds.
+    assert_eq!(config.min_rto, MinRto::OfTotal(Span::from_millis(50)));
+    assert_eq!(
+        (config.max_rto, config.initial_rto, config.rto_slop),
+        (Span::from_secs(10), Span::from_secs(2), Span::from_millis(1))
+    );
+    assert_eq!((config.limited_transmit, config.prr, config.nagle), (false, Prr::Rfc6937, false));
+    assert_eq!((config.slow_start_after_idle, config.time_wait, config.max_retries), (false, Span::from_secs(1), 3));
+}
+
+#[test]
+fn min_rto_says_what_it_bounds() {
+    let linux = ends("host = \"linux-3.9\"\nmin_rto = \"50ms\"").0;
+    assert_eq!(config(&linux).min_rto, MinRto::OfVariance(Span::from_millis(50)));
+    let linux = ends("host = \"linux-3.9\"\nmin_rto = { of = \"total\" }").0;
+    assert_eq!(config(&linux).min_rto, MinRto::OfTotal(Span::from_millis(200)));
+}
+
+#[test]
+fn a_receiver_with_a_host_is_a_host_of_its_own() {
+    let (sender, receiver) =
+        ends("host = \"freebsd-9.2\"\necn = true\nreceiver = { receive_buffer = \"1kB\", ecn = false }");
+    assert_eq!(
+        *config(&receiver),
+        ackclock_tcp::Config { receive_buffer: 1000, ecn: false, ..config(&sender).clone() }
+    );
+    for receiver in ["\"linux-6.1\"", "{ host = \"linux-6.1\" }"] {
+        let (_, receiver) = ends(&format!("host = \"freebsd-9.2\"\necn = true\nreceiver = {receiver}"));
+        assert_eq!(*config(&receiver), Profile::linux_6_1().endpoint);
+    }
+}
+
+#[test]
+fn congestion_control_has_the_parameters_of_its_host() {
+    let cc = |keys: &str| match ends(keys).0 {
+        HostSpec::Endpoint(endpoint) => endpoint.cc,
+        HostSpec::Smoltcp(_) => panic!("not our endpoint"),
+    };
+    let linux = Profile::linux_3_9();
+    assert_eq!(cc("host = \"linux-3.9\""), CcSpec::Cubic(linux.cubic));
+    assert_eq!(cc("host = \"linux-3.9\"\ncc = \"newreno\""), CcSpec::NewReno(linux.newreno));
+    assert_eq!(
+        cc("host = \"linux-3.9\"\ncc = { kind = \"cubic\", beta = 0.5, abc = true }\nhystart = false"),
+        CcSpec::Cubic(ackclock_cc::CubicConfig {
+            beta: 0.5,
+            hystart: None,
+            reno: ackclock_cc::NewRenoConfig { abc: true, ..linux.cubic.reno },
+            ..linux.cubic
+        })
+    );
+    let CcSpec::Cubic(cubic) = cc("hystart = { low_window = 4 }") else { panic!("the default is CUBIC") };
+    assert_eq!(cubic.hystart.map(|hystart| (hystart.low_window, hystart.ack_train)), Some((4, true)));
+}
+
+#[test]
+fn smoltcp_has_knobs_of_its_own() {
+    let (sender, _) =
+        ends("host = \"smoltcp\"\ncc = \"cubic\"\nmtu = \"576B\"\nack_delay = false\nsend_buffer = \"1KiB\"");
+    let HostSpec::Smoltcp(stock) = sender else { panic!("smoltcp") };
+    assert_eq!((stock.cc, stock.mtu, stock.ack_delay, stock.send_buffer), (SmoltcpCc::Cubic, 576, None, 1024));
+}
+
+#[test]
+fn a_grid_is_run_with_the_last_axis_fastest() {
+    let text = format!(
+        "{BASE}{FLOW}[sweep]\nrepeat = 2\naxes.\"flows.f.count\" = [1, 2]\naxes.\"links.a.delay\" = [\"1ms\", \"2ms\", \"3ms\"]\n"
+    );
+    let scenario = scenario(&text);
+    assert_eq!((scenario.runs(), scenario.repeat(), scenario.is_sweep()), (12, 2, true));
+    let seen: Vec<(usize, u64, u64)> = (0..scenario.runs())
+        .map(|run| scenario.spec(run))
+        .map(|spec| (spec.flows.len(), spec.links[0].forward.delay.as_millis(), spec.run))
+        .collect();
+    assert_eq!(seen[..4], [(1, 1, 0), (1, 1, 1), (1, 2, 0), (1, 2, 1)]);
+    assert_eq!(seen[11], (2, 3, 1));
+    assert!((0..12).all(|run| scenario.spec(run).seed == 1));
+}
+
+#[test]
+fn overrides_need_no_quotes_and_go_into_names() {
+    let text = format!("{BASE}queue = \"pie\"\n{FLOW}");
+    let spec = with(
+        &text,
+        &[
+            "links.a.delay=40ms",
+            "links.a.queue.target = 5ms",
+            "flows.f.cc=newreno",
+            "flows.0.cc.abc=false",
+            "run.seed=7",
+        ],
+    )
+    .spec(0);
+    assert_eq!((spec.links[0].forward.delay, spec.seed), (Span::from_millis(40), 7));
+    assert!(matches!(&spec.links[0].forward.queue, QueueSpec::Pie(pie) if pie.target == Span::from_millis(5)));
+    assert!(
+        matches!(&spec.flows[0].sender, HostSpec::Endpoint(end) if matches!(end.cc, CcSpec::NewReno(reno) if !reno.abc))
+    );
+    let spec =
+        with(&text, &["links.a.queue={ kind = \"pfifo\", limit = \"3p\" }", "links.a.reverse.rate=1mbit"]).spec(0);
+    assert!(matches!(&spec.links[0].forward.queue, QueueSpec::Pfifo(fifo) if fifo.limit == Limit::Packets(3)));
+    assert_eq!(spec.links[0].reverse.rate, Rate::from_bps(1_000_000));
+}
+
+#[test]
+fn an_override_of_an_axis_leaves_one_value() {
+    let text = format!(
+        "{BASE}{FLOW}[sweep]\naxes.\"links.a.delay\" = [\"1ms\", \"2ms\"]\n\
+         [[expect]]\nmetric = \"fairness_jain\"\nat_least = 0\nwhen = {{ \"links.a.delay\" = \"1ms\" }}\n"
+    );
+    let pinned = with(&text, &["links.a.delay=2ms"]);
+    assert_eq!((pinned.runs(), pinned.checks()), (1, 0));
+    assert_eq!(pinned.params(0)["links.a.delay"], "2ms");
+    assert!(scenario(&pinned.resolved()).axes().eq(["links.a.delay"]));
+    let axes = with(&text, &["sweep.axes.\"links.a.delay\"=[\"1ms\"]", "sweep.repeat=3"]);
+    assert_eq!((axes.runs(), axes.checks()), (3, 3));
+}

@@ -1,0 +1,182 @@
+//! Whatever a file or an override says, it is read or refused.
+
+use ackclock_scenario::{Override, Scenario};
+use proptest::prelude::*;
+
+const FULL: &str = r#"schema = 1
+title = "t"
+[run]
+duration = "10s"
+seed = 3
+[links.a]
+rate = "10mbit"
+delay = "1ms"
+queue = { kind = "pie", limit = "180p", pie = { target = "20ms" }, fq_codel = { flows = 16 } }
+loss = { kind = "iid", probability = 0.1 }
+overhead = "14B"
+reverse = { rate = "unlimited", loss = { kind = "list", packets = [1, 2] } }
+[[flows]]
+id = "f"
+count = 2
+path = ["a"]
+host = "linux-3.9"
+cc = { kind = "cubic", beta = 0.5 }
+min_rto = { of = "variance", time = "10ms" }
+delayed_ack = { segments = 2 }
+hystart = { low_window = 3 }
+initial_window = "rfc3390"
+prr = false
+receiver = { host = "smoltcp", ack_delay = false }
+start = "1s"
+stop = "2s"
+[sweep]
+repeat = 2
+axes."links.a.queue.kind" = ["pie", "fq_codel"]
+axes."flows.f.count" = [1, 3]
+[[expect]]
+metric = "flows.*.rtt_ms.p50"
+reduce = "min"
+at_most = 3.5
+when = { "flows.f.count" = [1, 3] }
+baseline = { "links.a.queue.kind" = "pie" }
+"#;
+
+/// Reads a text; what can be read must also resolve to what can be read.
+fn survives(text: &[u8], overrides: &[Override]) {
+    match Scenario::parse("fuzz", text, overrides) {
+        Err(error) => assert!(error.to_string().contains("error"), "{error}"),
+        Ok(scenario) => {
+            assert!(scenario.runs() > 0);
+            let resolved = scenario.resolved();
+            let again = Scenario::parse("resolved", resolved.as_bytes(), &[]);
+            let again = again.unwrap_or_else(|error| panic!("{error}\n{resolved}"));
+            assert_eq!(again.spec(0), scenario.spec(0));
+        }
+    }
+}
+
+/// Pieces that change the meaning of what they are put into.
+fn piece() -> impl Strategy<Value = String> {
+    prop_oneof![
+        prop::sample::select(vec![
+            "\"",
+            "'",
+            "[",
+            "]",
+            "{",
+            "}",
+            "=",
+            ".",
+            ",",
+            "\n",
+            "#",
+            "[[",
+            "]]",
+            "-",
+            "0",
+            "1e999",
+            "inf",
+            "nan",
+            "true",
+            "kind",
+            "queue",
+            "links.a",
+            "flows",
+            "sweep",
+            "\"\"",
+            "[]",
+            "{}",
+            "9223372036854775807",
+            "\"5ms\"",
+            "\"1p\"",
+            "smoltcp",
+            "\u{feff}",
+            "µ",
+            "\u{0}",
+            "1979-05-27",
+            "reverse",
+            "*",
+        ])
+        .prop_map(str::to_owned),
+        ".{0,4}",
+    ]
+}
+
+proptest! {
+    #[test]
+    fn any_text(text in ".{0,200}") {
+        survives(text.as_bytes(), &[]);
+    }
+
+    #[test]
+    fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        survives(&bytes, &[]);
+    }
+
+    #[test]
+    fn mutated_scenarios(edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, piece()), 1..4)) {
+        let mut text = FULL.to_owned();
+        for (index, length, piece) in edits {
+            let start = index.index(text.len());
+            let end = (start + length).min(text.len());
+            if text.is_char_boundary(start) && text.is_char_boundary(end) {
+                text.replace_range(start..end, &piece);
+            }
+        }
+        survives(text.as_bytes(), &[]);
+    }
+
+    #[test]
+    fn exchanged_values(lines in prop::collection::vec((0usize..40, 0usize..40), 1..4)) {
+        let mut text: Vec<String> = FULL.lines().map(str::to_owned).collect();
+        for (from, to) in lines {
+            let value = |line: &str| line.split_once(" = ").map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let (Some(from), Some(to_line)) = (text.get(from).and_then(|line| value(line)), text.get_mut(to)) else { continue };
+            if let Some((key, _)) = value(to_line) {
+                *to_line = format!("{key} = {}", from.1);
+            }
+        }
+        survives(text.join("\n").as_bytes(), &[]);
+    }
+
+    #[test]
+    fn overrides(path in "(links|flows|run|sweep|expect|title|x)(\\.(a|f|0|queue|axes|\"a.b\"|rate|receiver|kind|)){0,4}", value in piece()) {
+        let text = format!("{path}={value}");
+        survives(FULL.as_bytes(), &[Override { flag: "--set".to_owned(), text }]);
+    }
+}
+
+#[test]
+fn deep_nesting_is_refused() {
+    for text in [
+        format!("a = {}", "[".repeat(100_000)),
+        format!("{} = 1", vec!["a"; 100_000].join(".")),
+        format!("[{}]", vec!["a"; 100_000].join(".")),
+        format!("a = {}1{}", "{ a = ".repeat(10_000), " }".repeat(10_000)),
+        format!("x = {{ {} = 1 }}", vec!["a"; 50_000].join(".")),
+        format!("{} = 1", vec!["a"; 400].join(" . ")),
+    ] {
+        assert!(Scenario::parse("deep", text.as_bytes(), &[]).is_err());
+    }
+}
+
+/// What is large but small for its limits is read in a time that grows with its size alone.
+#[test]
+fn large_files_are_read_or_refused() {
+    let base = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n";
+    let flows: String = (0..3_000).map(|n| format!("[[flows]]\nid = \"f{n}\"\npath = [\"a\"]\n")).collect();
+    survives(format!("{base}{flows}").as_bytes(), &[]);
+    let wrong = flows.replace("\"a\"", "\"b\"");
+    assert!(Scenario::parse("large", format!("{base}{wrong}").as_bytes(), &[]).is_err());
+    let links: String = (0..20_000).map(|n| format!("[links.l{n}]\nrate = \"1mbit\"\n")).collect();
+    assert!(Scenario::parse("large", format!("{base}{links}").as_bytes(), &[]).is_err());
+    let flow = "[[flows]]\nid = \"f\"\npath = [\"a\"]\n";
+    let values: Vec<String> = (0..100_000).map(|n| format!("\"{n}us\"")).collect();
+    let axis = format!("[sweep]\naxes.\"links.a.delay\" = [{}]\n", values.join(", "));
+    assert!(Scenario::parse("large", format!("{base}{flow}{axis}").as_bytes(), &[]).is_err());
+    let packets: Vec<String> = (1..100_000).map(|n| n.to_string()).collect();
+    let list = format!("loss = {{ kind = \"list\", packets = [{}] }}\n", packets.join(", "));
+    survives(format!("{base}{list}{flow}").as_bytes(), &[]);
+    let axis = format!("[sweep]\naxes.\"links.a.delay\" = [{}]\n", values[..5000].join(", "));
+    assert!(Scenario::parse("large", format!("{base}{list}{flow}{axis}").as_bytes(), &[]).is_err());
+}

@@ -1,0 +1,72 @@
+//! The resolved scenario is a scenario: it gives the same runs, and resolving it again changes nothing.
+
+use std::fs;
+use std::path::Path;
+
+use ackclock_scenario::Scenario;
+
+fn parse(name: &str, text: &str) -> Scenario {
+    Scenario::parse(name, text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+fn holds(name: &str, text: &str) -> String {
+    let first = parse(name, text);
+    let resolved = first.resolved();
+    let second = parse(name, &resolved);
+    assert_eq!(first.runs(), second.runs(), "{resolved}");
+    for run in 0..first.runs() {
+        assert_eq!(first.spec(run), second.spec(run), "{resolved}");
+        assert_eq!(first.params(run), second.params(run));
+    }
+    assert_eq!((first.checks(), first.title()), (second.checks(), second.title()));
+    assert_eq!(second.resolved(), resolved);
+    resolved
+}
+
+#[test]
+fn every_scenario_of_the_project() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let mut files = 0;
+    for folder in fs::read_dir(folder).unwrap() {
+        for file in fs::read_dir(folder.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                holds(&path.display().to_string(), &fs::read_to_string(&path).unwrap());
+                files += 1;
+            }
+        }
+    }
+    assert!(files >= 8, "{files}");
+}
+
+const BASE: &str = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n";
+
+#[test]
+fn a_sweep_over_hosts_leaves_their_knobs_open() {
+    let text = format!(
+        "{BASE}[[flows]]\nid = \"f\"\npath = [\"a\"]\nreceiver = \"windows-7\"\n[sweep]\n\
+         axes.\"flows.f.host\" = [\"rfc\", \"freebsd-9.2\", \"linux-3.9\"]\n"
+    );
+    let resolved = holds("hosts", &text);
+    assert!(resolved.contains("#   flows.0.dsack\n"), "{resolved}");
+    assert!(resolved.contains("\nnagle = true\n"), "{resolved}");
+}
+
+#[test]
+fn a_sweep_over_whole_tables_and_over_receivers() {
+    let text = format!(
+        "{BASE}[[flows]]\nid = \"f\"\npath = [\"a\"]\ncc = {{ newreno = {{ abc = false }} }}\n[sweep]\n\
+         axes.\"links.a.queue\" = [\"pfifo\", {{ kind = \"pie\", ecn = true }}, {{ kind = \"pie\", target = \"1ms\" }}]\n\
+         axes.\"flows.f.receiver.host\" = [\"linux-3.9\", \"smoltcp\"]\n\
+         axes.\"flows.f.cc.kind\" = [\"newreno\", \"cubic\"]\n\
+         axes.\"links.a.reverse.rate\" = [\"1mbit\", \"unlimited\"]\n"
+    );
+    holds("tables", &text);
+}
+
+#[test]
+fn the_resolved_file_of_a_single_run() {
+    let text =
+        format!("title = \"odd \\\"title\\\"\"\n{BASE}[[flows]]\nid = \"f\"\npath = [\"a\"]\nhost = \"freebsd-9.2\"\n");
+    insta::assert_snapshot!(holds("single", &text));
+}
