@@ -18,6 +18,8 @@ enum Reduce {
     Max,
     Sum,
     Mean,
+    /// Largest less smallest.
+    Range,
 }
 
 impl Reduce {
@@ -27,6 +29,7 @@ impl Reduce {
             Reduce::Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             Reduce::Sum => values.iter().sum(),
             Reduce::Mean => values.iter().sum::<f64>() / values.len() as f64,
+            Reduce::Range => Reduce::Max.of(values) - Reduce::Min.of(values),
         }
     }
 }
@@ -141,7 +144,7 @@ impl Expect {
     }
 }
 
-const REDUCE: OneOf = OneOf { what: "reduction", names: &["min", "max", "sum", "mean"] };
+const REDUCE: OneOf = OneOf { what: "reduction", names: &["min", "max", "sum", "mean", "range"] };
 
 /// Reads `[[expect]]`. `shapes` are those of the points.
 pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, sweep: &Sweep, shapes: &[Shape]) -> Vec<Expect> {
@@ -176,6 +179,7 @@ fn read<'a>(
         "min" => (Reduce::Min, name),
         "max" => (Reduce::Max, name),
         "sum" => (Reduce::Sum, name),
+        "range" => (Reduce::Range, name),
         _ => (Reduce::Mean, name),
     });
     let at_most = fields.maybe("at_most", Number(f64::MIN, f64::MAX));
