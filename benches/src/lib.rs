@@ -1,1 +1,1 @@
-//! x
+//! Criterion benchmarks of the other crates; the package has no code of its own.

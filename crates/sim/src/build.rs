@@ -48,8 +48,8 @@ impl CcSpec {
 
     fn build(&self) -> Box<dyn CongestionControl> {
         match self {
-            CcSpec::NewReno(config) => Box::new(NewReno::new(config.clone())),
-            CcSpec::Cubic(config) => Box::new(Cubic::new(config.clone())),
+            CcSpec::NewReno(config) => Box::new(NewReno::new(*config)),
+            CcSpec::Cubic(config) => Box::new(Cubic::new(*config)),
         }
     }
 }

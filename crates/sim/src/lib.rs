@@ -49,10 +49,7 @@ pub enum RunError {
 ///
 /// # Errors
 /// Corrupted data, or an interruption.
-pub fn run(
-    spec: &spec::RunSpec,
-    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
-) -> Result<Summary<()>, RunError> {
+pub fn run(spec: &spec::RunSpec, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> Result<Summary<()>, RunError> {
     let mut world = World::new(spec);
     world.run(progress)?;
     Ok(world.summary())

@@ -1,13 +1,19 @@
-use super::*;
-use crate::spec::*;
-use ackclock_aqm::{FifoConfig, Limit};
+use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
 use ackclock_cc::NewRenoConfig;
-use ackclock_emulator::Impairments;
+use ackclock_emulator::{Impairments, Loss};
+use ackclock_tcp::profile::Profile;
+use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span};
 
-fn endpoint() -> EndpointSpec {
-    let profile = ackclock_tcp::profile::Profile::by_name("linux-6.1").unwrap();
-    EndpointSpec { profile: profile.name.to_owned(), config: profile.endpoint, cc: CcSpec::NewReno(NewRenoConfig::default()) }
+use super::*;
+use crate::spec::*;
+
+fn endpoint(ecn: bool) -> HostSpec {
+    let profile = Profile::linux_6_1();
+    let mut config = profile.endpoint;
+    config.ecn = ecn;
+    let cc = CcSpec::NewReno(NewRenoConfig::default());
+    HostSpec::Endpoint(EndpointSpec { profile: profile.name.to_owned(), config, cc })
 }
 
 fn direction(queue: QueueSpec) -> DirectionSpec {
@@ -20,34 +26,121 @@ fn direction(queue: QueueSpec) -> DirectionSpec {
     }
 }
 
-fn two_flows(queue: QueueSpec) -> RunSpec {
+fn pfifo(limit: u64) -> QueueSpec {
+    QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(limit) })
+}
+
+fn link(name: &str, queue: QueueSpec) -> LinkSpec {
     let one = direction(queue);
-    RunSpec {
-        title: "two".into(),
-        duration: Span::from_secs(90),
-        seed: 1,
-        run: 0,
-        links: vec![LinkSpec { name: "bottleneck".into(), forward: one.clone(), reverse: one }],
-        flows: (0..2)
-            .map(|i| FlowSpec {
-                id: format!("reno.{i}"),
-                path: vec![0],
-                reverse: false,
-                sender: HostSpec::Endpoint(endpoint()),
-                receiver: HostSpec::Endpoint(endpoint()),
-                bytes: None,
-                start: Time::ZERO,
-                stop: None,
-            })
-            .collect(),
+    LinkSpec { name: name.to_owned(), forward: one.clone(), reverse: one }
+}
+
+fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
+    FlowSpec {
+        id: format!("{name}.0"),
+        path,
+        reverse: false,
+        sender: endpoint(ecn),
+        receiver: endpoint(ecn),
+        bytes: None,
+        start: Time::ZERO,
+        stop: None,
     }
 }
 
+fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
+    RunSpec { title: String::new(), duration: Span::from_secs(20), seed: 1, run: 0, links, flows }
+}
+
+fn run_to_end(spec: &RunSpec) -> Summary<()> {
+    run(spec, &mut |_| ControlFlow::Continue(())).expect("the data is intact")
+}
+
 #[test]
-fn smoke() {
-    for queue in [QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(180) }), QueueSpec::Pie(ackclock_aqm::PieConfig{limit:180, target: Span::from_millis(20), tupdate: Span::from_millis(30), ..Default::default()}), QueueSpec::FqCodel(Default::default())] {
-        let summary = run(&two_flows(queue), &mut |_| ControlFlow::Continue(())).unwrap();
-        for f in &summary.flows { println!("{} good {:.3} rtt {:?} cwnd {:?} retx {} spur {} to {} fr {} reord {}", f.id, f.goodput_bps/1e6, f.rtt_ms.p50, f.cwnd_bytes.p50, f.retransmitted_packets, f.spurious_retransmits, f.timeouts, f.fast_recoveries, f.reordering_max); }
-        for l in &summary.links { println!("{} {:?} util {:.4} soj {:?} backlog {:?}", l.id, l.dropped, l.utilization, l.sojourn_ms.p50, l.backlog_packets.p50); }
-    }
+fn a_lone_flow_fills_the_link_and_its_shortest_rtt_is_the_path_s() {
+    let summary = run_to_end(&spec(vec![link("a", pfifo(100))], vec![flow("f", vec![0], false)]));
+    let flow = &summary.flows[0];
+    // 1448 of 1500 bytes are payload; the first half second is slow start.
+    assert!(flow.goodput_bps > 0.97 * 10e6 * 1448.0 / 1500.0, "{}", flow.goodput_bps);
+    assert!(flow.goodput_bps < 10e6 * 1448.0 / 1500.0);
+    // A full packet of 1500 bytes takes 1.2 ms, its ACK of 52 bytes 0.0416 ms; the handshake's SYN of 60 bytes is not sampled
+    // here, it has no data.
+    assert_eq!(flow.rtt_ms.min, Some(20.0 + 1.2 + 0.0416));
+    assert!(summary.links[0].utilization > 0.97);
+    assert_eq!(summary.fairness_jain, 1.0);
+}
+
+#[test]
+fn two_links_in_a_row_add_their_delays() {
+    let links = || vec![link("a", pfifo(100)), link("b", pfifo(100))];
+    let summary = run_to_end(&spec(links(), vec![flow("f", vec![0, 1], false)]));
+    assert_eq!(summary.flows[0].rtt_ms.min, Some(2.0 * (20.0 + 1.2 + 0.0416)));
+    // The second link is as fast as the first: nothing waits there.
+    assert_eq!(summary.links[2].sojourn_ms.max, Some(0.0));
+}
+
+#[test]
+fn a_reverse_flow_sends_its_data_the_other_way() {
+    let mut reverse = flow("f", vec![0], false);
+    reverse.reverse = true;
+    let summary = run_to_end(&spec(vec![link("a", pfifo(100))], vec![reverse]));
+    assert!(summary.links[1].utilization > 0.97);
+    assert!(summary.links[0].utilization < 0.05);
+}
+
+#[test]
+fn marks_take_the_place_of_drops() {
+    let codel = QueueSpec::Codel(CodelConfig { ecn: true, ..CodelConfig::default() });
+    let summary = run_to_end(&spec(vec![link("a", codel)], vec![flow("f", vec![0], true)]));
+    assert!(summary.links[0].marked > 0);
+    assert!(summary.links[0].dropped.is_empty(), "{:?}", summary.links[0].dropped);
+    assert_eq!(summary.flows[0].retransmitted_packets, 0);
+    assert!(summary.flows[0].ece_acks > 0);
+}
+
+#[test]
+fn losses_on_the_wire_are_counted_and_repaired() {
+    let mut lossy = link("a", pfifo(100));
+    lossy.forward.impairments.loss = Loss::List(vec![50, 51, 60]);
+    let mut short = flow("f", vec![0], false);
+    short.bytes = Some(1_000_000);
+    let summary = run_to_end(&spec(vec![lossy], vec![short]));
+    assert_eq!(summary.links[0].dropped.get(LOST_ON_LINK), Some(&3));
+    let flow = &summary.flows[0];
+    assert_eq!((flow.retransmitted_packets, flow.spurious_retransmits, flow.timeouts), (3, 0, 0));
+    assert_eq!((flow.delivered_bytes, flow.acked_bytes), (1_000_000, 1_000_000));
+    assert!(flow.completed_s.is_some());
+}
+
+#[test]
+fn a_flow_that_stops_closes_its_connection() {
+    let mut stopping = flow("f", vec![0], false);
+    stopping.start = Time::from_secs(1);
+    stopping.stop = Some(Time::from_secs(3));
+    let summary = run_to_end(&spec(vec![link("a", pfifo(100))], vec![stopping]));
+    let flow = &summary.flows[0];
+    let completed = flow.completed_s.expect("it has stopped");
+    // What is in the send buffer at the stop is still delivered: 4 MiB take 3.5 s.
+    assert!((3.0..7.5).contains(&completed), "{completed}");
+    assert_eq!(flow.delivered_bytes, flow.acked_bytes);
+}
+
+#[test]
+fn an_interruption_ends_the_run() {
+    let one = spec(vec![link("a", pfifo(100))], vec![flow("f", vec![0], false)]);
+    let mut long = one.clone();
+    long.duration = Span::from_secs(100_000);
+    assert_eq!(run(&long, &mut |_| ControlFlow::Break(())), Err(RunError::Interrupted));
+}
+
+#[test]
+fn what_happens_elsewhere_changes_nothing() {
+    let alone = run_to_end(&spec(vec![link("a", pfifo(30))], vec![flow("f", vec![0], false)]));
+    let beside = spec(
+        vec![link("b", pfifo(30)), link("a", pfifo(30)), link("c", pfifo(30))],
+        vec![flow("g", vec![0], false), flow("f", vec![1], false)],
+    );
+    let beside = run_to_end(&beside);
+    assert_eq!(alone.flows[0], beside.flows[1]);
+    assert_eq!(alone.links[0], beside.links[2]);
 }

@@ -78,7 +78,7 @@ impl World {
     /// Corrupted data, or an interruption by `progress`.
     pub fn run(&mut self, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> Result<(), RunError> {
         while let Some(now) = self.step(self.end) {
-            if self.handled % PROGRESS_INTERVAL == 0 {
+            if self.handled.is_multiple_of(PROGRESS_INTERVAL) {
                 self.check_data()?;
                 if progress(now).is_break() {
                     return Err(RunError::Interrupted);
@@ -201,7 +201,8 @@ impl World {
             self.send(now, host, ecn);
         }
         let flow = host / 2;
-        if self.flows[flow].completed.is_none() && self.hosts[host].is_finished() && self.hosts[host ^ 1].is_finished() {
+        if self.flows[flow].completed.is_none() && self.hosts[host].is_finished() && self.hosts[host ^ 1].is_finished()
+        {
             self.flows[flow].completed = Some(now);
         }
         // Deadlines mostly move back; a wakeup that comes too early costs less than moving it each time.
@@ -273,7 +274,7 @@ impl World {
 }
 
 fn is_sender(host: usize) -> bool {
-    host % 2 == 0
+    host.is_multiple_of(2)
 }
 
 /// The directions that packets of the sender and of the receiver of a flow pass.

@@ -87,13 +87,19 @@ fn any_buffer() -> impl Strategy<Value = u64> {
 
 fn any_config() -> impl Strategy<Value = Config> {
     let options = any::<[bool; 8]>();
-    let delayed_ack = (1u32..4, 0u64..200, 0u32..20)
-        .prop_map(|(segments, timeout, quick)| DelayedAck { segments, timeout: Span::from_millis(timeout), quick });
+    let delayed_ack =
+        (1u32..4, 0u64..200, 0u32..20, 0u64..10_000).prop_map(|(segments, timeout, quick, growth_from)| DelayedAck {
+            segments,
+            timeout: Span::from_millis(timeout),
+            quick,
+            growth_from,
+        });
     let window = prop_oneof![Just(InitialWindow::Rfc3390), (1u32..20).prop_map(InitialWindow::Segments)];
     let prr = prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Rfc9937)];
     (options, delayed_ack, window, prr, any_buffer(), any_buffer(), 50u16..9000).prop_map(
         |(options, delayed_ack, initial_window, prr, send_buffer, receive_buffer, mss)| {
-            let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] = options;
+            let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] =
+                options;
             Config {
                 mss,
                 initial_window,
@@ -116,10 +122,7 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 fn any_endpoint() -> impl Strategy<Value = HostSpec> {
-    let cc = prop_oneof![
-        Just(CcSpec::NewReno(NewRenoConfig::default())),
-        Just(CcSpec::Cubic(CubicConfig::default())),
-    ];
+    let cc = prop_oneof![Just(CcSpec::NewReno(NewRenoConfig::default())), Just(CcSpec::Cubic(CubicConfig::default())),];
     (any_config(), cc).prop_map(|(config, cc)| HostSpec::Endpoint(EndpointSpec { profile: "any".into(), config, cc }))
 }
 

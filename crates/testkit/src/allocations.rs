@@ -1,5 +1,8 @@
 //! A global allocator that counts, for tests that show that a loop allocates nothing.
-#![expect(unsafe_code, reason = "the only way to see allocations is to be the allocator; every call goes to the system's")]
+#![expect(
+    unsafe_code,
+    reason = "the only way to see allocations is to be the allocator; every call goes to the system's"
+)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

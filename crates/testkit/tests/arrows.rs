@@ -125,7 +125,10 @@ fn arrows_reach_what_lies_behind_them() {
     assert_eq!(reachable("emulator"), BTreeSet::from(["aqm", "packet", "units"]));
     let fine = [
         package("ackclock-sim", &[("ackclock-aqm", None), ("ackclock-units", None), ("smoltcp", None)]),
-        package("ackclock-aqm", &[("ackclock-units", None), ("ackclock-testkit", Some("dev")), ("proptest", Some("dev"))]),
+        package(
+            "ackclock-aqm",
+            &[("ackclock-units", None), ("ackclock-testkit", Some("dev")), ("proptest", Some("dev"))],
+        ),
         package("ackclock-testkit", &[("ackclock-sim", None), ("proptest", None)]),
         package("ackclock", &[("ackclock-tcp", None), ("clap", None)]),
     ];

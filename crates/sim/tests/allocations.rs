@@ -1,0 +1,73 @@
+//! Once a run has warmed up, no packet, queue or ACK costs an allocation.
+
+use ackclock_aqm::{CodelConfig, FifoConfig, FqCodelConfig, Limit, PieConfig};
+use ackclock_cc::NewRenoConfig;
+use ackclock_emulator::Impairments;
+use ackclock_sim::World;
+use ackclock_sim::spec::{CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec};
+use ackclock_tcp::Config;
+use ackclock_testkit::{CountingAllocator, allocations};
+use ackclock_units::{Rate, Span, Time};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// Two bulk flows of NewReno over 10 Mbit/s and 20 ms.
+fn two_newreno(queue: QueueSpec) -> RunSpec {
+    let direction = DirectionSpec {
+        rate: Rate::from_bps(10_000_000),
+        delay: Span::from_millis(10),
+        overhead: 0,
+        queue,
+        impairments: Impairments::default(),
+    };
+    let host = || {
+        let cc = CcSpec::NewReno(NewRenoConfig::default());
+        HostSpec::Endpoint(EndpointSpec { profile: "rfc".to_owned(), config: Config::default(), cc })
+    };
+    let flow = |number| FlowSpec {
+        id: format!("reno.{number}"),
+        path: vec![0],
+        reverse: false,
+        sender: host(),
+        receiver: host(),
+        bytes: None,
+        start: Time::ZERO,
+        stop: None,
+    };
+    RunSpec {
+        title: String::new(),
+        duration: Span::from_secs(60),
+        seed: 1,
+        run: 0,
+        links: vec![LinkSpec { name: "bottleneck".to_owned(), forward: direction.clone(), reverse: direction }],
+        flows: (0..2).map(flow).collect(),
+    }
+}
+
+/// A histogram takes a block of 4 kB when a power of two occurs for the first time. The drop-tail queues are short so that
+/// their slow cycles show every value within the warm-up.
+#[test]
+fn a_run_allocates_nothing_after_warm_up() {
+    for queue in [
+        QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(50) }),
+        QueueSpec::Bfifo(FifoConfig { limit: Limit::Bytes(75_000) }),
+        QueueSpec::Codel(CodelConfig::default()),
+        QueueSpec::Pie(PieConfig::default()),
+        QueueSpec::FqCodel(FqCodelConfig::default()),
+    ] {
+        let name = queue.name();
+        let mut world = World::new(&two_newreno(queue));
+        let mut run_until = |end| {
+            let mut steps = 0u64;
+            while world.step(end).is_some() {
+                steps += 1;
+            }
+            steps
+        };
+        let warm_up = allocations(|| assert!(run_until(Time::from_secs(20)) > 10_000, "{name} stands still"));
+        assert!(warm_up.count > 0, "the allocator counts");
+        let steady = allocations(|| assert!(run_until(Time::from_secs(40)) > 10_000, "{name} stands still"));
+        assert_eq!(steady.count, 0, "{name}: {steady:?} after {warm_up:?}");
+    }
+}
