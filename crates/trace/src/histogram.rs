@@ -103,16 +103,7 @@ impl Histogram {
     pub fn percentiles7(&self, scale: f64) -> Percentiles7 {
         let Percentiles5 { p5, p25, p50, p75, p95 } = self.percentiles5(scale);
         let extreme = |value: u64| (self.samples > 0).then(|| rounded(value as f64 * scale));
-        Percentiles7 {
-            min: extreme(self.min),
-            p5,
-            p25,
-            p50,
-            p75,
-            p95,
-            max: extreme(self.max),
-            samples: self.samples,
-        }
+        Percentiles7 { min: extreme(self.min), p5, p25, p50, p75, p95, max: extreme(self.max), samples: self.samples }
     }
 }
 
