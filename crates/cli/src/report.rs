@@ -139,9 +139,9 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
         let sum = |value: fn(&ackclock_trace::FlowSummary) -> u64| Some(flows.iter().map(value).sum::<u64>() as f64);
         let values = [
             Some(flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / 1e6),
-            of(|flow| flow.rtt_ms.p5),
-            of(|flow| flow.rtt_ms.p50),
-            of(|flow| flow.rtt_ms.p95),
+            of(|flow| flow.rtt_ms.quantiles.p5),
+            of(|flow| flow.rtt_ms.quantiles.p50),
+            of(|flow| flow.rtt_ms.quantiles.p95),
             sum(|flow| flow.sent_packets),
             sum(|flow| flow.retransmitted_packets),
             sum(|flow| flow.timeouts),
@@ -154,9 +154,9 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
         .map(|flow| {
             let values = [
                 Some(flow.goodput_bps / 1e6),
-                flow.rtt_ms.p5,
-                flow.rtt_ms.p50,
-                flow.rtt_ms.p95,
+                flow.rtt_ms.quantiles.p5,
+                flow.rtt_ms.quantiles.p50,
+                flow.rtt_ms.quantiles.p95,
                 Some(flow.sent_packets as f64),
                 Some(flow.retransmitted_packets as f64),
                 Some(flow.timeouts as f64),
@@ -199,9 +199,9 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
             flow.cc.clone(),
             flow.host.clone(),
             fixed(flow.goodput_bps / 1e6, 3),
-            cell(flow.rtt_ms.p5, 1),
-            cell(flow.rtt_ms.p50, 1),
-            cell(flow.rtt_ms.p95, 1),
+            cell(flow.rtt_ms.quantiles.p5, 1),
+            cell(flow.rtt_ms.quantiles.p50, 1),
+            cell(flow.rtt_ms.quantiles.p95, 1),
             cell(flow.cwnd_bytes.p50.map(|bytes| bytes / 1e3), 1),
             flow.sent_packets.to_string(),
             flow.retransmitted_packets.to_string(),
@@ -220,10 +220,10 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
             link.offered.to_string(),
             dropped(link).to_string(),
             link.marked.to_string(),
-            cell(link.sojourn_ms.p50, 1),
-            cell(link.sojourn_ms.p95, 1),
-            cell(link.backlog_packets.p50, 0),
-            cell(link.backlog_packets.p95, 0),
+            cell(link.sojourn_ms.quantiles.p50, 1),
+            cell(link.sojourn_ms.quantiles.p95, 1),
+            cell(link.backlog_packets.quantiles.p50, 0),
+            cell(link.backlog_packets.quantiles.p95, 0),
         ]);
     }
     format!(

@@ -88,8 +88,8 @@ impl Direction {
             marked: counters.marked.packets,
             dropped,
             utilization: if end > Time::ZERO { busy.as_secs_f64() / end.as_secs_f64() } else { 0.0 },
-            sojourn_ms: self.sojourn.percentiles7(1e-6),
-            backlog_packets: self.backlog.percentiles7(1.0),
+            sojourn_ms: self.sojourn.distribution(1e-6),
+            backlog_packets: self.backlog.distribution(1.0),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A flow: its traffic and what is measured on it.
 
 use ackclock_tcp::Arrival;
-use ackclock_trace::{FlowSummary, Histogram, Percentiles};
+use ackclock_trace::{FlowSummary, Histogram, MeanQuantiles};
 use ackclock_units::{Span, Time};
 
 use crate::host::Host;
@@ -119,9 +119,9 @@ impl Flow {
             host: self.host.clone(),
             loss_detector: self.loss_detector.to_owned(),
             goodput_bps: if active > Span::ZERO { delivered as f64 * 8.0 / active.as_secs_f64() } else { 0.0 },
-            throughput_bps: self.throughput.percentiles(self.completed.unwrap_or(end)),
-            rtt_ms: self.rtt.percentiles7(1e-6),
-            cwnd_bytes: self.cwnd.percentiles5(1.0),
+            throughput_bps: self.throughput.summary(self.completed.unwrap_or(end)),
+            rtt_ms: self.rtt.distribution(1e-6),
+            cwnd_bytes: self.cwnd.quantiles(1.0),
             sent_packets: sender.sent_packets(),
             retransmitted_packets: 0,
             spurious_retransmits: 0,
@@ -197,10 +197,10 @@ impl Throughput {
         }
     }
 
-    fn percentiles(&mut self, end: Time) -> Percentiles {
+    fn summary(&mut self, end: Time) -> MeanQuantiles {
         self.pass(end);
         let scale = 8.0 / (STEP * WINDOW_STEPS as u64).as_secs_f64();
-        self.windows.percentiles(scale)
+        self.windows.mean_quantiles(scale)
     }
 }
 
@@ -215,18 +215,18 @@ mod tests {
         for step in 0..6 {
             throughput.add(Time::from_millis(1000 + 500 * step), 1000);
         }
-        let percentiles = throughput.percentiles(Time::from_secs(5));
+        let MeanQuantiles { mean, quantiles } = throughput.summary(Time::from_secs(5));
         assert_eq!(throughput.windows.samples(), 5);
         let near = |found: Option<f64>, exact: f64| (found.unwrap() - exact).abs() <= exact / 1000.0;
-        assert!(near(percentiles.p95, 16_000.0) && near(percentiles.p5, 8_000.0), "{percentiles:?}");
-        assert_eq!(percentiles.mean, Some(13_600.0));
+        assert!(near(quantiles.p95, 16_000.0) && near(quantiles.p5, 8_000.0), "{quantiles:?}");
+        assert_eq!(mean, Some(13_600.0));
     }
 
     #[test]
     fn a_long_silence_counts_as_empty_windows() {
         let mut throughput = Throughput::new(Time::ZERO);
         throughput.add(Time::ZERO, 1000);
-        throughput.percentiles(Time::from_secs(100_000));
+        throughput.summary(Time::from_secs(100_000));
         assert_eq!(throughput.windows.samples(), 200_000 - 3);
     }
 }

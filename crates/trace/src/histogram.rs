@@ -1,6 +1,6 @@
 //! Distributions in constant memory.
 
-use crate::{Percentiles, Percentiles5, Percentiles7};
+use crate::{Distribution, MeanQuantiles, Quantiles};
 
 /// Buckets per power of two: the midpoint of a bucket is within 1/1024 of its values; values below 512 are exact.
 const SUB_BITS: u32 = 9;
@@ -87,23 +87,26 @@ impl Histogram {
         None
     }
 
-    /// Five percentiles of the values times `scale`.
-    pub fn percentiles5(&self, scale: f64) -> Percentiles5 {
+    /// Percentiles of the values times `scale`.
+    pub fn quantiles(&self, scale: f64) -> Quantiles {
         let at = |q| self.quantile(q).map(|value| rounded(value * scale));
-        Percentiles5 { p5: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) }
+        Quantiles { p5: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) }
     }
 
-    /// Mean and five percentiles of the values times `scale`.
-    pub fn percentiles(&self, scale: f64) -> Percentiles {
-        let Percentiles5 { p5, p25, p50, p75, p95 } = self.percentiles5(scale);
-        Percentiles { mean: self.mean().map(|mean| rounded(mean * scale)), p5, p25, p50, p75, p95 }
+    /// Mean and percentiles of the values times `scale`.
+    pub fn mean_quantiles(&self, scale: f64) -> MeanQuantiles {
+        MeanQuantiles { mean: self.mean().map(|mean| rounded(mean * scale)), quantiles: self.quantiles(scale) }
     }
 
-    /// Extremes, five percentiles and the number of values, the values times `scale`.
-    pub fn percentiles7(&self, scale: f64) -> Percentiles7 {
-        let Percentiles5 { p5, p25, p50, p75, p95 } = self.percentiles5(scale);
+    /// Extremes, percentiles and the number of values, the values times `scale`.
+    pub fn distribution(&self, scale: f64) -> Distribution {
         let extreme = |value: u64| (self.samples > 0).then(|| rounded(value as f64 * scale));
-        Percentiles7 { min: extreme(self.min), p5, p25, p50, p75, p95, max: extreme(self.max), samples: self.samples }
+        Distribution {
+            min: extreme(self.min),
+            quantiles: self.quantiles(scale),
+            max: extreme(self.max),
+            samples: self.samples,
+        }
     }
 }
 
@@ -153,12 +156,12 @@ mod tests {
         histogram.add_weighted(9, 30);
         histogram.add_weighted(400, 0);
         assert_eq!((histogram.quantile(0.25), histogram.quantile(0.26)), (Some(1.0), Some(9.0)));
-        assert_eq!(histogram.percentiles7(1.0).max, Some(9.0));
+        assert_eq!(histogram.distribution(1.0).max, Some(9.0));
     }
 
     #[test]
     fn without_values_there_is_nothing() {
-        assert_eq!(Histogram::default().percentiles7(1.0), Percentiles7::default());
+        assert_eq!(Histogram::default().distribution(1.0), Distribution::default());
     }
 
     proptest! {

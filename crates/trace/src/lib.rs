@@ -4,4 +4,4 @@ mod histogram;
 mod summary;
 
 pub use histogram::Histogram;
-pub use summary::{FlowSummary, LinkSummary, Percentiles, Percentiles5, Percentiles7, Summary};
+pub use summary::{Distribution, FlowSummary, LinkSummary, MeanQuantiles, Quantiles, Summary};

@@ -67,11 +67,11 @@ pub struct FlowSummary {
     /// New payload bytes at the receiver over the flow's time.
     pub goodput_bps: f64,
     /// IP bytes at the receiver, retransmissions included, in windows of 2 s, one every 0.5 s.
-    pub throughput_bps: Percentiles,
+    pub throughput_bps: MeanQuantiles,
     /// Round-trip times, one per ACK that measures one, not smoothed.
-    pub rtt_ms: Percentiles7,
+    pub rtt_ms: Distribution,
     /// The congestion window, sampled at each ACK.
-    pub cwnd_bytes: Percentiles5,
+    pub cwnd_bytes: Quantiles,
     /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
     /// Data packets sent again.
@@ -116,31 +116,14 @@ pub struct LinkSummary {
     /// Share of the time in which the transmitter was busy; 0 for an unlimited rate.
     pub utilization: f64,
     /// Time in the queue of the packets that were transmitted.
-    pub sojourn_ms: Percentiles7,
+    pub sojourn_ms: Distribution,
     /// Packets waiting, over time.
-    pub backlog_packets: Percentiles7,
-}
-
-/// Mean and five percentiles; all null without samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Percentiles {
-    /// Mean.
-    pub mean: Option<f64>,
-    /// 5th percentile.
-    pub p5: Option<f64>,
-    /// 25th percentile.
-    pub p25: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 75th percentile.
-    pub p75: Option<f64>,
-    /// 95th percentile.
-    pub p95: Option<f64>,
+    pub backlog_packets: Distribution,
 }
 
 /// Five percentiles; all null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Percentiles5 {
+pub struct Quantiles {
     /// 5th percentile.
     pub p5: Option<f64>,
     /// 25th percentile.
@@ -153,21 +136,24 @@ pub struct Percentiles5 {
     pub p95: Option<f64>,
 }
 
-/// Extremes, five percentiles and the number of samples; all null without samples.
+/// Mean and percentiles; all null without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Percentiles7 {
+pub struct MeanQuantiles {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// The percentiles, beside the mean in JSON.
+    #[serde(flatten)]
+    pub quantiles: Quantiles,
+}
+
+/// Extremes, percentiles and the number of samples; all null without samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Distribution {
     /// Smallest.
     pub min: Option<f64>,
-    /// 5th percentile.
-    pub p5: Option<f64>,
-    /// 25th percentile.
-    pub p25: Option<f64>,
-    /// Median.
-    pub p50: Option<f64>,
-    /// 75th percentile.
-    pub p75: Option<f64>,
-    /// 95th percentile.
-    pub p95: Option<f64>,
+    /// The percentiles, between the extremes in JSON.
+    #[serde(flatten)]
+    pub quantiles: Quantiles,
     /// Largest.
     pub max: Option<f64>,
     /// How many.
