@@ -64,9 +64,11 @@ impl Fate {
             Loss::None => false,
             Loss::Iid(p) => self.random.chance(*p),
             Loss::List(numbers) => {
-                let hit = numbers.get(self.passed) == Some(&self.number);
-                self.passed += usize::from(hit);
-                hit
+                // Entries that are no later than the one before say nothing new.
+                while numbers.get(self.passed).is_some_and(|&number| number < self.number) {
+                    self.passed += 1;
+                }
+                numbers.get(self.passed) == Some(&self.number)
             }
         };
         if lost {

@@ -276,14 +276,15 @@ impl Link {
             return;
         }
         let copies = self.fate.copies();
+        let unframed = Packet { wire_len: packet.wire_len - self.overhead, ..packet };
         if copies == 0 {
-            self.report(end, LinkEventKind::Lost { packet }, events);
+            self.report(end, LinkEventKind::Lost { packet: unframed }, events);
         }
         for copy in 0..copies {
             let at = self.fate.arrival(arrival);
             self.line.push(at, packet);
             if copy > 0 {
-                self.report(end, LinkEventKind::Duplicated { packet }, events);
+                self.report(end, LinkEventKind::Duplicated { packet: unframed }, events);
             }
         }
     }

@@ -114,6 +114,7 @@ pub(crate) struct Sender {
     pub(crate) syn_pending: bool,
     /// When the SYN was first sent, until it has been sent again.
     pub(crate) syn_sent_at: Option<Time>,
+    /// The SYN or its answer was presumably lost.
     pub(crate) syn_resent: bool,
     /// A probe of a closed window is to be sent.
     pub(crate) probe_due: bool,
@@ -121,8 +122,14 @@ pub(crate) struct Sender {
     pub(crate) probing: bool,
     /// The window opened and the probe was not taken: it is sent again as data.
     pub(crate) resend_probe: bool,
-    /// The last transmission ended because of the congestion window.
+    /// The last look for something to send ended because of the congestion window.
+    pub(crate) cwnd_stopped: bool,
+    /// The congestion window stopped the sender, or was full, at some time since `usage_point` was set.
     pub(crate) cwnd_limited: bool,
+    /// The most that was outstanding at a time since then.
+    pub(crate) most_outstanding: u64,
+    /// One past what was sent when these two were last noted: their round trip ends when it is acknowledged.
+    pub(crate) usage_point: u64,
     /// When a data segment was last sent.
     pub(crate) last_sent_at: Time,
     /// The next new data segment carries CWR.
@@ -150,6 +157,9 @@ pub struct Endpoint {
     pub(crate) timestamps_enabled: bool,
     pub(crate) scaling_enabled: bool,
     pub(crate) ecn_enabled: bool,
+    /// The peer may send ECN-capable packets; without `ecn_enabled` if a SYN of ours did not ask for ECN (RFC 3168 section
+    /// 6.1.1).
+    pub(crate) ecn_echoes: bool,
     /// TS.Recent and when it was set.
     pub(crate) ts_recent: u32,
     pub(crate) ts_recent_at: Time,
@@ -196,7 +206,10 @@ impl Endpoint {
                 probe_due: false,
                 probing: false,
                 resend_probe: false,
+                cwnd_stopped: false,
                 cwnd_limited: false,
+                most_outstanding: 0,
+                usage_point: 0,
                 last_sent_at: Time::ZERO,
                 cwr_pending: false,
             },
@@ -211,6 +224,7 @@ impl Endpoint {
             timestamps_enabled: false,
             scaling_enabled: false,
             ecn_enabled: false,
+            ecn_echoes: false,
             ts_recent: 0,
             ts_recent_at: Time::ZERO,
             ts_offset,
@@ -306,7 +320,9 @@ impl Endpoint {
 
     /// Whether both sides have closed and everything is acknowledged; the state may still be TIME-WAIT.
     pub fn is_finished(&self) -> bool {
-        self.state == State::TimeWait || (self.state == State::Closed && self.send.nxt > 0 && self.error.is_none())
+        let all_acked = self.send.fin_sent && self.acked_bytes() == self.send.written;
+        self.state == State::TimeWait
+            || (self.state == State::Closed && self.error.is_none() && all_acked && self.peer_finished())
     }
 
     /// Whether the peer has closed and every byte before its FIN has arrived.
@@ -366,14 +382,15 @@ impl Endpoint {
 
     /// What the controller may know.
     pub(crate) fn flight(&self, now: Time) -> Flight {
-        let outstanding = self.board.outstanding();
+        let outstanding = self.send.most_outstanding;
         let window = self.cc.window();
         Flight {
             now,
             mss: self.mss,
             in_flight: self.pipe(),
             // In slow start a window that is half used still grows, or a burst could never be followed by a larger one.
-            cwnd_limited: self.send.cwnd_limited || (window.in_slow_start() && window.cwnd < outstanding.saturating_mul(2)),
+            cwnd_limited: self.send.cwnd_limited
+                || (window.in_slow_start() && window.cwnd < outstanding.saturating_mul(2)),
             snd_una: self.send.una,
             snd_nxt: self.send.nxt,
             srtt: self.rtt.srtt(),

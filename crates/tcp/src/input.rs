@@ -53,6 +53,7 @@ impl Endpoint {
         if segment.flags.contains(Flags::SYN) {
             self.take_syn(now, segment);
             self.ecn_enabled = self.config.ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
+            self.ecn_echoes = self.ecn_enabled;
             self.state = State::SynReceived;
             self.send.syn_pending = true;
         }
@@ -79,7 +80,8 @@ impl Endpoint {
         if acceptable {
             // The answer carries ECE alone (RFC 3168 section 6.1.1); a reflected ECE+CWR is not an agreement.
             let agreed = segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
-            self.ecn_enabled = self.config.ecn && agreed && !self.send.syn_resent;
+            self.ecn_echoes = self.config.ecn && agreed;
+            self.ecn_enabled = self.ecn_echoes && !self.send.syn_resent;
             self.send.wnd = u64::from(segment.window);
             self.send.max_wnd = self.send.wnd;
             self.establish(now);
@@ -118,9 +120,8 @@ impl Endpoint {
         self.timers.retransmit_at = Time::NEVER;
         if let Some(sent_at) = self.send.syn_sent_at {
             self.rtt.sample(now.since(sent_at));
-        } else {
-            self.rtt.progress();
         }
+        self.rtt.established(self.send.syn_resent);
         let flight = self.flight(now);
         self.cc.on_established(&flight);
     }
@@ -138,23 +139,33 @@ impl Endpoint {
         };
         let right = left + u64::from(segment.sequence_len());
 
+        if self.timestamps_enabled
+            && segment.timestamps.is_none()
+            && !segment.flags.contains(Flags::RST)
+            && !segment.flags.contains(Flags::SYN)
+        {
+            // A connection that agreed on timestamps silently drops segments without (RFC 7323 section 3.2). A SYN of
+            // another connection is left to be challenged.
+            return Arrival::default();
+        }
         if !self.passes_paws(now, segment, left) {
             // RFC 7323 section 5.3 R1.
             self.receiver.ack_now = true;
             return Arrival::default();
         }
         if !self.is_in_window(left, right) {
-            if !segment.flags.contains(Flags::RST) {
-                self.note_duplicate(now, segment, left, right);
+            if segment.flags.contains(Flags::RST) {
+                return Arrival::default();
             }
-            return Arrival::default();
+            return self.note_duplicate(now, segment, left, right);
         }
         if segment.flags.contains(Flags::RST) {
             self.input_reset(left);
             return Arrival::default();
         }
         if segment.flags.contains(Flags::SYN) {
-            self.input_unexpected_syn(segment, left);
+            // RFC 5961 section 4: a SYN on a synchronized connection is challenged.
+            self.receiver.ack_now = true;
             return Arrival::default();
         }
         if !segment.flags.contains(Flags::ACK) {
@@ -170,28 +181,25 @@ impl Endpoint {
         arrival
     }
 
-    /// RFC 7323 section 5: whether the timestamp is not older than the last one. A connection that agreed on timestamps
-    /// ignores segments without (section 3.2).
+    /// RFC 7323 section 5: whether the timestamp is not older than the last one.
     fn passes_paws(&self, now: Time, segment: &Segment, left: u64) -> bool {
         if !self.timestamps_enabled || segment.flags.contains(Flags::RST) {
             return true;
         }
-        match segment.timestamps {
-            None => false,
-            Some(timestamps) => {
-                (timestamps.value.wrapping_sub(self.ts_recent) as i32) >= 0
-                    || now.since(self.ts_recent_at) > PAWS_IDLE
-                    // An old duplicate of the SYN is for the state machine to answer.
-                    || left == 0
-            }
-        }
+        // An old duplicate of the SYN is for the state machine to answer.
+        left == 0 || segment.timestamps.is_none_or(|timestamps| self.is_current(now, timestamps.value))
+    }
+
+    /// Whether a TSval is not older than TS.Recent, or TS.Recent is too old itself to tell (RFC 7323 section 5.5).
+    fn is_current(&self, now: Time, value: u32) -> bool {
+        (value.wrapping_sub(self.ts_recent) as i32) >= 0 || now.since(self.ts_recent_at) > PAWS_IDLE
     }
 
     /// RFC 7323 section 4.3: the echo is that of the segment that last advanced the left edge.
     fn update_ts_recent(&mut self, now: Time, segment: &Segment, left: u64) {
         if let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps_enabled)
             && left <= self.receiver.last_ack_sent
-            && (timestamps.value.wrapping_sub(self.ts_recent) as i32) >= 0
+            && self.is_current(now, timestamps.value)
         {
             (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
         }
@@ -203,20 +211,31 @@ impl Endpoint {
         // A sender may still send up to the right edge that was announced last.
         let window = self.receiver.acceptable();
         if right == left {
-            return if window == 0 { left == next } else { left >= next && left < next + window };
+            // The right edge itself is where the ACKs of a peer that has filled the window stand. Were they unacceptable,
+            // two such ends would answer each other's ACKs for ever.
+            return left >= next && left <= next + window;
         }
         window > 0 && right > next && left < next + window
     }
 
     /// An unacceptable segment is answered with an ACK; what it repeats is reported (RFC 2883).
-    fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) {
+    fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) -> Arrival {
         self.receiver.ack_now = true;
         if segment.flags.contains(Flags::SYN) {
-            if self.state == State::SynReceived && left == 0 {
-                // The peer did not get our SYN with ACK: it is sent again.
-                self.send.syn_pending = true;
+            if self.state != State::SynReceived || left != 0 {
+                return Arrival::default();
             }
-            return;
+            if segment.flags.contains(Flags::ACK) {
+                // Simultaneous open: the other side's SYN with ACK (RFC 9293 figure 8).
+                return self.input_ack(now, segment, left).unwrap_or_default();
+            }
+            // The peer did not get our SYN with ACK: it is sent again.
+            (self.send.syn_pending, self.send.syn_resent) = (true, true);
+            if !segment.flags.contains(Flags::ECE | Flags::CWR) {
+                // RFC 3168 section 6.1.1: no ECN after a SYN that does not ask for it.
+                (self.ecn_enabled, self.ecn_echoes) = (false, false);
+            }
+            return Arrival::default();
         }
         if right > left && right <= self.receiver.next {
             self.receiver.receive(now, left, right, segment.payload.len);
@@ -226,8 +245,9 @@ impl Endpoint {
         }
         // An old data segment may carry a newer acknowledgment.
         if segment.flags.contains(Flags::ACK) && left <= self.receiver.next {
-            self.input_ack(now, segment, left);
+            return self.input_ack(now, segment, left).unwrap_or_default();
         }
+        Arrival::default()
     }
 
     /// RFC 5961 section 3: only the exact next number resets; another one within the window is challenged.
@@ -238,19 +258,11 @@ impl Endpoint {
         }
         let error = match self.state {
             State::SynReceived => Some(Error::Refused),
-            State::TimeWait | State::LastAck | State::Closing => None,
+            // Both sides have closed; what matters is whether our data arrived.
+            State::TimeWait | State::LastAck | State::Closing if self.acked_bytes() == self.send.written => None,
             _ => Some(Error::Reset),
         };
         self.close_now(error);
-    }
-
-    /// RFC 5961 section 4: a SYN on a synchronized connection is challenged.
-    fn input_unexpected_syn(&mut self, segment: &Segment, left: u64) {
-        if self.state == State::SynReceived && left == 0 && segment.flags.contains(Flags::ACK) {
-            // Simultaneous open: the other side's SYN with ACK.
-            return;
-        }
-        self.receiver.ack_now = true;
     }
 
     /// The acknowledgment field, window and SACK option. `None` if the segment is to be dropped.
@@ -262,7 +274,7 @@ impl Endpoint {
                 return None;
             }
             self.establish(now);
-            self.set_window(segment, left, 1);
+            self.set_window(segment, left, 1, true);
             return Some(Arrival { acked: 0, rtt: self.rtt.latest(), is_ack: true });
         }
         let una = self.send.una;
@@ -288,7 +300,7 @@ impl Endpoint {
             self.take_sack(segment, ack, &mut progress);
         }
         if ack >= una {
-            self.set_window(segment, left, ack);
+            self.set_window(segment, left, ack, ack > una);
         }
         self.take_rtt_sample(now, segment, &progress);
         let ece = self.ecn_enabled && segment.flags.contains(Flags::ECE);
@@ -324,7 +336,8 @@ impl Endpoint {
         let wire = segment.sack.as_slice();
         for (i, &(left, right)) in wire.iter().enumerate() {
             let (left, right) = (lifted(left), lifted(right));
-            if left >= right || right > self.send.nxt {
+            // Nothing before the first byte can be reported, nor what was not sent.
+            if left == 0 || left >= right || right > self.send.nxt {
                 continue;
             }
             let within_second = || wire.get(1).is_some_and(|&(l, r)| lifted(l) <= left && right <= lifted(r));
@@ -341,7 +354,9 @@ impl Endpoint {
     }
 
     fn take_rtt_sample(&mut self, now: Time, segment: &Segment, progress: &Progress) {
-        self.latest_sample = progress.newest_sent_at.map(|sent_at| now.since(sent_at));
+        // A segment that is acknowledged along with a retransmission may have waited for it at the receiver.
+        let sent_at = progress.newest_sent_at.filter(|_| !progress.covers_resent);
+        self.latest_sample = sent_at.map(|sent_at| now.since(sent_at));
         if let Some(rtt) = self.latest_sample {
             self.rtt.sample(rtt);
         } else if progress.acked > 0
@@ -355,12 +370,15 @@ impl Endpoint {
         }
     }
 
-    /// RFC 9293 section 3.10.7.4: the window of the newest segment counts.
-    fn set_window(&mut self, segment: &Segment, left: u64, ack: u64) {
-        if self.send.wl1 < left || (self.send.wl1 == left && self.send.wl2 <= ack) {
-            self.send.wnd = u64::from(segment.window) << self.send.shift;
+    /// RFC 9293 section 3.10.7.4: the window of the newest segment counts. A segment with a new ACK is new, even if it
+    /// repeats old data: without its window, the right edge would move by what it acknowledges.
+    fn set_window(&mut self, segment: &Segment, left: u64, ack: u64, advances: bool) {
+        if advances || self.send.wl1 < left || (self.send.wl1 == left && self.send.wl2 <= ack) {
+            // The window of a SYN is never scaled (RFC 7323 section 2.2).
+            let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.send.shift };
+            self.send.wnd = u64::from(segment.window) << shift;
             self.send.max_wnd = self.send.max_wnd.max(self.send.wnd);
-            (self.send.wl1, self.send.wl2) = (left, ack);
+            (self.send.wl1, self.send.wl2) = (self.send.wl1.max(left), ack);
         }
     }
 
@@ -396,7 +414,7 @@ impl Endpoint {
 
     /// Payload and FIN.
     fn input_data(&mut self, now: Time, segment: &Segment, left: u64, right: u64, ecn: Ecn) {
-        if self.ecn_enabled {
+        if self.ecn_echoes {
             // RFC 3168 section 6.1.3: the echo goes on until the sender confirms.
             if segment.flags.contains(Flags::CWR) {
                 self.echo_ce = false;

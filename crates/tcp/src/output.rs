@@ -15,7 +15,8 @@ struct Piece {
     seq: u64,
     payload: u32,
     fin: bool,
-    again: bool,
+    /// A retransmission, or a probe of a closed window: not ECN-capable.
+    plain: bool,
 }
 
 impl Endpoint {
@@ -36,8 +37,14 @@ impl Endpoint {
                 }
             }
             _ => {
-                if let Some(piece) = self.next_piece(now) {
-                    return Some(self.write_data(now, out, piece));
+                // A report of a gap or a duplicate does not ride on data: there may be no room for its SACK blocks, and an
+                // ACK with data is no duplicate ACK (RFC 5681 section 2).
+                let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
+                if !(self.receiver.ack_now && reports) {
+                    if let Some(piece) = self.next_piece(now) {
+                        return Some(self.write_data(now, out, piece));
+                    }
+                    self.note_window_use();
                 }
             }
         }
@@ -50,13 +57,14 @@ impl Endpoint {
 
     /// Chooses what to send: a retransmission, new data, a FIN, or a probe.
     fn next_piece(&mut self, now: Time) -> Option<Piece> {
+        self.send.cwnd_stopped = false;
         if self.send.probing || self.send.resend_probe {
             return self.next_probe_again(now);
         }
         if let Some(lost) = self.board.next_lost() {
             // RFC 6675 NextSeg rule 1.
             if !self.recovery.force && self.window_used() + u64::from(lost.len) > self.cwnd() {
-                self.send.cwnd_limited = true;
+                self.send.cwnd_stopped = true;
                 return None;
             }
             return Some(self.piece_again(now, lost));
@@ -64,15 +72,26 @@ impl Endpoint {
         if let Some(piece) = self.next_new(now) {
             return Some(piece);
         }
-        if self.recovery.state == CaState::Recovery && self.sack_enabled {
+        if self.recovery.state == CaState::Recovery && self.sack_enabled && !self.send.cwnd_stopped {
             return self.next_speculative(now);
         }
         None
     }
 
+    /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
+    /// network, and it must not grow (RFC 7661 section 4.1). As Linux's `tcp_cwnd_validate`.
+    fn note_window_use(&mut self) {
+        let outstanding = self.board.outstanding();
+        let limited = self.send.cwnd_stopped || self.window_used() + u64::from(self.mss) > self.cwnd();
+        let send = &mut self.send;
+        let more = !send.cwnd_limited && outstanding > send.most_outstanding;
+        if send.una >= send.usage_point || limited || more {
+            (send.cwnd_limited, send.most_outstanding, send.usage_point) = (limited, outstanding, send.nxt);
+        }
+    }
+
     /// RFC 6675 `NextSeg` rule 2: data that was never sent.
     fn next_new(&mut self, now: Time) -> Option<Piece> {
-        self.send.cwnd_limited = false;
         if self.send.fin_sent {
             return None;
         }
@@ -90,15 +109,15 @@ impl Endpoint {
             return self.next_probe(now, available, window);
         }
         self.send.probe_due = false;
-        // Sender's part of RFC 9293 section 3.7.4 (Nagle): one small segment in flight at most.
-        if self.config.nagle && drains && payload < self.mss && !fin && !self.board.is_empty() {
+        // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in flight.
+        if self.config.nagle && payload < self.mss && !fin && !self.board.is_empty() {
             return None;
         }
         if self.board.is_empty() && self.config.slow_start_after_idle {
             self.restart_after_idle(now);
         }
         if self.window_used() + u64::from(payload) > self.cwnd() {
-            self.send.cwnd_limited = true;
+            self.send.cwnd_stopped = true;
             return None;
         }
         self.timers.persist_at = Time::NEVER;
@@ -111,13 +130,16 @@ impl Endpoint {
         if self.timers.retransmit_at == Time::NEVER {
             self.restart_retransmit_timer(now);
         }
-        Some(Piece { seq, payload, fin, again: false })
+        Some(Piece { seq, payload, fin, plain: false })
     }
 
     /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it, and it is less than half
     /// of the largest window that the peer offered (RFC 9293 section 3.8.6.2.1).
     fn is_silly(&self, payload: u32, available: u64, fin: bool) -> bool {
-        payload < self.mss && u64::from(payload) < available && !fin && u64::from(payload) < self.send.max_wnd.div_ceil(2)
+        payload < self.mss
+            && u64::from(payload) < available
+            && !fin
+            && u64::from(payload) < self.send.max_wnd.div_ceil(2)
     }
 
     /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its expiry sends what fits,
@@ -137,7 +159,8 @@ impl Endpoint {
         self.send.nxt += u64::from(len);
         self.send.fin_sent = fin;
         self.probe_sent(now);
-        Some(Piece { seq, payload, fin, again: false })
+        // RFC 3168 section 6.1.6: nobody would notice the loss of a probe.
+        Some(Piece { seq, payload, fin, plain: window == 0 })
     }
 
     /// A probe is in flight: it is repeated when its timer expires, and once the window has opened.
@@ -169,26 +192,31 @@ impl Endpoint {
         let hole = self.board.next_unsacked_hole();
         let sent = match hole {
             Some(hole) => hole,
-            None if self.recovery.rescued => return None,
+            None if self.send.una <= self.recovery.rescue_above => return None,
             None => self.board.last_unsacked()?,
         };
         if self.window_used() + u64::from(sent.len) > self.cwnd() {
             return None;
         }
-        self.recovery.rescued |= hole.is_none();
+        if hole.is_none() {
+            self.recovery.rescue_above = self.recovery.point;
+        }
         Some(self.piece_again(now, sent))
     }
 
     fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
         let is_first = sent.seq == self.send.una;
         self.board.resend(now, sent.seq);
-        self.recovery.force = false;
+        if self.recovery.force {
+            self.recovery.force = false;
+            self.recovery.rescue_above = self.recovery.rescue_above.max(sent.end());
+        }
         self.stats.retransmitted_packets += 1;
         if is_first || self.timers.retransmit_at == Time::NEVER {
             // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).
             self.restart_retransmit_timer(now);
         }
-        Piece { seq: sent.seq, payload: sent.len - u32::from(sent.fin), fin: sent.fin, again: true }
+        Piece { seq: sent.seq, payload: sent.len - u32::from(sent.fin), fin: sent.fin, plain: true }
     }
 
     /// RFC 5681 section 4.1.
@@ -211,7 +239,7 @@ impl Endpoint {
         if self.timestamps_enabled {
             out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
         }
-        if self.echo_ce && self.ecn_enabled && !flags.contains(Flags::SYN) {
+        if self.echo_ce && !flags.contains(Flags::SYN) {
             out.flags |= Flags::ECE;
         }
         let shift = if self.scaling_enabled && !flags.contains(Flags::SYN) { self.own_shift() } else { 0 };
@@ -221,13 +249,14 @@ impl Endpoint {
     }
 
     /// The scale that makes the whole buffer expressible (RFC 7323 section 2.3).
-    fn own_shift(&self) -> u8 {
+    pub(crate) fn own_shift(&self) -> u8 {
         (0..14).find(|shift| self.config.receive_buffer >> shift <= u64::from(u16::MAX)).unwrap_or(14)
     }
 
     fn write_syn(&mut self, now: Time, out: &mut Segment) {
         self.send.syn_pending = false;
-        let again = self.send.syn_sent_at.is_some() || self.send.syn_resent;
+        // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open, was not.
+        let again = self.send.nxt > 0;
         let answer = self.state == State::SynReceived;
         let (sack, timestamps, scaling) = if answer {
             (self.sack_enabled, self.timestamps_enabled, self.scaling_enabled)
@@ -257,11 +286,7 @@ impl Endpoint {
         out.sack_permitted = sack;
         out.window_scale = scaling.then(|| self.own_shift());
         self.send.nxt = self.send.nxt.max(1);
-        if again {
-            (self.send.syn_sent_at, self.send.syn_resent) = (None, true);
-        } else {
-            self.send.syn_sent_at = Some(now);
-        }
+        self.send.syn_sent_at = (!again).then_some(now);
         self.timers.retransmit_at = now + self.rto();
     }
 
@@ -284,8 +309,7 @@ impl Endpoint {
         let flight = self.flight(now);
         self.cc.on_sent(&flight, piece.payload);
         // SACK blocks ride along only where the segment leaves room for them within the MSS.
-        let option_room = u32::from(self.config.mss) - self.options_len().min(u32::from(self.config.mss));
-        let spare = option_room.saturating_sub(piece.payload);
+        let spare = self.mss.saturating_sub(piece.payload);
         let blocks = if spare >= 12 { ((spare - 4) / 8).min(3) as usize } else { 0 };
         let sack = if blocks > 0 { self.sack_option(blocks) } else { SackBlocks::default() };
         let mut flags = Flags::NONE;
@@ -304,7 +328,7 @@ impl Endpoint {
         self.send.last_sent_at = now;
         self.recovery.sent(piece.payload);
         // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5).
-        if self.ecn_enabled && !piece.again && piece.payload > 0 {
+        if self.ecn_enabled && !piece.plain && piece.payload > 0 {
             if self.send.cwr_pending {
                 out.flags |= Flags::CWR;
                 self.send.cwr_pending = false;

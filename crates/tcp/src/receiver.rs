@@ -131,7 +131,7 @@ impl Receiver {
     pub(crate) fn read(&mut self, most: u64, end_of_data: u64) -> u64 {
         let bytes = most.min(end_of_data.saturating_sub(self.read));
         self.read += bytes;
-        if bytes > 0 && self.offered() < self.buffer / 2 && self.room() >= self.offered() + self.window_step() {
+        if bytes > 0 && self.offered() < self.buffer.div_ceil(2) && self.room() >= self.offered() + self.window_step() {
             self.ack_now = true;
         }
         bytes
@@ -160,10 +160,10 @@ impl Receiver {
             self.advance(right);
             if in_order {
                 self.schedule_ack(now);
-            } else {
-                // It fills all or part of a gap (RFC 5681 section 4.2).
-                self.ack_now = true;
             }
+            // It fills all or part of a gap (RFC 5681 section 4.2), or repeats something: that is reported of the latest
+            // segment only (RFC 2883 section 4).
+            self.ack_now = true;
             return Arrived::InOrder;
         }
         self.ack_now = true;
@@ -251,7 +251,9 @@ impl Receiver {
         if self.quick_left > 0 {
             self.quick_left -= 1;
             self.ack_now = true;
-        } else if self.next - self.last_ack_sent >= u64::from(self.policy.segments) * u64::from(self.peer_segment) {
+        } else if self.policy.segments <= 1
+            || self.next - self.last_ack_sent >= u64::from(self.policy.segments) * u64::from(self.peer_segment)
+        {
             self.ack_now = true;
         } else if self.ack_at == Time::NEVER {
             self.ack_at = now + self.policy.timeout;
@@ -273,6 +275,17 @@ impl Receiver {
             let at = self.ranges.partition_point(|&(range_left, _)| range_left < left);
             if let Some(&(range_left, range_right)) = self.ranges.get(at) {
                 blocks.push(wire(range_left), wire(range_right));
+            }
+        }
+        if self.ranges.len() > self.recent_len {
+            // As many distinct blocks as there is room for (RFC 2018 section 4).
+            for &(left, right) in self.ranges.iter().rev() {
+                if blocks.as_slice().len() >= room {
+                    break;
+                }
+                if !self.recent[..self.recent_len].contains(&left) {
+                    blocks.push(wire(left), wire(right));
+                }
             }
         }
         blocks

@@ -2,7 +2,7 @@
 //! proportional rate reduction (RFC 6937, RFC 9937) or at once, timeouts (RFC 6298 section 5, RFC 5681 section 3.1) and ECN
 //! (RFC 3168 section 6.1.2).
 
-use ackclock_cc::{Ack, Signal, Verdict};
+use ackclock_cc::{Ack, Flight, Signal, Verdict};
 use ackclock_units::Time;
 
 use crate::scoreboard::Progress;
@@ -47,8 +47,9 @@ pub(crate) struct Recovery {
     reno_sacked: u64,
     /// The first retransmission of an episode is sent whatever the window (RFC 6675 section 5 step 4.3).
     pub(crate) force: bool,
-    /// The rescue retransmission of this episode has been sent (RFC 6675 `NextSeg` rule 4).
-    pub(crate) rescued: bool,
+    /// RescueRxt of RFC 6675: a rescue retransmission (`NextSeg` rule 4) is allowed once everything below this and the byte
+    /// at it are acknowledged. First the end of the first retransmission, then the end of the episode.
+    pub(crate) rescue_above: u64,
 }
 
 impl Recovery {
@@ -76,13 +77,15 @@ impl Endpoint {
         pipe.saturating_sub(self.recovery.reno_sacked * u64::from(self.mss))
     }
 
-    /// What counts against the window: without limited transmit, duplicate ACKs alone free no room (RFC 3042).
+    /// What counts against the window: before recovery duplicate ACKs free room for two segments by limited transmit (RFC
+    /// 3042 section 2), and for none without it.
     pub(crate) fn window_used(&self) -> u64 {
-        if self.recovery.state == CaState::Disorder && !self.config.limited_transmit {
-            self.board.outstanding()
-        } else {
-            self.pipe()
+        let pipe = self.pipe();
+        if self.recovery.state != CaState::Disorder {
+            return pipe;
         }
+        let beyond = if self.config.limited_transmit { DUP_THRESH - 1 } else { 0 };
+        pipe.max(self.board.outstanding().saturating_sub(u64::from(beyond) * u64::from(self.mss)))
     }
 
     /// Where the sender stands.
@@ -93,6 +96,7 @@ impl Endpoint {
     /// The congestion side of an ACK: `progress` is what it told, `duplicate` whether it is a duplicate ACK.
     pub(crate) fn on_ack_progress(&mut self, now: Time, progress: &Progress, duplicate: bool, ece: bool) {
         let una = self.send.una;
+        let delivered = self.newly_delivered(progress);
         if progress.acked > 0 {
             self.recovery.dup_acks = 0;
             if !self.sack_enabled && self.recovery.reno_sacked > 0 {
@@ -103,7 +107,8 @@ impl Endpoint {
         }
         if duplicate {
             self.recovery.dup_acks += 1;
-            if !self.sack_enabled {
+            // After a timeout they may answer what is sent again needlessly.
+            if !self.sack_enabled && self.recovery.state != CaState::Loss {
                 let most = self.board.segments().saturating_sub(1);
                 self.recovery.reno_sacked = (self.recovery.reno_sacked + 1).min(most);
             }
@@ -129,8 +134,9 @@ impl Endpoint {
                     self.end_reduction(now);
                     self.maybe_enter_recovery(now, ece, progress.delivered);
                 } else if progress.acked > 0 && !self.sack_enabled {
-                    // A partial ACK: the next segment is lost as well (RFC 6582 section 3.2 step 3).
+                    // A partial ACK: the next segment is lost as well, and resent at once (RFC 6582 section 3.2 step 3).
                     self.board.mark_front_lost();
+                    self.recovery.force = true;
                 }
             }
             CaState::Loss => {
@@ -150,7 +156,7 @@ impl Endpoint {
             CaState::Open | CaState::Disorder | CaState::Loss => {
                 if progress.acked > 0 {
                     let flight = self.flight(now);
-                    let ack = Ack { acked: progress.acked, rtt: self.latest_sample, ece };
+                    let ack = Ack { acked: progress.acked, delivered, rtt: self.latest_sample, ece };
                     if self.cc.on_ack(&flight, &ack) == Verdict::Reduced {
                         self.begin_reduction(CaState::Cwr, progress.delivered);
                     }
@@ -159,12 +165,23 @@ impl Endpoint {
         }
     }
 
+    /// Bytes newly known to have arrived. Without SACK, duplicate ACKs have told of segments before they are acknowledged.
+    fn newly_delivered(&self, progress: &Progress) -> u64 {
+        if self.sack_enabled {
+            return progress.delivered;
+        }
+        let told = self.recovery.reno_sacked * u64::from(self.mss);
+        progress.acked.saturating_sub(told).max(progress.acked.min(u64::from(self.mss)))
+    }
+
     fn maybe_enter_recovery(&mut self, now: Time, ece: bool, delivered: u64) {
         let in_cwr = self.recovery.state == CaState::Cwr;
         let enough = self.recovery.dup_acks >= DUP_THRESH;
         // RFC 6582 section 3.2 step 2: without SACK, duplicates of data sent before the last episode's end prove nothing.
-        let fresh = self.sack_enabled || self.send.una > self.recovery.point || self.recovery.point == 0;
-        if enough && fresh && self.board.lost() == 0 && !self.board.is_empty() {
+        // Likewise an ECN echo of which the receiver may not have learnt yet that it was answered: the CWR is in what was
+        // sent after that end.
+        let fresh = self.send.una > self.recovery.point || self.recovery.point == 0;
+        if enough && (fresh || self.sack_enabled) && self.board.lost() == 0 && !self.board.is_empty() {
             self.board.mark_front_lost();
         }
         if self.board.lost() > 0 {
@@ -173,18 +190,18 @@ impl Endpoint {
                 self.recovery.state = CaState::Recovery;
                 self.recovery.point = self.send.nxt;
             } else {
-                let flight = self.flight(now);
+                let flight = self.flight_size(now);
                 self.cc.on_signal(&flight, Signal::Loss);
                 self.begin_reduction(CaState::Recovery, delivered);
             }
             self.recovery.force = true;
-            self.recovery.rescued = false;
+            self.recovery.rescue_above = 0;
             self.stats.fast_recoveries += 1;
-        } else if ece && self.ecn_enabled && !in_cwr {
-            let flight = self.flight(now);
+        } else if ece && fresh && !in_cwr {
+            // RFC 3168 section 6.1.2: once per window of data.
+            let flight = self.flight_size(now);
             self.cc.on_signal(&flight, Signal::Ecn);
             self.begin_reduction(CaState::Cwr, delivered);
-            self.send.cwr_pending = true;
         } else if !in_cwr {
             let disorder = self.board.sacked_segments() > 0 || self.recovery.dup_acks > 0;
             self.recovery.state = if disorder { CaState::Disorder } else { CaState::Open };
@@ -205,7 +222,14 @@ impl Endpoint {
         recovery.prr_out = 0;
         // RFC 9937 section 6: RecoverFS leaves out what earlier ACKs had SACKed, and includes what this one delivers.
         recovery.prr_flight = (self.board.outstanding() - self.board.sacked() + delivered).max(1);
-        recovery.cwnd = self.board.pipe();
+        recovery.cwnd = self.board.pipe().max(u64::from(self.mss));
+        // RFC 3168 section 6.1.2: CWR tells of a reduction for any reason.
+        self.send.cwr_pending = self.ecn_enabled;
+    }
+
+    /// [`Endpoint::flight`] with FlightSize of RFC 5681 section 2 in place of `pipe`: nothing is declared lost.
+    fn flight_size(&self, now: Time) -> Flight {
+        Flight { in_flight: self.board.outstanding(), ..self.flight(now) }
     }
 
     fn end_reduction(&mut self, now: Time) {
@@ -237,7 +261,8 @@ impl Endpoint {
         let send = if pipe > recovery.ssthresh {
             let share = u128::from(recovery.prr_delivered) * u128::from(recovery.ssthresh);
             let target = share.div_ceil(u128::from(recovery.prr_flight)) as u64;
-            target.saturating_sub(recovery.prr_out)
+            // Up to a whole segment, as the example of RFC 6937 section 3.1 counts.
+            target.saturating_sub(recovery.prr_out).next_multiple_of(mss)
         } else {
             let owed = recovery.prr_delivered.saturating_sub(recovery.prr_out);
             let bound = match self.config.prr {
@@ -246,15 +271,16 @@ impl Endpoint {
             };
             bound.min(recovery.ssthresh - pipe)
         };
-        recovery.cwnd = pipe + send;
+        // With nothing in flight no ACK would come to bring the rest of a segment.
+        recovery.cwnd = (pipe + send).max(mss);
     }
 
     /// The retransmission timer expired.
     pub(crate) fn on_retransmission_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
-        let flight = self.flight(now);
+        let flight = self.flight_size(now);
         // RFC 5681 section 3.1: the threshold stays when the segment had been resent by timeout before.
-        self.cc.on_signal(&flight, Signal::Timeout { repeated: self.rtt.backoff() > 0 });
+        self.cc.on_signal(&flight, Signal::Timeout { repeated: self.rtt.timeouts() > 0 });
         self.rtt.back_off();
         self.board.mark_all_lost();
         let recovery = &mut self.recovery;
@@ -264,6 +290,7 @@ impl Endpoint {
         recovery.reno_sacked = 0;
         // The first segment goes out whatever the window.
         recovery.force = true;
+        self.send.cwr_pending = self.ecn_enabled;
         self.timers.retransmit_at = now + self.rtt.rto(&self.config);
     }
 }

@@ -11,13 +11,28 @@ pub(crate) struct RttEstimator {
     rttvar: Span,
     latest: Option<Span>,
     min: Option<Span>,
-    /// Consecutive timeouts: each doubles the timeout (rule 5.5).
+    /// Timeouts since the last sample: each doubles the timeout (rule 5.5).
     backoff: u32,
+    /// Timeouts since the last progress of the cumulative ACK.
+    timeouts: u32,
+    /// The SYN was sent again, so that the handshake gave no sample.
+    unmeasured: bool,
 }
+
+/// The timeout to start from when the SYN's timer has expired (rule 5.7).
+const FALLBACK: Span = Span::from_secs(3);
 
 impl RttEstimator {
     pub(crate) fn new() -> RttEstimator {
-        RttEstimator { srtt: None, rttvar: Span::ZERO, latest: None, min: None, backoff: 0 }
+        RttEstimator {
+            srtt: None,
+            rttvar: Span::ZERO,
+            latest: None,
+            min: None,
+            backoff: 0,
+            timeouts: 0,
+            unmeasured: false,
+        }
     }
 
     pub(crate) fn srtt(&self) -> Option<Span> {
@@ -32,8 +47,9 @@ impl RttEstimator {
         self.min
     }
 
-    pub(crate) fn backoff(&self) -> u32 {
-        self.backoff
+    /// Expiries of the timer for the data that is first in line.
+    pub(crate) fn timeouts(&self) -> u32 {
+        self.timeouts
     }
 
     /// Takes a sample in (rules 2.2 and 2.3); `None` gains: alpha 1/8, beta 1/4.
@@ -54,19 +70,27 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// New data was acknowledged: the back-off ends even if Karn's rule forbids a sample.
+    /// New data was acknowledged. The back-off stays until there is a sample (the note after rule 5.7): an ACK that
+    /// answers a retransmission does not tell that the timeout is long enough.
     pub(crate) fn progress(&mut self) {
-        self.backoff = 0;
+        self.timeouts = 0;
+    }
+
+    /// The handshake is complete; `resent` if it took more than one SYN, and gave no sample then.
+    pub(crate) fn established(&mut self, resent: bool) {
+        (self.timeouts, self.backoff, self.unmeasured) = (0, 0, resent);
     }
 
     /// The timer expired (rule 5.5).
     pub(crate) fn back_off(&mut self) {
         self.backoff = self.backoff.saturating_add(1);
+        self.timeouts = self.timeouts.saturating_add(1);
     }
 
     /// The timeout with back-off.
     pub(crate) fn rto(&self, config: &Config) -> Span {
         let base = match self.srtt {
+            None if self.unmeasured => config.initial_rto.max(FALLBACK),
             None => config.initial_rto,
             Some(srtt) => {
                 let variance = self.rttvar * 4;
@@ -115,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn back_off_doubles_up_to_the_maximum_and_ends_with_progress() {
+    fn back_off_doubles_up_to_the_maximum_and_ends_with_a_sample() {
         let config = Config::default();
         let mut rtt = RttEstimator::new();
         for expected in [1, 2, 4, 8, 16, 32, 60, 60] {
@@ -123,6 +147,19 @@ mod tests {
             rtt.back_off();
         }
         rtt.progress();
+        assert_eq!((rtt.rto(&config), rtt.timeouts()), (Span::from_secs(60), 0));
+        rtt.sample(MS(100));
         assert_eq!(rtt.rto(&config), Span::from_secs(1));
+    }
+
+    #[test]
+    fn a_handshake_with_a_resent_syn_starts_from_three_seconds() {
+        // RFC 6298 rule 5.7.
+        let mut rtt = RttEstimator::new();
+        rtt.back_off();
+        rtt.established(true);
+        assert_eq!(rtt.rto(&Config::default()), Span::from_secs(3));
+        rtt.sample(MS(100));
+        assert_eq!(rtt.rto(&Config::default()), Span::from_secs(1));
     }
 }

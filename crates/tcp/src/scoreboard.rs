@@ -47,6 +47,8 @@ pub(crate) struct Progress {
     pub(crate) delivered: u64,
     /// Latest sending time among segments newly delivered that were sent once.
     pub(crate) newest_sent_at: Option<Time>,
+    /// The cumulative ACK covers a segment that was retransmitted, and may have waited for it.
+    pub(crate) covers_resent: bool,
     /// The farthest that a segment sent once was delivered after a later one, in segments; 0 without reordering.
     pub(crate) reordering: u64,
 }
@@ -175,7 +177,9 @@ impl Scoreboard {
             if taken.resent {
                 self.resent -= len;
             }
-            if !taken.ever_resent {
+            if taken.ever_resent {
+                progress.covers_resent = true;
+            } else {
                 progress.newest_sent_at = progress.newest_sent_at.max(Some(taken.sent_at));
             }
             progress.reordering = progress.reordering.max(behind);
@@ -199,7 +203,13 @@ impl Scoreboard {
 
     /// Marks what lies in the blocks of one ACK as SACKed. Blocks lie within what is outstanding.
     pub(crate) fn sack(&mut self, blocks: &[(u64, u64)], progress: &mut Progress) {
-        for &(left, right) in blocks {
+        let mut ascending = [(0, 0); 4];
+        let ascending = &mut ascending[..blocks.len()];
+        ascending.copy_from_slice(blocks);
+        // The newest block comes first in the option; taken in that order, an older one that the sender had not seen yet
+        // would look reordered.
+        ascending.sort_unstable();
+        for &mut (left, right) in ascending {
             let mut from = left;
             // What the last ACK's blocks covered is marked: an ACK in recovery usually extends one of them.
             for &(seen_left, seen_right) in &self.seen {
@@ -274,9 +284,6 @@ impl Scoreboard {
             if *mark > position {
                 *mark += 1;
             }
-        }
-        if whole.sacked {
-            self.sacked_segments += 1;
         }
     }
 
@@ -379,8 +386,9 @@ impl Scoreboard {
         if self.sacked_segments == 0 {
             return None;
         }
+        // Below `lost_below` everything is SACKed or lost.
         self.entries
-            .iter()
+            .range((self.lost_below.max(self.base) - self.base) as usize..)
             .take_while(|sent| sent.seq < self.highest_sacked)
             .find(|sent| !sent.sacked && !sent.resent && !sent.lost)
             .copied()
@@ -398,7 +406,8 @@ impl Scoreboard {
         debug_assert!(sent.seq == seq);
         sent.sent_at = now;
         sent.ever_resent = true;
-        if !sent.resent {
+        // A probe is repeated until it is acknowledged, even if a strange peer reports it by SACK alone.
+        if !sent.resent && !sent.sacked {
             sent.resent = true;
             self.resent += u64::from(sent.len);
         }

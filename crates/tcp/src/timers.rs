@@ -13,29 +13,20 @@ pub(crate) struct Timers {
     pub(crate) persist_at: Time,
     /// Probes since the window was last open: each doubles the interval.
     pub(crate) persist_backoff: u32,
-    /// End of TIME-WAIT, or of FIN-WAIT-2 after the application is gone.
+    /// End of TIME-WAIT.
     pub(crate) time_wait_at: Time,
 }
 
 impl Timers {
     pub(crate) fn new() -> Timers {
-        Timers {
-            retransmit_at: Time::NEVER,
-            persist_at: Time::NEVER,
-            persist_backoff: 0,
-            time_wait_at: Time::NEVER,
-        }
+        Timers { retransmit_at: Time::NEVER, persist_at: Time::NEVER, persist_backoff: 0, time_wait_at: Time::NEVER }
     }
 }
 
 impl Endpoint {
     /// When [`Endpoint::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
     pub fn next_deadline(&self) -> Time {
-        self.timers
-            .retransmit_at
-            .min(self.receiver.ack_at)
-            .min(self.timers.persist_at)
-            .min(self.timers.time_wait_at)
+        self.timers.retransmit_at.min(self.receiver.ack_at).min(self.timers.persist_at).min(self.timers.time_wait_at)
     }
 
     /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
@@ -59,7 +50,7 @@ impl Endpoint {
     }
 
     fn retransmit_due(&mut self, now: Time) {
-        if self.rtt.backoff() >= self.config.max_retries {
+        if self.rtt.timeouts() >= self.config.max_retries {
             self.close_now(Some(Error::TimedOut));
             return;
         }
@@ -68,6 +59,7 @@ impl Endpoint {
                 self.rtt.back_off();
                 self.stats.timeouts += 1;
                 self.send.syn_pending = true;
+                self.send.syn_resent = true;
             }
             _ if self.board.is_empty() => {}
             _ => self.on_retransmission_timeout(now),
@@ -76,8 +68,7 @@ impl Endpoint {
 
     /// (Re)starts or stops the retransmission timer: running exactly while something is outstanding.
     pub(crate) fn restart_retransmit_timer(&mut self, now: Time) {
-        self.timers.retransmit_at =
-            if self.board.is_empty() { Time::NEVER } else { now + self.rtt.rto(&self.config) };
+        self.timers.retransmit_at = if self.board.is_empty() { Time::NEVER } else { now + self.rtt.rto(&self.config) };
     }
 
     /// Arms the zero-window probe: data waits, nothing is in flight whose ACK would bring the window.

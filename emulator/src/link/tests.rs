@@ -1,0 +1,348 @@
+//! A link by hand, and polled at different times: what happens on it depends on what is offered alone.
+
+use ackclock_aqm::{Codel, CodelConfig, Fifo, FifoConfig, FqCodel, FqCodelConfig, Limit, Pie, PieConfig};
+use proptest::prelude::*;
+
+use super::*;
+use crate::Loss;
+
+const MBIT: u64 = 1_000_000;
+
+fn us(micros: u64) -> Time {
+    Time::from_micros(micros)
+}
+
+fn packet(slot: u32, wire_len: u32) -> Packet {
+    Packet { flow_hash: u64::from(slot % 3), slot, wire_len, route: 0, hop: 0, ecn: Ecn::NotEct }
+}
+
+fn random(name: &str) -> Random {
+    Random::for_component(1, 0, name)
+}
+
+fn pfifo(limit: u64) -> Box<dyn QueueDisc<Framed>> {
+    Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(limit) }))
+}
+
+/// 10 Mbit/s, 1 ms, nothing else: 1250 bytes take 1 ms.
+fn config() -> LinkConfig {
+    LinkConfig {
+        rate: Rate::from_bps(10 * MBIT),
+        delay: Span::from_millis(1),
+        overhead: 0,
+        impairments: Impairments::default(),
+    }
+}
+
+fn link(config: LinkConfig) -> Link {
+    Link::new(config, pfifo(100), random("link"))
+}
+
+/// What arrived until the end: times in microseconds and slots.
+fn drain(link: &mut Link, events: &mut Vec<LinkEvent>) -> Vec<(u64, u32)> {
+    let mut arrivals = Vec::new();
+    while let Some((at, packet)) = link.deliver(Time::from_secs(1_000_000), events) {
+        arrivals.push((at.as_nanos() / 1000, packet.slot));
+    }
+    arrivals
+}
+
+/// Offers packets of 1250 bytes at time 0 and drains.
+fn burst(link: &mut Link, n: u32) -> (Vec<(u64, u32)>, Vec<LinkEvent>) {
+    let mut events = Vec::new();
+    for slot in 1..=n {
+        link.offer(Time::ZERO, packet(slot, 1250), &mut events);
+    }
+    let arrivals = drain(link, &mut events);
+    (arrivals, events)
+}
+
+fn slots(arrivals: &[(u64, u32)]) -> Vec<u32> {
+    arrivals.iter().map(|&(_, slot)| slot).collect()
+}
+
+#[test]
+fn a_packet_takes_its_transmission_and_the_delay() {
+    assert_eq!(burst(&mut link(config()), 3).0, [(2000, 1), (3000, 2), (4000, 3)]);
+}
+
+#[test]
+fn events_tell_waiting_and_transmission_in_order_of_time() {
+    let (_, events) = burst(&mut link(config()), 2);
+    let ms = Span::from_millis;
+    let event = |at, backlog, kind| LinkEvent { at: us(at), backlog, kind };
+    assert_eq!(
+        events,
+        [
+            event(0, 1, LinkEventKind::Offered),
+            event(0, 0, LinkEventKind::Sent { sojourn: ms(0), busy: ms(1) }),
+            event(0, 1, LinkEventKind::Offered),
+            event(1000, 0, LinkEventKind::Sent { sojourn: ms(1), busy: ms(1) }),
+        ]
+    );
+}
+
+#[test]
+fn a_packet_that_leaves_makes_room_for_one_that_comes_at_the_same_time() {
+    let mut link = Link::new(config(), pfifo(1), random("link"));
+    let mut events = Vec::new();
+    link.offer(us(0), packet(1, 1250), &mut events);
+    link.offer(us(0), packet(2, 1250), &mut events);
+    link.offer(us(999), packet(3, 1250), &mut events);
+    link.offer(us(1000), packet(4, 1250), &mut events);
+    let dropped: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event.kind {
+            LinkEventKind::Dropped { packet, reason } => Some((event.at, packet.slot, reason)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(dropped, [(us(999), 3, DropReason::Limit)]);
+    assert_eq!(slots(&drain(&mut link, &mut events)), [1, 2, 4]);
+}
+
+#[test]
+fn the_rate_is_exact_over_a_busy_period() {
+    // Three packets of one byte at 3 Mbit/s: 8 us, though each takes 2.67 us.
+    let rate = Rate::from_bps(3 * MBIT);
+    let mut link = link(LinkConfig { rate, delay: Span::ZERO, ..config() });
+    let mut events = Vec::new();
+    for slot in 1..=3 {
+        link.offer(Time::ZERO, packet(slot, 1), &mut events);
+    }
+    assert_eq!(drain(&mut link, &mut events), [(2, 1), (5, 2), (8, 3)]);
+    // A new busy period carries no fraction over: 2666 ns again.
+    link.offer(us(100), packet(4, 1), &mut events);
+    assert_eq!(link.next_due(), Time::from_nanos(102_666));
+}
+
+#[test]
+fn an_unlimited_link_only_delays() {
+    let mut link = link(LinkConfig { rate: None, ..config() });
+    let (arrivals, _) = burst(&mut link, 3);
+    assert_eq!(arrivals, [(1000, 1), (1000, 2), (1000, 3)]);
+    assert_eq!(link.queue().backlog().packets, 0);
+}
+
+#[test]
+fn overhead_counts_in_the_queue_and_in_transmission_alone() {
+    // 1000 + 250 bytes take 1 ms.
+    let mut link = link(LinkConfig { overhead: 250, ..config() });
+    let mut events = Vec::new();
+    link.offer(Time::ZERO, packet(1, 1000), &mut events);
+    link.offer(Time::ZERO, packet(2, 1000), &mut events);
+    assert_eq!(link.queue().backlog().bytes, 1250);
+    let (at, first) = link.deliver(us(2000), &mut events).unwrap();
+    assert_eq!((at, first.wire_len), (us(2000), 1000));
+}
+
+#[test]
+fn every_event_shows_a_packet_without_the_overhead() {
+    let impairments = Impairments { loss: Loss::List(vec![1]), duplicate: 1.0, ..Impairments::default() };
+    let mut link = Link::new(LinkConfig { overhead: 250, impairments, ..config() }, pfifo(1), random("link"));
+    let (_, events) = burst(&mut link, 3);
+    let lengths: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event.kind {
+            LinkEventKind::Dropped { packet, .. } => Some(("dropped", packet.slot, packet.wire_len)),
+            LinkEventKind::Lost { packet } => Some(("lost", packet.slot, packet.wire_len)),
+            LinkEventKind::Duplicated { packet } => Some(("duplicated", packet.slot, packet.wire_len)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(lengths, [("dropped", 3, 1250), ("lost", 1, 1250), ("duplicated", 2, 1250)]);
+}
+
+#[test]
+fn listed_packets_are_lost_by_their_number_of_transmission() {
+    for (list, survivors) in [
+        (vec![1, 3], vec![2, 4, 5]),
+        // What is no number of a packet, or is repeated, loses nothing.
+        (vec![0, 2, 2, 5], vec![1, 3, 4]),
+        (vec![], vec![1, 2, 3, 4, 5]),
+    ] {
+        let impairments = Impairments { loss: Loss::List(list.clone()), ..Impairments::default() };
+        let (arrivals, events) = burst(&mut link(LinkConfig { impairments, ..config() }), 5);
+        assert_eq!(slots(&arrivals), survivors, "{list:?}");
+        let lost = events.iter().filter(|event| matches!(event.kind, LinkEventKind::Lost { .. })).count();
+        assert_eq!(lost, 5 - survivors.len());
+    }
+}
+
+#[test]
+fn a_lost_packet_takes_its_transmission_time() {
+    let impairments = Impairments { loss: Loss::List(vec![1]), ..Impairments::default() };
+    assert_eq!(burst(&mut link(LinkConfig { impairments, ..config() }), 2).0, [(3000, 2)]);
+}
+
+#[test]
+fn a_duplicate_arrives_with_its_original() {
+    let impairments = Impairments { duplicate: 1.0, ..Impairments::default() };
+    let (arrivals, events) = burst(&mut link(LinkConfig { impairments, ..config() }), 2);
+    assert_eq!(arrivals, [(2000, 1), (2000, 1), (3000, 2), (3000, 2)]);
+    let duplicated = events.iter().filter(|event| matches!(event.kind, LinkEventKind::Duplicated { .. })).count();
+    assert_eq!(duplicated, 2);
+}
+
+#[test]
+fn independent_losses_come_at_their_rate() {
+    let impairments = Impairments { loss: Loss::Iid(0.25), ..Impairments::default() };
+    let mut link = Link::new(LinkConfig { rate: None, impairments, ..config() }, pfifo(1), random("link"));
+    // Standard deviation of the number of 10,000: sqrt(10,000 * 0.25 * 0.75) = 43; five of them.
+    let arrived = burst(&mut link, 10_000).0.len();
+    assert!(arrived.abs_diff(7500) < 217, "{arrived}");
+}
+
+#[test]
+fn jitter_may_change_the_order_only_if_told() {
+    for reorder in [false, true] {
+        let impairments = Impairments { jitter: Span::from_millis(50), reorder, ..Impairments::default() };
+        let (arrivals, _) = burst(&mut link(LinkConfig { impairments, ..config() }), 100);
+        assert_eq!(slots(&arrivals) == (1..=100).collect::<Vec<_>>(), !reorder);
+        for &(at, slot) in &arrivals {
+            let plain = 1000 * u64::from(slot) + 1000;
+            assert!(at >= plain && at <= plain + 50_000 || !reorder, "{slot} at {at}");
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+enum AnyQueue {
+    Pfifo(u64),
+    Codel,
+    Pie(bool),
+    FqCodel,
+}
+
+fn build_queue(queue: &AnyQueue) -> Box<dyn QueueDisc<Framed>> {
+    match queue {
+        AnyQueue::Pfifo(limit) => pfifo(*limit),
+        AnyQueue::Codel => Box::new(Codel::new(CodelConfig { ecn: true, ..CodelConfig::default() })),
+        AnyQueue::Pie(ecn) => {
+            let config = PieConfig { limit: 30, ecn: *ecn, ..PieConfig::default() };
+            Box::new(Pie::new(config, random("pie")))
+        }
+        AnyQueue::FqCodel => Box::new(FqCodel::new(FqCodelConfig { ecn: true, ..FqCodelConfig::default() })),
+    }
+}
+
+fn any_queue() -> impl Strategy<Value = AnyQueue> {
+    prop_oneof![
+        (1u64..20).prop_map(AnyQueue::Pfifo),
+        Just(AnyQueue::Codel),
+        any::<bool>().prop_map(AnyQueue::Pie),
+        Just(AnyQueue::FqCodel),
+    ]
+}
+
+fn any_config() -> impl Strategy<Value = LinkConfig> {
+    let loss = prop_oneof![
+        Just(Loss::None),
+        (0.0..0.5).prop_map(Loss::Iid),
+        prop::collection::btree_set(1u64..100, 0..30).prop_map(|numbers| Loss::List(numbers.into_iter().collect())),
+    ];
+    let jitter = prop_oneof![Just(0u64), 0u64..20_000];
+    let impairments = prop_oneof![
+        Just(Impairments::default()),
+        (loss, prop_oneof![Just(0.0), 0.0..0.5], jitter, any::<bool>()).prop_map(
+            |(loss, duplicate, jitter, reorder)| {
+                Impairments { loss, duplicate, jitter: Span::from_micros(jitter), reorder }
+            }
+        ),
+    ];
+    let rate = prop_oneof![1 => Just(None), 8 => (100_000u64..100 * MBIT).prop_map(Rate::from_bps)];
+    let delay = prop_oneof![Just(0u64), 0u64..50_000];
+    (rate, delay, 0u32..50, impairments).prop_map(|(rate, delay, overhead, impairments)| LinkConfig {
+        rate,
+        delay: Span::from_micros(delay),
+        overhead,
+        impairments,
+    })
+}
+
+/// Packets and when they are offered, in bursts and after pauses.
+fn any_arrivals() -> impl Strategy<Value = Vec<(Time, Packet)>> {
+    let gap = prop_oneof![2 => Just(0u64), 4 => 0u64..3_000, 1 => 0u64..300_000];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0)];
+    prop::collection::vec((gap, prop_oneof![Just(1250u32), 40u32..1500], ecn), 1..200).prop_map(|arrivals| {
+        let mut now = Time::ZERO;
+        let arrival = |(slot, (gap, wire_len, ecn))| {
+            now += Span::from_micros(gap);
+            (now, Packet { ecn, ..packet(slot, wire_len) })
+        };
+        (0..).zip(arrivals).map(arrival).collect()
+    })
+}
+
+type Outcome = (Vec<(Time, Packet)>, Vec<LinkEvent>);
+
+/// Polled at every due time, and at `others`.
+fn polled_exactly(link: &mut Link, arrivals: &[(Time, Packet)], others: &[Time]) -> Outcome {
+    let (mut delivered, mut events) = (Vec::new(), Vec::new());
+    let mut poll_until = |link: &mut Link, end: Time, events: &mut Vec<LinkEvent>| {
+        loop {
+            let due = link.next_due();
+            if due > end || due == Time::NEVER {
+                return;
+            }
+            while let Some((at, packet)) = link.deliver(due, events) {
+                assert_eq!(at, due, "due too late, or delivered too early");
+                delivered.push((at, packet));
+            }
+        }
+    };
+    let mut others = others.iter().peekable();
+    for &(at, packet) in arrivals {
+        while let Some(&other) = others.next_if(|&&other| other <= at) {
+            poll_until(link, other, &mut events);
+            link.catch_up(other, &mut events);
+        }
+        poll_until(link, at, &mut events);
+        link.offer(at, packet, &mut events);
+    }
+    poll_until(link, Time::NEVER, &mut events);
+    (delivered, events)
+}
+
+/// Polled when packets are offered and long after.
+fn polled_late(link: &mut Link, arrivals: &[(Time, Packet)]) -> Outcome {
+    let (mut delivered, mut events) = (Vec::new(), Vec::new());
+    for &(at, packet) in arrivals {
+        link.offer(at, packet, &mut events);
+    }
+    while let Some(arrival) = link.deliver(Time::from_secs(1_000_000), &mut events) {
+        delivered.push(arrival);
+    }
+    (delivered, events)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn late_polls_change_nothing(
+        config in any_config(),
+        queue in any_queue(),
+        arrivals in any_arrivals(),
+        others in prop::collection::btree_set(0u64..1_000_000, 0..50),
+    ) {
+        let others: Vec<_> = others.into_iter().map(us).collect();
+        let build = || Link::new(config.clone(), build_queue(&queue), random("link"));
+        let exact = polled_exactly(&mut build(), &arrivals, &[]);
+        prop_assert_eq!(&exact, &polled_exactly(&mut build(), &arrivals, &others));
+        prop_assert_eq!(&exact, &polled_late(&mut build(), &arrivals));
+        let (delivered, events) = exact;
+        prop_assert!(events.is_sorted_by_key(|event| event.at));
+        prop_assert!(delivered.is_sorted_by_key(|&(at, _)| at));
+        // Every packet is accounted for once.
+        let count = |keep: fn(&LinkEventKind) -> bool| events.iter().filter(|event| keep(&event.kind)).count();
+        let gone = count(|kind| matches!(kind, LinkEventKind::Dropped { .. } | LinkEventKind::Lost { .. }));
+        let doubled = count(|kind| matches!(kind, LinkEventKind::Duplicated { .. }));
+        prop_assert_eq!(delivered.len() + gone, arrivals.len() + doubled);
+        prop_assert!(delivered.iter().all(|(_, packet)| packet.wire_len == arrivals[packet.slot as usize].1.wire_len));
+        let keeps_order = !config.impairments.reorder || config.impairments.jitter == Span::ZERO;
+        if keeps_order && !matches!(queue, AnyQueue::FqCodel) {
+            prop_assert!(delivered.is_sorted_by_key(|(_, packet)| packet.slot));
+        }
+    }
+}

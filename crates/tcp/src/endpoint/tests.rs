@@ -1,0 +1,22 @@
+//! The endpoint against a scripted peer, one file per theme; expectations are worked out from the RFCs.
+
+mod arbitrary;
+mod closing;
+mod ecn;
+mod handshake;
+mod hostile;
+mod peer;
+mod recovery;
+mod sending;
+mod timeout;
+mod timestamps;
+mod window;
+
+use super::*;
+use crate::{DelayedAck, InitialWindow, MinRto, Prr};
+use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
+use ackclock_units::Ecn;
+use peer::{Script, config};
+
+/// The handshake's RTT is 100 ms, of which RTTVAR is half: the timeout is its minimum, 1 s.
+const RTO: u64 = 1000;

@@ -1,0 +1,446 @@
+//! The receiver by the worked examples of RFC 2018 and RFC 2883, its acknowledgment and window policy by hand, and the
+//! whole against a model that keeps every unit by itself.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+const BUFFER: u64 = 64 << 10;
+
+fn ms(millis: u64) -> Time {
+    Time::from_millis(millis)
+}
+
+fn receiver(buffer: u64, policy: DelayedAck) -> Receiver {
+    let mut receiver = Receiver::new(buffer, policy);
+    receiver.synchronize(0);
+    let window = receiver.window();
+    receiver.acknowledged(window);
+    receiver
+}
+
+fn default_receiver() -> Receiver {
+    receiver(BUFFER, DelayedAck::default())
+}
+
+fn receive(receiver: &mut Receiver, left: u64, right: u64) -> Arrived {
+    receiver.receive(Time::ZERO, left, right, (right - left) as u32)
+}
+
+/// Sends the ACK that is due; its number and SACK blocks.
+fn ack(receiver: &mut Receiver) -> (u64, Vec<(u32, u32)>) {
+    let blocks = receiver.sack_blocks(3, true).as_slice().to_vec();
+    let window = receiver.window();
+    receiver.acknowledged(window);
+    (receiver.next, blocks)
+}
+
+/// A line of an example: the segment that arrives, and the ACK and blocks that answer it at once. Blocks are empty where the
+/// ACK may be delayed.
+type Line<'a> = ((u64, u64), u64, &'a [(u32, u32)]);
+
+fn example(lines: &[Line]) {
+    let mut receiver = default_receiver();
+    for &((left, right), next, blocks) in lines {
+        receive(&mut receiver, left, right);
+        assert!(receiver.ack_now || blocks.is_empty(), "{left}:{right} is not answered at once");
+        assert_eq!(ack(&mut receiver), (next, blocks.to_vec()), "after {left}:{right}");
+    }
+}
+
+#[test]
+fn rfc_2018_section_7_case_2_the_first_of_eight_is_lost() {
+    let mut receiver = default_receiver();
+    for i in 1u64..8 {
+        receive(&mut receiver, 1 + 500 * i, 501 + 500 * i);
+        assert!(receiver.ack_now);
+        assert_eq!(ack(&mut receiver), (1, vec![(501, 501 + 500 * i as u32)]));
+    }
+}
+
+#[test]
+fn rfc_2018_section_7_case_3_every_second_is_lost() {
+    example(&[
+        ((1, 501), 501, &[]),
+        ((1001, 1501), 501, &[(1001, 1501)]),
+        ((2001, 2501), 501, &[(2001, 2501), (1001, 1501)]),
+        ((3001, 3501), 501, &[(3001, 3501), (2001, 2501), (1001, 1501)]),
+        // The fourth is received late, then the second.
+        ((1501, 2001), 501, &[(1001, 2501), (3001, 3501)]),
+        ((501, 1001), 2501, &[(3001, 3501)]),
+    ]);
+}
+
+#[test]
+fn rfc_2883_section_4_1_1_a_duplicate_segment() {
+    example(&[((1, 4001), 4001, &[]), ((3001, 3501), 4001, &[(3001, 3501)])]);
+}
+
+#[test]
+fn rfc_2883_section_4_1_2_an_out_of_order_and_a_duplicate_segment() {
+    example(&[
+        ((1, 4001), 4001, &[]),
+        ((4501, 5001), 4001, &[(4501, 5001)]),
+        ((3001, 3501), 4001, &[(3001, 3501), (4501, 5001)]),
+    ]);
+}
+
+#[test]
+fn rfc_2883_section_4_1_3_a_duplicate_of_an_out_of_order_segment() {
+    example(&[
+        ((1, 4001), 4001, &[]),
+        ((4501, 5001), 4001, &[(4501, 5001)]),
+        ((5001, 5501), 4001, &[(4501, 5501)]),
+        ((5001, 5501), 4001, &[(5001, 5501), (4501, 5501)]),
+    ]);
+}
+
+#[test]
+fn rfc_2883_section_4_2_1_a_single_duplicate_subsegment() {
+    example(&[
+        ((1, 1001), 1001, &[]),
+        ((2001, 2501), 1001, &[(2001, 2501)]),
+        ((1001, 1501), 1501, &[(2001, 2501)]),
+        ((1001, 2001), 2501, &[(1001, 1501)]),
+    ]);
+}
+
+#[test]
+fn rfc_2883_section_4_2_2_two_duplicate_subsegments_below_the_ack() {
+    example(&[
+        ((1, 1001), 1001, &[]),
+        ((3001, 3501), 1001, &[(3001, 3501)]),
+        ((1001, 1501), 1501, &[(3001, 3501)]),
+        ((2001, 2501), 1501, &[(2001, 2501), (3001, 3501)]),
+        ((1001, 2501), 2501, &[(1001, 1501), (3001, 3501)]),
+    ]);
+}
+
+#[test]
+fn rfc_2883_section_4_2_3_two_duplicate_subsegments_above_the_ack() {
+    example(&[
+        ((1, 1001), 1001, &[]),
+        ((3501, 4001), 1001, &[(3501, 4001)]),
+        ((1501, 2001), 1001, &[(1501, 2001), (3501, 4001)]),
+        ((2501, 3001), 1001, &[(2501, 3001), (1501, 2001), (3501, 4001)]),
+        ((1501, 3001), 1001, &[(1501, 2001), (1501, 3001), (3501, 4001)]),
+    ]);
+}
+
+#[test]
+fn rfc_2883_section_5_1_replication_by_the_network() {
+    example(&[((1, 1001), 1001, &[]), ((1001, 1501), 1501, &[]), ((1001, 1501), 1501, &[(1001, 1501)])]);
+}
+
+#[test]
+fn rfc_2883_section_5_2_a_false_retransmit_due_to_reordering() {
+    example(&[
+        ((1, 1001), 1001, &[]),
+        ((1501, 2001), 1001, &[(1501, 2001)]),
+        ((2001, 2501), 1001, &[(1501, 2501)]),
+        ((2501, 3001), 1001, &[(1501, 3001)]),
+        ((1001, 1501), 3001, &[]),
+        ((1001, 1501), 3001, &[(1001, 1501)]),
+    ]);
+}
+
+#[test]
+fn a_partly_known_segment_in_order_is_reported_at_once() {
+    // RFC 2883 section 4: a duplicate is reported of the most recent segment only, so that its ACK cannot wait.
+    example(&[((1, 1001), 1001, &[]), ((501, 1501), 1501, &[(501, 1001)])]);
+}
+
+#[test]
+fn without_dsack_a_duplicate_is_answered_without_a_report() {
+    let mut receiver = default_receiver();
+    receive(&mut receiver, 1, 1001);
+    ack(&mut receiver);
+    assert_eq!(receive(&mut receiver, 1, 1001), Arrived::Duplicate);
+    assert!(receiver.ack_now && receiver.sack_blocks(3, false).is_empty());
+}
+
+#[test]
+fn room_left_by_merged_blocks_goes_to_older_ones() {
+    // RFC 2018 section 4: as many distinct blocks as possible. Six ranges, then the four newest become one.
+    let mut receiver = default_receiver();
+    for left in [10, 20, 30, 40, 50, 60] {
+        receive(&mut receiver, left, left + 5);
+        ack(&mut receiver);
+    }
+    receive(&mut receiver, 35, 60);
+    receive(&mut receiver, 30, 60);
+    assert_eq!(ack(&mut receiver).1[1..], [(30, 65), (20, 25)], "after the duplicate");
+    assert_eq!(receiver.sack_blocks(4, true).as_slice(), [(30, 65), (20, 25), (10, 15)]);
+}
+
+#[test]
+fn every_second_full_segment_is_acknowledged_at_once() {
+    // RFC 5681 section 4.2.
+    let mut receiver = default_receiver();
+    receive(&mut receiver, 1, 1001);
+    assert_eq!((receiver.ack_now, receiver.ack_at), (false, ms(40)));
+    receive(&mut receiver, 1001, 2001);
+    assert!(receiver.ack_now);
+    ack(&mut receiver);
+    assert_eq!((receiver.ack_now, receiver.ack_at), (false, Time::NEVER));
+}
+
+#[test]
+fn small_segments_count_by_their_bytes() {
+    let mut receiver = default_receiver();
+    receive(&mut receiver, 1, 1001);
+    receive(&mut receiver, 1001, 1500);
+    assert!(!receiver.ack_now);
+    receive(&mut receiver, 1500, 2001);
+    assert!(receiver.ack_now);
+}
+
+#[test]
+fn the_delay_runs_from_the_first_unacknowledged_segment() {
+    // RFC 5681 section 4.2: within the timeout of the arrival of the first unacknowledged packet.
+    let mut receiver = default_receiver();
+    receiver.receive(ms(0), 1, 1001, 1000);
+    receiver.receive(ms(30), 1001, 1002, 1);
+    assert_eq!(receiver.ack_at, ms(40));
+}
+
+#[test]
+fn one_segment_per_ack_means_any_segment() {
+    let mut receiver = receiver(BUFFER, DelayedAck { segments: 1, ..DelayedAck::default() });
+    for (left, right) in [(1, 1001), (1001, 1002)] {
+        receive(&mut receiver, left, right);
+        assert!(receiver.ack_now, "{left}:{right}");
+        ack(&mut receiver);
+    }
+}
+
+#[test]
+fn the_first_segments_are_acknowledged_quickly() {
+    let mut receiver = receiver(BUFFER, DelayedAck { quick: 2, ..DelayedAck::default() });
+    for (left, quick) in [(1, true), (1001, true), (2001, false)] {
+        receive(&mut receiver, left, left + 1000);
+        assert_eq!(receiver.ack_now, quick, "{left}");
+        ack(&mut receiver);
+    }
+}
+
+#[test]
+fn every_segment_is_acknowledged_while_the_window_grows() {
+    // From 60,000 by 2000 per segment: 62, 64, 66 thousand, past the buffer of 65,536.
+    let mut receiver = receiver(BUFFER, DelayedAck { growth_from: 60_000, ..DelayedAck::default() });
+    for (left, grows) in [(1, true), (1001, true), (2001, true), (3001, false)] {
+        receive(&mut receiver, left, left + 1000);
+        assert_eq!(receiver.ack_now, grows, "{left}");
+        ack(&mut receiver);
+    }
+}
+
+#[test]
+fn a_segment_that_fills_a_gap_is_acknowledged_at_once() {
+    // RFC 5681 section 4.2, in part or whole.
+    let mut receiver = default_receiver();
+    receive(&mut receiver, 2001, 3001);
+    ack(&mut receiver);
+    for (left, next) in [(1, 1001), (1001, 3001)] {
+        assert_eq!(receive(&mut receiver, left, left + 1000), Arrived::InOrder);
+        assert!(receiver.ack_now);
+        assert_eq!(ack(&mut receiver).0, next);
+    }
+}
+
+#[test]
+fn the_window_shrinks_with_what_is_unread_and_its_edge_stays() {
+    let mut receiver = receiver(10_000, DelayedAck::default());
+    for left in [1, 1001, 2001] {
+        receive(&mut receiver, left, left + 1000);
+        assert_eq!(receiver.window(), 10_001 - receiver.next);
+        ack(&mut receiver);
+    }
+}
+
+#[test]
+fn a_window_opens_by_a_segment_at_least() {
+    // RFC 9293 section 3.8.6.2.2, with segments of 1000 bytes.
+    let mut receiver = receiver(10_000, DelayedAck::default());
+    receive(&mut receiver, 1, 1001);
+    ack(&mut receiver);
+    receiver.read(999, receiver.next);
+    assert_eq!(receiver.window(), 9000);
+    receiver.read(1, receiver.next);
+    assert_eq!(receiver.window(), 10_000);
+}
+
+#[test]
+fn a_window_opens_by_half_of_a_small_buffer_at_least() {
+    // RFC 9293 section 3.8.6.2.2: the smaller of a segment and half of the buffer.
+    let mut receiver = receiver(1000, DelayedAck::default());
+    receive(&mut receiver, 1, 1001);
+    ack(&mut receiver);
+    receiver.read(499, receiver.next);
+    assert_eq!((receiver.window(), receiver.ack_now), (0, false));
+    receiver.read(1, receiver.next);
+    assert_eq!((receiver.window(), receiver.ack_now), (500, true));
+}
+
+#[test]
+fn a_nearly_closed_window_that_opens_is_announced_at_once() {
+    let mut receiver = receiver(10_000, DelayedAck::default());
+    for left in (1..9001).step_by(1000) {
+        receive(&mut receiver, left, left + 1000);
+        ack(&mut receiver);
+    }
+    receiver.read(999, receiver.next);
+    assert!(!receiver.ack_now);
+    receiver.read(1, receiver.next);
+    assert_eq!((receiver.ack_now, receiver.window()), (true, 2000));
+}
+
+#[test]
+fn a_buffer_of_one_byte_opens_again() {
+    let mut receiver = receiver(1, DelayedAck::default());
+    receive(&mut receiver, 1, 2);
+    assert_eq!(ack(&mut receiver).0, 2);
+    assert_eq!(receiver.window(), 0);
+    receiver.read(1, receiver.next);
+    assert_eq!((receiver.ack_now, receiver.window()), (true, 1));
+}
+
+#[test]
+fn a_window_with_room_to_spare_opens_with_the_next_ack() {
+    let mut receiver = receiver(10_000, DelayedAck::default());
+    receive(&mut receiver, 1, 1001);
+    ack(&mut receiver);
+    receiver.read(1000, receiver.next);
+    assert!(!receiver.ack_now);
+}
+
+/// Every unit that arrived, kept by itself.
+#[derive(Debug, Default)]
+struct Model {
+    arrived: BTreeSet<u64>,
+}
+
+impl Model {
+    fn next(&self) -> u64 {
+        (1..).find(|unit| !self.arrived.contains(unit)).unwrap()
+    }
+
+    /// Maximal ranges beyond the gap.
+    fn ranges(&self) -> Vec<(u64, u64)> {
+        let next = self.next();
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for &unit in self.arrived.range(next..) {
+            match ranges.last_mut() {
+                Some((_, right)) if *right == unit => *right += 1,
+                _ => ranges.push((unit, unit + 1)),
+            }
+        }
+        ranges
+    }
+
+    /// The first contiguous part of the range that is known already.
+    fn duplicate(&self, left: u64, right: u64) -> Option<(u64, u64)> {
+        let first = (left..right).find(|unit| self.arrived.contains(unit))?;
+        let end = (first..right).find(|unit| !self.arrived.contains(unit)).unwrap_or(right);
+        Some((first, end))
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    /// A range that begins this far from `next`, back or ahead.
+    Arrive(i64, u64),
+    Read(u64),
+}
+
+fn any_event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        2 => (-20i64..1, 1u64..12).prop_map(|(from, len)| Event::Arrive(from, len)),
+        6 => (0i64..60, 1u64..12).prop_map(|(from, len)| Event::Arrive(from, len)),
+        1 => (0u64..40).prop_map(Event::Read),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn the_receiver_is_the_model(
+        events in prop::collection::vec(any_event(), 1..80),
+        room in 1usize..5,
+        dsack: bool,
+        buffer in 1u64..100,
+    ) {
+        let mut receiver = receiver(buffer, DelayedAck::default());
+        let mut model = Model::default();
+        let mut edge = receiver.next + receiver.window();
+        for event in events {
+            match event {
+                Event::Read(most) => {
+                    receiver.read(most, receiver.next);
+                }
+                Event::Arrive(from, len) => {
+                    let left = receiver.next.saturating_add_signed(from).max(1);
+                    let right = (left + len).min(receiver.next + receiver.acceptable());
+                    if right <= left {
+                        continue;
+                    }
+                    let (next, known) = (receiver.next, model.duplicate(left, right));
+                    let news = (left..right).filter(|&unit| model.arrived.insert(unit)).count();
+                    let arrived = receive(&mut receiver, left, right);
+                    let expected = match (news, model.next() > next) {
+                        (0, _) => Arrived::Duplicate,
+                        (_, true) => Arrived::InOrder,
+                        (_, false) => Arrived::OutOfOrder,
+                    };
+                    prop_assert_eq!(arrived, expected);
+                    prop_assert_eq!(receiver.next, model.next());
+                    let ranges = model.ranges();
+                    prop_assert_eq!(receiver.ranges.iter().copied().collect::<Vec<_>>(), ranges.clone());
+                    prop_assert!(receiver.ack_now || (arrived == Arrived::InOrder && ranges.is_empty() && known.is_none()));
+                    check_blocks(&receiver, room, dsack, known, &ranges, left)?;
+                }
+            }
+            let window = receiver.window();
+            // More is let in than was announced when the buffer has room for it.
+            edge = edge.max(receiver.next);
+            prop_assert!(receiver.next + window >= edge, "the right edge moved left");
+            prop_assert!(window == edge - receiver.next || receiver.next + window <= receiver.read + buffer);
+            if receiver.ack_now {
+                edge = receiver.next + window;
+                receiver.acknowledged(window);
+            }
+        }
+    }
+}
+
+fn check_blocks(
+    receiver: &Receiver,
+    room: usize,
+    dsack: bool,
+    known: Option<(u64, u64)>,
+    ranges: &[(u64, u64)],
+    left: u64,
+) -> Result<(), TestCaseError> {
+    let blocks = receiver.sack_blocks(room, dsack);
+    let mut blocks: Vec<_> = blocks.as_slice().iter().map(|&(l, r)| (u64::from(l), u64::from(r))).collect();
+    prop_assert!(blocks.len() <= room);
+    let reported = known.filter(|_| dsack);
+    prop_assert_eq!(
+        blocks.len(),
+        room.min(ranges.len() + usize::from(reported.is_some())),
+        "as many as there is room for"
+    );
+    if let Some(duplicate) = reported {
+        prop_assert_eq!(blocks.remove(0), duplicate);
+    }
+    prop_assert!(blocks.iter().all(|block| ranges.contains(block)));
+    prop_assert_eq!(blocks.iter().collect::<BTreeSet<_>>().len(), blocks.len(), "distinct");
+    // RFC 2018 section 4: the first block is the one with the segment that triggered the ACK, unless it advanced the ACK.
+    if left >= receiver.next && !blocks.is_empty() {
+        prop_assert!(blocks[0].0 <= left && left < blocks[0].1);
+    }
+    Ok(())
+}

@@ -1,0 +1,378 @@
+//! Any calls, with any segments, at any times: nothing panics, nothing runs for ever, and both windows are respected.
+
+use ackclock_cc::{CongestionControl, Cubic, CubicConfig, NewReno, NewRenoConfig};
+use proptest::prelude::*;
+
+use super::*;
+use crate::seq::lower;
+
+/// What happens next.
+#[derive(Clone, Debug)]
+enum Call {
+    Write(u64),
+    Read(u64),
+    Close,
+    Abort,
+    /// A segment of any content.
+    Noise(Box<Segment>, Ecn),
+    /// A segment that a peer could send.
+    Plausible(Shape),
+    /// Time passes, with all deadlines on the way.
+    Wait(u64),
+    /// Time passes, and the driver comes late.
+    Late(u64),
+}
+
+/// A segment in terms of the endpoint's state: offsets from what it expects, and shares of what is outstanding.
+#[derive(Clone, Debug)]
+struct Shape {
+    flags: Flags,
+    /// From the next byte expected.
+    seq: i64,
+    len: u32,
+    /// All that was sent if `None`.
+    ack: Option<prop::sample::Index>,
+    /// Beyond SND.NXT.
+    ack_beyond: u64,
+    window: u16,
+    blocks: Vec<(prop::sample::Index, prop::sample::Index)>,
+    timestamps: Option<i32>,
+    mss: Option<u16>,
+    ecn: Ecn,
+}
+
+fn any_ecn() -> impl Strategy<Value = Ecn> {
+    (0u8..4).prop_map(Ecn::from_bits)
+}
+
+fn any_noise() -> impl Strategy<Value = Segment> {
+    let blocks = prop::collection::vec(any::<(u32, u32)>(), 0..5);
+    let numbers = (any::<[u32; 2]>(), any::<u8>(), any::<u16>(), any::<u64>(), 0u32..65_000);
+    let options = (any::<Option<u16>>(), any::<Option<u8>>(), any::<bool>(), any::<Option<[u32; 2]>>(), blocks);
+    (numbers, options).prop_map(|(numbers, options)| {
+        let ([seq, ack], flags, window, offset, len) = numbers;
+        let (mss, window_scale, sack_permitted, timestamps, blocks) = options;
+        let mut sack = SackBlocks::default();
+        blocks.iter().for_each(|&(left, right)| assert!(sack.push(left, right)));
+        Segment {
+            payload: Payload { offset, len },
+            seq,
+            ack,
+            flags: Flags::from_bits(flags),
+            window,
+            mss,
+            window_scale,
+            sack_permitted,
+            timestamps: timestamps.map(|[value, echo]| Timestamps { value, echo }),
+            sack,
+            ..Segment::default()
+        }
+    })
+}
+
+fn any_shape() -> impl Strategy<Value = Shape> {
+    let flags = prop_oneof![
+        30 => Just(Flags::ACK),
+        6 => Just(Flags::ACK | Flags::ECE),
+        3 => Just(Flags::ACK | Flags::CWR),
+        3 => Just(Flags::ACK | Flags::FIN),
+        2 => Just(Flags::SYN),
+        2 => Just(Flags::SYN | Flags::ACK),
+        1 => Just(Flags::RST),
+        1 => Just(Flags::NONE),
+    ];
+    let seq = prop_oneof![12 => Just(0i64), 4 => 0i64..5000, 2 => -3000i64..0, 1 => -100_000i64..100_000];
+    let len = prop_oneof![6 => Just(0u32), 4 => 1u32..1500, 1 => 0u32..60_000];
+    let window = prop_oneof![3 => Just(65_535u16), 2 => Just(0u16), 2 => 0u16..5000, 1 => any::<u16>()];
+    let index = any::<prop::sample::Index>;
+    let blocks = prop::collection::vec((index(), index()), 0..5);
+    let ack = prop::option::weighted(0.7, index());
+    let timestamps = prop_oneof![8 => Just(Some(0)), 1 => (-100_000i32..1000).prop_map(Some), 1 => Just(None)];
+    let beyond = prop_oneof![20 => Just(0u64), 1 => 0u64..5000];
+    ((flags, seq, len, ack, beyond), (window, blocks, timestamps, any::<Option<u16>>(), any_ecn())).prop_map(
+        |((flags, seq, len, ack, ack_beyond), (window, blocks, timestamps, mss, ecn))| Shape {
+            flags,
+            seq,
+            len,
+            ack,
+            ack_beyond,
+            window,
+            blocks,
+            timestamps,
+            mss,
+            ecn,
+        },
+    )
+}
+
+fn any_call() -> impl Strategy<Value = Call> {
+    let time = || prop_oneof![6 => 0u64..300, 2 => 0u64..5000, 1 => 0u64..10_000_000];
+    prop_oneof![
+        6 => (0u64..40_000).prop_map(Call::Write),
+        4 => (0u64..5000).prop_map(Call::Read),
+        1 => Just(Call::Close),
+        1 => (0u8..8).prop_map(|dice| if dice == 0 { Call::Abort } else { Call::Wait(1) }),
+        1 => (any_noise(), any_ecn()).prop_map(|(segment, ecn)| Call::Noise(Box::new(segment), ecn)),
+        30 => any_shape().prop_map(Call::Plausible),
+        8 => time().prop_map(Call::Wait),
+        2 => time().prop_map(Call::Late),
+    ]
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let buffer = || prop_oneof![1u64..3000, 3000u64..100_000, Just(1u64 << 22), Just(1u64 << 33)];
+    let prr = prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Rfc9937)];
+    let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
+    let delayed_ack = (0u32..4, 0u64..200, 0u32..5, prop_oneof![Just(0u64), 1u64..100_000]);
+    let numbers = (mss, 1u32..40, buffer(), buffer(), delayed_ack, 0u32..6);
+    (any::<[bool; 8]>(), prr, numbers).prop_map(|(switches, prr, numbers)| {
+        let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] = switches;
+        let (mss, segments, send_buffer, receive_buffer, (count, timeout, quick, growth_from), max_retries) = numbers;
+        Config {
+            mss,
+            initial_window: InitialWindow::Segments(segments),
+            sack,
+            dsack,
+            timestamps,
+            window_scaling,
+            ecn,
+            send_buffer,
+            receive_buffer,
+            delayed_ack: DelayedAck { segments: count, timeout: Span::from_millis(timeout), quick, growth_from },
+            limited_transmit,
+            prr,
+            nagle,
+            slow_start_after_idle,
+            max_retries,
+            ..Config::default()
+        }
+    })
+}
+
+/// How the connection begins.
+#[derive(Clone, Copy, Debug)]
+enum Start {
+    Connect,
+    Listen,
+    Opened,
+    Accepted,
+}
+
+/// The endpoint with what has to hold of it.
+struct Watched {
+    endpoint: Endpoint,
+    now: Time,
+    isn: u32,
+    peer_isn: u32,
+    /// The farthest right edge that the peer has announced.
+    edge: u64,
+    /// One past the last byte that was sent.
+    sent: u64,
+    /// The farthest right edge that the endpoint has announced.
+    own_edge: u64,
+}
+
+impl Watched {
+    fn plausible(&self, shape: &Shape) -> Segment {
+        let (una, nxt) = self.endpoint.sequence();
+        let receiver = &self.endpoint.receiver;
+        let irs =
+            if self.endpoint.state() == State::Listen || receiver.next == 0 { self.peer_isn } else { receiver.irs };
+        let is_syn = shape.flags.contains(Flags::SYN);
+        let seq = if is_syn { 0 } else { receiver.next.saturating_add_signed(shape.seq) };
+        let outstanding = (nxt - una) as usize;
+        let ack = shape.ack.map_or(nxt, |ack| una + ack.index(outstanding + 1) as u64) + shape.ack_beyond;
+        let mut sack = SackBlocks::default();
+        for (a, b) in &shape.blocks {
+            let edge = |index: &prop::sample::Index| lower(una + index.index(outstanding + 1) as u64, self.isn);
+            sack.push(edge(a), edge(b));
+        }
+        let millis = (self.now.as_nanos() / 1_000_000) as u32;
+        Segment {
+            payload: Payload { offset: seq.saturating_sub(1), len: if is_syn { 0 } else { shape.len } },
+            seq: lower(seq, irs),
+            ack: lower(ack, self.isn),
+            flags: shape.flags,
+            window: shape.window,
+            mss: shape.mss,
+            window_scale: is_syn.then_some((shape.window % 16) as u8),
+            sack_permitted: is_syn,
+            timestamps: shape.timestamps.map(|late| Timestamps {
+                value: millis.wrapping_add_signed(late),
+                echo: millis.wrapping_sub(self.endpoint.ts_offset),
+            }),
+            sack,
+            ..Segment::default()
+        }
+    }
+
+    fn input(&mut self, segment: &Segment, ecn: Ecn) {
+        self.endpoint.input(self.now, segment, ecn);
+        let send = &self.endpoint.send;
+        self.edge = self.edge.max(send.una + send.wnd);
+        assert!(send.una <= send.nxt);
+        self.endpoint.board.check();
+    }
+
+    fn transmit(&mut self) {
+        let mut segment = Segment::default();
+        for _ in 0..10_000 {
+            let (pipe, nxt) = (self.endpoint.pipe(), self.endpoint.send.nxt);
+            let send = &self.endpoint.send;
+            let exempt = self.endpoint.recovery.force || send.probe_due || send.resend_probe;
+            if self.endpoint.transmit(self.now, &mut segment).is_none() {
+                self.assert_alive();
+                return;
+            }
+            let is_data = segment.payload.len > 0 || segment.flags.contains(Flags::FIN);
+            // One unit for a FIN, which occupies no window in the network.
+            let allowed = self.endpoint.cwnd().max(pipe) + 1;
+            assert!(!is_data || exempt || self.endpoint.pipe() <= allowed, "more than the congestion window");
+            let new = self.endpoint.send.nxt.max(1) - nxt.max(1);
+            assert!(
+                self.endpoint.send.nxt <= self.edge.max(self.sent).max(1) || (exempt && new == 1),
+                "beyond the window"
+            );
+            self.sent = self.sent.max(self.endpoint.send.nxt);
+            self.watch_own_window(&segment);
+        }
+        panic!("transmits for ever");
+    }
+
+    /// What is outstanding or waits has a timer that sees to it, even if the peer never says another word.
+    fn assert_alive(&self) {
+        let (endpoint, send) = (&self.endpoint, &self.endpoint.send);
+        let open = !matches!(endpoint.state(), State::Closed | State::Listen | State::TimeWait | State::FinWait2);
+        let opening = matches!(endpoint.state(), State::SynSent | State::SynReceived);
+        let waits = !send.fin_sent && (send.written + 1 > send.nxt || send.closed);
+        if open && (opening || waits || !endpoint.board.is_empty()) {
+            let timers = &endpoint.timers;
+            assert!(timers.retransmit_at.min(timers.persist_at) < Time::NEVER, "stuck");
+        }
+    }
+
+    /// The right edge never moves left, but for what the scale, and a SYN at all, cannot express (RFC 7323 section 2.4).
+    fn watch_own_window(&mut self, segment: &Segment) {
+        if !segment.flags.contains(Flags::ACK)
+            || segment.flags.contains(Flags::RST)
+            || segment.flags.contains(Flags::SYN)
+        {
+            return;
+        }
+        let shift = if self.endpoint.scaling_enabled { self.endpoint.own_shift() } else { 0 };
+        let edge = self.endpoint.receiver.next + (u64::from(segment.window) << shift);
+        assert!(edge + (1 << shift) > self.own_edge, "the right edge moved left");
+        self.own_edge = self.own_edge.max(edge);
+        let buffer = self.endpoint.config.receive_buffer.max(1);
+        assert!(edge <= self.endpoint.receiver.read + buffer, "more than the buffer holds");
+    }
+
+    fn on_deadline(&mut self) {
+        self.endpoint.on_deadline(self.now);
+        self.transmit();
+        assert!(self.endpoint.next_deadline() > self.now, "a deadline in the past");
+    }
+
+    fn call(&mut self, call: &Call) {
+        match call {
+            &Call::Write(bytes) => {
+                assert!(self.endpoint.write(bytes) <= bytes);
+            }
+            &Call::Read(bytes) => {
+                assert!(self.endpoint.read(bytes) <= bytes);
+            }
+            Call::Close => self.endpoint.close(),
+            Call::Abort => self.endpoint.abort(),
+            Call::Noise(segment, ecn) => self.input(segment, *ecn),
+            Call::Plausible(shape) => {
+                let segment = self.plausible(shape);
+                self.input(&segment, shape.ecn);
+            }
+            &Call::Wait(millis) => {
+                let end = self.now + Span::from_millis(millis);
+                let mut times = 0;
+                while self.endpoint.next_deadline() <= end {
+                    self.now = self.endpoint.next_deadline();
+                    self.on_deadline();
+                    times += 1;
+                    assert!(times < 10_000, "deadlines for ever");
+                }
+                self.now = end;
+            }
+            &Call::Late(millis) => {
+                self.now += Span::from_millis(millis);
+                if self.endpoint.next_deadline() <= self.now {
+                    self.on_deadline();
+                }
+            }
+        }
+        self.transmit();
+    }
+
+    /// The handshake with a peer that agrees to everything.
+    fn start(&mut self, start: Start) {
+        match start {
+            Start::Connect => self.endpoint.connect(),
+            Start::Listen => self.endpoint.listen(),
+            Start::Opened => {
+                self.endpoint.connect();
+                self.transmit();
+                self.input_plain(Flags::SYN | Flags::ACK | Flags::ECE);
+            }
+            Start::Accepted => {
+                self.endpoint.listen();
+                self.input_plain(Flags::SYN | Flags::ECE | Flags::CWR);
+                self.transmit();
+                self.input_plain(Flags::ACK);
+            }
+        }
+        self.transmit();
+    }
+
+    fn input_plain(&mut self, flags: Flags) {
+        let shape = Shape {
+            flags,
+            seq: 0,
+            len: 0,
+            ack: None,
+            ack_beyond: 0,
+            window: 65_535,
+            blocks: Vec::new(),
+            timestamps: Some(0),
+            mss: Some(1460),
+            ecn: Ecn::NotEct,
+        };
+        let segment = self.plausible(&shape);
+        self.input(&segment, Ecn::NotEct);
+    }
+}
+
+fn any_start() -> impl Strategy<Value = Start> {
+    prop_oneof![1 => Just(Start::Connect), 1 => Just(Start::Listen), 4 => Just(Start::Opened), 4 => Just(Start::Accepted)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn nothing_breaks_an_endpoint(
+        config in any_config(),
+        cubic: bool,
+        isn: u32,
+        peer_isn: u32,
+        start in any_start(),
+        calls in prop::collection::vec(any_call(), 1..120),
+    ) {
+        let cc: Box<dyn CongestionControl> = if cubic {
+            Box::new(Cubic::new(CubicConfig::default()))
+        } else {
+            Box::new(NewReno::new(NewRenoConfig::default()))
+        };
+        let endpoint = Endpoint::new(config, cc, Ports { local: 1, remote: 2 }, isn, 77);
+        let mut watched = Watched { endpoint, now: Time::ZERO, isn, peer_isn, edge: 0, sent: 0, own_edge: 0 };
+        watched.start(start);
+        for call in &calls {
+            watched.call(call);
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! Sending without loss: slow start, Nagle, silly windows, idle time, large windows.
+
+use super::peer::full;
+use super::*;
+
+#[test]
+fn slow_start_sends_two_segments_for_each_acknowledged() {
+    // RFC 5681 section 3.1, with appropriate byte counting (RFC 3465, L = 2).
+    let mut script = Script::open(Config { initial_window: InitialWindow::Segments(2), ..config() });
+    script.write(100_000);
+    assert_eq!(script.data(), full(1, 2));
+    script.ack(1001);
+    assert_eq!(script.data(), full(2001, 2));
+    script.ack(2001);
+    assert_eq!(script.data(), full(4001, 2));
+    // An ACK of two segments grows the window by two.
+    script.ack(4001);
+    assert_eq!(script.data(), full(6001, 4));
+}
+
+#[test]
+fn a_window_that_is_not_used_does_not_grow() {
+    // RFC 7661 section 4.1; RFC 5681 section 3.1 increases only for a sender that uses its window.
+    let mut script = Script::open(Config { initial_window: InitialWindow::Segments(10), ..config() });
+    for i in 0..5 {
+        script.write(1000);
+        script.ack(1001 + 1000 * i);
+    }
+    assert_eq!(script.endpoint.cwnd(), 10_000);
+}
+
+#[test]
+fn a_window_that_one_write_fills_grows() {
+    let mut script = Script::open(Config { initial_window: InitialWindow::Segments(10), ..config() });
+    script.write(10_000);
+    script.ack(10_001);
+    // L = 2 segments for one ACK.
+    assert_eq!(script.endpoint.cwnd(), 12_000);
+}
+
+#[test]
+fn data_after_a_full_window_is_sent_as_acks_come() {
+    let mut script = Script::open(config());
+    script.write(4000);
+    assert_eq!(script.data(), full(1, 4));
+    script.write(1000);
+    assert_eq!(script.data(), []);
+    script.ack(1001);
+    assert_eq!(script.data(), full(4001, 1));
+}
+
+#[test]
+fn nagle_holds_small_segments_while_data_is_outstanding() {
+    // RFC 9293 section 3.7.4.
+    let mut script = Script::open(Config { nagle: true, ..config() });
+    script.write(300);
+    assert_eq!(script.data(), [(1, 301)], "nothing is outstanding");
+    script.write(1200);
+    assert_eq!(script.data(), [(301, 1301)], "a full one goes");
+    script.ack(301);
+    assert_eq!(script.data(), []);
+    script.ack(1301);
+    assert_eq!(script.data(), [(1301, 1501)]);
+}
+
+#[test]
+fn without_nagle_small_segments_go_at_once() {
+    let mut script = Script::open(config());
+    script.write(300);
+    script.write(300);
+    assert_eq!(script.data(), [(1, 301), (301, 601)]);
+}
+
+#[test]
+fn a_fin_lets_a_small_segment_go() {
+    let mut script = Script::open(Config { nagle: true, ..config() });
+    script.write(300);
+    script.write(300);
+    script.close();
+    assert_eq!(script.data(), [(1, 301), (301, 602)]);
+}
+
+#[test]
+fn nagle_also_holds_what_a_small_window_cuts() {
+    // RFC 9293 section 3.8.6.2.1 rule 3: a part of the largest window goes only if nothing is outstanding.
+    let mut script = Script::open_with(Config { nagle: true, ..config() }, |script| script.window = 1200);
+    script.write(300);
+    script.write(5000);
+    assert_eq!(script.data(), [(1, 301)], "900 bytes of 1200 may be sent");
+    script.ack(301);
+    assert_eq!(script.data(), [(301, 1301)]);
+}
+
+#[test]
+fn a_silly_window_is_left_alone_until_the_timer() {
+    // RFC 9293 section 3.8.6.2.1: less than a segment and than half of the largest window, and not all that waits.
+    let mut script = Script::open_with(config(), |script| script.window = 4000);
+    script.write(20_000);
+    script.ack_window(4001, 1500);
+    assert_eq!(script.data(), full(1, 5));
+    script.ack_window(5001, 500);
+    assert_eq!(script.data(), []);
+    script.wait(RTO - 1);
+    assert_eq!(script.data(), []);
+    script.wait(1);
+    assert_eq!(script.data(), [(5001, 5501)]);
+}
+
+#[test]
+fn half_of_the_largest_window_is_worth_a_segment() {
+    // RFC 9293 section 3.8.6.2.1 rule 3, Fs = 1/2.
+    let mut script = Script::open_with(config(), |script| script.window = 1200);
+    script.write(5000);
+    assert_eq!(script.data(), [(1, 1001)]);
+    script.ack_window(1001, 599);
+    assert_eq!(script.data(), []);
+    script.ack_window(1001, 600);
+    assert_eq!(script.data(), [(1001, 1601)]);
+}
+
+#[test]
+fn the_last_bytes_go_through_a_small_window() {
+    // RFC 9293 section 3.8.6.2.1 rule 2: everything that waits can be sent.
+    let mut script = Script::open_with(config(), |script| script.window = 4000);
+    script.write(4100);
+    script.ack_window(4001, 100);
+    assert_eq!(script.data(), [full(1, 4), vec![(4001, 4101)]].concat());
+}
+
+#[test]
+fn an_idle_connection_starts_again_from_the_initial_window() {
+    // RFC 5681 section 4.1: an interval exceeding the retransmission timeout.
+    for (idle, on, segments) in [(RTO, true, 6), (RTO + 1, true, 4), (RTO + 1, false, 6)] {
+        let mut script = Script::open(Config { slow_start_after_idle: on, ..config() });
+        script.write(4000);
+        script.ack(4001);
+        script.segments();
+        script.wait(idle);
+        script.write(20_000);
+        assert_eq!(script.data().len(), segments, "idle for {idle} ms");
+    }
+}
+
+#[test]
+fn without_scaling_the_window_ends_at_65535() {
+    let mut script = Script::open(Config { initial_window: InitialWindow::Segments(100), ..config() });
+    script.write(100_000);
+    assert_eq!(script.data().len(), 65);
+}
+
+#[test]
+fn with_scaling_more_than_65535_bytes_are_in_flight() {
+    // RFC 7323 section 2.2.
+    let config = Config { initial_window: InitialWindow::Segments(200), window_scaling: true, ..config() };
+    let mut script = Script::open_with(config, |script| script.shift = 7);
+    script.ack_window(1, 2000);
+    script.write(300_000);
+    assert_eq!(script.data(), full(1, 200));
+}
+
+#[test]
+fn a_transfer_of_more_than_four_gigabytes_of_sequence_space() {
+    // Segments of 65,000 bytes, acknowledged one by one: 70,000 of them are 4.55 * 10^9 bytes.
+    let config = Config { mss: 65_000, window_scaling: true, ..config() };
+    let mut script = Script::open_with(config, |script| script.shift = 7);
+    script.ack(1);
+    script.endpoint.write(130_000);
+    script.pump();
+    for i in 0..70_000 {
+        assert_eq!(
+            script.data(),
+            if i == 0 {
+                vec![(1, 65_001), (65_001, 130_001)]
+            } else {
+                let left = 65_001 + 65_000 * i;
+                vec![(left, left + 65_000)]
+            }
+        );
+        script.ack(65_001 + 65_000 * i);
+        script.write(65_000);
+    }
+    assert_eq!(script.endpoint.acked_bytes(), 65_000 * 70_000);
+}
+
+#[test]
+fn a_stream_of_more_than_four_gigabytes_is_received() {
+    let config = Config { mss: 65_000, window_scaling: true, ..config() };
+    let mut script = Script::open(config);
+    for i in 0..70_000 {
+        script.peer_data(1 + 65_000 * i, 65_000);
+        script.read(65_000);
+    }
+    assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.integrity_error()), (65_000 * 70_000, None));
+}
+
+#[test]
+fn the_send_buffer_bounds_what_is_written_and_not_acknowledged() {
+    let mut script = Script::open(Config { send_buffer: 3000, ..config() });
+    assert_eq!(script.endpoint.write(5000), 3000);
+    script.pump();
+    assert_eq!((script.endpoint.write(1), script.endpoint.send_space()), (0, 0));
+    script.ack(1001);
+    assert_eq!(script.endpoint.write(5000), 1000);
+}
+
+#[test]
+fn an_ack_rides_on_data_but_a_report_goes_by_itself() {
+    // RFC 5681 section 2: an ACK with data is no duplicate ACK; and full segments have no room for SACK blocks.
+    let mut script = Script::open(config());
+    script.write(60_000);
+    script.segments();
+    script.peer_data(1, 1000);
+    assert_eq!(script.sent()[0], ". 4001:5001 ack 1001");
+    script.peer_data(2001, 1000);
+    assert_eq!(script.sent()[..2], [". 10001:10001 ack 1001 sack 2001:3001", ". 10001:11001 ack 1001"]);
+}
