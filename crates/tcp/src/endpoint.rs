@@ -65,7 +65,7 @@ pub struct Ports {
 pub struct Arrival {
     /// Bytes of our stream that it newly acknowledged.
     pub acked: u64,
-    /// The RTT that it measured: from the last transmission of a segment sent once to its first acknowledgment.
+    /// The RTT of data that it measured: from the transmission of a segment sent once to its first acknowledgment.
     pub rtt: Option<Span>,
     /// It was an acceptable acknowledgment.
     pub is_ack: bool,

@@ -86,7 +86,7 @@ impl Endpoint {
             self.send.max_wnd = self.send.wnd;
             self.establish(now);
             self.receiver.ack_now = true;
-            Arrival { acked: 0, rtt: self.rtt.latest(), is_ack: true }
+            Arrival { acked: 0, rtt: None, is_ack: true }
         } else {
             // Simultaneous open.
             self.state = State::SynReceived;
@@ -275,7 +275,7 @@ impl Endpoint {
             }
             self.establish(now);
             self.set_window(segment, left, 1, true);
-            return Some(Arrival { acked: 0, rtt: self.rtt.latest(), is_ack: true });
+            return Some(Arrival { acked: 0, rtt: None, is_ack: true });
         }
         let una = self.send.una;
         // RFC 5961 section 5: an ACK for what was never sent, or older than the largest window, is answered and dropped.
