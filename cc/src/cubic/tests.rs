@@ -87,7 +87,7 @@ fn the_reno_friendly_region_has_renos_mean() {
     let one_window = |cubic: &mut Cubic, round: u64| {
         let f = Flight { srtt: Some(Span::from_millis(10)), ..flight(10 * round, 14) };
         let acked = cubic.state.window.cwnd;
-        let _ = cubic.on_ack(&f, &Ack { acked, rtt: Some(Span::from_millis(10)), ece: false });
+        let _ = cubic.on_ack(&f, &Ack { acked, delivered: acked, rtt: Some(Span::from_millis(10)), ece: false });
     };
     for round in 0..12 {
         one_window(&mut cubic, round);
