@@ -182,6 +182,20 @@ fn duplicate_ids() {
 }
 
 #[test]
+fn a_round_trip_that_takes_no_time() {
+    let text = SMALL.replace("10mbit", "unlimited").replace("5ms", "0ms");
+    insta::assert_snapshot!(refuses("a_round_trip_that_takes_no_time", &text), @r#"
+    error: flows.f: a round trip takes no time
+      --> scenario.toml:13:8
+       |
+    13 | path = ["wire"]
+       |        ^^^^^^^^ rates unlimited and delays 0, both ways
+       |
+       = note: expected a rate or a delay on one of the links: time would stand still
+    "#);
+}
+
+#[test]
 fn empty_axis() {
     insta::assert_snapshot!(refuses("empty_axis", &format!("{SMALL}[sweep]\naxes.\"links.wire.delay\" = []\n")), @r#"
     error: sweep.axes."links.wire.delay": the axis is empty

@@ -81,6 +81,12 @@ pub(crate) fn read_all<'a>(
             continue;
         };
         let Some(group) = read(cx, index, item, table, &names, duration) else { continue };
+        if !group.path.is_empty() && group.path.iter().all(|&link| takes_no_time(&links[link])) {
+            let place = table.get("path").map_or(&item.place, |entry| &entry.node.place);
+            let label = "rates unlimited and delays 0, both ways";
+            let error = Diagnostic::new(format!("flows.{}: a round trip takes no time", group.id), place, label);
+            root.push(error.note("expected a rate or a delay on one of the links: time would stand still"));
+        }
         if !ids.insert(group.id.clone()) {
             let place = table.get("id").map_or(&item.place, |entry| &entry.node.place);
             let error = Diagnostic::new(format!("two flows are called `{}`", group.id), place, "used a second time");
@@ -90,6 +96,11 @@ pub(crate) fn read_all<'a>(
     }
     limits(root, &entry.node, &groups);
     groups
+}
+
+/// Whether packets pass a link in no time, in both directions.
+fn takes_no_time(link: &LinkSpec) -> bool {
+    [&link.forward, &link.reverse].iter().all(|direction| direction.rate.is_none() && direction.delay == Span::ZERO)
 }
 
 /// What single keys cannot check.
