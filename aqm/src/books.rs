@@ -65,6 +65,15 @@ impl Counters {
     }
 }
 
+/// Memory of a packet beyond its bytes: Linux counts what it allocated (`truesize`), which here does not exist; this is its
+/// `sk_buff` with the data that every packet has, without the rounding of buffers.
+const PACKET_OVERHEAD: u64 = 576;
+
+/// The memory that a packet takes, for the limits that `tc` gives in memory.
+pub(crate) fn memory_of<P: Queued>(packet: &P) -> u64 {
+    u64::from(packet.wire_len()) + PACKET_OVERHEAD
+}
+
 /// Backlog and counters of one discipline, kept together wherever the packets are stored.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Books {

@@ -4,12 +4,20 @@
 //! but `units`: anything that implements [`Queued`] can be queued. One file each, the law apart from the storage; the
 //! [`Store`] (one queue) or the slab (many) keeps the packets, the books are kept with them, the algorithm decides.
 
+mod blue;
 mod books;
+mod cobalt;
 mod codel;
 mod codel_law;
+mod drr;
+mod dualpi2;
 mod fifo;
 mod fq_codel;
+mod fq_pie;
 mod pie;
+mod pie_law;
+mod red;
+mod sfb;
 mod slab;
 mod store;
 #[cfg(test)]
@@ -19,10 +27,16 @@ use std::fmt::Debug;
 
 use ackclock_units::{Ecn, Span, Time};
 
+pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
+pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{Codel, CodelConfig};
+pub use dualpi2::{DualPi2, DualPi2Config, StepThreshold};
 pub use fifo::{Fifo, FifoConfig, Limit};
 pub use fq_codel::{FqCodel, FqCodelConfig};
+pub use fq_pie::{FqPie, FqPieConfig};
 pub use pie::{Pie, PieConfig};
+pub use red::{Red, RedAdaptive, RedConfig, RedFloyd, RedStats, RedWeight};
+pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use store::Store;
 
 /// What a discipline has to know of a packet.
@@ -77,14 +91,24 @@ pub enum DropReason {
     Delay,
     /// The memory limit was exceeded.
     Memory,
+    /// All bins of the flow were full (SFB).
+    Bucket,
+    /// A flow that does not respond exceeded the rate left to such flows (SFB).
+    Penalty,
 }
 
 impl DropReason {
     /// How many reasons there are.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 6;
     /// All of them, in order of their number.
-    pub const ALL: [DropReason; DropReason::COUNT] =
-        [DropReason::Limit, DropReason::Early, DropReason::Delay, DropReason::Memory];
+    pub const ALL: [DropReason; DropReason::COUNT] = [
+        DropReason::Limit,
+        DropReason::Early,
+        DropReason::Delay,
+        DropReason::Memory,
+        DropReason::Bucket,
+        DropReason::Penalty,
+    ];
 
     /// The name in traces and summaries.
     pub const fn name(self) -> &'static str {
@@ -93,6 +117,8 @@ impl DropReason {
             DropReason::Early => "early",
             DropReason::Delay => "delay",
             DropReason::Memory => "memory",
+            DropReason::Bucket => "bucket",
+            DropReason::Penalty => "penalty",
         }
     }
 }
@@ -146,6 +172,8 @@ pub struct Counters {
 pub struct Probe {
     /// Drop or mark probability in [0, 1].
     pub probability: Option<f64>,
+    /// The average queue as the law computes it, in bytes (RED).
+    pub average: Option<f64>,
     /// The queueing delay as the law estimates it.
     pub delay: Option<Span>,
     /// Whether the law is in its dropping state (CoDel).

@@ -1,5 +1,12 @@
 //! What every queue discipline keeps, whatever its law. A new discipline adds its cases to [`cases`] and inherits the rest.
 
+#[path = "conformance/allocations.rs"]
+mod allocations;
+#[path = "conformance/pie_cobalt.rs"]
+mod pie_cobalt;
+#[path = "conformance/red_blue.rs"]
+mod red_blue;
+
 use std::collections::BTreeMap;
 
 use ackclock_aqm::{
@@ -24,8 +31,22 @@ struct Case {
     drops: &'static [DropReason],
 }
 
+impl Case {
+    /// What packets have in common that keep their order.
+    fn queue_of(&self, packet: &StubPacket) -> u64 {
+        if self.one_queue {
+            0
+        } else if self.name.starts_with("dualpi2") {
+            // Its two queues are chosen by the codepoint.
+            u64::from(packet.ecn.bits())
+        } else {
+            packet.flow
+        }
+    }
+}
+
 fn cases() -> Vec<Case> {
-    vec![
+    let mut cases = vec![
         Case {
             name: "pfifo",
             make: |_| Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(20) })),
@@ -161,7 +182,10 @@ fn cases() -> Vec<Case> {
             marks: true,
             drops: &[DropReason::Delay],
         },
-    ]
+    ];
+    cases.extend(red_blue::cases());
+    cases.extend(pie_cobalt::cases());
+    cases
 }
 
 /// Every decision of a run, to compare runs by.
@@ -219,7 +243,7 @@ struct Model<'a> {
     /// Packets that became CE in the queue, and those that had been CE already.
     marked: u64,
     came_marked: u64,
-    /// The number of the last packet sent, by flow; in one queue, all are one flow.
+    /// The number of the last packet sent, by [`Case::queue_of`].
     last_sent: BTreeMap<u64, u32>,
     log: Log,
 }
@@ -269,8 +293,7 @@ impl Model<'_> {
             }
             None => {
                 self.sent.add(packet.wire_len);
-                let flow = if self.case.one_queue { 0 } else { packet.flow };
-                let last = self.last_sent.insert(flow, packet.id);
+                let last = self.last_sent.insert(self.case.queue_of(&original), packet.id);
                 assert!(last < Some(packet.id), "{name}: reordered");
             }
         }

@@ -111,9 +111,9 @@ fn memory_has_a_limit_of_its_own() {
     bed.offer(0, 1, 0..4, 1000);
     assert_eq!(bed.queue.counters().dropped[DropReason::Memory as usize], 2);
     assert_eq!(bed.dropped(), [0, 1]);
-    assert_eq!(bed.queue.memory, 2 * 1576);
+    assert_eq!(bed.queue.drr.memory(), 2 * 1576);
     bed.send(0, 2);
-    assert_eq!(bed.queue.memory, 0);
+    assert_eq!(bed.queue.drr.memory(), 0);
     // A packet that does not fit at all is itself the fattest.
     bed.offer(0, 1, 4..5, 5000);
     assert_eq!(bed.dropped(), [4]);
@@ -145,7 +145,7 @@ fn a_flow_emptied_by_codel_passes_its_turn() {
     assert_eq!(bed.send(5, 1), [0]);
     assert_eq!(bed.send(105, 2), [100, 101]);
     assert_eq!(bed.dropped(), [1]);
-    assert_eq!(bed.queue.flows.iter().filter(|flow| flow.listed).count(), 1);
+    assert_eq!(bed.queue.drr.inspect().filter(|(.., listed)| *listed).count(), 1);
     assert_eq!(bed.send(105, 2), [102]);
 }
 
@@ -187,7 +187,7 @@ fn a_quantum_of_zero_does_not_hang() {
 fn hashes_spread_over_the_flows() {
     let queue: FqCodel<Stub> = FqCodel::new(FqCodelConfig::default());
     for hashes in [|n: u64| n, |n: u64| n << 32, |n: u64| n << 54] {
-        let mut flows: Vec<u32> = (0..100).map(|n| queue.classify(hashes(n))).collect();
+        let mut flows: Vec<u32> = (0..100).map(|n| queue.drr.classify(hashes(n))).collect();
         flows.sort_unstable();
         flows.dedup();
         // 100 balls in 1024 bins leave 95 distinct on average.
@@ -200,4 +200,48 @@ fn hashes_spread_over_the_flows() {
 #[should_panic(expected = "flows must be within 1 to 65536")]
 fn no_flows_are_refused() {
     let _: FqCodel<Stub> = FqCodel::new(FqCodelConfig { flows: 0, ..FqCodelConfig::default() });
+}
+
+/// The expectations of ns-3, `fq-codel-queue-disc-test-suite.cc`.
+mod ns3 {
+    use super::*;
+
+    /// "Test IP flows separation and packet limit": the second packet of the second flow is the fifth, and costs the fat flow
+    /// two: 240 bytes are the first to reach half of its 360.
+    #[test]
+    fn the_fat_flow_loses_half() {
+        let mut bed = Bed::new(FqCodelConfig { limit: 4, quantum: 1500, ..FqCodelConfig::default() });
+        bed.offer(0, 1, 0..3, 120);
+        bed.offer(0, 2, 100..101, 120);
+        assert_eq!((bed.queue.backlog().packets, bed.dropped()), (4, vec![]));
+        bed.offer(0, 2, 101..102, 120);
+        assert_eq!((bed.queue.backlog().packets, bed.dropped()), (3, vec![0, 1]));
+    }
+
+    /// "Test credits and flows status", ten times as large: the least quantum here is 256.
+    #[test]
+    fn deficits_go_by_quanta() {
+        let mut bed = Bed::new(FqCodelConfig { quantum: 900, ..FqCodelConfig::default() });
+        let deficits = |bed: &mut Bed| {
+            [1, 2].map(|flow| {
+                let index = bed.queue.drr.classify(flow) as usize;
+                bed.queue.drr.inspect().nth(index).map(|(_, _, deficit, listed)| (deficit, listed))
+            })
+        };
+        bed.offer(0, 1, 0..1, 1200);
+        bed.send(0, 1);
+        assert_eq!(deficits(&mut bed), [Some((-300, true)), Some((0, false))]);
+        bed.offer(0, 1, 1..3, 1200);
+        bed.offer(0, 2, 100..102, 1200);
+        for (sent, first, second) in [
+            (vec![100], (600, true), (-300, true)),
+            (vec![1], (-600, true), (600, true)),
+            (vec![101], (300, true), (-600, true)),
+            (vec![2], (-900, true), (300, true)),
+            (vec![], (900, false), (300, false)),
+        ] {
+            assert_eq!(bed.send(0, 1), sent);
+            assert_eq!(deficits(&mut bed), [Some(first), Some(second)]);
+        }
+    }
 }

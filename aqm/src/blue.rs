@@ -1,0 +1,231 @@
+//! BLUE: marks or drops arrivals with one probability, which rises when the queue overflows and falls when the link idles.
+//!
+//! It measures no average: a packet lost at the limit, or a backlog above the threshold, says that the probability is too low;
+//! a dequeue that finds the queue empty says that it is too high. After each change it is frozen for a time.
+//!
+//! # Source
+//! Feng, Kandlur, Saha, Shin 1999, "BLUE: A New Class of Active Queue Management Algorithms" (CSE-TR-387-99); Bartók 2001,
+//! "Implementation and Evaluation of the BLUE Active Queue Management Algorithm", sections 2.5.2 and 3: the parameters, their
+//! defaults and the statistics are those of its `tc qdisc ... blue`.
+//!
+//! # Departures
+//! - Probabilities are floating-point numbers; the thesis has fixed-point ones.
+//! - Where the thesis leaves a choice: a packet is held against the backlog that it finds; the probability moves before the
+//!   packet's fate is drawn; the first change waits for one `freeze` after the start of the run.
+
+use ackclock_units::{Random, Span, Time};
+
+use crate::{Backlog, Counters, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store};
+
+/// Parameters of a BLUE queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BlueConfig {
+    /// A packet is refused only if more than this waits already, so that the backlog exceeds it by one packet at most (section
+    /// 3.3). Default: 51,200 bytes, the `50kB` of the thesis as tc reads it (tc requires it).
+    pub limit: Limit,
+    /// No change sooner than this after the last one. Default: 10 ms (table 1).
+    pub freeze: Span,
+    /// The probability at the start; with `inc` and `dec` of 0 it stays there. Default: 0 (table 1).
+    pub init: f64,
+    /// A rise of the probability. Default: 0.0025 (table 1).
+    pub inc: f64,
+    /// A fall of the probability. Default: 0.00125 (table 1).
+    pub dec: f64,
+    /// The highest probability. Default: 1 (table 1).
+    pub max: f64,
+    /// Mark packets that can carry a mark instead of dropping them. Default: off (table 1).
+    pub ecn: bool,
+    /// What a change freezes. Default: rise and fall.
+    pub updates: BlueUpdates,
+    /// The backlog L above which the probability rises before packets are lost. Default: half of `limit`.
+    pub threshold: BlueThreshold,
+}
+
+/// What a change of the probability freezes (section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlueUpdates {
+    /// One update time: a change freezes the probability.
+    Shared,
+    /// One each: a rise freezes further rises, a fall further falls.
+    Separate,
+}
+
+/// The backlog above which the probability rises (section 3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BlueThreshold {
+    /// Half of the limit.
+    HalfLimit,
+    /// This many packets or bytes, whichever the limit counts.
+    At(u64),
+    /// Only lost packets raise the probability.
+    Off,
+}
+
+impl Default for BlueConfig {
+    fn default() -> BlueConfig {
+        BlueConfig {
+            limit: Limit::Bytes(51_200),
+            freeze: Span::from_millis(10),
+            init: 0.0,
+            inc: 0.0025,
+            dec: 0.00125,
+            max: 1.0,
+            ecn: false,
+            updates: BlueUpdates::Shared,
+            threshold: BlueThreshold::HalfLimit,
+        }
+    }
+}
+
+impl BlueConfig {
+    /// What is wrong with these parameters, if anything is.
+    pub fn problem(&self) -> Option<&'static str> {
+        let probabilities = [self.init, self.inc, self.dec, self.max];
+        if !probabilities.iter().all(|p| (0.0..=1.0).contains(p)) {
+            Some("init, inc, dec and max must be within 0 to 1")
+        } else if self.init > self.max {
+            Some("init must not exceed max")
+        } else {
+            None
+        }
+    }
+}
+
+/// What `tc -s` prints of a BLUE queue (section 3.5).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct BlueStats {
+    /// The probability of now.
+    pub pmark: f64,
+    /// Packets marked.
+    pub marked: u64,
+    /// Packets dropped by chance.
+    pub early: u64,
+    /// Packets lost at the limit.
+    pub limit: u64,
+    /// Packets that another discipline had dropped here; there is no such call, so 0.
+    pub other: u64,
+}
+
+/// A BLUE queue.
+#[derive(Debug)]
+pub struct Blue<P> {
+    config: BlueConfig,
+    /// L; beyond every backlog if only losses count.
+    threshold: u64,
+    law: Law,
+    random: Random,
+    store: Store<P>,
+}
+
+/// The variables of the law.
+#[derive(Clone, Debug, PartialEq)]
+struct Law {
+    /// P_m.
+    pmark: f64,
+    last_rise: Time,
+    last_fall: Time,
+}
+
+impl<P: Queued> Blue<P> {
+    /// An empty queue that draws from `random`.
+    ///
+    /// # Panics
+    /// If the parameters have a [`BlueConfig::problem`].
+    pub fn new(config: BlueConfig, random: Random) -> Blue<P> {
+        if let Some(problem) = config.problem() {
+            panic!("{problem}");
+        }
+        let (Limit::Packets(limit) | Limit::Bytes(limit)) = config.limit;
+        let threshold = match config.threshold {
+            BlueThreshold::HalfLimit => limit / 2,
+            BlueThreshold::At(threshold) => threshold,
+            BlueThreshold::Off => u64::MAX,
+        };
+        let law = Law { pmark: config.init, last_rise: Time::ZERO, last_fall: Time::ZERO };
+        Blue { config, threshold, law, random, store: Store::new() }
+    }
+
+    /// The statistics.
+    pub fn stats(&self) -> BlueStats {
+        let counters = self.store.counters();
+        BlueStats {
+            pmark: self.law.pmark,
+            marked: counters.marked.packets,
+            early: counters.dropped[DropReason::Early as usize],
+            limit: counters.dropped[DropReason::Limit as usize],
+            other: 0,
+        }
+    }
+}
+
+impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
+    fn enqueue(&mut self, now: Time, mut packet: P, drops: &mut Drops<P>) {
+        let (waiting, limit) = match self.config.limit {
+            Limit::Packets(limit) => (self.store.backlog().packets, limit),
+            Limit::Bytes(limit) => (self.store.backlog().bytes, limit),
+        };
+        if waiting > limit {
+            self.law.rise(&self.config, now);
+            self.store.refuse(packet, DropReason::Limit, drops);
+            return;
+        }
+        if waiting > self.threshold {
+            self.law.rise(&self.config, now);
+        }
+        if self.random.chance(self.law.pmark) && !(self.config.ecn && self.store.mark(&mut packet)) {
+            self.store.refuse(packet, DropReason::Early, drops);
+            return;
+        }
+        self.store.admit(now, packet);
+    }
+
+    fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<Entry<P>> {
+        match self.store.take() {
+            Some(entry) => Some(self.store.release(entry)),
+            None => {
+                self.law.fall(&self.config, now);
+                None
+            }
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.store.backlog()
+    }
+
+    fn counters(&self) -> &Counters {
+        self.store.counters()
+    }
+
+    fn probe(&self) -> Probe {
+        Probe { probability: Some(self.law.pmark), ..Probe::default() }
+    }
+}
+
+// Bartók 2001, figure 15
+impl Law {
+    /// A packet was lost, or the backlog is above L.
+    fn rise(&mut self, config: &BlueConfig, now: Time) {
+        if now.since(self.last_rise) > config.freeze {
+            self.pmark = (self.pmark + config.inc).min(config.max);
+            self.last_rise = now;
+            if config.updates == BlueUpdates::Shared {
+                self.last_fall = now;
+            }
+        }
+    }
+
+    /// The link falls idle.
+    fn fall(&mut self, config: &BlueConfig, now: Time) {
+        if now.since(self.last_fall) > config.freeze {
+            self.pmark = (self.pmark - config.dec).max(0.0);
+            self.last_fall = now;
+            if config.updates == BlueUpdates::Shared {
+                self.last_rise = now;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

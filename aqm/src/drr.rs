@@ -1,0 +1,274 @@
+//! Flows in queues of their own, served by deficit round robin: what `fq_codel` and `fq_pie` share. The law of a flow is a
+//! parameter; its state is kept beside the flow's queue.
+//!
+//! A packet's flow hash selects its flow. A flow sends up to `quantum` bytes a turn; a flow that starts goes before those that
+//! stand (the list of new flows before the list of old ones).
+//!
+//! # Source
+//! RFC 8290 sections 4.1 and 4.2.
+//!
+//! # Departures
+//! - The flow hash is multiplied by an odd constant before it is scaled to the number of flows, so that any hash spreads. It
+//!   is not salted here: a run repeats.
+
+use ackclock_units::Time;
+
+use crate::books::{Books, memory_of};
+use crate::slab::{Queue, Slab};
+use crate::{Backlog, Counters, DropReason, Drops, Entry, Queued};
+
+/// The most flows.
+const MAX_FLOWS: u32 = 65_536;
+/// No flow.
+const NIL: u32 = u32::MAX;
+
+/// All flows, each with the state `S` of its law.
+#[derive(Debug)]
+pub(crate) struct Drr<P, S> {
+    flows: Box<[Flow<S>]>,
+    /// Bytes that wait in each flow, apart from the rest: the search for the largest reads nothing else.
+    flow_bytes: Box<[u64]>,
+    new_flows: Rota,
+    old_flows: Rota,
+    quantum: i64,
+    /// The flow that sent last.
+    served: u32,
+    slab: Slab<P>,
+    memory: u64,
+    books: Books,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Flow<S> {
+    queue: Queue,
+    /// The next flow of the same rota.
+    next: u32,
+    /// Whether it is in a rota.
+    listed: bool,
+    /// Bytes that the flow may still send in this turn.
+    deficit: i64,
+    state: S,
+}
+
+/// Flows in the order of their turns, chained by [`Flow::next`].
+#[derive(Debug)]
+struct Rota {
+    first: u32,
+    last: u32,
+}
+
+impl Rota {
+    const EMPTY: Rota = Rota { first: NIL, last: NIL };
+
+    fn first(&self) -> Option<u32> {
+        (self.first != NIL).then_some(self.first)
+    }
+
+    fn push<S>(&mut self, flows: &mut [Flow<S>], index: u32) {
+        flows[index as usize].next = NIL;
+        flows[index as usize].listed = true;
+        if self.first == NIL {
+            self.first = index;
+        } else {
+            flows[self.last as usize].next = index;
+        }
+        self.last = index;
+    }
+
+    fn remove_first<S>(&mut self, flows: &mut [Flow<S>]) {
+        let flow = &mut flows[self.first as usize];
+        flow.listed = false;
+        self.first = flow.next;
+    }
+}
+
+/// One flow's queue, and the books that it shares with the others.
+#[derive(Debug)]
+pub(crate) struct FlowQueue<'a, P> {
+    slab: &'a mut Slab<P>,
+    queue: &'a mut Queue,
+    flow_bytes: &'a mut u64,
+    memory: &'a mut u64,
+    books: &'a mut Books,
+}
+
+impl<P: Queued> FlowQueue<'_, P> {
+    /// Takes the head out of the queue.
+    pub(crate) fn take(&mut self) -> Option<Entry<P>> {
+        let entry = self.slab.pop(self.queue)?;
+        let bytes = entry.packet.wire_len();
+        *self.flow_bytes -= u64::from(bytes);
+        *self.memory -= memory_of(&entry.packet);
+        self.books.take(bytes);
+        Some(entry)
+    }
+
+    /// Bytes that still wait in this flow.
+    pub(crate) fn flow_bytes(&self) -> u64 {
+        *self.flow_bytes
+    }
+
+    /// Bytes that still wait in all flows together.
+    pub(crate) fn backlog_bytes(&self) -> u64 {
+        self.books.backlog().bytes
+    }
+
+    /// Discards a packet taken out.
+    pub(crate) fn discard(&mut self, entry: Entry<P>, reason: DropReason, drops: &mut Drops<P>) {
+        self.books.discard(entry.packet, reason, drops);
+    }
+
+    /// Marks a packet taken out; `false` if it cannot carry a mark.
+    pub(crate) fn mark(&mut self, packet: &mut P) -> bool {
+        self.books.mark(packet)
+    }
+}
+
+impl<P: Queued, S: Clone> Drr<P, S> {
+    /// `flows` empty flows, each with its law in `state`.
+    ///
+    /// # Panics
+    /// If `flows` is not within 1 to 65,536, or `quantum` is zero.
+    pub(crate) fn new(flows: u32, quantum: u32, state: S) -> Drr<P, S> {
+        assert!((1..=MAX_FLOWS).contains(&flows), "flows must be within 1 to {MAX_FLOWS}");
+        assert!(quantum > 0, "quantum must not be zero");
+        let flow = Flow { queue: Queue::EMPTY, next: NIL, listed: false, deficit: 0, state };
+        Drr {
+            flows: vec![flow; flows as usize].into_boxed_slice(),
+            flow_bytes: vec![0; flows as usize].into_boxed_slice(),
+            new_flows: Rota::EMPTY,
+            old_flows: Rota::EMPTY,
+            quantum: i64::from(quantum),
+            served: 0,
+            slab: Slab::new(),
+            memory: 0,
+            books: Books::default(),
+        }
+    }
+}
+
+impl<P: Queued, S> Drr<P, S> {
+    /// The flow of a hash.
+    pub(crate) fn classify(&self, hash: u64) -> u32 {
+        // 2^64 over the golden ratio: the high bits of the product depend on all bits of the hash.
+        let spread = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        ((u128::from(spread) * self.flows.len() as u128) >> 64) as u32
+    }
+
+    /// Takes a packet in at the tail of a flow, which starts if it was not in a rota.
+    pub(crate) fn admit(&mut self, index: u32, now: Time, packet: P) {
+        let flow = &mut self.flows[index as usize];
+        self.books.admit(packet.wire_len());
+        self.flow_bytes[index as usize] += u64::from(packet.wire_len());
+        self.memory += memory_of(&packet);
+        self.slab.push(&mut flow.queue, Entry { packet, enqueued_at: now });
+        if !flow.listed {
+            flow.deficit = self.quantum;
+            self.new_flows.push(&mut self.flows, index);
+        }
+    }
+
+    /// Turns a packet away.
+    pub(crate) fn refuse(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
+        self.books.refuse(packet, reason, drops);
+    }
+
+    /// Marks a packet that arrives; `false` if it cannot carry a mark.
+    pub(crate) fn mark(&mut self, packet: &mut P) -> bool {
+        self.books.mark(packet)
+    }
+
+    /// The next packet in the order of turns (RFC 8290 section 4.2). `take` has the law of a flow take a packet from its
+    /// queue; with `None` the flow has nothing to send.
+    pub(crate) fn serve(
+        &mut self,
+        mut take: impl FnMut(&mut S, &mut FlowQueue<'_, P>) -> Option<Entry<P>>,
+    ) -> Option<Entry<P>> {
+        loop {
+            let (index, is_new) = match self.new_flows.first() {
+                Some(index) => (index, true),
+                None => (self.old_flows.first()?, false),
+            };
+            let rota = if is_new { &mut self.new_flows } else { &mut self.old_flows };
+            let flow = &mut self.flows[index as usize];
+            if flow.deficit <= 0 {
+                flow.deficit += self.quantum;
+                rota.remove_first(&mut self.flows);
+                self.old_flows.push(&mut self.flows, index);
+                continue;
+            }
+            let mut queue = FlowQueue {
+                slab: &mut self.slab,
+                queue: &mut flow.queue,
+                flow_bytes: &mut self.flow_bytes[index as usize],
+                memory: &mut self.memory,
+                books: &mut self.books,
+            };
+            if let Some(entry) = take(&mut flow.state, &mut queue) {
+                flow.deficit -= i64::from(entry.packet.wire_len());
+                self.served = index;
+                self.books.release(entry.packet.wire_len());
+                return Some(entry);
+            }
+            rota.remove_first(&mut self.flows);
+            // A new flow that ran empty passes the old ones once, or it could starve them by sending one packet at a time.
+            if is_new && self.old_flows.first().is_some() {
+                self.old_flows.push(&mut self.flows, index);
+            }
+        }
+    }
+
+    /// The flow with the most bytes, the first of them.
+    pub(crate) fn fattest(&self) -> u32 {
+        let mut fattest = 0;
+        for (index, &bytes) in self.flow_bytes.iter().enumerate() {
+            if bytes > self.flow_bytes[fattest] {
+                fattest = index;
+            }
+        }
+        fattest as u32
+    }
+
+    /// A flow's law and queue.
+    pub(crate) fn flow(&mut self, index: u32) -> (&mut S, FlowQueue<'_, P>) {
+        let flow = &mut self.flows[index as usize];
+        let queue = FlowQueue {
+            slab: &mut self.slab,
+            queue: &mut flow.queue,
+            flow_bytes: &mut self.flow_bytes[index as usize],
+            memory: &mut self.memory,
+            books: &mut self.books,
+        };
+        (&mut flow.state, queue)
+    }
+
+    /// The law of the flow that sent last.
+    pub(crate) fn served(&self) -> &S {
+        &self.flows[self.served as usize].state
+    }
+
+    /// Memory of all packets that wait.
+    pub(crate) fn memory(&self) -> u64 {
+        self.memory
+    }
+
+    /// What waits.
+    pub(crate) fn backlog(&self) -> Backlog {
+        self.books.backlog()
+    }
+
+    /// The books.
+    pub(crate) fn counters(&self) -> &Counters {
+        self.books.counters()
+    }
+}
+
+/// Views for tests.
+#[cfg(test)]
+impl<P: Queued, S> Drr<P, S> {
+    /// Each flow's law, bytes, deficit and whether it is in a rota.
+    pub(crate) fn inspect(&mut self) -> impl Iterator<Item = (&mut S, u64, i64, bool)> {
+        let bytes = self.flow_bytes.iter();
+        self.flows.iter_mut().zip(bytes).map(|(flow, &bytes)| (&mut flow.state, bytes, flow.deficit, flow.listed))
+    }
+}

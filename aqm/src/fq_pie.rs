@@ -1,0 +1,199 @@
+//! fq_pie: flows in queues of their own, served in turn, each controlled by PIE.
+//!
+//! A packet's flow hash selects its queue; queues are served by deficit round robin (`drr`), flows that start first. Arrivals
+//! are dropped or marked by the PIE of their flow, from the flow's own backlog and delay. At the limit arrivals are refused,
+//! whichever flow they are of.
+//!
+//! All flows are updated each `tupdate`, but none is touched for it: a flow makes up for the updates that were due when it
+//! next takes or gives a packet. Between two packets of a flow its backlog stands still, so the result is the same to the bit,
+//! and a flow at rest costs nothing.
+//!
+//! # Source
+//! Linux `sch_fq_pie`; parameters and defaults of `tc-fq_pie(8)`; RFC 8033 and RFC 8290.
+//!
+//! # Departures
+//! - `memory_limit` refuses arrivals; Linux counts that it was exceeded, and takes them in. The memory of a packet is taken
+//!   as its bytes and 576 more, in place of what Linux allocated (`truesize`).
+//! - All flows are updated at the same time; Linux updates 2048 of them per tick of its clock, and so with more flows than
+//!   that each of them less often than every `tupdate`.
+//! - `tc` filters that choose flows are left out.
+//! - Those of `drr` and of the law.
+
+use ackclock_units::{Random, Span, Time};
+
+use crate::books::memory_of;
+use crate::drr::{Drr, Flow};
+use crate::pie_law::{PieLaw, PieState, Verdict};
+use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
+
+/// Parameters of an fq_pie queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FqPieConfig {
+    /// The most packets that wait in all queues together; further ones are refused. Default: 10,240.
+    pub limit: u64,
+    /// Number of queues, 1 to 65,536. Default: 1024.
+    pub flows: u32,
+    /// The queueing delay to settle at. Default: 15 ms (RFC 8033 section 4.2, `QDELAY_REF`).
+    pub target: Span,
+    /// Time between two updates of the probabilities. Default: 15 ms (RFC 8033 section 4.2, `T_UPDATE`).
+    pub tupdate: Span,
+    /// Weight of the delay's distance from `target`, in 1/16 Hz as in tc. Default: 2 (RFC 8033 section 4.2).
+    pub alpha: u32,
+    /// Weight of the delay's change since the last update, in 1/16 Hz as in tc. Default: 20 (RFC 8033 section 4.2).
+    pub beta: u32,
+    /// Bytes that a flow may send in a turn, 1 or more. Default: 1514, an Ethernet frame.
+    pub quantum: u32,
+    /// The most memory that waiting packets take, in bytes. Default: 32 MiB.
+    pub memory_limit: u64,
+    /// The probability in percent up to which packets that can carry a mark are marked. Default: 10 (RFC 8033 section 5.1).
+    pub ecn_prob: u32,
+    /// Mark packets that can carry a mark instead of dropping them, up to `ecn_prob`. Default: off.
+    pub ecn: bool,
+    /// Scale the probability with the size of the packet over `mtu`. Default: off.
+    pub bytemode: bool,
+    /// Estimate a flow's delay as its backlog over its departure rate (RFC 8033 section 5.2) in place of its last packet's
+    /// sojourn time. Default: off.
+    pub dq_rate_estimator: bool,
+    /// Bytes of the largest packet: no early drops below a backlog of two of them in the flow (RFC 8033 section 4.1).
+    /// Default: 1514, an Ethernet frame.
+    pub mtu: u32,
+}
+
+impl Default for FqPieConfig {
+    fn default() -> FqPieConfig {
+        FqPieConfig {
+            limit: 10_240,
+            flows: 1024,
+            target: Span::from_millis(15),
+            tupdate: Span::from_millis(15),
+            alpha: 2,
+            beta: 20,
+            quantum: 1514,
+            memory_limit: 32 << 20,
+            ecn_prob: 10,
+            ecn: false,
+            bytemode: false,
+            dq_rate_estimator: false,
+            mtu: 1514,
+        }
+    }
+}
+
+/// An fq_pie queue.
+#[derive(Debug)]
+pub struct FqPie<P> {
+    limit: u64,
+    memory_limit: u64,
+    law: PieLaw,
+    drr: Drr<P, FlowPie>,
+    random: Random,
+}
+
+/// The law of one flow.
+#[derive(Clone, Debug, PartialEq)]
+struct FlowPie {
+    state: PieState,
+    /// When the next update is due.
+    next_update: Time,
+}
+
+const _: () = assert!(size_of::<Flow<FlowPie>>() <= 128, "a flow should fit two cache lines");
+
+impl FlowPie {
+    fn catch_up(&mut self, law: &PieLaw, now: Time, backlog: u64) {
+        if now < self.next_update {
+            return;
+        }
+        self.next_update = self.state.catch_up(law, self.next_update, now, backlog);
+    }
+}
+
+impl<P: Queued> FqPie<P> {
+    /// Empty queues that draw from `random`.
+    ///
+    /// # Panics
+    /// If `flows` is not within 1 to 65,536, or `quantum` or `tupdate` is zero.
+    pub fn new(config: FqPieConfig, random: Random) -> FqPie<P> {
+        let FqPieConfig { limit, flows, target, tupdate, alpha, beta, quantum, memory_limit, .. } = config;
+        let FqPieConfig { ecn_prob, ecn, bytemode, dq_rate_estimator, mtu, .. } = config;
+        assert!(tupdate > Span::ZERO, "tupdate must not be zero");
+        let mark_up_to = ecn.then_some(f64::from(ecn_prob) / 100.0);
+        let state = FlowPie { state: PieState::new(), next_update: Time::ZERO + tupdate };
+        FqPie {
+            limit,
+            memory_limit,
+            // Linux shares the code of arrivals with `sch_pie`, which always spaces drops out.
+            law: PieLaw {
+                target,
+                tupdate,
+                alpha,
+                beta,
+                mark_up_to,
+                bytemode,
+                dq_rate_estimator,
+                derandomize: true,
+                mtu,
+            },
+            drr: Drr::new(flows, quantum, state),
+            random,
+        }
+    }
+}
+
+impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
+    fn enqueue(&mut self, now: Time, mut packet: P, drops: &mut Drops<P>) {
+        let index = self.drr.classify(packet.flow_hash());
+        let full = if self.drr.backlog().packets >= self.limit {
+            Some(DropReason::Limit)
+        } else if self.drr.memory() + memory_of(&packet) > self.memory_limit {
+            Some(DropReason::Memory)
+        } else {
+            None
+        };
+        let (pie, queue) = self.drr.flow(index);
+        let backlog = queue.flow_bytes();
+        pie.catch_up(&self.law, now, backlog);
+        if let Some(reason) = full {
+            pie.state.overflowed();
+            self.drr.refuse(packet, reason, drops);
+            return;
+        }
+        match pie.state.arrived(&self.law, backlog, packet.wire_len(), &mut self.random) {
+            Verdict::Admit => {}
+            Verdict::Mark if self.drr.mark(&mut packet) => {}
+            Verdict::Mark | Verdict::Drop => {
+                self.drr.refuse(packet, DropReason::Early, drops);
+                return;
+            }
+        }
+        self.drr.admit(index, now, packet);
+    }
+
+    fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<Entry<P>> {
+        let law = &self.law;
+        self.drr.serve(|pie, queue| {
+            let waiting = queue.flow_bytes();
+            let entry = queue.take()?;
+            pie.catch_up(law, now, waiting);
+            pie.state.departed(law, now, entry.enqueued_at, entry.packet.wire_len(), queue.flow_bytes());
+            Some(entry)
+        })
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.drr.backlog()
+    }
+
+    fn counters(&self) -> &Counters {
+        self.drr.counters()
+    }
+
+    /// Probability and delay of the flow that sent last, as of its last packet.
+    fn probe(&self) -> Probe {
+        let state = &self.drr.served().state;
+        Probe { probability: Some(state.probability), delay: Some(state.delay), ..Probe::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests;

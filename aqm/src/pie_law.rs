@@ -1,0 +1,249 @@
+//! The law of PIE apart from any storage: `pie` and `fq_pie` share it.
+//!
+//! It measures the queueing delay: as the sojourn time of the last packet that left, or (`dq_rate_estimator`) as the backlog
+//! over the departure rate. Every `tupdate` a controller moves the drop probability with the delay's distance from `target`
+//! and with its change since the last update, in steps that are smaller the lower the probability is.
+//!
+//! # Source
+//! RFC 8033; where it leaves a choice, Linux `sch_pie` since 5.5.
+//!
+//! # Departures
+//! From RFC 8033, as Linux does it:
+//! - The departure rate is averaged, with weight 1/8; the RFC averages the time that 16 KiB take, with weight 1/4.
+//! - The burst allowance shrinks with the time between departures, not by `tupdate` per update.
+//! - Early drops pause below half the target by the current delay estimate, not by the one of the last update.
+//! - A delay above 250 ms adds 2 % per update; the decay without a queue is 1/64 per update, not 2 %.
+//! - The law is always on (section 5.3 has it start above a third of the tail-drop threshold, as an option).
+//!
+//! From Linux:
+//! - Probability and departure rate are floating-point numbers. Linux truncates the rate to multiples of 61 kB/s, which puts
+//!   its delay estimate 7 % low on a 10 Mbit/s link and disables it below 0.5 Mbit/s; since 5.5 it lets the probability pass 1.
+//! - The first update is due one `tupdate` after the start, not 500 ms; an update is due at an exact time, not at the next
+//!   tick of the kernel's clock (at HZ=250, 30 ms become 32 ms).
+//! - A mark, like a drop, always sets the accumulated probability back to zero; Linux forgets it when the accumulated
+//!   probability alone has forced the mark.
+//!
+//! There is no timer. The updates that were due are made up for, each with the state of its time, before a packet is looked
+//! at; one that is due at the time of a packet comes first.
+
+use ackclock_units::{Random, Span, Time};
+
+/// Time for which a burst passes without drops after the queue was empty: 150 ms (RFC 8033 section 4.4, `MAX_BURST`).
+pub(crate) const MAX_BURST: Span = Span::from_millis(150);
+/// Bytes of a measurement of the departure rate (RFC 8033 section 5.2, `DQ_THRESHOLD`).
+const DQ_THRESHOLD: u64 = 1 << 14;
+/// Above this delay the probability rises by another [`MAX_STEP`].
+const HIGH_DELAY: Span = Span::from_millis(250);
+/// Largest rise of a probability of 10 % and more in one update (RFC 8033 section 5.5).
+const MAX_STEP: f64 = 0.02;
+
+/// The parameters of the law, as in `PieConfig`.
+#[derive(Clone, Debug)]
+pub(crate) struct PieLaw {
+    pub(crate) target: Span,
+    pub(crate) tupdate: Span,
+    pub(crate) alpha: u32,
+    pub(crate) beta: u32,
+    /// Up to this probability packets that can carry a mark are marked; none are if it is absent.
+    pub(crate) mark_up_to: Option<f64>,
+    pub(crate) bytemode: bool,
+    pub(crate) dq_rate_estimator: bool,
+    pub(crate) derandomize: bool,
+    pub(crate) mtu: u32,
+}
+
+/// What the law says of an arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Take it in.
+    Admit,
+    /// Mark it, or drop it if it cannot carry a mark.
+    Mark,
+    /// Drop it.
+    Drop,
+}
+
+/// The state of the law for one queue.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PieState {
+    pub(crate) probability: f64,
+    /// Sum of the probabilities since the last drop or mark.
+    pub(crate) accumulated: f64,
+    /// The current estimate.
+    pub(crate) delay: Span,
+    /// The estimate at the last update.
+    pub(crate) old_delay: Span,
+    /// What is left of [`MAX_BURST`].
+    pub(crate) burst_allowance: Span,
+    /// Timestamps: the last departure. Rate estimator: the start of the measurement.
+    pub(crate) departed_at: Option<Time>,
+    /// Bytes departed in the running measurement.
+    pub(crate) measured: Option<u64>,
+    /// Bytes per nanosecond, averaged; 0 while unknown.
+    pub(crate) departure_rate: f64,
+}
+
+impl PieState {
+    /// Nothing seen yet.
+    pub(crate) fn new() -> PieState {
+        PieState {
+            probability: 0.0,
+            accumulated: 0.0,
+            delay: Span::ZERO,
+            old_delay: Span::ZERO,
+            burst_allowance: MAX_BURST,
+            departed_at: None,
+            measured: None,
+            departure_rate: 0.0,
+        }
+    }
+
+    /// Makes up for the updates that were due from `due` up to `now`, one each `tupdate`, and returns when the next one is.
+    /// Since the first of them nothing came and nothing left, so each sees the backlog of now. Once an update changes nothing
+    /// the rest of them will not either.
+    #[must_use]
+    pub(crate) fn catch_up(&mut self, law: &PieLaw, due: Time, now: Time, backlog: u64) -> Time {
+        let mut due = due;
+        while due <= now {
+            let before = self.clone();
+            self.update(law, backlog);
+            let mut updates = 1;
+            if *self == before {
+                updates += now.since(due).as_nanos() / law.tupdate.as_nanos();
+            }
+            due += law.tupdate * updates;
+        }
+        due
+    }
+
+    /// What becomes of an arrival of `bytes` bytes at a queue of `backlog` bytes.
+    pub(crate) fn arrived(&mut self, law: &PieLaw, backlog: u64, bytes: u32, random: &mut Random) -> Verdict {
+        if !self.drop_early(law, backlog, bytes, random) {
+            return Verdict::Admit;
+        }
+        self.accumulated = 0.0;
+        // RFC 8033 s5.1: above this probability marks have not been enough.
+        if law.mark_up_to.is_some_and(|up_to| self.probability <= up_to) { Verdict::Mark } else { Verdict::Drop }
+    }
+
+    /// An arrival was refused for want of room.
+    pub(crate) fn overflowed(&mut self) {
+        self.accumulated = 0.0;
+    }
+
+    /// Whether to drop or mark an arrival of `bytes` bytes (RFC 8033 section 4.1).
+    fn drop_early(&mut self, law: &PieLaw, backlog: u64, bytes: u32, random: &mut Random) -> bool {
+        // RFC 8033 s4.4
+        if self.burst_allowance > Span::ZERO {
+            return false;
+        }
+        // RFC 8033 s4.1: the delay is low and the congestion light, or the queue so short that a drop could idle the link.
+        if self.delay < law.target / 2 && self.probability < 0.2 || backlog < 2 * u64::from(law.mtu) {
+            return false;
+        }
+        let mut probability = self.probability;
+        if law.bytemode && bytes < law.mtu {
+            probability *= f64::from(bytes) / f64::from(law.mtu);
+        }
+        if !law.derandomize {
+            return random.chance(probability);
+        }
+        // RFC 8033 s5.4
+        self.accumulated = if probability == 0.0 { 0.0 } else { self.accumulated + probability };
+        if self.accumulated < 0.85 {
+            false
+        } else if self.accumulated >= 8.5 {
+            true
+        } else {
+            random.chance(probability)
+        }
+    }
+
+    /// A packet of `bytes` bytes that came at `enqueued_at` left; `backlog` bytes wait behind it.
+    pub(crate) fn departed(&mut self, law: &PieLaw, now: Time, enqueued_at: Time, bytes: u32, backlog: u64) {
+        let elapsed = if law.dq_rate_estimator {
+            self.measure_rate(now, bytes, backlog)
+        } else {
+            self.delay = if backlog == 0 { Span::ZERO } else { now.since(enqueued_at) };
+            self.departed_at.replace(now).map(|last| now.since(last))
+        };
+        if let Some(elapsed) = elapsed {
+            self.burst_allowance = self.burst_allowance - elapsed;
+        }
+    }
+
+    /// Measures the departure rate while the backlog lasts (RFC 8033 section 5.2); the time that a measurement took once it
+    /// is complete.
+    fn measure_rate(&mut self, now: Time, bytes: u32, backlog: u64) -> Option<Span> {
+        if self.measured.is_none() && backlog >= DQ_THRESHOLD {
+            self.departed_at = Some(now);
+            self.measured = Some(0);
+        }
+        let (Some(measured), Some(start)) = (&mut self.measured, self.departed_at) else { return None };
+        *measured += u64::from(bytes);
+        let elapsed = now.since(start);
+        if *measured < DQ_THRESHOLD || elapsed == Span::ZERO {
+            return None;
+        }
+        let rate = *measured as f64 / elapsed.as_nanos() as f64;
+        self.departure_rate =
+            if self.departure_rate == 0.0 { rate } else { self.departure_rate + (rate - self.departure_rate) / 8.0 };
+        // Without the backlog the link may fall idle, and the next measurement would count that time.
+        self.measured = (backlog >= DQ_THRESHOLD).then_some(0);
+        self.departed_at = Some(now);
+        Some(elapsed)
+    }
+
+    /// Moves the probability (RFC 8033 section 4.2); `backlog` bytes wait.
+    pub(crate) fn update(&mut self, law: &PieLaw, backlog: u64) {
+        if law.dq_rate_estimator {
+            self.delay = if self.departure_rate > 0.0 {
+                Span::from_nanos((backlog as f64 / self.departure_rate) as u64)
+            } else {
+                Span::ZERO
+            };
+        }
+        let (delay, old_delay) = (self.delay, self.old_delay);
+        let alpha = f64::from(law.alpha) / 16.0;
+        let beta = f64::from(law.beta) / 16.0;
+        let mut step = alpha * (delay.as_secs_f64() - law.target.as_secs_f64())
+            + beta * (delay.as_secs_f64() - old_delay.as_secs_f64());
+        step *= auto_tuning(self.probability);
+        // RFC 8033 s5.5
+        if self.probability >= 0.1 && step > MAX_STEP {
+            step = MAX_STEP;
+        }
+        if delay > HIGH_DELAY {
+            step += MAX_STEP;
+        }
+        self.probability = (self.probability + step).clamp(0.0, 1.0);
+        // A delay of zero with a backlog is one that was not measured.
+        if delay == Span::ZERO && old_delay == Span::ZERO && backlog == 0 {
+            self.probability -= self.probability / 64.0;
+        }
+        self.old_delay = delay;
+
+        // RFC 8033 s4.4: no congestion, so the next burst gets its allowance.
+        let low = law.target / 2;
+        let estimated = !law.dq_rate_estimator || self.departure_rate > 0.0;
+        if delay < low && old_delay < low && self.probability == 0.0 && estimated {
+            *self = PieState { delay, old_delay: delay, ..PieState::new() };
+        }
+    }
+}
+
+/// The factor that keeps steps small against the probability (RFC 8033 section 4.2).
+fn auto_tuning(probability: f64) -> f64 {
+    const STEPS: [(f64, f64); 6] = [
+        (0.1, 1.0),
+        (0.01, 1.0 / 2.0),
+        (0.001, 1.0 / 8.0),
+        (0.000_1, 1.0 / 32.0),
+        (0.000_01, 1.0 / 128.0),
+        (0.000_001, 1.0 / 512.0),
+    ];
+    STEPS.iter().find(|(from, _)| probability >= *from).map_or(1.0 / 2048.0, |&(_, factor)| factor)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,389 @@
+//! SFB, Stochastic Fair BLUE: a BLUE for each of many bins that flows share, so that flows which do not respond are found out
+//! and held to a small rate.
+//!
+//! A flow belongs to one bin of 16 on each of 8 levels. On arrival each of the eight bins moves its own probability: up if
+//! `target` packets or more wait in it, down if none does. The lowest of the eight is that of the packet: a bin that a
+//! responsive flow shares with a greedy one does no harm as long as one of the others is its own. A flow whose eight bins all
+//! stand at the highest probability does not respond; all such flows together may send `penalty_rate`.
+//!
+//! Which bins belong to a flow changes every `rehash`, so that two flows do not share all of them for long. The set of bins
+//! that takes over then learns for `db` before, from the flows that do not respond.
+//!
+//! # Source
+//! Feng, Kandlur, Saha, Shin 2001, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness"; in all
+//! details Linux `sch_sfb`; parameters, defaults and statistics of `tc-sfb(8)`. Probabilities are multiples of 1/65,536 there
+//! and here. Like there, bins have no freeze time, a set keeps its old probabilities when it gets a new hash, and a hash is
+//! changed by the first packet after `rehash`, not by a timer.
+//!
+//! # Departures
+//! - `penalty_rate` is a token bucket that earns as time passes and holds `penalty_burst`, which is what tc-sfb(8) promises.
+//!   Linux fills it only when it is empty and starts its clock anew with each packet refused, so that flows faster than
+//!   `penalty_rate` send nothing after their burst.
+//! - Bins are chosen by the packet's flow hash, mixed with a random number of each set. `tc` filters are left out.
+
+use std::collections::VecDeque;
+
+use ackclock_units::{Random, Span, Time};
+
+use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+
+/// Levels of bins (Linux `SFB_LEVELS`).
+const LEVELS: usize = 8;
+/// Bins of a level (Linux `SFB_NUMBUCKETS`).
+const BINS: usize = 16;
+/// The highest probability (Linux `SFB_MAX_PROB`).
+const MAX_PROBABILITY: u32 = 0xffff;
+/// What a packet costs the penalty box, which earns `penalty_rate` in each nanosecond.
+const TOKEN: u64 = 1_000_000_000;
+
+/// Parameters of an SFB queue. What is `None` is derived as `tc` does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SfbConfig {
+    /// Time after which flows get other bins; zero: never. Default: 600 s.
+    pub rehash: Span,
+    /// How long before that the other set of bins learns; zero: it does not. Default: 60 s.
+    pub db: Span,
+    /// The most packets that wait; further ones are refused. Default: 1000, the `txqueuelen` of a Linux Ethernet device.
+    pub limit: u64,
+    /// A packet is refused if this many wait in each of its bins. Default: 5/4 of `target` if that is given, else 25.
+    pub max: Option<u32>,
+    /// A bin's probability rises with each arrival while this many packets wait in it. Default: 4/5 of `max`: 20.
+    pub target: Option<u32>,
+    /// A rise of a bin's probability. Default: 0.0005.
+    pub increment: f64,
+    /// A fall of a bin's probability. Default: 0.00005.
+    pub decrement: f64,
+    /// Packets per second that flows which do not respond may send together. Default: 10.
+    pub penalty_rate: u32,
+    /// The most of them at once. Default: 20.
+    pub penalty_burst: u32,
+}
+
+impl Default for SfbConfig {
+    fn default() -> SfbConfig {
+        SfbConfig {
+            rehash: Span::from_secs(600),
+            db: Span::from_secs(60),
+            limit: 1000,
+            max: None,
+            target: None,
+            increment: 0.0005,
+            decrement: 0.00005,
+            penalty_rate: 10,
+            penalty_burst: 20,
+        }
+    }
+}
+
+impl SfbConfig {
+    /// `max` and `target`, as given or derived.
+    pub fn bin_sizes(&self) -> (u32, u32) {
+        let max = self.max.unwrap_or_else(|| match self.target {
+            Some(target) => ((u64::from(target) * 5 + 1) / 4).min(u64::from(u32::MAX)) as u32,
+            None => 25,
+        });
+        (max, self.target.unwrap_or((u64::from(max) * 4).div_ceil(5) as u32))
+    }
+
+    /// What is wrong with these parameters, if anything is.
+    pub fn problem(&self) -> Option<&'static str> {
+        let steps = [self.increment, self.decrement];
+        (!steps.iter().all(|p| (0.0..=1.0).contains(p))).then_some("increment and decrement must be within 0 to 1")
+    }
+}
+
+/// What `tc -s` prints of an SFB queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct SfbStats {
+    /// Packets dropped by chance.
+    pub earlydrop: u64,
+    /// Packets of flows that do not respond, dropped beyond their rate.
+    pub penaltydrop: u64,
+    /// Packets refused because all of their bins were full.
+    pub bucketdrop: u64,
+    /// Packets refused at `limit`.
+    pub queuedrop: u64,
+    /// Packets that the discipline inside dropped; it is a queue with the same limit, so 0.
+    pub childdrop: u64,
+    /// Packets marked.
+    pub marked: u64,
+    /// `penaltydrop`, `bucketdrop` and `queuedrop` together.
+    pub overlimits: u64,
+    /// Packets in the fullest bin.
+    pub maxqlen: u32,
+    /// The highest probability of a bin.
+    pub maxprob: f64,
+    /// The average probability of the bins.
+    pub avgprob: f64,
+}
+
+/// An SFB queue.
+#[derive(Debug)]
+pub struct Sfb<P> {
+    config: SfbConfig,
+    law: Law,
+    penalty: Penalty,
+    random: Random,
+    store: Store<P>,
+    /// Where each of the waiting packets is counted, in their order.
+    places: VecDeque<Place>,
+}
+
+/// The variables of the law.
+#[derive(Debug)]
+struct Law {
+    max: u32,
+    target: u32,
+    /// In 1/65,536.
+    increment: u32,
+    decrement: u32,
+    sets: [Set; 2],
+    /// The set in use.
+    slot: usize,
+    rehashed_at: Time,
+    /// The probability of the last arrival.
+    probability: u32,
+}
+
+/// Bins, and what chooses among them.
+#[derive(Clone, Debug)]
+struct Set {
+    perturbation: u64,
+    bins: [[Bin; BINS]; LEVELS],
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Bin {
+    /// Packets that wait.
+    qlen: u32,
+    /// The probability in 1/65,536.
+    p_mark: u32,
+}
+
+/// The bins of a packet in each set, four bits a level; 0: it is not counted there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Place([u32; 2]);
+
+/// The token bucket of the flows that do not respond.
+#[derive(Debug)]
+struct Penalty {
+    /// At most [`TOKEN`] times the burst.
+    credit: u64,
+    earned_at: Time,
+}
+
+impl<P: Queued> Sfb<P> {
+    /// An empty queue that draws from `random`.
+    ///
+    /// # Panics
+    /// If the parameters have an [`SfbConfig::problem`].
+    pub fn new(config: SfbConfig, mut random: Random) -> Sfb<P> {
+        if let Some(problem) = config.problem() {
+            panic!("{problem}");
+        }
+        let law = Law::new(&config, &mut random);
+        let penalty = Penalty::new(&config);
+        Sfb { config, law, penalty, random, store: Store::new(), places: VecDeque::new() }
+    }
+
+    /// The statistics. Those of the bins are of the set in use.
+    pub fn stats(&self) -> SfbStats {
+        let counters = self.store.counters();
+        let dropped = |reason: DropReason| counters.dropped[reason as usize];
+        let bins = || self.law.sets[self.law.slot].bins.iter().flatten();
+        let [penaltydrop, bucketdrop, queuedrop] =
+            [DropReason::Penalty, DropReason::Bucket, DropReason::Limit].map(dropped);
+        SfbStats {
+            earlydrop: dropped(DropReason::Early),
+            penaltydrop,
+            bucketdrop,
+            queuedrop,
+            childdrop: 0,
+            marked: counters.marked.packets,
+            overlimits: penaltydrop + bucketdrop + queuedrop,
+            maxqlen: bins().map(|bin| bin.qlen).max().unwrap_or(0),
+            maxprob: as_fraction(bins().map(|bin| bin.p_mark).max().unwrap_or(0)),
+            avgprob: as_fraction(bins().map(|bin| bin.p_mark).sum()) / (LEVELS * BINS) as f64,
+        }
+    }
+}
+
+impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
+    fn enqueue(&mut self, now: Time, mut packet: P, drops: &mut Drops<P>) {
+        if self.store.backlog().packets >= self.config.limit {
+            self.store.refuse(packet, DropReason::Limit, drops);
+            return;
+        }
+        let warming = self.law.rehash(&self.config, now, &mut self.random);
+        let (mut place, shortest) = self.law.arrival(packet.flow_hash());
+        if shortest >= self.law.max {
+            self.store.refuse(packet, DropReason::Bucket, drops);
+            return;
+        }
+        if self.law.probability >= MAX_PROBABILITY {
+            if warming {
+                self.law.warm(packet.flow_hash(), &mut place);
+            }
+            if !self.penalty.pass(&self.config, now) {
+                self.store.refuse(packet, DropReason::Penalty, drops);
+                return;
+            }
+        } else {
+            let probability = self.law.probability;
+            // 16 bits: a probability of 65,535 is that of the penalty box.
+            let drawn = (self.random.bits() >> 48) as u32;
+            // Above one half marks have not been enough, and more and more of them become drops.
+            let drop = drawn < probability.saturating_sub(MAX_PROBABILITY / 2) * 2;
+            if drawn < probability && (drop || !self.store.mark(&mut packet)) {
+                self.store.refuse(packet, DropReason::Early, drops);
+                return;
+            }
+        }
+        self.law.count(place, |qlen| qlen + 1);
+        self.places.push_back(place);
+        self.store.admit(now, packet);
+    }
+
+    fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Option<Entry<P>> {
+        let entry = self.store.take()?;
+        if let Some(place) = self.places.pop_front() {
+            self.law.count(place, |qlen| qlen - 1);
+        }
+        Some(self.store.release(entry))
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.store.backlog()
+    }
+
+    fn counters(&self) -> &Counters {
+        self.store.counters()
+    }
+
+    /// The probability of the last arrival's flow.
+    fn probe(&self) -> Probe {
+        Probe { probability: Some(as_fraction(self.law.probability)), ..Probe::default() }
+    }
+}
+
+impl Law {
+    fn new(config: &SfbConfig, random: &mut Random) -> Law {
+        let (max, target) = config.bin_sizes();
+        let set = |perturbation| Set { perturbation, bins: [[Bin::default(); BINS]; LEVELS] };
+        Law {
+            max,
+            target,
+            increment: from_fraction(config.increment),
+            decrement: from_fraction(config.decrement),
+            sets: [set(random.bits()), set(random.bits())],
+            slot: 0,
+            rehashed_at: Time::ZERO,
+            probability: 0,
+        }
+    }
+
+    /// Lets the other set take over when it is time to; whether it is to learn.
+    fn rehash(&mut self, config: &SfbConfig, now: Time, random: &mut Random) -> bool {
+        if config.rehash == Span::ZERO {
+            return false;
+        }
+        let due = self.rehashed_at + config.rehash;
+        if now > due {
+            self.sets[self.slot].perturbation = random.bits();
+            self.slot ^= 1;
+            self.rehashed_at = now;
+            return false;
+        }
+        config.db > Span::ZERO && now > due - config.db
+    }
+
+    /// Moves the bins of an arrival and takes the lowest of their probabilities; its place, and the packets in the shortest of
+    /// its bins.
+    fn arrival(&mut self, flow_hash: u64) -> (Place, u32) {
+        let mut place = Place::default();
+        let (probability, shortest) = self.adjust(self.slot, flow_hash, &mut place);
+        self.probability = probability;
+        (place, shortest)
+    }
+
+    /// Moves the bins of the other set, where the packet will be counted too.
+    fn warm(&mut self, flow_hash: u64, place: &mut Place) {
+        self.adjust(self.slot ^ 1, flow_hash, place);
+    }
+
+    fn adjust(&mut self, slot: usize, flow_hash: u64, place: &mut Place) -> (u32, u32) {
+        let set = &mut self.sets[slot];
+        let hash = mix(flow_hash, set.perturbation);
+        place.0[slot] = hash;
+        let (mut probability, mut shortest) = (u32::MAX, u32::MAX);
+        for (level, bins) in set.bins.iter_mut().enumerate() {
+            let bin = &mut bins[index(hash, level)];
+            if bin.qlen == 0 {
+                bin.p_mark = bin.p_mark.saturating_sub(self.decrement);
+            } else if bin.qlen >= self.target {
+                bin.p_mark = (bin.p_mark + self.increment).min(MAX_PROBABILITY);
+            }
+            probability = probability.min(bin.p_mark);
+            shortest = shortest.min(bin.qlen);
+        }
+        (probability, shortest)
+    }
+
+    /// Counts a packet in or out.
+    fn count(&mut self, place: Place, change: impl Fn(u32) -> u32) {
+        for (set, hash) in self.sets.iter_mut().zip(place.0) {
+            if hash != 0 {
+                for (level, bins) in set.bins.iter_mut().enumerate() {
+                    let bin = &mut bins[index(hash, level)];
+                    bin.qlen = change(bin.qlen);
+                }
+            }
+        }
+    }
+}
+
+/// The bin of a hash on a level.
+fn index(hash: u32, level: usize) -> usize {
+    (hash >> (4 * level)) as usize % BINS
+}
+
+/// A flow's hash in a set, never 0: the finalizer of SplitMix64, all bits of which depend on all bits.
+fn mix(flow_hash: u64, perturbation: u64) -> u32 {
+    let mut z = flow_hash ^ perturbation;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z >> 32) as u32).max(1)
+}
+
+impl Penalty {
+    /// Full, unless there is no rate at all.
+    fn new(config: &SfbConfig) -> Penalty {
+        let burst = if config.penalty_rate == 0 { 0 } else { config.penalty_burst };
+        Penalty { credit: u64::from(burst) * TOKEN, earned_at: Time::ZERO }
+    }
+
+    /// Whether a packet of a flow that does not respond may pass.
+    fn pass(&mut self, config: &SfbConfig, now: Time) -> bool {
+        let earned = now.since(self.earned_at).as_nanos().saturating_mul(u64::from(config.penalty_rate));
+        self.credit = self.credit.saturating_add(earned).min(u64::from(config.penalty_burst) * TOKEN);
+        self.earned_at = now;
+        if self.credit < TOKEN {
+            return false;
+        }
+        self.credit -= TOKEN;
+        true
+    }
+}
+
+/// A probability in 1/65,536, as `tc` rounds it.
+fn from_fraction(probability: f64) -> u32 {
+    (probability * f64::from(MAX_PROBABILITY) + 0.5) as u32
+}
+
+/// A probability in [0, 1], as `tc` prints it.
+fn as_fraction(probability: u32) -> f64 {
+    f64::from(probability) / f64::from(MAX_PROBABILITY)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,189 @@
+use super::*;
+use crate::stub::{Stub, stub};
+use ackclock_units::Ecn;
+
+fn sfb(config: SfbConfig) -> Sfb<Stub> {
+    Sfb::new(config, Random::for_component(1, 0, "sfb"))
+}
+
+fn packet(id: u32, flow: u64) -> Stub {
+    Stub { flow, ..stub(id, 1000) }
+}
+
+/// The eight bins of a flow in the set in use.
+fn bins(queue: &Sfb<Stub>, slot: usize, flow: u64) -> Vec<Bin> {
+    let set = &queue.law.sets[slot];
+    let hash = mix(flow, set.perturbation);
+    (0..LEVELS).map(|level| set.bins[level][index(hash, level)]).collect()
+}
+
+/// Sets the probability of a flow's bins, in 1/65,536.
+fn set_probability(queue: &mut Sfb<Stub>, flow: u64, p_mark: u32) {
+    let set = &mut queue.law.sets[queue.law.slot];
+    let hash = mix(flow, set.perturbation);
+    for (level, bins) in set.bins.iter_mut().enumerate() {
+        bins[index(hash, level)].p_mark = p_mark;
+    }
+}
+
+/// iproute2 `tc/q_sfb.c`: increment (65535 + 1000) / 2000 = 33, decrement (65535 + 10000) / 20000 = 3; max (5 target + 1) / 4,
+/// target (4 max + 3) / 5. Linux selftests `tc-testing/tc-tests/qdiscs/sfb.json`: rehash 600s db 60s.
+#[test]
+fn defaults_and_derived_values_are_those_of_tc() {
+    let config = SfbConfig::default();
+    assert_eq!((config.rehash, config.db), (Span::from_secs(600), Span::from_secs(60)));
+    assert_eq!((from_fraction(config.increment), from_fraction(config.decrement)), (33, 3));
+    for (max, target, sizes) in [
+        (None, None, (25, 20)),
+        (Some(100), None, (100, 80)),
+        (None, Some(100), (125, 100)),
+        (Some(7), None, (7, 6)),
+        (None, Some(7), (9, 7)),
+        (Some(30), Some(10), (30, 10)),
+    ] {
+        assert_eq!(SfbConfig { max, target, ..SfbConfig::default() }.bin_sizes(), sizes);
+    }
+}
+
+/// With target 2: the first arrival finds empty bins, the second one packet, the third two, and then each raises.
+#[test]
+fn bins_rise_from_target_and_fall_when_empty() {
+    let mut queue = sfb(SfbConfig { target: Some(2), max: Some(5), ..SfbConfig::default() });
+    let mut drops = Drops::new();
+    for (id, p_mark) in [0, 0, 33, 66, 99].into_iter().enumerate() {
+        queue.enqueue(Time::ZERO, packet(id as u32, 7), &mut drops);
+        assert!(bins(&queue, 0, 7).iter().all(|bin| *bin == Bin { qlen: id as u32 + 1, p_mark }));
+    }
+    // Five wait in each bin: the sixth is refused, but it has raised the probability.
+    queue.enqueue(Time::ZERO, packet(5, 7), &mut drops);
+    assert_eq!(drops.last().map(|drop| drop.reason), Some(DropReason::Bucket));
+    let stats = queue.stats();
+    assert_eq!((stats.bucketdrop, stats.overlimits, stats.maxqlen), (1, 1, 5));
+    assert_eq!(stats.maxprob, 132.0 / 65_535.0);
+    // A flow of one bin a level: 8 of 128 bins.
+    assert!((stats.avgprob - stats.maxprob / 16.0).abs() < 1e-12);
+    assert_eq!(queue.probe().probability, Some(132.0 / 65_535.0));
+    while queue.dequeue(Time::ZERO, &mut drops).is_some() {}
+    queue.enqueue(Time::ZERO, packet(6, 7), &mut drops);
+    assert!(bins(&queue, 0, 7).iter().all(|bin| *bin == Bin { qlen: 1, p_mark: 129 }));
+}
+
+/// The lowest of the eight probabilities counts, so that one bin of its own saves a flow.
+#[test]
+fn a_flow_with_a_bin_of_its_own_is_spared() {
+    let mut queue = sfb(SfbConfig::default());
+    let mut drops = Drops::new();
+    set_probability(&mut queue, 7, 0xffff);
+    let shared = bins(&queue, 0, 8).iter().filter(|bin| bin.p_mark > 0).count();
+    assert!(shared < LEVELS);
+    for id in 0..10 {
+        queue.enqueue(Time::ZERO, packet(id, 8), &mut drops);
+    }
+    assert_eq!((queue.backlog().packets, queue.probe().probability), (10, Some(0.0)));
+}
+
+/// Linux: above one half, twice the excess is dropped. At 49,151 of 65,536 that is 2 (49,151 - 32,767) = 32,768: one half
+/// dropped, one quarter marked, one quarter untouched. 20,000 packets, standard deviation of the first 71, of the second 61.
+#[test]
+fn above_one_half_marks_become_drops() {
+    let config = SfbConfig { increment: 0.0, decrement: 0.0, ..SfbConfig::default() };
+    for (p_mark, dropped, marked) in [(49_151, 10_000, 5_000), (32_767, 0, 10_000), (16_384, 0, 5_000)] {
+        let mut queue = sfb(config.clone());
+        let mut drops = Drops::new();
+        set_probability(&mut queue, 7, p_mark);
+        for id in 0..20_000 {
+            queue.enqueue(Time::ZERO, Stub { ecn: Ecn::Ect0, ..packet(id, 7) }, &mut drops);
+            queue.dequeue(Time::ZERO, &mut drops);
+        }
+        let stats = queue.stats();
+        assert!(stats.earlydrop.abs_diff(dropped) < 350, "{stats:?}");
+        assert!(stats.marked.abs_diff(marked) < 350, "{stats:?}");
+    }
+}
+
+/// 1000 packets per second of a flow that does not respond, for 10 s: 20 at once, and 10 per second. Two seconds of silence
+/// fill the box again.
+#[test]
+fn the_penalty_box_lets_its_rate_pass() {
+    let mut queue = sfb(SfbConfig { decrement: 0.0, ..SfbConfig::default() });
+    let mut drops = Drops::new();
+    set_probability(&mut queue, 7, 0xffff);
+    let mut offer = |from: u64, to: u64| {
+        let before = queue.counters().enqueued.packets;
+        for millis in from..to {
+            let now = Time::from_millis(millis);
+            queue.enqueue(now, packet(millis as u32, 7), &mut drops);
+            queue.dequeue(now, &mut drops);
+        }
+        queue.counters().enqueued.packets - before
+    };
+    assert_eq!(offer(0, 1), 1);
+    // The last of 9.999 s after the first: 99 more.
+    assert_eq!(offer(1, 10_000), 19 + 99);
+    assert_eq!(offer(12_000, 12_050), 20);
+    let stats = queue.stats();
+    assert_eq!(stats.penaltydrop, 10_050 - 139);
+    assert_eq!((stats.penaltydrop, stats.earlydrop), (drops.len() as u64, 0));
+}
+
+#[test]
+fn without_a_rate_or_a_burst_nothing_passes_the_penalty_box() {
+    for (penalty_rate, penalty_burst) in [(0, 20), (10, 0)] {
+        let mut queue = sfb(SfbConfig { penalty_rate, penalty_burst, decrement: 0.0, ..SfbConfig::default() });
+        let mut drops = Drops::new();
+        set_probability(&mut queue, 7, 0xffff);
+        queue.enqueue(Time::from_secs(5), packet(0, 7), &mut drops);
+        assert_eq!(drops.last().map(|drop| drop.reason), Some(DropReason::Penalty));
+    }
+}
+
+/// rehash 10 s, db 4 s: the other set learns from what comes after 6 s, and takes over with the first packet after 10 s.
+#[test]
+fn the_other_set_learns_before_it_takes_over() {
+    let config = SfbConfig {
+        rehash: Span::from_secs(10),
+        db: Span::from_secs(4),
+        max: Some(100),
+        target: Some(1),
+        increment: 1.0,
+        penalty_burst: 1000,
+        ..SfbConfig::default()
+    };
+    let mut queue = sfb(config);
+    let mut drops = Drops::new();
+    let perturbations = queue.law.sets.clone().map(|set| set.perturbation);
+    assert_ne!(perturbations[0], perturbations[1]);
+    // One packet stays, so that each further one raises the probability to 1: the flow does not respond.
+    queue.enqueue(Time::ZERO, packet(0, 7), &mut drops);
+    queue.enqueue(Time::from_secs(6), packet(1, 7), &mut drops);
+    assert_eq!(bins(&queue, 0, 7)[0], Bin { qlen: 2, p_mark: 0xffff });
+    assert_eq!(bins(&queue, 1, 7)[0], Bin::default());
+    // A flow that responds teaches the other set nothing.
+    queue.enqueue(Time::from_secs(7), packet(2, 8), &mut drops);
+    assert!(queue.law.sets[1].bins.iter().flatten().all(|bin| *bin == Bin::default()));
+    queue.enqueue(Time::from_secs(7), packet(3, 7), &mut drops);
+    queue.enqueue(Time::from_secs(10), packet(4, 7), &mut drops);
+    assert_eq!(queue.law.slot, 0);
+    assert!(bins(&queue, 1, 7).iter().all(|bin| *bin == Bin { qlen: 2, p_mark: 0xffff }));
+
+    queue.enqueue(Time::from_secs(11), packet(5, 7), &mut drops);
+    assert_eq!((queue.law.slot, queue.probe().probability), (1, Some(1.0)));
+    assert!(bins(&queue, 1, 7).iter().all(|bin| *bin == Bin { qlen: 3, p_mark: 0xffff }));
+    assert_eq!(queue.law.sets[1].perturbation, perturbations[1]);
+    assert_ne!(queue.law.sets[0].perturbation, perturbations[0]);
+    // The next change counts from this one.
+    queue.enqueue(Time::from_secs(21), packet(6, 8), &mut drops);
+    assert_eq!(queue.law.slot, 1);
+
+    // Each packet leaves the bins that it was counted in, whatever hash they have by now.
+    while queue.dequeue(Time::from_secs(21), &mut drops).is_some() {}
+    assert!(queue.law.sets.iter().flat_map(|set| set.bins.iter().flatten()).all(|bin| bin.qlen == 0));
+    assert_eq!(drops, []);
+}
+
+#[test]
+fn a_hash_of_zero_would_count_nowhere() {
+    assert!((0..100_000u64).all(|flow| mix(flow, 42) != 0));
+    // The finalizer takes 0 to 0.
+    assert_eq!(mix(42, 42), 1);
+}

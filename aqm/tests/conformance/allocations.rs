@@ -1,0 +1,32 @@
+//! No discipline allocates per packet: once its memory has grown to what a load needs, it stays.
+
+use ackclock_testkit::{CountingAllocator, allocations};
+
+use super::*;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+#[test]
+fn a_warm_queue_allocates_nothing() {
+    let steps = overload();
+    for case in cases() {
+        let mut queue = (case.make)(Random::for_component(1, 0, case.name));
+        let mut drops = Drops::with_capacity(1024);
+        let mut now = Time::ZERO;
+        let mut pass = || {
+            for (id, step) in steps.iter().enumerate() {
+                now += step.gap;
+                match step.action {
+                    QueueAction::Offer { flow, wire_len, ecn } => {
+                        queue.enqueue(now, StubPacket { flow, id: id as u32, wire_len, ecn }, &mut drops);
+                    }
+                    QueueAction::Send => drop(queue.dequeue(now, &mut drops)),
+                }
+                drops.clear();
+            }
+        };
+        pass();
+        assert_eq!(allocations(pass).count, 0, "{}", case.name);
+    }
+}
