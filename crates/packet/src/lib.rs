@@ -1,12 +1,14 @@
 //! What travels: a 24-byte [`Packet`] handle moved by value, a [`Pool`] whose slots hold the contents, the TCP
-//! [`Segment`], and the [`codec`] between segments and bytes.
+//! [`Segment`], and the [`codec`] between segments and bytes; the [`FlowKey`] of packets that are bytes.
 
 pub mod codec;
+mod flow;
 mod handle;
 pub mod pattern;
 mod pool;
 mod segment;
 
+pub use flow::FlowKey;
 pub use handle::{Packet, flow_hash};
 pub use pool::Pool;
 pub use segment::{Flags, Payload, SackBlocks, Segment, Timestamps};
