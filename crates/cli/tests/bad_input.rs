@@ -182,6 +182,29 @@ fn duplicate_ids() {
 }
 
 #[test]
+fn parameters_of_a_queue_that_do_not_fit_together() {
+    let text = SMALL.replace("[[flows]]", "queue = { kind = \"red\", min = \"9kB\", max = \"8kB\" }\n[[flows]]");
+    insta::assert_snapshot!(refuses("parameters_of_a_queue", &text), @r#"
+    error: links.wire.queue: the parameters of `red` do not fit together
+      --> scenario.toml:11:1
+       |
+    11 | queue = { kind = "red", min = "9kB", max = "8kB" }
+       | ^^^^^ min must be below max
+    "#);
+    let text =
+        SMALL.replace("[[flows]]", "queue = { kind = \"blue\", limit = \"9kB\", threshold = \"5p\" }\n[[flows]]");
+    insta::assert_snapshot!(refuses("parameters_of_a_queue", &text), @r#"
+    error: links.wire.queue.threshold: not in the unit of `limit`
+      --> scenario.toml:11:53
+       |
+    11 | queue = { kind = "blue", limit = "9kB", threshold = "5p" }
+       |                                                     ^^^^ found the string "5p"
+       |
+       = note: expected packets if `limit` counts packets, else bytes
+    "#);
+}
+
+#[test]
 fn a_round_trip_that_takes_no_time() {
     let text = SMALL.replace("10mbit", "unlimited").replace("5ms", "0ms");
     insta::assert_snapshot!(refuses("a_round_trip_that_takes_no_time", &text), @r#"

@@ -4,9 +4,8 @@ use ackclock_cc::{CubicConfig, CubicRules, HystartConfig, HystartRules, NewRenoC
 use ackclock_sim::spec::CcSpec;
 use ackclock_tcp::profile::Profile;
 
-use crate::document::Value;
 use crate::fields::Fields;
-use crate::quantity::{Flag, Number, OneOf, Problem, Time, Whole};
+use crate::quantity::{Flag, Number, OneOf, Time, Whole};
 
 const KINDS: OneOf = OneOf { what: "congestion control", names: &["newreno", "cubic"] };
 
@@ -52,28 +51,7 @@ const HYSTART_RULES_NAMES: OneOf = OneOf { what: "set of rules", names: &["linux
 
 /// Reads the key `hystart`: `false`, `true` (as in the profile, or Linux's), or a table of parameters.
 pub(crate) fn hystart(fields: &mut Fields<'_>, profile: Option<HystartConfig>) -> Option<HystartConfig> {
-    let base = profile.unwrap_or_default();
-    match fields.get("hystart").map(|entry| &entry.node) {
-        None if profile.is_none() => {
-            fields.fill("hystart", false);
-            None
-        }
-        None => Some(parameters(&mut fields.section("hystart", ""), base)),
-        Some(node) => match &node.value {
-            Value::Boolean(on) => on.then_some(base),
-            Value::Table(_) => {
-                let mut section = fields.section("hystart", "");
-                let config = parameters(&mut section, base);
-                section.finish();
-                Some(config)
-            }
-            _ => {
-                let expected = "`true`, `false` or a table of parameters";
-                fields.reject("hystart", node, Problem::new("not the right type", expected));
-                None
-            }
-        },
-    }
+    fields.switch("hystart", profile, profile.unwrap_or_default(), parameters)
 }
 
 fn parameters(fields: &mut Fields<'_>, mut config: HystartConfig) -> HystartConfig {

@@ -203,6 +203,37 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// A feature that is off (`false`), on with the parameters `on` (`true`), or on with some of them changed (a table).
+    pub(crate) fn switch<T>(
+        &mut self,
+        key: &'static str,
+        default: Option<T>,
+        on: T,
+        read: impl Fn(&mut Fields<'a>, T) -> T,
+    ) -> Option<T> {
+        match (self.get(key).map(|entry| &entry.node), default) {
+            (None, None) => {
+                self.fill(key, false);
+                None
+            }
+            (None, Some(default)) => Some(read(&mut self.section(key, ""), default)),
+            (Some(node), _) => match &node.value {
+                Value::Boolean(is_on) => is_on.then_some(on),
+                Value::Table(_) => {
+                    let mut section = self.section(key, "");
+                    let value = read(&mut section, on);
+                    section.finish();
+                    Some(value)
+                }
+                _ => {
+                    let expected = "`true`, `false` or a table of parameters";
+                    self.reject(key, node, Problem::new("not the right type", expected));
+                    None
+                }
+            },
+        }
+    }
+
     /// A name, or a table with `kind`, its settings and, in tables by the name of a kind, the settings that apply to that
     /// kind alone. `read` reads the settings of a kind; those of the kinds not selected are read too, for their errors.
     pub(crate) fn choose<T>(

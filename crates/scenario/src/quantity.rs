@@ -1,5 +1,6 @@
 //! What a key may hold: each kind of value with its units, its range and the way it is written.
 
+use ackclock_aqm::Limit;
 use ackclock_units::{QuantityError, Rate, Size, Span, parse_rate, parse_size, parse_span};
 
 use crate::document::{Node, Value};
@@ -86,6 +87,22 @@ impl Kind for RateOrUnlimited {
     }
 }
 
+/// A rate.
+pub(crate) struct PlainRate;
+
+impl Kind for PlainRate {
+    type Held = Rate;
+
+    fn read(&self, node: &Node) -> Result<Rate, Problem> {
+        let expected = "a rate with its unit, such as \"10mbit\" (bit, kbit, mbit, gbit, tbit)";
+        parse_rate(quantity(node, expected)?).map_err(|error| unit_problem(&error, node, expected))
+    }
+
+    fn show(&self, held: &Rate) -> Value {
+        (*held).into()
+    }
+}
+
 /// A number of bytes in a range.
 pub(crate) struct Bytes(pub(crate) u64, pub(crate) u64);
 
@@ -121,6 +138,28 @@ impl Kind for Packets {
 
     fn show(&self, held: &u64) -> Value {
         Value::String(format!("{held}p"))
+    }
+}
+
+/// A number of packets or of bytes in a range.
+pub(crate) struct SizeOf(pub(crate) u64, pub(crate) u64);
+
+impl Kind for SizeOf {
+    type Held = Limit;
+
+    fn read(&self, node: &Node) -> Result<Limit, Problem> {
+        let expected = "a number of packets or bytes, such as \"180p\" or \"50kB\"";
+        match parse_size(quantity(node, expected)?).map_err(|error| unit_problem(&error, node, expected))? {
+            Size::Packets(_) => Packets(self.0, self.1).read(node).map(Limit::Packets),
+            Size::Bytes(_) => Bytes(self.0, self.1).read(node).map(Limit::Bytes),
+        }
+    }
+
+    fn show(&self, held: &Limit) -> Value {
+        match held {
+            Limit::Packets(packets) => Packets(self.0, self.1).show(packets),
+            Limit::Bytes(bytes) => Bytes(self.0, self.1).show(bytes),
+        }
     }
 }
 

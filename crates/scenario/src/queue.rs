@@ -1,12 +1,20 @@
 //! Queue disciplines: the table of their names, and their parameters, named and with defaults as in `tc`.
 
-use ackclock_aqm::{CodelConfig, FifoConfig, FqCodelConfig, Limit, PieConfig};
+mod red;
+
+use ackclock_aqm::{
+    CobaltConfig, CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig, Limit, PieConfig, StepThreshold,
+};
 use ackclock_sim::spec::QueueSpec;
 
+use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::quantity::{Bytes, Flag, OneOf, OrOff, Packets, Time, Whole};
+use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem, Time, Whole};
 
-const KINDS: OneOf = OneOf { what: "queue discipline", names: &["pfifo", "bfifo", "codel", "pie", "fq_codel"] };
+const KINDS: OneOf = OneOf {
+    what: "queue discipline",
+    names: &["pfifo", "bfifo", "red", "blue", "sfb", "codel", "fq_codel", "cobalt", "pie", "fq_pie", "dualpi2"],
+};
 
 /// tc's default of `bfifo`: the default of `pfifo` times an Ethernet frame.
 const BFIFO_LIMIT: u64 = 1000 * 1514;
@@ -29,6 +37,12 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> QueueSpec {
         "codel" => QueueSpec::Codel(codel(fields)),
         "pie" => QueueSpec::Pie(pie(fields)),
         "fq_codel" => QueueSpec::FqCodel(fq_codel(fields)),
+        "red" => QueueSpec::Red(red::red(fields)),
+        "blue" => QueueSpec::Blue(red::blue(fields)),
+        "sfb" => QueueSpec::Sfb(red::sfb(fields)),
+        "cobalt" => QueueSpec::Cobalt(cobalt(fields)),
+        "fq_pie" => QueueSpec::FqPie(fq_pie(fields)),
+        "dualpi2" => QueueSpec::DualPi2(dualpi2(fields)),
         _ => QueueSpec::Pfifo(pfifo(fields)),
     })
 }
@@ -82,6 +96,86 @@ fn fq_codel(fields: &mut Fields<'_>) -> FqCodelConfig {
         drop_batch: fields.or("drop_batch", tc.drop_batch.into(), Whole(1, 65_536)) as u32,
         ecn: fields.or("ecn", tc.ecn, Flag),
         mtu: mtu(fields, tc.mtu),
+    }
+}
+
+fn fq_pie(fields: &mut Fields<'_>) -> FqPieConfig {
+    let tc = FqPieConfig::default();
+    FqPieConfig {
+        limit: fields.or("limit", tc.limit, Packets(1, MAX)),
+        flows: fields.or("flows", tc.flows.into(), Whole(1, 65_536)) as u32,
+        target: fields.or("target", tc.target, Time::Positive),
+        tupdate: fields.or("tupdate", tc.tupdate, Time::Positive),
+        alpha: fields.or("alpha", tc.alpha.into(), Whole(0, 32)) as u32,
+        beta: fields.or("beta", tc.beta.into(), Whole(0, 32)) as u32,
+        quantum: fields.or("quantum", tc.quantum.into(), Bytes(256, 1 << 20)) as u32,
+        memory_limit: fields.or("memory_limit", tc.memory_limit, Bytes(1, MAX)),
+        ecn_prob: fields.or("ecn_prob", tc.ecn_prob.into(), Whole(0, 100)) as u32,
+        ecn: fields.or("ecn", tc.ecn, Flag),
+        bytemode: fields.or("bytemode", tc.bytemode, Flag),
+        dq_rate_estimator: fields.or("dq_rate_estimator", tc.dq_rate_estimator, Flag),
+        mtu: mtu(fields, tc.mtu),
+    }
+}
+
+fn cobalt(fields: &mut Fields<'_>) -> CobaltConfig {
+    let cake = CobaltConfig::default();
+    CobaltConfig {
+        limit: fields.or("limit", cake.limit, Packets(1, MAX)),
+        memlimit: fields.or("memlimit", cake.memlimit, Bytes(1, MAX)),
+        target: fields.or("target", cake.target, Time::Positive),
+        interval: fields.or("interval", cake.interval, Time::Positive),
+        mtu_time: fields.or("mtu_time", cake.mtu_time, Time::Any),
+        p_inc: fields.or("p_inc", cake.p_inc.into(), Whole(0, MAX)) as u32,
+        p_dec: fields.or("p_dec", cake.p_dec.into(), Whole(0, MAX)) as u32,
+        ecn: fields.or("ecn", cake.ecn, Flag),
+        ce_threshold: fields.or("ce_threshold", cake.ce_threshold, OrOff(Time::Any)),
+        blue_threshold: fields.or("blue_threshold", cake.blue_threshold, OrOff(Time::Any)),
+    }
+}
+
+fn dualpi2(fields: &mut Fields<'_>) -> DualPi2Config {
+    let tc = DualPi2Config::default();
+    DualPi2Config {
+        limit: fields.or("limit", tc.limit, Packets(1, MAX)),
+        memlimit: fields.or("memlimit", tc.memlimit, Bytes(1, MAX)),
+        target: fields.or("target", tc.target, Time::Positive),
+        tupdate: fields.or("tupdate", tc.tupdate, Time::Positive),
+        alpha: fields.or("alpha", tc.alpha, Number(0.0, 256.0)),
+        beta: fields.or("beta", tc.beta, Number(0.0, 256.0)),
+        coupling_factor: fields.or("coupling_factor", tc.coupling_factor.into(), Whole(1, 255)) as u32,
+        step_thresh: fields.or("step_thresh", tc.step_thresh, Step),
+        min_qlen_step: fields.or("min_qlen_step", tc.min_qlen_step, Packets(0, MAX)),
+        drop_on_overload: fields.or("drop_on_overload", tc.drop_on_overload, Flag),
+        drop_enqueue: fields.or("drop_enqueue", tc.drop_enqueue, Flag),
+        classic_protection: fields.or("classic_protection", tc.classic_protection.into(), Whole(0, 100)) as u32,
+        any_ect: fields.or("any_ect", tc.any_ect, Flag),
+        mtu: mtu(fields, tc.mtu),
+    }
+}
+
+/// A step in time or in packets.
+struct Step;
+
+impl Kind for Step {
+    type Held = StepThreshold;
+
+    fn read(&self, node: &Node) -> Result<StepThreshold, Problem> {
+        if node.str().is_some_and(|text| text.trim_end().ends_with('p')) {
+            return Packets(0, MAX).read(node).map(StepThreshold::Packets);
+        }
+        let read = Time::Any.read(node).map(StepThreshold::Time);
+        read.map_err(|problem| Problem {
+            expected: format!("{}, or packets, such as \"5p\"", problem.expected),
+            ..problem
+        })
+    }
+
+    fn show(&self, held: &StepThreshold) -> Value {
+        match held {
+            StepThreshold::Time(span) => Time::Any.show(span),
+            StepThreshold::Packets(packets) => Packets(0, MAX).show(packets),
+        }
     }
 }
 

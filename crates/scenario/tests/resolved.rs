@@ -70,3 +70,31 @@ fn the_resolved_file_of_a_single_run() {
         format!("title = \"odd \\\"title\\\"\"\n{BASE}[[flows]]\nid = \"f\"\npath = [\"a\"]\nhost = \"freebsd-9.2\"\n");
     insta::assert_snapshot!(holds("single", &text));
 }
+
+#[test]
+fn every_queue_discipline_with_and_without_settings() {
+    for queue in [
+        "\"pfifo\"",
+        "\"bfifo\"",
+        "\"red\"",
+        "\"blue\"",
+        "\"sfb\"",
+        "\"codel\"",
+        "\"fq_codel\"",
+        "\"cobalt\"",
+        "\"pie\"",
+        "\"fq_pie\"",
+        "\"dualpi2\"",
+        "{ kind = \"red\", limit = \"50kB\", min = \"8kB\", max = \"25kB\", burst = 50, adaptive = true, ecn = true }",
+        "{ kind = \"red\", adaptive = { alpha = 0.02 }, floyd = { weight = 0.002, target_delay = \"5ms\", wait = false } }",
+        "{ kind = \"red\", floyd = { weight = \"automatic\", gentle = false } }",
+        "{ kind = \"blue\", limit = \"180p\", threshold = \"60p\", updates = \"separate\", ecn = true }",
+        "{ kind = \"blue\", limit = \"50kB\", threshold = false }",
+        "{ kind = \"sfb\", max = \"30p\", target = \"20p\", rehash = \"10s\" }",
+        "{ kind = \"cobalt\", ce_threshold = \"1ms\", p_inc = 0 }",
+        "{ kind = \"dualpi2\", step_thresh = \"5p\", drop_enqueue = true }",
+    ] {
+        let text = format!("{BASE}queue = {queue}\n[[flows]]\nid = \"f\"\npath = [\"a\"]\n");
+        holds(queue, &text);
+    }
+}

@@ -1,6 +1,6 @@
 //! From specifications to components.
 
-use ackclock_aqm::{Codel, Fifo, FqCodel, Pie, QueueDisc};
+use ackclock_aqm::{Blue, Cobalt, Codel, DualPi2, Fifo, FqCodel, FqPie, Pie, QueueDisc, Red, Sfb};
 use ackclock_cc::{CongestionControl, Cubic, NewReno};
 use ackclock_emulator::{Framed, Link, LinkConfig};
 use ackclock_tcp::{Endpoint, Ports};
@@ -24,6 +24,12 @@ impl QueueSpec {
             QueueSpec::Codel(_) => "codel",
             QueueSpec::Pie(_) => "pie",
             QueueSpec::FqCodel(_) => "fq_codel",
+            QueueSpec::Red(_) => "red",
+            QueueSpec::Blue(_) => "blue",
+            QueueSpec::Sfb(_) => "sfb",
+            QueueSpec::Cobalt(_) => "cobalt",
+            QueueSpec::FqPie(_) => "fq_pie",
+            QueueSpec::DualPi2(_) => "dualpi2",
         }
     }
 
@@ -33,6 +39,12 @@ impl QueueSpec {
             QueueSpec::Codel(config) => Box::new(Codel::new(config.clone())),
             QueueSpec::Pie(config) => Box::new(Pie::new(config.clone(), random)),
             QueueSpec::FqCodel(config) => Box::new(FqCodel::new(config.clone())),
+            QueueSpec::Red(config) => Box::new(Red::new(config.clone(), random)),
+            QueueSpec::Blue(config) => Box::new(Blue::new(config.clone(), random)),
+            QueueSpec::Sfb(config) => Box::new(Sfb::new(config.clone(), random)),
+            QueueSpec::Cobalt(config) => Box::new(Cobalt::new(config.clone(), random)),
+            QueueSpec::FqPie(config) => Box::new(FqPie::new(config.clone(), random)),
+            QueueSpec::DualPi2(config) => Box::new(DualPi2::new(config.clone(), random)),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! What a run consists of, every number checked: what `scenario` builds and [`crate::World`] runs.
 
-use ackclock_aqm::{CodelConfig, FifoConfig, FqCodelConfig, PieConfig};
+use ackclock_aqm::{
+    BlueConfig, CobaltConfig, CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig, PieConfig, RedConfig,
+    SfbConfig,
+};
 use ackclock_cc::{CubicConfig, NewRenoConfig};
 use ackclock_emulator::Impairments;
 use ackclock_tcp::Config;
@@ -62,6 +65,18 @@ pub enum QueueSpec {
     Pie(PieConfig),
     /// fq_codel.
     FqCodel(FqCodelConfig),
+    /// RED, Linux's or its authors', adaptive or not.
+    Red(RedConfig),
+    /// BLUE.
+    Blue(BlueConfig),
+    /// Stochastic Fair BLUE.
+    Sfb(SfbConfig),
+    /// CAKE's COBALT.
+    Cobalt(CobaltConfig),
+    /// fq_pie.
+    FqPie(FqPieConfig),
+    /// DualPI2.
+    DualPi2(DualPi2Config),
 }
 
 /// A flow: one connection with a bulk source.
