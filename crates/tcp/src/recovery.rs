@@ -271,6 +271,8 @@ impl Endpoint {
             };
             bound.min(recovery.ssthresh - pipe)
         };
+        // RFC 9937 section 6: a segment goes out at the start, whatever the sum says.
+        let send = if send == 0 && recovery.prr_out == 0 { mss } else { send };
         // With nothing in flight no ACK would come to bring the rest of a segment.
         recovery.cwnd = (pipe + send).max(mss);
     }
