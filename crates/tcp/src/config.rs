@@ -105,7 +105,8 @@ pub struct DelayedAck {
     pub segments: u32,
     /// Acknowledge at the latest this long after the first of them. Default 40 ms.
     pub timeout: Span,
-    /// Segments at the start of a connection that are acknowledged at once, as Linux's quick-ACK mode. Default 0.
+    /// Segments at the start of a connection that are acknowledged at once, as Linux's quick-ACK mode; above 0 also the
+    /// two that follow a first congestion mark. Default 0.
     pub quick: u32,
     /// Linux acknowledges every segment while its receive window grows: by two segments for each one that arrives, from
     /// this many bytes up to the receive buffer. Default 0: no such growth.

@@ -420,6 +420,9 @@ impl Endpoint {
                 self.echo_ce = false;
             }
             if ecn == Ecn::Ce {
+                if !self.echo_ce {
+                    self.receiver.congestion_began();
+                }
                 self.echo_ce = true;
             }
         }

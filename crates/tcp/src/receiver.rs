@@ -126,6 +126,14 @@ impl Receiver {
         !self.ranges.is_empty()
     }
 
+    /// A mark arrived after none for a while. A host with quick ACKs acknowledges two segments at once: the sender's window
+    /// may be so small that it waits for them (Linux `__tcp_ecn_check_ce`).
+    pub(crate) fn congestion_began(&mut self) {
+        if self.policy.quick > 0 {
+            self.quick_left = self.quick_left.max(2);
+        }
+    }
+
     /// Reads up to `most` bytes of those before `end_of_data`. A window that was more than half closed and opens by a step
     /// is announced at once; otherwise the next ACK does.
     pub(crate) fn read(&mut self, most: u64, end_of_data: u64) -> u64 {
