@@ -18,11 +18,12 @@ pub const MAX_FLOWS: u64 = 100_000;
 /// What smoltcp's buffers may take of the memory in one run.
 const MAX_STOCK_MEMORY: u64 = 4 << 30;
 
-/// An entry of `[[flows]]`: `count` connections that are alike.
+/// An entry of `[[flows]]`: connections that are alike.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
     pub(crate) id: String,
-    pub(crate) count: u64,
+    /// How many there are at the same time.
+    parallel: u64,
     stagger: Span,
     path: Vec<usize>,
     reverse: bool,
@@ -31,20 +32,55 @@ pub(crate) struct Group {
     bytes: Option<u64>,
     start: Span,
     stop: Option<Span>,
+    /// Each connection lasts this long, and another one follows.
+    restart_every: Option<Span>,
+    /// When the last one may start: the end of the run, or `stop`.
+    end: Span,
 }
 
 impl Group {
+    /// How many connections there are in all.
+    pub(crate) fn count(&self) -> u64 {
+        match self.restart_every {
+            None => self.parallel,
+            Some(every) => (0..self.parallel)
+                .map(|number| (self.end - self.first_start(number)).as_nanos().div_ceil(every.as_nanos()).max(1))
+                .sum(),
+        }
+    }
+
+    fn first_start(&self, number: u64) -> Span {
+        self.start + self.stagger * number
+    }
+
+    /// When each starts and stops, in order of their numbers: all of a round before those that follow them.
+    fn times(&self) -> impl Iterator<Item = (Span, Option<Span>)> + '_ {
+        let every = self.restart_every.unwrap_or(Span::MAX);
+        (0..)
+            .map(move |round: u64| {
+                (0..self.parallel)
+                    .map(move |number| self.first_start(number) + every * round)
+                    .filter(move |&start| round == 0 || start < self.end)
+            })
+            .take_while(|starts| starts.clone().next().is_some())
+            .flatten()
+            .map(|start| {
+                let lasts = self.restart_every.map(|every| start + every);
+                (start, [lasts, self.stop].into_iter().flatten().min())
+            })
+    }
+
     /// The connections, each with its number.
     pub(crate) fn flows(&self) -> impl Iterator<Item = FlowSpec> + '_ {
-        (0..self.count).map(|number| FlowSpec {
+        self.times().enumerate().map(|(number, (start, stop))| FlowSpec {
             id: format!("{}.{number}", self.id),
             path: self.path.clone(),
             reverse: self.reverse,
             sender: self.sender.clone(),
             receiver: self.receiver.clone(),
             bytes: self.bytes,
-            start: Instant::ZERO + self.start + self.stagger * number,
-            stop: self.stop.map(|stop| Instant::ZERO + stop),
+            start: Instant::ZERO + start,
+            stop: stop.map(|stop| Instant::ZERO + stop),
         })
     }
 }
@@ -105,7 +141,7 @@ fn takes_no_time(link: &LinkSpec) -> bool {
 
 /// What single keys cannot check.
 fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
-    let total: u64 = groups.iter().map(|group| group.count).sum();
+    let total = groups.iter().map(Group::count).fold(0, u64::saturating_add);
     if total > MAX_FLOWS {
         let title = format!("{total} flows are too many");
         root.push(
@@ -116,7 +152,10 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
         HostSpec::Smoltcp(stock) => stock.send_buffer + stock.receive_buffer,
         HostSpec::Endpoint(_) => 0,
     };
-    let memory: u64 = groups.iter().map(|group| group.count * (memory(&group.sender) + memory(&group.receiver))).sum();
+    let memory: u64 = groups
+        .iter()
+        .map(|group| group.count().saturating_mul(memory(&group.sender) + memory(&group.receiver)))
+        .fold(0, u64::saturating_add);
     if memory > MAX_STOCK_MEMORY {
         let title = format!("the buffers of smoltcp hosts would take {} MiB", memory >> 20);
         let note = format!("at most {} MiB; `send_buffer` and `receive_buffer` set them", MAX_STOCK_MEMORY >> 20);
@@ -147,7 +186,7 @@ fn read<'a>(
         let expected = "a letter, then letters, digits, `-` and `_`";
         fields.reject("id", &entry.node, Problem::new("not a name for a flow", expected));
     }
-    let count = fields.or("count", 1, Whole(1, MAX_FLOWS));
+    let parallel = fields.or("count", 1, Whole(1, MAX_FLOWS));
     let stagger = fields.or("stagger", Span::ZERO, Time::Any);
     let path = links_of(&mut fields, links);
     let reverse = fields.or("direction", "forward", DIRECTIONS) == "reverse";
@@ -156,9 +195,11 @@ fn read<'a>(
     let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
     let start = fields.or("start", Span::ZERO, Time::Any);
     let stop = fields.maybe("stop", Time::Positive);
-    times(&mut fields, start + stagger * (count - 1), stop, duration);
+    let restart_every = fields.maybe("restart_every", Time::Positive);
+    times(&mut fields, start + stagger * (parallel - 1), stop, duration);
     fields.finish();
-    Some(Group { id: id?, count, stagger, path, reverse, sender, receiver, bytes, start, stop })
+    let end = stop.unwrap_or(Span::MAX).min(duration);
+    Some(Group { id: id?, parallel, stagger, path, reverse, sender, receiver, bytes, start, stop, restart_every, end })
 }
 
 /// The receiving end: a host of its own if it names one, else the sender's with the keys that it changes.

@@ -334,7 +334,7 @@ impl Plan {
 
     fn shape(&self) -> Shape {
         Shape {
-            flows: self.groups.iter().map(|group| (group.id.clone(), group.count)).collect(),
+            flows: self.groups.iter().map(|group| (group.id.clone(), group.count())).collect(),
             links: self.links.iter().map(|link| link.name.clone()).collect(),
         }
     }

@@ -237,3 +237,24 @@ fn an_override_of_an_axis_leaves_one_value() {
     let axes = with(&text, &["sweep.axes.\"links.a.delay\"=[\"1ms\"]", "sweep.repeat=3"]);
     assert_eq!((axes.runs(), axes.checks()), (3, 3));
 }
+
+#[test]
+fn a_flow_that_restarts_is_followed_by_another() {
+    let flows = scenario(&format!(
+        "{BASE}[[flows]]\nid = \"f\"\npath = [\"a\"]\ncount = 2\nstagger = \"1s\"\nrestart_every = \"4s\"\nstop = \"9s\"\n"
+    ));
+    let flows = flows.spec(0).flows;
+    let times = |secs: u64| Time::from_secs(secs);
+    let found: Vec<_> = flows.iter().map(|flow| (flow.id.as_str(), flow.start, flow.stop)).collect();
+    // The second flow of the third round would start when the group stops.
+    assert_eq!(
+        found,
+        [
+            ("f.0", times(0), Some(times(4))),
+            ("f.1", times(1), Some(times(5))),
+            ("f.2", times(4), Some(times(8))),
+            ("f.3", times(5), Some(times(9))),
+            ("f.4", times(8), Some(times(9))),
+        ]
+    );
+}
