@@ -5,6 +5,8 @@
 
 mod impairments;
 mod link;
+mod recording;
 
 pub use impairments::{Impairments, Loss};
 pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind};
+pub use recording::{Action, Decision};

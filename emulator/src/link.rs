@@ -12,6 +12,7 @@ use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
 use crate::impairments::{Fate, Impairments};
+use crate::recording::{Decision, Recording};
 
 /// What a link direction is made of besides its queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,7 +72,7 @@ pub enum LinkEventKind {
 
 /// A packet on a link: its length includes the link's framing. What a link's queue holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Framed(Packet);
+pub struct Framed(pub(crate) Packet);
 
 impl Queued for Framed {
     fn wire_len(&self) -> u32 {
@@ -103,6 +104,8 @@ pub struct Link {
     sending: Option<(Time, Packet)>,
     line: DelayLine,
     drops: Drops<Framed>,
+    /// Only while every decision is wanted: the packets of a run pay for it with one branch.
+    recording: Option<Box<Recording>>,
 }
 
 /// Packets on the wire in order of arrival: a queue, or a heap where jitter may change the order.
@@ -184,7 +187,23 @@ impl Link {
             sending: None,
             line,
             drops: Drops::new(),
+            recording: None,
         }
+    }
+
+    /// Records every decision of the queue from now on, for [`Link::decisions`].
+    ///
+    /// # Panics
+    /// If packets were offered before.
+    pub fn record(&mut self) {
+        assert_eq!(self.queue.counters().offered.packets, 0, "recording starts with the first packet");
+        self.recording = Some(Box::default());
+    }
+
+    /// What the queue decided since the last time, in order; nothing unless the link records. To be taken after each call
+    /// that gives events, while the packets' contents are still there.
+    pub fn decisions(&mut self) -> impl Iterator<Item = Decision> {
+        self.recording.iter_mut().flat_map(|recording| recording.drain())
     }
 
     /// A packet arrives at the queue. What was due before `now` happens first; at equal times the transmitter acts first, so
@@ -192,7 +211,14 @@ impl Link {
     pub fn offer(&mut self, now: Time, mut packet: Packet, events: &mut Vec<LinkEvent>) {
         self.advance(now, events);
         packet.wire_len += self.overhead;
-        self.queue.enqueue(now, Framed(packet), &mut self.drops);
+        match &mut self.recording {
+            None => self.queue.enqueue(now, Framed(packet), &mut self.drops),
+            Some(recording) => {
+                recording.offer(now, &mut packet);
+                self.queue.enqueue(now, Framed(packet), &mut self.drops);
+                recording.enqueued(now, self.overhead, packet, &*self.queue, &mut self.drops);
+            }
+        }
         self.report_drops(now, events);
         self.report(now, LinkEventKind::Offered, events);
         if self.sending.is_none() {
@@ -250,7 +276,10 @@ impl Link {
 
     /// Asks the queue for the next packet. `None` tells the queue that the link is idle.
     fn start_next(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
-        let entry = self.queue.dequeue(now, &mut self.drops);
+        let mut entry = self.queue.dequeue(now, &mut self.drops);
+        if let Some(recording) = &mut self.recording {
+            recording.dequeued(now, self.overhead, entry.as_mut(), &*self.queue, &mut self.drops);
+        }
         self.report_drops(now, events);
         let Some(entry) = entry else {
             if let Some(serializer) = &mut self.serializer {

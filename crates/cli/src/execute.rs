@@ -7,42 +7,57 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use ackclock_sim::RunError;
-use ackclock_sim::spec::RunSpec;
-use ackclock_trace::Summary;
+use ackclock_scenario::Scenario;
+use ackclock_sim::{QueueRecorder, Recorders, RunError};
+use ackclock_trace::{QueueCsv, Summary};
+use anyhow::Context;
 
+use crate::output::Places;
+use crate::partial::Sealed;
 use crate::progress::Progress;
+
+/// A run that has come to its end.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) summary: Summary<()>,
+    /// Its `queue.csv`, if one was asked for.
+    pub(crate) queue: Option<Sealed>,
+}
+
+/// Why a run gave nothing.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It failed by itself.
+    Run(RunError),
+    /// What it recorded could not be written.
+    Output(anyhow::Error),
+}
 
 /// How many runs this machine takes at the same time.
 pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Runs `0..runs`. `sink` gets every summary in order, on this thread, and may break off. The first run that fails, in
-/// order, ends everything.
+/// Does all runs of a scenario; each records into a file of its own, if there are places for it. `sink` gets the runs in
+/// order, on this thread, and may break off. The first run that fails, in order, ends everything.
 pub(crate) fn all(
-    runs: usize,
+    scenario: &Scenario,
     threads: usize,
-    spec: impl Fn(usize) -> RunSpec + Sync,
+    places: Option<&Places>,
     progress: &Progress,
-    mut sink: impl FnMut(usize, Summary<()>) -> ControlFlow<()>,
-) -> Result<(), (usize, RunError)> {
+    mut sink: impl FnMut(usize, Done) -> ControlFlow<()>,
+) -> Result<(), (usize, Failure)> {
+    let runs = scenario.runs();
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (sender, results) = mpsc::channel();
-    let worker = |sender: mpsc::Sender<(usize, Result<Summary<()>, RunError>)>| {
+    let worker = |sender: mpsc::Sender<(usize, Result<Done, Failure>)>| {
         // Runs are taken one by one from the front, so that results wait for few others before they can be given out.
         loop {
             let run = next.fetch_add(1, Ordering::Relaxed);
             if run >= runs || stop.load(Ordering::Relaxed) {
                 return;
             }
-            let spec = spec(run);
-            let mut meter = progress.meter(spec.duration);
-            let result = ackclock_sim::run(&spec, &mut |now| {
-                meter.reach(now);
-                if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            });
-            meter.finish();
+            let result = one(scenario, run, places, progress, &stop);
             if sender.send((run, result)).is_err() {
                 return;
             }
@@ -64,7 +79,7 @@ pub(crate) fn all(
             waiting.insert(run, result);
             while let Some(result) = waiting.remove(&due) {
                 let flow = match result {
-                    Ok(summary) => sink(due, summary),
+                    Ok(done) => sink(due, done),
                     Err(error) => {
                         stop.store(true, Ordering::Relaxed);
                         return Err((due, error));
@@ -79,4 +94,38 @@ pub(crate) fn all(
         }
         Ok(())
     })
+}
+
+fn one(
+    scenario: &Scenario,
+    run: usize,
+    places: Option<&Places>,
+    progress: &Progress,
+    stop: &AtomicBool,
+) -> Result<Done, Failure> {
+    let spec = scenario.spec(run);
+    let mut meter = progress.meter(spec.duration);
+    let mut reach = |now| {
+        meter.reach(now);
+        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let done = match places {
+        None => {
+            let summary = ackclock_sim::run(&spec, &mut reach).map_err(Failure::Run)?;
+            Done { summary, queue: None }
+        }
+        Some(places) => {
+            let file = places.queue(run).map_err(Failure::Output)?;
+            let path = file.path().to_owned();
+            let mut csv = QueueCsv::new(file);
+            let queues = QueueRecorder { directions: scenario.recorded_queues(), sink: &mut csv };
+            let result = ackclock_sim::run_recorded(&spec, Recorders { queues: Some(queues) }, &mut reach);
+            // What could not be written has broken the run off, and comes first.
+            let written = csv.finish().and_then(|file| if result.is_ok() { file.seal().map(Some) } else { Ok(None) });
+            let queue = written.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::Output)?;
+            Done { summary: result.map_err(Failure::Run)?, queue }
+        }
+    };
+    meter.finish();
+    Ok(done)
 }

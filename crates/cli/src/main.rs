@@ -6,6 +6,7 @@
 mod args;
 mod execute;
 mod output;
+mod partial;
 mod progress;
 mod report;
 mod table;
@@ -19,6 +20,7 @@ use anyhow::Context;
 use clap::Parser;
 
 use args::Args;
+use execute::{Done, Failure};
 use output::Output;
 use progress::Progress;
 use report::Report;
@@ -75,51 +77,54 @@ fn run(args: &Args) -> anyhow::Result<u8> {
         return Ok(0);
     }
     let mut output = match &args.out {
-        Some(dir) => Some(Output::prepare(dir, scenario.is_sweep()).context("cannot use --out")?),
+        Some(dir) => Some(Output::prepare(dir, &scenario).context("cannot use --out")?),
         None => None,
     };
+    let recorded = !scenario.recorded_queues().is_empty();
+    if recorded && output.is_none() {
+        say("note: what `[record]` asks for is only written with --out DIR");
+    }
+    let places = output.as_ref().filter(|_| recorded).map(Output::places);
     let threads = args.threads.map_or_else(execute::cores, |threads| threads.get().into());
     let progress = Progress::new(scenario.runs(), args.quiet);
     let mut measures: Vec<Measures> = Vec::with_capacity(scenario.runs());
     let mut report = Report::new(&scenario);
     let mut listening = true;
     let mut written = Ok(());
-    let finished = execute::all(
-        scenario.runs(),
-        threads,
-        |run| scenario.spec(run),
-        &progress,
-        |run, summary| {
-            let summary = summary.with_params(scenario.params(run));
-            let json = match serde_json::to_value(&summary) {
-                Ok(json) => json,
-                Err(error) => {
-                    written = Err(anyhow::Error::from(error));
-                    return ControlFlow::Break(());
-                }
-            };
-            measures.push(scenario.measure(&json));
-            if args.json && listening {
-                listening = progress.suspended(|| print(&format!("{json}\n"))).is_continue();
-            } else if !args.json && !args.quiet {
-                report.add(run, &summary);
+    let finished = execute::all(&scenario, threads, places.as_ref(), &progress, |run, Done { summary, queue }| {
+        let summary = summary.with_params(scenario.params(run));
+        let json = match serde_json::to_value(&summary) {
+            Ok(json) => json,
+            Err(error) => {
+                written = Err(anyhow::Error::from(error));
+                return ControlFlow::Break(());
             }
-            if let Some(output) = &mut output {
-                written = output.summary(&json).context("cannot write the summary");
-            }
-            // Nobody reads on and nothing is kept.
-            if written.is_err() || (!listening && output.is_none()) {
-                ControlFlow::Break(())
-            } else {
-                ControlFlow::Continue(())
-            }
-        },
-    );
+        };
+        measures.push(scenario.measure(&json));
+        if args.json && listening {
+            listening = progress.suspended(|| print(&format!("{json}\n"))).is_continue();
+        } else if !args.json && !args.quiet {
+            report.add(run, &summary);
+        }
+        if let Some(output) = &mut output {
+            written = output.add(&json, queue).context("cannot write the summary");
+        }
+        // Nobody reads on and nothing is kept.
+        if written.is_err() || (!listening && output.is_none()) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
     progress.clear();
     written?;
-    if let Err((run, error)) = finished {
-        say(&format!("error: {} failed: {error}", report::name_of(&scenario, run)));
-        return Ok(RUN_FAILED);
+    match finished {
+        Ok(()) => {}
+        Err((_, Failure::Output(error))) => return Err(error),
+        Err((run, Failure::Run(error))) => {
+            say(&format!("error: {} failed: {error}", report::name_of(&scenario, run)));
+            return Ok(RUN_FAILED);
+        }
     }
     if !listening && output.is_none() {
         return Ok(0);

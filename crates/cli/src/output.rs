@@ -2,18 +2,27 @@
 //!
 //! Files are written under hidden names that end in `.partial` and renamed when the runs are over, the manifest last. An
 //! earlier output stays as it is until then. Nothing in the files depends on the machine, the time or the number of threads.
+//!
+//! What a run records is beside the summary, or for a sweep in a folder for each run: `runs/0000/queue.csv` belongs to the
+//! first line of `summary.jsonl`.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use ackclock_scenario::Scenario;
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
+use serde_json::{Map, Value, json};
+
+use crate::partial::{Partial, Sealed};
 
 const MANIFEST: &str = "manifest.json";
+const SUMMARY: &str = "summary.json";
+const SUMMARIES: &str = "summary.jsonl";
+const QUEUE: &str = "queue.csv";
+/// The folder with one folder for each run of a sweep.
+const RUNS: &str = "runs";
 
 /// The key by which a manifest is known; its value is the version.
 const OURS: &str = "ackclock";
@@ -25,45 +34,15 @@ pub(crate) struct Output {
     /// Whether the directory was made for this.
     made: bool,
     sweep: bool,
-    file: Option<Partial>,
-}
-
-/// A file that is not complete yet.
-#[derive(Debug)]
-struct Partial {
-    name: &'static str,
-    path: PathBuf,
-    writer: BufWriter<File>,
-    hash: Sha256,
-    bytes: u64,
-}
-
-impl Partial {
-    fn create(dir: &Path, name: &'static str) -> io::Result<Partial> {
-        let path = dir.join(format!(".{name}.partial"));
-        let writer = BufWriter::new(File::create(&path)?);
-        Ok(Partial { name, path, writer, hash: Sha256::new(), bytes: 0 })
-    }
-
-    fn write(&mut self, text: &str) -> io::Result<()> {
-        self.hash.update(text);
-        self.bytes += text.len() as u64;
-        self.writer.write_all(text.as_bytes())
-    }
-
-    /// Gives the file its name, once its contents are on the disk; its entry in the manifest.
-    fn complete(self, dir: &Path) -> io::Result<(&'static str, Value)> {
-        let file = self.writer.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.sync_all()?;
-        fs::rename(&self.path, dir.join(self.name))?;
-        let hash: String = self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok((self.name, json!({ "bytes": self.bytes, "sha256": hash })))
-    }
+    runs: usize,
+    summary: Option<Partial>,
+    /// What the runs so far have recorded, in their order.
+    records: Vec<Sealed>,
 }
 
 impl Output {
     /// Makes sure, before anything runs, that the directory can be written and that nobody else's files are in it.
-    pub(crate) fn prepare(dir: &Path, sweep: bool) -> anyhow::Result<Output> {
+    pub(crate) fn prepare(dir: &Path, scenario: &Scenario) -> anyhow::Result<Output> {
         let made = match fs::metadata(dir) {
             Ok(found) if !found.is_dir() => bail!("{} is not a directory", dir.display()),
             Ok(_) => false,
@@ -73,7 +52,8 @@ impl Output {
             }
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", dir.display())),
         };
-        let mut output = Output { dir: dir.to_owned(), made, sweep, file: None };
+        let (sweep, runs) = (scenario.is_sweep(), scenario.runs());
+        let mut output = Output { dir: dir.to_owned(), made, sweep, runs, summary: None, records: Vec::new() };
         let names = fs::read_dir(dir).and_then(|entries| {
             entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<Vec<_>>>()
         });
@@ -86,32 +66,45 @@ impl Output {
                 dir.display()
             );
         }
-        let name = if sweep { "summary.jsonl" } else { "summary.json" };
+        for left in names.iter().filter(|name| is_ours(name)) {
+            let _ = fs::remove_file(dir.join(left));
+        }
+        let name = if sweep { SUMMARIES } else { SUMMARY };
         let file = Partial::create(dir, name).with_context(|| format!("cannot write into {}", dir.display()))?;
-        output.file = Some(file);
+        output.summary = Some(file);
         Ok(output)
     }
 
-    /// Writes the summary of the next run.
-    pub(crate) fn summary(&mut self, summary: &Value) -> io::Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        file.write(&if self.sweep { format!("{summary}\n") } else { format!("{summary:#}\n") })
+    /// Where runs put what they record, for the threads that they are on.
+    pub(crate) fn places(&self) -> Places {
+        Places { dir: self.dir.clone(), digits: self.sweep.then(|| (self.runs - 1).to_string().len().max(4)) }
+    }
+
+    /// Writes the summary of the next run, and keeps what it has recorded.
+    pub(crate) fn add(&mut self, summary: &Value, records: Option<Sealed>) -> io::Result<()> {
+        self.records.extend(records);
+        let Some(file) = &mut self.summary else { return Ok(()) };
+        if self.sweep { writeln!(file, "{summary}") } else { writeln!(file, "{summary:#}") }
     }
 
     /// Completes the directory.
     pub(crate) fn finish(mut self, scenario: &Scenario) -> anyhow::Result<()> {
-        let Some(file) = self.file.take() else { return Ok(()) };
+        let Some(summary) = self.summary.take() else { return Ok(()) };
         let dir = &self.dir;
+        let summary = summary.seal()?;
         let earlier = manifest(dir);
         if earlier.is_some() {
             // From here until the new manifest the directory is not complete.
             fs::remove_file(dir.join(MANIFEST))?;
         }
-        let (name, entry) = file.complete(dir)?;
+        let mut files = Map::new();
+        for file in [summary].into_iter().chain(std::mem::take(&mut self.records)) {
+            let (name, entry) = file.publish(dir)?;
+            files.insert(name, entry);
+        }
         for old in earlier.iter().filter_map(|manifest| manifest["files"].as_object()).flat_map(|files| files.keys()) {
-            let plain = matches!(Path::new(old).components().collect::<Vec<_>>()[..], [Component::Normal(_)]);
-            if plain && old != name {
-                let _ = fs::remove_file(dir.join(old));
+            if !files.contains_key(old) {
+                remove(dir, old);
             }
         }
         let manifest = json!({
@@ -119,12 +112,12 @@ impl Output {
             "title": scenario.title(),
             "seed": scenario.seed(),
             "runs": scenario.runs(),
-            "files": { name: entry },
+            "files": files,
             "scenario": scenario.resolved(),
         });
         let mut file = Partial::create(dir, MANIFEST)?;
-        file.write(&format!("{manifest:#}\n"))?;
-        file.complete(dir)?;
+        writeln!(file, "{manifest:#}")?;
+        file.seal()?.publish(dir)?;
         Ok(())
     }
 }
@@ -132,17 +125,59 @@ impl Output {
 impl Drop for Output {
     /// Takes away what a failed run began.
     fn drop(&mut self) {
-        if let Some(file) = self.file.take() {
-            let _ = fs::remove_file(&file.path);
-            if self.made {
-                let _ = fs::remove_dir(&self.dir);
-            }
+        if self.summary.take().is_some() && self.made {
+            self.records.clear();
+            let _ = fs::remove_dir(&self.dir);
         }
+    }
+}
+
+/// Where each run puts what it records.
+#[derive(Debug)]
+pub(crate) struct Places {
+    dir: PathBuf,
+    /// Of the number of a run in a sweep.
+    digits: Option<usize>,
+}
+
+impl Places {
+    /// Begins `queue.csv` of a run.
+    pub(crate) fn queue(&self, run: usize) -> anyhow::Result<Partial> {
+        let name = match self.digits {
+            Some(digits) => format!("{RUNS}/{run:0digits$}/{QUEUE}"),
+            None => QUEUE.to_owned(),
+        };
+        Partial::create(&self.dir, &name).with_context(|| format!("cannot write into {}", self.dir.display()))
+    }
+}
+
+/// Removes a file of an earlier output, and its folders if nothing is left in them. A manifest may have been edited: it
+/// has no say about other places than ours.
+fn remove(dir: &Path, name: &str) {
+    let parts: Vec<Component<'_>> = Path::new(name).components().collect();
+    let depth = match parts[..] {
+        [Component::Normal(_)] => 1,
+        [Component::Normal(runs), Component::Normal(_), Component::Normal(_)] if runs == RUNS => 3,
+        _ => return,
+    };
+    let path = dir.join(name);
+    let _ = fs::remove_file(&path);
+    for folder in path.ancestors().skip(1).take(depth - 1) {
+        let _ = fs::remove_dir(folder);
     }
 }
 
 fn is_partial(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(".partial"))
+}
+
+/// Whether this is what a killed run of ours left.
+fn is_ours(name: &OsStr) -> bool {
+    let plain = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".partial"));
+    plain.is_some_and(|name| {
+        [MANIFEST, SUMMARY, SUMMARIES, QUEUE].contains(&name)
+            || name.strip_prefix(RUNS).is_some_and(|rest| rest.starts_with('-') && rest.ends_with(QUEUE))
+    })
 }
 
 /// The manifest of a complete output.

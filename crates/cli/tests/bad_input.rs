@@ -409,7 +409,7 @@ fn errors_come_together() {
     14 | bites = "100kB"
        | ^^^^^ unknown key
        |
-       = note: expected one of `id`, `count`, `stagger`, `path`, `direction`, `host`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `send_buffer`, `receive_buffer`, `delayed_ack`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `nagle`, `slow_start_after_idle`, `time_wait`, `max_retries`, `hystart`, `cc`, `receiver`, `bytes`, `start`, `stop`
+       = note: expected one of `id`, `count`, `stagger`, `path`, `direction`, `host`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `send_buffer`, `receive_buffer`, `delayed_ack`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `nagle`, `slow_start_after_idle`, `time_wait`, `max_retries`, `hystart`, `cc`, `receiver`, `bytes`, `start`, `stop`, `restart_every`
        = help: did you mean `bytes`?
     "#);
 }

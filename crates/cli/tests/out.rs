@@ -13,11 +13,21 @@ use common::{SMALL, ackclock, folder, run, sweep};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// The files of a folder with their contents.
+/// The files in a folder and below with their contents.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(folder).expect("the folder is there");
-    let paths = entries.map(|entry| entry.expect("an entry").path());
-    paths.map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap())).collect()
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            let below = self::files(&path);
+            assert!(!below.is_empty(), "{} is left over", path.display());
+            files.extend(below.into_iter().map(|(below, contents)| (format!("{name}/{below}"), contents)));
+        } else {
+            files.insert(name, fs::read(&path).unwrap());
+        }
+    }
+    files
 }
 
 fn manifest(folder: &Path) -> Value {

@@ -6,8 +6,8 @@
 //!
 //! # The format
 //!
-//! `schema = 1`, `title`, `[run]` (`duration`, `seed`), `[links.NAME]`, `[[flows]]`, `[sweep]`, `[[expect]]`. Every
-//! quantity has its unit. A key that takes a *kind* (`queue`, `cc`, `loss`, `loss_detector`) takes a name, or a table with
+//! `schema = 1`, `title`, `[run]` (`duration`, `seed`), `[links.NAME]`, `[[flows]]`, `[record]`, `[sweep]`, `[[expect]]`.
+//! Every quantity has its unit. A key that takes a *kind* (`queue`, `cc`, `loss`, `loss_detector`) takes a name, or a table with
 //! `kind` and settings. Such a table may hold tables by the name of a kind, whose settings apply when that kind is
 //! selected and then go before those beside `kind`: with
 //!
@@ -32,6 +32,7 @@ mod metric;
 mod overrides;
 mod quantity;
 mod queue;
+mod record;
 mod report;
 mod show;
 mod sweep;
@@ -82,6 +83,8 @@ struct Plan {
     seed: u64,
     links: Vec<LinkSpec>,
     groups: Vec<Group>,
+    /// The link directions whose queues are recorded.
+    recorded: Vec<usize>,
 }
 
 /// An override from the command line.
@@ -241,6 +244,12 @@ impl Scenario {
         }
     }
 
+    /// The link directions whose queues are to be recorded, by number: two for each link, forward and reverse.
+    pub fn recorded_queues(&self) -> &[usize] {
+        // A sweep varies neither the links' names nor this.
+        &self.plans[0].recorded
+    }
+
     /// The axes with their values in a run.
     pub fn params(&self, run: usize) -> Map<String, Json> {
         let indices = self.sweep.indices(run / self.repeat());
@@ -319,17 +328,19 @@ impl Plan {
             Some(node) => fields.reject("links", node, Problem::new("not a table", "sections `[links.NAME]`")),
         }
         // Without all links, a path over a missing one would be called unknown.
-        let groups = if complete {
-            flow::read_all(&mut fields, cx, &links, duration.unwrap_or(Span::ZERO))
+        let (groups, recorded) = if complete {
+            let groups = flow::read_all(&mut fields, cx, &links, duration.unwrap_or(Span::ZERO));
+            (groups, record::read(&mut fields, &links))
         } else {
             fields.get("flows");
-            Vec::new()
+            fields.get("record");
+            (Vec::new(), Vec::new())
         };
         for key in ["sweep", "expect"] {
             fields.get(key);
         }
         fields.finish();
-        Some(Plan { duration: duration?, seed, links, groups })
+        Some(Plan { duration: duration?, seed, links, groups, recorded })
     }
 
     fn shape(&self) -> Shape {

@@ -82,7 +82,7 @@ pub(crate) fn resolve(root: &Node, path: &[String], place: &Place, argument: boo
         return fail(format!("`{shown}` is not a path"), "a key is empty", note, None);
     }
     let sections: &[&str] = if argument {
-        &["schema", "title", "run", "links", "flows", "sweep", "expect"]
+        &["schema", "title", "run", "links", "flows", "record", "sweep", "expect"]
     } else {
         &["run", "links", "flows"]
     };

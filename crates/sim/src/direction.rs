@@ -12,7 +12,7 @@ pub const LOST_ON_LINK: &str = "link";
 #[derive(Debug)]
 pub(crate) struct Direction {
     pub(crate) link: Link,
-    id: String,
+    pub(crate) id: String,
     queue: &'static str,
     sojourn: Histogram,
     /// Packets waiting, weighted by time.

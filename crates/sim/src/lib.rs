@@ -1,13 +1,14 @@
 //! The virtual world: hosts, traffic and the loop.
 //!
-//! [`spec::RunSpec`] says what a run consists of; [`run`] runs it and gives its summary; [`World`] is the run itself for
-//! callers that want to look inside. No clock is read and nothing is drawn but from the run's own streams: the same
+//! [`spec::RunSpec`] says what a run consists of; [`run`] runs it and gives its summary, [`run_recorded`] with records of
+//! what happened on the way; [`World`] is the run itself for callers that want to look inside. No clock is read and nothing is drawn but from the run's own streams: the same
 //! specification gives the same summary on every machine.
 
 mod build;
 mod direction;
 mod flow;
 mod host;
+mod record;
 pub mod spec;
 mod stock;
 mod world;
@@ -18,6 +19,7 @@ use ackclock_trace::Summary;
 use ackclock_units::Time;
 
 pub use direction::LOST_ON_LINK;
+pub use record::{QueueRecorder, Recorders};
 pub use stock::IntegrityError;
 pub use world::World;
 
@@ -40,7 +42,7 @@ pub enum RunError {
         /// What was wrong.
         error: IntegrityError,
     },
-    /// The progress hook asked for it.
+    /// The progress hook or a recorder asked for it.
     #[error("interrupted")]
     Interrupted,
 }
@@ -50,8 +52,20 @@ pub enum RunError {
 /// # Errors
 /// Corrupted data, or an interruption.
 pub fn run(spec: &spec::RunSpec, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> Result<Summary<()>, RunError> {
+    run_recorded(spec, Recorders::default(), progress)
+}
+
+/// Runs `spec` as [`run`] does, with the same result, and gives records on the way.
+///
+/// # Errors
+/// Corrupted data, or an interruption, by a recorder too.
+pub fn run_recorded(
+    spec: &spec::RunSpec,
+    recorders: Recorders<'_>,
+    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Result<Summary<()>, RunError> {
     let mut world = World::new(spec);
-    world.run(progress)?;
+    world.run(recorders, progress)?;
     Ok(world.summary())
 }
 

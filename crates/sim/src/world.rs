@@ -6,7 +6,7 @@ use ackclock_emulator::{LinkEvent, LinkEventKind};
 use ackclock_engine::{Slot, Wakeups};
 use ackclock_packet::{Packet, Pool, Segment, flow_hash};
 use ackclock_tcp::Endpoint;
-use ackclock_trace::Summary;
+use ackclock_trace::{QueueSink, Summary};
 use ackclock_units::{Ecn, Time};
 
 use crate::RunError;
@@ -14,6 +14,7 @@ use crate::build;
 use crate::direction::Direction;
 use crate::flow::Flow;
 use crate::host::Host;
+use crate::record::{QueueRecorder, QueueRecording, Recorders};
 use crate::spec::{FlowSpec, RunSpec};
 
 /// Wakeups between two calls of the progress hook.
@@ -39,6 +40,8 @@ pub struct World {
     events: Vec<LinkEvent>,
     /// The segment being sent.
     scratch: Segment,
+    /// What recorded queues decided; `None` unless queues are recorded.
+    recording: Option<Box<QueueRecording>>,
 }
 
 impl World {
@@ -65,6 +68,7 @@ impl World {
             pool: Pool::new(),
             events: Vec::new(),
             scratch: Segment::default(),
+            recording: None,
         };
         for host in 0..world.hosts.len() {
             world.rearm_host(Time::ZERO, host);
@@ -75,9 +79,26 @@ impl World {
     /// Runs to the end of the scenario.
     ///
     /// # Errors
-    /// Corrupted data, or an interruption by `progress`.
-    pub fn run(&mut self, progress: &mut dyn FnMut(Time) -> ControlFlow<()>) -> Result<(), RunError> {
+    /// Corrupted data, or an interruption by `progress` or a recorder.
+    ///
+    /// # Panics
+    /// If there is no such direction as is to be recorded, or its packets were not recorded from the first one on.
+    pub fn run(
+        &mut self,
+        recorders: Recorders<'_>,
+        progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+    ) -> Result<(), RunError> {
+        let mut sink = recorders.queues.map(|QueueRecorder { directions, sink }| {
+            directions.iter().for_each(|&direction| self.directions[direction].link.record());
+            self.recording = Some(Box::new(QueueRecording::new(directions)));
+            sink
+        });
         while let Some(now) = self.step(self.end) {
+            if let Some(sink) = &mut sink
+                && self.recording.as_ref().is_some_and(|recording| recording.is_full())
+            {
+                self.hand_on(now, now, *sink)?;
+            }
             if self.handled.is_multiple_of(PROGRESS_INTERVAL) {
                 self.check_data()?;
                 if progress(now).is_break() {
@@ -85,7 +106,28 @@ impl World {
                 }
             }
         }
+        if let Some(sink) = sink {
+            self.hand_on(self.end, Time::NEVER, sink)?;
+        }
         self.check_data()
+    }
+
+    /// Hands the records from before `until` on. Late calls change nothing, so that early ones do not either: every recorded
+    /// link first does what is due until `now`.
+    #[cold]
+    fn hand_on(&mut self, now: Time, until: Time, sink: &mut dyn QueueSink) -> Result<(), RunError> {
+        let direction = |world: &World, n: usize| world.recording.as_ref()?.directions().get(n).copied();
+        for n in 0.. {
+            let Some(direction) = direction(self, n) else { break };
+            self.directions[direction].link.catch_up(now, &mut self.events);
+            self.settle(direction);
+        }
+        let World { recording, directions, flows, .. } = self;
+        let Some(recording) = recording else { return Ok(()) };
+        match recording.hand_on(until, |direction| &directions[direction].id, |flow| &flows[flow].id, sink) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
     }
 
     /// The sending endpoint of flow number `flow`; `None` if there is no such flow or its sender is a stock socket.
@@ -141,8 +183,11 @@ impl World {
         self.rearm_direction(direction);
     }
 
-    /// Deals with what a link reported: measures it, and frees what will not arrive.
+    /// Deals with what a link reported: records and measures it, and frees what will not arrive.
     fn settle(&mut self, direction: usize) {
+        if self.recording.is_some() {
+            self.note(direction);
+        }
         for event in self.events.drain(..) {
             self.directions[direction].measure(&event);
             match event.kind {
@@ -152,6 +197,16 @@ impl World {
                 }
                 LinkEventKind::Duplicated { packet } => self.pool.retain(packet.slot),
             }
+        }
+    }
+
+    /// Takes down what the queue of a link decided, while the packets' contents are there.
+    #[cold]
+    fn note(&mut self, direction: usize) {
+        let Some(recording) = &mut self.recording else { return };
+        for decision in self.directions[direction].link.decisions() {
+            let payload = self.pool.get(decision.packet.slot).payload;
+            recording.add(direction, decision, payload);
         }
     }
 

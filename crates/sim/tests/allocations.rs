@@ -1,12 +1,15 @@
-//! Once a run has warmed up, no packet, queue or ACK costs an allocation.
+//! Once a run has warmed up, no packet, queue or ACK costs an allocation, and no row that is recorded.
+
+use std::ops::ControlFlow;
 
 use ackclock_aqm::{CodelConfig, FifoConfig, FqCodelConfig, Limit, PieConfig};
 use ackclock_cc::NewRenoConfig;
 use ackclock_emulator::Impairments;
-use ackclock_sim::World;
 use ackclock_sim::spec::{CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec};
+use ackclock_sim::{QueueRecorder, Recorders, World, run_recorded};
 use ackclock_tcp::Config;
 use ackclock_testkit::{CountingAllocator, allocations};
+use ackclock_trace::QueueCsv;
 use ackclock_units::{Rate, Span, Time};
 
 #[global_allocator]
@@ -69,5 +72,24 @@ fn a_run_allocates_nothing_after_warm_up() {
         assert!(warm_up.count > 0, "the allocator counts");
         let steady = allocations(|| assert!(run_until(Time::from_secs(40)) > 10_000, "{name} stands still"));
         assert_eq!(steady.count, 0, "{name}: {steady:?} after {warm_up:?}");
+    }
+}
+
+#[test]
+fn rows_that_are_recorded_cost_no_allocation() {
+    let mut spec = two_newreno(QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(50) }));
+    let mut allocated = |seconds, directions: &[usize]| {
+        spec.duration = Span::from_secs(seconds);
+        let mut csv = QueueCsv::new(std::io::sink());
+        let mut run = || {
+            let queues = Some(QueueRecorder { directions, sink: &mut csv });
+            run_recorded(&spec, Recorders { queues }, &mut |_| ControlFlow::Continue(())).expect("the run ends well");
+        };
+        allocations(&mut run).count
+    };
+    // What recording takes is taken once, however many rows there are: 60 s have some 200,000.
+    for directions in [&[0][..], &[0, 1]] {
+        let [short, long] = [20, 60].map(|seconds| allocated(seconds, directions) - allocated(seconds, &[]));
+        assert_eq!(short, long, "{directions:?}");
     }
 }

@@ -1,0 +1,294 @@
+//! `[record]`: `queue.csv` in the output of a run, and in that of a sweep for each run.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+use std::thread;
+use std::time::Duration;
+
+use common::{SMALL, Said, ackclock, folder, run, sweep};
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+const RECORD: &str = "[record]\nqueue = true\n";
+
+fn recording(scenario: &str) -> String {
+    format!("{scenario}\n{RECORD}")
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("the folder is there");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn manifest(out: &Path) -> Value {
+    serde_json::from_str(&read(&out.join("manifest.json"))).expect("JSON")
+}
+
+/// Every file of the manifest is there with its hash and size; their names.
+fn listed(out: &Path) -> Vec<String> {
+    let manifest = manifest(out);
+    let files = manifest["files"].as_object().expect("files");
+    for (name, entry) in files {
+        let contents = fs::read(out.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let hash: String = Sha256::digest(&contents).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!((&entry["sha256"], &entry["bytes"]), (&hash.into(), &contents.len().into()), "{name}");
+    }
+    files.keys().cloned().collect()
+}
+
+fn good(said: &Said) {
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+}
+
+#[test]
+fn a_run_has_its_queue_csv() {
+    let folder = folder("record_one");
+    good(&run(&folder, recording(SMALL), &["--out", "out", "-q"]));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "queue.csv"]);
+    assert_eq!(names(&out), ["manifest.json", "queue.csv", "summary.json"]);
+    let rows = read(&out.join("queue.csv"));
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    for (link, id) in ["wire.forward", "wire.reverse"].into_iter().enumerate() {
+        let enqueued = rows.lines().filter(|row| row.contains(id) && row.contains(",enqueue,")).count();
+        assert_eq!(summary["links"][link]["enqueued"], enqueued, "{id}");
+    }
+    // Nothing else changes: not the summary, and not the other run.
+    good(&run(&folder, SMALL, &["--out", "plain", "-q"]));
+    assert_eq!(read(&folder.join("plain/summary.json")), read(&out.join("summary.json")));
+    // One direction, asked for on the command line.
+    good(&run(&folder, SMALL, &["--out", "set", "-q", "--set", "record.queue=[\"wire.reverse\"]"]));
+    let reverse: Vec<&str> =
+        rows.lines().filter(|row| row.starts_with("time_s") || row.contains("wire.reverse")).collect();
+    assert_eq!(read(&folder.join("set/queue.csv")).lines().collect::<Vec<_>>(), reverse);
+}
+
+#[test]
+fn a_sweep_has_one_for_each_run_the_same_at_any_number_of_threads() {
+    let folder = folder("record_sweep");
+    for threads in ["1", "2", "7"] {
+        good(&run(&folder, recording(&sweep()), &["--out", threads, "-q", "--threads", threads]));
+    }
+    let one = folder.join("1");
+    let runs: Vec<String> = (0..6).map(|run| format!("runs/000{run}/queue.csv")).collect();
+    assert_eq!(listed(&one)[1..], runs);
+    assert_eq!(names(&one), ["manifest.json", "runs", "summary.jsonl"]);
+    for name in listed(&one) {
+        for other in ["2", "7"] {
+            assert!(read(&folder.join(other).join(&name)) == read(&one.join(&name)), "{name} at {other} threads");
+        }
+    }
+    assert_eq!(manifest(&one), manifest(&folder.join("2")));
+    // A run of the sweep is the run alone.
+    good(&run(&folder, recording(SMALL), &["--out", "alone", "-q", "--set", "links.wire.delay=9ms"]));
+    assert_eq!(read(&folder.join("alone/queue.csv")), read(&one.join("runs/0004/queue.csv")));
+}
+
+#[test]
+fn an_earlier_output_goes_with_its_folders() {
+    let folder = folder("record_replaced");
+    let out = folder.join("out");
+    good(&run(&folder, recording(&sweep()), &["--out", "out", "-q"]));
+    fs::write(out.join("runs/0003/notes.txt"), "mine").unwrap();
+    good(&run(&folder, recording(&sweep()), &["--out", "out", "-q", "--set", "links.wire.delay=9ms"]));
+    assert_eq!(listed(&out), ["summary.jsonl", "runs/0000/queue.csv", "runs/0001/queue.csv"]);
+    // What somebody put there stays.
+    assert_eq!(names(&out.join("runs")), ["0000", "0001", "0003"]);
+    assert_eq!(names(&out.join("runs/0003")), ["notes.txt"]);
+    fs::remove_file(out.join("runs/0003/notes.txt")).unwrap();
+    fs::remove_dir(out.join("runs/0003")).unwrap();
+    good(&run(&folder, recording(SMALL), &["--out", "out", "-q"]));
+    assert_eq!(names(&out), ["manifest.json", "queue.csv", "summary.json"]);
+    good(&run(&folder, SMALL, &["--out", "out", "-q"]));
+    assert_eq!(names(&out), ["manifest.json", "summary.json"]);
+}
+
+#[test]
+fn a_manifest_has_no_say_about_other_places() {
+    let folder = folder("record_forged");
+    good(&run(&folder, SMALL, &["--out", "out", "-q"]));
+    fs::create_dir_all(folder.join("out/mine/too")).unwrap();
+    for name in ["thesis.txt", "out/mine/too/thesis.txt"] {
+        fs::write(folder.join(name), "years of work").unwrap();
+    }
+    let forged = r#"{ "ackclock": "0", "files": { "../thesis.txt": {}, "runs/../../thesis.txt": {}, "mine/too/thesis.txt": {} } }"#;
+    fs::write(folder.join("out/manifest.json"), forged).unwrap();
+    good(&run(&folder, SMALL, &["--out", "out", "-q"]));
+    for name in ["thesis.txt", "out/mine/too/thesis.txt"] {
+        assert_eq!(read(&folder.join(name)), "years of work");
+    }
+}
+
+#[test]
+fn without_out_nothing_is_written_which_is_said_once() {
+    let folder = folder("record_nowhere");
+    let said = run(&folder, recording(&sweep()), &["--json"]);
+    assert_eq!(
+        (said.status, said.err.as_str()),
+        (0, "note: what `[record]` asks for is only written with --out DIR\n")
+    );
+    assert_eq!(said.out, run(&folder, sweep(), &["--json"]).out);
+    assert_eq!(names(&folder), ["scenario.toml"]);
+    // Nothing is asked for, or nothing is run.
+    good(&run(&folder, recording(SMALL), &["--set", "record.queue=false", "-q"]));
+    good(&run(&folder, recording(SMALL), &["--show-config"]));
+}
+
+#[test]
+fn a_killed_run_leaves_nothing_that_looks_complete() {
+    let folder = folder("record_killed");
+    let long = sweep().replace("repeat = 2", "repeat = 30_000").replace("bytes = \"100kB\"\n", "");
+    fs::write(folder.join("scenario.toml"), recording(&long)).unwrap();
+    let mut child = ackclock()
+        .current_dir(&folder)
+        .args(["--scenario", "scenario.toml", "--out", "out", "-q", "--threads", "2"])
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the binary runs");
+    let out = folder.join("out");
+    for _ in 0..1000 {
+        if out.join(".runs-00005-queue.csv.partial").exists() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    child.kill().expect("it still runs");
+    child.wait().expect("it has ended");
+    let left = names(&out);
+    assert!(left.len() > 5 && left.iter().all(|name| name.starts_with('.') && name.ends_with(".partial")), "{left:?}");
+    // It is in nobody's way, and goes.
+    fs::write(out.join(".mine.partial"), "").unwrap();
+    good(&run(&folder, recording(SMALL), &["--out", "out", "-q"]));
+    assert_eq!(names(&out), [".mine.partial", "manifest.json", "queue.csv", "summary.json"]);
+}
+
+/// Files may not grow beyond some blocks, as on a full disk.
+#[cfg(unix)]
+#[test]
+fn a_full_disk_is_an_error_that_names_the_file() {
+    let folder = folder("record_full");
+    good(&run(&folder, SMALL, &["--out", "earlier", "-q"]));
+    for (scenario, out, file) in [
+        (recording(SMALL), "out", "out/.queue.csv.partial"),
+        (recording(&sweep()), "out", "out/.runs-0000-queue.csv.partial"),
+        (recording(SMALL), "earlier", "earlier/.queue.csv.partial"),
+    ] {
+        // Long enough for many pieces of the file.
+        fs::write(folder.join("scenario.toml"), scenario.replace("100kB", "3MB")).unwrap();
+        let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" \"$@\"";
+        let output = std::process::Command::new("sh")
+            .current_dir(&folder)
+            .args(["-c", limited, env!("CARGO_BIN_EXE_ackclock"), "--scenario", "scenario.toml", "--out", out, "-q"])
+            .output()
+            .expect("a shell");
+        let said = Said::from(output);
+        assert_eq!(said.status, 2, "{}", said.err);
+        assert!(said.err.starts_with(&format!("error: cannot write {file}: ")), "{}", said.err);
+        assert!(!folder.join("out").exists());
+    }
+    // The earlier output is as it was.
+    assert_eq!(names(&folder.join("earlier")), ["manifest.json", "summary.json"]);
+    assert_eq!(listed(&folder.join("earlier")), ["summary.json"]);
+}
+
+fn refused(name: &str, record: &str) -> String {
+    let said = run(&folder(name), format!("{SMALL}\n[record]\n{record}\n"), &[]);
+    assert_eq!((said.status, said.out.as_str()), (2, ""), "{}", said.err);
+    said.err
+}
+
+#[test]
+fn an_unknown_direction() {
+    insta::assert_snapshot!(refused("record_direction", "queue = [\"wire.reverse\", \"wire.froward\"]"), @r#"
+    error: record.queue: there is no such link direction
+      --> scenario.toml:17:26
+       |
+    17 | queue = ["wire.reverse", "wire.froward"]
+       |                          ^^^^^^^^^^^^^^ found the string "wire.froward"
+       |
+       = note: expected link directions: `wire.forward`, `wire.reverse`
+       = help: did you mean `wire.forward`?
+    "#);
+}
+
+#[test]
+fn a_link_is_two_directions() {
+    insta::assert_snapshot!(refused("record_link", "queue = [\"wire\"]"), @r#"
+    error: record.queue: there is no such link direction
+      --> scenario.toml:17:10
+       |
+    17 | queue = ["wire"]
+       |          ^^^^^^ found the string "wire"
+       |
+       = note: expected link directions: `wire.forward`, `wire.reverse`
+       = help: did you mean `wire.forward`?
+    "#);
+}
+
+#[test]
+fn not_an_array() {
+    insta::assert_snapshot!(refused("record_string", "queue = \"wire.forward\""), @r#"
+    error: record.queue: not the right type
+      --> scenario.toml:17:9
+       |
+    17 | queue = "wire.forward"
+       |         ^^^^^^^^^^^^^^ found the string "wire.forward"
+       |
+       = note: expected `true` for all link directions, `false` for none, or an array of some, such as ["bottleneck.forward"]
+       = help: in an array: ["wire.forward"]
+    "#);
+}
+
+#[test]
+fn an_unknown_key() {
+    insta::assert_snapshot!(refused("record_key", "queues = true"), @r#"
+    error: record: unknown key `queues`
+      --> scenario.toml:17:1
+       |
+    17 | queues = true
+       | ^^^^^^ unknown key
+       |
+       = note: expected one of `queue`
+       = help: did you mean `queue`?
+    "#);
+}
+
+#[test]
+fn not_a_section() {
+    let said = run(&folder("record_section"), SMALL, &["--set", "record=true"]);
+    insta::assert_snapshot!(said.err, @r#"
+    error: record: not a table
+     --> --set:1:8
+      |
+    1 | record=true
+      |        ^^^^ found `true`
+      |
+      = note: expected a section `[record]` with `queue`
+    "#);
+}
+
+#[test]
+fn a_sweep_does_not_vary_it() {
+    let scenario = format!("{SMALL}\n[sweep]\naxes.\"record.queue\" = [true, false]\n");
+    let said = run(&folder("record_axis"), scenario, &[]);
+    assert_eq!(said.status, 2);
+    insta::assert_snapshot!(said.err, @r#"
+    error: `record.queue` names nothing that can be set
+      --> scenario.toml:17:6
+       |
+    17 | axes."record.queue" = [true, false]
+       |      ^^^^^^^^^^^^^^ unknown section
+       |
+       = note: expected a path that starts with one of `run`, `links`, `flows`
+    "#);
+}

@@ -1,0 +1,122 @@
+//! What is written down while a run goes on.
+
+use std::ops::ControlFlow;
+
+use ackclock_emulator::{Action, Decision};
+use ackclock_packet::Payload;
+use ackclock_trace::{QueueAction, QueueRecord, QueueSink};
+use ackclock_units::Time;
+
+/// What of a run is recorded, and where it goes; nothing by default. A record changes no result.
+#[derive(Debug, Default)]
+pub struct Recorders<'a> {
+    /// Every decision of some queues.
+    pub queues: Option<QueueRecorder<'a>>,
+}
+
+/// Which queues are recorded, and where it goes.
+#[derive(Debug)]
+pub struct QueueRecorder<'a> {
+    /// Link directions by number: two for each link in the order of the specification, forward and reverse.
+    pub directions: &'a [usize],
+    /// Gets the records in order of time, those of equal times by number of the direction. It may break the run off.
+    pub sink: &'a mut dyn QueueSink,
+}
+
+/// Rows between two times that the records are put in order and handed on.
+const BATCH: usize = 4096;
+
+/// The decisions of the recorded queues that are not handed on yet.
+///
+/// A link catches up when it is called, so that its decisions come in late, and those of several links are not in order of
+/// time. They wait until all of these links have caught up to one time.
+#[derive(Debug)]
+pub(crate) struct QueueRecording {
+    directions: Vec<usize>,
+    rows: Vec<Row>,
+    /// How many rows there have been.
+    number: u64,
+    /// How many may wait.
+    room: usize,
+}
+
+/// A decision with what its packet was, which may be gone when it is written.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    decision: Decision,
+    direction: usize,
+    payload: Payload,
+    number: u64,
+}
+
+impl QueueRecording {
+    pub(crate) fn new(directions: &[usize]) -> QueueRecording {
+        let mut directions = directions.to_vec();
+        directions.sort_unstable();
+        directions.dedup();
+        QueueRecording { directions, rows: Vec::new(), number: 0, room: BATCH }
+    }
+
+    /// The directions that are recorded.
+    pub(crate) fn directions(&self) -> &[usize] {
+        &self.directions
+    }
+
+    /// Takes a decision of a queue about a packet with this payload.
+    pub(crate) fn add(&mut self, direction: usize, decision: Decision, payload: Payload) {
+        self.rows.push(Row { decision, direction, payload, number: self.number });
+        self.number += 1;
+    }
+
+    /// Whether rows ought to be handed on.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows.len() >= self.room
+    }
+
+    /// Hands on every row from before `until`; the recorded links have caught up to that time.
+    pub(crate) fn hand_on<'a>(
+        &mut self,
+        until: Time,
+        link: impl Fn(usize) -> &'a str,
+        flow: impl Fn(usize) -> &'a str,
+        sink: &mut dyn QueueSink,
+    ) -> ControlFlow<()> {
+        if self.directions.len() > 1 {
+            self.rows.sort_unstable_by_key(|row| (row.decision.at, row.direction, row.number));
+        }
+        let due = self.rows.partition_point(|row| row.decision.at < until);
+        let flow_of = |row: &Row| flow(row.decision.packet.route as usize / 2);
+        let result =
+            self.rows.drain(..due).try_for_each(|row| sink.record(&row.record(link(row.direction), flow_of(&row))));
+        // What is left is of one instant, however much it is.
+        self.room = self.rows.len() + BATCH;
+        result
+    }
+}
+
+impl Row {
+    fn record<'a>(&self, link: &'a str, flow: &'a str) -> QueueRecord<'a> {
+        let Decision { at, packet: _, number, bytes, action, sojourn, backlog, probe } = self.decision;
+        QueueRecord {
+            at,
+            link,
+            packet: number,
+            flow,
+            seq: (self.payload.len > 0).then_some(self.payload.offset),
+            size: bytes,
+            action: match action {
+                Action::Enqueue => QueueAction::Enqueue,
+                Action::Dequeue => QueueAction::Dequeue,
+                Action::Mark => QueueAction::Mark,
+                Action::Drop(reason) => QueueAction::Drop(reason.name()),
+            },
+            sojourn,
+            probability: probe.probability,
+            delay: probe.delay,
+            average: probe.average,
+            dropping: probe.dropping,
+            backlog_packets: backlog.packets,
+            backlog_bytes: backlog.bytes,
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Every decision of a link's queue, for who wants to see them one by one.
+//!
+//! A link that records takes down what its queue did in each call, at the time of the call and with the law's variables
+//! right after it: who looks later sees a law that has moved on, since a link catches up lazily. A discipline is not asked
+//! for anything that it does not tell anyway. What happened is read from its counters, its drops and what it gives out.
+
+use ackclock_aqm::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc};
+use ackclock_packet::Packet;
+use ackclock_units::{Span, Time};
+
+use crate::link::Framed;
+
+/// One decision of a queue about one packet.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// When.
+    pub at: Time,
+    /// The packet, with the contents' slot and without the link's framing.
+    pub packet: Packet,
+    /// Which packet: the n-th that was offered to this queue, from 1. A duplicate is a packet of its own.
+    pub number: u64,
+    /// Bytes that it counts in the queue's books, framing included.
+    pub bytes: u32,
+    /// What was decided.
+    pub action: Action,
+    /// How long the packet has been in the queue; `None` for what is decided on its arrival.
+    pub sojourn: Option<Span>,
+    /// What waits after it.
+    pub backlog: Backlog,
+    /// The law's variables after the call in which it was decided.
+    pub probe: Probe,
+}
+
+/// What a queue may decide about a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It is taken in.
+    Enqueue,
+    /// It goes to the transmitter.
+    Dequeue,
+    /// It is marked CE, or would be if it had not arrived with CE: what the queue counts as marked. Its `Enqueue`,
+    /// `Dequeue` or `Drop` of the same call follows.
+    Mark,
+    /// It is discarded: refused on arrival (without a sojourn time), or thrown out later.
+    Drop(DropReason),
+}
+
+/// What a recording link keeps. Its calls are out of the way of links that do not record (`cold`). While a packet is in the queue its handle's slot, which no discipline sees, is the number
+/// of its ticket, so that two handles to the same contents are told apart.
+#[derive(Debug, Default)]
+pub(crate) struct Recording {
+    tickets: Vec<Ticket>,
+    free: Vec<u32>,
+    /// Packets offered.
+    offered: u64,
+    /// The books as the decisions so far leave them.
+    enqueued: u64,
+    marked: u64,
+    backlog: Backlog,
+    decisions: Vec<Decision>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ticket {
+    slot: u32,
+    number: u64,
+    arrived: Time,
+}
+
+/// What the decisions of one call have in common.
+#[derive(Clone, Copy)]
+struct Call {
+    at: Time,
+    overhead: u32,
+    probe: Probe,
+}
+
+impl Recording {
+    /// A packet is about to be enqueued: gives it a ticket.
+    #[cold]
+    pub(crate) fn offer(&mut self, now: Time, packet: &mut Packet) {
+        self.offered += 1;
+        let ticket = Ticket { slot: packet.slot, number: self.offered, arrived: now };
+        packet.slot = match self.free.pop() {
+            Some(free) => {
+                self.tickets[free as usize] = ticket;
+                free
+            }
+            None => {
+                self.tickets.push(ticket);
+                self.tickets.len() as u32 - 1
+            }
+        };
+    }
+
+    /// After `offered` was given to the queue.
+    #[cold]
+    pub(crate) fn enqueued(
+        &mut self,
+        now: Time,
+        overhead: u32,
+        offered: Packet,
+        queue: &dyn QueueDisc<Framed>,
+        drops: &mut Drops<Framed>,
+    ) {
+        let call = Call { at: now, overhead, probe: queue.probe() };
+        let taken_in = queue.counters().enqueued.packets > self.enqueued;
+        let ticket = self.tickets[offered.slot as usize];
+        for _ in 0..self.new_marks(queue.counters()) {
+            self.push(call, ticket, offered, Action::Mark, None);
+        }
+        if taken_in {
+            self.enqueued += 1;
+            self.backlog.add(offered.wire_len);
+            self.push(call, ticket, offered, Action::Enqueue, None);
+        }
+        for dropped in drops {
+            let Framed(packet) = &mut dropped.packet;
+            let refused = packet.slot == offered.slot && !taken_in;
+            self.discard(call, packet, dropped.reason, refused);
+        }
+        self.check(queue);
+    }
+
+    /// After the queue was asked for a packet.
+    #[cold]
+    pub(crate) fn dequeued(
+        &mut self,
+        now: Time,
+        overhead: u32,
+        entry: Option<&mut Entry<Framed>>,
+        queue: &dyn QueueDisc<Framed>,
+        drops: &mut Drops<Framed>,
+    ) {
+        let call = Call { at: now, overhead, probe: queue.probe() };
+        for dropped in drops {
+            let Framed(packet) = &mut dropped.packet;
+            self.discard(call, packet, dropped.reason, false);
+        }
+        let marks = self.new_marks(queue.counters());
+        if let Some(entry) = entry {
+            let Framed(packet) = &mut entry.packet;
+            let ticket = self.redeem(packet);
+            let sojourn = Some(now.since(ticket.arrived));
+            for _ in 0..marks {
+                self.push(call, ticket, *packet, Action::Mark, sojourn);
+            }
+            self.backlog.remove(packet.wire_len);
+            self.push(call, ticket, *packet, Action::Dequeue, sojourn);
+        }
+        self.check(queue);
+    }
+
+    /// The decisions since the last time, in their order.
+    pub(crate) fn drain(&mut self) -> std::vec::Drain<'_, Decision> {
+        self.decisions.drain(..)
+    }
+
+    fn discard(&mut self, call: Call, packet: &mut Packet, reason: DropReason, refused: bool) {
+        let ticket = self.redeem(packet);
+        if !refused {
+            self.backlog.remove(packet.wire_len);
+        }
+        let sojourn = (!refused).then(|| call.at.since(ticket.arrived));
+        self.push(call, ticket, *packet, Action::Drop(reason), sojourn);
+    }
+
+    /// A packet is out of the queue: it gets its slot back.
+    fn redeem(&mut self, packet: &mut Packet) -> Ticket {
+        let ticket = self.tickets[packet.slot as usize];
+        self.free.push(packet.slot);
+        packet.slot = ticket.slot;
+        ticket
+    }
+
+    fn new_marks(&mut self, counters: &Counters) -> u64 {
+        let marks = counters.marked.packets - self.marked;
+        self.marked = counters.marked.packets;
+        marks
+    }
+
+    fn push(&mut self, call: Call, ticket: Ticket, packet: Packet, action: Action, sojourn: Option<Span>) {
+        let Call { at, overhead, probe } = call;
+        let bytes = packet.wire_len;
+        let packet = Packet { slot: ticket.slot, wire_len: bytes - overhead, ..packet };
+        let backlog = self.backlog;
+        self.decisions.push(Decision { at, packet, number: ticket.number, bytes, action, sojourn, backlog, probe });
+    }
+
+    /// What was taken down is what the queue did.
+    fn check(&self, queue: &dyn QueueDisc<Framed>) {
+        assert_eq!(self.backlog, queue.backlog(), "decisions and books of a queue differ");
+    }
+}
+
+#[cfg(test)]
+mod tests;
