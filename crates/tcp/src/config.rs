@@ -106,7 +106,7 @@ pub struct DelayedAck {
     /// Acknowledge at the latest this long after the first of them. Default 40 ms.
     pub timeout: Span,
     /// Segments at the start of a connection that are acknowledged at once, as Linux's quick-ACK mode; above 0 also the
-    /// two that follow a first congestion mark. Default 0.
+    /// two that follow a first congestion mark, and one that says that the window came down. Default 0.
     pub quick: u32,
     /// Linux acknowledges every segment while its receive window grows: by two segments for each one that arrives, from
     /// this many bytes up to the receive buffer. Default 0: no such growth.

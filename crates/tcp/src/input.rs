@@ -418,6 +418,7 @@ impl Endpoint {
             // RFC 3168 section 6.1.3: the echo goes on until the sender confirms.
             if segment.flags.contains(Flags::CWR) {
                 self.echo_ce = false;
+                self.receiver.window_was_reduced();
             }
             if ecn == Ecn::Ce {
                 if !self.echo_ce {

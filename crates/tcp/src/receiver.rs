@@ -134,6 +134,11 @@ impl Receiver {
         }
     }
 
+    /// The sender says that its window came down, perhaps so far that it waits for this ACK (Linux `tcp_ecn_accept_cwr`).
+    pub(crate) fn window_was_reduced(&mut self) {
+        self.ack_now |= self.policy.quick > 0;
+    }
+
     /// Reads up to `most` bytes of those before `end_of_data`. A window that was more than half closed and opens by a step
     /// is announced at once; otherwise the next ACK does.
     pub(crate) fn read(&mut self, most: u64, end_of_data: u64) -> u64 {
