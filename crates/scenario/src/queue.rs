@@ -67,8 +67,14 @@ fn codel(fields: &mut Fields<'_>) -> CodelConfig {
     }
 }
 
+/// What the other parameters of `pie` are unless they are given.
+const PIE_PRESETS: OneOf = OneOf { what: "preset", names: &["tc", "teacup"] };
+
 fn pie(fields: &mut Fields<'_>) -> PieConfig {
-    let tc = PieConfig::default();
+    let tc = match fields.or("preset", "tc", PIE_PRESETS) {
+        "teacup" => PieConfig::teacup(),
+        _ => PieConfig::default(),
+    };
     PieConfig {
         limit: fields.or("limit", tc.limit, Packets(1, MAX)),
         target: fields.or("target", tc.target, Time::Positive),

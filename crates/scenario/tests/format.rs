@@ -258,3 +258,14 @@ fn a_flow_that_restarts_is_followed_by_another() {
         ]
     );
 }
+
+#[test]
+fn a_preset_of_pie_sets_what_is_not_given() {
+    let QueueSpec::Pie(pie) =
+        link("queue = { kind = \"pie\", preset = \"teacup\", beta = 10 }").links.remove(0).forward.queue
+    else {
+        panic!("not PIE");
+    };
+    assert_eq!((pie.target, pie.tupdate), (Span::from_millis(20), Span::from_millis(30)));
+    assert_eq!((pie.alpha, pie.beta, pie.dq_rate_estimator, pie.derandomize), (2, 10, true, false));
+}

@@ -91,6 +91,7 @@ fn every_queue_discipline_with_and_without_settings() {
         "{ kind = \"blue\", limit = \"180p\", threshold = \"60p\", updates = \"separate\", ecn = true }",
         "{ kind = \"blue\", limit = \"50kB\", threshold = false }",
         "{ kind = \"sfb\", max = \"30p\", target = \"20p\", rehash = \"10s\" }",
+        "{ kind = \"pie\", preset = \"teacup\", limit = \"180p\" }",
         "{ kind = \"cobalt\", ce_threshold = \"1ms\", p_inc = 0 }",
         "{ kind = \"dualpi2\", step_thresh = \"5p\", drop_enqueue = true }",
     ] {
