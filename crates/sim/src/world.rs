@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 use ackclock_emulator::{LinkEvent, LinkEventKind};
 use ackclock_engine::{Slot, Wakeups};
 use ackclock_packet::{Packet, Pool, Segment, flow_hash};
-use ackclock_tcp::Endpoint;
 use ackclock_trace::{QueueSink, Summary};
 use ackclock_units::{Ecn, Time};
 
@@ -127,14 +126,6 @@ impl World {
         match recording.hand_on(until, |direction| &directions[direction].id, |flow| &flows[flow].id, sink) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(RunError::Interrupted),
-        }
-    }
-
-    /// The sending endpoint of flow number `flow`; `None` if there is no such flow or its sender is a stock socket.
-    pub fn sender(&self, flow: usize) -> Option<&Endpoint> {
-        match self.hosts.get(2 * flow)? {
-            Host::Endpoint(endpoint) => Some(endpoint),
-            Host::Smoltcp(_) => None,
         }
     }
 

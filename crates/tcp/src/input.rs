@@ -5,7 +5,7 @@ use ackclock_units::{Ecn, Span, Time};
 
 use crate::receiver::Arrived;
 use crate::scoreboard::Progress;
-use crate::seq::{lift, lower};
+use crate::seq::lift;
 use crate::{Arrival, CaState, Endpoint, Error, State};
 
 /// The peer's MSS if its SYN does not tell (RFC 9293 section 3.7.1).
@@ -455,10 +455,5 @@ impl Endpoint {
             State::FinWait2 => self.enter_time_wait(now),
             _ => {}
         }
-    }
-
-    /// The sequence number that a pure segment of ours would carry, for tests and traces.
-    pub fn next_sequence_number(&self) -> u32 {
-        lower(self.send.nxt, self.send.isn)
     }
 }
