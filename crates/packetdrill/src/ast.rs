@@ -1,0 +1,221 @@
+//! A script as it was written: what the parser gives and the runner executes.
+//!
+//! The language is packetdrill's (Cardwell et al., "packetdrill: Scriptable Network Stack Testing", USENIX ATC 2013, and the
+//! grammar of its `google/packetdrill` and `nplab/packetdrill` implementations). Lines count from 1.
+
+use ackclock_packet::{Flags, SackBlocks};
+use ackclock_units::{Ecn, Span};
+
+/// A whole script.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Script {
+    /// `--name=value` lines at the top.
+    pub options: Vec<OptionLine>,
+    /// Everything else, in order.
+    pub events: Vec<Event>,
+}
+
+/// A line `--name=value` or `--name`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptionLine {
+    /// Where it is.
+    pub line: u32,
+    /// Without the dashes.
+    pub name: String,
+    /// What follows the equals sign; empty without one.
+    pub value: String,
+}
+
+/// Something that happens at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    /// Where it starts.
+    pub line: u32,
+    /// When.
+    pub time: EventTime,
+    /// What.
+    pub action: Action,
+}
+
+/// When an event happens or is expected to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventTime {
+    /// `t`: seconds since the start.
+    Absolute(Span),
+    /// `+t`: after the event before.
+    Relative(Span),
+    /// `a~b`: between two times since the start.
+    AbsoluteRange(Span, Span),
+    /// `+a~+b` (or `a~+b`): between two times after the event before.
+    RelativeRange(Span, Span),
+    /// `*`: any time.
+    Any,
+}
+
+/// What an event is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// A packet that arrives (`<`) or is expected to leave (`>`).
+    Packet(Box<PacketSpec>),
+    /// A system call.
+    Call(Call),
+    /// A shell command in backquotes, also the one before the first event and the one after the last.
+    Shell(String),
+    /// Code between `%{` and `}%`.
+    Code(String),
+}
+
+/// Which way a packet goes, as seen from the endpoint under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// `<`
+    Inbound,
+    /// `>`
+    Outbound,
+}
+
+/// A packet.
+#[derive(Clone, Debug, PartialEq)]
+pub enum PacketSpec {
+    /// A TCP segment.
+    Tcp(TcpSpec),
+    /// Something the language knows and this runner does not: ICMP, UDP, encapsulations. Kept to be reported.
+    Unsupported {
+        /// Which way.
+        direction: Direction,
+        /// What it is: `icmp`, `udp`, `gre`, `mpls`, `psp`, ...
+        kind: &'static str,
+        /// The text of the line.
+        text: String,
+    },
+}
+
+/// A TCP segment; numbers are relative to the initial sequence numbers, as scripts write them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpSpec {
+    /// Which way.
+    pub direction: Direction,
+    /// What is said of the IP header, in square brackets or parentheses; `None` where nothing is.
+    pub ip: IpInfo,
+    /// `sport > dport`, where written.
+    pub ports: Option<(u16, u16)>,
+    /// Control bits.
+    pub flags: Flags,
+    /// The AccECN counter `0` to `7` in the place of flags, where written.
+    pub ace: Option<u8>,
+    /// First sequence number.
+    pub seq: u32,
+    /// Payload length.
+    pub payload: u32,
+    /// Acknowledgment number, where written.
+    pub ack: Option<u32>,
+    /// Window field, where written.
+    pub window: Option<u16>,
+    /// Urgent pointer, where written.
+    pub urgent: Option<u16>,
+    /// The options.
+    pub options: Options,
+}
+
+/// What is said of the IP header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct IpInfo {
+    /// The ECN codepoint, where written.
+    pub ecn: Option<EcnSpec>,
+    /// The whole TOS byte, where written.
+    pub tos: Option<u8>,
+    /// Time to live, where written.
+    pub ttl: Option<u8>,
+    /// IPv6 flow label, where written.
+    pub flow_label: Option<u32>,
+}
+
+/// An ECN codepoint or a choice of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EcnSpec {
+    /// Exactly this one: `[noecn]`, `[ect0]`, `[ect1]`, `[ce]`.
+    Is(Ecn),
+    /// `[ect01]`: either.
+    Ect01,
+}
+
+/// TCP options of a packet.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Options {
+    /// `<...>`: whatever they are. Only outbound.
+    Any,
+    /// These, in this order; without any, none.
+    List(Vec<OptionSpec>),
+}
+
+/// One TCP option.
+#[derive(Clone, Debug, PartialEq)]
+pub enum OptionSpec {
+    /// `nop`
+    Nop,
+    /// `eol`
+    Eol,
+    /// `mss N`
+    Mss(u16),
+    /// `wscale N`
+    WindowScale(u8),
+    /// `sackOK`
+    SackPermitted,
+    /// `sack a:b c:d ...`
+    Sack(SackBlocks),
+    /// `TS val N ecr M`
+    Timestamps {
+        /// TSval.
+        value: u32,
+        /// TSecr.
+        echo: u32,
+    },
+    /// Another option: its kind and the bytes after its length byte (`FO`, `FOEXP`, `md5`, AccECN).
+    Other {
+        /// As written, for reports.
+        name: String,
+        /// Option kind.
+        kind: u8,
+        /// Data bytes.
+        data: Vec<u8>,
+    },
+}
+
+/// A system call with what it is expected to return.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// `t...end`: it blocks until then. Of the same kind (absolute or relative) as the start: an absolute start has an
+    /// absolute end, a relative one an end relative to the event before.
+    pub until: Option<Span>,
+    /// Name.
+    pub name: String,
+    /// Arguments.
+    pub args: Vec<Expr>,
+    /// The value returned; [`Expr::Ellipsis`] for any.
+    pub result: Expr,
+    /// `EAGAIN` and the like.
+    pub errno: Option<String>,
+    /// The remark in parentheses after it.
+    pub note: Option<String>,
+}
+
+/// An argument or result.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expr {
+    /// `...`
+    Ellipsis,
+    /// A number, decimal or hexadecimal.
+    Integer(i64),
+    /// A string.
+    Text(String),
+    /// A name.
+    Symbol(String),
+    /// `a | b`
+    Or(Box<Expr>, Box<Expr>),
+    /// `[a, b]`
+    Array(Vec<Expr>),
+    /// `{name=value, ...}`; a positional part has an empty name.
+    Struct(Vec<(String, Expr)>),
+    /// `name(argument)`, such as `inet_addr("1.2.3.4")` or `msg_name(...)`.
+    Function(String, Vec<Expr>),
+}
