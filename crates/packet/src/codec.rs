@@ -10,6 +10,7 @@
 use ackclock_units::Ecn;
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket, TcpSeqNumber};
 
+use crate::layout::{OptionLayout, TcpOption, options};
 use crate::{Flags, Payload, SackBlocks, Segment, Timestamps, pattern};
 
 #[cfg(test)]
@@ -17,8 +18,6 @@ mod tests;
 
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: usize = 20;
-/// Bytes of options that the data offset field can express.
-const MAX_OPTIONS: u32 = 40;
 /// Where the eight control bits that [`Flags`] holds are in a TCP header.
 const FLAGS_AT: usize = 13;
 /// Time to live of what is written.
@@ -110,47 +109,26 @@ pub struct Parsed<'a> {
     pub payload: &'a [u8],
 }
 
-/// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40: the layouts of common stacks,
-/// `mss, sackOK, TS` or `mss, nop, nop, sackOK` and `nop, wscale` on a SYN, `nop, nop, TS`, `nop, nop, SACK` otherwise.
-/// SACK blocks that do not fit are cut, from the last: with timestamps three remain, and on a packet with all other options
-/// two.
-pub fn options_len(segment: &Segment) -> u32 {
-    let len = fixed_options_len(segment);
-    match sack_blocks_that_fit(segment, len) {
-        0 => len,
-        blocks => len + 4 + 8 * blocks,
-    }
-}
-
-/// Bytes of all options but SACK: at most 20.
-fn fixed_options_len(segment: &Segment) -> u32 {
-    let mut len = 0;
-    if segment.mss.is_some() {
-        len += 4;
-    }
-    // SACK-permitted takes the place of the two NOPs before a timestamp.
-    if segment.timestamps.is_some() {
-        len += 12;
-    } else if segment.sack_permitted {
-        len += 4;
-    }
-    if segment.window_scale.is_some() {
-        len += 4;
-    }
-    len
-}
-
-/// How many SACK blocks there is room for behind `fixed` bytes of other options.
-fn sack_blocks_that_fit(segment: &Segment, fixed: u32) -> u32 {
-    (segment.sack.as_slice().len() as u32).min((MAX_OPTIONS - fixed - 4) / 8)
-}
-
 /// Writes `segment` as an IPv4 packet to the start of `buffer`, its payload from [`crate::pattern`], and returns the length
-/// of the packet: [`Segment::wire_len`].
+/// of the packet: [`Segment::wire_len`]. Options are laid out as Linux does.
 ///
 /// # Errors
 /// A packet longer than IPv4 allows, or than `buffer`; nothing is written then.
 pub fn emit(segment: &Segment, addresses: Addresses, ecn: Ecn, buffer: &mut [u8]) -> Result<usize, EmitError> {
+    emit_with(segment, OptionLayout::Linux, addresses, ecn, buffer)
+}
+
+/// [`emit`] with a layout of options.
+///
+/// # Errors
+/// As [`emit`].
+pub fn emit_with(
+    segment: &Segment,
+    layout: OptionLayout,
+    addresses: Addresses,
+    ecn: Ecn,
+    buffer: &mut [u8],
+) -> Result<usize, EmitError> {
     let header_len = segment.header_len();
     let wire_len = IP_HEADER as u64 + u64::from(header_len) + u64::from(segment.payload.len);
     let total_len = u16::try_from(wire_len).map_err(|_| EmitError::TooLong { wire_len })?;
@@ -185,7 +163,7 @@ pub fn emit(segment: &Segment, addresses: Addresses, ecn: Ecn, buffer: &mut [u8]
     tcp.set_header_len(header_len as u8);
     tcp.set_window_len(segment.window);
     tcp.set_urgent_at(0);
-    write_options(segment, tcp.options_mut());
+    write_options(segment, layout, tcp.options_mut());
     pattern::fill(segment.payload.offset, tcp.payload_mut());
     let tcp_bytes = tcp.into_inner();
     // All eight bits at once; the views have a setter for each.
@@ -194,34 +172,35 @@ pub fn emit(segment: &Segment, addresses: Addresses, ecn: Ecn, buffer: &mut [u8]
     Ok(needed)
 }
 
-/// Writes the options of `segment` into `out`, which they fill: it has [`options_len`] bytes.
-fn write_options(segment: &Segment, out: &mut [u8]) {
+/// Writes the options of `segment` into `out`, which they fill: it has [`crate::options_len`] bytes.
+fn write_options(segment: &Segment, layout: OptionLayout, out: &mut [u8]) {
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
         out[at..at + bytes.len()].copy_from_slice(bytes);
         at += bytes.len();
     };
-    if let Some(mss) = segment.mss {
-        let [high, low] = mss.to_be_bytes();
-        put(&[kind::MSS, 4, high, low]);
-    }
-    let (first, second) = if segment.sack_permitted { (kind::SACK_PERMITTED, 2) } else { (kind::NOP, kind::NOP) };
-    if let Some(timestamps) = segment.timestamps {
-        put(&[first, second, kind::TIMESTAMPS, 10]);
-        put(&timestamps.value.to_be_bytes());
-        put(&timestamps.echo.to_be_bytes());
-    } else if segment.sack_permitted {
-        put(&[kind::NOP, kind::NOP, first, second]);
-    }
-    if let Some(shift) = segment.window_scale {
-        put(&[kind::NOP, kind::WINDOW_SCALE, 3, shift]);
-    }
-    let blocks = sack_blocks_that_fit(segment, fixed_options_len(segment));
-    if blocks > 0 {
-        put(&[kind::NOP, kind::NOP, kind::SACK, 2 + 8 * blocks as u8]);
-        for (left, right) in &segment.sack.as_slice()[..blocks as usize] {
-            put(&left.to_be_bytes());
-            put(&right.to_be_bytes());
+    for option in options(segment, layout) {
+        match option {
+            TcpOption::End => put(&[kind::END]),
+            TcpOption::Nop => put(&[kind::NOP]),
+            TcpOption::Mss(mss) => {
+                let [high, low] = mss.to_be_bytes();
+                put(&[kind::MSS, 4, high, low]);
+            }
+            TcpOption::WindowScale(shift) => put(&[kind::WINDOW_SCALE, 3, shift]),
+            TcpOption::SackPermitted => put(&[kind::SACK_PERMITTED, 2]),
+            TcpOption::Timestamps(Timestamps { value, echo }) => {
+                put(&[kind::TIMESTAMPS, 10]);
+                put(&value.to_be_bytes());
+                put(&echo.to_be_bytes());
+            }
+            TcpOption::Sack(blocks) => {
+                put(&[kind::SACK, option.len() as u8]);
+                for (left, right) in blocks.as_slice() {
+                    put(&left.to_be_bytes());
+                    put(&right.to_be_bytes());
+                }
+            }
         }
     }
     debug_assert_eq!(at, out.len(), "options_len() disagrees with the layout");

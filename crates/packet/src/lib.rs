@@ -4,11 +4,13 @@
 pub mod codec;
 mod flow;
 mod handle;
+mod layout;
 pub mod pattern;
 mod pool;
 mod segment;
 
 pub use flow::FlowKey;
 pub use handle::{Packet, flow_hash};
+pub use layout::{OptionLayout, Options, TcpOption, options, options_len};
 pub use pool::Pool;
 pub use segment::{Flags, Payload, SackBlocks, Segment, Timestamps};

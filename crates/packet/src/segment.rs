@@ -159,7 +159,7 @@ impl fmt::Debug for SackBlocks {
 impl Segment {
     /// Bytes of TCP header with options as the codec writes them.
     pub fn header_len(&self) -> u32 {
-        20 + crate::codec::options_len(self)
+        20 + crate::options_len(self)
     }
 
     /// Bytes of the whole packet over IPv4 without IP options.

@@ -2,6 +2,7 @@ use etherparse::{Ipv4HeaderSlice, TcpHeaderSlice, TcpOptionElement};
 use proptest::prelude::*;
 
 use super::*;
+use crate::options_len;
 
 const ADDRESSES: Addresses = Addresses { source: [10, 0, 0, 1], destination: [192, 168, 1, 2] };
 

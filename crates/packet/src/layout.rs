@@ -1,0 +1,188 @@
+//! The options of a TCP header: which ones, in what order, with what padding.
+//!
+//! Stacks differ in the order and in how they align; the length is the same in all of them.
+//!
+//! # Source
+//! Linux `tcp_options_write` (`net/ipv4/tcp_output.c`); FreeBSD `tcp_addoptions` (`sys/netinet/tcp_output.c`).
+
+use crate::{SackBlocks, Segment, Timestamps};
+
+#[cfg(test)]
+mod tests;
+
+/// Bytes of options that the data offset field can express.
+const MAX_OPTIONS: u32 = 40;
+
+/// The most options, paddings included, of one segment: MSS, SACK-permitted, a NOP and the window scale, two NOPs each
+/// before timestamps and SACK, these two, and the padding of the end.
+const MAX_ITEMS: usize = 14;
+
+/// The order of options and their padding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OptionLayout {
+    /// `mss, sackOK, TS, nop, wscale`; without timestamps `mss, nop, nop, sackOK, nop, wscale`.
+    #[default]
+    Linux,
+    /// `mss, nop, wscale, sackOK, TS`; the end is padded with `eol`.
+    FreeBsd,
+}
+
+/// One option, as it stands in a header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpOption {
+    /// End of options, and the zeros behind it.
+    End,
+    /// No operation: padding.
+    Nop,
+    /// Maximum segment size.
+    Mss(u16),
+    /// Window scale.
+    WindowScale(u8),
+    /// SACK-permitted.
+    SackPermitted,
+    /// Timestamps.
+    Timestamps(Timestamps),
+    /// SACK, with at least one block.
+    Sack(SackBlocks),
+}
+
+impl TcpOption {
+    /// Its bytes on the wire.
+    #[allow(clippy::len_without_is_empty, reason = "no option is empty")]
+    pub fn len(&self) -> usize {
+        match self {
+            TcpOption::End | TcpOption::Nop => 1,
+            TcpOption::SackPermitted => 2,
+            TcpOption::WindowScale(_) => 3,
+            TcpOption::Mss(_) => 4,
+            TcpOption::Timestamps(_) => 10,
+            TcpOption::Sack(blocks) => 2 + 8 * blocks.as_slice().len(),
+        }
+    }
+}
+
+/// The options of one header in their order.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    items: [TcpOption; MAX_ITEMS],
+    len: usize,
+    bytes: usize,
+}
+
+impl Options {
+    fn push(&mut self, option: TcpOption) {
+        self.items[self.len] = option;
+        self.len += 1;
+        self.bytes += option.len();
+    }
+
+    /// Pads with NOPs until the next option starts at `remainder` modulo `modulus`.
+    fn align(&mut self, modulus: usize, remainder: usize) {
+        while self.bytes % modulus != remainder {
+            self.push(TcpOption::Nop);
+        }
+    }
+
+    /// The options.
+    pub fn as_slice(&self) -> &[TcpOption] {
+        &self.items[..self.len]
+    }
+}
+
+impl IntoIterator for Options {
+    type Item = TcpOption;
+    type IntoIter = std::iter::Take<std::array::IntoIter<TcpOption, MAX_ITEMS>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_iter().take(self.len)
+    }
+}
+
+/// The options of `segment` as `layout` has them, padding included; their lengths add up to [`options_len`].
+pub fn options(segment: &Segment, layout: OptionLayout) -> Options {
+    let mut out = Options { items: [TcpOption::Nop; MAX_ITEMS], len: 0, bytes: 0 };
+    if let Some(mss) = segment.mss {
+        out.push(TcpOption::Mss(mss));
+    }
+    match layout {
+        OptionLayout::Linux => {
+            if segment.sack_permitted {
+                if segment.timestamps.is_none() {
+                    out.align(4, 2);
+                }
+                out.push(TcpOption::SackPermitted);
+            }
+            if let Some(timestamps) = segment.timestamps {
+                out.align(4, 2);
+                out.push(TcpOption::Timestamps(timestamps));
+            }
+            if let Some(shift) = segment.window_scale {
+                out.align(4, 1);
+                out.push(TcpOption::WindowScale(shift));
+            }
+        }
+        OptionLayout::FreeBsd => {
+            if let Some(shift) = segment.window_scale {
+                out.align(2, 1);
+                out.push(TcpOption::WindowScale(shift));
+            }
+            if segment.sack_permitted {
+                out.align(2, 0);
+                out.push(TcpOption::SackPermitted);
+            }
+            if let Some(timestamps) = segment.timestamps {
+                out.align(4, 2);
+                out.push(TcpOption::Timestamps(timestamps));
+            }
+        }
+    }
+    let fit = sack_blocks_that_fit(segment, fixed_options_len(segment)) as usize;
+    if fit > 0 {
+        let mut blocks = SackBlocks::default();
+        for &(left, right) in &segment.sack.as_slice()[..fit] {
+            blocks.push(left, right);
+        }
+        // No stack sends both SACK and SACK-permitted; together they take what [`options_len`] says.
+        out.align(4, 0);
+        out.align(4, 2);
+        out.push(TcpOption::Sack(blocks));
+    }
+    while !out.bytes.is_multiple_of(4) {
+        out.push(TcpOption::End);
+    }
+    out
+}
+
+/// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40 and the same in every
+/// [`OptionLayout`]. SACK blocks that do not fit are cut, from the last: with timestamps three remain, and on a packet with
+/// all other options two.
+pub fn options_len(segment: &Segment) -> u32 {
+    let len = fixed_options_len(segment);
+    match sack_blocks_that_fit(segment, len) {
+        0 => len,
+        blocks => len + 4 + 8 * blocks,
+    }
+}
+
+/// Bytes of all options but SACK: at most 20.
+fn fixed_options_len(segment: &Segment) -> u32 {
+    let mut len = 0;
+    if segment.mss.is_some() {
+        len += 4;
+    }
+    // SACK-permitted takes the place of the two NOPs before a timestamp.
+    if segment.timestamps.is_some() {
+        len += 12;
+    } else if segment.sack_permitted {
+        len += 4;
+    }
+    if segment.window_scale.is_some() {
+        len += 4;
+    }
+    len
+}
+
+/// How many SACK blocks there is room for behind `fixed` bytes of other options.
+fn sack_blocks_that_fit(segment: &Segment, fixed: u32) -> u32 {
+    (segment.sack.as_slice().len() as u32).min((MAX_OPTIONS - fixed - 4) / 8)
+}
