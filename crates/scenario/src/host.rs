@@ -11,8 +11,10 @@ use crate::quantity::{Bytes, Flag, Kind, OneOf, OrOff, Packets, Problem, Time, W
 use crate::report::Diagnostic;
 
 /// The names of hosts: the profiles of our endpoint, and smoltcp.
-const HOSTS: OneOf =
-    OneOf { what: "host", names: &["rfc", "freebsd-9.2", "linux-3.9", "linux-6.1", "windows-7", "smoltcp"] };
+const HOSTS: OneOf = OneOf {
+    what: "host",
+    names: &["rfc", "freebsd-9.2", "freebsd-14", "linux-3.9", "linux-6.1", "windows-7", "smoltcp"],
+};
 
 /// The host of a flow that does not name one.
 const DEFAULT: &str = "rfc";

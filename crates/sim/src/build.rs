@@ -112,7 +112,12 @@ pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec) -> [Host; 2] {
                 let draw = random.bits();
                 let (isn, ts_offset) = (draw as u32, (draw >> 32) as u32);
                 let ports = Ports { local, remote };
-                let config = endpoint.config.clone();
+                let mut config = endpoint.config.clone();
+                // There is no application that would open the connection once more: the handshake is as patient as the
+                // transfer.
+                config.states.syn_retries = config.max_retries;
+                config.states.synack_retries = config.max_retries;
+                config.states.handshake_timeout = None;
                 Host::Endpoint(Box::new(Endpoint::new(config, endpoint.cc.build(), ports, isn, ts_offset)))
             }
             HostSpec::Smoltcp(smoltcp) => {

@@ -1,7 +1,7 @@
 //! One end of a connection, ours or smoltcp's, behind one set of calls.
 
 use ackclock_packet::Segment;
-use ackclock_tcp::{Arrival, Endpoint, State};
+use ackclock_tcp::{Arrival, Endpoint, Shutdown, State};
 use ackclock_units::{Ecn, Time};
 
 use crate::RunError;
@@ -45,7 +45,7 @@ impl Host {
 
     pub(crate) fn close(&mut self, now: Time) {
         match self {
-            Host::Endpoint(endpoint) => endpoint.close(),
+            Host::Endpoint(endpoint) => endpoint.shutdown(Shutdown::Write),
             Host::Smoltcp(stock) => stock.close(now),
         }
     }

@@ -102,6 +102,7 @@ pub struct FlowSpec {
 
 /// One end of a connection.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there are two of them for each group of flows")]
 pub enum HostSpec {
     /// Our endpoint.
     Endpoint(EndpointSpec),

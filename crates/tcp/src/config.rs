@@ -2,6 +2,8 @@
 
 use ackclock_units::Span;
 
+use crate::{StateRules, TransferRules};
+
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
@@ -45,8 +47,12 @@ pub struct Config {
     pub slow_start_after_idle: bool,
     /// How long a connection stays in TIME-WAIT: twice the maximum segment lifetime. Default 60 s.
     pub time_wait: Span,
-    /// How often a SYN or a segment is resent by timeout before the connection is given up. Default 15.
+    /// How often a segment is resent by timeout before the connection is given up. Default 15.
     pub max_retries: u32,
+    /// Opening, keeping and ending connections. Default: the RFCs.
+    pub states: StateRules,
+    /// Sending, offering and acknowledging data. Default: the RFCs.
+    pub transfer: TransferRules,
 }
 
 impl Default for Config {
@@ -73,6 +79,8 @@ impl Default for Config {
             slow_start_after_idle: true,
             time_wait: Span::from_secs(60),
             max_retries: 15,
+            states: StateRules::default(),
+            transfer: TransferRules::default(),
         }
     }
 }

@@ -5,10 +5,15 @@ use ackclock_packet::Flags;
 use ackclock_units::{Span, Time};
 
 use crate::Config;
+use crate::challenge::Limits;
+use crate::info::Counters;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
 use crate::scoreboard::Scoreboard;
+use crate::sending::Queue;
+use crate::socket::Socket;
+use crate::sockopt::{Wishes, WriteFlags};
 use crate::timers::Timers;
 
 /// The states of RFC 9293 section 3.3.2.
@@ -49,6 +54,24 @@ pub enum Error {
     TimedOut,
     /// The application aborted it.
     Aborted,
+    /// Written after the writing side was shut.
+    BrokenPipe,
+    /// Read before there was a connection.
+    NotConnected,
+}
+
+impl Error {
+    /// The name of the error number that a socket gives.
+    pub fn errno(self) -> &'static str {
+        match self {
+            Error::Reset => "ECONNRESET",
+            Error::Refused => "ECONNREFUSED",
+            Error::TimedOut => "ETIMEDOUT",
+            Error::Aborted => "ECONNABORTED",
+            Error::BrokenPipe => "EPIPE",
+            Error::NotConnected => "ENOTCONN",
+        }
+    }
 }
 
 /// The two port numbers.
@@ -171,8 +194,22 @@ pub struct Endpoint {
     pub(crate) peer_fin: Option<u64>,
     /// A reset or challenge to answer with: sequence number, acknowledgment number, flags.
     pub(crate) reply: Option<(u32, u32, Flags)>,
+    /// The reset ends this very connection, and carries its timestamps.
+    pub(crate) reply_stamped: bool,
+    /// A challenge waits to be sent (RFC 5961).
+    pub(crate) challenge_due: bool,
+    /// A probe without data waits to be sent: a keep-alive, or one of a closed window.
+    pub(crate) probe_now: bool,
+    /// Limits of answers to segments that do not belong.
+    pub(crate) limits: Limits,
+    /// Bytes with the SYN that crossed ours, until it is acknowledged.
+    pub(crate) syn_payload: u32,
     /// The RTT sample of the ACK in hand.
     pub(crate) latest_sample: Option<Span>,
+    pub(crate) socket: Socket,
+    pub(crate) wishes: Wishes,
+    pub(crate) queue: Queue,
+    pub(crate) counters: Counters,
     error: Option<Error>,
     pub(crate) integrity_error: Option<u64>,
 }
@@ -181,7 +218,7 @@ impl Endpoint {
     /// An endpoint in CLOSED. `isn` is its initial sequence number and `ts_offset` the start of its timestamp clock, both
     /// best drawn at random.
     pub fn new(config: Config, cc: Box<dyn CongestionControl>, ports: Ports, isn: u32, ts_offset: u32) -> Endpoint {
-        let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack);
+        let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack).with_rules(&config.transfer);
         let mss = u32::from(config.mss).max(1);
         Endpoint {
             config,
@@ -231,17 +268,18 @@ impl Endpoint {
             echo_ce: false,
             peer_fin: None,
             reply: None,
+            reply_stamped: false,
+            challenge_due: false,
+            probe_now: false,
+            limits: Limits::default(),
+            syn_payload: 0,
             latest_sample: None,
+            socket: Socket::default(),
+            wishes: Wishes::default(),
+            queue: Queue::default(),
+            counters: Counters::new(),
             error: None,
             integrity_error: None,
-        }
-    }
-
-    /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and unused.
-    pub fn connect(&mut self) {
-        if self.state == State::Closed && self.error.is_none() && self.send.nxt == 0 {
-            self.state = State::SynSent;
-            self.send.syn_pending = true;
         }
     }
 
@@ -249,23 +287,19 @@ impl Endpoint {
     pub fn listen(&mut self) {
         if self.state == State::Closed && self.error.is_none() && self.send.nxt == 0 {
             self.state = State::Listen;
+            self.socket.passive = true;
         }
     }
 
     /// The application writes up to `bytes` more bytes of its stream; returns how many the send buffer took. Nothing is
-    /// taken after [`Endpoint::close`].
+    /// taken after [`Endpoint::shutdown`].
     pub fn write(&mut self, bytes: u64) -> u64 {
-        if self.send.closed || self.state == State::Closed {
-            return 0;
-        }
-        let taken = bytes.min(self.send_space());
-        self.send.written += taken;
-        taken
+        self.write_with(bytes, WriteFlags::default())
     }
 
     /// Bytes that the send buffer has room for.
     pub fn send_space(&self) -> u64 {
-        self.config.send_buffer.saturating_sub(self.send.written - self.acked_bytes())
+        self.config.send_buffer.saturating_sub(self.queued())
     }
 
     /// The application reads up to `most` bytes; returns how many it got. They were checked on arrival
@@ -275,37 +309,24 @@ impl Endpoint {
         self.receiver.read(most, end)
     }
 
-    /// The application has written everything: a FIN follows its last byte.
-    pub fn close(&mut self) {
-        match self.state {
-            State::Closed => {}
-            State::Listen | State::SynSent => self.close_now(None),
-            _ => self.send.closed = true,
-        }
-    }
-
-    /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section 3.10.5).
-    pub fn abort(&mut self) {
-        match self.state {
-            State::Closed => return,
-            State::Listen | State::SynSent | State::TimeWait => {}
-            _ => {
-                let seq = crate::seq::lower(self.send.nxt, self.send.isn);
-                let ack = crate::seq::lower(self.receiver.next, self.receiver.irs);
-                self.reply = Some((seq, ack, Flags::RST | Flags::ACK));
-            }
-        }
-        self.close_now(Some(Error::Aborted));
-    }
-
     pub(crate) fn close_now(&mut self, error: Option<Error>) {
         self.state = State::Closed;
         self.error = self.error.or(error);
+        if let Some(error) = error {
+            self.report(error);
+        }
         self.timers = Timers::new();
+        self.challenge_due = false;
+        self.probe_now = false;
         self.receiver.ack_at = Time::NEVER;
         self.receiver.ack_now = false;
         self.send.syn_pending = false;
         self.send.probe_due = false;
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> Ports {
+        self.ports
     }
 
     /// The state.

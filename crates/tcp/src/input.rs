@@ -3,10 +3,10 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
 
-use crate::receiver::Arrived;
+use crate::receiver::{Arrived, Context};
 use crate::scoreboard::Progress;
 use crate::seq::lift;
-use crate::{Arrival, CaState, Endpoint, Error, State};
+use crate::{AckRule, Arrival, CaState, Endpoint, Error, SendRule, State, SynFin, reset_for};
 
 /// The peer's MSS if its SYN does not tell (RFC 9293 section 3.7.1).
 const DEFAULT_MSS: u16 = 536;
@@ -16,6 +16,13 @@ const PAWS_IDLE: Span = Span::from_secs(24 * 24 * 3600);
 impl Endpoint {
     /// Takes in a segment that arrived with codepoint `ecn`. Then [`Endpoint::transmit`] is to be asked.
     pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
+        self.counters.arrived(now, segment, ecn);
+        self.wishes.more = false;
+        let syn_fin = Flags::SYN | Flags::FIN;
+        if segment.flags.contains(syn_fin) && self.config.states.syn_fin == SynFin::Drop && self.state != State::Closed
+        {
+            return Arrival::default();
+        }
         match self.state {
             State::Closed => {
                 self.refuse(segment);
@@ -25,21 +32,26 @@ impl Endpoint {
                 self.input_listen(now, segment);
                 Arrival::default()
             }
-            State::SynSent => self.input_syn_sent(now, segment),
+            State::SynSent => self.input_syn_sent(now, segment, ecn),
+            State::TimeWait => self.input_time_wait(now, segment),
             _ => self.input_synchronized(now, segment, ecn),
         }
     }
 
     /// Answers a segment that belongs to no connection with a reset (RFC 9293 section 3.5.2, group 1).
     fn refuse(&mut self, segment: &Segment) {
-        if segment.flags.contains(Flags::RST) {
-            return;
+        if let Some(reset) = reset_for(segment) {
+            self.reply = Some((reset.seq, reset.ack, reset.flags));
+            self.reply_stamped = false;
         }
-        self.reply = Some(if segment.flags.contains(Flags::ACK) {
-            (segment.ack, 0, Flags::RST)
-        } else {
-            (0, segment.seq.wrapping_add(segment.sequence_len()), Flags::RST | Flags::ACK)
-        });
+    }
+
+    /// Whether this segment would end SYN-RECEIVED by opening the connection.
+    pub(crate) fn completes(&self, segment: &Segment) -> bool {
+        self.state == State::SynReceived
+            && segment.flags.contains(Flags::ACK)
+            && !segment.flags.contains(Flags::RST)
+            && lift(segment.ack, self.send.isn, self.send.una) == Some(1)
     }
 
     fn input_listen(&mut self, now: Time, segment: &Segment) {
@@ -47,19 +59,24 @@ impl Endpoint {
             return;
         }
         if segment.flags.contains(Flags::ACK) {
-            self.refuse(segment);
+            if !(segment.flags.contains(Flags::SYN) && self.config.states.listen_drops_syn_ack) {
+                self.refuse(segment);
+            }
             return;
         }
         if segment.flags.contains(Flags::SYN) {
+            if segment.flags.contains(Flags::FIN) && self.config.states.syn_fin == SynFin::DropInListen {
+                return;
+            }
             self.take_syn(now, segment);
-            self.ecn_enabled = self.config.ecn && segment.flags.contains(Flags::ECE | Flags::CWR);
+            self.ecn_enabled = self.accepts_ecn() && segment.flags.contains(Flags::ECE | Flags::CWR);
             self.ecn_echoes = self.ecn_enabled;
             self.state = State::SynReceived;
             self.send.syn_pending = true;
         }
     }
 
-    fn input_syn_sent(&mut self, now: Time, segment: &Segment) -> Arrival {
+    fn input_syn_sent(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
         let ack = segment.flags.contains(Flags::ACK).then(|| lift(segment.ack, self.send.isn, self.send.nxt));
         // Only our SYN can be acknowledged.
         let acceptable = ack == Some(Some(1)) && self.send.nxt > 0;
@@ -81,16 +98,26 @@ impl Endpoint {
             // The answer carries ECE alone (RFC 3168 section 6.1.1); a reflected ECE+CWR is not an agreement.
             let agreed = segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
             self.ecn_echoes = self.config.ecn && agreed;
-            self.ecn_enabled = self.ecn_echoes && !self.send.syn_resent;
+            self.ecn_enabled = self.ecn_echoes && self.rtt.timeouts() <= self.config.states.ecn_syn_retries;
             self.send.wnd = u64::from(segment.window);
             self.send.max_wnd = self.send.wnd;
             self.establish(now);
             self.receiver.ack_now = true;
+            let right = u64::from(segment.sequence_len());
+            if right > 1 && self.config.states.syn_data {
+                self.input_data(now, segment, 1, right, ecn);
+            }
             Arrival { acked: 0, rtt: None, is_ack: true }
         } else {
-            // Simultaneous open.
+            // Simultaneous open. Text waits until the connection is open.
+            self.syn_payload = if self.config.states.syn_data { segment.payload.len } else { 0 };
             self.state = State::SynReceived;
             self.send.syn_pending = true;
+            if self.config.transfer.sending == SendRule::FreeBsd {
+                // tcp_ecn_input_parallel_syn: agreed to as by a listening socket.
+                self.ecn_enabled = self.accepts_ecn() && segment.flags.contains(Flags::ECE | Flags::CWR);
+                self.ecn_echoes = self.ecn_enabled;
+            }
             Arrival::default()
         }
     }
@@ -110,6 +137,11 @@ impl Endpoint {
         // Our packets are no larger than those that we ask for, and a segment carries something beside its options.
         let mss = u32::from(self.config.mss.min(peer_mss));
         self.mss = mss.saturating_sub(self.options_len()).max(1);
+        let shift = if self.scaling_enabled { self.own_shift() } else { 0 };
+        let with_options = self.announced_segment();
+        let opened = self.state == State::SynSent;
+        let offered = self.receiver.syn_window(if opened { self.config.mss.into() } else { with_options });
+        self.receiver.begin(shift, mss, with_options, offered);
         self.send.wnd = u64::from(segment.window);
         self.send.max_wnd = self.send.wnd;
     }
@@ -119,11 +151,21 @@ impl Endpoint {
         self.send.una = 1;
         self.timers.retransmit_at = Time::NEVER;
         if let Some(sent_at) = self.send.syn_sent_at {
-            self.rtt.sample(now.since(sent_at));
+            self.sample_rtt(now.since(sent_at));
         }
         self.rtt.established(self.send.syn_resent);
+        self.counters.delivered_segments += 1;
+        self.counters.data_received_at = now;
+        self.bound_segment();
         let flight = self.flight(now);
         self.cc.on_established(&flight);
+        self.timers.handshake_at = Time::NEVER;
+        self.limits.heard_at = now;
+        self.arm_keepalive(now);
+        let held = u64::from(std::mem::take(&mut self.syn_payload)).min(self.receiver.acceptable());
+        if held > 0 {
+            self.receiver.receive(now, 1, 1 + held, held as u32);
+        }
     }
 
     fn input_synchronized(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
@@ -133,14 +175,22 @@ impl Endpoint {
             Some(left) if left > 0 || is_syn => left,
             // Unit 0 is the peer's SYN and nothing else; what lies before it was never part of the stream.
             _ => {
-                self.receiver.ack_now |= !segment.flags.contains(Flags::RST);
+                if !segment.flags.contains(Flags::RST) {
+                    self.answer_invalid(now, segment);
+                }
                 return Arrival::default();
             }
         };
         let right = left + u64::from(segment.sequence_len());
+        if segment.flags.contains(Flags::RST) {
+            self.input_reset(now, left);
+            return Arrival::default();
+        }
 
         if self.timestamps_enabled
+            && !self.config.transfer.lenient_timestamps
             && segment.timestamps.is_none()
+            && !self.config.states.accept_unstamped
             && !segment.flags.contains(Flags::RST)
             && !segment.flags.contains(Flags::SYN)
         {
@@ -150,31 +200,29 @@ impl Endpoint {
         }
         if !self.passes_paws(now, segment, left) {
             // RFC 7323 section 5.3 R1.
-            self.receiver.ack_now = true;
+            self.answer_invalid(now, segment);
             return Arrival::default();
+        }
+        if is_syn {
+            return self.input_syn_again(now, segment, left);
         }
         if !self.is_in_window(left, right) {
-            if segment.flags.contains(Flags::RST) {
-                return Arrival::default();
-            }
             return self.note_duplicate(now, segment, left, right);
-        }
-        if segment.flags.contains(Flags::RST) {
-            self.input_reset(left);
-            return Arrival::default();
-        }
-        if segment.flags.contains(Flags::SYN) {
-            // RFC 5961 section 4: a SYN on a synchronized connection is challenged.
-            self.receiver.ack_now = true;
-            return Arrival::default();
         }
         if !segment.flags.contains(Flags::ACK) {
             return Arrival::default();
         }
-        self.update_ts_recent(now, segment, left);
+        self.heard(now);
+        if self.is_unwanted(segment, right) {
+            // RFC 9293 section 3.6.1: nobody will read it.
+            self.refuse(segment);
+            self.close_now(Some(Error::Reset));
+            return Arrival::default();
+        }
         let Some(arrival) = self.input_ack(now, segment, left) else {
             return Arrival::default();
         };
+        self.update_ts_recent(now, segment, left);
         if right > left {
             self.input_data(now, segment, left, right, ecn);
         }
@@ -182,7 +230,7 @@ impl Endpoint {
     }
 
     /// RFC 7323 section 5: whether the timestamp is not older than the last one.
-    fn passes_paws(&self, now: Time, segment: &Segment, left: u64) -> bool {
+    pub(crate) fn passes_paws(&self, now: Time, segment: &Segment, left: u64) -> bool {
         if !self.timestamps_enabled || segment.flags.contains(Flags::RST) {
             return true;
         }
@@ -220,28 +268,10 @@ impl Endpoint {
 
     /// An unacceptable segment is answered with an ACK; what it repeats is reported (RFC 2883).
     fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) -> Arrival {
-        self.receiver.ack_now = true;
-        if segment.flags.contains(Flags::SYN) {
-            if self.state != State::SynReceived || left != 0 {
-                return Arrival::default();
-            }
-            if segment.flags.contains(Flags::ACK) {
-                // Simultaneous open: the other side's SYN with ACK (RFC 9293 figure 8).
-                return self.input_ack(now, segment, left).unwrap_or_default();
-            }
-            // The peer did not get our SYN with ACK: it is sent again.
-            (self.send.syn_pending, self.send.syn_resent) = (true, true);
-            if !segment.flags.contains(Flags::ECE | Flags::CWR) {
-                // RFC 3168 section 6.1.1: no ECN after a SYN that does not ask for it.
-                (self.ecn_enabled, self.ecn_echoes) = (false, false);
-            }
-            return Arrival::default();
-        }
+        self.answer_invalid(now, segment);
         if right > left && right <= self.receiver.next {
+            self.describe_arrival(segment);
             self.receiver.receive(now, left, right, segment.payload.len);
-        }
-        if self.state == State::TimeWait && segment.flags.contains(Flags::FIN) {
-            self.timers.time_wait_at = now + self.config.time_wait;
         }
         // An old data segment may carry a newer acknowledgment.
         if segment.flags.contains(Flags::ACK) && left <= self.receiver.next {
@@ -250,19 +280,94 @@ impl Endpoint {
         Arrival::default()
     }
 
+    /// A SYN on a connection that has seen one.
+    fn input_syn_again(&mut self, now: Time, segment: &Segment, left: u64) -> Arrival {
+        let flags = segment.flags;
+        if self.state == State::SynReceived {
+            if left == 0 && flags.contains(Flags::ACK) {
+                // Simultaneous open: the other side's SYN with ACK (RFC 9293 figure 8).
+                self.receiver.ack_now = true;
+                return self.input_ack(now, segment, left).unwrap_or_default();
+            }
+            if left == 0 {
+                // The peer did not get our SYN with ACK: it is sent again.
+                (self.send.syn_pending, self.send.syn_resent) = (true, true);
+                if !flags.contains(Flags::ECE | Flags::CWR) {
+                    // RFC 3168 section 6.1.1: no ECN after a SYN that does not ask for it.
+                    (self.ecn_enabled, self.ecn_echoes) = (false, false);
+                }
+                return Arrival::default();
+            }
+            if self.socket.passive && self.is_reset_in_window(left) {
+                // RFC 9293 section 3.10.7.4, fourth check: back to LISTEN, which is the listener's part.
+                self.close_now(None);
+                return Arrival::default();
+            }
+        } else if self.config.states.insecure_syn && self.is_reset_in_window(left) {
+            self.reset_peer();
+            self.close_now(Some(Error::Reset));
+            return Arrival::default();
+        }
+        // RFC 5961 section 4: challenged wherever it lies.
+        self.challenge(now);
+        Arrival::default()
+    }
+
+    /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies outside. Before a listening
+    /// socket's child is open, it is what was announced; a FIN takes no room.
+    pub(crate) fn is_reset_in_window(&self, left: u64) -> bool {
+        let next = self.receiver.next;
+        let half_open = self.state == State::SynReceived && self.socket.passive;
+        let window = if half_open { self.receiver.offered() } else { self.receiver.acceptable() };
+        left == next || left > next && left < next + window + u64::from(self.peer_finished())
+    }
+
     /// RFC 5961 section 3: only the exact next number resets; another one within the window is challenged.
-    fn input_reset(&mut self, left: u64) {
-        if left != self.receiver.next {
-            self.receiver.ack_now = true;
+    fn input_reset(&mut self, now: Time, left: u64) {
+        let exact = left == self.receiver.next || self.config.states.reset_before_fin && self.is_number_of_fin(left);
+        if !exact {
+            if self.is_reset_in_window(left) {
+                if self.config.states.insecure_rst {
+                    self.reset_by_peer();
+                } else {
+                    self.challenge(now);
+                }
+            }
             return;
         }
+        self.reset_by_peer();
+    }
+
+    fn is_number_of_fin(&self, left: u64) -> bool {
+        let closed = matches!(self.state, State::CloseWait | State::LastAck | State::Closing);
+        closed && left + 1 == self.receiver.next
+    }
+
+    fn reset_by_peer(&mut self) {
+        let rules = &self.config.states;
         let error = match self.state {
             State::SynReceived => Some(Error::Refused),
+            State::CloseWait if rules.broken_pipe_in_close_wait => Some(Error::BrokenPipe),
             // Both sides have closed; what matters is whether our data arrived.
-            State::TimeWait | State::LastAck | State::Closing if self.acked_bytes() == self.send.written => None,
+            State::LastAck | State::Closing if self.acked_bytes() == self.send.written => {
+                let report = rules.report_late_reset;
+                self.close_now(None);
+                if report {
+                    self.report(Error::Reset);
+                }
+                return;
+            }
             _ => Some(Error::Reset),
         };
         self.close_now(error);
+    }
+
+    /// Whether the segment brings data that nobody will read any more.
+    fn is_unwanted(&self, segment: &Segment, right: u64) -> bool {
+        let shut = self.socket.orphan || self.socket.read_shut && self.config.states.reset_after_shutdown;
+        shut && matches!(self.state, State::FinWait1 | State::FinWait2)
+            && segment.payload.len > 0
+            && right - u64::from(segment.flags.contains(Flags::FIN)) > self.receiver.next
     }
 
     /// The acknowledgment field, window and SACK option. `None` if the segment is to be dropped.
@@ -273,16 +378,23 @@ impl Endpoint {
                 self.refuse(segment);
                 return None;
             }
-            self.establish(now);
             self.set_window(segment, left, 1, true);
+            self.establish(now);
             return Some(Arrival { acked: 0, rtt: None, is_ack: true });
         }
         let una = self.send.una;
         // RFC 5961 section 5: an ACK for what was never sent, or older than the largest window, is answered and dropped.
         let ack = match ack {
             Some(ack) if ack <= self.send.nxt && ack + self.send.max_wnd >= una => ack,
+            Some(ack) if ack > self.send.nxt => {
+                // RFC 9293 section 3.10.7.4, fifth check.
+                if self.state != State::Established || self.config.states.answer_unsent_ack {
+                    self.challenge(now);
+                }
+                return None;
+            }
             _ => {
-                self.receiver.ack_now = true;
+                self.challenge(now);
                 return None;
             }
         };
@@ -305,6 +417,7 @@ impl Endpoint {
         self.take_rtt_sample(now, segment, &progress);
         let ece = self.ecn_enabled && segment.flags.contains(Flags::ECE);
         self.stats.ece_acks += u64::from(ece);
+        self.counters.progressed(&progress);
         self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);
 
         // RFC 5681 section 2: a duplicate ACK. With SACK it is one that reports something new (RFC 6675 section 2).
@@ -325,6 +438,7 @@ impl Endpoint {
             self.on_fin_acknowledged(now);
         }
         self.reopen_window(now, window_before);
+        self.window_answered(now);
         Some(Arrival { acked: progress.acked, rtt: self.latest_sample, is_ack: true })
     }
 
@@ -358,14 +472,14 @@ impl Endpoint {
         let sent_at = progress.newest_sent_at.filter(|_| !progress.covers_resent);
         self.latest_sample = sent_at.map(|sent_at| now.since(sent_at));
         if let Some(rtt) = self.latest_sample {
-            self.rtt.sample(rtt);
+            self.sample_rtt(rtt);
         } else if progress.acked > 0
             && let Some(timestamps) = segment.timestamps.filter(|ts| self.timestamps_enabled && ts.echo != 0)
         {
             // Karn's rule leaves no sample; the echo tells which transmission was answered, in milliseconds.
             let ticks = self.timestamp(now).wrapping_sub(timestamps.echo);
             if ticks < 1 << 31 {
-                self.rtt.sample(Span::from_millis(u64::from(ticks.max(1))));
+                self.sample_rtt(Span::from_millis(u64::from(ticks.max(1))));
             }
         }
     }
@@ -398,18 +512,14 @@ impl Endpoint {
             return;
         }
         match self.state {
-            State::FinWait1 => self.state = State::FinWait2,
+            State::FinWait1 => {
+                self.state = State::FinWait2;
+                self.arm_fin_wait_2(now);
+            }
             State::Closing => self.enter_time_wait(now),
             State::LastAck => self.close_now(None),
             _ => {}
         }
-    }
-
-    fn enter_time_wait(&mut self, now: Time) {
-        self.state = State::TimeWait;
-        self.timers.retransmit_at = Time::NEVER;
-        self.timers.persist_at = Time::NEVER;
-        self.timers.time_wait_at = now + self.config.time_wait;
     }
 
     /// Payload and FIN.
@@ -441,10 +551,28 @@ impl Endpoint {
             self.receiver.ack_now = true;
             return;
         }
+        self.describe_arrival(segment);
         let arrived = self.receiver.receive(now, left, right, segment.payload.len);
+        self.counters.out_of_order += u32::from(arrived == Arrived::OutOfOrder);
+        if self.socket.discards {
+            self.read(u64::MAX);
+        }
         if arrived == Arrived::InOrder && self.peer_finished() {
             self.on_peer_fin(now);
         }
+    }
+
+    /// What decides about the ACK beside the data.
+    pub(crate) fn describe_arrival(&mut self, segment: &Segment) {
+        if self.config.transfer.acks != AckRule::Linux {
+            return;
+        }
+        self.receiver.context = Context {
+            pushed: segment.flags.contains(Flags::PSH) || segment.flags.contains(Flags::FIN),
+            srtt: self.rtt.srtt(),
+            rto: self.rto(),
+            segment: self.announced_segment(),
+        };
     }
 
     fn on_peer_fin(&mut self, now: Time) {

@@ -4,8 +4,9 @@ use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
 
 use crate::scoreboard::Sent;
+use crate::sending::Held;
 use crate::seq::lower;
-use crate::{CaState, Endpoint, State};
+use crate::{CaState, Endpoint, SendRule, State, WindowProbe};
 
 /// Bytes of a timestamps option with its padding.
 const TIMESTAMPS_LEN: u32 = 12;
@@ -17,15 +18,36 @@ struct Piece {
     fin: bool,
     /// A retransmission, or a probe of a closed window: not ECN-capable.
     plain: bool,
+    /// PSH, where a rule says so.
+    push: bool,
 }
 
 impl Endpoint {
     /// Writes the next segment to be sent into `out` and returns the codepoint of its IP header; `None` when there is
     /// nothing to send now. To be asked until it gives `None`.
     pub fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
+        self.counters.busy.set(now, self.send.written > self.acked_bytes());
+        self.counters.window_stopped = false;
+        let ecn = self.next_segment(now, out);
+        if ecn.is_none() {
+            self.review_send_buffer();
+            self.counters.window_limited.set(now, self.counters.window_stopped);
+        }
+        self.counters.segments_out += u32::from(ecn.is_some());
+        ecn
+    }
+
+    fn next_segment(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
         if let Some((seq, ack, flags)) = self.reply.take() {
             *out = self.blank(flags);
             (out.seq, out.ack) = (seq, ack);
+            if self.reply_stamped {
+                out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+            }
+            return Some(Ecn::NotEct);
+        }
+        if self.challenge_due || self.probe_now {
+            self.write_bare_ack(now, out);
             return Some(Ecn::NotEct);
         }
         match self.state {
@@ -45,6 +67,10 @@ impl Endpoint {
                         return Some(self.write_data(now, out, piece));
                     }
                     self.note_window_use();
+                    if self.probe_now {
+                        self.write_bare_ack(now, out);
+                        return Some(Ecn::NotEct);
+                    }
                 }
             }
         }
@@ -59,6 +85,7 @@ impl Endpoint {
     fn next_piece(&mut self, now: Time) -> Option<Piece> {
         self.send.cwnd_stopped = false;
         if self.send.probing || self.send.resend_probe {
+            self.counters.window_stopped = self.send.probing;
             return self.next_probe_again(now);
         }
         if let Some(lost) = self.board.next_lost() {
@@ -102,24 +129,84 @@ impl Endpoint {
             return None;
         }
         let window = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
+        if self.config.transfer.sending == SendRule::Linux {
+            return self.next_new_linux(now, available, window);
+        }
         let payload = u64::from(self.mss).min(available).min(window) as u32;
         let drains = u64::from(payload) == available;
         let fin = closing && drains && u64::from(payload) < window;
         if payload == 0 && !fin || self.is_silly(payload, available, fin) {
             return self.next_probe(now, available, window);
         }
-        self.send.probe_due = false;
+        if !self.wishes.cork && !self.wishes.more {
+            self.send.probe_due = false;
+        }
         // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in flight.
-        if self.config.nagle && payload < self.mss && !fin && !self.board.is_empty() {
+        if payload < self.mss && !fin && self.waits_for_more(now, payload) {
             return None;
         }
+        if !self.fits_cwnd(now, payload) {
+            return None;
+        }
+        Some(self.send_new(now, payload, fin))
+    }
+
+    /// [`Endpoint::next_new`] by Linux's rules.
+    fn next_new_linux(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
+        match self.cut(available, window) {
+            Err(Held::Window) => self.next_probe(now, available, window),
+            Err(Held::Small) => {
+                // The probe timer bounds the wait.
+                if self.board.is_empty() {
+                    self.arm_persist(now);
+                }
+                None
+            }
+            Ok(cut) => {
+                if !self.fits_cwnd(now, cut.payload) {
+                    return None;
+                }
+                let push = self.note_cut(cut, available, window);
+                self.send.probe_due = false;
+                let piece = self.send_new(now, cut.payload, cut.fin);
+                self.board.set_push(push);
+                Some(Piece { push, ..piece })
+            }
+        }
+    }
+
+    /// Whether a small segment waits, for an acknowledgment or because the application has said that more follows
+    /// (TCP_NOPUSH; MSG_MORE, until an ACK comes).
+    fn waits_for_more(&mut self, now: Time, payload: u32) -> bool {
+        let rules = self.config.transfer.sending;
+        // FreeBSD takes half of the largest window for a full segment.
+        let large = rules == SendRule::FreeBsd && self.send.max_wnd > 0 && u64::from(payload) >= self.send.max_wnd / 2;
+        if large || self.wishes.push {
+            return false;
+        }
+        if self.wishes.cork || self.wishes.more {
+            if std::mem::take(&mut self.send.probe_due) {
+                return false;
+            }
+            if self.board.is_empty() {
+                self.arm_persist(now);
+            }
+            return true;
+        }
+        self.config.nagle && !self.board.is_empty()
+    }
+
+    /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a smaller one.
+    fn fits_cwnd(&mut self, now: Time, payload: u32) -> bool {
         if self.board.is_empty() && self.config.slow_start_after_idle {
             self.restart_after_idle(now);
         }
-        if self.window_used() + u64::from(payload) > self.cwnd() {
-            self.send.cwnd_stopped = true;
-            return None;
-        }
+        self.send.cwnd_stopped = self.window_used() + u64::from(payload) > self.cwnd();
+        !self.send.cwnd_stopped
+    }
+
+    /// Books a segment of new data.
+    fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
         self.timers.persist_at = Time::NEVER;
         self.timers.persist_backoff = 0;
         let seq = self.send.nxt;
@@ -130,7 +217,7 @@ impl Endpoint {
         if self.timers.retransmit_at == Time::NEVER {
             self.restart_retransmit_timer(now);
         }
-        Some(Piece { seq, payload, fin, plain: false })
+        Piece { seq, payload, fin, plain: false, push: false }
     }
 
     /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it, and it is less than half
@@ -145,10 +232,18 @@ impl Endpoint {
     /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its expiry sends what fits,
     /// one byte at least (RFC 9293 section 3.8.6.1).
     fn next_probe(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
+        self.counters.window_stopped = true;
         if !self.send.probe_due {
             if self.board.is_empty() {
                 self.arm_persist(now);
             }
+            return None;
+        }
+        if window == 0 && self.config.states.window_probe == WindowProbe::Empty {
+            self.send.probe_due = false;
+            self.probe_now = true;
+            self.timers.persist_backoff += 1;
+            self.arm_persist(now);
             return None;
         }
         let payload = available.min(window.max(1)).min(u64::from(self.mss)) as u32;
@@ -160,7 +255,7 @@ impl Endpoint {
         self.send.fin_sent = fin;
         self.probe_sent(now);
         // RFC 3168 section 6.1.6: nobody would notice the loss of a probe.
-        Some(Piece { seq, payload, fin, plain: window == 0 })
+        Some(Piece { seq, payload, fin, plain: window == 0, push: true })
     }
 
     /// A probe is in flight: it is repeated when its timer expires, and once the window has opened.
@@ -216,7 +311,7 @@ impl Endpoint {
             // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).
             self.restart_retransmit_timer(now);
         }
-        Piece { seq: sent.seq, payload: sent.len - u32::from(sent.fin), fin: sent.fin, plain: true }
+        Piece { seq: sent.seq, payload: sent.len - u32::from(sent.fin), fin: sent.fin, plain: true, push: sent.push }
     }
 
     /// RFC 5681 section 4.1.
@@ -242,15 +337,17 @@ impl Endpoint {
         if self.echo_ce && !flags.contains(Flags::SYN) {
             out.flags |= Flags::ECE;
         }
-        let shift = if self.scaling_enabled && !flags.contains(Flags::SYN) { self.own_shift() } else { 0 };
-        let field = (self.receiver.window() >> shift).min(u64::from(u16::MAX));
+        let syn = flags.contains(Flags::SYN);
+        let shift = if self.scaling_enabled && !syn { self.own_shift() } else { 0 };
+        let window = if syn { self.receiver.syn_window(self.announced_segment()) } else { self.receiver.window() };
+        let field = (window >> shift).min(u64::from(u16::MAX));
         out.window = field as u16;
         self.receiver.acknowledged(field << shift);
     }
 
-    /// The scale that makes the whole buffer expressible (RFC 7323 section 2.3).
+    /// The window scale that is announced.
     pub(crate) fn own_shift(&self) -> u8 {
-        (0..14).find(|shift| self.config.receive_buffer >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+        self.receiver.own_shift()
     }
 
     fn write_syn(&mut self, now: Time, out: &mut Segment) {
@@ -260,6 +357,8 @@ impl Endpoint {
         let answer = self.state == State::SynReceived;
         let (sack, timestamps, scaling) = if answer {
             (self.sack_enabled, self.timestamps_enabled, self.scaling_enabled)
+        } else if self.config.states.drop_options_after.is_some_and(|most| self.rtt.timeouts() >= most) {
+            (false, false, false)
         } else {
             (self.config.sack, self.config.timestamps, self.config.window_scaling)
         };
@@ -270,11 +369,10 @@ impl Endpoint {
             }
         } else {
             *out = self.blank(Flags::SYN);
-            let field = self.receiver.window().min(u64::from(u16::MAX));
-            out.window = field as u16;
+            out.window = self.receiver.syn_window(self.config.mss.into()) as u16;
             // A SYN that is sent again asks for no ECN: a middlebox may have dropped it for the flags (RFC 3168 section
             // 6.1.1.1).
-            if self.config.ecn && !again {
+            if self.config.ecn && self.rtt.timeouts() <= self.config.states.ecn_syn_retries {
                 out.flags |= Flags::ECE | Flags::CWR;
             }
             if timestamps {
@@ -282,12 +380,12 @@ impl Endpoint {
             }
         }
         out.seq = self.send.isn;
-        out.mss = Some(self.config.mss);
+        out.mss = self.config.transfer.mss_option.then_some(self.config.mss);
         out.sack_permitted = sack;
         out.window_scale = scaling.then(|| self.own_shift());
         self.send.nxt = self.send.nxt.max(1);
         self.send.syn_sent_at = (!again).then_some(now);
-        self.timers.retransmit_at = now + self.rto();
+        self.arm_syn_timers(now, again);
     }
 
     fn write_ack(&mut self, now: Time, out: &mut Segment) {
@@ -295,6 +393,23 @@ impl Endpoint {
         self.write_common(now, out, Flags::NONE);
         out.seq = lower(self.send.nxt, self.send.isn);
         out.sack = sack;
+        if self.config.states.fin_on_acks && self.send.fin_sent && self.send.una < self.send.nxt {
+            out.seq = lower(self.send.nxt - 1, self.send.isn);
+            out.flags |= Flags::FIN;
+        }
+    }
+
+    /// A challenge (RFC 5961), or a probe with a number that has been acknowledged and makes the peer answer (RFC 9293
+    /// section 3.8.4).
+    fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
+        let seq = if self.challenge_due { self.send.nxt } else { self.send.una.saturating_sub(1) };
+        if self.challenge_due {
+            self.challenge_due = false;
+        } else {
+            self.probe_now = false;
+        }
+        self.write_common(now, out, Flags::NONE);
+        out.seq = lower(seq, self.send.isn);
     }
 
     fn sack_option(&self, room: usize) -> SackBlocks {
@@ -317,7 +432,8 @@ impl Endpoint {
             flags |= Flags::FIN;
             self.enter_fin_sent();
         }
-        if piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.send.written + 1 {
+        let last = piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.send.written + 1;
+        if if self.config.transfer.sending == SendRule::Linux { piece.push } else { last } {
             flags |= Flags::PSH;
         }
         self.write_common(now, out, flags);
@@ -325,6 +441,9 @@ impl Endpoint {
         out.sack = sack;
         out.payload = Payload { offset: piece.seq - 1, len: piece.payload };
         self.stats.sent_packets += 1;
+        self.counters.bytes_sent += u64::from(piece.payload);
+        self.counters.bytes_resent += if piece.plain { u64::from(piece.payload) } else { 0 };
+        self.receiver.data_sent(now);
         self.send.last_sent_at = now;
         self.recovery.sent(piece.payload);
         // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5).
@@ -337,6 +456,11 @@ impl Endpoint {
         } else {
             Ecn::NotEct
         }
+    }
+
+    /// The MSS that was announced, options that data carries subtracted (Linux `advmss`).
+    pub(crate) fn announced_segment(&self) -> u32 {
+        u32::from(self.config.mss).saturating_sub(self.options_len()).max(1)
     }
 
     /// Bytes of the options that every data segment carries.

@@ -2,26 +2,31 @@
 //!
 //! A profile is a host out of the box, on a path of MTU 1500. Endpoints do not tune their buffers while they run, so that
 //! each buffer here is the size up to which the stack tunes it by itself; a scenario that fixes socket buffers sets them.
+//! What a socket of the host does on the wire from its first segment on, with the buffers that it has at that time, is
+//! [`Profile::socket`].
 //!
 //! # Source
 //! The appendices of CAIA technical report 140516A list the sysctls of its FreeBSD 9.2, Linux 3.9.8 and Windows 7 hosts.
-//! Where they are silent: FreeBSD `sys/netinet/{tcp_timer.h,cc/cc_newreno.c,cc/cc_cubic.h}` of releng/9.3, Linux
+//! Where they are silent, and for FreeBSD 14 (`tcp_subr.c`, `tcp_input.c`, `tcp_output.c`, `tcp_timer.h`): FreeBSD `sys/netinet/{tcp_timer.h,cc/cc_newreno.c,cc/cc_cubic.h}` of releng/9.3, Linux
 //! `include/net/tcp.h` and `net/ipv4/{tcp_cong.c,tcp_input.c,tcp_cubic.c}` of 3.9 and 6.1, and for Windows what each
 //! field's comment names.
 //!
 //! # Departures
 //! - Loss detection is RFC 6675 in every profile. Not modelled: FACK, F-RTO and early retransmit of Linux 3.9; RACK, tail
 //!   loss probes and adaptive reordering of Linux 6.1; F-RTO (RFC 4138) of Windows.
-//! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always 40 ms. It acknowledges
+//! - The timeout of Linux's endpoints follows RFC 6298 with a bound on the variance; their sockets have Linux's estimator.
+//! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always 40 ms (but for sockets). It acknowledges
 //!   every segment while its window grows (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is
 //!   the whole buffer.
+//! - How connections open and end follows FreeBSD 14 and Linux 6.1 in the older releases too, and the RFCs for Windows.
 //! - FreeBSD's CUBIC has a fast convergence factor of its own (0.9 for a beta of 0.8, which (1 + beta) / 2 equals) and an
 //!   older Reno-friendly estimate, by time instead of by ACKs; here it is RFC 9438 with FreeBSD's beta.
 
 use ackclock_cc::{CubicConfig, CubicRules, HystartConfig, HystartRules, NewRenoConfig};
+use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
-use crate::{Config, DelayedAck, InitialWindow, LossDetector, MinRto, Prr};
+use crate::{Config, DelayedAck, InitialWindow, LossDetector, MinRto, Prr, ReportRule, StateRules, TransferRules};
 
 /// A host as it comes out of the box.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,8 +45,37 @@ pub struct Profile {
 
 impl Profile {
     /// Every profile.
-    pub fn all() -> [Profile; 5] {
-        [Profile::rfc(), Profile::freebsd_9_2(), Profile::linux_3_9(), Profile::linux_6_1(), Profile::windows_7()]
+    pub fn all() -> [Profile; 6] {
+        [
+            Profile::rfc(),
+            Profile::freebsd_9_2(),
+            Profile::freebsd_14(),
+            Profile::linux_3_9(),
+            Profile::linux_6_1(),
+            Profile::windows_7(),
+        ]
+    }
+
+    /// The endpoint behind a socket that was just opened: its buffers are not tuned yet, and windows, acknowledgments,
+    /// segments and options follow the stack where its rules are modelled, which is FreeBSD 14 and Linux 6.1. The others
+    /// are as [`Profile::endpoint`].
+    pub fn socket(&self) -> Config {
+        let endpoint = self.endpoint.clone();
+        match self.name {
+            "freebsd-14" => Config {
+                transfer: TransferRules::freebsd(2_097_152), // kern.ipc.maxsockbuf
+                send_buffer: 32_768,                         // net.inet.tcp.sendspace
+                receive_buffer: 65_536,                      // net.inet.tcp.recvspace
+                ..endpoint
+            },
+            "linux-6.1" => Config {
+                transfer: TransferRules::linux(6_291_456), // tcp_rmem
+                send_buffer: 16_384,                       // tcp_wmem; 87,040 once the connection is open
+                receive_buffer: 131_072,                   // tcp_rmem
+                ..endpoint
+            },
+            _ => endpoint,
+        }
     }
 
     /// The profile called `name`.
@@ -96,6 +130,8 @@ impl Profile {
                 slow_start_after_idle: true,    // newreno_after_idle, always
                 time_wait: Span::from_secs(60), // twice msl = 30000
                 max_retries: 12,                // TCP_MAXRXTSHIFT
+                states: StateRules::freebsd(),
+                transfer: TransferRules::default(),
             },
             cc: "newreno",
             newreno,
@@ -108,6 +144,55 @@ impl Profile {
                 rules: CubicRules::Rfc9438,
                 reno: newreno,
             },
+        }
+    }
+
+    /// FreeBSD 14 with its defaults, but without RACK, which is a stack of its own there.
+    pub fn freebsd_14() -> Profile {
+        let newreno = NewRenoConfig {
+            abc: true,    // net.inet.tcp.rfc3465 = 1
+            abc_l_var: 2, // net.inet.tcp.abc_l_var = 2
+            limit_burst: true,
+            past_ssthresh: true,
+            halve_flight: false,
+            remember_idle: false,
+        };
+        Profile {
+            name: "freebsd-14",
+            endpoint: Config {
+                mss: 1460,
+                initial_window: InitialWindow::Segments(10), // net.inet.tcp.initcwnd_segments
+                sack: true,
+                dsack: true,
+                timestamps: true, // net.inet.tcp.rfc1323 = 1, both of these
+                window_scaling: true,
+                ecn: false,                // net.inet.tcp.ecn.enable = 2: accepts, see below
+                send_buffer: 2_097_152,    // sendbuf_max
+                receive_buffer: 2_097_152, // recvbuf_max
+                // delayed_ack = 1, delacktime = 40
+                delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 0, growth_from: 0 },
+                min_rto: MinRto::OfTotal(Span::from_millis(30)), // rexmit_min
+                rto_slop: Span::from_millis(200),                // rexmit_slop
+                max_rto: Span::from_secs(64),                    // TCPTV_REXMTMAX
+                initial_rto: Span::from_secs(1),                 // rexmit_initial
+                limited_transmit: true,                          // rfc3042 = 1
+                prr: Prr::Rfc6937,                               // do_prr = 1, do_prr_conservative = 0
+                loss_detector: LossDetector::Rfc6675,
+                nagle: true,
+                slow_start_after_idle: true,    // cc_after_idle, always
+                time_wait: Span::from_secs(60), // twice msl = 30000
+                max_retries: 12,                // TCP_MAXRXTSHIFT
+                states: StateRules::freebsd(),
+                transfer: TransferRules {
+                    options: OptionLayout::FreeBsd,
+                    reports: ReportRule::FreeBsd,
+                    accept_ecn: true,
+                    ..TransferRules::default()
+                },
+            },
+            cc: "cubic",
+            newreno,
+            cubic: CubicConfig { reno: newreno, ..CubicConfig::default() },
         }
     }
 
@@ -211,6 +296,8 @@ impl Profile {
                 slow_start_after_idle: false, // CwndRestart is off by default where Windows first shows it (Server 2012)
                 time_wait: Span::from_secs(120), // TcpTimedWaitDelay
                 max_retries: 5,               // TcpMaxDataRetransmissions
+                states: StateRules::default(),
+                transfer: TransferRules::default(),
             },
             cc: "newreno",
             newreno,
@@ -247,6 +334,8 @@ fn linux(prr: Prr, growth_from: u64) -> Config {
         slow_start_after_idle: true,    // tcp_slow_start_after_idle = 1
         time_wait: Span::from_secs(60), // TCP_TIMEWAIT_LEN
         max_retries: 15,                // tcp_retries2
+        states: StateRules::linux(),
+        transfer: TransferRules::default(),
     }
 }
 
@@ -270,6 +359,7 @@ mod tests {
             [
                 ("rfc", "cubic"),
                 ("freebsd-9.2", "newreno"),
+                ("freebsd-14", "cubic"),
                 ("linux-3.9", "cubic"),
                 ("linux-6.1", "cubic"),
                 ("windows-7", "newreno"),
@@ -290,6 +380,7 @@ mod tests {
         for (profile, bytes) in [
             (Profile::rfc(), 14_600),
             (Profile::freebsd_9_2(), 4_380),
+            (Profile::freebsd_14(), 14_600),
             (Profile::linux_3_9(), 14_600),
             (Profile::linux_6_1(), 14_600),
             (Profile::windows_7(), 2_920),

@@ -3,10 +3,19 @@
 use std::collections::VecDeque;
 
 use ackclock_packet::SackBlocks;
-use ackclock_units::Time;
+use ackclock_units::{Span, Time};
 
-use crate::DelayedAck;
 use crate::seq::lower;
+use crate::{AckRule, DelayedAck, ReportRule, TransferRules, WindowRule};
+
+mod acks;
+mod reports;
+mod window;
+
+pub(crate) use acks::Context;
+
+use acks::Acks;
+use reports::Reports;
 
 /// The data that a segment brought, sorted into new and known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +61,31 @@ pub(crate) struct Receiver {
     pub(crate) ack_at: Time,
     /// Data segments that brought nothing new.
     pub(crate) duplicate_segments: u64,
+    rules: Rules,
+    /// What the endpoint knows of the segment in hand.
+    pub(crate) context: Context,
+    acks: Acks,
+    reports: Reports,
+    /// The unit of the peer's FIN, once it has come in.
+    fin: u64,
+    /// Window scale in force.
+    shift: u8,
+    /// The MSS agreed on, no options subtracted.
+    mss: u32,
+    /// Linux `window_clamp`, 0 before the handshake is over.
+    clamp: u64,
+    /// The window that was offered first.
+    first_window: u64,
+    /// The window that was offered last.
+    last_window: u64,
+}
+
+/// The choices of [`crate::TransferRules`] that are the receiver's.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rules {
+    window: WindowRule,
+    acks: AckRule,
+    reports: ReportRule,
 }
 
 impl Receiver {
@@ -74,7 +108,23 @@ impl Receiver {
             ack_now: false,
             ack_at: Time::NEVER,
             duplicate_segments: 0,
+            rules: Rules::default(),
+            context: Context::default(),
+            acks: Acks::new(),
+            reports: Reports::default(),
+            fin: u64::MAX,
+            shift: 0,
+            mss: 1460,
+            clamp: 0,
+            first_window: buffer,
+            last_window: 0,
         }
+    }
+
+    /// By the rules of a stack.
+    pub(crate) fn with_rules(mut self, rules: &TransferRules) -> Receiver {
+        self.rules = Rules { window: rules.window, acks: rules.acks, reports: rules.reports };
+        self
     }
 
     /// The peer's SYN arrived.
@@ -86,39 +136,89 @@ impl Receiver {
         self.last_ack_sent = 1;
     }
 
-    /// Bytes of window from `next` on to announce now. The right edge moves only by a segment or half the buffer at least,
-    /// so that the sender is not led to send small segments (RFC 9293 section 3.8.6.2.2), and never moves left.
-    pub(crate) fn window(&self) -> u64 {
-        let (room, offered) = (self.room(), self.offered());
-        if room >= offered + self.window_step() { room } else { offered }
-    }
-
-    /// Bytes that the buffer has room for beyond `next`.
-    fn room(&self) -> u64 {
-        self.buffer.saturating_sub(self.next - self.read)
-    }
-
-    /// Units beyond `next` that are let in: what the peer was told, and no less than the buffer has room for.
-    pub(crate) fn acceptable(&self) -> u64 {
-        self.room().max(self.offered())
-    }
-
-    /// What is left of the window that the peer knows of.
-    fn offered(&self) -> u64 {
-        self.announced.saturating_sub(self.next)
-    }
-
-    fn window_step(&self) -> u64 {
-        u64::from(self.peer_segment).min(self.buffer.div_ceil(2))
-    }
-
     /// An ACK with a window of `window` bytes leaves.
     pub(crate) fn acknowledged(&mut self, window: u64) {
         self.announced = self.announced.max(self.next + window);
+        self.last_window = window;
         self.last_ack_sent = self.next;
         self.duplicate = None;
+        self.reports.sent(self.next);
+        if self.rules.acks == AckRule::Linux {
+            self.acks.acknowledged();
+        }
+        if matches!(self.rules.window, WindowRule::Linux { .. }) && self.is_half_full() {
+            self.acks.quick = 0;
+        }
         self.ack_now = false;
         self.ack_at = Time::NEVER;
+    }
+
+    /// The buffer, bytes.
+    pub(crate) fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    pub(crate) fn set_buffer(&mut self, bytes: u64) {
+        self.buffer = bytes;
+        if self.clamp > 0 {
+            // tcp_set_rcvlowat and SO_RCVBUF leave the clamp of an open connection as it is.
+            self.grown = self.grown.min(bytes);
+        }
+    }
+
+    /// TCP_QUICKACK.
+    pub(crate) fn set_quick_ack(&mut self, on: bool) {
+        self.acks.interactive = !on;
+        self.ack_now |= on && self.rules.acks == AckRule::Linux && self.acks.owed;
+    }
+
+    /// The connection answers data with data (Linux's ping-pong mode).
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.acks.interactive
+    }
+
+    /// How long an acknowledgment is delayed now.
+    pub(crate) fn ack_timeout(&self) -> Span {
+        if self.rules.acks == AckRule::Linux { self.acks.timeout } else { self.policy.timeout }
+    }
+
+    /// What the peer's segments hold, as estimated.
+    pub(crate) fn segment_estimate(&self) -> u32 {
+        if self.rules.acks == AckRule::Linux { self.acks.segment } else { self.peer_segment }
+    }
+
+    /// The largest window that may be offered now.
+    pub(crate) fn threshold(&self) -> u64 {
+        self.grown.min(self.buffer)
+    }
+
+    /// The window that was offered first.
+    pub(crate) fn first_window(&self) -> u64 {
+        self.first_window
+    }
+
+    /// The delayed acknowledgment is due.
+    pub(crate) fn ack_timed_out(&mut self) {
+        self.ack_at = Time::NEVER;
+        self.ack_now = true;
+        if self.rules.acks == AckRule::Linux {
+            self.acks.timed_out(self.context.rto);
+        }
+    }
+
+    /// A segment with data leaves.
+    pub(crate) fn data_sent(&mut self, now: Time) {
+        if self.rules.acks == AckRule::Linux {
+            self.acks.data_sent(now);
+        }
+    }
+
+    /// A segment came that repeats what is known, or lies outside of the window.
+    pub(crate) fn unacceptable(&mut self) {
+        self.ack_now = true;
+        if self.rules.acks == AckRule::Linux {
+            self.acks.hurry(acks::QUICK, self.offered());
+        }
     }
 
     /// Whether data is held beyond a gap.
@@ -129,35 +229,58 @@ impl Receiver {
     /// A mark arrived after none for a while. A host with quick ACKs acknowledges two segments at once: the sender's window
     /// may be so small that it waits for them (Linux `__tcp_ecn_check_ce`).
     pub(crate) fn congestion_began(&mut self) {
-        if self.policy.quick > 0 {
+        if self.rules.acks == AckRule::Linux {
+            self.acks.hurry(2, self.offered());
+        } else if self.policy.quick > 0 {
             self.quick_left = self.quick_left.max(2);
         }
     }
 
     /// The sender says that its window came down, perhaps so far that it waits for this ACK (Linux `tcp_ecn_accept_cwr`).
     pub(crate) fn window_was_reduced(&mut self) {
-        self.ack_now |= self.policy.quick > 0;
+        self.ack_now |= self.policy.quick > 0 || self.rules.acks == AckRule::Linux;
     }
 
-    /// Reads up to `most` bytes of those before `end_of_data`. A window that was more than half closed and opens by a step
-    /// is announced at once; otherwise the next ACK does.
+    /// Reads up to `most` bytes of those before `end_of_data`; a window that opens far enough is announced at once.
     pub(crate) fn read(&mut self, most: u64, end_of_data: u64) -> u64 {
         let bytes = most.min(end_of_data.saturating_sub(self.read));
         self.read += bytes;
-        if bytes > 0 && self.offered() < self.buffer.div_ceil(2) && self.room() >= self.offered() + self.window_step() {
-            self.ack_now = true;
+        if bytes > 0 {
+            self.ack_now |= self.opens_window() || self.rules.acks == AckRule::Linux && self.owes_reader();
         }
         bytes
     }
 
+    /// Linux `tcp_cleanup_rbuf`: whether reading is a reason to send the ACK that is owed.
+    fn owes_reader(&self) -> bool {
+        let acks = &self.acks;
+        acks.owed
+            && (self.next - self.last_ack_sent > u64::from(acks.segment)
+                || self.read == self.next && (acks.pushed > 1 || acks.pushed > 0 && !acks.interactive))
+    }
+
     /// Takes in units `[left, right)`, cut to the window; the last one may be a FIN.
     pub(crate) fn receive(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
+        let next = self.next;
+        let arrived = self.assemble(now, left, right, payload);
+        if self.rules.reports == ReportRule::FreeBsd {
+            // A FIN is not among what is reported, nor is it acknowledged yet when that is worked out.
+            let data = right.min(left + u64::from(payload));
+            if right > data {
+                self.fin = data;
+            }
+            self.reports.take((left, data), next.min(self.fin), self.next.min(self.fin));
+        }
+        arrived
+    }
+
+    fn assemble(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
         let in_order = left <= self.next && right > self.next && self.ranges.is_empty();
         self.peer_segment = self.peer_segment.max(payload);
         if in_order && left == self.next {
             // The common case.
             self.next = right;
-            self.schedule_ack(now);
+            self.schedule_ack(now, payload);
             return Arrived::InOrder;
         }
         if right <= self.next {
@@ -171,8 +294,13 @@ impl Receiver {
         let left = left.max(self.next);
         if left == self.next {
             self.advance(right);
+            if self.rules.acks == AckRule::Linux {
+                self.ack_now |= !in_order;
+                self.schedule_ack(now, payload);
+                return Arrived::InOrder;
+            }
             if in_order {
-                self.schedule_ack(now);
+                self.schedule_ack(now, payload);
             }
             // It fills all or part of a gap (RFC 5681 section 4.2), or repeats something: that is reported of the latest
             // segment only (RFC 2883 section 4).
@@ -185,7 +313,7 @@ impl Receiver {
 
     fn nothing_new(&mut self) -> Arrived {
         self.duplicate_segments += 1;
-        self.ack_now = true;
+        self.unacceptable();
         Arrived::Duplicate
     }
 
@@ -256,7 +384,34 @@ impl Receiver {
     }
 
     /// In-order data: acknowledge now or soon.
-    fn schedule_ack(&mut self, now: Time) {
+    fn schedule_ack(&mut self, now: Time, payload: u32) {
+        match self.rules.acks {
+            AckRule::Delayed => self.schedule_by_policy(now),
+            AckRule::Linux => {
+                self.acks.arrived(now, payload, &self.context, self.offered());
+                let much = self.next - self.last_ack_sent > u64::from(self.acks.segment);
+                // Otherwise the reader's ACK opens the window with it.
+                if much && self.is_half_full() {
+                    self.acks.quick = 0;
+                }
+                if much && self.linux_window() >= self.last_window || self.acks.is_quick() {
+                    self.ack_now = true;
+                } else if !self.ack_now {
+                    self.ack_at = self.acks.due(now, self.ack_at, &self.context);
+                }
+            }
+            // DELAY_ACK: no timer runs yet, and no more than a segment arrived.
+            AckRule::FreeBsd => {
+                if self.ack_at == Time::NEVER && payload <= self.mss && self.last_window > 0 {
+                    self.ack_at = now + self.policy.timeout;
+                } else {
+                    self.ack_now = true;
+                }
+            }
+        }
+    }
+
+    fn schedule_by_policy(&mut self, now: Time) {
         if self.grown < self.buffer {
             self.grown += 2 * u64::from(self.peer_segment);
             self.ack_now = true;
@@ -278,6 +433,14 @@ impl Receiver {
     pub(crate) fn sack_blocks(&self, room: usize, dsack: bool) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let wire = |seq| lower(seq, self.irs);
+        if self.rules.reports == ReportRule::FreeBsd {
+            for &(left, right) in
+                self.reports.as_slice().iter().filter(|&&(_, right)| dsack || right > self.next).take(room)
+            {
+                blocks.push(wire(left), wire(right));
+            }
+            return blocks;
+        }
         if let Some((left, right)) = self.duplicate.filter(|_| dsack) {
             blocks.push(wire(left), wire(right));
         }
@@ -306,7 +469,10 @@ impl Receiver {
 
     /// Whether a duplicate waits to be reported.
     pub(crate) fn has_duplicate(&self) -> bool {
-        self.duplicate.is_some()
+        match self.rules.reports {
+            ReportRule::Rfc2883 => self.duplicate.is_some(),
+            ReportRule::FreeBsd => self.reports.has_duplicate(self.next),
+        }
     }
 }
 

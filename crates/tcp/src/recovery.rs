@@ -58,6 +58,16 @@ impl Recovery {
         prr != Prr::Off && matches!(self.state, CaState::Recovery | CaState::Cwr)
     }
 
+    /// The threshold to which the window comes down, while the endpoint shapes it.
+    pub(crate) fn threshold(&self, prr: Prr) -> Option<u64> {
+        self.shapes_window(prr).then_some(self.ssthresh)
+    }
+
+    /// Segments that duplicate ACKs without SACK say have left the network.
+    pub(crate) fn reno_sacked(&self) -> u32 {
+        self.reno_sacked as u32
+    }
+
     /// `bytes` were sent.
     pub(crate) fn sent(&mut self, bytes: u32) {
         self.prr_out += u64::from(bytes);

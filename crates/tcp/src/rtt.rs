@@ -2,7 +2,7 @@
 
 use ackclock_units::Span;
 
-use crate::{Config, MinRto};
+use crate::{Config, Endpoint, MinRto, RttRule};
 
 /// SRTT, RTTVAR and the timeout that follows from them.
 #[derive(Clone, Debug)]
@@ -15,6 +15,10 @@ pub(crate) struct RttEstimator {
     backoff: u32,
     /// Timeouts since the last progress of the cumulative ACK.
     timeouts: u32,
+    /// By Linux's rule: four times the mean deviation, its largest in this round trip, and where the round trip ends.
+    deviation: Span,
+    largest: Span,
+    round_end: u64,
     /// The SYN was sent again, so that the handshake gave no sample.
     unmeasured: bool,
 }
@@ -31,6 +35,9 @@ impl RttEstimator {
             min: None,
             backoff: 0,
             timeouts: 0,
+            deviation: Span::ZERO,
+            largest: Span::ZERO,
+            round_end: 0,
             unmeasured: false,
         }
     }
@@ -52,6 +59,16 @@ impl RttEstimator {
         self.timeouts
     }
 
+    /// Doublings of the timeout in force.
+    pub(crate) fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// The variation of the samples: RTTVAR, or the mean deviation by Linux's rule (`tcpi_rttvar`).
+    pub(crate) fn variation(&self) -> Span {
+        if self.deviation > Span::ZERO { self.deviation / 4 } else { self.rttvar }
+    }
+
     /// Takes a sample in (rules 2.2 and 2.3); `None` gains: alpha 1/8, beta 1/4.
     pub(crate) fn sample(&mut self, rtt: Span) {
         self.latest = Some(rtt);
@@ -68,6 +85,44 @@ impl RttEstimator {
             }
         }
         self.backoff = 0;
+    }
+
+    /// Takes a sample in as Linux does (`tcp_rtt_estimator`): a fall of the RTT adds an eighth of what a rise would to the
+    /// deviation. RTTVAR holds four times the variation, so that the timeout is SRTT + RTTVAR; it is the largest deviation
+    /// of a round trip and at least `floor`, and falls by a quarter of the way at the end of one. Data up to `una` is
+    /// acknowledged, up to `nxt` sent.
+    pub(crate) fn sample_linux(&mut self, rtt: Span, floor: Span, una: u64, nxt: u64) {
+        self.latest = Some(rtt);
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+        self.backoff = 0;
+        let Some(srtt) = self.srtt else {
+            self.srtt = Some(rtt);
+            self.deviation = rtt * 2;
+            self.rttvar = self.deviation.max(floor);
+            (self.largest, self.round_end) = (self.rttvar, nxt);
+            return;
+        };
+        let (srtt_ns, rtt_ns, deviation) = (srtt.as_nanos(), rtt.as_nanos(), self.deviation.as_nanos());
+        let (distance, quarter) = (srtt_ns.abs_diff(rtt_ns), deviation / 4);
+        self.srtt = Some(Span::from_nanos((srtt_ns * 7 + rtt_ns) / 8));
+        self.deviation = Span::from_nanos(if distance < quarter {
+            deviation - (quarter - distance)
+        } else if rtt_ns < srtt_ns {
+            deviation + (distance - quarter) / 8
+        } else {
+            deviation + (distance - quarter)
+        });
+        if self.deviation > self.largest {
+            self.largest = self.deviation;
+            self.rttvar = self.rttvar.max(self.largest);
+        }
+        if una > self.round_end {
+            if self.largest < self.rttvar {
+                let excess = self.rttvar.as_nanos() - self.largest.as_nanos();
+                self.rttvar = Span::from_nanos(self.rttvar.as_nanos() - excess / 4);
+            }
+            (self.largest, self.round_end) = (floor, nxt);
+        }
     }
 
     /// New data was acknowledged. The back-off stays until there is a sample (the note after rule 5.7): an ACK that
@@ -93,7 +148,10 @@ impl RttEstimator {
             None if self.unmeasured => config.initial_rto.max(FALLBACK),
             None => config.initial_rto,
             Some(srtt) => {
-                let variance = self.rttvar * 4;
+                let variance = match config.transfer.rtt {
+                    RttRule::Rfc6298 => self.rttvar * 4,
+                    RttRule::Linux => self.rttvar,
+                };
                 match config.min_rto {
                     MinRto::OfTotal(min) => (srtt + variance).max(min),
                     MinRto::OfVariance(min) => srtt + variance.max(min),
@@ -103,6 +161,19 @@ impl RttEstimator {
         let base = (base + config.rto_slop).min(config.max_rto);
         // Sixty-four doublings reach any bound.
         Span::from_nanos(base.as_nanos().saturating_mul(1u64 << self.backoff.min(63))).min(config.max_rto)
+    }
+}
+
+impl Endpoint {
+    /// Takes an RTT sample in.
+    pub(crate) fn sample_rtt(&mut self, rtt: Span) {
+        match self.config.transfer.rtt {
+            RttRule::Rfc6298 => self.rtt.sample(rtt),
+            RttRule::Linux => {
+                let (MinRto::OfTotal(floor) | MinRto::OfVariance(floor)) = self.config.min_rto;
+                self.rtt.sample_linux(rtt, floor, self.send.una, self.send.nxt);
+            }
+        }
     }
 }
 
@@ -161,5 +232,30 @@ mod tests {
         assert_eq!(rtt.rto(&Config::default()), Span::from_secs(3));
         rtt.sample(MS(100));
         assert_eq!(rtt.rto(&Config::default()), Span::from_secs(1));
+    }
+
+    #[test]
+    fn the_estimator_of_linux_by_hand() {
+        let config = Config {
+            min_rto: MinRto::OfVariance(MS(200)),
+            transfer: crate::TransferRules { rtt: RttRule::Linux, ..Default::default() },
+            ..Config::default()
+        };
+        let mut rtt = RttEstimator::new();
+        rtt.sample_linux(MS(100), MS(200), 1, 1001);
+        // srtt = 100, mdev = 2 * 100 (four times the deviation of 50), rttvar = max(200, 200).
+        assert_eq!((rtt.rto(&config), rtt.variation()), (MS(300), MS(50)));
+        rtt.sample_linux(MS(180), MS(200), 501, 1501);
+        // mdev = 200 + 80 - 50 = 230, and so rttvar; srtt = 100 + 80 / 8 = 110.
+        assert_eq!((rtt.rto(&config), rtt.variation()), (MS(340), Span::from_micros(57_500)));
+        rtt.sample_linux(MS(30), MS(200), 701, 1701);
+        // A fall by 80: mdev = 230 + (80 - 57.5) / 8 = 232.8125; srtt = 110 - 10 = 100.
+        assert_eq!(rtt.rto(&config), MS(100) + Span::from_nanos(232_812_500));
+        rtt.sample_linux(MS(100), MS(200), 1002, 2001);
+        // mdev = 3/4 of that; the round trip ends with its largest as rttvar, and the next begins at the floor.
+        assert_eq!(rtt.rto(&config), MS(100) + Span::from_nanos(232_812_500));
+        rtt.sample_linux(MS(100), MS(200), 2002, 3001);
+        // rttvar = 232.8125 - (232.8125 - 200) / 4.
+        assert_eq!(rtt.rto(&config), MS(100) + Span::from_nanos(224_609_375));
     }
 }

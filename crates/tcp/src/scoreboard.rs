@@ -26,6 +26,8 @@ pub(crate) struct Sent {
     pub(crate) lost: bool,
     /// A retransmission of it is in flight.
     pub(crate) resent: bool,
+    /// It was sent with PSH, where a rule says so.
+    pub(crate) push: bool,
     /// It was retransmitted at some time: no RTT sample (Karn).
     pub(crate) ever_resent: bool,
 }
@@ -45,12 +47,23 @@ pub(crate) struct Progress {
     pub(crate) acked_segments: u64,
     /// Units that left the network now: acknowledged or SACKed, and not known to be so before.
     pub(crate) delivered: u64,
+    /// Segments of these.
+    pub(crate) delivered_segments: u32,
     /// Latest sending time among segments newly delivered that were sent once.
     pub(crate) newest_sent_at: Option<Time>,
     /// The cumulative ACK covers a segment that was retransmitted, and may have waited for it.
     pub(crate) covers_resent: bool,
     /// The farthest that a segment sent once was delivered after a later one, in segments; 0 without reordering.
     pub(crate) reordering: u64,
+}
+
+/// Numbers of segments.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) segments: u32,
+    pub(crate) sacked: u32,
+    pub(crate) lost: u32,
+    pub(crate) resent: u32,
 }
 
 /// Segments in flight and the counts over them.
@@ -107,6 +120,17 @@ impl Scoreboard {
         self.lost
     }
 
+    /// How many segments stand where; every entry is looked at.
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts { segments: self.entries.len() as u32, ..Counts::default() };
+        for sent in &self.entries {
+            counts.sacked += u32::from(sent.sacked);
+            counts.lost += u32::from(sent.lost);
+            counts.resent += u32::from(sent.resent);
+        }
+        counts
+    }
+
     /// `pipe` of RFC 6675 section 4: what is believed to be in the network.
     pub(crate) fn pipe(&self) -> u64 {
         self.outstanding - self.sacked - self.lost + self.resent
@@ -122,9 +146,17 @@ impl Scoreboard {
             sacked: false,
             lost: false,
             resent: false,
+            push: false,
             ever_resent: false,
         });
         self.outstanding += u64::from(len);
+    }
+
+    /// The segment that was sent last has PSH set.
+    pub(crate) fn set_push(&mut self, push: bool) {
+        if let Some(last) = self.entries.back_mut() {
+            last.push = push;
+        }
     }
 
     /// Everything below `ack` arrived.
@@ -156,6 +188,8 @@ impl Scoreboard {
             };
             if taken.sacked {
                 self.sacked_segments -= 1;
+            } else {
+                progress.delivered_segments += 1;
             }
             self.book_removal(&taken, progress, behind);
         }
@@ -271,6 +305,7 @@ impl Scoreboard {
         self.sacked += len;
         self.sacked_segments += 1;
         progress.delivered += len;
+        progress.delivered_segments += 1;
     }
 
     /// Cuts an entry in two at `seq`: a SACK edge inside a segment (the receiver trimmed it to its window).
@@ -278,7 +313,7 @@ impl Scoreboard {
         let index = (position - self.base) as usize;
         let whole = self.entries[index];
         let head = (seq - whole.seq) as u32;
-        self.entries[index] = Sent { len: head, fin: false, ..whole };
+        self.entries[index] = Sent { len: head, fin: false, push: false, ..whole };
         self.entries.insert(index + 1, Sent { seq, len: whole.len - head, ..whole });
         for mark in [&mut self.lost_below, &mut self.resend_from] {
             if *mark > position {

@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{Endpoint, Error, State};
+use crate::{Endpoint, Error, GiveUp, State, WindowProbe};
 
 /// When each timer is due; [`Time::NEVER`] where it is not armed. The delayed-acknowledgment timer is the receiver's.
 #[derive(Debug)]
@@ -13,31 +13,63 @@ pub(crate) struct Timers {
     pub(crate) persist_at: Time,
     /// Probes since the window was last open: each doubles the interval.
     pub(crate) persist_backoff: u32,
+    /// Probes since the peer last answered.
+    pub(crate) persist_unanswered: u32,
+    /// The first probe since the window was last open.
+    pub(crate) persist_since: Option<Time>,
+    /// The first retransmission by timeout since the last progress.
+    pub(crate) resending_since: Time,
     /// End of TIME-WAIT.
     pub(crate) time_wait_at: Time,
+    /// The handshake has taken too long.
+    pub(crate) handshake_at: Time,
+    /// The next look at how long the peer has been silent.
+    pub(crate) keepalive_at: Time,
+    /// Keep-alive probes since the peer was last heard.
+    pub(crate) keepalive_probes: u32,
+    /// A closed connection has waited in FIN-WAIT-2 for long enough.
+    pub(crate) fin_wait_2_at: Time,
 }
 
 impl Timers {
     pub(crate) fn new() -> Timers {
-        Timers { retransmit_at: Time::NEVER, persist_at: Time::NEVER, persist_backoff: 0, time_wait_at: Time::NEVER }
+        Timers {
+            retransmit_at: Time::NEVER,
+            persist_at: Time::NEVER,
+            persist_backoff: 0,
+            persist_unanswered: 0,
+            persist_since: None,
+            resending_since: Time::ZERO,
+            time_wait_at: Time::NEVER,
+            handshake_at: Time::NEVER,
+            keepalive_at: Time::NEVER,
+            keepalive_probes: 0,
+            fin_wait_2_at: Time::NEVER,
+        }
+    }
+
+    fn next(&self) -> Time {
+        let open = self.retransmit_at.min(self.persist_at).min(self.keepalive_at);
+        open.min(self.time_wait_at).min(self.handshake_at).min(self.fin_wait_2_at)
     }
 }
 
 impl Endpoint {
     /// When [`Endpoint::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
     pub fn next_deadline(&self) -> Time {
-        self.timers.retransmit_at.min(self.receiver.ack_at).min(self.timers.persist_at).min(self.timers.time_wait_at)
+        self.timers.next().min(self.receiver.ack_at)
     }
 
     /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
     pub fn on_deadline(&mut self, now: Time) {
         if self.receiver.ack_at <= now {
-            self.receiver.ack_at = Time::NEVER;
-            self.receiver.ack_now = true;
+            self.receiver.ack_timed_out();
         }
-        if self.timers.time_wait_at <= now {
-            self.timers.time_wait_at = Time::NEVER;
+        if self.timers.time_wait_at.min(self.timers.fin_wait_2_at) <= now {
             self.close_now(None);
+        }
+        if self.timers.handshake_at <= now {
+            self.give_up();
         }
         if self.timers.retransmit_at <= now {
             self.timers.retransmit_at = Time::NEVER;
@@ -45,14 +77,29 @@ impl Endpoint {
         }
         if self.timers.persist_at <= now {
             self.timers.persist_at = Time::NEVER;
-            self.send.probe_due = true;
+            self.persist_due(now);
+        }
+        if self.timers.keepalive_at <= now {
+            self.timers.keepalive_at = Time::NEVER;
+            self.keepalive_due(now);
         }
     }
 
+    /// The peer does not answer.
+    fn give_up(&mut self) {
+        if self.config.states.reset_on_timeout && !matches!(self.state, State::SynSent | State::SynReceived) {
+            self.reset_peer();
+        }
+        self.close_now(Some(Error::TimedOut));
+    }
+
     fn retransmit_due(&mut self, now: Time) {
-        if self.rtt.timeouts() >= self.config.max_retries {
-            self.close_now(Some(Error::TimedOut));
+        if self.is_given_up(now) {
+            self.give_up();
             return;
+        }
+        if self.rtt.timeouts() == 0 {
+            self.timers.resending_since = now;
         }
         match self.state {
             State::SynSent | State::SynReceived => {
@@ -66,17 +113,121 @@ impl Endpoint {
         }
     }
 
+    /// R2 of RFC 9293 section 3.8.3, or the user timeout.
+    fn is_given_up(&self, now: Time) -> bool {
+        let rules = &self.config.states;
+        let timeouts = self.rtt.timeouts();
+        let resending = now.since(self.timers.resending_since);
+        if timeouts > 0 && rules.user_timeout.is_some_and(|timeout| resending >= timeout) {
+            return true;
+        }
+        let limit = match self.state {
+            State::SynReceived if self.socket.passive => return timeouts >= rules.synack_retries,
+            State::SynSent | State::SynReceived => return timeouts >= rules.syn_retries,
+            _ => self.retry_limit(self.rto()),
+        };
+        match rules.give_up {
+            GiveUp::Retries => timeouts >= limit,
+            // Linux `retransmits_timed_out`, which a user timeout replaces.
+            GiveUp::ModelTime(_) if rules.user_timeout.is_some() => false,
+            GiveUp::ModelTime(least) => timeouts > 0 && resending >= self.model_time(limit, least),
+        }
+    }
+
+    /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout has reached its maximum
+    /// (Linux `tcp_orphan_retries`).
+    fn retry_limit(&self, wait: Span) -> u32 {
+        match self.config.states.orphan_retries.filter(|_| self.socket.orphan) {
+            Some(_) if wait >= self.config.max_rto => 0,
+            Some(retries) => retries,
+            None => self.config.max_retries,
+        }
+    }
+
+    /// How long `retries` retransmissions take if the timeout starts at `least` (Linux `tcp_model_timeout`).
+    fn model_time(&self, retries: u32, least: Span) -> Span {
+        let (least, most) = (least.as_nanos().max(1), self.config.max_rto.as_nanos());
+        // Doublings that stay below the maximum.
+        let doublings = (most / least).checked_ilog2().unwrap_or(0);
+        let doubled = least.saturating_mul((2u64 << retries.min(doublings).min(62)) - 1);
+        Span::from_nanos(doubled.saturating_add(most.saturating_mul(u64::from(retries.saturating_sub(doublings)))))
+    }
+
     /// (Re)starts or stops the retransmission timer: running exactly while something is outstanding.
     pub(crate) fn restart_retransmit_timer(&mut self, now: Time) {
-        self.timers.retransmit_at = if self.board.is_empty() { Time::NEVER } else { now + self.rtt.rto(&self.config) };
+        self.timers.retransmit_at =
+            if self.board.is_empty() { Time::NEVER } else { now + self.patience(now, self.rto()) };
+    }
+
+    /// A wait, cut by the user timeout (Linux `tcp_clamp_rto_to_user_timeout`).
+    fn patience(&self, now: Time, wait: Span) -> Span {
+        match self.config.states.user_timeout {
+            Some(timeout) if self.rtt.timeouts() > 0 => wait.min(remaining(now, self.timers.resending_since, timeout)),
+            _ => wait,
+        }
+    }
+
+    /// A SYN or its answer was sent at `now`; `again` if not for the first time.
+    pub(crate) fn arm_syn_timers(&mut self, now: Time, again: bool) {
+        // The slop of FreeBSD is added when the timeout is computed, which is for the second SYN.
+        let repeats = self.rtt.timeouts();
+        let doubled = self.config.initial_rto.as_nanos().saturating_mul(1 << repeats.min(40));
+        let slop = if repeats > 0 { self.config.rto_slop } else { Span::ZERO };
+        let wait = (Span::from_nanos(doubled) + slop).min(self.config.max_rto);
+        self.timers.retransmit_at = now + self.patience(now, wait);
+        if !again && let Some(timeout) = self.config.states.handshake_timeout.filter(|_| !self.socket.passive) {
+            self.timers.handshake_at = now + timeout;
+        }
     }
 
     /// Arms the zero-window probe: data waits, nothing is in flight whose ACK would bring the window.
     pub(crate) fn arm_persist(&mut self, now: Time) {
         if self.timers.persist_at == Time::NEVER {
-            let base = self.rtt.rto(&self.config).as_nanos();
-            let wait = Span::from_nanos(base.saturating_mul(1 << self.timers.persist_backoff.min(32)));
-            self.timers.persist_at = now + wait.min(self.config.max_rto);
+            let wait = self.persist_wait();
+            let wait = match (self.config.states.user_timeout, self.timers.persist_since) {
+                (Some(timeout), Some(since)) => wait.min(remaining(now, since, timeout)),
+                _ => wait,
+            };
+            self.timers.persist_at = now + wait;
         }
     }
+
+    /// The interval to the next probe.
+    fn persist_wait(&self) -> Span {
+        let doubled = self.rto().as_nanos().saturating_mul(1 << self.timers.persist_backoff.min(32));
+        Span::from_nanos(doubled).min(self.config.max_rto)
+    }
+
+    fn persist_due(&mut self, now: Time) {
+        let since = *self.timers.persist_since.get_or_insert(now);
+        let expired = self.config.states.user_timeout.is_some_and(|timeout| now.since(since) >= timeout);
+        // RFC 9293 section 3.8.6.1: a connection whose probes are answered is kept, as long as somebody owns it.
+        let unanswered = self.timers.persist_unanswered;
+        if expired || unanswered >= self.retry_limit(self.persist_wait()) && self.timers.persist_backoff > 0 {
+            self.give_up();
+            return;
+        }
+        self.timers.persist_unanswered += 1;
+        self.send.probe_due = true;
+    }
+
+    /// An acceptable ACK arrived.
+    pub(crate) fn window_answered(&mut self, now: Time) {
+        self.timers.persist_unanswered = 0;
+        if self.timers.persist_at == Time::NEVER {
+            if !self.send.probing {
+                self.timers.persist_since = None;
+            }
+        } else if self.config.states.window_probe == WindowProbe::Empty {
+            // Linux `tcp_ack_probe`: the wait starts anew.
+            self.timers.persist_at = Time::NEVER;
+            self.arm_persist(now);
+        }
+    }
+}
+
+/// What is left of `timeout` since `since`; a millisecond if nothing is, so that time goes on.
+fn remaining(now: Time, since: Time, timeout: Span) -> Span {
+    let passed = now.since(since);
+    if passed < timeout { timeout - passed } else { Span::from_millis(1) }
 }

@@ -1,19 +1,24 @@
 //! The endpoint against a scripted peer, one file per theme; expectations are worked out from the RFCs.
 
 mod arbitrary;
+mod belonging;
 mod closing;
 mod ecn;
+mod freebsd;
 mod handshake;
 mod hostile;
+mod linux;
+mod patience;
 mod peer;
 mod recovery;
 mod sending;
+mod sockets;
 mod timeout;
 mod timestamps;
 mod window;
 
 use super::*;
-use crate::{DelayedAck, InitialWindow, MinRto, Prr};
+use crate::{DelayedAck, InitialWindow, MinRto, Prr, Shutdown, StateRules};
 use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::Ecn;
 use peer::{Script, config};

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::seq::lower;
+use crate::{ChallengeLimit, GiveUp, KeepAlive, Received, Sending, SynFin, WindowProbe};
 
 /// What happens next.
 #[derive(Clone, Debug)]
@@ -12,7 +13,12 @@ enum Call {
     Write(u64),
     Read(u64),
     Close,
+    Shutdown(Shutdown),
     Abort,
+    /// SO_LINGER, TCP_USER_TIMEOUT and SO_KEEPALIVE, in seconds.
+    Options([Option<u64>; 3]),
+    /// recv, send, SO_ERROR and poll.
+    Look(u64),
     /// A segment of any content.
     Noise(Box<Segment>, Ecn),
     /// A segment that a peer could send.
@@ -110,7 +116,9 @@ fn any_call() -> impl Strategy<Value = Call> {
     prop_oneof![
         6 => (0u64..40_000).prop_map(Call::Write),
         4 => (0u64..5000).prop_map(Call::Read),
-        1 => Just(Call::Close),
+        1 => prop_oneof![Just(Shutdown::Read), Just(Shutdown::Write), Just(Shutdown::Both)].prop_map(Call::Shutdown),
+        1 => (0u8..4).prop_map(|dice| if dice == 0 { Call::Close } else { Call::Look(u64::from(dice)) }),
+        1 => prop::array::uniform3(prop::option::of(1u64..100)).prop_map(Call::Options),
         1 => (0u8..8).prop_map(|dice| if dice == 0 { Call::Abort } else { Call::Wait(1) }),
         1 => (any_noise(), any_ecn()).prop_map(|(segment, ecn)| Call::Noise(Box::new(segment), ecn)),
         30 => any_shape().prop_map(Call::Plausible),
@@ -119,13 +127,43 @@ fn any_call() -> impl Strategy<Value = Call> {
     ]
 }
 
+fn any_rules() -> impl Strategy<Value = StateRules> {
+    let of_a_stack = prop_oneof![Just(StateRules::default()), Just(StateRules::linux()), Just(StateRules::freebsd())];
+    let retries = prop::array::uniform3(0u32..6);
+    let syn_fin = prop_oneof![Just(SynFin::Accept), Just(SynFin::DropInListen), Just(SynFin::Drop)];
+    let times = prop::array::uniform3(prop::option::of((0u64..200_000).prop_map(Span::from_millis)));
+    (of_a_stack, any::<[bool; 8]>(), retries, syn_fin, times).prop_map(|(stack, switches, retries, syn_fin, times)| {
+        let [insecure_rst, insecure_syn, syn_data, fin_on_acks, reset_unread, discard_unread, empty, model] = switches;
+        let [user_timeout, fin_wait_2_timeout, handshake_timeout] = times;
+        StateRules {
+            syn_retries: retries[0],
+            synack_retries: retries[1],
+            drop_options_after: Some(retries[2]),
+            handshake_timeout,
+            give_up: if model { GiveUp::ModelTime(Span::from_millis(200)) } else { GiveUp::Retries },
+            window_probe: if empty { WindowProbe::Empty } else { WindowProbe::Data },
+            user_timeout,
+            fin_wait_2_timeout,
+            reset_unread,
+            discard_unread,
+            insecure_rst,
+            insecure_syn,
+            syn_fin,
+            syn_data,
+            fin_on_acks,
+            challenge_limit: Some(ChallengeLimit { count: retries[2], interval: Span::from_secs(1) }),
+            ..stack
+        }
+    })
+}
+
 fn any_config() -> impl Strategy<Value = Config> {
     let buffer = || prop_oneof![1u64..3000, 3000u64..100_000, Just(1u64 << 22), Just(1u64 << 33)];
     let prr = prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Rfc9937)];
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
     let delayed_ack = (0u32..4, 0u64..200, 0u32..5, prop_oneof![Just(0u64), 1u64..100_000]);
     let numbers = (mss, 1u32..40, buffer(), buffer(), delayed_ack, 0u32..6);
-    (any::<[bool; 8]>(), prr, numbers).prop_map(|(switches, prr, numbers)| {
+    (any::<[bool; 8]>(), prr, numbers, any_rules()).prop_map(|(switches, prr, numbers, states)| {
         let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] = switches;
         let (mss, segments, send_buffer, receive_buffer, (count, timeout, quick, growth_from), max_retries) = numbers;
         Config {
@@ -144,6 +182,7 @@ fn any_config() -> impl Strategy<Value = Config> {
             nagle,
             slow_start_after_idle,
             max_retries,
+            states,
             ..Config::default()
         }
     })
@@ -281,8 +320,18 @@ impl Watched {
             &Call::Read(bytes) => {
                 assert!(self.endpoint.read(bytes) <= bytes);
             }
-            Call::Close => self.endpoint.close(),
+            Call::Close => self.endpoint.close(self.now),
+            &Call::Shutdown(how) => self.endpoint.shutdown(how),
             Call::Abort => self.endpoint.abort(),
+            &Call::Options([linger, user_timeout, keepalive]) => {
+                let span = |seconds: Option<u64>| seconds.map(Span::from_secs);
+                self.endpoint.set_linger(span(linger));
+                self.endpoint.set_user_timeout(span(user_timeout));
+                let times =
+                    span(keepalive).map(|idle| KeepAlive { idle, interval: idle + Span::from_secs(1), count: 3 });
+                self.endpoint.set_keepalive(self.now, times);
+            }
+            &Call::Look(bytes) => self.look(bytes),
             Call::Noise(segment, ecn) => self.input(segment, *ecn),
             Call::Plausible(shape) => {
                 let segment = self.plausible(shape);
@@ -307,6 +356,27 @@ impl Watched {
             }
         }
         self.transmit();
+    }
+
+    /// What the calls of a socket tell agrees.
+    fn look(&mut self, bytes: u64) {
+        let endpoint = &mut self.endpoint;
+        let ready = endpoint.readiness();
+        assert_eq!(ready.error, endpoint.take_error().is_some());
+        assert!(endpoint.unsent() <= endpoint.unacknowledged());
+        let unread = endpoint.unread();
+        match endpoint.recv(bytes) {
+            Received::Data(read) => assert!(read <= unread && ready.readable),
+            Received::EndOfFile => assert!(unread == 0 && ready.read_closed),
+            Received::WouldBlock | Received::Failed(_) => assert!(unread == 0),
+        }
+        match endpoint.send(bytes) {
+            Sending::Taken(taken) => assert!(taken <= bytes),
+            Sending::WouldBlock => assert!(!ready.hung_up),
+            Sending::Failed(_) => {
+                assert!(endpoint.send.closed || matches!(endpoint.state(), State::Closed | State::Listen));
+            }
+        }
     }
 
     /// The handshake with a peer that agrees to everything.

@@ -70,7 +70,8 @@ fn the_third_segment_carries_data_if_there_is_any() {
 
 #[test]
 fn a_syn_is_repeated_with_back_off_and_given_up() {
-    let mut script = Script::new(Config { max_retries: 3, ..config() });
+    let states = StateRules { syn_retries: 3, ..StateRules::default() };
+    let mut script = Script::new(Config { states, ..config() });
     script.endpoint.connect();
     script.pump();
     script.wait(14_999);

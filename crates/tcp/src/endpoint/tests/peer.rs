@@ -165,7 +165,7 @@ impl Script {
     }
 
     pub(super) fn close(&mut self) {
-        self.endpoint.close();
+        self.endpoint.shutdown(Shutdown::Write);
         self.pump();
     }
 

@@ -109,3 +109,36 @@ fn a_duplicate_does_not_move_the_echo() {
     data(&mut script, 1, base + 1);
     assert_eq!(data(&mut script, 1, base + 9), Some(base + 1));
 }
+
+#[test]
+fn an_unacceptable_ack_leaves_the_echo_alone() {
+    // The segment is dropped as a whole (RFC 9293 section 3.10.7.4, fifth check).
+    let mut script = Script::open(Config { timestamps: true, ..config() });
+    let before = script.endpoint.ts_recent;
+    script.wait(100);
+    script.input(script.segment(Flags::ACK, 1, 0, 5000));
+    assert_eq!(script.endpoint.ts_recent, before);
+}
+
+#[test]
+fn a_reset_carries_timestamps() {
+    // RFC 7323 section 3.2.
+    let mut script = Script::open(Config { timestamps: true, ..config() });
+    script.wait(100);
+    script.segments();
+    script.endpoint.abort();
+    script.pump();
+    let echo = script.endpoint.ts_recent;
+    assert_eq!(script.segments()[0].1.timestamps, Some(Timestamps { value: 200, echo }));
+}
+
+#[test]
+fn segments_without_timestamps_are_taken_in_by_linux_alone() {
+    for (accept_unstamped, bytes) in [(true, 10), (false, 0)] {
+        let states = StateRules { accept_unstamped, ..StateRules::default() };
+        let mut script = Script::open(Config { timestamps: true, states, ..config() });
+        let segment = Segment { timestamps: None, ..script.segment(Flags::ACK, 1, 10, 1) };
+        script.input(segment);
+        assert_eq!(script.endpoint.delivered_bytes(), bytes);
+    }
+}

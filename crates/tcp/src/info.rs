@@ -1,0 +1,305 @@
+//! A snapshot of a connection with the meanings of Linux's `struct tcp_info`.
+//!
+//! # Source
+//! `include/uapi/linux/tcp.h` and `tcp_get_info` in `net/ipv4/tcp.c` of Linux 6.1. Times of Linux are whole microseconds or,
+//! of events, whole milliseconds; so are they here.
+//!
+//! # Departures
+//! `reordering` is 3 until a reordering was seen, and then the farthest that was: the endpoint's loss detection does not adapt
+//! to it. `rcv_rtt` is the smoothed RTT once data has arrived, in place of a measurement of the receiver's own; `rcv_space` is
+//! the window that was announced first. `delivered_ce`, `delivery_rate` and `sndbuf_limited` are not measured, and stay 0.
+
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::{Ecn, Span, Time};
+
+use crate::scoreboard::Progress;
+use crate::{CaState, Endpoint, State};
+
+/// `tcpi_options`: timestamps are in use.
+pub const TCPI_OPT_TIMESTAMPS: u8 = 1;
+/// `tcpi_options`: SACK is in use.
+pub const TCPI_OPT_SACK: u8 = 2;
+/// `tcpi_options`: window scaling is in use.
+pub const TCPI_OPT_WSCALE: u8 = 4;
+/// `tcpi_options`: ECN was negotiated.
+pub const TCPI_OPT_ECN: u8 = 8;
+/// `tcpi_options`: a packet with an ECN-capable codepoint has arrived.
+pub const TCPI_OPT_ECN_SEEN: u8 = 16;
+
+/// A slow start threshold that has not been set (`TCP_INFINITE_SSTHRESH`).
+pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
+
+/// Where a connection stands. Names, units and meanings are those of Linux's `struct tcp_info` without the prefix `tcpi_`:
+/// counts of segments in segments, times in microseconds unless said otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields of struct tcp_info by their names")]
+pub struct TcpInfo {
+    /// `TCP_ESTABLISHED` 1, `TCP_SYN_SENT` 2, `TCP_SYN_RECV` 3, `TCP_FIN_WAIT1` 4, `TCP_FIN_WAIT2` 5, `TCP_TIME_WAIT` 6,
+    /// `TCP_CLOSE` 7, `TCP_CLOSE_WAIT` 8, `TCP_LAST_ACK` 9, `TCP_LISTEN` 10, `TCP_CLOSING` 11.
+    pub state: u8,
+    /// `TCP_CA_Open` 0, `Disorder` 1, `CWR` 2, `Recovery` 3, `Loss` 4.
+    pub ca_state: u8,
+    /// Timeouts of the data (or SYN) that is first in line.
+    pub retransmits: u8,
+    /// Window probes and keep-alives without an answer.
+    pub probes: u8,
+    /// Doublings of the timeout, or of the probe timer.
+    pub backoff: u8,
+    /// `TCPI_OPT_*`.
+    pub options: u8,
+    pub snd_wscale: u8,
+    pub rcv_wscale: u8,
+    pub rto: u32,
+    pub ato: u32,
+    pub snd_mss: u32,
+    pub rcv_mss: u32,
+    /// Segments in flight or lost.
+    pub unacked: u32,
+    pub sacked: u32,
+    pub lost: u32,
+    /// Retransmissions in flight.
+    pub retrans: u32,
+    pub fackets: u32,
+    /// Milliseconds since data was last sent.
+    pub last_data_sent: u32,
+    /// Always 0 in Linux.
+    pub last_ack_sent: u32,
+    /// Milliseconds since data last arrived.
+    pub last_data_recv: u32,
+    /// Milliseconds since an ACK last arrived.
+    pub last_ack_recv: u32,
+    pub pmtu: u32,
+    pub rcv_ssthresh: u32,
+    pub rtt: u32,
+    pub rttvar: u32,
+    /// Segments; [`INFINITE_SSTHRESH`] if it was never set.
+    pub snd_ssthresh: u32,
+    /// Segments.
+    pub snd_cwnd: u32,
+    pub advmss: u32,
+    pub reordering: u32,
+    pub rcv_rtt: u32,
+    pub rcv_space: u32,
+    pub total_retrans: u32,
+    /// Bytes a second; `u64::MAX` without pacing.
+    pub pacing_rate: u64,
+    /// Bytes acknowledged, the SYN counted as one.
+    pub bytes_acked: u64,
+    /// Bytes that arrived in order.
+    pub bytes_received: u64,
+    pub segs_out: u32,
+    pub segs_in: u32,
+    pub notsent_bytes: u32,
+    pub min_rtt: u32,
+    pub data_segs_in: u32,
+    pub data_segs_out: u32,
+    /// Bytes a second.
+    pub delivery_rate: u64,
+    pub busy_time: u64,
+    pub rwnd_limited: u64,
+    pub sndbuf_limited: u64,
+    /// Segments delivered, the SYN counted as one.
+    pub delivered: u32,
+    pub delivered_ce: u32,
+    /// Bytes of payload sent, retransmissions included.
+    pub bytes_sent: u64,
+    pub bytes_retrans: u64,
+    pub dsack_dups: u32,
+    pub reord_seen: u32,
+    pub rcv_ooopack: u32,
+    pub snd_wnd: u32,
+}
+
+/// What is counted for [`TcpInfo`] beside [`crate::Stats`].
+#[derive(Debug)]
+pub(crate) struct Counters {
+    pub(crate) segments_out: u32,
+    pub(crate) segments_in: u32,
+    pub(crate) data_segments_in: u32,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_resent: u64,
+    pub(crate) out_of_order: u32,
+    pub(crate) delivered_segments: u32,
+    pub(crate) reorderings: u32,
+    pub(crate) ecn_seen: bool,
+    pub(crate) data_received_at: Time,
+    pub(crate) ack_received_at: Time,
+    /// Data is unsent or unacknowledged.
+    pub(crate) busy: Stopwatch,
+    /// The peer's window keeps data from being sent.
+    pub(crate) window_limited: Stopwatch,
+    /// The last look for something to send ended at the peer's window.
+    pub(crate) window_stopped: bool,
+}
+
+/// How long something has been so.
+#[derive(Debug)]
+pub(crate) struct Stopwatch {
+    /// [`Time::NEVER`] while it is not.
+    since: Time,
+    total: Span,
+}
+
+impl Stopwatch {
+    const fn new() -> Stopwatch {
+        Stopwatch { since: Time::NEVER, total: Span::ZERO }
+    }
+
+    /// Whether it is so from `now` on.
+    #[inline]
+    pub(crate) fn set(&mut self, now: Time, on: bool) {
+        if on == (self.since != Time::NEVER) {
+            return;
+        }
+        if on {
+            self.since = now;
+        } else {
+            self.total = self.read(now);
+            self.since = Time::NEVER;
+        }
+    }
+
+    fn read(&self, now: Time) -> Span {
+        if self.since == Time::NEVER { self.total } else { self.total + now.since(self.since) }
+    }
+}
+
+impl Counters {
+    pub(crate) fn new() -> Counters {
+        Counters {
+            segments_out: 0,
+            segments_in: 0,
+            data_segments_in: 0,
+            bytes_sent: 0,
+            bytes_resent: 0,
+            out_of_order: 0,
+            delivered_segments: 0,
+            reorderings: 0,
+            ecn_seen: false,
+            data_received_at: Time::ZERO,
+            ack_received_at: Time::ZERO,
+            busy: Stopwatch::new(),
+            window_limited: Stopwatch::new(),
+            window_stopped: false,
+        }
+    }
+
+    /// A segment has come in.
+    #[inline]
+    pub(crate) fn arrived(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        self.segments_in += 1;
+        self.ecn_seen |= ecn != Ecn::NotEct;
+        if segment.payload.len > 0 {
+            self.data_segments_in += 1;
+            self.data_received_at = now;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.ack_received_at = now;
+        }
+    }
+
+    /// What an ACK told.
+    #[inline]
+    pub(crate) fn progressed(&mut self, progress: &Progress) {
+        self.delivered_segments += progress.delivered_segments;
+        self.reorderings += u32::from(progress.reordering > 0);
+    }
+}
+
+impl Endpoint {
+    /// Where the connection stands at `now`, in Linux's terms.
+    pub fn info(&self, now: Time) -> TcpInfo {
+        let mss = u64::from(self.mss);
+        let window = self.cc.window();
+        let threshold = self.recovery.threshold(self.config.prr).unwrap_or(window.ssthresh);
+        let segments = |bytes: u64| u32::try_from(bytes / mss).unwrap_or(u32::MAX);
+        let counts = self.board.counts();
+        let counters = &self.counters;
+        let flag = |enabled: bool, bit| if enabled { bit } else { 0 };
+        let micros = |span: Span| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
+        let millis_since = |at: Time| u32::try_from(now.since(at).as_millis()).unwrap_or(u32::MAX);
+        let established = !matches!(self.state, State::Closed | State::Listen | State::SynSent);
+        TcpInfo {
+            state: match self.state {
+                State::Established => 1,
+                State::SynSent => 2,
+                State::SynReceived => 3,
+                State::FinWait1 => 4,
+                State::FinWait2 => 5,
+                State::TimeWait => 6,
+                State::Closed => 7,
+                State::CloseWait => 8,
+                State::LastAck => 9,
+                State::Listen => 10,
+                State::Closing => 11,
+            },
+            ca_state: match self.ca_state() {
+                CaState::Open => 0,
+                CaState::Disorder => 1,
+                CaState::Cwr => 2,
+                CaState::Recovery => 3,
+                CaState::Loss => 4,
+            },
+            retransmits: self.rtt.timeouts().min(255) as u8,
+            probes: self.timers.persist_unanswered.max(self.timers.keepalive_probes).min(255) as u8,
+            backoff: self.rtt.backoff().max(self.timers.persist_backoff).min(255) as u8,
+            options: flag(self.timestamps_enabled, TCPI_OPT_TIMESTAMPS)
+                | flag(self.sack_enabled, TCPI_OPT_SACK)
+                | flag(self.scaling_enabled, TCPI_OPT_WSCALE)
+                | flag(self.ecn_enabled, TCPI_OPT_ECN)
+                | flag(counters.ecn_seen, TCPI_OPT_ECN_SEEN),
+            snd_wscale: self.send.shift,
+            rcv_wscale: if self.scaling_enabled { self.own_shift() } else { 0 },
+            rto: micros(self.rto()),
+            ato: micros(self.receiver.ack_timeout()),
+            snd_mss: self.mss,
+            rcv_mss: self.receiver.segment_estimate(),
+            unacked: counts.segments,
+            sacked: if self.sack_enabled { counts.sacked } else { self.recovery.reno_sacked() },
+            lost: counts.lost,
+            retrans: counts.resent,
+            fackets: 0,
+            last_data_sent: millis_since(self.send.last_sent_at),
+            last_ack_sent: 0,
+            last_data_recv: millis_since(counters.data_received_at),
+            last_ack_recv: millis_since(counters.ack_received_at),
+            // IPv4 and TCP headers without options.
+            pmtu: u32::from(self.config.mss) + 40,
+            rcv_ssthresh: u32::try_from(self.receiver.threshold()).unwrap_or(u32::MAX),
+            rtt: self.rtt.srtt().map_or(0, micros),
+            rttvar: micros(self.rtt.variation()),
+            snd_ssthresh: if threshold >= u64::from(INFINITE_SSTHRESH) {
+                INFINITE_SSTHRESH
+            } else {
+                segments(threshold)
+            },
+            snd_cwnd: segments(self.cwnd()),
+            advmss: u32::from(self.config.mss) - if established { self.options_len() } else { 0 },
+            reordering: (self.stats.reordering_max.min(300) as u32 + 1).max(3),
+            rcv_rtt: if self.delivered_bytes() > 0 { self.rtt.srtt().map_or(0, micros) } else { 0 },
+            rcv_space: u32::try_from(self.receiver.first_window()).unwrap_or(u32::MAX),
+            total_retrans: u32::try_from(self.stats.retransmitted_packets).unwrap_or(u32::MAX),
+            pacing_rate: u64::MAX,
+            bytes_acked: self.send.una.saturating_sub(u64::from(self.socket.passive)),
+            bytes_received: self.delivered_bytes(),
+            segs_out: counters.segments_out,
+            segs_in: counters.segments_in,
+            notsent_bytes: u32::try_from(self.unsent()).unwrap_or(u32::MAX),
+            min_rtt: self.rtt.min().map_or(u32::MAX, micros),
+            data_segs_in: counters.data_segments_in,
+            data_segs_out: u32::try_from(self.stats.sent_packets).unwrap_or(u32::MAX),
+            delivery_rate: 0,
+            busy_time: counters.busy.read(now).as_micros(),
+            rwnd_limited: counters.window_limited.read(now).as_micros(),
+            sndbuf_limited: 0,
+            delivered: counters.delivered_segments,
+            delivered_ce: 0,
+            bytes_sent: counters.bytes_sent,
+            bytes_retrans: counters.bytes_resent,
+            dsack_dups: u32::try_from(self.stats.dsacks).unwrap_or(u32::MAX),
+            reord_seen: counters.reorderings,
+            rcv_ooopack: counters.out_of_order,
+            snd_wnd: u32::try_from(self.send.wnd).unwrap_or(u32::MAX),
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! A listening socket: half-open connections, complete ones that wait to be accepted, and the reset for everybody else.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use ackclock_cc::CongestionControl;
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::{Ecn, Time};
+
+use crate::{AcceptOverflow, Config, Endpoint, Ports, State};
+
+/// What a new connection draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Initial sequence number.
+    pub isn: u32,
+    /// Start of the timestamp clock.
+    pub ts_offset: u32,
+}
+
+/// The reset that answers a segment to a port where nobody listens and no connection is (RFC 9293 section 3.10.7.1);
+/// `None` for a reset, which is never answered.
+pub fn reset_for(segment: &Segment) -> Option<Segment> {
+    if segment.flags.contains(Flags::RST) {
+        return None;
+    }
+    let (seq, ack, flags) = if segment.flags.contains(Flags::ACK) {
+        (segment.ack, 0, Flags::RST)
+    } else {
+        (0, segment.seq.wrapping_add(segment.sequence_len()), Flags::RST | Flags::ACK)
+    };
+    let ports = (segment.destination_port, segment.source_port);
+    Some(Segment { source_port: ports.0, destination_port: ports.1, seq, ack, flags, ..Segment::default() })
+}
+
+impl Endpoint {
+    /// Whether it is a living connection with this port of the peer.
+    fn is_at(&self, remote: u16) -> bool {
+        self.ports.remote == remote && self.state() != State::Closed
+    }
+}
+
+/// A listening socket.
+///
+/// Every SYN makes a child, which is an [`Endpoint`] in SYN-RECEIVED with the settings that the listener has then. It is
+/// driven as an endpoint is: [`Listener::input`] takes the segments to its port that belong to no accepted connection,
+/// [`Listener::transmit`] and the deadlines serve all its children. A complete child waits until [`Listener::accept`]
+/// gives it away; from then on its segments are the caller's.
+pub struct Listener {
+    config: Config,
+    make_cc: Box<dyn FnMut() -> Box<dyn CongestionControl> + Send>,
+    numbers: Box<dyn FnMut() -> Numbers + Send>,
+    port: u16,
+    backlog: usize,
+    /// SYN-RECEIVED, in the order of the SYNs.
+    half_open: Vec<Endpoint>,
+    /// Complete, in the order of completion.
+    ready: VecDeque<Endpoint>,
+    replies: VecDeque<Segment>,
+    open: bool,
+}
+
+impl fmt::Debug for Listener {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener")
+            .field("port", &self.port)
+            .field("backlog", &self.backlog)
+            .field("half_open", &self.half_open)
+            .field("ready", &self.ready)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Listener {
+    /// Listens on `port`. `backlog` is that of listen(2); `make_cc` makes a child's controller, `numbers` what it draws.
+    pub fn new(
+        config: Config,
+        make_cc: Box<dyn FnMut() -> Box<dyn CongestionControl> + Send>,
+        port: u16,
+        backlog: usize,
+        numbers: Box<dyn FnMut() -> Numbers + Send>,
+    ) -> Listener {
+        Listener {
+            config,
+            make_cc,
+            numbers,
+            port,
+            backlog,
+            half_open: Vec::new(),
+            ready: VecDeque::new(),
+            replies: VecDeque::new(),
+            open: true,
+        }
+    }
+
+    /// The settings that children inherit from now on.
+    pub fn config_mut(&mut self) -> &mut Config {
+        &mut self.config
+    }
+
+    /// Another backlog, as a second listen(2) sets it.
+    pub fn set_backlog(&mut self, backlog: usize) {
+        self.backlog = backlog;
+    }
+
+    /// The oldest complete connection.
+    pub fn accept(&mut self) -> Option<Endpoint> {
+        self.ready.pop_front()
+    }
+
+    /// POLLIN of a listening socket: whether there is a connection to accept.
+    pub fn is_readable(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Half-open connections.
+    pub fn half_open(&self) -> usize {
+        self.half_open.len()
+    }
+
+    /// Connections that wait to be accepted.
+    pub fn ready(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// Whether the segment is for a child: it belongs to no other connection.
+    pub fn has_child(&self, segment: &Segment) -> bool {
+        let port = segment.source_port;
+        self.half_open.iter().chain(&self.ready).any(|child| child.is_at(port))
+    }
+
+    /// Takes in a segment to the listener's port that belongs to no connection that was accepted.
+    pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        let port = segment.source_port;
+        if let Some(at) = self.half_open.iter().position(|child| child.is_at(port)) {
+            self.input_half_open(now, at, segment, ecn);
+        } else if let Some(child) = self.ready.iter_mut().find(|child| child.is_at(port)) {
+            child.input(now, segment, ecn);
+        } else {
+            self.input_new(now, segment, ecn);
+        }
+    }
+
+    fn input_half_open(&mut self, now: Time, at: usize, segment: &Segment, ecn: Ecn) {
+        if self.is_full() && self.half_open[at].completes(segment) {
+            match self.config.states.accept_overflow {
+                AcceptOverflow::Drop => return,
+                AcceptOverflow::Reset => {
+                    self.replies.extend(reset_for(segment));
+                    self.half_open.remove(at);
+                    return;
+                }
+            }
+        }
+        self.half_open[at].input(now, segment, ecn);
+        match self.half_open[at].state() {
+            State::SynReceived => {}
+            State::Closed => {
+                self.half_open.remove(at);
+            }
+            _ => {
+                let child = self.half_open.remove(at);
+                self.ready.push_back(child);
+            }
+        }
+    }
+
+    fn input_new(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        if !self.open {
+            self.replies.extend(reset_for(segment));
+            return;
+        }
+        let flags = segment.flags;
+        if flags.contains(Flags::RST) {
+            return;
+        }
+        if flags.contains(Flags::ACK) {
+            // RFC 9293 section 3.10.7.2, second check.
+            if !(flags.contains(Flags::SYN) && self.config.states.listen_drops_syn_ack) {
+                self.replies.extend(reset_for(segment));
+            }
+            return;
+        }
+        let drops = self.is_full() && self.config.states.accept_overflow == AcceptOverflow::Drop;
+        if flags.contains(Flags::SYN) && !drops && self.half_open.len() < self.config.states.syn_queue {
+            let numbers = (self.numbers)();
+            self.open_child(now, segment, ecn, numbers);
+        }
+    }
+
+    /// Takes in a SYN that takes the place of a connection in TIME-WAIT, with the least initial sequence number that
+    /// [`Endpoint::yields_to`] told: the new number lies within 2^16 above it.
+    pub fn input_reopening(&mut self, now: Time, segment: &Segment, ecn: Ecn, least: u32) {
+        if !self.open || self.is_full() || self.half_open.len() >= self.config.states.syn_queue {
+            return;
+        }
+        let numbers = (self.numbers)();
+        let isn = least.wrapping_add(numbers.isn & 0xffff);
+        self.open_child(now, segment, ecn, Numbers { isn, ..numbers });
+    }
+
+    fn open_child(&mut self, now: Time, segment: &Segment, ecn: Ecn, numbers: Numbers) {
+        let ports = Ports { local: self.port, remote: segment.source_port };
+        let mut child = Endpoint::new(self.config.clone(), (self.make_cc)(), ports, numbers.isn, numbers.ts_offset);
+        child.listen();
+        child.input(now, segment, ecn);
+        if child.state() == State::SynReceived {
+            self.half_open.push(child);
+        }
+    }
+
+    /// Linux lets one more in than the backlog says (`sk_acceptq_is_full`), FreeBSD half as many (`sonewconn`).
+    fn is_full(&self) -> bool {
+        match self.config.states.accept_overflow {
+            AcceptOverflow::Drop => self.ready.len() > self.backlog,
+            AcceptOverflow::Reset => self.ready.len() > self.backlog + self.backlog / 2,
+        }
+    }
+
+    /// The next segment to be sent, as [`Endpoint::transmit`].
+    pub fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
+        if let Some(reply) = self.replies.pop_front() {
+            *out = reply;
+            return Some(Ecn::NotEct);
+        }
+        self.half_open.iter_mut().chain(&mut self.ready).find_map(|child| child.transmit(now, out))
+    }
+
+    /// When [`Listener::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
+    pub fn next_deadline(&self) -> Time {
+        self.half_open.iter().chain(&self.ready).map(Endpoint::next_deadline).min().unwrap_or(Time::NEVER)
+    }
+
+    /// Does what is due at `now`; then [`Listener::transmit`] is to be asked.
+    pub fn on_deadline(&mut self, now: Time) {
+        for child in self.half_open.iter_mut().chain(&mut self.ready) {
+            if child.next_deadline() <= now {
+                child.on_deadline(now);
+            }
+        }
+        self.half_open.retain(|child| child.state() != State::Closed);
+    }
+
+    /// close(2): half-open connections are forgotten, complete ones reset; nothing is taken in any more.
+    pub fn close(&mut self, now: Time) {
+        self.open = false;
+        self.half_open.clear();
+        let mut reset = Segment::default();
+        for mut child in self.ready.drain(..) {
+            child.abort();
+            if child.transmit(now, &mut reset).is_some() {
+                self.replies.push_back(reset);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

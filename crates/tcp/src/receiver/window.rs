@@ -1,0 +1,216 @@
+//! Which window is offered.
+//!
+//! # Source
+//! Linux 6.1: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_select_window` (`net/ipv4/tcp_output.c`),
+//! `tcp_init_buffer_space` (`tcp_input.c`), `tcp_cleanup_rbuf` (`tcp.c`). FreeBSD 14: `tcp_output` and `tcp_mss`
+//! (`sys/netinet/tcp_output.c`, `tcp_input.c`).
+//!
+//! # Departures
+//! Linux accounts for the memory of packets: here each byte of data takes two of the buffer, which is what
+//! `tcp_adv_win_scale` = 1 assumes. Neither system's automatic tuning of the buffer is modelled: it stays as large as it was
+//! set.
+
+use super::Receiver;
+use crate::WindowRule;
+
+/// The largest window field.
+const MAX_FIELD: u64 = u16::MAX as u64;
+/// The largest window scale (RFC 7323 section 2.3).
+const MAX_SHIFT: u8 = 14;
+/// `TCP_INIT_CWND`.
+const LINUX_FIRST_COPY: u64 = 10;
+
+impl Receiver {
+    /// The window scale that makes the whole buffer expressible (RFC 7323 section 2.3).
+    #[inline]
+    pub(crate) fn own_shift(&self) -> u8 {
+        match self.rules.window {
+            WindowRule::Rfc => (0..MAX_SHIFT).find(|shift| self.buffer >> shift <= MAX_FIELD).unwrap_or(MAX_SHIFT),
+            WindowRule::Linux { most } => {
+                let space = self.data_space().max(most).max(1);
+                space.ilog2().saturating_sub(15).min(u32::from(MAX_SHIFT)) as u8
+            }
+            WindowRule::FreeBsd { most } => {
+                (0..MAX_SHIFT).find(|shift| MAX_FIELD << shift >= most).unwrap_or(MAX_SHIFT)
+            }
+        }
+    }
+
+    /// The window of a SYN, which is not scaled; `segment` is the MSS that is announced, options that data carries
+    /// subtracted where they are agreed on.
+    pub(crate) fn syn_window(&self, segment: u32) -> u64 {
+        match self.rules.window {
+            WindowRule::Rfc => self.window().min(MAX_FIELD),
+            WindowRule::Linux { .. } => {
+                let (space, segment) = (self.data_space(), u64::from(segment));
+                let whole = if space > segment { space / segment * segment } else { space };
+                whole.min(MAX_FIELD)
+            }
+            WindowRule::FreeBsd { .. } => self.room().min(MAX_FIELD),
+        }
+    }
+
+    /// The handshake is over: `shift` is the scale in force, `mss` the MSS without and `segment` with the options that data
+    /// carries subtracted, and `offered` the window of our SYN.
+    pub(crate) fn begin(&mut self, shift: u8, mss: u32, segment: u32, offered: u64) {
+        self.shift = shift;
+        self.mss = mss;
+        self.first_window = offered;
+        self.last_window = offered;
+        if self.rules.window != WindowRule::Rfc {
+            self.announced = self.next + offered;
+        }
+        match self.rules.window {
+            WindowRule::Rfc => {}
+            WindowRule::Linux { .. } => {
+                let (space, segment) = (self.data_space(), u64::from(segment));
+                self.clamp = space.min(MAX_FIELD << shift);
+                // One segment stays in reserve.
+                if self.clamp > 2 * segment && self.clamp + segment > space {
+                    self.clamp = (2 * segment).max(space - segment);
+                }
+                self.grown = offered.min(self.clamp);
+                self.first_window = offered.min(self.grown).min(LINUX_FIRST_COPY * segment);
+            }
+            WindowRule::FreeBsd { .. } => {
+                if self.buffer > u64::from(mss) {
+                    self.buffer = self.buffer.next_multiple_of(u64::from(mss));
+                }
+            }
+        }
+        self.acks.begin(segment, offered);
+    }
+
+    /// Bytes of window from `next` on to announce now; it never moves its right edge left.
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        let (room, offered) = (self.room(), self.offered());
+        match self.rules.window {
+            // The right edge moves only by a segment or half the buffer at least, so that the sender is not led to send
+            // small segments (RFC 9293 section 3.8.6.2.2).
+            WindowRule::Rfc => {
+                if room >= offered + self.window_step() {
+                    room
+                } else {
+                    offered
+                }
+            }
+            WindowRule::Linux { .. } => self.linux_window().max(self.aligned(offered)).min(MAX_FIELD << self.shift),
+            WindowRule::FreeBsd { .. } => {
+                let room = if room < self.buffer / 4 && room < u64::from(self.mss) { 0 } else { room };
+                self.aligned(room.max(offered)).min(MAX_FIELD << self.shift)
+            }
+        }
+    }
+
+    /// The window that Linux would choose if none was offered yet.
+    pub(super) fn linux_window(&self) -> u64 {
+        let all = self.data_space();
+        let full = all.min(self.clamp);
+        let segment = u64::from(self.acks.segment).min(full);
+        if segment == 0 {
+            return 0;
+        }
+        let mut free = all.saturating_sub(self.held());
+        if free < full / 2 {
+            free = free >> self.shift << self.shift;
+            // Going on would end in a full buffer, and data thrown away.
+            if free < all >> 4 || free < segment {
+                return 0;
+            }
+        }
+        free = free.min(self.grown);
+        if self.shift > 0 {
+            return self.aligned(free);
+        }
+        let window = self.last_window;
+        if window + segment <= free || window > free {
+            free / segment * segment
+        } else if segment == full && free > window + full / 2 {
+            free
+        } else {
+            window
+        }
+    }
+
+    /// Quick ACKs end then (`__tcp_select_window`).
+    pub(super) fn is_half_full(&self) -> bool {
+        let all = self.data_space();
+        all.saturating_sub(self.held()) < all.min(self.clamp) / 2
+    }
+
+    fn aligned(&self, window: u64) -> u64 {
+        window.next_multiple_of(1 << self.shift)
+    }
+
+    /// Of the buffer, what is for data: half (Linux `tcp_full_space` with `tcp_adv_win_scale` = 1).
+    fn data_space(&self) -> u64 {
+        self.buffer - self.buffer / 2
+    }
+
+    /// Bytes held, in order and not read or beyond a gap.
+    fn held(&self) -> u64 {
+        let beyond: u64 = self.ranges.iter().map(|(left, right)| right - left).sum();
+        self.next - self.read + beyond
+    }
+
+    /// Bytes that the buffer has room for beyond `next`.
+    #[inline]
+    pub(super) fn room(&self) -> u64 {
+        let buffer = match self.rules.window {
+            WindowRule::Linux { .. } => self.data_space(),
+            WindowRule::Rfc | WindowRule::FreeBsd { .. } => self.buffer,
+        };
+        buffer.saturating_sub(self.next - self.read)
+    }
+
+    /// Units beyond `next` that are let in: what the peer was told, and but for Linux no less than the buffer has room for.
+    #[inline]
+    pub(crate) fn acceptable(&self) -> u64 {
+        match self.rules.window {
+            WindowRule::Linux { .. } => self.offered(),
+            WindowRule::Rfc | WindowRule::FreeBsd { .. } => self.room().max(self.offered()),
+        }
+    }
+
+    /// What is left of the window that the peer knows of.
+    #[inline]
+    pub(crate) fn offered(&self) -> u64 {
+        self.announced.saturating_sub(self.next)
+    }
+
+    #[inline]
+    pub(super) fn window_step(&self) -> u64 {
+        u64::from(self.peer_segment).min(self.buffer.div_ceil(2))
+    }
+
+    /// Whether what was just read is to be told at once.
+    #[inline]
+    pub(super) fn opens_window(&self) -> bool {
+        let (room, offered) = (self.room(), self.offered());
+        match self.rules.window {
+            // A window that was more than half closed and opens by a step; otherwise the next ACK tells.
+            WindowRule::Rfc => offered < self.buffer.div_ceil(2) && room >= offered + self.window_step(),
+            WindowRule::Linux { .. } => {
+                2 * offered <= self.clamp && {
+                    let window = self.linux_window();
+                    window > 0 && window >= 2 * offered
+                }
+            }
+            WindowRule::FreeBsd { .. } => {
+                let window = room.min(MAX_FIELD << self.shift);
+                let more = window.saturating_sub(offered);
+                if self.ack_at != ackclock_units::Time::NEVER || offered >> self.shift >= (more + offered) >> self.shift
+                {
+                    return false;
+                }
+                let segments = u64::from(self.mss);
+                let much = more >= self.buffer / 4
+                    || window <= self.buffer / 8
+                    || self.buffer <= 8 * segments
+                    || more >= MAX_FIELD << self.shift;
+                more >= 2 * segments && much || 2 * more >= self.buffer
+            }
+        }
+    }
+}

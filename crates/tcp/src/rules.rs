@@ -1,0 +1,256 @@
+//! The knobs of the state machine: how patient each timer is, and what a stack does with segments that do not belong.
+
+use ackclock_units::Span;
+
+/// How a host opens, keeps and ends connections. The default is what the RFCs say; [`crate::profile`] has the settings of
+/// real stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StateRules {
+    /// How often a SYN is sent again before the connection is given up. Default 7: at an initial timeout of one second the
+    /// last wait ends after 183 s, the first number with at least 3 minutes (RFC 1122 section 4.2.3.5).
+    pub syn_retries: u32,
+    /// How often an answer to a SYN is sent again before the half-open connection is forgotten. Default 7, as above.
+    pub synack_retries: u32,
+    /// How often a SYN that asks for ECN is sent again before one is sent that does not. Default 0 (RFC 3168 section
+    /// 6.1.1.1).
+    pub ecn_syn_retries: u32,
+    /// A SYN that was sent this often without an answer is sent without options, for middleboxes that drop them. Default
+    /// none.
+    pub drop_options_after: Option<u32>,
+    /// A handshake that takes longer than this from the first SYN on is given up. Default none.
+    pub handshake_timeout: Option<Span>,
+    /// When a connection is given up whose data is not acknowledged. Default: by the number of retransmissions.
+    pub give_up: GiveUp,
+    /// The number that counts in place of [`crate::Config::max_retries`] once the application has closed. Default none.
+    pub orphan_retries: Option<u32>,
+    /// What a probe of a closed window carries. Default one byte of data (RFC 9293 section 3.8.6.1).
+    pub window_probe: WindowProbe,
+    /// Keep-alive probes. Default none (RFC 9293 section 3.8.4: off unless asked for).
+    pub keepalive: Option<KeepAlive>,
+    /// Sent data or probes that stay unanswered this long end the connection (RFC 9293 section 3.9.1 `open`, RFC 5482).
+    /// Default none: the retransmission limit alone.
+    pub user_timeout: Option<Span>,
+    /// How long a connection waits in FIN-WAIT-2 after the application has closed it. Default none: for ever.
+    pub fin_wait_2_timeout: Option<Span>,
+    /// A connection that is closed with data unread is reset (RFC 9293 section 3.6.1, RFC 2525 section 2.17). Default
+    /// true.
+    pub reset_unread: bool,
+    /// Any reset within the window closes, instead of the exact next number alone (before RFC 5961 section 3). Default
+    /// false.
+    pub insecure_rst: bool,
+    /// A SYN within the window of an open connection resets it, instead of being challenged (before RFC 5961 section 4).
+    /// Default false.
+    pub insecure_syn: bool,
+    /// Segments with both SYN and FIN. Default: the FIN of a SYN that opens is ignored.
+    pub syn_fin: SynFin,
+    /// A listening socket drops a SYN with ACK, as FreeBSD's, instead of answering it with a reset (RFC 9293 section
+    /// 3.10.7.2, second check). Default false.
+    pub listen_drops_syn_ack: bool,
+    /// Data with a SYN that answers or crosses ours is kept (RFC 9293 section 3.10.7.3). Default true.
+    pub syn_data: bool,
+    /// Segments without timestamps are taken in on a connection that agreed on them, as in Linux, instead of dropped (RFC 7323
+    /// section 3.2). Default false.
+    pub accept_unstamped: bool,
+    /// An ACK for what was never sent is answered on an open connection (RFC 9293 section 3.10.7.4, fifth check). Default
+    /// true.
+    pub answer_unsent_ack: bool,
+    /// ACKs carry our FIN again as long as it is not acknowledged, challenges excepted, as BSD's. Default false.
+    pub fin_on_acks: bool,
+    /// Which segments TIME-WAIT answers. Default: all that are not in their place.
+    pub time_wait_answers: TimeWaitAnswers,
+    /// Resets are ignored in TIME-WAIT (RFC 1337 section 4, fix F1). Default false.
+    pub protect_time_wait: bool,
+    /// A new SYN may take the place of a connection in TIME-WAIT (RFC 9293 section 3.6.1, RFC 6191). Default true.
+    pub reopen_time_wait: bool,
+    /// A reset in CLOSE-WAIT is a broken pipe to the application, as in Linux. Default false: a reset.
+    pub broken_pipe_in_close_wait: bool,
+    /// A reset in CLOSING or LAST-ACK is an error to the application even if all its data was acknowledged, as in Linux and
+    /// FreeBSD. Default false (RFC 9293 section 3.10.7.4, second check).
+    pub report_late_reset: bool,
+    /// A reset with the number of the FIN that it follows closes as well, as in Linux (`tcp_reset_check`). Default false.
+    pub reset_before_fin: bool,
+    /// Data that arrives after shutdown(2) of both directions resets the connection, as in Linux, and not only after
+    /// close(2) (RFC 9293 section 3.6.1). Default false.
+    pub reset_after_shutdown: bool,
+    /// What is unread when the reading side is shut, and what arrives then, is thrown away, as in FreeBSD, instead of kept.
+    /// Default false.
+    pub discard_unread: bool,
+    /// A connection that is given up sends a reset, as BSD's `tcp_drop`. Default false (RFC 9293 section 3.10.8).
+    pub reset_on_timeout: bool,
+    /// Least time between two answers to out-of-window segments (Linux `tcp_invalid_ratelimit`). Default none: RFC 9293
+    /// answers each of them.
+    pub invalid_interval: Span,
+    /// Challenge ACKs (RFC 5961 section 7): at most this many in each interval. Default none: no limit.
+    pub challenge_limit: Option<ChallengeLimit>,
+    /// What becomes of a connection that is complete when the accept queue is full. Default: its last ACK is dropped.
+    pub accept_overflow: AcceptOverflow,
+    /// Half-open connections that a listening socket keeps at most. Default 256.
+    pub syn_queue: usize,
+}
+
+impl Default for StateRules {
+    fn default() -> StateRules {
+        StateRules {
+            syn_retries: 7,
+            synack_retries: 7,
+            ecn_syn_retries: 0,
+            drop_options_after: None,
+            handshake_timeout: None,
+            give_up: GiveUp::Retries,
+            orphan_retries: None,
+            window_probe: WindowProbe::Data,
+            keepalive: None,
+            user_timeout: None,
+            fin_wait_2_timeout: None,
+            reset_unread: true,
+            insecure_rst: false,
+            insecure_syn: false,
+            syn_fin: SynFin::Accept,
+            listen_drops_syn_ack: false,
+            syn_data: true,
+            accept_unstamped: false,
+            answer_unsent_ack: true,
+            fin_on_acks: false,
+            time_wait_answers: TimeWaitAnswers::Rfc5961,
+            protect_time_wait: false,
+            reopen_time_wait: true,
+            broken_pipe_in_close_wait: false,
+            report_late_reset: false,
+            reset_before_fin: false,
+            reset_after_shutdown: false,
+            discard_unread: false,
+            reset_on_timeout: false,
+            invalid_interval: Span::ZERO,
+            challenge_limit: None,
+            accept_overflow: AcceptOverflow::Drop,
+            syn_queue: 256,
+        }
+    }
+}
+
+/// When unacknowledged data ends a connection (R2 of RFC 9293 section 3.8.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GiveUp {
+    /// After [`crate::Config::max_retries`] retransmissions.
+    Retries,
+    /// After the time that so many retransmissions would take if the timeout began at this one and doubled up to
+    /// [`crate::Config::max_rto`], counted from the first retransmission (Linux `retransmits_timed_out`).
+    ModelTime(Span),
+}
+
+/// What a probe of a closed window carries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowProbe {
+    /// What the window allows, one byte at least (RFC 9293 section 3.8.6.1).
+    Data,
+    /// Nothing: an ACK with the number before the first unacknowledged one, which the peer has to answer (Linux
+    /// `tcp_xmit_probe_skb`).
+    Empty,
+}
+
+/// Keep-alive (RFC 9293 section 3.8.4), by the names of the socket options.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeepAlive {
+    /// TCP_KEEPIDLE: silence before the first probe.
+    pub idle: Span,
+    /// TCP_KEEPINTVL: time between probes.
+    pub interval: Span,
+    /// TCP_KEEPCNT: probes without an answer that end the connection.
+    pub count: u32,
+}
+
+impl Default for KeepAlive {
+    /// 2 hours (RFC 9293 section 3.8.4), 75 s, 9 probes: those of Linux.
+    fn default() -> KeepAlive {
+        KeepAlive { idle: Span::from_secs(7200), interval: Span::from_secs(75), count: 9 }
+    }
+}
+
+/// Which segments TIME-WAIT answers, beside those with ACK that are not in their place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeWaitAnswers {
+    /// SYNs and resets within the window are challenged (RFC 5961 sections 3 and 4).
+    Rfc5961,
+    /// SYNs are; other resets than the exact one are dropped.
+    Linux,
+    /// Neither are.
+    FreeBsd,
+}
+
+/// What becomes of a segment with both SYN and FIN.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SynFin {
+    /// It is a SYN.
+    Accept,
+    /// A listening socket drops it, as Linux's.
+    DropInListen,
+    /// Dropped in every state (FreeBSD `drop_synfin`).
+    Drop,
+}
+
+/// A limit to challenge ACKs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChallengeLimit {
+    /// So many at most
+    pub count: u32,
+    /// in each of these.
+    pub interval: Span,
+}
+
+/// What becomes of the ACK that completes a handshake when the accept queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcceptOverflow {
+    /// Dropped: the SYN/ACK is sent again and its answer may find room (Linux).
+    Drop,
+    /// Answered with a reset (FreeBSD `syncache.rst_on_sock_fail`, Linux `tcp_abort_on_overflow`).
+    Reset,
+}
+
+impl StateRules {
+    /// Linux 6.1 with its sysctls' defaults.
+    pub fn linux() -> StateRules {
+        StateRules {
+            syn_retries: 6,                                     // tcp_syn_retries
+            synack_retries: 5,                                  // tcp_synack_retries
+            give_up: GiveUp::ModelTime(Span::from_millis(200)), // TCP_RTO_MIN
+            orphan_retries: Some(8),                            // tcp_orphan_retries = 0 means 8
+            window_probe: WindowProbe::Empty,                   // tcp_write_wakeup
+            fin_wait_2_timeout: Some(Span::from_secs(60)),      // tcp_fin_timeout
+            syn_fin: SynFin::DropInListen,                      // tcp_rcv_state_process
+            syn_data: false,                                    // tcp_rcv_synsent_state_process
+            time_wait_answers: TimeWaitAnswers::Linux,          // tcp_timewait_state_process
+            accept_unstamped: true,                             // tcp_fast_parse_options
+            answer_unsent_ack: false,                           // tcp_ack, from tcp_rcv_established
+            broken_pipe_in_close_wait: true,                    // tcp_reset, all three
+            report_late_reset: true,
+            reset_before_fin: true,
+            reset_after_shutdown: true,               // tcp_rcv_state_process
+            invalid_interval: Span::from_millis(500), // tcp_invalid_ratelimit
+            ..StateRules::default()
+        }
+    }
+
+    /// FreeBSD 14 with its sysctls' defaults.
+    pub fn freebsd() -> StateRules {
+        StateRules {
+            syn_retries: 12,                              // TCP_MAXRXTSHIFT
+            synack_retries: 3,                            // syncache.rexmtlimit
+            ecn_syn_retries: 1,                           // ecn.maxretries
+            handshake_timeout: Some(Span::from_secs(75)), // keepinit
+            // always_keepalive = 1, keepidle, keepintvl, keepcnt
+            keepalive: Some(KeepAlive { idle: Span::from_secs(7200), interval: Span::from_secs(75), count: 8 }),
+            fin_wait_2_timeout: Some(Span::from_secs(60)), // finwait2_timeout
+            reset_unread: false,                           // tcp_disconnect flushes
+            listen_drops_syn_ack: true,                    // tcp_input
+            fin_on_acks: true,                             // tcp_outflags of FIN-WAIT-1, CLOSING and LAST-ACK
+            time_wait_answers: TimeWaitAnswers::FreeBsd,   // tcp_twcheck, both of these
+            protect_time_wait: true,
+            report_late_reset: true, // tcp_do_segment
+            discard_unread: true,    // socantrcvmore and sbflush
+            reset_on_timeout: true,  // tcp_drop
+            challenge_limit: Some(ChallengeLimit { count: 5, interval: Span::from_secs(1) }), // ack_war_cnt, ack_war_timewindow
+            accept_overflow: AcceptOverflow::Reset, // syncache.rst_on_sock_fail
+            ..StateRules::default()
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The calls of a socket: connect, send, receive, shut down, close, and what `poll` and `SO_ERROR` tell.
+
+use ackclock_packet::Flags;
+use ackclock_units::{Span, Time};
+
+use crate::seq::lower;
+use crate::{Endpoint, Error, KeepAlive, State};
+
+/// Which half of the connection [`Endpoint::shutdown`] ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Nothing more is read.
+    Read,
+    /// Nothing more is written: a FIN follows the last byte.
+    Write,
+    /// Both.
+    Both,
+}
+
+/// What [`Endpoint::recv`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// So many bytes, at least one.
+    Data(u64),
+    /// Nothing yet: EAGAIN.
+    WouldBlock,
+    /// Nothing more will come: 0.
+    EndOfFile,
+    /// The connection failed.
+    Failed(Error),
+}
+
+/// What [`Endpoint::send`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    /// So many bytes were taken, at least one unless none were given.
+    Taken(u64),
+    /// The buffer is full, or the connection not open yet: EAGAIN.
+    WouldBlock,
+    /// The connection failed, or its writing side is shut.
+    Failed(Error),
+}
+
+/// What `poll` tells, by Linux's rules (`tcp_poll`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Readiness {
+    /// POLLIN: data, the end of it, or an error can be read.
+    pub readable: bool,
+    /// POLLOUT: a third of the buffer is free, or writing is over.
+    pub writable: bool,
+    /// POLLRDHUP: nothing more will be received.
+    pub read_closed: bool,
+    /// POLLHUP: both directions are over.
+    pub hung_up: bool,
+    /// POLLERR: an error waits to be taken.
+    pub error: bool,
+}
+
+/// What the application has asked of its socket, and what it has not been told yet.
+#[derive(Debug, Default)]
+pub(crate) struct Socket {
+    /// The connection began with [`Endpoint::listen`].
+    pub(crate) passive: bool,
+    /// Nothing more is read.
+    pub(crate) read_shut: bool,
+    /// What arrives is thrown away.
+    pub(crate) discards: bool,
+    /// The application has closed: nobody will read, write or ask again.
+    pub(crate) orphan: bool,
+    /// SO_LINGER.
+    pub(crate) linger: Option<Span>,
+    /// SO_ERROR.
+    pending: Option<Error>,
+}
+
+impl Endpoint {
+    /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and unused.
+    pub fn connect(&mut self) {
+        if self.state == State::Closed && self.error().is_none() && self.send.nxt == 0 {
+            self.state = State::SynSent;
+            self.send.syn_pending = true;
+        }
+    }
+
+    /// write(2) without blocking: takes up to `bytes` bytes.
+    pub fn send(&mut self, bytes: u64) -> Sending {
+        if self.send.closed || matches!(self.state, State::Closed | State::Listen) {
+            return Sending::Failed(self.take_error().unwrap_or(Error::BrokenPipe));
+        }
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            return Sending::WouldBlock;
+        }
+        match self.write(bytes) {
+            0 if bytes > 0 => Sending::WouldBlock,
+            taken => Sending::Taken(taken),
+        }
+    }
+
+    /// read(2) without blocking: takes up to `most` bytes.
+    pub fn recv(&mut self, most: u64) -> Received {
+        let taken = self.read(most);
+        if taken > 0 || most == 0 {
+            return Received::Data(taken);
+        }
+        if self.peer_finished() {
+            return Received::EndOfFile;
+        }
+        if let Some(error) = self.take_error() {
+            return Received::Failed(error);
+        }
+        if self.socket.read_shut {
+            return Received::EndOfFile;
+        }
+        match self.state {
+            // The error has been told; what follows is the end of the file.
+            State::Closed if self.send.nxt > 0 => Received::EndOfFile,
+            State::Closed | State::Listen => Received::Failed(Error::NotConnected),
+            _ => Received::WouldBlock,
+        }
+    }
+
+    /// shutdown(2). Does nothing to a connection that is not open.
+    pub fn shutdown(&mut self, how: Shutdown) {
+        if how != Shutdown::Write {
+            self.socket.read_shut = true;
+            if self.config.states.discard_unread {
+                self.socket.discards = true;
+                self.read(u64::MAX);
+            }
+        }
+        if how == Shutdown::Read {
+            return;
+        }
+        match self.state {
+            State::Closed => {}
+            State::Listen | State::SynSent => self.close_now(None),
+            _ => self.send.closed = true,
+        }
+    }
+
+    /// close(2): shuts both directions; nobody will ask for anything any more. With data unread, or a linger time of zero,
+    /// the connection is reset.
+    pub fn close(&mut self, now: Time) {
+        let unread = self.unread() > 0 && self.config.states.reset_unread;
+        self.socket.orphan = true;
+        if unread || self.socket.linger == Some(Span::ZERO) {
+            self.abort();
+        } else {
+            self.shutdown(Shutdown::Both);
+            self.arm_fin_wait_2(now);
+        }
+    }
+
+    /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section 3.10.5).
+    pub fn abort(&mut self) {
+        match self.state {
+            State::Closed => return,
+            State::Listen | State::SynSent | State::TimeWait => {}
+            _ => self.reset_peer(),
+        }
+        self.close_now(Some(Error::Aborted));
+    }
+
+    /// A reset goes out.
+    pub(crate) fn reset_peer(&mut self) {
+        let seq = lower(self.send.nxt, self.send.isn);
+        let ack = lower(self.receiver.next, self.receiver.irs);
+        self.reply = Some((seq, ack, Flags::RST | Flags::ACK));
+        self.reply_stamped = self.timestamps_enabled;
+    }
+
+    /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may wait for
+    /// [`Endpoint::is_close_complete`], that long.
+    pub fn set_linger(&mut self, linger: Option<Span>) {
+        self.socket.linger = linger;
+    }
+
+    /// SO_LINGER.
+    pub fn linger(&self) -> Option<Span> {
+        self.socket.linger
+    }
+
+    /// Whether everything that was written, and the FIN, is acknowledged or given up: what a lingering close waits for.
+    pub fn is_close_complete(&self) -> bool {
+        matches!(self.state, State::Closed | State::FinWait2 | State::TimeWait)
+    }
+
+    /// SO_KEEPALIVE with its times, from now on.
+    pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
+        self.config.states.keepalive = keepalive;
+        self.arm_keepalive(now);
+    }
+
+    /// TCP_USER_TIMEOUT, from now on.
+    pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
+        self.config.states.user_timeout = timeout;
+    }
+
+    /// TCP_LINGER2: how long it waits in FIN-WAIT-2 once it is closed, from now on.
+    pub fn set_fin_wait_2_timeout(&mut self, timeout: Option<Span>) {
+        self.config.states.fin_wait_2_timeout = timeout;
+    }
+
+    /// SO_ERROR: the error that ended the connection, once.
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.socket.pending.take()
+    }
+
+    /// What `poll` tells.
+    pub fn readiness(&self) -> Readiness {
+        let closed = self.state == State::Closed;
+        let read_closed = self.socket.read_shut || self.peer_finished() || closed && self.send.nxt > 0;
+        let write_closed = self.send.closed || closed;
+        let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived);
+        let queued = self.config.send_buffer.saturating_sub(self.send_space());
+        Readiness {
+            readable: open && (self.unread() > 0) || read_closed,
+            // `sk_stream_is_writeable`: what is free is no less than half of what is used.
+            writable: open
+                && (write_closed
+                    || self.send_space() >= queued / 2
+                        && self.send_space() > 0
+                        // tcp_stream_memory_free with `wake`.
+                        && self.is_below_lowat(2 * self.unsent())),
+            read_closed,
+            hung_up: closed || read_closed && write_closed,
+            error: self.socket.pending.is_some(),
+        }
+    }
+
+    /// SIOCINQ: bytes received in order and not read.
+    pub fn unread(&self) -> u64 {
+        let end = self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX));
+        end.saturating_sub(self.receiver.read)
+    }
+
+    /// SIOCOUTQ: bytes written and not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.send.written - self.acked_bytes()
+    }
+
+    /// SIOCOUTQNSD: bytes written and not sent.
+    pub fn unsent(&self) -> u64 {
+        (self.send.written + 1).saturating_sub(self.send.nxt.max(1))
+    }
+
+    /// The application is to be told.
+    pub(crate) fn report(&mut self, error: Error) {
+        if error != Error::Aborted {
+            self.socket.pending = Some(error);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The knobs of the data path: where stacks differ in what they send, offer and acknowledge, although the RFCs leave them the
+//! same window.
+
+use ackclock_packet::OptionLayout;
+
+/// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports duplicates and cuts its
+/// stream into segments. The default is what the RFCs say; [`crate::profile`] has the settings of real stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TransferRules {
+    /// The order of options and their padding. Default Linux's.
+    pub options: OptionLayout,
+    /// How RTT samples become a timeout. Default RFC 6298.
+    pub rtt: RttRule,
+    /// Which window is offered. Default: RFC 9293.
+    pub window: WindowRule,
+    /// When data is acknowledged. Default: as [`crate::DelayedAck`] says.
+    pub acks: AckRule,
+    /// What the SACK option tells of duplicates. Default: RFC 2883.
+    pub reports: ReportRule,
+    /// How the stream is cut into segments, and when a small one is held back. Default: RFC 9293.
+    pub sending: SendRule,
+    /// How the send buffer is filled. Default: by the bytes of the stream.
+    pub send_space: SpaceRule,
+    /// Tell the MSS in a SYN. Default true; TCP_NOOPT takes it off along with the other options.
+    pub mss_option: bool,
+    /// Take segments without timestamps on a connection that agreed on them, as Linux does. Default false (RFC 7323 section
+    /// 3.2).
+    pub lenient_timestamps: bool,
+    /// Agree to ECN when the peer asks for it, without asking (`ecn` = 2 of both systems). Default false: as
+    /// [`crate::Config::ecn`] says.
+    pub accept_ecn: bool,
+    /// Segments of a burst at least, if the windows allow so many (Linux `net.ipv4.tcp_min_tso_segs`): where PSH is set by
+    /// [`SendRule::Linux`]. Default 2.
+    pub least_burst: u32,
+}
+
+impl Default for TransferRules {
+    fn default() -> TransferRules {
+        TransferRules {
+            options: OptionLayout::Linux,
+            rtt: RttRule::Rfc6298,
+            window: WindowRule::Rfc,
+            acks: AckRule::Delayed,
+            reports: ReportRule::Rfc2883,
+            sending: SendRule::Rfc,
+            send_space: SpaceRule::Bytes,
+            mss_option: true,
+            lenient_timestamps: false,
+            accept_ecn: false,
+            least_burst: 2,
+        }
+    }
+}
+
+impl TransferRules {
+    /// A socket of Linux 6.1 whose receive buffer may be made as large as `most`, bytes (the last number of
+    /// `net.ipv4.tcp_rmem`): it sets the window scale.
+    pub fn linux(most: u64) -> TransferRules {
+        TransferRules {
+            options: OptionLayout::Linux,
+            rtt: RttRule::Linux,
+            window: WindowRule::Linux { most },
+            acks: AckRule::Linux,
+            reports: ReportRule::Rfc2883,
+            sending: SendRule::Linux,
+            send_space: SpaceRule::Linux,
+            mss_option: true,
+            lenient_timestamps: true,
+            accept_ecn: true,
+            least_burst: 2,
+        }
+    }
+
+    /// A socket of FreeBSD 14 whose buffers may be made as large as `most`, bytes (`kern.ipc.maxsockbuf`): it sets the
+    /// window scale.
+    pub fn freebsd(most: u64) -> TransferRules {
+        TransferRules {
+            options: OptionLayout::FreeBsd,
+            rtt: RttRule::Rfc6298,
+            window: WindowRule::FreeBsd { most },
+            acks: AckRule::FreeBsd,
+            reports: ReportRule::FreeBsd,
+            sending: SendRule::FreeBsd,
+            send_space: SpaceRule::Bytes,
+            mss_option: true,
+            lenient_timestamps: false,
+            accept_ecn: true,
+            least_burst: 2,
+        }
+    }
+}
+
+/// How RTT samples become a timeout.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RttRule {
+    /// RTTVAR is an average with a gain of 1/4.
+    #[default]
+    Rfc6298,
+    /// Linux's `tcp_rtt_estimator`: the deviation counts less when the RTT falls, the variance is the largest mean deviation
+    /// of the last round trip, and falls by a quarter of the difference from one round trip to the next.
+    Linux,
+}
+
+/// Which window is offered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WindowRule {
+    /// What the buffer has room for, in steps of a segment at least (RFC 9293 section 3.8.6.2.2).
+    #[default]
+    Rfc,
+    /// Linux's `tcp_select_initial_window` and `__tcp_select_window`: half of the buffer is for data, whole segments at
+    /// first, and none when little room is left.
+    Linux {
+        /// The largest buffer that the window scale has to express, bytes.
+        most: u64,
+    },
+    /// FreeBSD's `tcp_output`: the buffer, rounded up to segments, and an update once two segments and a quarter of it, or
+    /// half of it, can be added.
+    FreeBsd {
+        /// The largest buffer that the window scale has to express, bytes.
+        most: u64,
+    },
+}
+
+/// When data is acknowledged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AckRule {
+    /// As [`crate::DelayedAck`] says.
+    #[default]
+    Delayed,
+    /// Linux: at once at the start and after trouble (quick-ACK mode), otherwise after more than one segment's worth, by an
+    /// estimate of what a segment is, or after a timeout that follows the gaps between arrivals, 40 ms to 200 ms. A
+    /// connection that answers data with data leaves quick-ACK mode.
+    Linux,
+    /// FreeBSD: every second segment, whatever its size, or after [`crate::DelayedAck::timeout`].
+    FreeBsd,
+}
+
+/// What the SACK option tells of duplicates, if [`crate::Config::dsack`] is set.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReportRule {
+    /// The first duplicate part of the last segment, then the ranges by recency (RFC 2883 section 4), as Linux.
+    #[default]
+    Rfc2883,
+    /// FreeBSD's `tcp_update_sack_list` and `tcp_update_dsack_list`.
+    FreeBsd,
+}
+
+/// How the stream is cut into segments, and when a small one is held back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SendRule {
+    /// PSH on the last byte written; Nagle and silly window avoidance of RFC 9293 sections 3.7.4 and 3.8.6.2.1.
+    #[default]
+    Rfc,
+    /// Linux's `tcp_write_xmit`: Minshall's variant of Nagle, segments of at most half the largest window, none that the
+    /// window does not hold, PSH at the end of every burst that is given to segmentation offload.
+    Linux,
+    /// FreeBSD's `tcp_output`: as the RFCs, and a segment of half the largest window is never small.
+    FreeBsd,
+}
+
+/// How the send buffer is filled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SpaceRule {
+    /// By the bytes of the stream that are unsent or unacknowledged.
+    #[default]
+    Bytes,
+    /// As Linux: socket buffers of up to 64 kB are begun while what is queued, their overhead included, is less than the
+    /// send buffer.
+    Linux,
+}
