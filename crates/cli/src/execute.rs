@@ -47,23 +47,45 @@ pub(crate) fn all(
     progress: &Progress,
     mut sink: impl FnMut(usize, Done) -> ControlFlow<()>,
 ) -> Result<(), (usize, Failure)> {
-    let runs = scenario.runs();
+    let mut failed = None;
+    in_order(
+        scenario.runs(),
+        threads,
+        |run, stop| one(scenario, run, places, progress, stop),
+        |run, result| match result {
+            Ok(done) => sink(run, done),
+            Err(error) => {
+                failed = Some((run, error));
+                ControlFlow::Break(())
+            }
+        },
+    );
+    failed.map_or(Ok(()), Err)
+}
+
+/// Does jobs 0 to `jobs` on so many threads. `sink` gets the results in order, on this thread, as soon as those before are
+/// there; when it breaks off, no more jobs are begun, and the flag that jobs see is set.
+pub(crate) fn in_order<T: Send>(
+    jobs: usize,
+    threads: usize,
+    work: impl Fn(usize, &AtomicBool) -> T + Sync,
+    mut sink: impl FnMut(usize, T) -> ControlFlow<()>,
+) {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (sender, results) = mpsc::channel();
-    let worker = |sender: mpsc::Sender<(usize, Result<Done, Failure>)>| {
-        // Runs are taken one by one from the front, so that results wait for few others before they can be given out.
+    let worker = |sender: mpsc::Sender<(usize, T)>| {
+        // Jobs are taken one by one from the front, so that results wait for few others before they can be given out.
         loop {
-            let run = next.fetch_add(1, Ordering::Relaxed);
-            if run >= runs || stop.load(Ordering::Relaxed) {
+            let job = next.fetch_add(1, Ordering::Relaxed);
+            if job >= jobs || stop.load(Ordering::Relaxed) {
                 return;
             }
-            let result = one(scenario, run, places, progress, &stop);
-            if sender.send((run, result)).is_err() {
+            if sender.send((job, work(job, &stop))).is_err() {
                 return;
             }
         }
     };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(runs)).build();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(jobs)).build();
     thread::scope(|scope| {
         let worker = &worker;
         scope.spawn(move || match pool {
@@ -75,25 +97,17 @@ pub(crate) fn all(
         });
         let mut waiting = BTreeMap::new();
         let mut due = 0;
-        for (run, result) in results {
-            waiting.insert(run, result);
+        for (job, result) in results {
+            waiting.insert(job, result);
             while let Some(result) = waiting.remove(&due) {
-                let flow = match result {
-                    Ok(done) => sink(due, done),
-                    Err(error) => {
-                        stop.store(true, Ordering::Relaxed);
-                        return Err((due, error));
-                    }
-                };
-                if flow.is_break() {
+                if sink(due, result).is_break() {
                     stop.store(true, Ordering::Relaxed);
-                    return Ok(());
+                    return;
                 }
                 due += 1;
             }
         }
-        Ok(())
-    })
+    });
 }
 
 fn one(

@@ -1,9 +1,11 @@
 //! The command line of ackclock.
 //!
 //! `args` is what a person may say, `execute` runs on all cores and gives summaries in order, `table` and `output` write
-//! them down. Exit status: 0, 1 when an expectation was missed, 2 for bad input, 3 when a run failed by itself.
+//! them down. `drill` is `ackclock packetdrill`. Exit status: 0, 1 when an expectation was missed or a script did not pass, 2
+//! for bad input, 3 when a run failed by itself.
 
 mod args;
+mod drill;
 mod execute;
 mod output;
 mod partial;
@@ -16,10 +18,10 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use ackclock_scenario::{LoadError, Measures, Override, Scenario};
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use clap::Parser;
 
-use args::Args;
+use args::{Args, Cli, Command};
 use execute::{Done, Failure};
 use output::Output;
 use progress::Progress;
@@ -30,8 +32,13 @@ const BAD_INPUT: u8 = 2;
 const RUN_FAILED: u8 = 3;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
-    match run(&args) {
+    let cli = Cli::parse();
+    let ended = match (&cli.command, &cli.scenario) {
+        (Some(Command::Packetdrill(args)), _) => drill::run(args),
+        (None, Some(args)) => run(args),
+        (None, None) => Err(anyhow!("nothing to do: --scenario FILE or a command is missing")),
+    };
+    match ended {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
             say(&match error.downcast_ref::<LoadError>() {

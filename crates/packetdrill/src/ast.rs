@@ -103,8 +103,10 @@ pub struct TcpSpec {
     pub flags: Flags,
     /// The AccECN counter `0` to `7` in the place of flags, where written.
     pub ace: Option<u8>,
-    /// First sequence number.
+    /// First sequence number; 0 where [`SeqForm::Any`].
     pub seq: u32,
+    /// How the sequence number is meant.
+    pub seq_form: SeqForm,
     /// Payload length.
     pub payload: u32,
     /// Acknowledgment number, where written.
@@ -115,6 +117,18 @@ pub struct TcpSpec {
     pub urgent: Option<u16>,
     /// The options.
     pub options: Options,
+}
+
+/// How the sequence number of a segment is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SeqForm {
+    /// `1:1001(1000)`: relative to the initial sequence number.
+    #[default]
+    Relative,
+    /// `0:0(0)!`: the number in the header itself.
+    Absolute,
+    /// `...(0)`: whatever it is.
+    Any,
 }
 
 /// What is said of the IP header.

@@ -1,5 +1,36 @@
 //! packetdrill scripts against our own endpoint, on a virtual clock.
 //!
 //! A script is calls of an application, packets that arrive and packets that are expected to leave, each with its time.
+//! [`run`] carries out the calls and the arrivals against the sockets of a host, compares what leaves, and says what came
+//! of it in an [`Outcome`]. The clock goes from event to event and from timer to timer, so that a script takes as long as
+//! it takes to compute, and its outcome is always the same.
 
+mod args;
 pub mod ast;
+mod calls;
+mod code;
+mod compare;
+mod epoll;
+mod errno;
+mod error;
+pub mod expr;
+mod format;
+mod host;
+mod lexer;
+mod numbers;
+mod option_line;
+mod options;
+mod parser;
+mod report;
+mod run;
+mod settings;
+mod shapes;
+mod socket;
+mod sockets;
+mod sysctl;
+
+pub use error::ParseError;
+pub use parser::{Defines, parse, parse_with};
+pub use report::{Failure, Outcome, ShellLine, TraceKind, TraceLine, Verdict};
+pub use run::{run, run_text};
+pub use settings::{SettingError, Settings};

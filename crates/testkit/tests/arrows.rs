@@ -14,10 +14,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("packet", &["units"]),
     ("emulator", &["aqm", "packet"]),
     ("tcp", &["cc", "packet"]),
+    ("packetdrill", &["tcp"]),
     ("trace", &["packet"]),
     ("sim", &["engine", "emulator", "tcp", "trace"]),
     ("scenario", &["sim", "emulator"]),
-    ("cli", &["scenario", "sim", "trace"]),
+    ("cli", &["packetdrill", "scenario", "sim", "trace"]),
 ];
 
 /// Crates for tests and benches: they may use everything, and nothing but tests and benches may use them.

@@ -1,0 +1,41 @@
+//! What code in a script sees: Linux's `struct tcp_info` of the connection under test.
+
+use ackclock_tcp::TcpInfo;
+use ackclock_units::Time;
+
+use crate::expr::Value;
+use crate::sockets::{Kernel, Kind, SocketId};
+
+const CLOSED: u8 = 7;
+const LISTENING: u8 = 10;
+
+/// What `getsockopt(TCP_INFO)` tells of a socket; `None` if the application has closed it.
+pub(crate) fn info(kernel: &Kernel, id: SocketId, now: Time) -> Option<TcpInfo> {
+    let socket = kernel.sockets.get(id)?;
+    socket.fd?;
+    Some(match &socket.kind {
+        Kind::Open(endpoint) => endpoint.info(now),
+        Kind::New => TcpInfo { state: CLOSED, ..TcpInfo::default() },
+        Kind::Listening(_) => TcpInfo { state: LISTENING, ..TcpInfo::default() },
+    })
+}
+
+macro_rules! fields {
+    ($info:expr, $name:expr, $($field:ident)*) => {
+        match $name {
+            $(concat!("tcpi_", stringify!($field)) => Some(i128::from($info.$field)),)*
+            _ => None,
+        }
+    };
+}
+
+/// The value of a name such as `tcpi_snd_cwnd`.
+pub(crate) fn lookup(info: &TcpInfo, name: &str) -> Option<Value> {
+    let number = fields!(info, name,
+        state ca_state retransmits probes backoff options snd_wscale rcv_wscale rto ato snd_mss rcv_mss unacked sacked
+        lost retrans fackets last_data_sent last_ack_sent last_data_recv last_ack_recv pmtu rcv_ssthresh rtt rttvar
+        snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space total_retrans pacing_rate bytes_acked bytes_received
+        segs_out segs_in notsent_bytes min_rtt data_segs_in data_segs_out delivery_rate busy_time rwnd_limited
+        sndbuf_limited delivered delivered_ce bytes_sent bytes_retrans dsack_dups reord_seen rcv_ooopack snd_wnd);
+    number.map(Value::Int)
+}

@@ -1,0 +1,212 @@
+//! The host that a script runs against, with everything settled: its knobs, its congestion control, how it is judged.
+
+use ackclock_cc::{CongestionControl, Cubic, NewReno};
+use ackclock_tcp::profile::Profile;
+use ackclock_tcp::{AcceptOverflow, Config, KeepAlive, SynFin, WindowRule};
+use ackclock_units::Span;
+
+use crate::SettingError;
+
+/// The host unless somebody says otherwise.
+const DEFAULT_PROFILE: &str = "linux-6.1";
+
+/// Whose system calls it has, where stacks differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum System {
+    Linux,
+    FreeBsd,
+}
+
+/// Names of congestion controllers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CcKind {
+    NewReno,
+    Cubic,
+}
+
+impl CcKind {
+    pub(crate) fn by_name(name: &str) -> Option<CcKind> {
+        match name {
+            "reno" | "newreno" => Some(CcKind::NewReno),
+            "cubic" => Some(CcKind::Cubic),
+            _ => None,
+        }
+    }
+
+    /// As `TCP_CONGESTION` gives it.
+    pub(crate) fn name(self, system: System) -> &'static str {
+        match (self, system) {
+            (CcKind::Cubic, _) => "cubic",
+            (CcKind::NewReno, System::Linux) => "reno",
+            (CcKind::NewReno, System::FreeBsd) => "newreno",
+        }
+    }
+}
+
+/// Whether ECN is asked for and accepted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ecn {
+    Off,
+    /// Accepted, not asked for.
+    Passive,
+    On,
+}
+
+/// Which packets that nobody expected are an error at the end of a script.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CheckEnd {
+    Off,
+    /// Those sent before the time of the last event, by more than the tolerance.
+    On,
+    /// Those sent before the last event, even if at its time.
+    Strict,
+}
+
+/// A host.
+#[derive(Clone, Debug)]
+pub(crate) struct Host {
+    pub(crate) profile: Profile,
+    pub(crate) system: System,
+    pub(crate) config: Config,
+    pub(crate) cc: CcKind,
+    pub(crate) ecn: Ecn,
+    pub(crate) ipv6: bool,
+    pub(crate) mtu: u32,
+    /// The MSS, where it does not follow from the MTU.
+    pub(crate) mss: Option<u16>,
+    /// The times of keep-alive that sockets do not set.
+    pub(crate) keepalive: KeepAlive,
+    /// `TCP_NOTSENT_LOWAT` that sockets do not set.
+    pub(crate) notsent_lowat: Option<u32>,
+    /// What `getsockopt` says of the receive buffer, if it was set by hand.
+    pub(crate) receive_buffer_shown: Option<u64>,
+
+    /// How far from its time something may happen.
+    pub(crate) tolerance: Span,
+    /// The same as parts per million of the time since the event before; the larger of both counts.
+    pub(crate) tolerance_ppm: u64,
+    pub(crate) ignore_psh: bool,
+    /// No expectation stands for several segments.
+    pub(crate) strict_segments: bool,
+    pub(crate) check_end: CheckEnd,
+    /// The unit of TSval in scripts; zero if TSval is not compared.
+    pub(crate) ts_tick: Span,
+    /// An echoed timestamp that was never sent is interpolated.
+    pub(crate) ts_ecr_scaled: bool,
+    pub(crate) non_fatal_packet: bool,
+    pub(crate) non_fatal_call: bool,
+}
+
+impl Default for Host {
+    fn default() -> Host {
+        Host::from_profile(Profile::by_name(DEFAULT_PROFILE).unwrap_or_else(Profile::rfc))
+    }
+}
+
+impl Host {
+    pub(crate) fn of_profile(name: &str) -> Result<Host, SettingError> {
+        Profile::by_name(name).map(Host::from_profile).ok_or_else(|| SettingError::UnknownProfile {
+            name: name.to_owned(),
+            known: Profile::all().map(|profile| profile.name).join(", "),
+        })
+    }
+
+    fn from_profile(profile: Profile) -> Host {
+        let system = if profile.name.starts_with("freebsd") { System::FreeBsd } else { System::Linux };
+        let config = profile.socket();
+        Host {
+            system,
+            cc: CcKind::by_name(profile.cc).unwrap_or(CcKind::NewReno),
+            ecn: match (config.ecn, config.transfer.accept_ecn) {
+                (true, _) => Ecn::On,
+                (false, true) => Ecn::Passive,
+                (false, false) => Ecn::Off,
+            },
+            ipv6: false,
+            mtu: 1500,
+            mss: None,
+            keepalive: config.states.keepalive.unwrap_or_default(),
+            notsent_lowat: None,
+            receive_buffer_shown: None,
+            // packetdrill's own defaults but for the percentage (12.5 there), which makes up for the timers of real
+            // machines.
+            tolerance: Span::from_micros(4_000),
+            tolerance_ppm: 0,
+            ignore_psh: false,
+            strict_segments: false,
+            check_end: CheckEnd::On,
+            ts_tick: Span::ZERO,
+            ts_ecr_scaled: false,
+            non_fatal_packet: false,
+            non_fatal_call: false,
+            profile,
+            config,
+        }
+    }
+
+    /// The knobs of an endpoint.
+    pub(crate) fn endpoint_config(&self) -> Config {
+        let headers = if self.ipv6 { 60 } else { 40 };
+        let mut config = self.config.clone();
+        config.mss = match self.mss {
+            Some(mss) => mss,
+            // The profile's MSS is that of an MTU of 1500 over IPv4.
+            None => (u32::from(config.mss) + self.mtu).saturating_sub(1500 + headers - 40).clamp(1, 65_535) as u16,
+        };
+        config.ecn = self.ecn == Ecn::On;
+        config.transfer.accept_ecn = self.ecn != Ecn::Off;
+        config
+    }
+
+    pub(crate) fn congestion_control(&self, kind: CcKind) -> Box<dyn CongestionControl> {
+        match kind {
+            CcKind::NewReno => Box::new(NewReno::new(self.profile.newreno)),
+            CcKind::Cubic => Box::new(Cubic::new(self.profile.cubic)),
+        }
+    }
+
+    /// The receive buffer as a default of the host, in the system's own bytes.
+    pub(crate) fn set_receive_buffer(&mut self, bytes: u64) {
+        self.receive_buffer_shown = Some(bytes);
+        self.config.receive_buffer = self.receive_config(bytes);
+    }
+
+    /// The send buffer as a default of the host, in the system's own bytes.
+    pub(crate) fn set_send_buffer(&mut self, bytes: u64) {
+        self.config.send_buffer = bytes;
+    }
+
+    /// The knob for a receive buffer that `getsockopt` shows as `bytes`. Where the endpoint does not count its overhead as
+    /// Linux does, half of it is taken for that (`tcp_adv_win_scale` 1).
+    pub(crate) fn receive_config(&self, bytes: u64) -> u64 {
+        match (self.config.transfer.window, self.system) {
+            (WindowRule::Rfc, System::Linux) => (bytes / 2).max(1),
+            _ => bytes.max(1),
+        }
+    }
+
+    /// What `getsockopt` shows of a receive buffer that nobody has set.
+    pub(crate) fn receive_buffer(&self) -> u64 {
+        let bytes = self.config.receive_buffer;
+        self.receive_buffer_shown.unwrap_or(match (self.config.transfer.window, self.system) {
+            (WindowRule::Rfc, System::Linux) => 2 * bytes,
+            _ => bytes,
+        })
+    }
+
+    /// The largest receive buffer, which sets the window scale.
+    pub(crate) fn set_receive_most(&mut self, bytes: u64) {
+        match &mut self.config.transfer.window {
+            WindowRule::Rfc => {}
+            WindowRule::Linux { most } | WindowRule::FreeBsd { most } => *most = bytes,
+        }
+    }
+
+    pub(crate) fn set_drop_syn_fin(&mut self, on: bool) {
+        self.config.states.syn_fin = if on { SynFin::Drop } else { self.profile.endpoint.states.syn_fin };
+    }
+
+    pub(crate) fn set_abort_on_overflow(&mut self, on: bool) {
+        self.config.states.accept_overflow = if on { AcceptOverflow::Reset } else { AcceptOverflow::Drop };
+    }
+}

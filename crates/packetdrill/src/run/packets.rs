@@ -1,0 +1,262 @@
+//! Packets of a script: what arrives, what is expected, and what is left over.
+
+use ackclock_tcp::Ports;
+use ackclock_units::{Ecn, Time};
+
+use super::{END_OF_TIME, MOST_PACKETS, Outgoing, Run, Stop, Window};
+use crate::ast::{Direction, EcnSpec, IpInfo, OptionSpec, Options, TcpSpec};
+use crate::compare::{self, Strictness};
+use crate::host::CheckEnd;
+use crate::numbers::{Connection, MappingError, Phase};
+use crate::report::{Failure, Seconds, TraceKind};
+use crate::sockets::{SERVER_PORT, Sent};
+
+impl Run<'_> {
+    /// Asks the sockets for what they have to send.
+    pub(super) fn collect(&mut self, line: u32) -> Result<(), Stop> {
+        self.kernel.flush(self.now);
+        self.kernel.epoll_note();
+        while let Some(packet) = self.kernel.sent.pop_front() {
+            self.packets += 1;
+            let ports = Ports { local: packet.segment.source_port, remote: packet.segment.destination_port };
+            // The script knows nothing of a connection that another one has replaced.
+            let Some(index) = self.connections.iter().rposition(|connection| connection.ports == ports) else {
+                continue;
+            };
+            self.connections[index].note_sent(&packet.segment);
+            let text = self.text_of(index, &self.spec_of(index, &packet));
+            let trace = self.trace.len();
+            self.push_trace(None, TraceKind::Outbound, text);
+            let (time, event) = (self.now, self.event);
+            self.outgoing.push_back(Outgoing { time, connection: index, packet, trace, event });
+        }
+        if self.kernel.runaway || self.packets > MOST_PACKETS {
+            return Err(self.failed(line, format!("more than {MOST_PACKETS} packets were sent")));
+        }
+        Ok(())
+    }
+
+    /// A sent packet with the script's numbers, but for timestamps.
+    fn spec_of(&self, index: usize, packet: &Sent) -> TcpSpec {
+        let ip = IpInfo {
+            ecn: Some(EcnSpec::Is(packet.ecn)),
+            tos: Some(packet.tos | packet.ecn.bits()),
+            ttl: Some(packet.ttl),
+            flow_label: None,
+        };
+        self.connections[index].to_script(&packet.segment, ip, self.kernel.layout())
+    }
+
+    /// A sent packet for people: in the notation of scripts, without its sign, of the IP header an ECN codepoint alone.
+    fn text_of(&self, index: usize, spec: &TcpSpec) -> String {
+        let mut spec = spec.clone();
+        let ecn = spec.ip.ecn.filter(|ecn| *ecn != EcnSpec::Is(Ecn::NotEct));
+        spec.ip = IpInfo { ecn, ..IpInfo::default() };
+        if let Options::List(list) = &mut spec.options {
+            for option in list {
+                if let OptionSpec::Timestamps { value, .. } = option {
+                    *value = self.connections[index].script_timestamp(*value);
+                }
+            }
+        }
+        let text = spec.to_string();
+        text.strip_prefix("> ").unwrap_or(&text).to_owned()
+    }
+
+    /// The connection that a packet of the script belongs to: that of the last socket, or of the last stranger.
+    fn connection_for(&mut self, line: u32, spec: &TcpSpec) -> Result<usize, Stop> {
+        let is_stranger = self.under_test.is_none_or(|index| self.connections[index].phase == Phase::Listening);
+        if spec.direction == Direction::Inbound && is_stranger {
+            let ports = Ports { local: SERVER_PORT, remote: self.kernel.client_port() };
+            let mut connection = Connection::new(Phase::PacketReceived, ports, None);
+            connection.open_passively(spec);
+            self.connections.push(connection);
+            self.under_test = Some(self.connections.len() - 1);
+        }
+        self.under_test
+            .ok_or_else(|| self.failed(line, "there is no socket that this packet could belong to".to_owned()))
+    }
+
+    /// A packet arrives.
+    pub(super) fn arrive(&mut self, line: u32, spec: &TcpSpec) -> Result<(), Stop> {
+        if spec.ace.is_some() {
+            return Err(Stop::Unsupported(line, "AccECN".to_owned()));
+        }
+        let index = self.connection_for(line, spec)?;
+        let scaled = self.kernel.host.ts_ecr_scaled;
+        let connection = &mut self.connections[index];
+        connection.note_inbound(spec);
+        let segment = match connection.to_wire(spec, scaled) {
+            Ok(segment) => segment,
+            Err(MappingError::Unsupported(what)) => return Err(Stop::Unsupported(line, what)),
+            Err(MappingError::UnknownEcho(echo)) => {
+                let reason = format!("TS ecr {echo} echoes no TS val that was expected before");
+                return Err(self.failed(line, reason));
+            }
+        };
+        let ecn = match (spec.ip.ecn, spec.ip.tos) {
+            (Some(EcnSpec::Is(ecn)), _) => ecn,
+            (Some(EcnSpec::Ect01), _) => Ecn::Ect0,
+            (None, Some(tos)) => Ecn::from_bits(tos),
+            (None, None) => Ecn::NotEct,
+        };
+        let text = spec.to_string();
+        let text = text.strip_prefix("< ").unwrap_or(&text).to_owned();
+        self.push_trace(Some(line), TraceKind::Inbound, text);
+        self.kernel.input(self.now, &segment, ecn);
+        self.settle(line)
+    }
+
+    /// Waits for the packet `expected`, which may be several segments.
+    pub(super) fn expect(&mut self, line: u32, window: Window, expected: &TcpSpec) -> Result<(), Stop> {
+        if expected.ace.is_some() {
+            return Err(Stop::Unsupported(line, "AccECN".to_owned()));
+        }
+        if expected.ip.flow_label.is_some_and(|label| label != 0) {
+            return Err(Stop::Unsupported(line, "IPv6 flow labels".to_owned()));
+        }
+        let index = self.connection_for(line, expected)?;
+        self.connections[index].note_expected(expected);
+        // The first segment and the last one so far.
+        let mut joined: Option<(TcpSpec, TcpSpec)> = None;
+        let mut payload = 0u32;
+        loop {
+            let sent = match (self.next_packet(line, window, expected, index), &joined) {
+                (Ok(sent), _) => sent,
+                (Err(Stop::Failed(_)), Some((first, last))) => {
+                    let actual = compare::joined(first, last.clone(), payload);
+                    let reason = format!("length: expected {}, got {payload}", expected.payload);
+                    return Err(self.mismatch(line, index, reason, expected, &actual));
+                }
+                (Err(stop), _) => return Err(stop),
+            };
+            self.trace[sent.trace].line = Some(line);
+            let spec = self.spec_of(index, &sent.packet);
+            payload = payload.saturating_add(spec.payload);
+            let (first, is_short) = match &joined {
+                None => (spec.clone(), spec.payload == 0),
+                Some((first, before)) => {
+                    if let Some(reason) = compare::continues(before, &spec) {
+                        return Err(self.mismatch(line, index, reason, expected, &spec));
+                    }
+                    // Only the last segment may be shorter than the others.
+                    (first.clone(), spec.payload < before.payload)
+                }
+            };
+            if payload >= expected.payload || is_short || self.kernel.host.strict_segments {
+                let actual = compare::joined(&first, spec, payload);
+                self.compare(line, index, expected, &actual)?;
+                // Its timestamp has a name in the script from now on.
+                let spec = self.spec_of(index, &sent.packet);
+                self.trace[sent.trace].text = self.text_of(index, &spec);
+                return self.check_time(line, index, window, sent.time, expected, &actual);
+            }
+            self.check_time(line, index, window, sent.time, expected, &spec)?;
+            joined = Some((first, spec));
+        }
+    }
+
+    /// The next packet of the connection, once it is sent.
+    fn next_packet(&mut self, line: u32, window: Window, expected: &TcpSpec, index: usize) -> Result<Outgoing, Stop> {
+        let limit = if window.any { END_OF_TIME } else { window.to + self.tolerance(window.to, self.last) };
+        loop {
+            while let Some(sent) = self.outgoing.pop_front() {
+                // What other connections send is not looked at.
+                if sent.connection == index {
+                    self.now = self.now.max(sent.time);
+                    return Ok(sent);
+                }
+            }
+            let next = self.next_deadline();
+            if next > limit {
+                let reason = if window.any {
+                    "no packet was sent, and no timer runs that could send one".to_owned()
+                } else {
+                    format!("no packet was sent until {}", Seconds(limit))
+                };
+                self.now = if window.any { self.now } else { self.now.max(limit) };
+                return Err(Stop::Failed(Box::new(Failure {
+                    line,
+                    time: self.now,
+                    reason,
+                    expected: Some(self.expected_text(expected)),
+                    actual: None,
+                })));
+            }
+            self.expire(line, next)?;
+        }
+    }
+
+    fn compare(&mut self, line: u32, index: usize, expected: &TcpSpec, actual: &TcpSpec) -> Result<(), Stop> {
+        let host = &self.kernel.host;
+        let strictness = Strictness {
+            ignore_psh: host.ignore_psh,
+            ts_tick: host.ts_tick,
+            tolerance: self.tolerance(self.now, Time::ZERO),
+        };
+        match compare::difference(expected, actual, &mut self.connections[index], strictness) {
+            None => Ok(()),
+            Some(reason) => Err(self.mismatch(line, index, reason, expected, actual)),
+        }
+    }
+
+    fn check_time(
+        &self,
+        line: u32,
+        index: usize,
+        window: Window,
+        sent_at: Time,
+        expected: &TcpSpec,
+        actual: &TcpSpec,
+    ) -> Result<(), Stop> {
+        let tolerance = self.tolerance(window.to, self.last);
+        if window.any || sent_at + tolerance >= window.from && sent_at <= window.to + tolerance {
+            return Ok(());
+        }
+        let at = Seconds(sent_at);
+        let reason = if window.from == window.to {
+            format!("time: expected at {}, sent at {at}", Seconds(window.from))
+        } else {
+            format!("time: expected from {} to {}, sent at {at}", Seconds(window.from), Seconds(window.to))
+        };
+        Err(self.mismatch(line, index, reason, expected, actual))
+    }
+
+    fn expected_text(&self, expected: &TcpSpec) -> String {
+        let text = expected.to_string();
+        text.strip_prefix("> ").unwrap_or(&text).to_owned()
+    }
+
+    fn mismatch(&self, line: u32, index: usize, reason: String, expected: &TcpSpec, actual: &TcpSpec) -> Stop {
+        Stop::Failed(Box::new(Failure {
+            line,
+            time: self.now,
+            reason,
+            expected: Some(self.expected_text(expected)),
+            actual: Some(self.text_of(index, actual)),
+        }))
+    }
+
+    /// A packet of the connection under test that was sent before the end, not by the last event, and that nobody expected.
+    pub(super) fn check_end(&mut self, line: u32) -> Result<(), Stop> {
+        let tolerance = self.tolerance(self.now, self.last);
+        let is_left = |sent: &&Outgoing| {
+            Some(sent.connection) == self.under_test
+                && match self.kernel.host.check_end {
+                    CheckEnd::Off => false,
+                    CheckEnd::On => sent.time + tolerance < self.now,
+                    CheckEnd::Strict => sent.event < self.event || sent.time < self.now,
+                }
+        };
+        let left = self.outgoing.iter().find(is_left);
+        let Some(sent) = left else { return Ok(()) };
+        let actual = self.text_of(sent.connection, &self.spec_of(sent.connection, &sent.packet));
+        Err(Stop::Failed(Box::new(Failure {
+            line,
+            time: self.now,
+            reason: format!("a packet that was sent at {} was never expected", Seconds(sent.time)),
+            expected: None,
+            actual: Some(actual),
+        })))
+    }
+}

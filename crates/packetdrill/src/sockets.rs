@@ -1,0 +1,338 @@
+//! The host's kernel: sockets by number, where an arriving segment goes, timers, and what leaves.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use ackclock_packet::{OptionLayout, Segment};
+use ackclock_tcp::{Endpoint, Listener, Numbers, Ports, State, reset_for};
+use ackclock_units::{Ecn, Random, Time};
+
+use crate::epoll::Epoll;
+use crate::host::{CcKind, Host, System};
+use crate::socket::SocketOptions;
+
+/// Where sockets are bound and connect to, as packetdrill does: every script has one server port.
+pub(crate) const SERVER_PORT: u16 = 8080;
+/// The first port of clients.
+const CLIENT_PORT: u16 = 40_000;
+/// Time to live unless set.
+const TTL: u8 = 64;
+/// Segments that one look at a socket may give: more than the largest window in segments of one byte is a defect.
+const MOST_SEGMENTS: usize = 1 << 20;
+
+/// A socket, in order of creation.
+pub(crate) type SocketId = usize;
+
+/// A socket.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    /// Its number in the script, while it is open.
+    pub(crate) fd: Option<i64>,
+    pub(crate) kind: Kind,
+    pub(crate) bound: bool,
+    pub(crate) nonblocking: bool,
+    pub(crate) options: SocketOptions,
+    /// A connection was tried and failed: its error was told.
+    pub(crate) failed: bool,
+}
+
+/// What a socket is.
+pub(crate) enum Kind {
+    New,
+    Listening(Box<Listener>),
+    Open(Box<Endpoint>),
+}
+
+impl fmt::Debug for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::New => "New",
+            Kind::Listening(_) => "Listening",
+            Kind::Open(_) => "Open",
+        })
+    }
+}
+
+/// A packet that left.
+#[derive(Clone, Debug)]
+pub(crate) struct Sent {
+    pub(crate) segment: Segment,
+    pub(crate) ecn: Ecn,
+    pub(crate) tos: u8,
+    pub(crate) ttl: u8,
+}
+
+/// The host.
+#[derive(Debug)]
+pub(crate) struct Kernel {
+    pub(crate) host: Host,
+    pub(crate) sockets: Vec<Socket>,
+    pub(crate) epolls: Vec<Epoll>,
+    /// What left since it was last looked at.
+    pub(crate) sent: VecDeque<Sent>,
+    random: Random,
+    next_client: u16,
+    /// A socket that never ends sending.
+    pub(crate) runaway: bool,
+}
+
+impl Kernel {
+    pub(crate) fn new(host: Host) -> Kernel {
+        Kernel {
+            host,
+            sockets: Vec::new(),
+            epolls: Vec::new(),
+            sent: VecDeque::new(),
+            random: Random::for_component(0, 0, "packetdrill"),
+            next_client: CLIENT_PORT,
+            runaway: false,
+        }
+    }
+
+    /// A port of a client, another each time.
+    pub(crate) fn client_port(&mut self) -> u16 {
+        let port = self.next_client;
+        self.next_client = self.next_client.checked_add(1).unwrap_or(CLIENT_PORT);
+        port
+    }
+
+    fn numbers(&mut self) -> Numbers {
+        let bits = self.random.bits();
+        Numbers { isn: bits as u32, ts_offset: (bits >> 32) as u32 }
+    }
+
+    pub(crate) fn layout(&self) -> OptionLayout {
+        self.host.config.transfer.options
+    }
+
+    /// The socket that the script calls `fd`: the last one, as accept() may give a number again.
+    pub(crate) fn by_fd(&self, fd: i64) -> Option<SocketId> {
+        self.sockets.iter().rposition(|socket| socket.fd == Some(fd))
+    }
+
+    /// Whether `fd` is in use.
+    pub(crate) fn is_open(&self, fd: i64) -> bool {
+        self.by_fd(fd).is_some() || self.epolls.iter().any(|epoll| epoll.fd == Some(fd))
+    }
+
+    /// The lowest number that is free, above those of the standard streams.
+    pub(crate) fn free_fd(&self) -> i64 {
+        (3..).find(|&fd| !self.is_open(fd)).unwrap_or(i64::MAX)
+    }
+
+    pub(crate) fn add_socket(&mut self, fd: i64, nonblocking: bool) -> SocketId {
+        self.sockets.push(Socket {
+            fd: Some(fd),
+            kind: Kind::New,
+            bound: false,
+            nonblocking,
+            options: SocketOptions::default(),
+            failed: false,
+        });
+        self.sockets.len() - 1
+    }
+
+    /// Whether another socket keeps `id` from the server port (Linux `inet_csk_get_port`).
+    pub(crate) fn port_is_taken(&self, id: SocketId, to_listen: bool) -> bool {
+        let reuse = self.sockets[id].options.reuse_address;
+        self.sockets.iter().enumerate().any(|(other, socket)| {
+            if other == id {
+                return false;
+            }
+            match &socket.kind {
+                Kind::New => socket.bound && socket.fd.is_some() && !(reuse && socket.options.reuse_address),
+                Kind::Listening(_) => socket.fd.is_some(),
+                Kind::Open(endpoint) => {
+                    !to_listen
+                        && endpoint.ports().local == SERVER_PORT
+                        && endpoint.state() != State::Closed
+                        && !(reuse && socket.options.reuse_address)
+                }
+            }
+        })
+    }
+
+    /// listen().
+    pub(crate) fn listen(&mut self, id: SocketId, backlog: usize) {
+        let config = self.sockets[id].options.config(&self.host);
+        let kind = self.cc_of(id);
+        let host = self.host.clone();
+        let make_cc = Box::new(move || host.congestion_control(kind));
+        // A stream of its own: the children's numbers do not depend on what else the host draws.
+        let mut random = Random::for_component(0, id as u64, "packetdrill.listener");
+        let numbers = Box::new(move || {
+            let bits = random.bits();
+            Numbers { isn: bits as u32, ts_offset: (bits >> 32) as u32 }
+        });
+        let listener = Listener::new(config, make_cc, SERVER_PORT, backlog, numbers);
+        let socket = &mut self.sockets[id];
+        socket.bound = true;
+        socket.kind = Kind::Listening(Box::new(listener));
+    }
+
+    /// connect() on a socket that is new: the SYN waits to be sent.
+    pub(crate) fn connect(&mut self, id: SocketId) -> Ports {
+        let local = if self.sockets[id].bound { SERVER_PORT } else { self.client_port() };
+        let ports = Ports { local, remote: SERVER_PORT };
+        let numbers = self.numbers();
+        let options = &self.sockets[id].options;
+        let config = options.config(&self.host);
+        let cc = self.host.congestion_control(self.cc_of(id));
+        let mut endpoint = Endpoint::new(config, cc, ports, numbers.isn, numbers.ts_offset);
+        options.set_up(&self.host, &mut endpoint);
+        endpoint.connect();
+        self.sockets[id].kind = Kind::Open(Box::new(endpoint));
+        ports
+    }
+
+    /// accept(): the oldest connection of the listener gets a socket with number `fd`.
+    pub(crate) fn accept(&mut self, listener: SocketId, fd: i64) -> Option<SocketId> {
+        let options = self.sockets[listener].options.clone();
+        let Kind::Listening(queue) = &mut self.sockets[listener].kind else { return None };
+        let mut endpoint = queue.accept()?;
+        options.set_up(&self.host, &mut endpoint);
+        self.sockets.push(Socket {
+            fd: Some(fd),
+            kind: Kind::Open(Box::new(endpoint)),
+            bound: true,
+            nonblocking: false,
+            options,
+            failed: false,
+        });
+        Some(self.sockets.len() - 1)
+    }
+
+    pub(crate) fn cc_of(&self, id: SocketId) -> CcKind {
+        self.sockets[id].options.cc.unwrap_or(self.host.cc)
+    }
+
+    pub(crate) fn endpoint(&self, id: SocketId) -> Option<&Endpoint> {
+        match &self.sockets.get(id)?.kind {
+            Kind::Open(endpoint) => Some(endpoint),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn endpoint_mut(&mut self, id: SocketId) -> Option<&mut Endpoint> {
+        match &mut self.sockets.get_mut(id)?.kind {
+            Kind::Open(endpoint) => Some(endpoint),
+            _ => None,
+        }
+    }
+
+    /// Time to live of a reset to whom nobody answers: FreeBSD asks the socket that is bound there.
+    fn reset_ttl(&self) -> u8 {
+        let bound = self.sockets.iter().find(|socket| socket.bound && socket.fd.is_some());
+        match self.host.system {
+            System::FreeBsd => bound.and_then(|socket| socket.options.ttl).unwrap_or(TTL),
+            System::Linux => TTL,
+        }
+    }
+
+    /// The connection with these ports.
+    fn open_at(&self, ports: Ports) -> Option<SocketId> {
+        self.sockets.iter().rposition(|socket| match &socket.kind {
+            Kind::Open(endpoint) => endpoint.ports() == ports && endpoint.state() != State::Closed,
+            _ => false,
+        })
+    }
+
+    fn drop_time_wait(&mut self, ports: Ports) {
+        if let Some(id) = self.open_at(ports)
+            && let Some(endpoint) = self.endpoint_mut(id)
+        {
+            endpoint.abort();
+        }
+    }
+
+    /// A segment arrives.
+    pub(crate) fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        let ports = Ports { local: segment.destination_port, remote: segment.source_port };
+        let mut least = None;
+        if let Some(id) = self.open_at(ports)
+            && let Some(endpoint) = self.endpoint_mut(id)
+        {
+            least = endpoint.yields_to(segment);
+            if least.is_none() {
+                endpoint.input(now, segment, ecn);
+                return;
+            }
+        }
+        let listening = self.sockets.iter_mut().find_map(|socket| match &mut socket.kind {
+            // After close() the listener still sends its resets, and takes nothing in.
+            Kind::Listening(listener) if socket.fd.is_some() && ports.local == SERVER_PORT => Some(listener),
+            _ => None,
+        });
+        match (listening, least) {
+            (Some(listener), None) => listener.input(now, segment, ecn),
+            (Some(listener), Some(least)) => {
+                // The new connection takes the place of the one in TIME-WAIT.
+                listener.input_reopening(now, segment, ecn, least);
+                self.drop_time_wait(ports);
+            }
+            (None, _) if least.is_some() => {
+                if let Some(id) = self.open_at(ports)
+                    && let Some(endpoint) = self.endpoint_mut(id)
+                {
+                    endpoint.input(now, segment, ecn);
+                }
+            }
+            (None, _) => {
+                if let Some(reset) = reset_for(segment) {
+                    let ttl = self.reset_ttl();
+                    self.sent.push_back(Sent { segment: reset, ecn: Ecn::NotEct, tos: 0, ttl });
+                }
+            }
+        }
+    }
+
+    /// The earliest deadline of all sockets.
+    pub(crate) fn next_deadline(&self) -> Time {
+        let deadlines = self.sockets.iter().map(|socket| match &socket.kind {
+            Kind::New => Time::NEVER,
+            Kind::Listening(listener) => listener.next_deadline(),
+            Kind::Open(endpoint) => endpoint.next_deadline(),
+        });
+        deadlines.min().unwrap_or(Time::NEVER)
+    }
+
+    /// Does what is due at `now`.
+    pub(crate) fn on_deadline(&mut self, now: Time) {
+        for socket in &mut self.sockets {
+            match &mut socket.kind {
+                Kind::New => {}
+                Kind::Listening(listener) => {
+                    if listener.next_deadline() <= now {
+                        listener.on_deadline(now);
+                    }
+                }
+                Kind::Open(endpoint) => {
+                    if endpoint.next_deadline() <= now {
+                        endpoint.on_deadline(now);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Asks every socket for what it has to send.
+    pub(crate) fn flush(&mut self, now: Time) {
+        let mut segment = Segment::default();
+        for socket in &mut self.sockets {
+            let (tos, ttl) = (socket.options.tos & !0b11, socket.options.ttl.unwrap_or(TTL));
+            for round in 0.. {
+                let ecn = match &mut socket.kind {
+                    Kind::New => None,
+                    Kind::Listening(listener) => listener.transmit(now, &mut segment),
+                    Kind::Open(endpoint) => endpoint.transmit(now, &mut segment),
+                };
+                let Some(ecn) = ecn else { break };
+                self.sent.push_back(Sent { segment, ecn, tos, ttl });
+                if round > MOST_SEGMENTS {
+                    self.runaway = true;
+                    return;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,450 @@
+//! Shell lines that set up a host: sysctls that name a knob, and those that change nothing here.
+//!
+//! # Source
+//! Linux `Documentation/networking/ip-sysctl.rst`; FreeBSD tcp(4), `sys/netinet/tcp_subr.c` and its neighbours; the scripts
+//! `common/defaults.sh` and `common/set_sysctls.py` of google/packetdrill.
+
+use crate::host::Host;
+use crate::settings::{self, Settings};
+use ackclock_units::Span;
+
+/// What was made of one shell line, which may be several commands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Shell {
+    /// What it changed, for the trace.
+    pub(crate) changed: Vec<String>,
+    /// Commands that were not run.
+    pub(crate) not_run: Vec<String>,
+    /// A known setting whose value is not here, and why.
+    pub(crate) unsupported: Option<String>,
+}
+
+/// What one command is.
+enum Command {
+    Known,
+    Unknown,
+}
+
+/// Carries out what is known of the shell line `text`. What `settings` fixes stays.
+pub(crate) fn apply(host: &mut Host, settings: &Settings, text: &str) -> Shell {
+    let mut shell = Shell::default();
+    let text = text.replace("\\\n", " ");
+    // Comments end with the line.
+    let lines = text.lines().map(|line| line.split(" #").next().unwrap_or(""));
+    for line in lines {
+        for command in split_commands(line) {
+            if let Command::Unknown = apply_command(host, settings, &command, &mut shell) {
+                shell.not_run.push(command);
+            }
+        }
+    }
+    shell
+}
+
+fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mut Shell) -> Command {
+    let words = split_words(command);
+    let Some((program, rest)) = words.split_first() else { return Command::Known };
+    match program.rsplit('/').next().unwrap_or(program) {
+        "sysctl" | "set_sysctls.py" => {}
+        "defaults.sh" => {
+            for (name, value) in DEFAULTS {
+                // Each of them is known.
+                let _ = set(host, settings, name, value);
+            }
+            shell.changed.push("the suite's defaults".to_owned());
+            return Command::Known;
+        }
+        "true" | ":" => return Command::Known,
+        // Takes back what was changed, when all is over.
+        name if name.starts_with("sysctl_restore_") => return Command::Known,
+        _ => return Command::Unknown,
+    }
+    let mut any = false;
+    for word in rest.iter().filter(|word| !word.starts_with('-')) {
+        if word.contains('>') || word == "/dev/null" || word.chars().all(|char| char.is_ascii_digit()) {
+            continue;
+        }
+        let Some((path, value)) = word.split_once('=') else { return Command::Unknown };
+        let path = path.trim_start_matches("/proc/sys/").replace('/', ".");
+        any = true;
+        match set(host, settings, &path, value.trim()) {
+            Some(Ok(what)) => shell.changed.extend(what),
+            Some(Err(reason)) => shell.unsupported = Some(format!("{path}={value}: {reason}")),
+            None => return Command::Unknown,
+        }
+    }
+    if any { Command::Known } else { Command::Unknown }
+}
+
+/// Commands of a line: what `;`, `&`, `&&` and `||` part. What is piped into something else is one command, and `2>&1` a
+/// redirection.
+fn split_commands(line: &str) -> Vec<String> {
+    let mut commands = vec![String::new()];
+    let mut quote = None;
+    let mut before = ' ';
+    let mut chars = line.chars().peekable();
+    while let Some(char) = chars.next() {
+        let next = chars.peek().copied();
+        let parts = quote.is_none()
+            && match char {
+                ';' => true,
+                '&' => before != '>' && next != Some('>'),
+                '|' => next == Some('|') || before == '|',
+                _ => false,
+            };
+        match quote {
+            Some(end) if char == end => quote = None,
+            None if char == '"' || char == '\'' => quote = Some(char),
+            _ => {}
+        }
+        match commands.last_mut() {
+            Some(command) if !parts => command.push(char),
+            _ => commands.push(String::new()),
+        }
+        before = char;
+    }
+    commands.iter().map(|command| command.trim().to_owned()).filter(|command| !command.is_empty()).collect()
+}
+
+/// Words of a command, quotes taken off.
+fn split_words(command: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    let mut any = false;
+    for char in command.chars() {
+        match quote {
+            Some(end) if char == end => quote = None,
+            Some(_) => word.push(char),
+            None if char == '"' || char == '\'' => (quote, any) = (Some(char), true),
+            None if char.is_whitespace() => {
+                if any || !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+                any = false;
+            }
+            None => word.push(char),
+        }
+    }
+    if any || !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+/// What google/packetdrill's `common/defaults.sh` sets and matters here.
+const DEFAULTS: &[(&str, &str)] = &[
+    ("net.ipv4.tcp_rmem", "4096 540000 15728640"),
+    ("net.ipv4.tcp_wmem", "4096 262144 4194304"),
+    ("net.ipv4.tcp_timestamps", "1"),
+    ("net.ipv4.tcp_syn_retries", "5"),
+    ("net.ipv4.tcp_synack_retries", "5"),
+    ("net.ipv4.tcp_sack", "1"),
+    ("net.ipv4.tcp_dsack", "1"),
+    ("net.ipv4.tcp_congestion_control", "cubic"),
+    ("net.ipv4.tcp_slow_start_after_idle", "0"),
+    ("net.ipv4.tcp_ecn", "0"),
+    ("net.ipv4.tcp_notsent_lowat", "4294967295"),
+];
+
+/// What became of one setting: `None` if it is not known, else what it did, or why it cannot be.
+type Applied = Option<Result<Option<String>, String>>;
+
+/// Sets the sysctl `name`.
+fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied {
+    let nothing: Applied = Some(Ok(None));
+    // Values such as `0x1` are numbers too.
+    let number = match value.strip_prefix("0x") {
+        Some(hex) => i64::from_str_radix(hex, 16).ok(),
+        None => value.parse::<i64>().ok(),
+    };
+    macro_rules! key {
+        ($key:expr, $value:expr) => {
+            set_key(host, settings, $key, $value)
+        };
+    }
+    let switch = |on: bool| if on { "on".to_owned() } else { "off".to_owned() };
+    let unsupported = |wanted: i64| -> Applied {
+        if number == Some(wanted) { Some(Ok(None)) } else { Some(Err(format!("only {wanted} is here"))) }
+    };
+    let integer = || number.ok_or_else(|| format!("`{value}` is no number"));
+    let count = |least: i64| match integer() {
+        Ok(number) if number >= least => Ok(number as u64),
+        Ok(number) => Err(format!("{number} is below {least}")),
+        Err(reason) => Err(reason),
+    };
+    macro_rules! count {
+        ($least:expr) => {
+            match count($least) {
+                Ok(count) => count,
+                Err(reason) => return Some(Err(reason)),
+            }
+        };
+    }
+    match name {
+        "net.ipv4.tcp_sack" | "net.inet.tcp.sack.enable" => key!("sack", switch(count!(0) != 0)),
+        "net.ipv4.tcp_dsack" => key!("dsack", switch(count!(0) != 0)),
+        "net.ipv4.tcp_timestamps" => key!("timestamps", switch(count!(0) != 0)),
+        "net.ipv4.tcp_window_scaling" => key!("window_scaling", switch(count!(0) != 0)),
+        "net.inet.tcp.rfc1323" => {
+            // 2 is window scaling alone, 3 timestamps alone.
+            let value = count!(0);
+            let first = key!("window_scaling", switch(matches!(value, 1 | 2)));
+            let second = key!("timestamps", switch(matches!(value, 1 | 3)));
+            both(first, second)
+        }
+        "net.ipv4.tcp_ecn" | "net.inet.tcp.ecn.enable" => match count!(0) {
+            0 => key!("ecn", "off".to_owned()),
+            1 => key!("ecn", "on".to_owned()),
+            2 => key!("ecn", "passive".to_owned()),
+            _ => Some(Err("AccECN is not here".to_owned())),
+        },
+        "net.ipv4.tcp_congestion_control" | "net.inet.tcp.cc.algorithm" => key!("cc", value.to_owned()),
+        "net.ipv4.tcp_slow_start_after_idle" => key!("slow_start_after_idle", switch(count!(0) != 0)),
+        "net.ipv4.tcp_rmem" => match third(value) {
+            Some([_, default, most]) => {
+                host.set_receive_most(most);
+                both(key!("rcvbuf", default.to_string()), Some(Ok(None)))
+            }
+            None => Some(Err("three numbers are needed".to_owned())),
+        },
+        "net.ipv4.tcp_wmem" => match third(value) {
+            Some([_, default, _]) => key!("sndbuf", default.to_string()),
+            None => Some(Err("three numbers are needed".to_owned())),
+        },
+        "net.inet.tcp.recvspace" => key!("rcvbuf", value.to_owned()),
+        "net.inet.tcp.sendspace" => key!("sndbuf", value.to_owned()),
+        "kern.ipc.maxsockbuf" => {
+            host.set_receive_most(count!(1));
+            Some(Ok(Some(format!("maxsockbuf={value}"))))
+        }
+        "net.inet.tcp.delacktime" => key!("delayed_ack", format!("{}ms", count!(1))),
+        "net.inet.tcp.delayed_ack" => {
+            let value = if count!(0) == 0 { "off".to_owned() } else { host.config.delayed_ack.timeout.to_string() };
+            key!("delayed_ack", value)
+        }
+        "net.inet.tcp.rexmit_initial" => key!("initial_rto", format!("{}ms", count!(1))),
+        "net.inet.tcp.rexmit_min" => key!("min_rto", format!("{}ms", count!(1))),
+        "net.inet.tcp.rexmit_slop" => key!("rto_slop", format!("{}ms", count!(0))),
+        "net.inet.tcp.initcwnd_segments" => key!("initial_window", value.to_owned()),
+        "net.inet.tcp.msl" => key!("time_wait", format!("{}ms", count!(1).saturating_mul(2))),
+        "net.inet.tcp.keepinit" => {
+            host.config.states.handshake_timeout = Some(Span::from_millis(count!(1)));
+            Some(Ok(Some(format!("keepinit={value}"))))
+        }
+        "net.inet.tcp.keepidle" => {
+            host.keepalive.idle = Span::from_millis(count!(1));
+            Some(Ok(Some(format!("keepidle={value}"))))
+        }
+        "net.inet.tcp.keepintvl" => {
+            host.keepalive.interval = Span::from_millis(count!(1));
+            Some(Ok(Some(format!("keepintvl={value}"))))
+        }
+        "net.inet.tcp.keepcnt" | "net.ipv4.tcp_keepalive_probes" => {
+            host.keepalive.count = count!(1).min(255) as u32;
+            Some(Ok(Some(format!("keepcnt={value}"))))
+        }
+        "net.ipv4.tcp_keepalive_time" => {
+            host.keepalive.idle = Span::from_secs(count!(1));
+            Some(Ok(Some(format!("keepidle={value}s"))))
+        }
+        "net.ipv4.tcp_keepalive_intvl" => {
+            host.keepalive.interval = Span::from_secs(count!(1));
+            Some(Ok(Some(format!("keepintvl={value}s"))))
+        }
+        "net.inet.tcp.insecure_rst" => {
+            host.config.states.insecure_rst = count!(0) != 0;
+            Some(Ok(Some(format!("insecure_rst={value}"))))
+        }
+        "net.inet.tcp.insecure_syn" => {
+            host.config.states.insecure_syn = count!(0) != 0;
+            Some(Ok(Some(format!("insecure_syn={value}"))))
+        }
+        "net.inet.tcp.drop_synfin" => {
+            host.set_drop_syn_fin(count!(0) != 0);
+            Some(Ok(Some(format!("drop_synfin={value}"))))
+        }
+        "net.inet.tcp.rexmit_drop_options" => {
+            host.config.states.drop_options_after = (count!(0) != 0).then_some(DROP_OPTIONS_AFTER);
+            Some(Ok(Some(format!("rexmit_drop_options={value}"))))
+        }
+        "net.ipv4.tcp_syn_retries" => {
+            host.config.states.syn_retries = count!(0).min(127) as u32;
+            Some(Ok(Some(format!("syn_retries={value}"))))
+        }
+        "net.ipv4.tcp_synack_retries" => {
+            host.config.states.synack_retries = count!(0).min(255) as u32;
+            Some(Ok(Some(format!("synack_retries={value}"))))
+        }
+        "net.ipv4.tcp_retries2" => key!("max_retries", value.to_owned()),
+        "net.ipv4.tcp_fin_timeout" => {
+            host.config.states.fin_wait_2_timeout = Some(Span::from_secs(count!(0)));
+            Some(Ok(Some(format!("fin_timeout={value}"))))
+        }
+        "net.ipv4.tcp_rfc1337" => {
+            host.config.states.protect_time_wait = count!(0) != 0;
+            Some(Ok(Some(format!("rfc1337={value}"))))
+        }
+        "net.ipv4.tcp_invalid_ratelimit" => {
+            host.config.states.invalid_interval = Span::from_millis(count!(0));
+            Some(Ok(Some(format!("invalid_ratelimit={value}"))))
+        }
+        "net.ipv4.tcp_abort_on_overflow" => {
+            host.set_abort_on_overflow(count!(0) != 0);
+            Some(Ok(Some(format!("abort_on_overflow={value}"))))
+        }
+        "net.ipv4.tcp_notsent_lowat" => {
+            let bytes = count!(0);
+            host.notsent_lowat = u32::try_from(bytes).ok().filter(|&bytes| bytes != u32::MAX);
+            Some(Ok(Some(format!("notsent_lowat={value}"))))
+        }
+        // What is here is what they say by default; another value is something that is not here.
+        "net.ipv4.tcp_reordering" => unsupported(3),
+        "net.inet.tcp.ecn.maxretries" => {
+            host.config.states.ecn_syn_retries = count!(0).min(255) as u32;
+            Some(Ok(Some(format!("ecn.maxretries={value}"))))
+        }
+        "net.ipv4.tcp_fack" | "net.inet.tcp.blackhole" | "net.inet.udp.blackhole" => unsupported(0),
+        "net.inet.tcp.syncookies_only" | "net.inet.tcp.udp_tunneling_port" => unsupported(0),
+        // They concern what scripts cannot see here, or what comes with a loss detector that is chosen by `--set`.
+        "net.ipv4.tcp_early_retrans"
+        | "net.ipv4.tcp_recovery"
+        | "net.ipv4.tcp_frto"
+        | "net.ipv4.tcp_tso_win_divisor"
+        | "net.ipv4.tcp_min_tso_segs"
+        | "net.ipv4.tcp_pacing_ss_ratio"
+        | "net.ipv4.tcp_pacing_ca_ratio"
+        | "net.ipv4.tcp_no_metrics_save"
+        | "net.ipv4.tcp_moderate_rcvbuf"
+        | "net.ipv4.tcp_autocorking"
+        | "net.ipv4.tcp_syncookies"
+        | "net.ipv4.tcp_ecn_option"
+        | "net.ipv4.tcp_fastopen"
+        | "net.ipv4.tcp_fastopen_key"
+        | "net.ipv4.tcp_fastopen_cookies"
+        | "net.ipv4.tcp_fastopen_blackhole_timeout_sec"
+        | "net.inet.tcp.hostcache.purgenow"
+        | "net.inet.tcp.hostcache.purge"
+        | "net.inet.tcp.syncookies"
+        | "net.inet.tcp.icmp_may_rst"
+        | "net.inet.tcp.fastopen.client_enable"
+        | "net.inet.tcp.fastopen.server_enable"
+        | "net.inet.tcp.udp_tunneling_overhead"
+        | "net.inet.tcp.pmtud_blackhole_detection"
+        | "net.inet.tcp.path_mtu_discovery"
+        | "net.inet.tcp.pmtud_blackhole_mss"
+        | "net.inet.tcp.v6pmtud_blackhole_mss"
+        | "net.inet.tcp.mssdflt"
+        | "net.inet.tcp.v6mssdflt"
+        | "net.inet.tcp.tolerate_missing_ts" => nothing,
+        _ => None,
+    }
+}
+
+/// FreeBSD takes the options off a SYN after the third timeout (`tcp_timer_rexmt`).
+const DROP_OPTIONS_AFTER: u32 = 3;
+
+fn set_key(host: &mut Host, settings: &Settings, key: &str, value: String) -> Applied {
+    if settings.has(key) {
+        return Some(Ok(Some(format!("{key} stays as chosen"))));
+    }
+    Some(match settings::apply(host, key, &value) {
+        Ok(()) => Ok(Some(format!("{key}={value}"))),
+        Err(error) => Err(error.to_string()),
+    })
+}
+
+fn both(first: Applied, second: Applied) -> Applied {
+    match (first, second) {
+        (Some(Ok(Some(first))), Some(Ok(Some(second)))) => Some(Ok(Some(format!("{first}, {second}")))),
+        (Some(Ok(first)), Some(Ok(second))) => Some(Ok(first.or(second))),
+        (Some(Err(error)), _) | (_, Some(Err(error))) => Some(Err(error)),
+        _ => None,
+    }
+}
+
+/// Three numbers of bytes.
+fn third(value: &str) -> Option<[u64; 3]> {
+    let numbers: Vec<u64> = value.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    numbers.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{CcKind, Ecn};
+
+    fn applied(text: &str) -> (Host, Shell) {
+        let mut host = Host::default();
+        let shell = apply(&mut host, &Settings::new(), text);
+        (host, shell)
+    }
+
+    #[test]
+    fn the_defaults_of_the_suite_are_all_known() {
+        for (name, value) in DEFAULTS {
+            assert!(matches!(set(&mut Host::default(), &Settings::new(), name, value), Some(Ok(_))), "{name}={value}");
+        }
+        let (host, shell) = applied("../../common/defaults.sh");
+        assert_eq!(shell.not_run, Vec::<String>::new());
+        assert_eq!((host.cc, host.ecn, host.config.slow_start_after_idle), (CcKind::Cubic, Ecn::Off, false));
+        // tcp_rmem and tcp_wmem: the numbers in the middle.
+        assert_eq!((host.receive_buffer(), host.config.send_buffer), (540_000, 262_144));
+    }
+
+    #[test]
+    fn commands_of_one_line_are_taken_one_by_one() {
+        let (host, shell) = applied(
+            "../common/defaults.sh\nethtool -K tun0 tso off gso off\n\
+             ../common/set_sysctls.py /proc/sys/net/ipv4/tcp_timestamps=0 \\\n /proc/sys/net/ipv4/tcp_sack=0",
+        );
+        assert_eq!(shell.not_run, ["ethtool -K tun0 tso off gso off"]);
+        assert!(!host.config.timestamps && !host.config.sack);
+    }
+
+    #[test]
+    fn values_in_quotes_and_redirections() {
+        let (host, shell) = applied("sysctl -q net.ipv4.tcp_wmem=\"4096 50000 4194304\" > /dev/null 2>&1");
+        assert_eq!(shell, Shell { changed: vec!["sndbuf=50000".to_owned()], ..Shell::default() });
+        assert_eq!(host.config.send_buffer, 50_000);
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_run() {
+        for text in ["nstat > /dev/null", "sysctl -w net.ipv4.tcp_unheard_of=1", "sysctl net.ipv4.tcp_sack"] {
+            assert_eq!(applied(text).1.not_run.len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn values_that_are_not_here_are_refused() {
+        for text in [
+            "sysctl -w net.inet.tcp.blackhole=1",
+            "sysctl -q net.ipv4.tcp_ecn=3",
+            "sysctl -q net.ipv4.tcp_congestion_control=bbr",
+            "sysctl -q net.ipv4.tcp_sack=yes",
+            "sysctl -q net.ipv4.tcp_rmem=4096",
+            "sysctl -w net.inet.tcp.delacktime=0",
+        ] {
+            assert!(applied(text).1.unsupported.is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn freebsd_says_two_things_at_once() {
+        // tcp(4), rfc1323: 1 is both, 2 window scaling alone, 3 timestamps alone.
+        for (value, scaling, timestamps) in [(0, false, false), (1, true, true), (2, true, false), (3, false, true)] {
+            let (host, _) = applied(&format!("sysctl -w net.inet.tcp.rfc1323={value}"));
+            assert_eq!((host.config.window_scaling, host.config.timestamps), (scaling, timestamps), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_is_chosen_stays() {
+        let mut settings = Settings::new();
+        settings.set("timestamps", "on").unwrap();
+        let mut host = Host::default();
+        apply(&mut host, &settings, "sysctl -q net.ipv4.tcp_timestamps=0");
+        assert!(host.config.timestamps);
+    }
+}
