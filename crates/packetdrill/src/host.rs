@@ -52,16 +52,6 @@ pub(crate) enum Ecn {
     On,
 }
 
-/// Which packets that nobody expected are an error at the end of a script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CheckEnd {
-    Off,
-    /// Those sent before the time of the last event, by more than the tolerance.
-    On,
-    /// Those sent before the last event, even if at its time.
-    Strict,
-}
-
 /// A host.
 #[derive(Clone, Debug)]
 pub(crate) struct Host {
@@ -88,7 +78,8 @@ pub(crate) struct Host {
     pub(crate) ignore_psh: bool,
     /// No expectation stands for several segments.
     pub(crate) strict_segments: bool,
-    pub(crate) check_end: CheckEnd,
+    /// What was sent up to the time of the last event, and that nobody expected, is an error.
+    pub(crate) check_end: bool,
     /// The unit of TSval in scripts; zero if TSval is not compared.
     pub(crate) ts_tick: Span,
     /// An echoed timestamp that was never sent is interpolated.
@@ -134,7 +125,7 @@ impl Host {
             tolerance_ppm: 0,
             ignore_psh: false,
             strict_segments: false,
-            check_end: CheckEnd::On,
+            check_end: true,
             ts_tick: Span::ZERO,
             ts_ecr_scaled: false,
             non_fatal_packet: false,

@@ -9,7 +9,8 @@
 //!
 //! # Departures
 //! - packetdrill runs code after the last event, with what was recorded before; here it runs at its time.
-//! - A packet of the connection under test that is left over at the end is an error, unless `check_end` is off.
+//! - A packet of the connection under test that was sent up to the time of the last event, and that nobody expected, is an
+//!   error, unless `check_end` is off.
 //! - Packets and calls happen at their very time, so that the tolerance is for what the host does.
 
 use std::collections::VecDeque;
@@ -83,8 +84,6 @@ struct Outgoing {
     packet: Sent,
     /// Its line in the trace.
     trace: usize,
-    /// The event during which it was sent, by its number.
-    event: usize,
 }
 
 /// A blocking call that runs.
@@ -117,8 +116,6 @@ struct Run<'a> {
     last: Time,
     last_is_inbound: bool,
     started: bool,
-    /// The number of the event in hand.
-    event: usize,
     env: Env,
     trace: Vec<TraceLine>,
     unrun_shell: Vec<ShellLine>,
@@ -139,7 +136,6 @@ impl<'a> Run<'a> {
             last: Time::ZERO,
             last_is_inbound: false,
             started: false,
-            event: 0,
             env: Env::new(),
             trace: Vec::new(),
             unrun_shell: Vec::new(),
@@ -149,11 +145,7 @@ impl<'a> Run<'a> {
     }
 
     fn script(&mut self, script: &'a Script) -> Result<(), Stop> {
-        for (index, event) in script.events.iter().enumerate() {
-            // Cleaning up comes when all is over.
-            if !matches!(event.action, Action::Shell(_)) {
-                self.event = index;
-            }
+        for event in &script.events {
             self.event(event)?;
         }
         let last_line = script.events.last().map_or(1, |event| event.line);

@@ -4,7 +4,7 @@
 use ackclock_tcp::{InitialWindow, MinRto, Prr};
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
-use crate::host::{CcKind, CheckEnd, Ecn, Host};
+use crate::host::{CcKind, Ecn, Host};
 
 /// A setting: its key, what it takes, and what it does with it.
 struct Key {
@@ -115,7 +115,11 @@ const KEYS: &[Key] = &[
         takes: "on or off",
         apply: |host, value| switch(value).map(|value| host.strict_segments = value),
     },
-    Key { name: "check_end", takes: "on, off or strict", apply: set_check_end },
+    Key {
+        name: "check_end",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.check_end = value),
+    },
     Key { name: "ts_tick", takes: "a time, 0 for no check", apply: set_ts_tick },
     Key {
         name: "ts_ecr_scaled",
@@ -338,15 +342,6 @@ fn set_tolerance_percent(host: &mut Host, value: &str) -> Result<(), String> {
         return Err(format!("{value} is not within 0 to 100"));
     }
     host.tolerance_ppm = (percent * 1e4).round() as u64;
-    Ok(())
-}
-
-fn set_check_end(host: &mut Host, value: &str) -> Result<(), String> {
-    host.check_end = match value {
-        "strict" => CheckEnd::Strict,
-        _ if switch(value)? => CheckEnd::On,
-        _ => CheckEnd::Off,
-    };
     Ok(())
 }
 

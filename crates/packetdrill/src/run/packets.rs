@@ -6,7 +6,6 @@ use ackclock_units::{Ecn, Time};
 use super::{END_OF_TIME, MOST_PACKETS, Outgoing, Run, Stop, Window};
 use crate::ast::{Direction, EcnSpec, IpInfo, OptionSpec, Options, TcpSpec};
 use crate::compare::{self, Strictness};
-use crate::host::CheckEnd;
 use crate::numbers::{Connection, MappingError, Phase};
 use crate::report::{Failure, Seconds, TraceKind};
 use crate::sockets::{SERVER_PORT, Sent};
@@ -27,8 +26,7 @@ impl Run<'_> {
             let text = self.text_of(index, &self.spec_of(index, &packet));
             let trace = self.trace.len();
             self.push_trace(None, TraceKind::Outbound, text);
-            let (time, event) = (self.now, self.event);
-            self.outgoing.push_back(Outgoing { time, connection: index, packet, trace, event });
+            self.outgoing.push_back(Outgoing { time: self.now, connection: index, packet, trace });
         }
         if self.kernel.runaway || self.packets > MOST_PACKETS {
             return Err(self.failed(line, format!("more than {MOST_PACKETS} packets were sent")));
@@ -237,17 +235,12 @@ impl Run<'_> {
         }))
     }
 
-    /// A packet of the connection under test that was sent before the end, not by the last event, and that nobody expected.
+    /// A packet of the connection under test that was sent up to the end, and that nobody expected.
     pub(super) fn check_end(&mut self, line: u32) -> Result<(), Stop> {
-        let tolerance = self.tolerance(self.now, self.last);
-        let is_left = |sent: &&Outgoing| {
-            Some(sent.connection) == self.under_test
-                && match self.kernel.host.check_end {
-                    CheckEnd::Off => false,
-                    CheckEnd::On => sent.time + tolerance < self.now,
-                    CheckEnd::Strict => sent.event < self.event || sent.time < self.now,
-                }
-        };
+        if !self.kernel.host.check_end {
+            return Ok(());
+        }
+        let is_left = |sent: &&Outgoing| Some(sent.connection) == self.under_test && sent.time <= self.now;
         let left = self.outgoing.iter().find(is_left);
         let Some(sent) = left else { return Ok(()) };
         let actual = self.text_of(sent.connection, &self.spec_of(sent.connection, &sent.packet));

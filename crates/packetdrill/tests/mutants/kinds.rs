@@ -6,7 +6,6 @@
 //! - TSval, which is the host's clock and not compared;
 //! - two packets that change places and are equal in what is compared, or of which one is the other with any options;
 //! - the sequence number of the first SYN: later numbers count from it, whatever the script calls it;
-//! - the last event taken away, if it is an expected packet: what the host does after the end is not the script's matter;
 //! - a sequence number of which the script says that it may be any;
 //! - a value of a range `a~b` or of `*`: only a whole range moves, by more than its length;
 //! - a time before the start, or before that of the event before it.
@@ -258,9 +257,7 @@ fn times(script: &Script, index: usize, terms: Terms, give: Give<'_>) {
 
 fn places(script: &Script, index: usize, terms: Terms, give: Give<'_>) {
     let events = &script.events;
-    if index + 1 < events.len() {
-        give(REMOVED, false, &|events| remove(events, index));
-    }
+    give(REMOVED, false, &|events| remove(events, index));
     give("packet twice", false, &|events| {
         let mut again = events[index].clone();
         again.time = EventTime::Relative(Span::ZERO);
