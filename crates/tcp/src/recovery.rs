@@ -243,7 +243,12 @@ impl Endpoint {
     }
 
     fn end_reduction(&mut self, now: Time) {
-        let flight = self.flight(now);
+        let mut flight = self.flight(now);
+        if self.recovery.state == CaState::Cwr {
+            // The bound to a burst is of fast recovery (RFC 6582 section 3.2 step 3; FreeBSD `newreno_post_recovery`). For
+            // ECN it would be a second reduction in the same window of data (RFC 3168 section 6.1.2).
+            flight.in_flight = flight.in_flight.max(self.cc.window().ssthresh);
+        }
         self.cc.on_recovery_end(&flight);
         self.recovery.state = CaState::Open;
         self.recovery.reno_sacked = 0;

@@ -181,6 +181,16 @@ fn an_echo_halves_the_window_once_per_window() {
 }
 
 #[test]
+fn the_end_of_a_reduction_is_no_reduction() {
+    // RFC 3168 section 6.1.2: 10 segments halved, although nothing is in flight any more when all of them are acknowledged.
+    // The 8000 bytes of the last ACK are more than a window, for which it grows by a segment.
+    let mut script = ten();
+    echo(&mut script, 2001);
+    echo(&mut script, 10_001);
+    assert_eq!((script.endpoint.cwnd(), script.endpoint.ca_state()), (6000, CaState::Open));
+}
+
+#[test]
 fn the_first_new_data_after_a_reduction_carries_cwr() {
     let mut script = ten();
     script.write(10_000);
