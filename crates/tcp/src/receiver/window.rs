@@ -95,10 +95,10 @@ impl Receiver {
                     offered
                 }
             }
-            WindowRule::Linux { .. } => self.linux_window().max(self.aligned(offered)).min(MAX_FIELD << self.shift),
+            WindowRule::Linux { .. } => self.linux_window().max(self.aligned(offered)).min(self.expressible()),
             WindowRule::FreeBsd { .. } => {
                 let room = if room < self.buffer / 4 && room < u64::from(self.mss) { 0 } else { room };
-                self.aligned(room.max(offered)).min(MAX_FIELD << self.shift)
+                self.aligned(room.max(offered)).min(self.expressible())
             }
         }
     }
@@ -161,7 +161,21 @@ impl Receiver {
             WindowRule::Linux { .. } => self.data_space(),
             WindowRule::Rfc | WindowRule::FreeBsd { .. } => self.buffer,
         };
-        buffer.saturating_sub(self.next - self.read)
+        let room = buffer.saturating_sub(self.next - self.read);
+        if self.rules.window == WindowRule::Rfc { room.min(self.expressible()) } else { room }
+    }
+
+    /// The largest window that the field can tell with the scale in force (RFC 7323 section 2.3).
+    #[inline]
+    fn expressible(&self) -> u64 {
+        MAX_FIELD << self.shift
+    }
+
+    /// Half of the largest window, where RFC 9293 section 3.8.6.2.2 has half of the buffer: the buffer may be larger than any
+    /// window that can be told.
+    #[inline]
+    fn half(&self) -> u64 {
+        self.buffer.min(self.expressible()).div_ceil(2)
     }
 
     /// Units beyond `next` that are let in: what the peer was told, and but for Linux no less than the buffer has room for.
@@ -181,7 +195,7 @@ impl Receiver {
 
     #[inline]
     pub(super) fn window_step(&self) -> u64 {
-        u64::from(self.peer_segment).min(self.buffer.div_ceil(2))
+        u64::from(self.peer_segment).min(self.half())
     }
 
     /// Whether what was just read is to be told at once.
@@ -190,7 +204,7 @@ impl Receiver {
         let (room, offered) = (self.room(), self.offered());
         match self.rules.window {
             // A window that was more than half closed and opens by a step; otherwise the next ACK tells.
-            WindowRule::Rfc => offered < self.buffer.div_ceil(2) && room >= offered + self.window_step(),
+            WindowRule::Rfc => offered < self.half() && room >= offered + self.window_step(),
             WindowRule::Linux { .. } => {
                 2 * offered <= self.clamp && {
                     let window = self.linux_window();
@@ -198,7 +212,7 @@ impl Receiver {
                 }
             }
             WindowRule::FreeBsd { .. } => {
-                let window = room.min(MAX_FIELD << self.shift);
+                let window = room.min(self.expressible());
                 let more = window.saturating_sub(offered);
                 if self.ack_at != ackclock_units::Time::NEVER || offered >> self.shift >= (more + offered) >> self.shift
                 {
@@ -208,7 +222,7 @@ impl Receiver {
                 let much = more >= self.buffer / 4
                     || window <= self.buffer / 8
                     || self.buffer <= 8 * segments
-                    || more >= MAX_FIELD << self.shift;
+                    || more >= self.expressible();
                 more >= 2 * segments && much || 2 * more >= self.buffer
             }
         }
