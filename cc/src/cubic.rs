@@ -279,6 +279,10 @@ impl CongestionControl for Cubic {
         }
     }
 
+    fn take_over(&mut self, window: Window) {
+        self.state.window = window;
+    }
+
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
         self.observe(f, ack);
         let last = std::mem::replace(&mut self.path.acked_at, f.now);

@@ -25,6 +25,9 @@ pub trait CongestionControl: Debug + Send {
     }
     /// The handshake is complete (`conn_init`): sets the initial window.
     fn on_established(&mut self, f: &Flight);
+    /// It takes the place of another controller on an open connection, after [`CongestionControl::on_established`]: the window
+    /// stays as it was, everything else begins anew.
+    fn take_over(&mut self, window: Window);
     /// Data was newly acknowledged outside fast recovery (`ack_received`).
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict;
     /// Congestion was detected or taken back (`cong_signal`).

@@ -97,6 +97,10 @@ impl CongestionControl for NewReno {
         self.state.window = established(f);
     }
 
+    fn take_over(&mut self, window: Window) {
+        self.state.window = window;
+    }
+
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
         if !f.cwnd_limited {
             return Verdict::Continue;

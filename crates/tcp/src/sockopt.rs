@@ -1,5 +1,8 @@
 //! What an application may set on its socket while the connection runs.
 
+use ackclock_cc::CongestionControl;
+use ackclock_units::Time;
+
 use crate::transfer::{AckRule, SpaceRule, WindowRule};
 use crate::{Endpoint, State};
 
@@ -76,6 +79,17 @@ impl Endpoint {
     /// TCP_MAXSEG as it is read: the segment size in use, bytes.
     pub fn max_segment(&self) -> u32 {
         self.mss
+    }
+
+    /// TCP_CONGESTION: another congestion controller from now on. On an open connection it takes the window and the threshold
+    /// over, and a reduction that runs is finished (Linux `tcp_reinit_congestion_control`).
+    pub fn set_congestion_control(&mut self, now: Time, mut cc: Box<dyn CongestionControl>) {
+        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
+            let flight = self.flight(now);
+            cc.on_established(&flight);
+            cc.take_over(self.cc.window());
+        }
+        self.cc = cc;
     }
 
     /// TCP_NOTSENT_LOWAT: writing waits while so many bytes are unsent; `None` for no bound.

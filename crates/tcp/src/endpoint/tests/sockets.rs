@@ -214,6 +214,27 @@ fn readiness_through_the_life_of_a_connection() {
 }
 
 #[test]
+fn another_congestion_controller_takes_the_window_over() {
+    let cubic = || Box::new(ackclock_cc::Cubic::new(ackclock_cc::CubicConfig::default()));
+    let mut script = Script::open(config());
+    script.write(8000);
+    script.ack(4001);
+    let window = script.endpoint.congestion_control().window();
+    // Slow start by two segments for an ACK at most (RFC 3465, L = 2).
+    assert_eq!((window.cwnd, script.endpoint.congestion_control().name()), (6000, "newreno"));
+    script.endpoint.set_congestion_control(script.now, cubic());
+    let cc = script.endpoint.congestion_control();
+    assert_eq!((cc.window(), cc.name()), (window, "cubic"));
+    // Before the handshake is over, the window is that of a new connection.
+    let mut script = Script::new(config());
+    script.endpoint.connect();
+    script.endpoint.set_congestion_control(script.now, cubic());
+    script.pump();
+    script.input(script.syn(Flags::SYN | Flags::ACK));
+    assert_eq!(script.endpoint.cwnd(), 4000);
+}
+
+#[test]
 fn readiness_after_a_refusal() {
     let mut script = Script::new(config());
     script.endpoint.connect();
