@@ -9,6 +9,9 @@ use crate::{StateRules, TransferRules};
 pub struct Config {
     /// The MSS announced and the most sent before options are subtracted, in bytes: 1460 for an MTU of 1500. Default 1460.
     pub mss: u16,
+    /// The MSS of a peer whose SYN tells none, in bytes (RFC 9293 section 3.7.1, MUST-15): 536 over IPv4, 1220 over IPv6.
+    /// Default 536.
+    pub default_peer_mss: u16,
     /// Initial congestion window. Default: RFC 6928.
     pub initial_window: InitialWindow,
     /// Selective acknowledgments (RFC 2018). Default true.
@@ -59,6 +62,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             mss: 1460,
+            default_peer_mss: 536,
             initial_window: InitialWindow::Segments(10),
             sack: true,
             dsack: true,

@@ -8,8 +8,6 @@ use crate::scoreboard::Progress;
 use crate::seq::lift;
 use crate::{AckRule, Arrival, CaState, Endpoint, Error, SendRule, State, SynFin, reset_for};
 
-/// The peer's MSS if its SYN does not tell (RFC 9293 section 3.7.1).
-const DEFAULT_MSS: u16 = 536;
 /// A TS.Recent older than this is not compared any more (RFC 7323 section 5.5).
 const PAWS_IDLE: Span = Span::from_secs(24 * 24 * 3600);
 
@@ -81,6 +79,9 @@ impl Endpoint {
         // Only our SYN can be acknowledged.
         let acceptable = ack == Some(Some(1)) && self.send.nxt > 0;
         if ack.is_some() && !acceptable {
+            if let Some(wait) = self.config.states.syn_after_bad_ack.filter(|_| self.rtt.timeouts() == 0) {
+                self.timers.retransmit_at = now + wait;
+            }
             self.refuse(segment);
             return Arrival::default();
         }
@@ -133,7 +134,7 @@ impl Endpoint {
         if let Some(timestamps) = segment.timestamps {
             (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
         }
-        let peer_mss = segment.mss.unwrap_or(DEFAULT_MSS);
+        let peer_mss = segment.mss.unwrap_or(self.config.default_peer_mss);
         // Our packets are no larger than those that we ask for, and a segment carries something beside its options.
         let mss = u32::from(self.config.mss.min(peer_mss));
         self.mss = mss.saturating_sub(self.options_len()).max(1);
@@ -235,19 +236,21 @@ impl Endpoint {
             return true;
         }
         // An old duplicate of the SYN is for the state machine to answer.
-        left == 0 || segment.timestamps.is_none_or(|timestamps| self.is_current(now, timestamps.value))
+        let slack = if self.state == State::TimeWait { 0 } else { self.config.states.paws_slack };
+        left == 0 || segment.timestamps.is_none_or(|timestamps| self.is_current(now, timestamps.value, slack))
     }
 
-    /// Whether a TSval is not older than TS.Recent, or TS.Recent is too old itself to tell (RFC 7323 section 5.5).
-    fn is_current(&self, now: Time, value: u32) -> bool {
-        (value.wrapping_sub(self.ts_recent) as i32) >= 0 || now.since(self.ts_recent_at) > PAWS_IDLE
+    /// Whether a TSval is older than TS.Recent by no more than `slack` ticks, or TS.Recent is too old itself to tell (RFC 7323
+    /// section 5.5).
+    fn is_current(&self, now: Time, value: u32, slack: u32) -> bool {
+        (value.wrapping_add(slack).wrapping_sub(self.ts_recent) as i32) >= 0 || now.since(self.ts_recent_at) > PAWS_IDLE
     }
 
     /// RFC 7323 section 4.3: the echo is that of the segment that last advanced the left edge.
     fn update_ts_recent(&mut self, now: Time, segment: &Segment, left: u64) {
         if let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps_enabled)
             && left <= self.receiver.last_ack_sent
-            && self.is_current(now, timestamps.value)
+            && self.is_current(now, timestamps.value, 0)
         {
             (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
         }
@@ -346,7 +349,7 @@ impl Endpoint {
     fn reset_by_peer(&mut self) {
         let rules = &self.config.states;
         let error = match self.state {
-            State::SynReceived => Some(Error::Refused),
+            State::SynReceived if !rules.reset_in_syn_received => Some(Error::Refused),
             State::CloseWait if rules.broken_pipe_in_close_wait => Some(Error::BrokenPipe),
             // Both sides have closed; what matters is whether our data arrived.
             State::LastAck | State::Closing if self.acked_bytes() == self.send.written => {

@@ -108,6 +108,7 @@ impl Profile {
             name: "freebsd-9.2",
             endpoint: Config {
                 mss: 1460,
+                default_peer_mss: 536,
                 initial_window: InitialWindow::Rfc3390, // rfc3390 = 1, experimental.initcwnd10 = 0
                 sack: true,                             // sack.enable = 1
                 dsack: false,                           // reports none before release 13
@@ -161,6 +162,7 @@ impl Profile {
             name: "freebsd-14",
             endpoint: Config {
                 mss: 1460,
+                default_peer_mss: 536,
                 initial_window: InitialWindow::Segments(10), // net.inet.tcp.initcwnd_segments
                 sack: true,
                 dsack: true,
@@ -274,6 +276,7 @@ impl Profile {
             name: "windows-7",
             endpoint: Config {
                 mss: 1460,
+                default_peer_mss: 536,
                 // `netsh interface tcp show supplemental` (hotfix KB2472264): window 2, minimum RTO 300, delayed ACK 200.
                 initial_window: InitialWindow::Segments(2),
                 min_rto: MinRto::OfTotal(Span::from_millis(300)),
@@ -313,6 +316,7 @@ const LINUX_C: f64 = 410.0 / 1024.0;
 fn linux(prr: Prr, growth_from: u64) -> Config {
     Config {
         mss: 1460,
+        default_peer_mss: 536,
         initial_window: InitialWindow::Segments(10), // TCP_INIT_CWND
         sack: true,
         dsack: true,

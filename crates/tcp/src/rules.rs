@@ -51,6 +51,16 @@ pub struct StateRules {
     /// Segments without timestamps are taken in on a connection that agreed on them, as in Linux, instead of dropped (RFC 7323
     /// section 3.2). Default false.
     pub accept_unstamped: bool,
+    /// A TSval may be so many ticks older than TS.Recent and still be taken in on an open connection (Linux
+    /// `TCP_PAWS_WINDOW`). Default 0 (RFC 7323 section 5.3).
+    pub paws_slack: u32,
+    /// After an acknowledgment in SYN-SENT that is not of our SYN, the SYN is sent again this soon if it was sent once, so
+    /// that a peer who was still in an old connection and is reset now gets it (Linux `tcp_rcv_synsent_state_process`).
+    /// Default none: when its timeout is over.
+    pub syn_after_bad_ack: Option<Span>,
+    /// A reset in SYN-RECEIVED of a connection that we opened is a reset to the application, as in Linux. Default false:
+    /// the connection was refused (RFC 9293 section 3.10.7.4, second check).
+    pub reset_in_syn_received: bool,
     /// An ACK for what was never sent is answered on an open connection (RFC 9293 section 3.10.7.4, fifth check). Default
     /// true.
     pub answer_unsent_ack: bool,
@@ -109,6 +119,9 @@ impl Default for StateRules {
             listen_drops_syn_ack: false,
             syn_data: true,
             accept_unstamped: false,
+            paws_slack: 0,
+            syn_after_bad_ack: None,
+            reset_in_syn_received: false,
             answer_unsent_ack: true,
             fin_on_acks: false,
             time_wait_answers: TimeWaitAnswers::Rfc5961,
@@ -220,9 +233,13 @@ impl StateRules {
             syn_data: false,                                    // tcp_rcv_synsent_state_process
             time_wait_answers: TimeWaitAnswers::Linux,          // tcp_timewait_state_process
             accept_unstamped: true,                             // tcp_fast_parse_options
-            answer_unsent_ack: false,                           // tcp_ack, from tcp_rcv_established
-            broken_pipe_in_close_wait: true,                    // tcp_reset, all three
+            paws_slack: 1,                                      // TCP_PAWS_WINDOW
+            // TCP_TIMEOUT_MIN, two ticks of HZ = 250.
+            syn_after_bad_ack: Some(Span::from_millis(8)),
+            answer_unsent_ack: false,        // tcp_ack, from tcp_rcv_established
+            broken_pipe_in_close_wait: true, // tcp_reset, all four
             report_late_reset: true,
+            reset_in_syn_received: true,
             reset_before_fin: true,
             reset_after_shutdown: true,               // tcp_rcv_state_process
             invalid_interval: Span::from_millis(500), // tcp_invalid_ratelimit

@@ -48,7 +48,9 @@ impl Endpoint {
             return arrival;
         }
         self.timers.time_wait_at = now + self.config.time_wait;
-        if let Some(left) = left.filter(|&left| left > 0 && !bare && !flags.contains(Flags::SYN)) {
+        // What answers in Linux has no SACK blocks any more (tcp_timewait_state_process, tcp_v4_timewait_ack).
+        let reports = answers != TimeWaitAnswers::Linux && !bare && !flags.contains(Flags::SYN);
+        if let Some(left) = left.filter(|&left| left > 0 && reports) {
             let right = left + u64::from(segment.sequence_len());
             if right <= self.receiver.next {
                 self.describe_arrival(segment);

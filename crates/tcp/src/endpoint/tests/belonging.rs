@@ -240,6 +240,19 @@ fn time_wait_answers_all_but_a_bare_ack_in_its_place() {
 }
 
 #[test]
+fn time_wait_reports_no_duplicates_in_linux() {
+    // tcp_v4_timewait_ack writes timestamps alone.
+    for (time_wait_answers, blocks) in [(TimeWaitAnswers::Rfc5961, 1), (TimeWaitAnswers::Linux, 0)] {
+        let mut script = with_rules(State::TimeWait, |rules| rules.time_wait_answers = time_wait_answers);
+        script.segments();
+        let fin = script.segment(Flags::FIN | Flags::ACK, script.seq - 1, 0, script.endpoint.sequence().1);
+        script.input(fin);
+        let sent = script.segments();
+        assert_eq!(sent.iter().map(|sent| sent.1.sack.as_slice().len()).collect::<Vec<_>>(), [blocks]);
+    }
+}
+
+#[test]
 fn a_reset_in_time_wait() {
     // RFC 1337 section 4: fix F1 ignores it.
     for (protect_time_wait, state) in [(false, State::Closed), (true, State::TimeWait)] {

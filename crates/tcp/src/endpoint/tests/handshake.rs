@@ -235,6 +235,49 @@ fn a_wrong_answer_to_a_syn_is_reset() {
 }
 
 #[test]
+fn linux_repeats_its_syn_soon_after_a_wrong_answer() {
+    // tcp_rcv_synsent_state_process: TCP_TIMEOUT_MIN, 8 ms, if the SYN was sent once. The next timeout is twice the first.
+    for flags in [Flags::ACK, Flags::RST | Flags::ACK] {
+        let mut script = Script::new(Config { states: StateRules::linux(), ..config() });
+        script.endpoint.connect();
+        script.pump();
+        script.wait(100);
+        script.input(script.segment(flags, 0, 0, 77));
+        script.wait(100);
+        script.input(script.segment(flags, 0, 0, 77));
+        script.wait(2000);
+        let syns: Vec<_> =
+            script.segments().iter().filter(|sent| sent.1.flags == Flags::SYN).map(|sent| sent.0).collect();
+        assert_eq!(syns, [0, 108, 2108]);
+    }
+}
+
+#[test]
+fn a_reset_ends_a_simultaneous_open() {
+    // RFC 9293 section 3.10.7.4, second check; tcp_reset.
+    for (states, error) in [(StateRules::default(), Error::Refused), (StateRules::linux(), Error::Reset)] {
+        let mut script = Script::new(Config { states, ..config() });
+        script.endpoint.connect();
+        script.pump();
+        script.input(script.syn(Flags::SYN));
+        script.input(script.segment(Flags::RST, 1, 0, 0));
+        assert_eq!((script.endpoint.state(), script.endpoint.error()), (State::Closed, Some(error)));
+    }
+}
+
+#[test]
+fn a_peer_that_tells_no_mss() {
+    // RFC 9293 section 3.7.1: 536 over IPv4, 1220 over IPv6.
+    for default_peer_mss in [536, 1220] {
+        let mut script = Script::new(Config { mss: 1440, default_peer_mss, ..config() });
+        script.endpoint.listen();
+        script.input(Segment { mss: None, ..script.syn(Flags::SYN) });
+        script.ack(1);
+        assert_eq!(script.endpoint.max_segment(), u32::from(default_peer_mss));
+    }
+}
+
+#[test]
 fn a_reset_refuses_only_if_it_acknowledges_the_syn() {
     // RFC 9293 section 3.10.7.3, second check.
     let mut script = Script::new(config());

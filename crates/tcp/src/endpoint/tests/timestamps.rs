@@ -51,6 +51,17 @@ fn an_old_timestamp_is_answered_and_dropped() {
 }
 
 #[test]
+fn linux_lets_a_timestamp_be_one_tick_old() {
+    // tcp_paws_discard: TCP_PAWS_WINDOW is 1; tcp_replace_ts_recent allows for none.
+    let mut script = Script::open(Config { states: StateRules::linux(), ..stamped() });
+    let base = base(&script);
+    assert_eq!(data(&mut script, 1, base.wrapping_sub(2)), Some(base));
+    assert_eq!(script.endpoint.delivered_bytes(), 0);
+    data(&mut script, 1, base.wrapping_sub(1));
+    assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.ts_recent), (100, base));
+}
+
+#[test]
 fn timestamps_wrap() {
     let mut script =
         Script::open(Config { delayed_ack: DelayedAck { segments: 1, ..DelayedAck::default() }, ..stamped() });
