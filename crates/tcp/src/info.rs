@@ -7,7 +7,7 @@
 //! # Departures
 //! `reordering` is 3 until a reordering was seen, and then the farthest that was: the endpoint's loss detection does not adapt
 //! to it. `rcv_rtt` is the smoothed RTT once data has arrived, in place of a measurement of the receiver's own; `rcv_space` is
-//! the window that was announced first. `delivered_ce`, `delivery_rate` and `sndbuf_limited` are not measured, and stay 0.
+//! the window that was announced first. `delivery_rate` is not measured, and stays 0.
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
@@ -128,6 +128,12 @@ pub(crate) struct Counters {
     pub(crate) busy: Stopwatch,
     /// The peer's window keeps data from being sent.
     pub(crate) window_limited: Stopwatch,
+    /// All is sent, and the send buffer too small for more.
+    pub(crate) buffer_limited: Stopwatch,
+    /// Segments whose delivery was told along with an ECN echo.
+    pub(crate) delivered_ce: u32,
+    /// Something was sent since there was last nothing to send.
+    pub(crate) sending: bool,
     /// The last look for something to send ended at the peer's window.
     pub(crate) window_stopped: bool,
 }
@@ -180,6 +186,9 @@ impl Counters {
             ack_received_at: Time::ZERO,
             busy: Stopwatch::new(),
             window_limited: Stopwatch::new(),
+            buffer_limited: Stopwatch::new(),
+            delivered_ce: 0,
+            sending: false,
             window_stopped: false,
         }
     }
@@ -200,7 +209,8 @@ impl Counters {
 
     /// What an ACK told.
     #[inline]
-    pub(crate) fn progressed(&mut self, progress: &Progress) {
+    pub(crate) fn progressed(&mut self, progress: &Progress, ece: bool) {
+        self.delivered_ce += if ece { progress.delivered_segments } else { 0 };
         self.delivered_segments += progress.delivered_segments;
         self.reorderings += u32::from(progress.reordering > 0);
     }
@@ -291,9 +301,9 @@ impl Endpoint {
             delivery_rate: 0,
             busy_time: counters.busy.read(now).as_micros(),
             rwnd_limited: counters.window_limited.read(now).as_micros(),
-            sndbuf_limited: 0,
+            sndbuf_limited: counters.buffer_limited.read(now).as_micros(),
             delivered: counters.delivered_segments,
-            delivered_ce: 0,
+            delivered_ce: counters.delivered_ce,
             bytes_sent: counters.bytes_sent,
             bytes_retrans: counters.bytes_resent,
             dsack_dups: u32::try_from(self.stats.dsacks).unwrap_or(u32::MAX),

@@ -420,7 +420,8 @@ impl Endpoint {
         self.take_rtt_sample(now, segment, &progress);
         let ece = self.ecn_enabled && segment.flags.contains(Flags::ECE);
         self.stats.ece_acks += u64::from(ece);
-        self.counters.progressed(&progress);
+        self.counters.progressed(&progress, ece);
+        self.queue.acked = true;
         self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);
 
         // RFC 5681 section 2: a duplicate ACK. With SACK it is one that reports something new (RFC 6675 section 2).

@@ -29,9 +29,13 @@ impl Endpoint {
         self.counters.busy.set(now, self.send.written > self.acked_bytes());
         self.counters.window_stopped = false;
         let ecn = self.next_segment(now, out);
+        self.counters.sending |= ecn.is_some();
         if ecn.is_none() {
-            self.review_send_buffer();
-            self.counters.window_limited.set(now, self.counters.window_stopped);
+            let sent = std::mem::take(&mut self.counters.sending);
+            self.review_send_buffer(now, sent);
+            // tcp_write_xmit looks at the congestion window first.
+            let has_room = self.window_used() + u64::from(self.mss) <= self.cwnd();
+            self.counters.window_limited.set(now, self.counters.window_stopped && has_room);
         }
         self.counters.segments_out += u32::from(ecn.is_some());
         ecn
@@ -263,6 +267,7 @@ impl Endpoint {
         let &front = self.board.front()?;
         if self.send.resend_probe {
             (self.send.resend_probe, self.send.probing) = (false, false);
+            let front = self.fill_probe(front);
             return Some(self.piece_again(now, front));
         }
         if !self.send.probe_due {
@@ -271,6 +276,25 @@ impl Endpoint {
         let piece = self.piece_again(now, front);
         self.probe_sent(now);
         Some(piece)
+    }
+
+    /// A probe that was not taken becomes as large a segment as the window allows now (RFC 9293 section 3.8.6.1 and SHLD-28
+    /// of section 3.8.6.2.1), not one of its octet alone.
+    fn fill_probe(&mut self, probe: Sent) -> Sent {
+        // Linux has sent nothing that could be sent again, or a segment that was cut by its rules.
+        if probe.fin || probe.sacked || probe.end() != self.send.nxt || self.config.transfer.sending == SendRule::Linux
+        {
+            return probe;
+        }
+        let available = self.send.written + 1 - probe.seq;
+        let payload = available.min(self.send.wnd).min(u64::from(self.mss)) as u32;
+        let waits = self.wishes.cork || self.wishes.more;
+        if payload <= probe.len || self.is_silly(payload, available, false) || payload < self.mss && waits {
+            return probe;
+        }
+        self.board.grow_last(payload);
+        self.send.nxt = probe.seq + u64::from(payload);
+        Sent { len: payload, ..probe }
     }
 
     fn probe_sent(&mut self, now: Time) {

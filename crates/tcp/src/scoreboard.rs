@@ -159,6 +159,17 @@ impl Scoreboard {
         }
     }
 
+    /// The segment that was sent last, and was not SACKed, is to be sent again with `len` units, more than before.
+    pub(crate) fn grow_last(&mut self, len: u32) {
+        if let Some(last) = self.entries.back_mut() {
+            let more = u64::from(len - last.len);
+            last.len = len;
+            self.outstanding += more;
+            self.lost += if last.lost { more } else { 0 };
+            self.resent += if last.resent { more } else { 0 };
+        }
+    }
+
     /// Everything below `ack` arrived.
     pub(crate) fn acknowledge(&mut self, ack: u64, progress: &mut Progress) {
         while let Some(first) = self.entries.front_mut() {

@@ -12,8 +12,10 @@
 
 use std::collections::VecDeque;
 
+use ackclock_units::Time;
+
 use crate::sockopt::WriteFlags;
-use crate::{Endpoint, SendRule, SpaceRule};
+use crate::{Endpoint, SendRule, SpaceRule, State};
 
 /// The largest payload of one buffer: `gso_max_size` - 1 - `MAX_TCP_HEADER`.
 const MAX_BUFFER: u64 = 65_536 - 1 - 320;
@@ -61,8 +63,10 @@ pub(crate) struct Queue {
     burst_pushes: bool,
     /// One past the last segment that was smaller than the MSS (`snd_sml`).
     small: u64,
-    /// The last write found too little room.
+    /// A write found too little room, and since then there was never enough to tell the application (`SOCK_NOSPACE`).
     short: bool,
+    /// An ACK has come since the buffer was last reviewed.
+    pub(crate) acked: bool,
     /// SO_SNDBUF was set: the buffer does not grow.
     pub(crate) locked: bool,
 }
@@ -220,11 +224,26 @@ impl Endpoint {
         self.config.send_buffer = self.config.send_buffer.max(wanted);
     }
 
-    /// An ACK has come: a buffer that was too small grows unless the window is full (`tcp_new_space`).
-    pub(crate) fn review_send_buffer(&mut self) {
-        if self.queue.short && self.window_used() + u64::from(self.mss) <= self.cwnd() {
-            self.queue.short = false;
-            self.expand_send_buffer();
+    /// Nothing more is to be sent now. If an ACK has come, a buffer that was too small grows unless the congestion window is
+    /// full (`tcp_check_space`, `tcp_new_space`). When everything is sent, and `sent` just now, it is the buffer that holds
+    /// the sender back (`tcp_cwnd_validate`).
+    pub(crate) fn review_send_buffer(&mut self, now: Time, sent: bool) {
+        if !self.queue.short {
+            return;
+        }
+        let has_room = self.window_used() + u64::from(self.mss) <= self.cwnd();
+        let open = matches!(self.state, State::Established | State::CloseWait);
+        if sent && has_room && open && self.unsent() == 0 {
+            self.counters.buffer_limited.set(now, true);
+        }
+        if std::mem::take(&mut self.queue.acked) {
+            if has_room {
+                self.expand_send_buffer();
+            }
+            if self.has_room_to_tell() {
+                self.queue.short = false;
+                self.counters.buffer_limited.set(now, false);
+            }
         }
     }
 
@@ -245,7 +264,6 @@ impl Endpoint {
     /// Takes up to `bytes` bytes into buffers as `tcp_sendmsg` does: each is begun while there is memory, and filled to the
     /// goal; one that is full is sent as far as the windows allow, and what stays of it is filled again.
     pub(crate) fn fill_buffers(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
-        self.queue.short = false;
         let goal = self.buffer_goal();
         let mut sent = self.send.nxt.max(1);
         let mut taken = 0;
@@ -258,7 +276,7 @@ impl Endpoint {
                 self.queue.unmark(end);
             } else {
                 if self.queued() >= self.config.send_buffer || !self.is_below_lowat(end - sent.min(end)) {
-                    self.queue.short = true;
+                    (self.queue.short, self.queue.acked) = (true, false);
                     break;
                 }
                 if sent < end && !self.queue.ends_record(end) {

@@ -212,20 +212,21 @@ impl Endpoint {
         let read_closed = self.socket.read_shut || self.peer_finished() || closed && self.send.nxt > 0;
         let write_closed = self.send.closed || closed;
         let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived);
-        let queued = self.config.send_buffer.saturating_sub(self.send_space());
         Readiness {
             readable: open && (self.unread() > 0) || read_closed,
-            // `sk_stream_is_writeable`: what is free is no less than half of what is used.
-            writable: open
-                && (write_closed
-                    || self.send_space() >= queued / 2
-                        && self.send_space() > 0
-                        // tcp_stream_memory_free with `wake`.
-                        && self.is_below_lowat(2 * self.unsent())),
+            writable: open && (write_closed || self.has_room_to_tell()),
             read_closed,
             hung_up: closed || read_closed && write_closed,
             error: self.socket.pending.is_some(),
         }
+    }
+
+    /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
+    pub(crate) fn has_room_to_tell(&self) -> bool {
+        let space = self.send_space();
+        let queued = self.config.send_buffer.saturating_sub(space);
+        // tcp_stream_memory_free with `wake`.
+        space > 0 && space >= queued / 2 && self.is_below_lowat(2 * self.unsent())
     }
 
     /// SIOCINQ: bytes received in order and not read.

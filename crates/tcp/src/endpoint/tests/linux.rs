@@ -225,6 +225,47 @@ fn the_send_buffer_is_filled_in_buffers_of_half_the_window() {
 }
 
 #[test]
+fn a_send_buffer_that_was_too_small_grows_with_an_ack() {
+    let mut script = Script::open_with(Config { send_buffer: 16_384, ..socket() }, |script| script.window = 64_000);
+    // Buffers of 32,000, of which the first is filled again when 10,000 have left; with 43,280 of 46,080 used another one is
+    // begun. What is sent is no reason to grow.
+    assert_eq!(script.endpoint.write(200_000), 74_000);
+    script.pump();
+    assert_eq!(script.endpoint.send_buffer(), 46_080);
+    script.wait(100);
+    script.ack(10_001);
+    // The window is 20 segments and full of the next 20: it does not grow (tcp_should_expand_sndbuf).
+    assert_eq!(script.endpoint.send_buffer(), 46_080);
+}
+
+#[test]
+fn the_time_that_a_small_send_buffer_costs() {
+    // 9216 bytes, in which one buffer of half the window, 32,000, is begun at a time.
+    let mut script = Script::open_with(socket(), |script| script.window = 64_000);
+    script.endpoint.set_send_buffer(4608);
+    // Until the congestion window holds more than that.
+    while script.endpoint.cwnd() <= 40_000 {
+        while script.endpoint.write(100_000) > 0 {
+            script.pump();
+        }
+        script.wait(100);
+        let sent = script.endpoint.sequence().1;
+        script.ack(sent);
+    }
+    while script.endpoint.write(100_000) > 0 {
+        script.pump();
+    }
+    let before = script.endpoint.info(script.now).sndbuf_limited;
+    script.wait(100);
+    let sent = script.endpoint.sequence().1;
+    script.ack(sent);
+    // There is room again.
+    script.wait(50);
+    let info = script.endpoint.info(script.now);
+    assert_eq!((info.sndbuf_limited - before, info.rwnd_limited), (100_000, 0));
+}
+
+#[test]
 fn a_bound_on_what_is_unsent_stops_writing() {
     let mut script = Script::open_with(socket(), |script| script.window = 32_000);
     script.endpoint.set_notsent_lowat(Some(2000));

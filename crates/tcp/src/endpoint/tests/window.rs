@@ -44,12 +44,38 @@ fn a_window_that_opens_after_a_probe_was_refused() {
     script.wait(1000);
     script.data();
     script.ack_window(2001, 5000);
-    // The byte of the probe goes again, then the rest.
-    assert_eq!(script.data(), [(2001, 2002), (2002, 3002), (3002, 4002), (4002, 5001)]);
+    // RFC 9293 section 3.8.6.2.1: full segments, the byte of the probe in the first of them.
+    assert_eq!(script.data(), full(2001, 3));
     assert_eq!(script.endpoint.stats().timeouts, 0);
     script.ack(5001);
     script.wait(100_000);
     assert_eq!(script.data(), []);
+}
+
+#[test]
+fn a_probe_that_was_taken_after_all_ends_within_the_segment_that_repeats_it() {
+    let mut script = closed_window();
+    script.wait(1000);
+    script.data();
+    script.ack_window(2001, 5000);
+    assert_eq!(script.data(), full(2001, 3));
+    // The ACK of the probe alone was late.
+    script.ack_window(2002, 5000);
+    assert_eq!(script.data(), []);
+    assert_eq!(script.endpoint.sequence(), (2002, 5001));
+    script.ack(5001);
+    script.wait(100_000);
+    assert_eq!(script.data(), []);
+}
+
+#[test]
+fn a_window_that_opens_by_little_after_a_probe_was_refused() {
+    let mut script = closed_window();
+    script.wait(1000);
+    script.data();
+    // 600 bytes are less than a segment, and than half of the largest window of 2000: the byte of the probe alone goes.
+    script.ack_window(2001, 600);
+    assert_eq!(script.data(), [(2001, 2002)]);
 }
 
 #[test]
@@ -89,7 +115,7 @@ fn a_lost_segment_after_a_probe_was_repeated_is_retransmitted_by_timeout() {
     script.ack_window(2001, 5000);
     script.data();
     script.wait(RTO);
-    assert_eq!(script.data(), [(2001, 2002)]);
+    assert_eq!(script.data(), full(2001, 1));
     assert_eq!(script.endpoint.stats().timeouts, 1);
 }
 
