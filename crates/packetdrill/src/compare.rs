@@ -5,7 +5,7 @@
 //! `verify_outbound_live_tcp_options`.
 //!
 //! # Departures
-//! packetdrill does not compare TSecr; here it is compared, since TSval of inbound packets is the script's own. Of an
+//! Ports are not compared, as in packetdrill. packetdrill does not compare TSecr; here it is compared, since TSval of inbound packets is the script's own. Of an
 //! expectation that stands for several segments no segment may be longer than the first.
 
 use ackclock_packet::Flags;

@@ -119,8 +119,8 @@ impl Host {
             keepalive: config.states.keepalive.unwrap_or_default(),
             notsent_lowat: None,
             receive_buffer_shown: None,
-            // packetdrill's own defaults but for the percentage (12.5 there), which makes up for the timers of real
-            // machines.
+            // packetdrill's own defaults but for the percentage (12.5 there, of the time since the event before), which makes
+            // up for the timers of real machines and would hide wrong ones.
             tolerance: Span::from_micros(4_000),
             tolerance_ppm: 0,
             ignore_psh: false,
@@ -144,6 +144,7 @@ impl Host {
             // The profile's MSS is that of an MTU of 1500 over IPv4.
             None => (u32::from(config.mss) + self.mtu).saturating_sub(1500 + headers - 40).clamp(1, 65_535) as u16,
         };
+        config.default_peer_mss = if self.ipv6 { 1220 } else { 536 };
         config.ecn = self.ecn == Ecn::On;
         config.transfer.accept_ecn = self.ecn != Ecn::Off;
         config

@@ -16,6 +16,9 @@ use ackclock_tcp::Ports;
 use crate::ast::{Direction, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
 use crate::sockets::SocketId;
 
+/// The kind of the MD5 signature option (RFC 2385).
+const MD5: u8 = 19;
+
 /// How far a connection has come, as far as the script tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -172,9 +175,12 @@ impl Connection {
                     let echo = if has_ack { self.wire_echo(*echo, scaled_echo)? } else { *echo };
                     segment.timestamps = Some(Timestamps { value: *value, echo });
                 }
-                OptionSpec::Other { name, .. } => {
+                // A host looks for the key of a signed segment.
+                OptionSpec::Other { name, kind: MD5, .. } => {
                     return Err(MappingError::Unsupported(format!("the option `{name}`")));
                 }
+                // Skipped by a host that has not implemented it (RFC 9293 section 3.1, MUST-6).
+                OptionSpec::Other { .. } => {}
             }
         }
         Ok(segment)

@@ -45,7 +45,7 @@ impl Kernel {
                 Ok(())
             }
             ("SOL_TCP" | "IPPROTO_TCP", "TCP_CONGESTION") => match text(value)? {
-                Some(name) => self.set_congestion(id, &name)?,
+                Some(name) => self.set_congestion(now, id, &name),
                 None => return Err(CallError::script("TCP_CONGESTION takes a string")),
             },
             _ => {
@@ -67,13 +67,16 @@ impl Kernel {
         })
     }
 
-    fn set_congestion(&mut self, id: SocketId, name: &str) -> Result<Result<(), Errno>, CallError> {
-        let Some(kind) = CcKind::by_name(name.trim_end_matches('\0')) else { return Ok(Err(Errno::ENOENT)) };
-        if self.endpoint(id).is_some() && self.cc_of(id) != kind {
-            return Err(CallError::Unsupported("TCP_CONGESTION on an open connection".to_owned()));
+    fn set_congestion(&mut self, now: Time, id: SocketId, name: &str) -> Result<(), Errno> {
+        let Some(kind) = CcKind::by_name(name.trim_end_matches('\0')) else { return Err(Errno::ENOENT) };
+        if self.cc_of(id) != kind {
+            let cc = self.host.congestion_control(kind);
+            if let Some(endpoint) = self.endpoint_mut(id) {
+                endpoint.set_congestion_control(now, cc);
+            }
         }
         self.sockets[id].options.cc = Some(kind);
-        Ok(Ok(()))
+        Ok(())
     }
 
     fn set_number(

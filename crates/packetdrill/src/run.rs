@@ -299,6 +299,8 @@ impl<'a> Run<'a> {
             match self.kernel.resume(self.now, waiting) {
                 Step::Blocked(waiting) => {
                     self.pending = Some(Pending { call, line: call_line, waiting, started, end });
+                    // It may have written a part.
+                    self.collect(line)?;
                 }
                 Step::Done(done) => {
                     let tolerance = self.tolerance(end, started);

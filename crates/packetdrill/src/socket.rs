@@ -64,6 +64,7 @@ impl SocketOptions {
         }
         if self.no_options {
             (config.sack, config.timestamps, config.window_scaling) = (false, false, false);
+            config.transfer.mss_option = false;
         }
         config.states.keepalive = self.keepalive(host);
         if let Some(timeout) = self.user_timeout {

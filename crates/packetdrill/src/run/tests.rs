@@ -401,3 +401,54 @@ fn reports_show_what_came_before() {
         assert!(text.contains(part), "{part}\n{text}");
     }
 }
+
+#[test]
+fn the_congestion_control_of_an_open_connection() {
+    passes(&server(
+        "+0 write(4, ..., 10000) = 10000
+         +0 > P. 1:10001(10000) ack 1
+         +.1 < . 1:1(0) ack 10001 win 32792
+         +0 %{ assert tcpi_snd_cwnd == 20, tcpi_snd_cwnd }%
+         +0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0
+         +0 getsockopt(4, SOL_TCP, TCP_CONGESTION, \"reno\", [16]) = 0
+         +0 %{ assert tcpi_snd_cwnd == 20, tcpi_snd_cwnd }%
+         +0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"vegas\", 5) = -1 ENOENT",
+    ));
+}
+
+#[test]
+fn a_part_of_a_blocking_write_leaves_at_once() {
+    // 4608 doubled is 9216, in which buffers of half the window, 16,000, are begun one at a time: the write goes on when
+    // the first of them is acknowledged, and what it adds is sent, although the call still waits.
+    passes(&server(
+        "+0 setsockopt(4, SOL_SOCKET, SO_SNDBUF, [4608], 4) = 0
+         +0...0.2 write(4, ..., 42000) = 42000
+         +0 > P. 1:10001(10000) ack 1
+         +.1 < . 1:1(0) ack 10001 win 32792
+         +0 > P. 10001:26001(16000) ack 1
+         +.1 < . 1:1(0) ack 26001 win 32792
+         +0 > P. 26001:42001(16000) ack 1",
+    ));
+}
+
+#[test]
+fn an_option_that_is_not_implemented_is_skipped() {
+    let outcome = server(
+        "+0 < . 1:11(10) ack 1 win 32792 <FO 0011223344556677,nop,nop>
+         +0 > . 1:1(0) ack 11
+         +0 read(4, ..., 10) = 10",
+    );
+    passes(&outcome);
+}
+
+#[test]
+fn no_options_at_all_on_freebsd() {
+    passes(&run("\
+--profile=freebsd-14
+0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3
++0 setsockopt(3, IPPROTO_TCP, TCP_NOOPT, [1], 4) = 0
++0 fcntl(3, F_SETFL, O_RDWR|O_NONBLOCK) = 0
++0 connect(3, ..., ...) = -1 EINPROGRESS
++0 > S 0:0(0) win 65535
+"));
+}
