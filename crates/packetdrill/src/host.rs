@@ -68,6 +68,8 @@ pub(crate) struct Host {
     pub(crate) keepalive: KeepAlive,
     /// `TCP_NOTSENT_LOWAT` that sockets do not set.
     pub(crate) notsent_lowat: Option<u32>,
+    /// Every listening socket takes Fast Open, which is not here.
+    pub(crate) fast_open: bool,
     /// What `getsockopt` says of the receive buffer, if it was set by hand.
     pub(crate) receive_buffer_shown: Option<u64>,
 
@@ -118,6 +120,7 @@ impl Host {
             mss: None,
             keepalive: config.states.keepalive.unwrap_or_default(),
             notsent_lowat: None,
+            fast_open: false,
             receive_buffer_shown: None,
             // packetdrill's own defaults but for the percentage (12.5 there, of the time since the event before), which makes
             // up for the timers of real machines and would hide wrong ones.

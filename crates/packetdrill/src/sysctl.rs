@@ -145,6 +145,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_slow_start_after_idle", "0"),
     ("net.ipv4.tcp_ecn", "0"),
     ("net.ipv4.tcp_notsent_lowat", "4294967295"),
+    ("net.ipv4.tcp_fastopen", "0x70403"),
 ];
 
 /// What became of one setting: `None` if it is not known, else what it did, or why it cannot be.
@@ -182,6 +183,11 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         };
     }
     match name {
+        "net.ipv4.tcp_fastopen" => {
+            // TFO_SERVER_ENABLE and TFO_SERVER_WO_SOCKOPT1.
+            host.fast_open = count!(0) & 0x402 == 0x402;
+            nothing
+        }
         "net.ipv4.tcp_sack" | "net.inet.tcp.sack.enable" => key!("sack", switch(count!(0) != 0)),
         "net.ipv4.tcp_dsack" => key!("dsack", switch(count!(0) != 0)),
         "net.ipv4.tcp_timestamps" => key!("timestamps", switch(count!(0) != 0)),
@@ -319,7 +325,6 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         | "net.ipv4.tcp_autocorking"
         | "net.ipv4.tcp_syncookies"
         | "net.ipv4.tcp_ecn_option"
-        | "net.ipv4.tcp_fastopen"
         | "net.ipv4.tcp_fastopen_key"
         | "net.ipv4.tcp_fastopen_cookies"
         | "net.ipv4.tcp_fastopen_blackhole_timeout_sec"

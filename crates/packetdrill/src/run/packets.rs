@@ -1,5 +1,6 @@
 //! Packets of a script: what arrives, what is expected, and what is left over.
 
+use ackclock_packet::Flags;
 use ackclock_tcp::Ports;
 use ackclock_units::{Ecn, Time};
 
@@ -80,6 +81,12 @@ impl Run<'_> {
         if spec.ace.is_some() {
             return Err(Stop::Unsupported(line, "AccECN".to_owned()));
         }
+        if self.kernel.host.fast_open
+            && spec.flags.contains(Flags::SYN)
+            && let Some(option) = unknown_option(spec)
+        {
+            return Err(Stop::Unsupported(line, format!("the option `{option}`")));
+        }
         let index = self.connection_for(line, spec)?;
         let scaled = self.kernel.host.ts_ecr_scaled;
         let connection = &mut self.connections[index];
@@ -112,6 +119,9 @@ impl Run<'_> {
         }
         if expected.ip.flow_label.is_some_and(|label| label != 0) {
             return Err(Stop::Unsupported(line, "IPv6 flow labels".to_owned()));
+        }
+        if let Some(option) = unknown_option(expected) {
+            return Err(Stop::Unsupported(line, format!("the option `{option}`")));
         }
         let index = self.connection_for(line, expected)?;
         self.connections[index].note_expected(expected);
@@ -252,4 +262,13 @@ impl Run<'_> {
             actual: Some(actual),
         })))
     }
+}
+
+/// The first option that the endpoint does not implement.
+fn unknown_option(spec: &TcpSpec) -> Option<&str> {
+    let Options::List(list) = &spec.options else { return None };
+    list.iter().find_map(|option| match option {
+        OptionSpec::Other { name, .. } => Some(name.as_str()),
+        _ => None,
+    })
 }

@@ -452,3 +452,16 @@ fn no_options_at_all_on_freebsd() {
 +0 > S 0:0(0) win 65535
 "));
 }
+
+#[test]
+fn fast_open_is_unsupported_where_it_would_count() {
+    let syn = "+0 < S 0:10(10) win 32792 <mss 1000,FO 0011223344556677,nop,nop>\n";
+    let listen = SERVER.split_inclusive('\n').take(4).collect::<String>();
+    let with = |sysctl: &str| {
+        run(&format!("`sysctl -q net.ipv4.tcp_fastopen={sysctl}`\n{listen}{syn}+0 > S. 0:0(0) ack 1 <mss 1460>"))
+    };
+    passes(&with("2"));
+    assert_eq!(with("0x403").verdict.name(), "unsupported");
+    let outcome = server("+0 > . 1:1(0) ack 1 <FO 0011223344556677,nop,nop>");
+    assert_eq!(outcome.verdict.name(), "unsupported");
+}
