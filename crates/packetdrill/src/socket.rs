@@ -55,6 +55,7 @@ impl SocketOptions {
         }
         if let Some(bytes) = self.receive_buffer {
             config.receive_buffer = host.receive_config(bytes);
+            config.transfer.window = config.transfer.window.with_fixed_buffer();
         }
         if let Some(bytes) = self.send_buffer {
             config.send_buffer = bytes;

@@ -196,6 +196,8 @@ pub struct Endpoint {
     pub(crate) reply: Option<(u32, u32, Flags)>,
     /// The reset ends this very connection, and carries its timestamps.
     pub(crate) reply_stamped: bool,
+    /// Its window field.
+    pub(crate) reply_window: u16,
     /// A challenge waits to be sent (RFC 5961).
     pub(crate) challenge_due: bool,
     /// A probe without data waits to be sent: a keep-alive, or one of a closed window.
@@ -269,6 +271,7 @@ impl Endpoint {
             peer_fin: None,
             reply: None,
             reply_stamped: false,
+            reply_window: 0,
             challenge_due: false,
             probe_now: false,
             limits: Limits::default(),

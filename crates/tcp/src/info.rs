@@ -292,7 +292,8 @@ impl Endpoint {
             pacing_rate: u64::MAX,
             bytes_acked: self.send.una.saturating_sub(u64::from(self.socket.passive)),
             bytes_received: self.delivered_bytes(),
-            segs_out: counters.segments_out,
+            // Linux answers a SYN before there is a socket to count for.
+            segs_out: counters.segments_out.saturating_sub(u32::from(self.socket.passive)),
             segs_in: counters.segments_in,
             notsent_bytes: u32::try_from(self.unsent()).unwrap_or(u32::MAX),
             min_rtt: self.rtt.min().map_or(u32::MAX, micros),

@@ -6,7 +6,7 @@ use ackclock_units::{Ecn, Span, Time};
 use crate::receiver::{Arrived, Context};
 use crate::scoreboard::Progress;
 use crate::seq::lift;
-use crate::{AckRule, Arrival, CaState, Endpoint, Error, SendRule, State, SynFin, reset_for};
+use crate::{AckRule, Arrival, CaState, Endpoint, Error, RttRule, SendRule, State, SynFin, WindowRule, reset_for};
 
 /// A TS.Recent older than this is not compared any more (RFC 7323 section 5.5).
 const PAWS_IDLE: Span = Span::from_secs(24 * 24 * 3600);
@@ -40,7 +40,7 @@ impl Endpoint {
     fn refuse(&mut self, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
             self.reply = Some((reset.seq, reset.ack, reset.flags));
-            self.reply_stamped = false;
+            (self.reply_stamped, self.reply_window) = (false, 0);
         }
     }
 
@@ -261,6 +261,10 @@ impl Endpoint {
         let next = self.receiver.next;
         // A sender may still send up to the right edge that was announced last.
         let window = self.receiver.acceptable();
+        if let WindowRule::Linux { .. } = self.config.transfer.window {
+            // tcp_sequence: what ends where the last ACK stood has its ACK and timestamp read.
+            return right >= self.receiver.last_ack_sent && left <= next + window;
+        }
         if right == left {
             // The right edge itself is where the ACKs of a peer that has filled the window stand. Were they unacceptable,
             // two such ends would answer each other's ACKs for ever.
@@ -475,7 +479,19 @@ impl Endpoint {
         // A segment that is acknowledged along with a retransmission may have waited for it at the receiver.
         let sent_at = progress.newest_sent_at.filter(|_| !progress.covers_resent);
         self.latest_sample = sent_at.map(|sent_at| now.since(sent_at));
-        if let Some(rtt) = self.latest_sample {
+        let sample = match self.config.transfer.rtt {
+            RttRule::Rfc6298 => self.latest_sample,
+            // tcp_clean_rtx_queue, tcp_ack_update_rtt: the oldest segment counts, so that what the peer delayed its ACK for is
+            // part of the timeout. The newest one tells of the path.
+            RttRule::Linux => {
+                if let Some(rtt) = self.latest_sample {
+                    self.rtt.note_min(rtt);
+                }
+                let oldest = progress.oldest_acked_at.filter(|_| !progress.covers_resent).or(progress.oldest_sacked_at);
+                oldest.map(|sent_at| now.since(sent_at))
+            }
+        };
+        if let Some(rtt) = sample {
             self.sample_rtt(rtt);
         } else if progress.acked > 0
             && let Some(timestamps) = segment.timestamps.filter(|ts| self.timestamps_enabled && ts.echo != 0)
@@ -491,10 +507,18 @@ impl Endpoint {
     /// RFC 9293 section 3.10.7.4: the window of the newest segment counts. A segment with a new ACK is new, even if it
     /// repeats old data: without its window, the right edge would move by what it acknowledges.
     fn set_window(&mut self, segment: &Segment, left: u64, ack: u64, advances: bool) {
-        if advances || self.send.wl1 < left || (self.send.wl1 == left && self.send.wl2 <= ack) {
-            // The window of a SYN is never scaled (RFC 7323 section 2.2).
-            let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.send.shift };
-            self.send.wnd = u64::from(segment.window) << shift;
+        // The window of a SYN is never scaled (RFC 7323 section 2.2).
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.send.shift };
+        let window = u64::from(segment.window) << shift;
+        let same = self.send.wl1 == left
+            && match self.config.transfer.sending {
+                // tcp_may_update_window: two ACKs that differ in nothing else may have been reordered. A window of zero is
+                // believed from release 6.6 on.
+                SendRule::Linux => window > self.send.wnd || window == 0,
+                SendRule::Rfc | SendRule::FreeBsd => self.send.wl2 <= ack,
+            };
+        if advances || self.send.wl1 < left || same {
+            self.send.wnd = window;
             self.send.max_wnd = self.send.max_wnd.max(self.send.wnd);
             (self.send.wl1, self.send.wl2) = (self.send.wl1.max(left), ack);
         }
@@ -544,10 +568,18 @@ impl Endpoint {
         if segment.payload.len > 0 && segment.payload.offset != left - 1 && self.integrity_error.is_none() {
             self.integrity_error = Some(left - 1);
         }
+        let mut edge = self.receiver.next + self.receiver.acceptable();
+        if let WindowRule::Linux { .. } = self.config.transfer.window {
+            if left >= edge || self.receiver.acceptable() == 0 && right > edge {
+                self.receiver.beyond_window();
+                return;
+            }
+            // All of a segment that begins within the window is taken, up to release 6.16.
+            edge = u64::MAX;
+        }
         if segment.flags.contains(Flags::FIN) {
             self.peer_fin.get_or_insert(right - 1);
         }
-        let edge = self.receiver.next + self.receiver.acceptable();
         // Nothing follows a FIN.
         let edge = edge.min(self.peer_fin.map_or(u64::MAX, |fin| fin + 1));
         let right = right.min(edge);
@@ -556,8 +588,9 @@ impl Endpoint {
             return;
         }
         self.describe_arrival(segment);
+        // All that lies beyond a gap counts, also what is known.
+        self.counters.out_of_order += u32::from(left > self.receiver.next);
         let arrived = self.receiver.receive(now, left, right, segment.payload.len);
-        self.counters.out_of_order += u32::from(arrived == Arrived::OutOfOrder);
         if self.socket.discards {
             self.read(u64::MAX);
         }
@@ -572,7 +605,8 @@ impl Endpoint {
             return;
         }
         self.receiver.context = Context {
-            pushed: segment.flags.contains(Flags::PSH) || segment.flags.contains(Flags::FIN),
+            pushed: segment.flags.contains(Flags::PSH),
+            last: segment.flags.contains(Flags::FIN),
             srtt: self.rtt.srtt(),
             rto: self.rto(),
             segment: self.announced_segment(),
@@ -580,7 +614,12 @@ impl Endpoint {
     }
 
     fn on_peer_fin(&mut self, now: Time) {
-        self.receiver.ack_now = true;
+        if self.state == State::Established && self.config.transfer.acks == AckRule::Linux {
+            // tcp_fin: its ACK may wait for an answer that ends our side too.
+            self.receiver.expect_answer();
+        } else {
+            self.receiver.ack_now = true;
+        }
         match self.state {
             State::Established => self.state = State::CloseWait,
             State::FinWait1 => self.state = State::Closing,

@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{Endpoint, Error, KeepAlive, State};
+use crate::{AckRule, Endpoint, Error, KeepAlive, State};
 
 /// Waits are no shorter than this, whatever is asked for, so that time goes on.
 const SHORTEST: Span = Span::from_millis(1);
@@ -18,6 +18,20 @@ impl Endpoint {
             Some(keepalive) if open => (self.limits.heard_at + keepalive.idle).max(now),
             _ => Time::NEVER,
         };
+    }
+
+    /// SO_KEEPALIVE with its times, from now on. It is silence from now on that counts if it was off (Linux
+    /// `tcp_set_keepalive`), and all of the silence if only its times change (`tcp_sock_set_keepidle_locked`).
+    pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
+        let was_off = self.config.states.keepalive.is_none() && self.config.transfer.acks == AckRule::Linux;
+        self.config.states.keepalive = keepalive;
+        self.arm_keepalive(now);
+        if was_off
+            && self.timers.keepalive_at != Time::NEVER
+            && let Some(keepalive) = self.keepalive()
+        {
+            self.timers.keepalive_at = now + keepalive.idle;
+        }
     }
 
     fn keepalive(&self) -> Option<KeepAlive> {

@@ -45,6 +45,7 @@ impl Endpoint {
         if let Some((seq, ack, flags)) = self.reply.take() {
             *out = self.blank(flags);
             (out.seq, out.ack) = (seq, ack);
+            out.window = std::mem::take(&mut self.reply_window);
             if self.reply_stamped {
                 out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
             }
@@ -367,6 +368,12 @@ impl Endpoint {
         let field = (window >> shift).min(u64::from(u16::MAX));
         out.window = field as u16;
         self.receiver.acknowledged(field << shift);
+    }
+
+    /// The window as it stands in a segment without SYN.
+    pub(crate) fn window_field(&self) -> u16 {
+        let shift = if self.scaling_enabled { self.own_shift() } else { 0 };
+        (self.receiver.window() >> shift).min(u64::from(u16::MAX)) as u16
     }
 
     /// The window scale that is announced.

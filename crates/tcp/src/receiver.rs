@@ -10,12 +10,17 @@ use crate::{AckRule, DelayedAck, ReportRule, TransferRules, WindowRule};
 
 mod acks;
 mod reports;
+mod sack_list;
 mod window;
 
 pub(crate) use acks::Context;
 
 use acks::Acks;
 use reports::Reports;
+use sack_list::SackList;
+
+/// The least payload that lets Linux's window grow (`tcp_event_data_recv`).
+const LEAST_GROWING: u32 = 128;
 
 /// The data that a segment brought, sorted into new and known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +71,7 @@ pub(crate) struct Receiver {
     pub(crate) context: Context,
     acks: Acks,
     reports: Reports,
+    sack_list: SackList,
     /// The unit of the peer's FIN, once it has come in.
     fin: u64,
     /// Window scale in force.
@@ -112,6 +118,7 @@ impl Receiver {
             context: Context::default(),
             acks: Acks::new(),
             reports: Reports::default(),
+            sack_list: SackList::default(),
             fin: u64::MAX,
             shift: 0,
             mss: 1460,
@@ -143,6 +150,7 @@ impl Receiver {
         self.last_ack_sent = self.next;
         self.duplicate = None;
         self.reports.sent(self.next);
+        self.sack_list.sent();
         if self.rules.acks == AckRule::Linux {
             self.acks.acknowledged();
         }
@@ -160,6 +168,9 @@ impl Receiver {
 
     pub(crate) fn set_buffer(&mut self, bytes: u64) {
         self.buffer = bytes;
+        if self.next == 0 {
+            self.rules.window = self.rules.window.with_fixed_buffer();
+        }
         if self.clamp > 0 {
             // tcp_set_rcvlowat and SO_RCVBUF leave the clamp of an open connection as it is.
             self.grown = self.grown.min(bytes);
@@ -175,6 +186,11 @@ impl Receiver {
     /// The connection answers data with data (Linux's ping-pong mode).
     pub(crate) fn is_interactive(&self) -> bool {
         self.acks.interactive
+    }
+
+    /// The peer has sent everything, and waits for our end.
+    pub(crate) fn expect_answer(&mut self) {
+        self.acks.expect_answer();
     }
 
     /// How long an acknowledgment is delayed now.
@@ -214,11 +230,17 @@ impl Receiver {
     }
 
     /// A segment came that repeats what is known, or lies outside of the window.
-    pub(crate) fn unacceptable(&mut self) {
+    fn unacceptable(&mut self) {
         self.ack_now = true;
         if self.rules.acks == AckRule::Linux {
-            self.acks.hurry(acks::QUICK, self.offered());
+            self.acks.hurry(acks::QUICK, self.last_window);
         }
+    }
+
+    /// Data came that begins beyond the window, perhaps a probe of a window that is closed (Linux `tcp_data_queue`).
+    pub(crate) fn beyond_window(&mut self) {
+        self.unacceptable();
+        self.acks.owed = true;
     }
 
     /// Whether data is held beyond a gap.
@@ -230,7 +252,7 @@ impl Receiver {
     /// may be so small that it waits for them (Linux `__tcp_ecn_check_ce`).
     pub(crate) fn congestion_began(&mut self) {
         if self.rules.acks == AckRule::Linux {
-            self.acks.hurry(2, self.offered());
+            self.acks.hurry(2, self.last_window);
         } else if self.policy.quick > 0 {
             self.quick_left = self.quick_left.max(2);
         }
@@ -262,6 +284,9 @@ impl Receiver {
     /// Takes in units `[left, right)`, cut to the window; the last one may be a FIN.
     pub(crate) fn receive(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
         let next = self.next;
+        if self.rules.reports == ReportRule::Linux {
+            self.sack_list.take((left, right), next);
+        }
         let arrived = self.assemble(now, left, right, payload);
         if self.rules.reports == ReportRule::FreeBsd {
             // A FIN is not among what is reported, nor is it acknowledged yet when that is worked out.
@@ -285,6 +310,8 @@ impl Receiver {
         }
         if right <= self.next {
             self.duplicate = Some((left, right));
+            // Otherwise tcp_send_dupack answers, an ACK that quick-ACK mode does not count.
+            self.acks.owed |= right >= self.last_ack_sent;
             return self.nothing_new();
         }
         if left < self.next {
@@ -308,6 +335,10 @@ impl Receiver {
             return Arrived::InOrder;
         }
         self.ack_now = true;
+        if self.rules.acks == AckRule::Linux {
+            self.acks.owed = true;
+            self.grow_window(payload);
+        }
         self.insert(left, right)
     }
 
@@ -348,6 +379,11 @@ impl Receiver {
             if range_left <= left && right <= range_right {
                 self.duplicate = Some((left, right));
                 self.touch(range_left);
+                if self.rules.acks == AckRule::Linux {
+                    // What is known beyond a gap is no reason for quick ACKs.
+                    self.duplicate_segments += 1;
+                    return Arrived::Duplicate;
+                }
                 return self.nothing_new();
             }
             if range_left < right && left < range_right {
@@ -388,7 +424,16 @@ impl Receiver {
         match self.rules.acks {
             AckRule::Delayed => self.schedule_by_policy(now),
             AckRule::Linux => {
-                self.acks.arrived(now, payload, &self.context, self.offered());
+                if payload > 0 {
+                    self.acks.arrived(now, payload, &self.context, self.last_window);
+                }
+                if payload >= LEAST_GROWING {
+                    self.grow_window(payload);
+                }
+                self.acks.owed = true;
+                if self.context.last {
+                    self.acks.expect_answer();
+                }
                 let much = self.next - self.last_ack_sent > u64::from(self.acks.segment);
                 // Otherwise the reader's ACK opens the window with it.
                 if much && self.is_half_full() {
@@ -397,7 +442,9 @@ impl Receiver {
                 if much && self.linux_window() >= self.last_window || self.acks.is_quick() {
                     self.ack_now = true;
                 } else if !self.ack_now {
-                    self.ack_at = self.acks.due(now, self.ack_at, &self.context);
+                    // One whose time has almost come is not waited for.
+                    let due = self.acks.due(now, self.ack_at, &self.context);
+                    (self.ack_now, self.ack_at) = (due <= now, due);
                 }
             }
             // DELAY_ACK: no timer runs yet, and no more than a segment arrived.
@@ -441,6 +488,13 @@ impl Receiver {
             }
             return blocks;
         }
+        if self.rules.reports == ReportRule::Linux {
+            let duplicate = self.sack_list.duplicate().filter(|_| dsack);
+            for (left, right) in duplicate.into_iter().chain(self.sack_list.blocks().iter().copied()).take(room) {
+                blocks.push(wire(left), wire(right));
+            }
+            return blocks;
+        }
         if let Some((left, right)) = self.duplicate.filter(|_| dsack) {
             blocks.push(wire(left), wire(right));
         }
@@ -471,6 +525,7 @@ impl Receiver {
     pub(crate) fn has_duplicate(&self) -> bool {
         match self.rules.reports {
             ReportRule::Rfc2883 => self.duplicate.is_some(),
+            ReportRule::Linux => self.sack_list.duplicate().is_some(),
             ReportRule::FreeBsd => self.reports.has_duplicate(self.next),
         }
     }

@@ -54,6 +54,11 @@ impl RttEstimator {
         self.min
     }
 
+    /// A round trip of the path alone.
+    pub(crate) fn note_min(&mut self, rtt: Span) {
+        self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
+    }
+
     /// Expiries of the timer for the data that is first in line.
     pub(crate) fn timeouts(&self) -> u32 {
         self.timeouts

@@ -51,10 +51,19 @@ pub(crate) struct Progress {
     pub(crate) delivered_segments: u32,
     /// Latest sending time among segments newly delivered that were sent once.
     pub(crate) newest_sent_at: Option<Time>,
+    /// Earliest sending time among segments newly acknowledged that were sent once and not SACKed before.
+    pub(crate) oldest_acked_at: Option<Time>,
+    /// Earliest sending time among segments newly SACKed that were sent once.
+    pub(crate) oldest_sacked_at: Option<Time>,
     /// The cumulative ACK covers a segment that was retransmitted, and may have waited for it.
     pub(crate) covers_resent: bool,
     /// The farthest that a segment sent once was delivered after a later one, in segments; 0 without reordering.
     pub(crate) reordering: u64,
+}
+
+#[inline]
+fn earlier(oldest: &mut Option<Time>, at: Time) {
+    *oldest = Some(oldest.map_or(at, |oldest| oldest.min(at)));
 }
 
 /// Numbers of segments.
@@ -226,6 +235,7 @@ impl Scoreboard {
                 progress.covers_resent = true;
             } else {
                 progress.newest_sent_at = progress.newest_sent_at.max(Some(taken.sent_at));
+                earlier(&mut progress.oldest_acked_at, taken.sent_at);
             }
             progress.reordering = progress.reordering.max(behind);
         }
@@ -310,6 +320,7 @@ impl Scoreboard {
         }
         if !sent.ever_resent {
             progress.newest_sent_at = progress.newest_sent_at.max(Some(sent.sent_at));
+            earlier(&mut progress.oldest_sacked_at, sent.sent_at);
             progress.reordering = progress.reordering.max(behind);
         }
         self.highest_sacked = if self.sacked_segments == 0 { sent.end() } else { self.highest_sacked.max(sent.end()) };

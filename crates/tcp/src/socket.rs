@@ -4,7 +4,7 @@ use ackclock_packet::Flags;
 use ackclock_units::{Span, Time};
 
 use crate::seq::lower;
-use crate::{Endpoint, Error, KeepAlive, State};
+use crate::{Endpoint, Error, State, WindowRule};
 
 /// Which half of the connection [`Endpoint::shutdown`] ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +167,10 @@ impl Endpoint {
         let ack = lower(self.receiver.next, self.receiver.irs);
         self.reply = Some((seq, ack, Flags::RST | Flags::ACK));
         self.reply_stamped = self.timestamps_enabled;
+        if matches!(self.config.transfer.window, WindowRule::Linux { .. }) {
+            // tcp_send_active_reset goes the way of all segments.
+            self.reply_window = self.window_field();
+        }
     }
 
     /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may wait for
@@ -183,12 +187,6 @@ impl Endpoint {
     /// Whether everything that was written, and the FIN, is acknowledged or given up: what a lingering close waits for.
     pub fn is_close_complete(&self) -> bool {
         matches!(self.state, State::Closed | State::FinWait2 | State::TimeWait)
-    }
-
-    /// SO_KEEPALIVE with its times, from now on.
-    pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
-        self.config.states.keepalive = keepalive;
-        self.arm_keepalive(now);
     }
 
     /// TCP_USER_TIMEOUT, from now on.

@@ -61,7 +61,7 @@ impl TransferRules {
             rtt: RttRule::Linux,
             window: WindowRule::Linux { most },
             acks: AckRule::Linux,
-            reports: ReportRule::Rfc2883,
+            reports: ReportRule::Linux,
             sending: SendRule::Linux,
             send_space: SpaceRule::Linux,
             mss_option: true,
@@ -110,7 +110,7 @@ pub enum WindowRule {
     /// Linux's `tcp_select_initial_window` and `__tcp_select_window`: half of the buffer is for data, whole segments at
     /// first, and none when little room is left.
     Linux {
-        /// The largest buffer that the window scale has to express, bytes.
+        /// The largest buffer that the window scale has to express, bytes; the one that there is if that is larger.
         most: u64,
     },
     /// FreeBSD's `tcp_output`: the buffer, rounded up to segments, and an update once two segments and a quarter of it, or
@@ -119,6 +119,17 @@ pub enum WindowRule {
         /// The largest buffer that the window scale has to express, bytes.
         most: u64,
     },
+}
+
+impl WindowRule {
+    /// The rule of a socket whose buffer was set by hand before the connection (SO_RCVBUF): Linux does not scale the window
+    /// for more then (`SOCK_RCVBUF_LOCK` in `tcp_openreq_init_rwin` and `tcp_connect_init`).
+    pub fn with_fixed_buffer(self) -> WindowRule {
+        match self {
+            WindowRule::Linux { .. } => WindowRule::Linux { most: 0 },
+            WindowRule::Rfc | WindowRule::FreeBsd { .. } => self,
+        }
+    }
 }
 
 /// When data is acknowledged.
@@ -138,9 +149,12 @@ pub enum AckRule {
 /// What the SACK option tells of duplicates, if [`crate::Config::dsack`] is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportRule {
-    /// The first duplicate part of the last segment, then the ranges by recency (RFC 2883 section 4), as Linux.
+    /// The first duplicate part of the last segment, then the ranges by recency (RFC 2883 section 4).
     #[default]
     Rfc2883,
+    /// Linux's `tcp_data_queue_ofo`: all parts of the last segment that were known, if they follow each other; and the list
+    /// of blocks has four places.
+    Linux,
     /// FreeBSD's `tcp_update_sack_list` and `tcp_update_dsack_list`.
     FreeBsd,
 }

@@ -26,8 +26,10 @@ const LEAST_SEGMENT: u32 = 88;
 /// What the endpoint knows beside the segment that arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
-    /// The segment has PSH or FIN set.
+    /// The segment has PSH set.
     pub(crate) pushed: bool,
+    /// The segment has FIN set.
+    pub(crate) last: bool,
     pub(crate) srtt: Option<Span>,
     pub(crate) rto: Span,
     /// The MSS that was announced less the options that data carries (`advmss`).
@@ -36,7 +38,7 @@ pub(crate) struct Context {
 
 impl Default for Context {
     fn default() -> Context {
-        Context { pushed: false, srtt: None, rto: Span::from_secs(1), segment: 1460 }
+        Context { pushed: false, last: false, srtt: None, rto: Span::from_secs(1), segment: 1460 }
     }
 }
 
@@ -79,9 +81,8 @@ impl Acks {
         self.segment = segment.min(half).clamp(LEAST_SEGMENT, DEFAULT_SEGMENT);
     }
 
-    /// Data arrived in order, `payload` bytes.
+    /// Data arrived in order, `payload` bytes; `window` was announced last.
     pub(super) fn arrived(&mut self, now: Time, payload: u32, context: &Context, window: u64) {
-        self.owed = true;
         self.measure(payload, context);
         let gap = now.since(self.last_arrival);
         if self.timeout == Span::ZERO {
@@ -102,10 +103,14 @@ impl Acks {
         let last = std::mem::take(&mut self.last_segment);
         if payload >= self.segment {
             self.segment = payload.min(context.segment);
+            // The end of a write is not waited for (6.1.57 on).
+            if context.pushed {
+                self.pushed = self.pushed.max(1);
+            }
             return;
         }
         // A smaller size counts once it has come twice, if it is no small one or does not end a write.
-        if payload >= DEFAULT_SEGMENT || payload >= LEAST_SEGMENT && !context.pushed {
+        if payload >= DEFAULT_SEGMENT || payload >= LEAST_SEGMENT && !(context.pushed || context.last) {
             self.last_segment = payload;
             if payload == last {
                 self.segment = payload;
@@ -116,14 +121,20 @@ impl Acks {
     }
 
     fn add_quick(&mut self, most: u32, window: u64) {
-        let fill = (window / (2 * u64::from(self.segment))).max(2);
-        let fill = u32::try_from(fill).unwrap_or(u32::MAX).min(most);
-        self.quick = self.quick.max(fill);
+        let fill = match window / (2 * u64::from(self.segment)) {
+            0 => 2,
+            fill => u32::try_from(fill).unwrap_or(u32::MAX),
+        };
+        self.quick = self.quick.max(fill.min(most));
+    }
+
+    /// The peer has sent everything: the ACK may wait for our end (`tcp_fin`).
+    pub(super) fn expect_answer(&mut self) {
+        self.interactive = true;
     }
 
     /// Trouble: the next ACKs are sent at once (`tcp_enter_quickack_mode`).
     pub(super) fn hurry(&mut self, most: u32, window: u64) {
-        self.owed = true;
         self.add_quick(most, window);
         self.interactive = false;
         self.timeout = LEAST;
@@ -169,8 +180,10 @@ impl Acks {
 
     /// An ACK leaves, alone or with data.
     pub(super) fn acknowledged(&mut self) {
-        (self.owed, self.pushed) = (false, 0);
-        if self.quick > 0 {
+        // Only ACKs of something new are counted (6.1.57 on).
+        let owed = std::mem::take(&mut self.owed);
+        self.pushed = 0;
+        if self.quick > 0 && owed {
             self.quick -= 1;
             if self.quick == 0 {
                 self.timeout = LEAST;

@@ -133,6 +133,17 @@ impl Receiver {
         }
     }
 
+    /// A segment of `payload` bytes lets the largest window that may be offered grow (Linux `tcp_grow_window`, for a segment
+    /// that takes no more than twice its payload of memory).
+    pub(super) fn grow_window(&mut self, payload: u32) {
+        let most = self.clamp.min(self.data_space().saturating_sub(self.held()));
+        let room = most.saturating_sub(self.grown);
+        if room > 0 {
+            self.grown += room.min(2 * u64::from(self.context.segment.max(payload)));
+            self.acks.quick |= 1;
+        }
+    }
+
     /// Quick ACKs end then (`__tcp_select_window`).
     pub(super) fn is_half_full(&self) -> bool {
         let all = self.data_space();

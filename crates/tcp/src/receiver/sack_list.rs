@@ -1,0 +1,152 @@
+//! The SACK blocks of Linux, which lists up to four of them apart from its queue of segments out of order.
+//!
+//! # Source
+//! Linux 6.1, `net/ipv4/tcp_input.c`: `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_ofo_queue`, `tcp_sack_new_ofo_skb`,
+//! `tcp_sack_maybe_coalesce`, `tcp_sack_remove`. What differs from a list of everything that is held: a fifth block pushes the
+//! oldest out, which does not come back, and what was pushed out is not part of a block that grows over it.
+//!
+//! # Departures
+//! Segments that follow each other are not made one in the queue (`tcp_ooo_try_coalesce`, which depends on how the driver lays
+//! out its memory): one that touches the end of another and overlaps the next is reported as a duplicate always.
+
+use std::collections::VecDeque;
+
+type Range = (u64, u64);
+
+/// `TCP_NUM_SACKS`.
+const MOST: usize = 4;
+
+/// Segments beyond a gap and what is told of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SackList {
+    /// By left edge. They may overlap, but none lies within another: their right edges are in order too.
+    queue: VecDeque<Range>,
+    blocks: [Range; MOST],
+    len: usize,
+    duplicate: Option<Range>,
+}
+
+/// Makes `block` larger by `part` if they touch (`tcp_sack_extend`).
+fn extend(block: &mut Range, (left, right): Range) -> bool {
+    let touches = left <= block.1 && block.0 <= right;
+    if touches {
+        *block = (block.0.min(left), block.1.max(right));
+    }
+    touches
+}
+
+impl SackList {
+    /// The most recent first.
+    pub(super) fn blocks(&self) -> &[Range] {
+        &self.blocks[..self.len]
+    }
+
+    /// What of the last segment had arrived before.
+    pub(super) fn duplicate(&self) -> Option<Range> {
+        self.duplicate
+    }
+
+    /// An ACK has left: duplicates are reported once.
+    #[inline]
+    pub(super) fn sent(&mut self) {
+        self.duplicate = None;
+    }
+
+    /// A segment `[left, right)` arrived while `next` was expected.
+    #[inline]
+    pub(super) fn take(&mut self, (left, right): Range, next: u64) {
+        self.duplicate = None;
+        if right <= next {
+            self.duplicate = Some((left, right));
+        } else if left <= next {
+            if left < next {
+                self.duplicate = Some((left, next));
+            }
+            if !self.queue.is_empty() {
+                self.advance(right);
+            }
+        } else {
+            self.hold(left, right);
+        }
+    }
+
+    /// Everything up to `next` has arrived: the queue gives what follows it (`tcp_ofo_queue`, `tcp_sack_remove`).
+    fn advance(&mut self, mut next: u64) {
+        let mut high = next;
+        while let Some(&(left, right)) = self.queue.front().filter(|&&(left, _)| left <= next) {
+            if left < high {
+                self.repeat((left, high));
+                high = high.min(right);
+            }
+            next = next.max(right);
+            self.queue.pop_front();
+        }
+        let mut kept = 0;
+        for at in 0..self.len {
+            if !self.queue.is_empty() && self.blocks[at].0 > next {
+                self.blocks[kept] = self.blocks[at];
+                kept += 1;
+            }
+        }
+        self.len = kept;
+    }
+
+    /// A segment beyond a gap (`tcp_data_queue_ofo`).
+    fn hold(&mut self, left: u64, right: u64) {
+        // Behind those that begin no later: of them, the last one reaches farthest.
+        let mut at = self.queue.partition_point(|&(start, _)| start <= left);
+        if let Some(&(start, end)) = at.checked_sub(1).and_then(|before| self.queue.get(before)) {
+            if right <= end {
+                self.duplicate = Some((left, right));
+                self.tell(left, right);
+                return;
+            }
+            if start == left {
+                at -= 1;
+                self.queue.remove(at);
+                self.repeat((start, end));
+            } else if left < end {
+                self.duplicate = Some((left, end));
+            }
+        }
+        while let Some(&(start, end)) = self.queue.get(at).filter(|&&(start, _)| start < right) {
+            self.repeat((start, end.min(right)));
+            if right < end {
+                break;
+            }
+            self.queue.remove(at);
+        }
+        self.queue.insert(at, (left, right));
+        self.tell(left, right);
+    }
+
+    /// `tcp_dsack_extend`.
+    fn repeat(&mut self, part: Range) {
+        match &mut self.duplicate {
+            Some(duplicate) => {
+                extend(duplicate, part);
+            }
+            None => self.duplicate = Some(part),
+        }
+    }
+
+    /// `tcp_sack_new_ofo_skb`.
+    fn tell(&mut self, left: u64, right: u64) {
+        if let Some(at) = self.blocks[..self.len].iter_mut().position(|block| extend(block, (left, right))) {
+            self.blocks[..=at].rotate_right(1);
+            let mut kept = 1;
+            for at in 1..self.len {
+                let block = self.blocks[at];
+                if !extend(&mut self.blocks[0], block) {
+                    self.blocks[kept] = block;
+                    kept += 1;
+                }
+            }
+            self.len = kept;
+            return;
+        }
+        self.len = (self.len + 1).min(MOST);
+        self.blocks[..self.len].rotate_right(1);
+        self.blocks[0] = (left, right);
+    }
+}
