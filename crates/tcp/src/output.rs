@@ -113,7 +113,11 @@ impl Endpoint {
     /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
     /// network, and it must not grow (RFC 7661 section 4.1). As Linux's `tcp_cwnd_validate`.
     fn note_window_use(&mut self) {
-        let outstanding = self.board.outstanding();
+        let outstanding = if self.config.transfer.sending == SendRule::Linux {
+            self.board.segments() * u64::from(self.mss)
+        } else {
+            self.board.outstanding()
+        };
         let limited = self.send.cwnd_stopped || self.window_used() + u64::from(self.mss) > self.cwnd();
         let send = &mut self.send;
         let more = !send.cwnd_limited && outstanding > send.most_outstanding;
@@ -168,6 +172,12 @@ impl Endpoint {
                 None
             }
             Ok(cut) => {
+                // A small segment takes as much of the window as a full one (tcp_packets_in_flight).
+                let full = self.board.segments() * u64::from(self.mss) >= self.cwnd();
+                if self.recovery.state == CaState::Open && full {
+                    self.send.cwnd_stopped = true;
+                    return None;
+                }
                 if !self.fits_cwnd(now, cut.payload) {
                     return None;
                 }

@@ -125,7 +125,9 @@ impl Endpoint {
     pub(crate) fn cut(&self, available: u64, window: u64) -> Result<Cut, Held> {
         let nxt = self.send.nxt;
         let whole = available.min(self.queue.buffer_end(nxt).saturating_sub(nxt));
-        let payload = whole.min(u64::from(self.mss));
+        // A burst that begins with a full segment may end with a small one that fills the peer's window.
+        let burst = self.queue.burst_end.checked_sub(nxt).filter(|&rest| rest > 0);
+        let payload = whole.min(u64::from(self.mss)).min(burst.unwrap_or(u64::MAX));
         let fin = self.send.closed && payload == available;
         if payload + u64::from(fin) > window {
             return Err(Held::Window);
@@ -155,7 +157,7 @@ impl Endpoint {
             let whole = available.min(self.queue.buffer_end(seq).saturating_sub(seq));
             let mut burst = (self.burst_segments() * mss).min(whole).min(window);
             let rest = burst % mss;
-            if rest > 0 && (burst < whole || whole == available && self.waits(rest)) {
+            if rest > 0 && self.waits(rest) {
                 burst -= rest;
             }
             self.queue.burst_end = end.max(seq + burst);

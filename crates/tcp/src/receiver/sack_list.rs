@@ -150,3 +150,54 @@ impl SackList {
         self.blocks[0] = (left, right);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is told after each segment of `arrivals`, when 1 is expected first.
+    fn told(arrivals: &[Range]) -> Vec<(Option<Range>, Vec<Range>)> {
+        let (mut list, mut held, mut next) = (SackList::default(), Vec::new(), 1);
+        let mut told = Vec::new();
+        for &(left, right) in arrivals {
+            list.take((left, right), next);
+            held.push((left, right));
+            while let Some(&(_, end)) = held.iter().find(|&&(start, end)| start <= next && end > next) {
+                next = end;
+            }
+            told.push((list.duplicate(), list.blocks().to_vec()));
+            list.sent();
+        }
+        told
+    }
+
+    #[test]
+    fn a_fifth_block_pushes_the_oldest_out_and_it_does_not_come_back() {
+        let told = told(&[(10, 11), (20, 21), (30, 31), (40, 41), (50, 51), (49, 50), (1, 9), (9, 11)]);
+        assert_eq!(told[4].1, [(50, 51), (40, 41), (30, 31), (20, 21)]);
+        // 49 grows the first block; that leaves room for nobody.
+        assert_eq!(told[5].1, [(49, 51), (40, 41), (30, 31), (20, 21)]);
+        assert_eq!(told[7].1, [(49, 51), (40, 41), (30, 31), (20, 21)]);
+    }
+
+    #[test]
+    fn a_block_that_was_pushed_out_is_no_part_of_one_that_grows_over_it() {
+        // tcp_sack_new_ofo_skb joins blocks of the list alone.
+        let told = told(&[(10, 12), (20, 21), (30, 31), (40, 41), (50, 51), (8, 10)]);
+        assert_eq!(told[5].1, [(8, 10), (50, 51), (40, 41), (30, 31)]);
+    }
+
+    #[test]
+    fn all_that_was_known_of_a_segment_is_reported_if_it_is_one_piece() {
+        // tcp_dsack_extend: 11 to 13 in two segments, then with a gap at 14.
+        assert_eq!(told(&[(11, 12), (12, 13), (10, 13)])[2], (Some((11, 13)), vec![(10, 13)]));
+        assert_eq!(told(&[(11, 12), (13, 14), (10, 15)])[2], (Some((11, 12)), vec![(10, 15)]));
+    }
+
+    #[test]
+    fn of_a_segment_that_fills_a_gap_the_part_below_is_reported_first() {
+        // tcp_data_queue sets the part below what is expected; what it repeats of the queue is added if it touches.
+        assert_eq!(told(&[(1, 5), (8, 10), (3, 9)])[2], (Some((3, 5)), vec![]));
+        assert_eq!(told(&[(8, 10), (1, 9)])[1], (Some((8, 9)), vec![]));
+    }
+}
