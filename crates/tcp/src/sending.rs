@@ -157,7 +157,8 @@ impl Endpoint {
             let whole = available.min(self.queue.buffer_end(seq).saturating_sub(seq));
             let mut burst = (self.burst_segments() * mss).min(whole).min(window);
             let rest = burst % mss;
-            if rest > 0 && self.waits(rest) {
+            // Where a buffer holds one segment, nothing is left to be split off.
+            if rest > 0 && (self.buffer_goal() <= mss || self.waits(rest)) {
                 burst -= rest;
             }
             self.queue.burst_end = end.max(seq + burst);
