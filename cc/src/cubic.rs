@@ -24,7 +24,7 @@ use ackclock_units::{Span, Time, maths};
 
 use crate::hystart::Hystart;
 use crate::newreno::{
-    established, idled, put_back, recovered, reduce, slow_start, slow_start_applies, timed_out, whole_segments,
+    established, idled, put_back, recovered, reduce, resume, slow_start, slow_start_applies, timed_out, whole_segments,
 };
 use crate::{Ack, CongestionControl, Flight, HystartConfig, NewRenoConfig, Signal, Verdict, Window};
 
@@ -54,7 +54,8 @@ pub struct CubicConfig {
     pub hystart: Option<HystartConfig>,
     /// How the curve becomes growth. Default RFC 9438.
     pub rules: CubicRules,
-    /// Slow start, the window after recovery and after idle are Reno's (RFC 9438 section 4.10), with these settings.
+    /// Slow start, the window after recovery and after idle are Reno's (RFC 9438 section 4.10), with these settings; so is
+    /// the factor for ECN.
     pub reno: NewRenoConfig,
 }
 
@@ -184,8 +185,8 @@ impl Cubic {
     }
 
     /// RFC 9438 sections 4.6 and 4.7: remembers the window and returns the new threshold.
-    fn congestion(&mut self, f: &Flight) -> u64 {
-        let CubicConfig { beta, fast_convergence, rules, .. } = self.config;
+    fn congestion(&mut self, f: &Flight, beta: f64) -> u64 {
+        let CubicConfig { fast_convergence, rules, .. } = self.config;
         let cwnd = self.segments(f);
         let state = &mut self.state;
         let w_max = if fast_convergence && cwnd < state.w_max { cwnd * (1.0 + beta) / 2.0 } else { cwnd };
@@ -310,16 +311,21 @@ impl CongestionControl for Cubic {
         match signal {
             Signal::Loss | Signal::Ecn => {
                 self.saved = (signal == Signal::Loss).then(|| self.state.clone());
-                let ssthresh = self.congestion(f);
+                let beta = match self.config.reno.beta_ecn {
+                    // RFC 8511 section 3.
+                    Some(beta) if signal == Signal::Ecn => beta,
+                    _ => self.config.beta,
+                };
+                let ssthresh = self.congestion(f, beta);
                 reduce(&mut self.state.window, ssthresh);
                 self.state.reducing = true;
             }
-            Signal::Timeout { repeated } => {
+            Signal::Timeout { repeated, kept } => {
                 if !repeated || self.saved.is_none() {
                     self.saved = Some(State { reducing: false, ..self.state.clone() });
                 }
-                let ssthresh = (!repeated).then(|| self.congestion(f));
-                timed_out(&mut self.state.window, ssthresh, f);
+                let ssthresh = (!repeated).then(|| self.congestion(f, self.config.beta));
+                timed_out(&mut self.state.window, ssthresh, kept, f);
                 // RFC 9438 section 4.8: the next stage begins with K = 0 and W_max = cwnd. Linux's `bictcp_reset` forgets
                 // the path as well.
                 self.state.w_max = 0.0;
@@ -345,6 +351,7 @@ impl CongestionControl for Cubic {
                 }
                 self.state.reducing = false;
             }
+            Signal::Resume { cwnd, ssthresh } => resume(&mut self.state.window, cwnd, ssthresh, f),
         }
     }
 

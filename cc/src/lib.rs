@@ -137,9 +137,20 @@ pub enum Signal {
     Timeout {
         /// Not the first expiry for this data.
         repeated: bool,
+        /// Bytes that are not taken for lost: they are still in flight, and the window has room for a segment beside them
+        /// (RFC 8985 section 6.3). Zero where a timeout declares everything lost.
+        kept: u64,
     },
     /// The last `Loss` or `Timeout` turned out needless: the state from before it returns.
     Spurious,
+    /// What had been missing arrived late, after the sender had sent beyond its window or less than it allows: the window
+    /// is at most `cwnd` bytes now and slow start brings it back to `ssthresh` at least (RFC 4653 section 3.2 steps T.1 and T.2).
+    Resume {
+        /// So that no burst follows.
+        cwnd: u64,
+        /// What was outstanding before.
+        ssthresh: u64,
+    },
 }
 
 mod cubic;

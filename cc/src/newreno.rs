@@ -5,7 +5,7 @@
 //! them by name: [`slow_start`], [`avoid`], [`halved`], [`timed_out`], [`recovered`], [`idled`].
 //!
 //! # Source
-//! RFC 5681 sections 3.1 and 4.1; RFC 6582 section 3.2; RFC 3465 (appropriate byte counting); RFC 3168 section 6.1.2.
+//! RFC 5681 sections 3.1 and 4.1; RFC 8511; RFC 6582 section 3.2; RFC 3465 (appropriate byte counting); RFC 3168 section 6.1.2.
 //! Behaviour of stacks, chosen by the configuration: FreeBSD `sys/netinet/cc/cc_newreno.c` of 9.3, Linux
 //! `net/ipv4/tcp_cong.c` of 3.9 and 6.1.
 //!
@@ -42,6 +42,9 @@ pub struct NewRenoConfig {
     /// On a restart after idle, raise the threshold to three quarters of the old window (RFC 2861 section 2, Linux),
     /// so that slow start leads back to it. Default false (RFC 5681 section 4.1 leaves it).
     pub remember_idle: bool,
+    /// The factor by which the window comes down for an ECN echo, where that is to be less than for a loss (ABE, RFC 8511:
+    /// 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
+    pub beta_ecn: Option<f64>,
 }
 
 impl Default for NewRenoConfig {
@@ -53,6 +56,7 @@ impl Default for NewRenoConfig {
             past_ssthresh: false,
             halve_flight: false,
             remember_idle: false,
+            beta_ecn: None,
         }
     }
 }
@@ -123,15 +127,22 @@ impl CongestionControl for NewReno {
         match signal {
             Signal::Loss | Signal::Ecn => {
                 self.saved = (signal == Signal::Loss).then(|| self.state.clone());
+                let ssthresh = match self.config.beta_ecn {
+                    // RFC 8511 section 3.
+                    Some(beta) if signal == Signal::Ecn => {
+                        whole_segments((self.state.window.cwnd as f64 * beta) as u64, f)
+                    }
+                    _ => ssthresh,
+                };
                 reduce(&mut self.state.window, ssthresh);
                 self.state.credit = 0;
                 self.state.reducing = true;
             }
-            Signal::Timeout { repeated } => {
+            Signal::Timeout { repeated, kept } => {
                 if !repeated || self.saved.is_none() {
                     self.saved = Some(State { reducing: false, ..self.state.clone() });
                 }
-                timed_out(&mut self.state.window, (!repeated).then_some(ssthresh), f);
+                timed_out(&mut self.state.window, (!repeated).then_some(ssthresh), kept, f);
                 self.state.credit = 0;
                 self.state.reducing = false;
             }
@@ -142,6 +153,7 @@ impl CongestionControl for NewReno {
                     self.state.reducing = false;
                 }
             }
+            Signal::Resume { cwnd, ssthresh } => resume(&mut self.state.window, cwnd, ssthresh, f),
         }
     }
 
@@ -236,10 +248,16 @@ pub(crate) fn reduce(window: &mut Window, ssthresh: u64) {
     window.cwnd = window.cwnd.min(ssthresh);
 }
 
-/// A timeout: the loss window is one segment; the threshold changes with the first timeout only (RFC 5681 section 3.1).
-pub(crate) fn timed_out(window: &mut Window, ssthresh: Option<u64>, f: &Flight) {
+/// A timeout: the loss window is one segment, beside `kept` bytes in flight; the threshold changes with the first timeout only (RFC 5681 section 3.1).
+pub(crate) fn timed_out(window: &mut Window, ssthresh: Option<u64>, kept: u64, f: &Flight) {
     window.ssthresh = ssthresh.unwrap_or(window.ssthresh);
-    window.cwnd = f.segment();
+    window.cwnd = kept.saturating_add(f.segment()).min(Window::MAX);
+}
+
+/// [`Signal::Resume`].
+pub(crate) fn resume(window: &mut Window, cwnd: u64, ssthresh: u64, f: &Flight) {
+    let cwnd = cwnd.max(2 * f.segment());
+    *window = Window { cwnd: window.cwnd.min(cwnd), ssthresh: window.ssthresh.max(ssthresh) };
 }
 
 /// A needless reduction is taken back: the window is at least what it was.

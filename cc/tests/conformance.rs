@@ -15,6 +15,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         past_ssthresh: true,
         limit_burst: false,
         remember_idle: true,
+        beta_ecn: Some(0.8),
         ..Default::default()
     };
     let new_linux = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..Default::default() };
@@ -81,8 +82,10 @@ fn op() -> impl Strategy<Value = Op> {
         20 => (bytes(), proptest::option::of(span()), any::<bool>()).prop_map(|(acked, rtt, ece)| Op::Ack { acked, rtt, ece }),
         2 => Just(Op::Signal(Signal::Loss)),
         1 => Just(Op::Signal(Signal::Ecn)),
-        1 => any::<bool>().prop_map(|repeated| Op::Signal(Signal::Timeout { repeated })),
+        1 => (any::<bool>(), prop_oneof![3 => Just(0), 1 => bytes()])
+            .prop_map(|(repeated, kept)| Op::Signal(Signal::Timeout { repeated, kept })),
         1 => Just(Op::Signal(Signal::Spurious)),
+        1 => (bytes(), bytes()).prop_map(|(cwnd, ssthresh)| Op::Signal(Signal::Resume { cwnd, ssthresh })),
         2 => Just(Op::RecoveryEnd),
         1 => Just(Op::IdleRestart),
         1 => Just(Op::RttSample),
@@ -174,8 +177,8 @@ fn run(
                 prop_assert!(after.cwnd <= before.cwnd, "congestion raised the window");
                 restores = (signal == Signal::Loss).then_some(before);
             }
-            Op::Signal(Signal::Timeout { repeated }) => {
-                prop_assert_eq!(after.cwnd, segment);
+            Op::Signal(Signal::Timeout { repeated, kept }) => {
+                prop_assert_eq!(after.cwnd, kept.saturating_add(segment).min(Window::MAX));
                 prop_assert!(!repeated || after.ssthresh == before.ssthresh, "a repeated timeout moved the threshold");
                 below_two = true;
                 if !repeated || restores.is_none() {
@@ -188,6 +191,10 @@ fn run(
                     prop_assert!(after.cwnd >= was.cwnd, "not all was restored");
                     prop_assert!(after.ssthresh >= was.ssthresh || before.cwnd >= was.cwnd, "not all was restored");
                 }
+            }
+            Op::Signal(Signal::Resume { cwnd, ssthresh }) => {
+                prop_assert_eq!(after.cwnd, before.cwnd.min(cwnd.max(2 * segment)));
+                prop_assert_eq!(after.ssthresh, before.ssthresh.max(ssthresh));
             }
             Op::RecoveryEnd => {
                 prop_assert!(after.cwnd <= before.cwnd.max(after.ssthresh), "recovery ended above its threshold");

@@ -134,10 +134,10 @@ fn the_decrease_in_whole_segments() {
 #[test]
 fn a_timeout_starts_a_convex_stage() {
     let mut cubic = after_loss(CubicConfig::default(), 100);
-    cubic.on_signal(&flight(100, 70), Signal::Timeout { repeated: false });
+    cubic.on_signal(&flight(100, 70), Signal::Timeout { repeated: false, kept: 0 });
     assert_eq!(cubic.window().cwnd, MSS);
     close(cubic.state.window.ssthresh as f64 / MSS as f64, 49.0);
-    cubic.on_signal(&flight(900, 70), Signal::Timeout { repeated: true });
+    cubic.on_signal(&flight(900, 70), Signal::Timeout { repeated: true, kept: 0 });
     close(cubic.state.window.ssthresh as f64 / MSS as f64, 49.0);
     // Slow start leads to the threshold; there K = 0 and W_max = cwnd (RFC 9438 section 4.8).
     let mut millis = 1000;

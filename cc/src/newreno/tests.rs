@@ -45,7 +45,7 @@ fn a_stretch_ack_counts_for_l_segments() {
 #[test]
 fn after_a_timeout_l_is_one() {
     let mut reno = established_with(NewRenoConfig::default(), 20);
-    reno.on_signal(&flight(0, 20), Signal::Timeout { repeated: false });
+    reno.on_signal(&flight(0, 20), Signal::Timeout { repeated: false, kept: 0 });
     let f = Flight { after_timeout: true, ..flight(300, 1) };
     let _ = reno.on_ack(&f, &Ack { acked: 5 * MSS, delivered: 5 * MSS, rtt: None, ece: false });
     assert_eq!(cwnd(&reno), 2);
@@ -126,9 +126,9 @@ fn the_window_after_recovery_allows_no_burst() {
 #[test]
 fn a_timeout_leaves_one_segment_and_its_repetition_the_threshold() {
     let mut reno = established_with(NewRenoConfig::default(), 20);
-    reno.on_signal(&flight(0, 20), Signal::Timeout { repeated: false });
+    reno.on_signal(&flight(0, 20), Signal::Timeout { repeated: false, kept: 0 });
     assert_eq!((cwnd(&reno), ssthresh(&reno)), (1, 10));
-    reno.on_signal(&flight(900, 20), Signal::Timeout { repeated: true });
+    reno.on_signal(&flight(900, 20), Signal::Timeout { repeated: true, kept: 0 });
     assert_eq!((cwnd(&reno), ssthresh(&reno)), (1, 10));
     reno.on_signal(&flight(1000, 20), Signal::Spurious);
     assert_eq!(reno.window(), Window { cwnd: 20 * MSS, ssthresh: Window::INFINITE });
@@ -189,4 +189,15 @@ fn the_ack_that_ends_a_recovery_counts_for_what_it_newly_delivers() {
     assert_eq!(cwnd(&reno), 10);
     acks(&mut reno, 300, 9, 1);
     assert_eq!(cwnd(&reno), 11);
+}
+
+#[test]
+fn abe_reduces_less_for_ecn_than_for_loss() {
+    // RFC 8511 section 3: beta_ecn 0.8 of 20 segments; a loss still halves.
+    for (signal, segments) in [(Signal::Ecn, 16), (Signal::Loss, 10)] {
+        let mut reno = NewReno::new(NewRenoConfig { beta_ecn: Some(0.8), ..NewRenoConfig::default() });
+        reno.on_established(&Flight { initial_window: 20 * MSS, ..flight(0, 0) });
+        reno.on_signal(&flight(0, 20), signal);
+        assert_eq!(reno.window().ssthresh, segments * MSS, "{signal:?}");
+    }
 }

@@ -34,10 +34,33 @@ impl<T> Pool<T> {
         slot
     }
 
+    /// A slot that holds anything: what was in it before, or nothing yet.
+    #[inline]
+    pub fn claim(&mut self) -> u32
+    where
+        T: Default,
+    {
+        let Some(slot) = self.free.pop() else { return self.insert(T::default()) };
+        self.references[slot as usize] = 1;
+        slot
+    }
+
+    /// The contents of `slot`, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, slot: u32) -> &mut T {
+        assert!(self.references[slot as usize] > 0, "slot {slot} is not occupied");
+        &mut self.slots[slot as usize]
+    }
+
     /// The contents of `slot`.
     pub fn get(&self, slot: u32) -> &T {
         assert!(self.references[slot as usize] > 0, "slot {slot} is not occupied");
         &self.slots[slot as usize]
+    }
+
+    /// How many packets refer to `slot`.
+    pub fn references(&self, slot: u32) -> u32 {
+        self.references[slot as usize]
     }
 
     /// One more packet refers to `slot`.
@@ -84,6 +107,11 @@ mod tests {
         pool.release(first);
         assert_eq!(pool.insert("c"), first);
         assert_eq!((*pool.get(first), *pool.get(second), pool.len()), ("c", "b", 2));
+        pool.release(second);
+        assert_eq!((pool.claim(), *pool.get(second)), (second, "b"));
+        *pool.get_mut(second) = "d";
+        let third = pool.claim();
+        assert_eq!((*pool.get(second), *pool.get(third), pool.len()), ("d", "", 3));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What a script runs against and how strictly it is judged: the settings that a person, the script's own lines and its
 //! sysctls may change, each under one name.
 
-use ackclock_tcp::{InitialWindow, MinRto, Prr};
+use ackclock_tcp::{AdaptiveRules, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules};
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
 use crate::host::{CcKind, Ecn, Host};
@@ -80,7 +80,7 @@ const KEYS: &[Key] = &[
         takes: "on or off",
         apply: |host, value| switch(value).map(|value| host.config.nagle = value),
     },
-    Key { name: "prr", takes: "off, rfc6937 or rfc9937", apply: set_prr },
+    Key { name: "prr", takes: "off, rate-halving, rfc6937, ssrb or rfc9937", apply: set_prr },
     Key {
         name: "limited_transmit",
         takes: "on or off",
@@ -101,8 +101,26 @@ const KEYS: &[Key] = &[
         takes: "a number",
         apply: |host, value| number(value, 0..=255).map(|value| host.config.max_retries = value as u32),
     },
-    Key { name: "rack", takes: "off", apply: |_, value| only_off(value, "the RACK loss detector") },
-    Key { name: "tlp", takes: "off", apply: |_, value| only_off(value, "the tail loss probe") },
+    Key {
+        name: "loss_detector",
+        takes: "rfc6675, linux, ncr, ncr-aggressive, rr-tcp or rack",
+        apply: set_loss_detector,
+    },
+    Key { name: "rack", takes: "on or off", apply: set_rack },
+    Key { name: "tlp", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.tlp = value) },
+    Key { name: "frto", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.frto = value) },
+    Key { name: "undo", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.undo = value) },
+    Key { name: "abe", takes: "on or off", apply: set_abe },
+    Key {
+        name: "halve_flight",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.profile.newreno.halve_flight = value),
+    },
+    Key {
+        name: "timer_tick",
+        takes: "a time, 0 for exact timers",
+        apply: |host, value| span(value).map(|value| host.config.transfer.timer_tick = value),
+    },
     Key { name: "tolerance", takes: "a time", apply: |host, value| span(value).map(|value| host.tolerance = value) },
     Key { name: "tolerance_percent", takes: "a percentage", apply: set_tolerance_percent },
     Key {
@@ -297,10 +315,45 @@ fn set_min_rto(host: &mut Host, value: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// `linux` is what kernels from 4.4 to 6.16 do with `tcp_recovery=0`.
+fn set_loss_detector(host: &mut Host, value: &str) -> Result<(), String> {
+    let rules = AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() };
+    host.config.loss_detector = match (value, host.config.loss_detector) {
+        ("rfc6675", _) => LossDetector::Rfc6675,
+        ("linux", LossDetector::Linux(rules)) => LossDetector::Linux(rules),
+        ("linux", _) => LossDetector::Linux(rules),
+        ("ncr", _) => LossDetector::Ncr(NcrVariant::Careful),
+        ("ncr-aggressive", _) => LossDetector::Ncr(NcrVariant::Aggressive),
+        ("rr-tcp", _) => LossDetector::RrTcp(RrRules::default()),
+        ("rack", _) => LossDetector::Rack,
+        _ => return Err(format!("`{value}` is none of them")),
+    };
+    Ok(())
+}
+
+/// `off` is `tcp_recovery=0`, which since Linux 6.17 turns nothing off where SACK is in use: the detector that it fell back
+/// to is gone. [`set_loss_detector`] has the one of older kernels.
+fn set_rack(host: &mut Host, value: &str) -> Result<(), String> {
+    if switch(value)? {
+        host.config.loss_detector = LossDetector::Rack;
+    }
+    Ok(())
+}
+
+/// The factors of RFC 8511 section 3.1.
+fn set_abe(host: &mut Host, value: &str) -> Result<(), String> {
+    let on = switch(value)?;
+    host.profile.newreno.beta_ecn = on.then_some(0.8);
+    host.profile.cubic.reno.beta_ecn = on.then_some(0.85);
+    Ok(())
+}
+
 fn set_prr(host: &mut Host, value: &str) -> Result<(), String> {
     host.config.prr = match value {
         "off" => Prr::Off,
+        "rate-halving" => Prr::RateHalving,
         "rfc6937" => Prr::Rfc6937,
+        "ssrb" => Prr::Ssrb,
         "rfc9937" => Prr::Rfc9937,
         _ => return Err(format!("`{value}` is none of them")),
     };
@@ -350,10 +403,6 @@ fn set_ts_tick(host: &mut Host, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn only_off(value: &str, what: &str) -> Result<(), String> {
-    if switch(value)? { Err(format!("{what} is not here")) } else { Ok(()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -380,8 +429,8 @@ mod tests {
             ("initial_rto", "0"),
             ("mss", "0"),
             ("mtu", "67"),
-            ("rack", "on"),
-            ("tlp", "on"),
+            ("rack", "maybe"),
+            ("loss_detector", "cubic"),
             ("rcvbuf", "1000000000000"),
             ("tolerance_percent", "NaN"),
             ("profile", "plan9"),

@@ -6,6 +6,7 @@
 
 use crate::host::Host;
 use crate::settings::{self, Settings};
+use ackclock_tcp::LossDetector;
 use ackclock_units::Span;
 
 /// What was made of one shell line, which may be several commands.
@@ -149,6 +150,11 @@ const DEFAULTS: &[(&str, &str)] = &[
 ];
 
 /// What became of one setting: `None` if it is not known, else what it did, or why it cannot be.
+/// Whether the host detects losses as Linux does.
+fn is_linux(host: &Host) -> bool {
+    host.config.loss_detector != LossDetector::Rfc6675
+}
+
 type Applied = Option<Result<Option<String>, String>>;
 
 /// Sets the sysctl `name`.
@@ -206,6 +212,10 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
             _ => Some(Err("AccECN is not here".to_owned())),
         },
         "net.ipv4.tcp_congestion_control" | "net.inet.tcp.cc.algorithm" => key!("cc", value.to_owned()),
+        // Since Linux 4.12 the first of them is for tail loss probes alone. A host that has none stays without.
+        "net.ipv4.tcp_early_retrans" if is_linux(host) => key!("tlp", switch(count!(0) >= 3)),
+        "net.ipv4.tcp_frto" if is_linux(host) => key!("frto", switch(count!(0) != 0)),
+        "net.ipv4.tcp_early_retrans" | "net.ipv4.tcp_frto" => nothing,
         "net.ipv4.tcp_slow_start_after_idle" => key!("slow_start_after_idle", switch(count!(0) != 0)),
         "net.ipv4.tcp_rmem" => match third(value) {
             Some([_, default, most]) => {
@@ -313,9 +323,7 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         "net.ipv4.tcp_fack" | "net.inet.tcp.blackhole" | "net.inet.udp.blackhole" => unsupported(0),
         "net.inet.tcp.syncookies_only" | "net.inet.tcp.udp_tunneling_port" => unsupported(0),
         // They concern what scripts cannot see here, or what comes with a loss detector that is chosen by `--set`.
-        "net.ipv4.tcp_early_retrans"
-        | "net.ipv4.tcp_recovery"
-        | "net.ipv4.tcp_frto"
+        "net.ipv4.tcp_recovery"
         | "net.ipv4.tcp_tso_win_divisor"
         | "net.ipv4.tcp_min_tso_segs"
         | "net.ipv4.tcp_pacing_ss_ratio"

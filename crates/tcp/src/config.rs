@@ -44,6 +44,13 @@ pub struct Config {
     pub prr: Prr,
     /// How losses are detected. Default: RFC 6675.
     pub loss_detector: LossDetector,
+    /// Take reductions back that turn out needless: by DSACK (RFC 3708) and by timestamps (RFC 3522, RFC 4015). Default
+    /// false.
+    pub undo: bool,
+    /// F-RTO (RFC 5682): find out whether a timeout was spurious, and take it back. Default false.
+    pub frto: bool,
+    /// Tail loss probes (RFC 8985 section 7), with SACK. Default false.
+    pub tlp: bool,
     /// Hold back small segments while data is outstanding (RFC 9293 section 3.7.4). Default true.
     pub nagle: bool,
     /// Fall back to the initial window after an idle time of one RTO (RFC 5681 section 4.1). Default true.
@@ -56,6 +63,13 @@ pub struct Config {
     pub states: StateRules,
     /// Sending, offering and acknowledging data. Default: the RFCs.
     pub transfer: TransferRules,
+}
+
+impl Config {
+    /// Whether episodes run as Linux has them: see [`LossDetector`].
+    pub(crate) fn linux_episodes(&self) -> bool {
+        self.loss_detector != LossDetector::Rfc6675 || self.undo || self.frto || self.tlp
+    }
 }
 
 impl Default for Config {
@@ -79,6 +93,9 @@ impl Default for Config {
             limited_transmit: true,
             prr: Prr::Rfc9937,
             loss_detector: LossDetector::Rfc6675,
+            undo: false,
+            frto: false,
+            tlp: false,
             nagle: true,
             slow_start_after_idle: true,
             time_wait: Span::from_secs(60),
@@ -145,18 +162,44 @@ pub enum MinRto {
 pub enum Prr {
     /// At once to the slow start threshold; `pipe` holds back sending until it is below (RFC 6675 section 5).
     Off,
-    /// Proportional rate reduction with the slow start reduction bound (RFC 6937).
+    /// A segment for every second ACK, and never more than one beyond what is in flight: Linux before 3.2. Where episodes
+    /// run as the RFCs write them, as RFC 6937.
+    RateHalving,
+    /// Proportional rate reduction with the slow start reduction bound, as in the figures of RFC 6937 section 3.1: what is
+    /// resent does not count as in flight until it is acknowledged.
     Rfc6937,
+    /// The same with what is resent counted, as in stacks: Linux 3.2 to 4.x, FreeBSD.
+    Ssrb,
     /// Proportional rate reduction with the conservative bound unless ACKs make good progress (RFC 9937).
     Rfc9937,
 }
 
 /// How losses are detected: a choice of its own beside the congestion controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// With another detector than RFC 6675's, and where undoing, F-RTO or tail loss probes are on, episodes run as Linux has
+/// them: counted in segments, with PRR from the window at their start. Otherwise they run as the RFCs write them.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossDetector {
     /// Three discontiguous SACKed sequences, or more than two segments' worth of SACKed bytes, above a hole (RFC 6675);
     /// three duplicate ACKs without SACK (RFC 5681, RFC 6582).
     Rfc6675,
+    /// Linux before RACK: a threshold that grows with the reordering that is seen.
+    Linux(AdaptiveRules),
+    /// TCP-NCR (RFC 4653): a threshold of a round trip's worth of segments, for which new data goes out meanwhile.
+    Ncr(NcrVariant),
+    /// RR-TCP (ICSI TR-02-006): a percentile of the reordering that was seen.
+    RrTcp(RrRules),
+    /// RACK (RFC 8985 section 6.2) as Linux has it.
+    Rack,
+}
+
+/// How much new data TCP-NCR sends while it waits (RFC 4653 section 3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NcrVariant {
+    /// A segment for every two that are reported.
+    Careful,
+    /// A segment for each.
+    Aggressive,
 }
 
 impl LossDetector {
@@ -164,6 +207,48 @@ impl LossDetector {
     pub fn name(self) -> &'static str {
         match self {
             LossDetector::Rfc6675 => "rfc6675",
+            LossDetector::Linux(_) => "linux",
+            LossDetector::Ncr(NcrVariant::Careful) => "ncr",
+            LossDetector::Ncr(NcrVariant::Aggressive) => "ncr-aggressive",
+            LossDetector::RrTcp(_) => "rr-tcp",
+            LossDetector::Rack => "rack",
         }
+    }
+}
+
+/// Parameters of RR-TCP.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RrRules {
+    /// Reordering lengths that are remembered. Default 1000.
+    pub history: u16,
+    /// The share of reordering that is to cause no false fast retransmit (FA ratio), at the start. Default 0.9, the paper's
+    /// example of a fixed one.
+    pub initial_ratio: f64,
+    /// What a false fast retransmit adds to it (S). Default 0.01.
+    pub step: f64,
+}
+
+impl Default for RrRules {
+    fn default() -> RrRules {
+        RrRules { history: 1000, initial_ratio: 0.9, step: 0.01 }
+    }
+}
+
+/// Parameters of Linux's adaptive duplicate threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AdaptiveRules {
+    /// The most that the threshold grows to, in segments: `tcp_max_reordering`. Default 300; 127 before 3.18.
+    pub max_reordering: u32,
+    /// FACK until reordering is seen, and the rules that went with it: lost retransmissions, forward retransmissions, and
+    /// recovery where nothing can be sent. Default true; false for `tcp_recovery=0` of later kernels.
+    pub fack: bool,
+    /// Early retransmit (RFC 5827) after a quarter of a round trip, until reordering is seen: `tcp_early_retrans` 2 and 3.
+    /// Default true.
+    pub early_retransmit: bool,
+}
+
+impl Default for AdaptiveRules {
+    fn default() -> AdaptiveRules {
+        AdaptiveRules { max_reordering: 300, fack: true, early_retransmit: true }
     }
 }

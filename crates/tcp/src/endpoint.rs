@@ -4,8 +4,8 @@ use ackclock_cc::{CongestionControl, Flight};
 use ackclock_packet::Flags;
 use ackclock_units::{Span, Time};
 
-use crate::Config;
 use crate::challenge::Limits;
+use crate::detector::Detector;
 use crate::info::Counters;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
@@ -15,6 +15,7 @@ use crate::sending::Queue;
 use crate::socket::Socket;
 use crate::sockopt::{Wishes, WriteFlags};
 use crate::timers::Timers;
+use crate::{Config, SentAs};
 
 /// The states of RFC 9293 section 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,6 +106,8 @@ pub struct Stats {
     pub timeouts: u64,
     /// Entries into fast recovery.
     pub fast_recoveries: u64,
+    /// Tail loss probes sent.
+    pub loss_probes: u64,
     /// Window reductions taken back.
     pub undos: u64,
     /// ACKs that carried the ECN echo.
@@ -139,6 +142,8 @@ pub(crate) struct Sender {
     pub(crate) syn_sent_at: Option<Time>,
     /// The SYN or its answer was presumably lost.
     pub(crate) syn_resent: bool,
+    /// The handshake's last ACK waits, and goes out by itself.
+    pub(crate) bare_ack: bool,
     /// A probe of a closed window is to be sent.
     pub(crate) probe_due: bool,
     /// A probe is all that is in flight: its loss says nothing about congestion.
@@ -163,12 +168,17 @@ pub(crate) struct Sender {
 #[derive(Debug)]
 pub struct Endpoint {
     pub(crate) config: Config,
+    /// [`Config::linux_episodes`].
+    pub(crate) linux_episodes: bool,
     pub(crate) cc: Box<dyn CongestionControl>,
     pub(crate) state: State,
     pub(crate) ports: Ports,
     pub(crate) send: Sender,
     pub(crate) board: Scoreboard,
     pub(crate) recovery: Recovery,
+    pub(crate) detector: Detector,
+    /// The time of the last ACK or timer; with Linux's episodes later than the one before, by a nanosecond at least.
+    pub(crate) now: Time,
     pub(crate) rtt: RttEstimator,
     pub(crate) receiver: Receiver,
     pub(crate) timers: Timers,
@@ -212,6 +222,8 @@ pub struct Endpoint {
     pub(crate) wishes: Wishes,
     pub(crate) queue: Queue,
     pub(crate) counters: Counters,
+    /// Why the last data segment was sent.
+    pub(crate) sent_as: SentAs,
     error: Option<Error>,
     pub(crate) integrity_error: Option<u64>,
 }
@@ -222,7 +234,9 @@ impl Endpoint {
     pub fn new(config: Config, cc: Box<dyn CongestionControl>, ports: Ports, isn: u32, ts_offset: u32) -> Endpoint {
         let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack).with_rules(&config.transfer);
         let mss = u32::from(config.mss).max(1);
+        let detector = Detector::new(config.loss_detector);
         Endpoint {
+            linux_episodes: config.linux_episodes(),
             config,
             cc,
             state: State::Closed,
@@ -242,6 +256,7 @@ impl Endpoint {
                 syn_pending: false,
                 syn_sent_at: None,
                 syn_resent: false,
+                bare_ack: false,
                 probe_due: false,
                 probing: false,
                 resend_probe: false,
@@ -254,6 +269,8 @@ impl Endpoint {
             },
             board: Scoreboard::default(),
             recovery: Recovery::default(),
+            detector,
+            now: Time::ZERO,
             rtt: RttEstimator::new(),
             receiver,
             timers: Timers::new(),
@@ -281,6 +298,7 @@ impl Endpoint {
             wishes: Wishes::default(),
             queue: Queue::default(),
             counters: Counters::new(),
+            sent_as: SentAs::New,
             error: None,
             integrity_error: None,
         }
@@ -296,6 +314,7 @@ impl Endpoint {
 
     /// The application writes up to `bytes` more bytes of its stream; returns how many the send buffer took. Nothing is
     /// taken after [`Endpoint::shutdown`].
+    #[inline]
     pub fn write(&mut self, bytes: u64) -> u64 {
         self.write_with(bytes, WriteFlags::default())
     }
@@ -307,6 +326,7 @@ impl Endpoint {
 
     /// The application reads up to `most` bytes; returns how many it got. They were checked on arrival
     /// ([`Endpoint::integrity_error`]).
+    #[inline]
     pub fn read(&mut self, most: u64) -> u64 {
         let end = self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX));
         self.receiver.read(most, end)
@@ -344,9 +364,9 @@ impl Endpoint {
 
     /// Whether both sides have closed and everything is acknowledged; the state may still be TIME-WAIT.
     pub fn is_finished(&self) -> bool {
-        let all_acked = self.send.fin_sent && self.acked_bytes() == self.send.written;
+        let all_acked = || self.send.fin_sent && self.acked_bytes() == self.send.written;
         self.state == State::TimeWait
-            || (self.state == State::Closed && self.error.is_none() && all_acked && self.peer_finished())
+            || (self.state == State::Closed && self.error.is_none() && all_acked() && self.peer_finished())
     }
 
     /// Whether the peer has closed and every byte before its FIN has arrived.
@@ -405,6 +425,7 @@ impl Endpoint {
     }
 
     /// What the controller may know.
+    #[inline]
     pub(crate) fn flight(&self, now: Time) -> Flight {
         let outstanding = self.send.most_outstanding;
         let window = self.cc.window();

@@ -5,8 +5,7 @@
 //! of events, whole milliseconds; so are they here.
 //!
 //! # Departures
-//! `reordering` is 3 until a reordering was seen, and then the farthest that was: the endpoint's loss detection does not adapt
-//! to it. `rcv_rtt` is the smoothed RTT once data has arrived, in place of a measurement of the receiver's own; `rcv_space` is
+//! `rcv_rtt` is the smoothed RTT once data has arrived, in place of a measurement of the receiver's own; `rcv_space` is
 //! the window that was announced first. `delivery_rate` is not measured, and stays 0.
 
 use ackclock_packet::{Flags, Segment};
@@ -120,7 +119,6 @@ pub(crate) struct Counters {
     pub(crate) bytes_resent: u64,
     pub(crate) out_of_order: u32,
     pub(crate) delivered_segments: u32,
-    pub(crate) reorderings: u32,
     pub(crate) ecn_seen: bool,
     pub(crate) data_received_at: Time,
     pub(crate) ack_received_at: Time,
@@ -180,7 +178,6 @@ impl Counters {
             bytes_resent: 0,
             out_of_order: 0,
             delivered_segments: 0,
-            reorderings: 0,
             ecn_seen: false,
             data_received_at: Time::ZERO,
             ack_received_at: Time::ZERO,
@@ -210,9 +207,9 @@ impl Counters {
     /// What an ACK told.
     #[inline]
     pub(crate) fn progressed(&mut self, progress: &Progress, ece: bool) {
-        self.delivered_ce += if ece { progress.delivered_segments } else { 0 };
-        self.delivered_segments += progress.delivered_segments;
-        self.reorderings += u32::from(progress.reordering > 0);
+        let delivered = progress.delivered_segments as u32;
+        self.delivered_ce += if ece { delivered } else { 0 };
+        self.delivered_segments += delivered;
     }
 }
 
@@ -223,7 +220,8 @@ impl Endpoint {
         let window = self.cc.window();
         let threshold = self.recovery.threshold(self.config.prr).unwrap_or(window.ssthresh);
         let segments = |bytes: u64| u32::try_from(bytes / mss).unwrap_or(u32::MAX);
-        let counts = self.board.counts();
+        let counts = self.loss_counts();
+        let count = |segments: u64| u32::try_from(segments).unwrap_or(u32::MAX);
         let counters = &self.counters;
         let flag = |enabled: bool, bit| if enabled { bit } else { 0 };
         let micros = |span: Span| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
@@ -259,16 +257,16 @@ impl Endpoint {
                 | flag(self.ecn_enabled, TCPI_OPT_ECN)
                 | flag(counters.ecn_seen, TCPI_OPT_ECN_SEEN),
             snd_wscale: self.send.shift,
-            rcv_wscale: if self.scaling_enabled { self.own_shift() } else { 0 },
+            rcv_wscale: self.receiver.shift(),
             rto: micros(self.rto()),
             ato: micros(self.receiver.ack_timeout()),
             snd_mss: self.mss,
             rcv_mss: self.receiver.segment_estimate(),
-            unacked: counts.segments,
-            sacked: if self.sack_enabled { counts.sacked } else { self.recovery.reno_sacked() },
-            lost: counts.lost,
-            retrans: counts.resent,
-            fackets: 0,
+            unacked: count(counts.packets_out),
+            sacked: count(counts.sacked_out),
+            lost: count(counts.lost_out),
+            retrans: count(counts.retrans_out),
+            fackets: if self.detector.is_before_rack() { count(counts.fackets_out) } else { 0 },
             last_data_sent: millis_since(self.send.last_sent_at),
             last_ack_sent: 0,
             last_data_recv: millis_since(counters.data_received_at),
@@ -285,7 +283,7 @@ impl Endpoint {
             },
             snd_cwnd: segments(self.cwnd()),
             advmss: u32::from(self.config.mss) - if established { self.options_len() } else { 0 },
-            reordering: (self.stats.reordering_max.min(300) as u32 + 1).max(3),
+            reordering: counts.reordering,
             rcv_rtt: if self.delivered_bytes() > 0 { self.rtt.srtt().map_or(0, micros) } else { 0 },
             rcv_space: u32::try_from(self.receiver.first_window()).unwrap_or(u32::MAX),
             total_retrans: u32::try_from(self.stats.retransmitted_packets).unwrap_or(u32::MAX),
@@ -308,7 +306,7 @@ impl Endpoint {
             bytes_sent: counters.bytes_sent,
             bytes_retrans: counters.bytes_resent,
             dsack_dups: u32::try_from(self.stats.dsacks).unwrap_or(u32::MAX),
-            reord_seen: counters.reorderings,
+            reord_seen: count(counts.reord_seen),
             rcv_ooopack: counters.out_of_order,
             snd_wnd: u32::try_from(self.send.wnd).unwrap_or(u32::MAX),
         }

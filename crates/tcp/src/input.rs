@@ -3,6 +3,7 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
 
+use crate::episode::{Duplicates, Facts};
 use crate::receiver::{Arrived, Context};
 use crate::scoreboard::Progress;
 use crate::seq::lift;
@@ -13,12 +14,11 @@ const PAWS_IDLE: Span = Span::from_secs(24 * 24 * 3600);
 
 impl Endpoint {
     /// Takes in a segment that arrived with codepoint `ecn`. Then [`Endpoint::transmit`] is to be asked.
+    #[inline(always)]
     pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
         self.counters.arrived(now, segment, ecn);
         self.wishes.more = false;
-        let syn_fin = Flags::SYN | Flags::FIN;
-        if segment.flags.contains(syn_fin) && self.config.states.syn_fin == SynFin::Drop && self.state != State::Closed
-        {
+        if segment.flags.contains(Flags::SYN | Flags::FIN) && self.drops_syn_fin() {
             return Arrival::default();
         }
         match self.state {
@@ -36,7 +36,13 @@ impl Endpoint {
         }
     }
 
+    #[cold]
+    fn drops_syn_fin(&self) -> bool {
+        self.config.states.syn_fin == SynFin::Drop && self.state != State::Closed
+    }
+
     /// Answers a segment that belongs to no connection with a reset (RFC 9293 section 3.5.2, group 1).
+    #[cold]
     fn refuse(&mut self, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
             self.reply = Some((reset.seq, reset.ack, reset.flags));
@@ -52,6 +58,7 @@ impl Endpoint {
             && lift(segment.ack, self.send.isn, self.send.una) == Some(1)
     }
 
+    #[cold]
     fn input_listen(&mut self, now: Time, segment: &Segment) {
         if segment.flags.contains(Flags::RST) {
             return;
@@ -74,6 +81,7 @@ impl Endpoint {
         }
     }
 
+    #[cold]
     fn input_syn_sent(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
         let ack = segment.flags.contains(Flags::ACK).then(|| lift(segment.ack, self.send.isn, self.send.nxt));
         // Only our SYN can be acknowledged.
@@ -104,6 +112,7 @@ impl Endpoint {
             self.send.max_wnd = self.send.wnd;
             self.establish(now);
             self.receiver.ack_now = true;
+            self.send.bare_ack = self.config.transfer.bare_handshake_ack;
             let right = u64::from(segment.sequence_len());
             if right > 1 && self.config.states.syn_data {
                 self.input_data(now, segment, 1, right, ecn);
@@ -153,6 +162,7 @@ impl Endpoint {
         self.timers.retransmit_at = Time::NEVER;
         if let Some(sent_at) = self.send.syn_sent_at {
             self.sample_rtt(now.since(sent_at));
+            self.detector.measured(now, now.since(sent_at));
         }
         self.rtt.established(self.send.syn_resent);
         self.counters.delivered_segments += 1;
@@ -188,9 +198,9 @@ impl Endpoint {
             return Arrival::default();
         }
 
-        if self.timestamps_enabled
+        if segment.timestamps.is_none()
+            && self.timestamps_enabled
             && !self.config.transfer.lenient_timestamps
-            && segment.timestamps.is_none()
             && !self.config.states.accept_unstamped
             && !segment.flags.contains(Flags::RST)
             && !segment.flags.contains(Flags::SYN)
@@ -202,6 +212,10 @@ impl Endpoint {
         if !self.passes_paws(now, segment, left) {
             // RFC 7323 section 5.3 R1.
             self.answer_invalid(now, segment);
+            if self.config.transfer.report_refused && left < self.receiver.next && left < right {
+                self.describe_arrival(segment);
+                self.receiver.receive(now, left, right.min(self.receiver.next), segment.payload.len);
+            }
             return Arrival::default();
         }
         if is_syn {
@@ -220,14 +234,20 @@ impl Endpoint {
             self.close_now(Some(Error::Reset));
             return Arrival::default();
         }
-        let Some(arrival) = self.input_ack(now, segment, left) else {
+        let Some(acked) = self.input_ack(now, segment, left) else {
             return Arrival::default();
         };
         self.update_ts_recent(now, segment, left);
         if right > left {
             self.input_data(now, segment, left, right, ecn);
         }
-        arrival
+        self.acknowledgment(acked)
+    }
+
+    /// What an acceptable ACK meant that acknowledged so many units.
+    #[inline]
+    fn acknowledgment(&self, acked: u64) -> Arrival {
+        Arrival { acked, rtt: self.latest_sample, is_ack: true }
     }
 
     /// RFC 7323 section 5: whether the timestamp is not older than the last one.
@@ -282,7 +302,7 @@ impl Endpoint {
         }
         // An old data segment may carry a newer acknowledgment.
         if segment.flags.contains(Flags::ACK) && left <= self.receiver.next {
-            return self.input_ack(now, segment, left).unwrap_or_default();
+            return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
         }
         Arrival::default()
     }
@@ -294,7 +314,7 @@ impl Endpoint {
             if left == 0 && flags.contains(Flags::ACK) {
                 // Simultaneous open: the other side's SYN with ACK (RFC 9293 figure 8).
                 self.receiver.ack_now = true;
-                return self.input_ack(now, segment, left).unwrap_or_default();
+                return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
             }
             if left == 0 {
                 // The peer did not get our SYN with ACK: it is sent again.
@@ -330,6 +350,7 @@ impl Endpoint {
     }
 
     /// RFC 5961 section 3: only the exact next number resets; another one within the window is challenged.
+    #[cold]
     fn input_reset(&mut self, now: Time, left: u64) {
         let exact = left == self.receiver.next || self.config.states.reset_before_fin && self.is_number_of_fin(left);
         if !exact {
@@ -377,8 +398,9 @@ impl Endpoint {
             && right - u64::from(segment.flags.contains(Flags::FIN)) > self.receiver.next
     }
 
-    /// The acknowledgment field, window and SACK option. `None` if the segment is to be dropped.
-    fn input_ack(&mut self, now: Time, segment: &Segment, left: u64) -> Option<Arrival> {
+    /// The acknowledgment field, window and SACK option: how many units it acknowledges, with [`Endpoint::latest_sample`].
+    /// `None` if the segment is to be dropped.
+    fn input_ack(&mut self, now: Time, segment: &Segment, left: u64) -> Option<u64> {
         let ack = lift(segment.ack, self.send.isn, self.send.una);
         if self.state == State::SynReceived {
             if ack != Some(1) {
@@ -387,7 +409,8 @@ impl Endpoint {
             }
             self.set_window(segment, left, 1, true);
             self.establish(now);
-            return Some(Arrival { acked: 0, rtt: None, is_ack: true });
+            self.latest_sample = None;
+            return Some(0);
         }
         let una = self.send.una;
         // RFC 5961 section 5: an ACK for what was never sent, or older than the largest window, is answered and dropped.
@@ -406,8 +429,43 @@ impl Endpoint {
             }
         };
 
-        let mut progress = Progress::default();
         let window_before = self.send.wnd;
+        let ece = self.ecn_enabled && segment.flags.contains(Flags::ECE);
+        if ack == una
+            && self.board.is_empty()
+            && segment.sack.is_empty()
+            && self.recovery.state == CaState::Open
+            && !ece
+        {
+            // Nothing was in flight: the receiver of a stream. Only the window can have changed.
+            self.take_time(now);
+            self.latest_sample = None;
+            self.set_window(segment, left, ack, false);
+            if self.linux_episodes() {
+                self.restart_retransmit_timer(now);
+            }
+            self.reopen_window(now, window_before);
+            self.window_answered(now);
+            return Some(0);
+        }
+
+        let mut progress = Progress::new(now);
+        self.begin_ack(now, segment, &mut progress);
+        let mut facts = Facts {
+            una_before: una,
+            outstanding_before: !self.board.is_empty(),
+            plain: segment.sequence_len() > 0,
+            ece,
+            duplicates: Duplicates::default(),
+            losses_before: self.board.losses(),
+        };
+        progress.reported = self.board.reported();
+        // What SACK reports is older than what the same ACK acknowledges.
+        if self.sack_enabled && !segment.sack.is_empty() {
+            facts.duplicates = self.take_sack(segment, ack, &mut progress);
+        }
+        let reach = self.board.reported().map_or(0, |(_, end)| end);
+        let reports = self.board.sacked_segments();
         if ack > una {
             self.board.acknowledge(ack, &mut progress);
             self.send.una = ack;
@@ -415,18 +473,40 @@ impl Endpoint {
             self.timers.persist_backoff = 0;
             self.send.probing = false;
         }
-        if self.sack_enabled && !segment.sack.is_empty() {
-            self.take_sack(segment, ack, &mut progress);
+        let (low, position) = progress.low_acked;
+        if self.sack_enabled && progress.reported.is_some_and(|(highest, _)| low < highest) {
+            // A hole has filled without retransmission.
+            let high = self.board.highest_sacked().unwrap_or(ack);
+            self.detector.reordered(low, high, reach.saturating_sub(position), reports, self.mss);
+        }
+        if progress.covers_resent && ack > una {
+            self.detector.resent_acknowledged(una, ack, reports);
         }
         if ack >= una {
+            facts.plain |=
+                ack > una || self.send.wl1 < left || u64::from(segment.window) << self.send.shift > self.send.wnd;
             self.set_window(segment, left, ack, ack > una);
         }
         self.take_rtt_sample(now, segment, &progress);
-        let ece = self.ecn_enabled && segment.flags.contains(Flags::ECE);
         self.stats.ece_acks += u64::from(ece);
         self.counters.progressed(&progress, ece);
         self.queue.acked = true;
         self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);
+
+        if self.linux_episodes() {
+            if (facts.outstanding_before || facts.duplicates.segments > 0) && !self.send.probing {
+                self.on_ack_linux(now, &progress, &facts);
+            }
+            if self.board.is_empty() {
+                self.restart_retransmit_timer(now);
+            }
+            if progress.acked > 0 {
+                self.on_fin_acknowledged(now);
+            }
+            self.reopen_window(now, window_before);
+            self.window_answered(now);
+            return Some(progress.acked);
+        }
 
         // RFC 5681 section 2: a duplicate ACK. With SACK it is one that reports something new (RFC 6675 section 2).
         let duplicate = ack == una
@@ -447,14 +527,36 @@ impl Endpoint {
         }
         self.reopen_window(now, window_before);
         self.window_answered(now);
-        Some(Arrival { acked: progress.acked, rtt: self.latest_sample, is_ack: true })
+        Some(progress.acked)
+    }
+
+    /// An ACK has come at `now`.
+    #[inline]
+    fn take_time(&mut self, now: Time) {
+        self.now = if self.linux_episodes() { now.max(self.now + Span::from_nanos(1)) } else { now };
+    }
+
+    /// What the ACK in hand is held against.
+    #[inline]
+    fn begin_ack(&mut self, now: Time, segment: &Segment, progress: &mut Progress) {
+        self.take_time(now);
+        progress.in_detail = self.linux_episodes();
+        if progress.in_detail {
+            progress.echo = segment.timestamps.filter(|ts| self.timestamps_enabled && ts.echo != 0).and_then(|ts| {
+                let ago = self.timestamp(now).wrapping_sub(ts.echo);
+                (now.as_nanos() / 1_000_000).checked_sub(u64::from(ago))
+            });
+            progress.min_rtt = self.detector.min_rtt();
+        }
     }
 
     /// SACK blocks that make sense, and duplicates reported in the first (RFC 2883 section 4).
-    fn take_sack(&mut self, segment: &Segment, ack: u64, progress: &mut Progress) {
+    fn take_sack(&mut self, segment: &Segment, ack: u64, progress: &mut Progress) -> Duplicates {
         let mut blocks = [(0u64, 0u64); 4];
         let mut len = 0;
-        let lifted = |wire| lift(wire, self.send.isn, self.send.una).unwrap_or(0);
+        let mut duplicates = Duplicates::default();
+        let (isn, una) = (self.send.isn, self.send.una);
+        let lifted = |wire| lift(wire, isn, una).unwrap_or(0);
         let wire = segment.sack.as_slice();
         for (i, &(left, right)) in wire.iter().enumerate() {
             let (left, right) = (lifted(left), lifted(right));
@@ -465,6 +567,7 @@ impl Endpoint {
             let within_second = || wire.get(1).is_some_and(|&(l, r)| lifted(l) <= left && right <= lifted(r));
             if i == 0 && (right <= ack || within_second()) {
                 self.stats.dsacks += 1;
+                duplicates = self.take_dsack(left, right, progress);
                 continue;
             }
             if right > ack {
@@ -473,35 +576,89 @@ impl Endpoint {
             }
         }
         self.board.sack(&blocks[..len], progress);
+        // Not after a timeout, when what was retransmitted is not known well (`tcp_sacktag_write_queue`).
+        if self.recovery.state != CaState::Loss || self.recovery.undo.marker > 0 {
+            let high = self.board.highest_sacked().unwrap_or(self.send.una);
+            if progress.low_sacked < high {
+                let segments = self.board.segments_between(progress.low_sacked, high);
+                let counts = self.detector.counts_reports();
+                let reports = if counts { self.board.sacked_above(progress.low_sacked) } else { 0 };
+                self.detector.reordered(progress.low_sacked, high, segments, reports, self.mss);
+            }
+        }
+        duplicates
+    }
+
+    /// `tcp_check_dsack`: segments reported twice, as far as our retransmissions explain them.
+    fn take_dsack(&mut self, left: u64, right: u64, progress: &mut Progress) -> Duplicates {
+        let mss = u64::from(self.mss);
+        if right - left > self.send.max_wnd {
+            return Duplicates::default();
+        }
+        let segments = (right - left).div_ceil(mss).max(1);
+        let probe = self.recovery.probe.high == right && right - left <= mss;
+        self.recovery.duplicates += segments;
+        if self.recovery.duplicates > self.stats.retransmitted_packets {
+            // The network has doubled something.
+            return Duplicates::default();
+        }
+        self.detector.duplicated(left, right, probe);
+        let marker = self.recovery.undo.marker;
+        if right <= self.send.una {
+            // Forgotten already: the count has to do.
+            self.recovery.undo.duplicated(if right > marker { segments } else { 0 });
+        } else {
+            let known = self.board.duplicated(left, right, marker, progress);
+            self.recovery.undo.duplicated(known);
+        }
+        Duplicates { segments, probe }
     }
 
     fn take_rtt_sample(&mut self, now: Time, segment: &Segment, progress: &Progress) {
+        if self.config.transfer.rtt == RttRule::Linux {
+            self.take_rtt_sample_linux(now, segment, progress);
+            return;
+        }
         // A segment that is acknowledged along with a retransmission may have waited for it at the receiver.
         let sent_at = progress.newest_sent_at.filter(|_| !progress.covers_resent);
         self.latest_sample = sent_at.map(|sent_at| now.since(sent_at));
-        let sample = match self.config.transfer.rtt {
-            RttRule::Rfc6298 => self.latest_sample,
-            // tcp_clean_rtx_queue, tcp_ack_update_rtt: the oldest segment counts, so that what the peer delayed its ACK for is
-            // part of the timeout. The newest one tells of the path.
-            RttRule::Linux => {
-                if let Some(rtt) = self.latest_sample {
-                    self.rtt.note_min(rtt);
-                }
-                let oldest = progress.oldest_acked_at.filter(|_| !progress.covers_resent).or(progress.oldest_sacked_at);
-                oldest.map(|sent_at| now.since(sent_at))
+        if let Some(sent_at) = progress.last_sacked_at.or(sent_at) {
+            self.detector.measured(now, now.since(sent_at));
+        }
+        if let Some(rtt) = self.latest_sample {
+            self.sample_rtt(rtt);
+        } else if let Some(rtt) = self.echoed_rtt(now, segment, progress) {
+            self.detector.measured(now, rtt);
+            self.sample_rtt(rtt);
+        }
+    }
+
+    /// `tcp_ack_update_rtt`: the timeout is for the first segment acknowledged, or else SACKed; the controller and the
+    /// shortest round trip take the last one.
+    fn take_rtt_sample_linux(&mut self, now: Time, segment: &Segment, progress: &Progress) {
+        let once = !progress.acked_resent;
+        let first = progress.first_acked_at.filter(|_| once).or(progress.first_sacked_at);
+        let last = progress.last_sacked_at.or(progress.last_acked_at.filter(|_| once));
+        let (first, last) = match (first, last) {
+            (Some(first), Some(last)) => (Some(now.since(first)), Some(now.since(last))),
+            _ => {
+                let echoed = self.echoed_rtt(now, segment, progress);
+                (echoed, echoed)
             }
         };
-        if let Some(rtt) = sample {
-            self.sample_rtt(rtt);
-        } else if progress.acked > 0
-            && let Some(timestamps) = segment.timestamps.filter(|ts| self.timestamps_enabled && ts.echo != 0)
-        {
-            // Karn's rule leaves no sample; the echo tells which transmission was answered, in milliseconds.
-            let ticks = self.timestamp(now).wrapping_sub(timestamps.echo);
-            if ticks < 1 << 31 {
-                self.sample_rtt(Span::from_millis(u64::from(ticks.max(1))));
-            }
+        self.latest_sample = last;
+        if let (Some(first), Some(last)) = (first, last) {
+            self.detector.measured(now, last);
+            self.rtt.note_min(last);
+            self.sample_rtt(first);
         }
+    }
+
+    /// Karn's rule leaves no sample; the echo tells which transmission was answered, in milliseconds.
+    fn echoed_rtt(&self, now: Time, segment: &Segment, progress: &Progress) -> Option<Span> {
+        let timestamps = segment.timestamps.filter(|ts| self.timestamps_enabled && ts.echo != 0)?;
+        let ticks = self.timestamp(now).wrapping_sub(timestamps.echo);
+        (progress.acked > 0 && ticks < 1 << 31).then(|| Span::from_millis(u64::from(ticks.max(1))))
     }
 
     /// RFC 9293 section 3.10.7.4: the window of the newest segment counts. A segment with a new ACK is new, even if it

@@ -15,12 +15,16 @@
 
 mod challenge;
 mod config;
+mod detector;
 mod endpoint;
+mod episode;
+mod facts;
 mod info;
 mod input;
 mod keepalive;
 mod listener;
 mod output;
+mod probe;
 pub mod profile;
 mod receiver;
 mod recovery;
@@ -34,9 +38,12 @@ mod sockopt;
 mod time_wait;
 mod timers;
 mod transfer;
+mod undo;
 
-pub use config::{Config, DelayedAck, InitialWindow, LossDetector, MinRto, Prr};
+pub use config::{AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules};
+pub use detector::LossCounts;
 pub use endpoint::{Arrival, Endpoint, Error, Ports, State, Stats};
+pub use facts::{LossDeclaration, SentAs, Snapshot};
 pub use info::{
     INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_TIMESTAMPS, TCPI_OPT_WSCALE, TcpInfo,
 };

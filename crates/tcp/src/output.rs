@@ -3,10 +3,12 @@
 use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
 
+use crate::episode::Resend;
 use crate::scoreboard::Sent;
 use crate::sending::Held;
 use crate::seq::lower;
-use crate::{CaState, Endpoint, SendRule, State, WindowProbe};
+use crate::timers::Pending;
+use crate::{CaState, Endpoint, SendRule, SentAs, State, WindowProbe};
 
 /// Bytes of a timestamps option with its padding.
 const TIMESTAMPS_LEN: u32 = 12;
@@ -25,34 +27,34 @@ struct Piece {
 impl Endpoint {
     /// Writes the next segment to be sent into `out` and returns the codepoint of its IP header; `None` when there is
     /// nothing to send now. To be asked until it gives `None`.
+    #[inline(always)]
     pub fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
-        self.counters.busy.set(now, self.send.written > self.acked_bytes());
         self.counters.window_stopped = false;
         let ecn = self.next_segment(now, out);
-        self.counters.sending |= ecn.is_some();
-        if ecn.is_none() {
-            let sent = std::mem::take(&mut self.counters.sending);
-            self.review_send_buffer(now, sent);
-            // tcp_write_xmit looks at the congestion window first.
-            let has_room = self.window_used() + u64::from(self.mss) <= self.cwnd();
-            self.counters.window_limited.set(now, self.counters.window_stopped && has_room);
+        if ecn.is_some() {
+            self.counters.segments_out += 1;
+            self.counters.sending = true;
+        } else {
+            self.all_sent(now);
         }
-        self.counters.segments_out += u32::from(ecn.is_some());
         ecn
     }
 
+    /// There is nothing to send now.
+    #[inline]
+    fn all_sent(&mut self, now: Time) {
+        let sent = std::mem::take(&mut self.counters.sending);
+        self.review_send_buffer(now, sent);
+        self.counters.busy.set(now, self.send.written > self.acked_bytes());
+        // tcp_write_xmit looks at the congestion window first.
+        let stopped = self.counters.window_stopped && self.window_used() + u64::from(self.mss) <= self.cwnd();
+        self.counters.window_limited.set(now, stopped);
+    }
+
+    #[inline(always)]
     fn next_segment(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
-        if let Some((seq, ack, flags)) = self.reply.take() {
-            *out = self.blank(flags);
-            (out.seq, out.ack) = (seq, ack);
-            out.window = std::mem::take(&mut self.reply_window);
-            if self.reply_stamped {
-                out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
-            }
-            return Some(Ecn::NotEct);
-        }
-        if self.challenge_due || self.probe_now {
-            self.write_bare_ack(now, out);
+        if self.reply.is_some() || self.challenge_due | self.probe_now {
+            self.write_answer(now, out);
             return Some(Ecn::NotEct);
         }
         match self.state {
@@ -67,7 +69,8 @@ impl Endpoint {
                 // A report of a gap or a duplicate does not ride on data: there may be no room for its SACK blocks, and an
                 // ACK with data is no duplicate ACK (RFC 5681 section 2).
                 let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
-                if !(self.receiver.ack_now && reports) {
+                let alone = reports || std::mem::take(&mut self.send.bare_ack);
+                if !(self.receiver.ack_now && alone) {
                     if let Some(piece) = self.next_piece(now) {
                         return Some(self.write_data(now, out, piece));
                     }
@@ -87,24 +90,41 @@ impl Endpoint {
     }
 
     /// Chooses what to send: a retransmission, new data, a FIN, or a probe.
+    #[inline(always)]
     fn next_piece(&mut self, now: Time) -> Option<Piece> {
         self.send.cwnd_stopped = false;
         if self.send.probing || self.send.resend_probe {
-            self.counters.window_stopped = self.send.probing;
             return self.next_probe_again(now);
         }
-        if let Some(lost) = self.board.next_lost() {
+        let mut resends = true;
+        if self.linux_episodes {
+            if std::mem::take(&mut self.recovery.probe.due) {
+                return self.next_loss_probe(now);
+            }
+            if self.recovery.resend == Resend::New {
+                let new = self.next_of_frto(now);
+                if new.is_some() || self.recovery.resend == Resend::New {
+                    return new;
+                }
+            }
+            resends = self.recovery.resend == Resend::Lost || self.recovery.force;
+        }
+        if let Some(lost) = self.board.next_lost().filter(|_| resends) {
             // RFC 6675 NextSeg rule 1.
             if !self.recovery.force && self.window_used() + u64::from(lost.len) > self.cwnd() {
                 self.send.cwnd_stopped = true;
                 return None;
             }
+            self.sent_as = if lost.by_timeout { SentAs::Timeout } else { SentAs::FastRetransmit };
             return Some(self.piece_again(now, lost));
         }
+        let in_disorder = self.recovery.state == CaState::Disorder;
+        self.sent_as = if in_disorder { SentAs::LimitedTransmit } else { SentAs::New };
         if let Some(piece) = self.next_new(now) {
             return Some(piece);
         }
-        if self.recovery.state == CaState::Recovery && self.sack_enabled && !self.send.cwnd_stopped {
+        if self.recovery.state == CaState::Recovery && resends && self.sack_enabled && !self.send.cwnd_stopped {
+            self.sent_as = SentAs::Speculative;
             return self.next_speculative(now);
         }
         None
@@ -112,7 +132,14 @@ impl Endpoint {
 
     /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
     /// network, and it must not grow (RFC 7661 section 4.1). As Linux's `tcp_cwnd_validate`.
+    #[inline(always)]
     fn note_window_use(&mut self) {
+        if self.board.is_empty() && !self.send.cwnd_stopped {
+            // Any window holds a segment.
+            let send = &mut self.send;
+            (send.cwnd_limited, send.most_outstanding, send.usage_point) = (false, 0, send.nxt);
+            return;
+        }
         let outstanding = if self.config.transfer.sending == SendRule::Linux {
             self.board.segments() * u64::from(self.mss)
         } else {
@@ -126,7 +153,19 @@ impl Endpoint {
         }
     }
 
+    /// F-RTO: new data alone, as much as the window allows; without any, what is lost.
+    #[cold]
+    fn next_of_frto(&mut self, now: Time) -> Option<Piece> {
+        self.sent_as = SentAs::New;
+        let new = self.next_new(now);
+        if new.is_none() && self.send.nxt <= self.recovery.point {
+            (self.recovery.resend, self.recovery.frto) = (Resend::Lost, false);
+        }
+        new
+    }
+
     /// RFC 6675 `NextSeg` rule 2: data that was never sent.
+    #[inline(always)]
     fn next_new(&mut self, now: Time) -> Option<Piece> {
         if self.send.fin_sent {
             return None;
@@ -161,6 +200,7 @@ impl Endpoint {
     }
 
     /// [`Endpoint::next_new`] by Linux's rules.
+    #[inline(never)]
     fn next_new_linux(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         match self.cut(available, window) {
             Err(Held::Window) => self.next_probe(now, available, window),
@@ -174,7 +214,7 @@ impl Endpoint {
             Ok(cut) => {
                 // A small segment takes as much of the window as a full one (tcp_packets_in_flight).
                 let full = self.board.segments() * u64::from(self.mss) >= self.cwnd();
-                if self.recovery.state == CaState::Open && full {
+                if self.recovery.state == CaState::Open && full && !self.recovery.probe.unbounded {
                     self.send.cwnd_stopped = true;
                     return None;
                 }
@@ -190,13 +230,35 @@ impl Endpoint {
         }
     }
 
+    /// RFC 8985 section 7.3: new data if the receiver's window allows it, whatever the congestion window; else the last
+    /// segment again.
+    #[cold]
+    fn next_loss_probe(&mut self, now: Time) -> Option<Piece> {
+        self.sent_as = SentAs::TailLossProbe;
+        let right = self.send.una + self.send.wnd;
+        let unsent = !self.send.fin_sent && self.send.written + 1 > self.send.nxt && right > self.send.nxt;
+        if unsent {
+            self.recovery.probe.unbounded = true;
+            let piece = self.next_new(now);
+            self.recovery.probe.unbounded = false;
+            self.probe_is_out(now, false);
+            return piece;
+        }
+        let last = self.board.resend_last(self.stamp(now))?;
+        self.stats.retransmitted_packets += 1;
+        self.probe_is_out(now, true);
+        let payload = last.len - u32::from(last.fin);
+        Some(Piece { seq: last.seq, payload, fin: last.fin, plain: true, push: last.push })
+    }
+
     /// Whether a small segment waits, for an acknowledgment or because the application has said that more follows
     /// (TCP_NOPUSH; MSG_MORE, until an ACK comes).
+    #[cold]
     fn waits_for_more(&mut self, now: Time, payload: u32) -> bool {
         let rules = self.config.transfer.sending;
         // FreeBSD takes half of the largest window for a full segment.
         let large = rules == SendRule::FreeBsd && self.send.max_wnd > 0 && u64::from(payload) >= self.send.max_wnd / 2;
-        if large || self.wishes.push {
+        if large || self.wishes.push || self.recovery.probe.unbounded {
             return false;
         }
         if self.wishes.cork || self.wishes.more {
@@ -212,26 +274,27 @@ impl Endpoint {
     }
 
     /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a smaller one.
+    #[inline(always)]
     fn fits_cwnd(&mut self, now: Time, payload: u32) -> bool {
         if self.board.is_empty() && self.config.slow_start_after_idle {
             self.restart_after_idle(now);
         }
-        self.send.cwnd_stopped = self.window_used() + u64::from(payload) > self.cwnd();
+        let unbounded = self.recovery.probe.unbounded;
+        self.send.cwnd_stopped = self.window_used() + u64::from(payload) > self.cwnd() && !unbounded;
         !self.send.cwnd_stopped
     }
 
     /// Books a segment of new data.
+    #[inline(always)]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
         self.timers.persist_at = Time::NEVER;
         self.timers.persist_backoff = 0;
         let seq = self.send.nxt;
         let len = payload + u32::from(fin);
-        self.board.push(now, seq, len, fin);
+        self.board.push(self.stamp(now), seq, len, fin);
         self.send.nxt += u64::from(len);
         self.send.fin_sent = fin;
-        if self.timers.retransmit_at == Time::NEVER {
-            self.restart_retransmit_timer(now);
-        }
+        self.new_data_sent(now);
         Piece { seq, payload, fin, plain: false, push: false }
     }
 
@@ -246,6 +309,7 @@ impl Endpoint {
 
     /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its expiry sends what fits,
     /// one byte at least (RFC 9293 section 3.8.6.1).
+    #[cold]
     fn next_probe(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         self.counters.window_stopped = true;
         if !self.send.probe_due {
@@ -261,11 +325,12 @@ impl Endpoint {
             self.arm_persist(now);
             return None;
         }
+        self.sent_as = SentAs::WindowProbe;
         let payload = available.min(window.max(1)).min(u64::from(self.mss)) as u32;
         let fin = payload == 0;
         let seq = self.send.nxt;
         let len = payload + u32::from(fin);
-        self.board.push(now, seq, len, fin);
+        self.board.push(self.stamp(now), seq, len, fin);
         self.send.nxt += u64::from(len);
         self.send.fin_sent = fin;
         self.probe_sent(now);
@@ -274,7 +339,10 @@ impl Endpoint {
     }
 
     /// A probe is in flight: it is repeated when its timer expires, and once the window has opened.
+    #[cold]
     fn next_probe_again(&mut self, now: Time) -> Option<Piece> {
+        self.counters.window_stopped = self.send.probing;
+        self.sent_as = SentAs::WindowProbe;
         let &front = self.board.front()?;
         if self.send.resend_probe {
             (self.send.resend_probe, self.send.probing) = (false, false);
@@ -291,7 +359,7 @@ impl Endpoint {
 
     /// A probe that was not taken becomes as large a segment as the window allows now (RFC 9293 section 3.8.6.1 and SHLD-28
     /// of section 3.8.6.2.1), not one of its octet alone.
-    fn fill_probe(&mut self, probe: Sent) -> Sent {
+    fn fill_probe(&mut self, mut probe: Sent) -> Sent {
         // Linux has sent nothing that could be sent again, or a segment that was cut by its rules.
         if probe.fin || probe.sacked || probe.end() != self.send.nxt || self.config.transfer.sending == SendRule::Linux
         {
@@ -305,7 +373,8 @@ impl Endpoint {
         }
         self.board.grow_last(payload);
         self.send.nxt = probe.seq + u64::from(payload);
-        Sent { len: payload, ..probe }
+        probe.len = payload;
+        probe
     }
 
     fn probe_sent(&mut self, now: Time) {
@@ -318,10 +387,13 @@ impl Endpoint {
     }
 
     /// RFC 6675 `NextSeg` rules 3 and 4: nothing is known lost and nothing new may be sent, but there is room.
+    #[cold]
     fn next_speculative(&mut self, now: Time) -> Option<Piece> {
-        let hole = self.board.next_unsacked_hole();
+        let (holes, last) = self.detector.resends_holes();
+        let hole = self.board.next_unsacked_hole().filter(|_| holes);
         let sent = match hole {
             Some(hole) => hole,
+            None if !last => return None,
             None if self.send.una <= self.recovery.rescue_above => return None,
             None => self.board.last_unsacked()?,
         };
@@ -334,15 +406,18 @@ impl Endpoint {
         Some(self.piece_again(now, sent))
     }
 
+    #[inline(never)]
     fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
         let is_first = sent.seq == self.send.una;
-        self.board.resend(now, sent.seq);
+        self.board.resend(self.stamp(now), sent.seq, self.send.nxt);
         if self.recovery.force {
             self.recovery.force = false;
             self.recovery.rescue_above = self.recovery.rescue_above.max(sent.end());
         }
         self.stats.retransmitted_packets += 1;
-        if is_first || self.timers.retransmit_at == Time::NEVER {
+        self.recovery.undo.resent(now);
+        let waits_for_detector = self.timers.pending == Pending::Reorder && self.timers.retransmit_at != Time::NEVER;
+        if is_first && !waits_for_detector || self.timers.retransmit_at == Time::NEVER {
             // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).
             self.restart_retransmit_timer(now);
         }
@@ -350,6 +425,7 @@ impl Endpoint {
     }
 
     /// RFC 5681 section 4.1.
+    #[inline]
     fn restart_after_idle(&mut self, now: Time) {
         if self.send.nxt > 1 && now.since(self.send.last_sent_at) > self.rto() {
             let flight = self.flight(now);
@@ -363,6 +439,7 @@ impl Endpoint {
     }
 
     /// Fields that every segment of a synchronized connection carries: the acknowledgment with its window.
+    #[inline(always)]
     fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
         *out = self.blank(flags | Flags::ACK);
         out.ack = lower(self.receiver.next, self.receiver.irs);
@@ -373,7 +450,7 @@ impl Endpoint {
             out.flags |= Flags::ECE;
         }
         let syn = flags.contains(Flags::SYN);
-        let shift = if self.scaling_enabled && !syn { self.own_shift() } else { 0 };
+        let shift = if syn { 0 } else { self.receiver.shift() };
         let window = if syn { self.receiver.syn_window(self.announced_segment()) } else { self.receiver.window() };
         let field = (window >> shift).min(u64::from(u16::MAX));
         out.window = field as u16;
@@ -391,6 +468,7 @@ impl Endpoint {
         self.receiver.own_shift()
     }
 
+    #[cold]
     fn write_syn(&mut self, now: Time, out: &mut Segment) {
         self.send.syn_pending = false;
         // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open, was not.
@@ -440,8 +518,24 @@ impl Endpoint {
         }
     }
 
+    /// A reset, a challenge or a probe.
+    #[cold]
+    fn write_answer(&mut self, now: Time, out: &mut Segment) {
+        let Some((seq, ack, flags)) = self.reply.take() else {
+            self.write_bare_ack(now, out);
+            return;
+        };
+        *out = self.blank(flags);
+        (out.seq, out.ack) = (seq, ack);
+        out.window = std::mem::take(&mut self.reply_window);
+        if self.reply_stamped {
+            out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+        }
+    }
+
     /// A challenge (RFC 5961), or a probe with a number that has been acknowledged and makes the peer answer (RFC 9293
     /// section 3.8.4).
+    #[cold]
     fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
         let seq = if self.challenge_due { self.send.nxt } else { self.send.una.saturating_sub(1) };
         if self.challenge_due {
@@ -453,6 +547,7 @@ impl Endpoint {
         out.seq = lower(seq, self.send.isn);
     }
 
+    #[inline]
     fn sack_option(&self, room: usize) -> SackBlocks {
         if self.sack_enabled && (self.receiver.has_gap() || self.receiver.has_duplicate()) {
             self.receiver.sack_blocks(room, self.config.dsack)
@@ -461,6 +556,7 @@ impl Endpoint {
         }
     }
 
+    #[inline(always)]
     fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
         let flight = self.flight(now);
         self.cc.on_sent(&flight, piece.payload);

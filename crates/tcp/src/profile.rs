@@ -12,8 +12,8 @@
 //! field's comment names.
 //!
 //! # Departures
-//! - Loss detection is RFC 6675 in every profile. Not modelled: FACK, F-RTO and early retransmit of Linux 3.9; RACK, tail
-//!   loss probes and adaptive reordering of Linux 6.1; F-RTO (RFC 4138) of Windows.
+//! - Loss detection is RFC 6675 except in Linux 2.4, 4.0 and 6.1. Not modelled: FACK, adaptive reordering, F-RTO and early
+//!   retransmit of Linux 3.9; F-RTO (RFC 4138) of Windows.
 //! - The timeout of Linux's endpoints follows RFC 6298 with a bound on the variance; their sockets have Linux's estimator.
 //! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always 40 ms (but for sockets). It acknowledges
 //!   every segment while its window grows (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is
@@ -26,7 +26,9 @@ use ackclock_cc::{CubicConfig, CubicRules, HystartConfig, HystartRules, NewRenoC
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
-use crate::{Config, DelayedAck, InitialWindow, LossDetector, MinRto, Prr, ReportRule, StateRules, TransferRules};
+use crate::{
+    AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, Prr, ReportRule, StateRules, TransferRules,
+};
 
 /// A host as it comes out of the box.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,12 +47,14 @@ pub struct Profile {
 
 impl Profile {
     /// Every profile.
-    pub fn all() -> [Profile; 6] {
+    pub fn all() -> [Profile; 8] {
         [
             Profile::rfc(),
             Profile::freebsd_9_2(),
             Profile::freebsd_14(),
+            Profile::linux_2_4(),
             Profile::linux_3_9(),
+            Profile::linux_4_0(),
             Profile::linux_6_1(),
             Profile::windows_7(),
         ]
@@ -103,6 +107,7 @@ impl Profile {
             past_ssthresh: true,
             halve_flight: false,
             remember_idle: false,
+            beta_ecn: None,
         };
         Profile {
             name: "freebsd-9.2",
@@ -127,6 +132,9 @@ impl Profile {
                 limited_transmit: true,          // rfc3042 = 1
                 prr: Prr::Off,
                 loss_detector: LossDetector::Rfc6675,
+                undo: false,
+                frto: false,
+                tlp: false,
                 nagle: true,
                 slow_start_after_idle: true,    // newreno_after_idle, always
                 time_wait: Span::from_secs(60), // twice msl = 30000
@@ -157,6 +165,7 @@ impl Profile {
             past_ssthresh: true,
             halve_flight: false,
             remember_idle: false,
+            beta_ecn: None,
         };
         Profile {
             name: "freebsd-14",
@@ -178,8 +187,11 @@ impl Profile {
                 max_rto: Span::from_secs(64),                    // TCPTV_REXMTMAX
                 initial_rto: Span::from_secs(1),                 // rexmit_initial
                 limited_transmit: true,                          // rfc3042 = 1
-                prr: Prr::Rfc6937,                               // do_prr = 1, do_prr_conservative = 0
+                prr: Prr::Ssrb,                                  // do_prr = 1, do_prr_conservative = 0
                 loss_detector: LossDetector::Rfc6675,
+                undo: false,
+                frto: false,
+                tlp: false,
                 nagle: true,
                 slow_start_after_idle: true,    // cc_after_idle, always
                 time_wait: Span::from_secs(60), // twice msl = 30000
@@ -198,6 +210,35 @@ impl Profile {
         }
     }
 
+    /// Linux 2.4 with its defaults: NewReno with SACK, FACK and undo, and a window that comes down by half a segment per ACK.
+    pub fn linux_2_4() -> Profile {
+        let newreno = NewRenoConfig {
+            abc: false,
+            abc_l_var: 0,
+            limit_burst: false,
+            past_ssthresh: true,
+            halve_flight: false,
+            remember_idle: true, // tcp_cwnd_restart
+            beta_ecn: None,
+        };
+        let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: false }; // TCP_MAX_REORDERING
+        Profile {
+            name: "linux-2.4",
+            endpoint: Config {
+                initial_window: InitialWindow::Rfc3390, // tcp_init_cwnd: 3 segments of an Ethernet
+                initial_rto: Span::from_secs(3),        // TCP_TIMEOUT_INIT
+                send_buffer: 131_072,                   // tcp_wmem
+                receive_buffer: 174_760 / 2,            // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
+                loss_detector: LossDetector::Linux(rules),
+                undo: true,
+                ..linux(Prr::RateHalving, 4 * 1460)
+            },
+            cc: "newreno",
+            newreno,
+            cubic: CubicConfig { reno: newreno, ..CubicConfig::default() },
+        }
+    }
+
     /// Linux 3.9 with the settings of the CAIA report (the defaults of openSUSE 12.3).
     pub fn linux_3_9() -> Profile {
         // 3.9 removed the sysctl of ABC and counted ACKs: tcp_slow_start and tcp_cong_avoid_ai take no byte count.
@@ -208,10 +249,11 @@ impl Profile {
             past_ssthresh: true,
             halve_flight: false,
             remember_idle: true, // tcp_current_ssthresh
+            beta_ecn: None,
         };
         Profile {
             name: "linux-3.9",
-            endpoint: linux(Prr::Rfc6937, 10 * 1460), // TCP_DEFAULT_INIT_RCVWND
+            endpoint: linux(Prr::Ssrb, 10 * 1460), // TCP_DEFAULT_INIT_RCVWND
             cc: "cubic",
             newreno,
             cubic: CubicConfig {
@@ -232,7 +274,48 @@ impl Profile {
         }
     }
 
-    /// Linux 6.1 with its defaults, but without RACK and tail loss probes.
+    /// Linux 4.0 with its defaults.
+    pub fn linux_4_0() -> Profile {
+        // Since 3.19 slow start and congestion avoidance count segments acknowledged.
+        let newreno = NewRenoConfig {
+            abc: true,
+            abc_l_var: 0,
+            limit_burst: false,
+            past_ssthresh: false, // tcp_slow_start stops at the threshold
+            halve_flight: false,
+            remember_idle: true,
+            beta_ecn: None,
+        };
+        Profile {
+            name: "linux-4.0",
+            endpoint: Config {
+                loss_detector: LossDetector::Linux(AdaptiveRules::default()), // tcp_max_reordering, tcp_fack
+                undo: true,
+                frto: true, // tcp_frto = 2
+                tlp: true,  // tcp_early_retrans = 3
+                ..linux(Prr::Ssrb, 10 * 1460)
+            },
+            cc: "cubic",
+            newreno,
+            cubic: CubicConfig {
+                beta: 717.0 / 1024.0,
+                c: LINUX_C,
+                fast_convergence: true,
+                reno_friendly: true,
+                hystart: Some(HystartConfig {
+                    ack_train: true,
+                    delay: true,
+                    low_window: 16,
+                    ack_delta: Span::from_millis(2),
+                    rules: HystartRules::Linux39,
+                }),
+                rules: CubicRules::Linux61,
+                reno: newreno,
+            },
+        }
+    }
+
+    /// Linux 6.1 with its defaults: RACK, tail loss probes, F-RTO, undo.
     pub fn linux_6_1() -> Profile {
         let newreno = NewRenoConfig {
             abc: true,
@@ -241,12 +324,19 @@ impl Profile {
             past_ssthresh: false,
             halve_flight: false,
             remember_idle: true,
+            beta_ecn: None,
         };
         Profile {
             name: "linux-6.1",
             // tcp_cwnd_reduction has the conservative bound, and slow start only on ACKs that make progress without a
             // lost retransmission: RFC 9937 rather than RFC 6937.
-            endpoint: linux(Prr::Rfc9937, 65_535), // tcp_select_initial_window
+            endpoint: Config {
+                loss_detector: LossDetector::Rack, // tcp_recovery = 1
+                undo: true,
+                frto: true,                    // tcp_frto = 2
+                tlp: true,                     // tcp_early_retrans = 3
+                ..linux(Prr::Rfc9937, 65_535)  // tcp_select_initial_window
+            },
             cc: "cubic",
             newreno,
             cubic: CubicConfig {
@@ -295,6 +385,9 @@ impl Profile {
                 limited_transmit: true,
                 prr: Prr::Off,
                 loss_detector: LossDetector::Rfc6675,
+                undo: false,
+                frto: false,
+                tlp: false,
                 nagle: true,
                 slow_start_after_idle: false, // CwndRestart is off by default where Windows first shows it (Server 2012)
                 time_wait: Span::from_secs(120), // TcpTimedWaitDelay
@@ -334,12 +427,15 @@ fn linux(prr: Prr, growth_from: u64) -> Config {
         limited_transmit: true,
         prr,
         loss_detector: LossDetector::Rfc6675,
+        undo: false,
+        frto: false,
+        tlp: false,
         nagle: true,
         slow_start_after_idle: true,    // tcp_slow_start_after_idle = 1
         time_wait: Span::from_secs(60), // TCP_TIMEWAIT_LEN
         max_retries: 15,                // tcp_retries2
         states: StateRules::linux(),
-        transfer: TransferRules::default(),
+        transfer: TransferRules { report_refused: true, ..TransferRules::default() },
     }
 }
 
@@ -364,7 +460,9 @@ mod tests {
                 ("rfc", "cubic"),
                 ("freebsd-9.2", "newreno"),
                 ("freebsd-14", "cubic"),
+                ("linux-2.4", "newreno"),
                 ("linux-3.9", "cubic"),
+                ("linux-4.0", "cubic"),
                 ("linux-6.1", "cubic"),
                 ("windows-7", "newreno"),
             ]

@@ -51,6 +51,8 @@ pub(crate) struct Receiver {
     /// The duplicate to report first in the next ACK (RFC 2883).
     duplicate: Option<(u64, u64)>,
     buffer: u64,
+    /// What of it is for data in order.
+    space: u64,
     /// Right edge of the window that was announced: it never moves left.
     announced: u64,
     /// `next` at the last ACK that was sent (Last.ACK.sent of RFC 7323).
@@ -105,6 +107,7 @@ impl Receiver {
             recent_len: 0,
             duplicate: None,
             buffer,
+            space: buffer,
             announced: 0,
             last_ack_sent: 0,
             peer_segment: 1,
@@ -131,6 +134,7 @@ impl Receiver {
     /// By the rules of a stack.
     pub(crate) fn with_rules(mut self, rules: &TransferRules) -> Receiver {
         self.rules = Rules { window: rules.window, acks: rules.acks, reports: rules.reports };
+        self.take_buffer(self.buffer);
         self
     }
 
@@ -144,6 +148,7 @@ impl Receiver {
     }
 
     /// An ACK with a window of `window` bytes leaves.
+    #[inline]
     pub(crate) fn acknowledged(&mut self, window: u64) {
         self.announced = self.announced.max(self.next + window);
         self.last_window = window;
@@ -167,10 +172,10 @@ impl Receiver {
     }
 
     pub(crate) fn set_buffer(&mut self, bytes: u64) {
-        self.buffer = bytes;
         if self.next == 0 {
             self.rules.window = self.rules.window.with_fixed_buffer();
         }
+        self.take_buffer(bytes);
         if self.clamp > 0 {
             // tcp_set_rcvlowat and SO_RCVBUF leave the clamp of an open connection as it is.
             self.grown = self.grown.min(bytes);
@@ -223,6 +228,7 @@ impl Receiver {
     }
 
     /// A segment with data leaves.
+    #[inline]
     pub(crate) fn data_sent(&mut self, now: Time) {
         if self.rules.acks == AckRule::Linux {
             self.acks.data_sent(now);
@@ -237,6 +243,16 @@ impl Receiver {
         }
     }
 
+    /// Whether every unit of `left..right` has arrived.
+    pub(crate) fn holds(&self, left: u64, right: u64) -> bool {
+        if right <= self.next {
+            return true;
+        }
+        let left = left.max(self.next);
+        let at = self.ranges.partition_point(|&(_, range_right)| range_right < right);
+        self.ranges.get(at).is_some_and(|&(range_left, _)| range_left <= left)
+    }
+
     /// Data came that begins beyond the window, perhaps a probe of a window that is closed (Linux `tcp_data_queue`).
     pub(crate) fn beyond_window(&mut self) {
         self.unacceptable();
@@ -244,6 +260,7 @@ impl Receiver {
     }
 
     /// Whether data is held beyond a gap.
+    #[inline]
     pub(crate) fn has_gap(&self) -> bool {
         !self.ranges.is_empty()
     }
@@ -264,6 +281,7 @@ impl Receiver {
     }
 
     /// Reads up to `most` bytes of those before `end_of_data`; a window that opens far enough is announced at once.
+    #[inline]
     pub(crate) fn read(&mut self, most: u64, end_of_data: u64) -> u64 {
         let bytes = most.min(end_of_data.saturating_sub(self.read));
         self.read += bytes;
@@ -282,6 +300,7 @@ impl Receiver {
     }
 
     /// Takes in units `[left, right)`, cut to the window; the last one may be a FIN.
+    #[inline(always)]
     pub(crate) fn receive(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
         let next = self.next;
         if self.rules.reports == ReportRule::Linux {
@@ -299,15 +318,21 @@ impl Receiver {
         arrived
     }
 
+    #[inline(always)]
     fn assemble(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
-        let in_order = left <= self.next && right > self.next && self.ranges.is_empty();
         self.peer_segment = self.peer_segment.max(payload);
-        if in_order && left == self.next {
+        if left == self.next && right > left && self.ranges.is_empty() {
             // The common case.
             self.next = right;
             self.schedule_ack(now, payload);
             return Arrived::InOrder;
         }
+        self.assemble_others(now, left, right, payload)
+    }
+
+    #[inline(never)]
+    fn assemble_others(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
+        let in_order = left <= self.next && right > self.next && self.ranges.is_empty();
         if right <= self.next {
             self.duplicate = Some((left, right));
             // Otherwise tcp_send_dupack answers, an ACK that quick-ACK mode does not count.
@@ -420,9 +445,17 @@ impl Receiver {
     }
 
     /// In-order data: acknowledge now or soon.
+    #[inline(always)]
     fn schedule_ack(&mut self, now: Time, payload: u32) {
         match self.rules.acks {
             AckRule::Delayed => self.schedule_by_policy(now),
+            AckRule::Linux | AckRule::FreeBsd => self.schedule_by_rule(now, payload),
+        }
+    }
+
+    fn schedule_by_rule(&mut self, now: Time, payload: u32) {
+        match self.rules.acks {
+            AckRule::Delayed => {}
             AckRule::Linux => {
                 if payload > 0 {
                     self.acks.arrived(now, payload, &self.context, self.last_window);
@@ -522,6 +555,7 @@ impl Receiver {
     }
 
     /// Whether a duplicate waits to be reported.
+    #[inline]
     pub(crate) fn has_duplicate(&self) -> bool {
         match self.rules.reports {
             ReportRule::Rfc2883 => self.duplicate.is_some(),

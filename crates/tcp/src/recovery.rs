@@ -5,14 +5,15 @@
 use ackclock_cc::{Ack, Flight, Signal, Verdict};
 use ackclock_units::Time;
 
-use crate::scoreboard::Progress;
-use crate::{Endpoint, LossDetector, Prr};
-
-/// Duplicate ACKs that prove a loss (RFC 5681 section 3.2).
-const DUP_THRESH: u32 = 3;
+use crate::detector::DUP_THRESH;
+use crate::episode::Resend;
+use crate::probe::Probe;
+use crate::scoreboard::{Progress, Scoreboard};
+use crate::undo::Undo;
+use crate::{Endpoint, Prr};
 
 /// Where a sender stands between losses, by Linux's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum CaState {
     /// Nothing unusual.
     #[default]
@@ -44,7 +45,18 @@ pub(crate) struct Recovery {
     /// Consecutive duplicate ACKs.
     dup_acks: u32,
     /// Without SACK: segments that duplicate ACKs say have left the network.
-    reno_sacked: u64,
+    pub(crate) reno_sacked: u64,
+    /// In segments, where episodes run as Linux has them: sent since the start, and the window at the start.
+    prr_sent: u64,
+    prior_cwnd: u64,
+    /// What goes out after the last ACK, likewise.
+    pub(crate) resend: Resend,
+    /// Whether the last timeout was spurious is being found out (RFC 5682).
+    pub(crate) frto: bool,
+    pub(crate) undo: Undo,
+    /// Segments that were reported twice.
+    pub(crate) duplicates: u64,
+    pub(crate) probe: Probe,
     /// The first retransmission of an episode is sent whatever the window (RFC 6675 section 5 step 4.3).
     pub(crate) force: bool,
     /// RescueRxt of RFC 6675: a rescue retransmission (`NextSeg` rule 4) is allowed once everything below this and the byte
@@ -63,14 +75,50 @@ impl Recovery {
         self.shapes_window(prr).then_some(self.ssthresh)
     }
 
-    /// Segments that duplicate ACKs without SACK say have left the network.
-    pub(crate) fn reno_sacked(&self) -> u32 {
-        self.reno_sacked as u32
-    }
-
     /// `bytes` were sent.
     pub(crate) fn sent(&mut self, bytes: u32) {
         self.prr_out += u64::from(bytes);
+        self.prr_sent += 1;
+    }
+
+    /// PRR begins (`tcp_init_cwnd_reduction`): the window, in bytes and in segments, is to come down to `ssthresh`.
+    pub(crate) fn start_prr(&mut self, cwnd: u64, ssthresh: u64, segments: u64) {
+        (self.cwnd, self.ssthresh, self.prior_cwnd) = (cwnd, ssthresh, segments.max(1));
+        (self.prr_delivered, self.prr_out, self.prr_sent) = (0, 0, 0);
+    }
+
+    /// How many segments may go out after an ACK that delivered some (`tcp_cwnd_reduction`); `bonus` if one more than were
+    /// delivered may, while less than the threshold is in flight.
+    pub(crate) fn prr_segments(&mut self, delivered: u64, in_flight: u64, mss: u64, bonus: bool) -> u64 {
+        self.prr_delivered += delivered;
+        let ssthresh = self.ssthresh / mss;
+        let send = if in_flight > ssthresh {
+            let share = u128::from(ssthresh) * u128::from(self.prr_delivered);
+            (share.div_ceil(u128::from(self.prior_cwnd)) as u64).saturating_sub(self.prr_sent)
+        } else {
+            let owed = self.prr_delivered.saturating_sub(self.prr_sent);
+            (owed.max(delivered) + u64::from(bonus)).min(ssthresh - in_flight)
+        };
+        // The first retransmission always goes out.
+        send.max(u64::from(self.prr_sent == 0))
+    }
+
+    pub(crate) fn set_cwnd(&mut self, cwnd: u64) {
+        self.cwnd = cwnd;
+    }
+
+    /// `tcp_cwnd_down` of Linux 2.4: one segment less for every second ACK, down to half of the threshold.
+    pub(crate) fn halve_rate(&mut self, pipe: u64, mss: u64) {
+        self.prr_delivered += 1;
+        if self.prr_delivered.is_multiple_of(2) && self.cwnd > self.ssthresh / 2 {
+            self.cwnd -= mss;
+        }
+        self.cwnd = self.cwnd.min(pipe + mss).max(mss);
+    }
+
+    /// The segment after the ACK is one that the receiver had reported.
+    pub(crate) fn reneging(&self, board: &Scoreboard, advanced: bool) -> bool {
+        advanced && board.front().is_some_and(|front| front.sacked)
     }
 }
 
@@ -94,8 +142,12 @@ impl Endpoint {
         if self.recovery.state != CaState::Disorder {
             return pipe;
         }
-        let beyond = if self.config.limited_transmit { DUP_THRESH - 1 } else { 0 };
-        pipe.max(self.board.outstanding().saturating_sub(u64::from(beyond) * u64::from(self.mss)))
+        let beyond = match self.detector.limited_transmit(self.sacked_segments(), self.cwnd() / u64::from(self.mss)) {
+            _ if !self.config.limited_transmit => 0,
+            Some(segments) => segments,
+            None => return pipe,
+        };
+        pipe.max(self.board.outstanding().saturating_sub(beyond * u64::from(self.mss)))
     }
 
     /// Where the sender stands.
@@ -104,6 +156,7 @@ impl Endpoint {
     }
 
     /// The congestion side of an ACK: `progress` is what it told, `duplicate` whether it is a duplicate ACK.
+    #[inline(always)]
     pub(crate) fn on_ack_progress(&mut self, now: Time, progress: &Progress, duplicate: bool, ece: bool) {
         let una = self.send.una;
         let delivered = self.newly_delivered(progress);
@@ -126,9 +179,7 @@ impl Endpoint {
 
         let lost_before = self.board.lost();
         if self.sack_enabled && progress.delivered > progress.acked || self.recovery.state != CaState::Open {
-            match self.config.loss_detector {
-                LossDetector::Rfc6675 => self.board.mark_lost(DUP_THRESH, self.mss),
-            };
+            self.board.mark_lost(DUP_THRESH, self.mss);
         }
 
         match self.recovery.state {
@@ -184,6 +235,7 @@ impl Endpoint {
         progress.acked.saturating_sub(told).max(progress.acked.min(u64::from(self.mss)))
     }
 
+    #[inline(never)]
     fn maybe_enter_recovery(&mut self, now: Time, ece: bool, delivered: u64) {
         let in_cwr = self.recovery.state == CaState::Cwr;
         let enough = self.recovery.dup_acks >= DUP_THRESH;
@@ -238,7 +290,7 @@ impl Endpoint {
     }
 
     /// [`Endpoint::flight`] with FlightSize of RFC 5681 section 2 in place of `pipe`: nothing is declared lost.
-    fn flight_size(&self, now: Time) -> Flight {
+    pub(crate) fn flight_size(&self, now: Time) -> Flight {
         Flight { in_flight: self.board.outstanding(), ..self.flight(now) }
     }
 
@@ -270,7 +322,9 @@ impl Endpoint {
         if delivered == 0 {
             return;
         }
-        let pipe = self.pipe();
+        let in_flight = self.pipe();
+        let resent = if self.config.prr == Prr::Rfc6937 { self.board.resent() } else { 0 };
+        let pipe = in_flight.saturating_sub(resent);
         let recovery = &mut self.recovery;
         recovery.prr_delivered += delivered;
         let send = if pipe > recovery.ssthresh {
@@ -282,22 +336,26 @@ impl Endpoint {
             let owed = recovery.prr_delivered.saturating_sub(recovery.prr_out);
             let bound = match self.config.prr {
                 Prr::Rfc9937 if !safe => owed.max(delivered),
-                Prr::Rfc9937 | Prr::Rfc6937 | Prr::Off => owed.max(delivered) + mss,
+                Prr::Rfc9937 | Prr::Rfc6937 | Prr::Ssrb | Prr::RateHalving | Prr::Off => owed.max(delivered) + mss,
             };
             bound.min(recovery.ssthresh - pipe)
         };
         // RFC 9937 section 6: a segment goes out at the start, whatever the sum says.
         let send = if send == 0 && recovery.prr_out == 0 { mss } else { send };
         // With nothing in flight no ACK would come to bring the rest of a segment.
-        recovery.cwnd = (pipe + send).max(mss);
+        recovery.cwnd = (in_flight + send).max(mss);
     }
 
     /// The retransmission timer expired.
     pub(crate) fn on_retransmission_timeout(&mut self, now: Time) {
         self.stats.timeouts += 1;
+        if self.linux_episodes() {
+            self.on_timeout_linux(now);
+            return;
+        }
         let flight = self.flight_size(now);
         // RFC 5681 section 3.1: the threshold stays when the segment had been resent by timeout before.
-        self.cc.on_signal(&flight, Signal::Timeout { repeated: self.rtt.timeouts() > 0 });
+        self.cc.on_signal(&flight, Signal::Timeout { repeated: self.rtt.timeouts() > 0, kept: 0 });
         self.rtt.back_off();
         self.board.mark_all_lost();
         let recovery = &mut self.recovery;

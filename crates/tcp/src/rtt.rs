@@ -96,6 +96,7 @@ impl RttEstimator {
     /// deviation. RTTVAR holds four times the variation, so that the timeout is SRTT + RTTVAR; it is the largest deviation
     /// of a round trip and at least `floor`, and falls by a quarter of the way at the end of one. Data up to `una` is
     /// acknowledged, up to `nxt` sent.
+    #[inline(never)]
     pub(crate) fn sample_linux(&mut self, rtt: Span, floor: Span, una: u64, nxt: u64) {
         self.latest = Some(rtt);
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
@@ -171,6 +172,7 @@ impl RttEstimator {
 
 impl Endpoint {
     /// Takes an RTT sample in.
+    #[inline]
     pub(crate) fn sample_rtt(&mut self, rtt: Span) {
         match self.config.transfer.rtt {
             RttRule::Rfc6298 => self.rtt.sample(rtt),

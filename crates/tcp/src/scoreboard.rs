@@ -7,7 +7,9 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::Time;
+use ackclock_units::{Span, Time};
+
+use crate::facts::Declarations;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -18,12 +20,17 @@ pub(crate) struct Sent {
     pub(crate) sent_at: Time,
     /// Units of sequence space: payload, and one for a FIN.
     pub(crate) len: u32,
+    /// While SACKed: how many SACKed segments are known to begin with this one, 0 for 1. After a retransmission: how far
+    /// SND.NXT was from `seq` then.
+    aux: u32,
     /// The last unit is a FIN.
     pub(crate) fin: bool,
     /// The receiver reported it.
     pub(crate) sacked: bool,
     /// Judged lost.
     pub(crate) lost: bool,
+    /// Judged lost by the retransmission timer.
+    pub(crate) by_timeout: bool,
     /// A retransmission of it is in flight.
     pub(crate) resent: bool,
     /// It was sent with PSH, where a rule says so.
@@ -39,40 +46,132 @@ impl Sent {
 }
 
 /// What an ACK or a SACK block newly told.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
+    /// When the ACK came.
+    pub(crate) now: Time,
+    /// Whether [`Delivery`] and `original_end` are wanted.
+    pub(crate) in_detail: bool,
+    /// The shortest round trip before this ACK, for [`Delivery`].
+    pub(crate) min_rtt: Span,
+    /// The time of the transmission that the timestamp echo belongs to, in milliseconds, as far as there is one.
+    pub(crate) echo: Option<u64>,
+    /// [`Scoreboard::reported`] before this ACK: what it acknowledges was overtaken if it is below that.
+    pub(crate) reported: Option<(u64, u64)>,
     /// Units acknowledged cumulatively.
     pub(crate) acked: u64,
     /// Segments acknowledged cumulatively.
     pub(crate) acked_segments: u64,
     /// Units that left the network now: acknowledged or SACKed, and not known to be so before.
     pub(crate) delivered: u64,
-    /// Segments of these.
-    pub(crate) delivered_segments: u32,
     /// Latest sending time among segments newly delivered that were sent once.
     pub(crate) newest_sent_at: Option<Time>,
-    /// Earliest sending time among segments newly acknowledged that were sent once and not SACKed before.
-    pub(crate) oldest_acked_at: Option<Time>,
-    /// Earliest sending time among segments newly SACKed that were sent once.
-    pub(crate) oldest_sacked_at: Option<Time>,
     /// The cumulative ACK covers a segment that was retransmitted, and may have waited for it.
     pub(crate) covers_resent: bool,
+    /// The same, reported before or not (`FLAG_RETRANS_DATA_ACKED`).
+    pub(crate) acked_resent: bool,
+    /// When the first and the last segment were sent that were sent once, and are acknowledged cumulatively without having
+    /// been SACKed.
+    pub(crate) first_acked_at: Option<Time>,
+    pub(crate) last_acked_at: Option<Time>,
     /// The farthest that a segment sent once was delivered after a later one, in segments; 0 without reordering.
     pub(crate) reordering: u64,
+    /// Segments that left the network now.
+    pub(crate) delivered_segments: u64,
+    /// Of these, the ones that SACK blocks reported.
+    pub(crate) sacked_segments: u64,
+    /// When the lowest of those that was sent once was sent.
+    pub(crate) first_sacked_at: Option<Time>,
+    /// When the highest of those that was sent once was sent.
+    pub(crate) last_sacked_at: Option<Time>,
+    /// First unit of the lowest segment sent once that a SACK block reported below one reported before; or of a segment
+    /// that was reported before and arrived again. `u64::MAX` if there is none.
+    pub(crate) low_sacked: u64,
+    /// First unit and position of the lowest segment sent once that was acknowledged cumulatively and not SACKed before;
+    /// `u64::MAX` if there is none.
+    pub(crate) low_acked: (u64, u64),
+    /// The lowest end of a segment sent once that was delivered; `u64::MAX` if there is none.
+    pub(crate) original_end: u64,
+    /// Segments delivered, as RACK sees them.
+    pub(crate) delivery: Delivery,
 }
 
-#[inline]
-fn earlier(oldest: &mut Option<Time>, at: Time) {
-    *oldest = Some(oldest.map_or(at, |oldest| oldest.min(at)));
-}
-
-/// Numbers of segments.
+/// The segments that an ACK newly delivered, in the order of their (last) transmission (RFC 8985 section 6.2 step 2).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counts {
-    pub(crate) segments: u32,
-    pub(crate) sacked: u32,
-    pub(crate) lost: u32,
-    pub(crate) resent: u32,
+pub(crate) struct Delivery {
+    /// When the one sent last was sent, and its end.
+    pub(crate) newest: Option<(Time, u64)>,
+    /// The same without those of which it may have been the original that arrived.
+    pub(crate) certain: Option<(Time, u64)>,
+    /// The round trip of the last one taken in.
+    pub(crate) rtt: Option<Span>,
+}
+
+impl Progress {
+    #[inline]
+    pub(crate) fn new(now: Time) -> Progress {
+        Progress {
+            now,
+            in_detail: true,
+            min_rtt: Span::ZERO,
+            echo: None,
+            reported: None,
+            acked: 0,
+            acked_segments: 0,
+            delivered: 0,
+            newest_sent_at: None,
+            covers_resent: false,
+            acked_resent: false,
+            first_acked_at: None,
+            last_acked_at: None,
+            reordering: 0,
+            delivered_segments: 0,
+            sacked_segments: 0,
+            first_sacked_at: None,
+            last_sacked_at: None,
+            low_sacked: u64::MAX,
+            low_acked: (u64::MAX, u64::MAX),
+            original_end: u64::MAX,
+            delivery: Delivery::default(),
+        }
+    }
+
+    /// A segment was newly delivered; `in_order` if it is acknowledged cumulatively.
+    #[inline(always)]
+    fn deliver(&mut self, sent: &Sent, in_order: bool) {
+        self.delivered += u64::from(sent.len);
+        self.delivered_segments += 1;
+        if !self.in_detail {
+            if !sent.ever_resent {
+                raise(&mut self.newest_sent_at, sent.sent_at);
+            }
+            return;
+        }
+        let key = (sent.sent_at, sent.end());
+        raise(&mut self.delivery.newest, key);
+        if sent.ever_resent {
+            // RFC 8985 section 6.2 step 2: the echo is of an earlier transmission, or the answer came too soon for this one.
+            // What is SACKed comes with the echo of the segment before the hole, which tells nothing (`tcp_sacktag_one`).
+            let earlier = || self.echo.is_some_and(|echo| echo < sent.sent_at.as_nanos() / 1_000_000);
+            if (in_order && earlier()) || self.now.since(sent.sent_at) < self.min_rtt {
+                return;
+            }
+        } else {
+            raise(&mut self.newest_sent_at, sent.sent_at);
+            self.original_end = self.original_end.min(sent.end());
+        }
+        raise(&mut self.delivery.certain, key);
+        self.delivery.rtt = Some(self.now.since(sent.sent_at));
+    }
+}
+
+/// Makes `most` no less than `value`. `Option::max` moves both in wide pieces, which waits for the narrow ones that have just
+/// been written.
+#[inline(always)]
+fn raise<T: PartialOrd>(most: &mut Option<T>, value: T) {
+    if most.as_ref().is_none_or(|most| *most < value) {
+        *most = Some(value);
+    }
 }
 
 /// Segments in flight and the counts over them.
@@ -86,15 +185,25 @@ pub(crate) struct Scoreboard {
     sacked: u64,
     sacked_segments: u64,
     lost: u64,
+    lost_segments: u64,
     resent: u64,
-    /// One past the highest SACKed unit; meaningful while `sacked_segments` > 0.
+    resent_segments: u64,
+    /// Times that a segment or its retransmission was judged lost.
+    losses: u64,
+    /// One past the highest SACKed unit, and one past the position of its segment; meaningful while `sacked_segments` > 0.
     highest_sacked: u64,
+    highest_end: u64,
     /// Position below which the loss rule has judged.
     lost_below: u64,
-    /// Position below which nothing waits to be resent.
+    /// SACKed segments below that position, as far as a rule counts them.
+    sacked_below: u64,
+    /// Positions between which segments may wait to be resent.
     resend_from: u64,
+    resend_to: u64,
     /// SACK blocks of the last ACK: what they cover is marked already.
     seen: [(u64, u64); 4],
+    /// What was judged lost, for who observes it.
+    pub(crate) declarations: Declarations,
 }
 
 impl Scoreboard {
@@ -129,15 +238,46 @@ impl Scoreboard {
         self.lost
     }
 
-    /// How many segments stand where; every entry is looked at.
-    pub(crate) fn counts(&self) -> Counts {
-        let mut counts = Counts { segments: self.entries.len() as u32, ..Counts::default() };
-        for sent in &self.entries {
-            counts.sacked += u32::from(sent.sacked);
-            counts.lost += u32::from(sent.lost);
-            counts.resent += u32::from(sent.resent);
+    /// Units of which a retransmission is in flight.
+    pub(crate) fn resent(&self) -> u64 {
+        self.resent
+    }
+
+    pub(crate) fn lost_segments(&self) -> u64 {
+        self.lost_segments
+    }
+
+    /// Segments of which a retransmission is in flight.
+    pub(crate) fn resent_segments(&self) -> u64 {
+        self.resent_segments
+    }
+
+    /// How often a segment or its retransmission was judged lost until now.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses
+    }
+
+    /// One past the highest unit SACKed, if anything is.
+    pub(crate) fn highest_sacked(&self) -> Option<u64> {
+        (self.sacked_segments > 0).then_some(self.highest_sacked)
+    }
+
+    /// One past the highest unit SACKed, and one past the position of its segment, if anything is.
+    pub(crate) fn reported(&self) -> Option<(u64, u64)> {
+        (self.sacked_segments > 0).then_some((self.highest_sacked, self.highest_end))
+    }
+
+    /// Segments from the one that holds `low` to the one that ends at `high`.
+    pub(crate) fn segments_between(&self, low: u64, high: u64) -> u64 {
+        self.position_of(high).saturating_sub(self.position_of(low))
+    }
+
+    /// Segments from the first to the highest SACKed one; 0 if nothing is SACKed. Linux's `fackets_out`.
+    pub(crate) fn segments_to_highest(&self) -> u64 {
+        match self.sacked_segments {
+            0 => 0,
+            _ => self.highest_end - self.base,
         }
-        counts
     }
 
     /// `pipe` of RFC 6675 section 4: what is believed to be in the network.
@@ -151,9 +291,11 @@ impl Scoreboard {
             seq,
             sent_at: now,
             len,
+            aux: 0,
             fin,
             sacked: false,
             lost: false,
+            by_timeout: false,
             resent: false,
             push: false,
             ever_resent: false,
@@ -192,7 +334,7 @@ impl Scoreboard {
                 *first = Sent { len: part, fin: false, ..*first };
                 let taken = *first;
                 *first = rest;
-                self.book_removal(&taken, progress, 0);
+                self.book_removal(&taken, progress);
                 break;
             }
             let taken = *first;
@@ -200,31 +342,37 @@ impl Scoreboard {
             self.entries.pop_front();
             self.base += 1;
             progress.acked_segments += 1;
-            // Delivered after a later one: something above it was SACKed before.
-            let behind = if !taken.sacked && !taken.ever_resent && self.sacked_segments > 0 {
-                self.distance_below_highest(position)
-            } else {
-                0
-            };
+            if !taken.sacked && !taken.ever_resent {
+                progress.low_acked = progress.low_acked.min((taken.seq, position));
+                // Delivered after a later one: something above it was SACKed before.
+                if let Some((_, end)) = progress.reported.filter(|&(highest, _)| taken.seq < highest) {
+                    progress.reordering = progress.reordering.max((end - 1).saturating_sub(position));
+                }
+            }
             if taken.sacked {
                 self.sacked_segments -= 1;
+                self.sacked_below -= u64::from(position < self.lost_below && self.sacked_below > 0);
             } else {
-                progress.delivered_segments += 1;
+                self.lost_segments -= u64::from(taken.lost);
+                self.resent_segments -= u64::from(taken.resent);
             }
-            self.book_removal(&taken, progress, behind);
+            self.book_removal(&taken, progress);
         }
         self.lost_below = self.lost_below.max(self.base);
         self.resend_from = self.resend_from.max(self.base);
+        self.resend_to = self.resend_to.max(self.base);
     }
 
-    fn book_removal(&mut self, taken: &Sent, progress: &mut Progress, behind: u64) {
+    #[inline(always)]
+    fn book_removal(&mut self, taken: &Sent, progress: &mut Progress) {
         let len = u64::from(taken.len);
         self.outstanding -= len;
         progress.acked += len;
+        progress.acked_resent |= taken.ever_resent;
         if taken.sacked {
             self.sacked -= len;
         } else {
-            progress.delivered += len;
+            progress.deliver(taken, true);
             if taken.lost {
                 self.lost -= len;
             }
@@ -234,17 +382,15 @@ impl Scoreboard {
             if taken.ever_resent {
                 progress.covers_resent = true;
             } else {
-                progress.newest_sent_at = progress.newest_sent_at.max(Some(taken.sent_at));
-                earlier(&mut progress.oldest_acked_at, taken.sent_at);
+                progress.first_acked_at.get_or_insert(taken.sent_at);
+                progress.last_acked_at = Some(taken.sent_at);
             }
-            progress.reordering = progress.reordering.max(behind);
         }
     }
 
     /// How many segments the highest SACKed one is above `position`.
     fn distance_below_highest(&self, position: u64) -> u64 {
-        let highest = self.position_of(self.highest_sacked);
-        (highest.saturating_sub(1)).saturating_sub(position)
+        (self.highest_end - 1).saturating_sub(position)
     }
 
     /// Position of the first entry that ends after `seq`.
@@ -307,27 +453,54 @@ impl Scoreboard {
             0 => 0,
             _ => self.distance_below_highest(position),
         };
+        let is_hole = self.sacked_segments > 0;
         let sent = &mut self.entries[(position - self.base) as usize];
         let len = u64::from(sent.len);
+        progress.deliver(sent, false);
+        progress.sacked_segments += 1;
         sent.sacked = true;
+        sent.aux = 0;
         if sent.lost {
             self.lost -= len;
+            self.lost_segments -= 1;
             sent.lost = false;
         }
         if sent.resent {
             self.resent -= len;
+            self.resent_segments -= 1;
             sent.resent = false;
         }
         if !sent.ever_resent {
-            progress.newest_sent_at = progress.newest_sent_at.max(Some(sent.sent_at));
-            earlier(&mut progress.oldest_sacked_at, sent.sent_at);
             progress.reordering = progress.reordering.max(behind);
+            progress.first_sacked_at.get_or_insert(sent.sent_at);
+            progress.last_sacked_at = Some(sent.sent_at);
+            if is_hole && sent.seq < self.highest_sacked {
+                progress.low_sacked = progress.low_sacked.min(sent.seq);
+            }
         }
-        self.highest_sacked = if self.sacked_segments == 0 { sent.end() } else { self.highest_sacked.max(sent.end()) };
+        if !is_hole || sent.end() > self.highest_sacked {
+            (self.highest_sacked, self.highest_end) = (sent.end(), position + 1);
+        }
         self.sacked += len;
         self.sacked_segments += 1;
-        progress.delivered += len;
-        progress.delivered_segments += 1;
+        self.sacked_below += u64::from(position < self.lost_below);
+    }
+
+    /// The receiver got what lies in `left..right` twice (RFC 2883). Returns how many segments of it were retransmitted and
+    /// end above `marker`; those that were SACKed before are reordered.
+    pub(crate) fn duplicated(&mut self, left: u64, right: u64, marker: u64, progress: &mut Progress) -> u64 {
+        let first = (self.position_of(left) - self.base) as usize;
+        let mut count = 0;
+        for sent in self.entries.range_mut(first..).take_while(|sent| sent.end() <= right) {
+            if sent.seq < left || !sent.ever_resent {
+                continue;
+            }
+            count += u64::from(sent.end() > marker);
+            if sent.sacked {
+                progress.low_sacked = progress.low_sacked.min(sent.seq);
+            }
+        }
+        count
     }
 
     /// Cuts an entry in two at `seq`: a SACK edge inside a segment (the receiver trimmed it to its window).
@@ -336,8 +509,11 @@ impl Scoreboard {
         let whole = self.entries[index];
         let head = (seq - whole.seq) as u32;
         self.entries[index] = Sent { len: head, fin: false, push: false, ..whole };
-        self.entries.insert(index + 1, Sent { seq, len: whole.len - head, ..whole });
-        for mark in [&mut self.lost_below, &mut self.resend_from] {
+        let tail = Sent { seq, len: whole.len - head, aux: whole.aux.saturating_sub(head), ..whole };
+        self.entries.insert(index + 1, tail);
+        self.lost_segments += u64::from(whole.lost);
+        self.resent_segments += u64::from(whole.resent);
+        for mark in [&mut self.lost_below, &mut self.resend_from, &mut self.resend_to, &mut self.highest_end] {
             if *mark > position {
                 *mark += 1;
             }
@@ -352,7 +528,7 @@ impl Scoreboard {
         }
         let bytes_needed = u64::from(threshold - 1) * u64::from(mss);
         let (mut sequences, mut bytes) = (0, 0u64);
-        let mut position = self.position_of(self.highest_sacked - 1) + 1;
+        let mut position = self.highest_end;
         let mut above_is_sacked = false;
         // Down from the highest SACKed segment to where the rule holds: everything below it that is not SACKed is lost.
         while position > self.lost_below {
@@ -388,7 +564,156 @@ impl Scoreboard {
         }
         sent.lost = true;
         self.lost += u64::from(sent.len);
+        self.lost_segments += 1;
+        self.losses += 1;
+        self.note(index);
+        self.awaits_resending(index);
         true
+    }
+
+    /// Tells who observes it that a segment, or its retransmission, is judged lost now.
+    fn note(&mut self, index: usize) {
+        let sent = &mut self.entries[index];
+        sent.by_timeout = self.declarations.by_timeout;
+        self.declarations.note(sent.seq, sent.len, sent.sent_at);
+    }
+
+    /// The segment is lost: itself, or if it was judged lost before, its retransmission.
+    fn lose_again(&mut self, index: usize) {
+        let sent = &mut self.entries[index];
+        if sent.lost && sent.resent {
+            sent.resent = false;
+            self.resent -= u64::from(sent.len);
+            self.resent_segments -= 1;
+            self.losses += 1;
+            self.note(index);
+            self.awaits_resending(index);
+        } else {
+            self.lose(index);
+        }
+    }
+
+    fn awaits_resending(&mut self, index: usize) {
+        let position = self.base + index as u64;
+        self.resend_from = self.resend_from.min(position);
+        self.resend_to = self.resend_to.max(position + 1);
+    }
+
+    /// The first segment is lost, without looking at anything else (Linux's `tcp_newreno_mark_lost`).
+    pub(crate) fn lose_front(&mut self) {
+        if self.entries.front().is_some_and(|first| !first.lost && !first.sacked) {
+            self.lose(0);
+        }
+    }
+
+    /// Linux's `tcp_mark_head_lost` with FACK: whatever of the first `count` segments is not SACKed is lost.
+    pub(crate) fn lose_first(&mut self, count: u64) {
+        let end = (self.base + count).min(self.base + self.segments());
+        for position in self.lost_below.max(self.base)..end {
+            self.lose((position - self.base) as usize);
+        }
+        self.pass(end);
+    }
+
+    /// Linux's `tcp_mark_head_lost` without FACK: what is not SACKed and has at most `most` SACKed segments below it is
+    /// lost, that is what has the other SACKed segments above it.
+    pub(crate) fn lose_below_sacked(&mut self, most: u64) {
+        let mut position = self.lost_below.max(self.base);
+        let end = self.base + self.segments();
+        while position < end {
+            let index = (position - self.base) as usize;
+            if self.sacked_below + u64::from(self.entries[index].sacked) > most {
+                break;
+            }
+            self.sacked_below += u64::from(self.entries[index].sacked);
+            self.lose(index);
+            position += 1;
+        }
+        self.lost_below = self.lost_below.max(position);
+    }
+
+    /// SACKed segments above the one that begins at `seq`.
+    pub(crate) fn sacked_above(&self, seq: u64) -> u64 {
+        let first = (self.position_of(seq) - self.base) as usize;
+        self.entries.range(first..).filter(|sent| sent.sacked && sent.seq > seq).count() as u64
+    }
+
+    /// Moves the mark of what is judged up to `position`.
+    fn pass(&mut self, position: u64) {
+        let from = self.lost_below.max(self.base);
+        if position > from {
+            let range = (from - self.base) as usize..(position - self.base) as usize;
+            self.sacked_below += self.entries.range(range).filter(|sent| sent.sacked).count() as u64;
+            self.lost_below = position;
+        }
+    }
+
+    /// Linux's `tcp_mark_lost_retrans`: a retransmission is lost once data is SACKed that was sent after it, which begins
+    /// at SND.NXT of that time.
+    pub(crate) fn lose_overtaken_retransmissions(&mut self) {
+        let Some(highest) = self.highest_sacked() else { return };
+        let mut left = self.resent_segments;
+        for index in 0..self.entries.len() {
+            if left == 0 {
+                break;
+            }
+            let sent = self.entries[index];
+            if sent.resent {
+                left -= 1;
+                if highest > sent.seq + u64::from(sent.aux) {
+                    // What was resent without being called lost is lost now.
+                    if !self.lose(index) {
+                        self.losses += 1;
+                        self.note(index);
+                    }
+                    let sent = &mut self.entries[index];
+                    sent.resent = false;
+                    self.resent -= u64::from(sent.len);
+                    self.resent_segments -= 1;
+                    self.awaits_resending(index);
+                }
+            }
+        }
+    }
+
+    /// RFC 8985 section 6.2 step 5: what was sent before `newest` (time and end of a delivered segment), and at least
+    /// `wait` ago, is lost. Returns how long the youngest of those that are left has to wait.
+    pub(crate) fn lose_sent_before(&mut self, newest: (Time, u64), now: Time, wait: Span) -> Option<Span> {
+        let mut longest = None;
+        let mut index = 0;
+        while index < self.entries.len() {
+            if self.entries[index].sacked {
+                index += self.run_of_sacked(index);
+                continue;
+            }
+            let sent = self.entries[index];
+            if (sent.sent_at, sent.end()) >= newest {
+                if !sent.ever_resent {
+                    // What follows was sent later still, or again.
+                    break;
+                }
+            } else if !sent.lost || sent.resent {
+                let age = now.since(sent.sent_at);
+                if age >= wait {
+                    self.lose_again(index);
+                } else {
+                    longest = longest.max(Some(wait - age));
+                }
+            }
+            index += 1;
+        }
+        longest
+    }
+
+    /// How many SACKed segments follow each other from `index` on, at least those known until now. Remembered, so that the
+    /// next search jumps farther.
+    fn run_of_sacked(&mut self, index: usize) -> usize {
+        let mut run = self.entries[index].aux.max(1);
+        while let Some(next) = self.entries.get(index + run as usize).filter(|next| next.sacked) {
+            run += next.aux.max(1);
+        }
+        self.entries[index].aux = run;
+        run as usize
     }
 
     /// The first segment is lost: three duplicate ACKs without SACK, or a partial ACK (RFC 6582).
@@ -398,37 +723,78 @@ impl Scoreboard {
                 // What was resent is lost too.
                 first.resent = false;
                 self.resent -= u64::from(first.len);
+                self.resent_segments -= 1;
+                if first.lost {
+                    self.note(0);
+                }
             }
             self.lose(0);
-            self.lost_below = self.lost_below.max(self.base + 1);
-            self.resend_from = self.base;
+            self.pass(self.base + 1);
+            self.awaits_resending(0);
         }
     }
 
     /// The retransmission timer expired: all that is not SACKed is lost, retransmissions too. A SACKed segment at the front
     /// means that the receiver dropped data it had reported, and its reports are forgotten (RFC 2018 section 8).
     pub(crate) fn mark_all_lost(&mut self) {
-        let reneged = self.entries.front().is_some_and(|first| first.sacked);
+        self.forget_reneged();
+        self.declarations.by_timeout = true;
         for index in 0..self.entries.len() {
             let sent = &mut self.entries[index];
-            if reneged && sent.sacked {
-                sent.sacked = false;
-            }
+            let again = sent.lost && std::mem::take(&mut sent.resent);
             sent.resent = false;
-            self.lose(index);
+            if !self.lose(index) && again {
+                self.note(index);
+            }
+            // What was lost before is the timer's from now on.
+            self.entries[index].by_timeout = true;
         }
+        self.declarations.by_timeout = false;
+        (self.resent, self.resent_segments) = (0, 0);
+        self.pass(self.base + self.segments());
+        (self.resend_from, self.resend_to) = (self.base, self.base + self.segments());
+    }
+
+    /// RFC 8985 section 6.3: at a timeout the first segment is lost, and of the others those that were sent at least `wait`
+    /// ago; all of them if the receiver has reneged.
+    pub(crate) fn mark_old_lost(&mut self, now: Time, wait: Span) {
+        let reneged = self.forget_reneged();
+        self.declarations.by_timeout = true;
+        for index in 0..self.entries.len() {
+            let sent = &mut self.entries[index];
+            if !sent.sacked && (index == 0 || reneged || now.since(sent.sent_at) >= wait) {
+                sent.by_timeout = true;
+                self.lose_again(index);
+            }
+        }
+        if self.entries.front().is_some_and(|first| first.resent) {
+            // It was resent without being called lost; now that copy is lost too.
+            self.lose_again(0);
+        }
+        self.declarations.by_timeout = false;
+    }
+
+    fn forget_reneged(&mut self) -> bool {
+        let reneged = self.entries.front().is_some_and(|first| first.sacked);
         if reneged {
-            (self.sacked, self.sacked_segments) = (0, 0);
+            self.entries.iter_mut().for_each(|sent| sent.sacked = false);
+            (self.sacked, self.sacked_segments, self.sacked_below) = (0, 0, 0);
             self.seen = [(0, 0); 4];
         }
-        self.resent = 0;
-        self.lost_below = self.base + self.entries.len() as u64;
-        self.resend_from = self.base;
+        reneged
+    }
+
+    /// The losses were none: nothing is lost any more, and everything is judged anew.
+    pub(crate) fn unmark_lost(&mut self) {
+        self.entries.iter_mut().for_each(|sent| sent.lost = false);
+        (self.lost, self.lost_segments) = (0, 0);
+        (self.lost_below, self.sacked_below) = (self.base, 0);
+        (self.resend_from, self.resend_to) = (self.base, self.base);
     }
 
     /// RFC 6675 `NextSeg` rule 1: the first lost segment that is not in flight again.
     pub(crate) fn next_lost(&mut self) -> Option<Sent> {
-        while self.resend_from < self.lost_below {
+        while self.resend_from < self.resend_to {
             let sent = self.entries[(self.resend_from - self.base) as usize];
             if sent.lost && !sent.resent {
                 return Some(sent);
@@ -456,18 +822,30 @@ impl Scoreboard {
         self.entries.back().filter(|sent| !sent.sacked && !sent.resent).copied()
     }
 
-    /// The segment at `seq` is sent again.
-    pub(crate) fn resend(&mut self, now: Time, seq: u64) {
+    /// The segment at `seq` is sent again, while `nxt` is the next unit to be sent for the first time.
+    pub(crate) fn resend(&mut self, now: Time, seq: u64, nxt: u64) {
         let index = (self.position_of(seq) - self.base) as usize;
         let sent = &mut self.entries[index];
         debug_assert!(sent.seq == seq);
         sent.sent_at = now;
         sent.ever_resent = true;
+        if !sent.sacked {
+            sent.aux = u32::try_from(nxt - seq).unwrap_or(u32::MAX);
+        }
         // A probe is repeated until it is acknowledged, even if a strange peer reports it by SACK alone.
         if !sent.resent && !sent.sacked {
             sent.resent = true;
             self.resent += u64::from(sent.len);
+            self.resent_segments += 1;
         }
+    }
+
+    /// The last segment goes out once more as a probe, beside the original: nothing is taken for lost. `None` if the
+    /// receiver has it.
+    pub(crate) fn resend_last(&mut self, now: Time) -> Option<Sent> {
+        let last = self.entries.back_mut().filter(|last| !last.sacked)?;
+        (last.sent_at, last.ever_resent) = (now, true);
+        Some(*last)
     }
 
     /// Recomputes every count from the entries: for tests.
@@ -477,10 +855,18 @@ impl Scoreboard {
             self.entries.iter().filter(|sent| keep(sent)).map(|sent| u64::from(sent.len)).sum()
         };
         assert_eq!(self.outstanding, sum(|_| true));
+        assert!(self.sacked_segments == 0 || self.highest_end == self.position_of(self.highest_sacked));
         assert_eq!(self.sacked, sum(|sent| sent.sacked));
         assert_eq!(self.sacked_segments, self.entries.iter().filter(|sent| sent.sacked).count() as u64);
         assert_eq!(self.lost, sum(|sent| sent.lost));
         assert_eq!(self.resent, sum(|sent| sent.resent));
+        let count = |keep: fn(&Sent) -> bool| self.entries.iter().filter(|sent| keep(sent)).count() as u64;
+        assert_eq!(self.lost_segments, count(|sent| sent.lost));
+        assert_eq!(self.resent_segments, count(|sent| sent.resent));
+        for (i, _) in self.entries.iter().enumerate().filter(|(_, sent)| sent.lost && !sent.resent) {
+            let position = self.base + i as u64;
+            assert!(self.resend_from <= position && position < self.resend_to, "nobody resends it");
+        }
         assert!(self.entries.iter().all(|sent| !(sent.sacked && (sent.lost || sent.resent))));
         assert!(self.entries.iter().zip(self.entries.iter().skip(1)).all(|(a, b)| a.end() == b.seq));
     }

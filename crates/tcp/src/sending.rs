@@ -133,7 +133,8 @@ impl Endpoint {
             return Err(Held::Window);
         }
         // What is followed by more in another buffer is not held back.
-        if payload == available && !fin && !self.send.probe_due && self.waits(payload) {
+        let exempt = self.send.probe_due || self.recovery.probe.unbounded;
+        if payload == available && !fin && !exempt && self.waits(payload) {
             return Err(Held::Small);
         }
         Ok(Cut { payload: payload as u32, fin })
@@ -216,6 +217,7 @@ impl Endpoint {
     }
 
     /// Grows a send buffer that was not set so that two windows fit.
+    #[inline(never)]
     fn expand_send_buffer(&mut self) {
         if self.config.transfer.send_space != SpaceRule::Linux || self.queue.locked {
             return;
@@ -230,6 +232,7 @@ impl Endpoint {
     /// Nothing more is to be sent now. If an ACK has come, a buffer that was too small grows unless the congestion window is
     /// full (`tcp_check_space`, `tcp_new_space`). When everything is sent, and `sent` just now, it is the buffer that holds
     /// the sender back (`tcp_cwnd_validate`).
+    #[inline]
     pub(crate) fn review_send_buffer(&mut self, now: Time, sent: bool) {
         if !self.queue.short {
             return;

@@ -131,6 +131,7 @@ impl Endpoint {
     }
 
     /// [`Endpoint::write`] with flags; a record that is ended (MSG_EOR) keeps its segments to itself by Linux's rules alone.
+    #[inline]
     pub fn write_with(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
         if self.send.closed || self.state == State::Closed {
             return 0;

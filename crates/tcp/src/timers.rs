@@ -4,11 +4,25 @@ use ackclock_units::{Span, Time};
 
 use crate::{Endpoint, Error, GiveUp, State, WindowProbe};
 
+/// What the retransmission timer is used for at the moment, as Linux's `icsk_pending`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub(crate) enum Pending {
+    /// The retransmission timeout.
+    #[default]
+    Rto,
+    /// A tail loss probe.
+    Probe,
+    /// Another look of the loss detector.
+    Reorder,
+}
+
 /// When each timer is due; [`Time::NEVER`] where it is not armed. The delayed-acknowledgment timer is the receiver's.
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// Retransmission (RFC 6298 section 5), of the SYN too.
     pub(crate) retransmit_at: Time,
+    /// What it is for.
+    pub(crate) pending: Pending,
     /// Zero-window probe (RFC 9293 section 3.8.6.1).
     pub(crate) persist_at: Time,
     /// Probes since the window was last open: each doubles the interval.
@@ -35,6 +49,7 @@ impl Timers {
     pub(crate) fn new() -> Timers {
         Timers {
             retransmit_at: Time::NEVER,
+            pending: Pending::Rto,
             persist_at: Time::NEVER,
             persist_backoff: 0,
             persist_unanswered: 0,
@@ -54,7 +69,29 @@ impl Timers {
     }
 }
 
+/// When a timer of Linux that is started at `now` expires: `wait` is rounded up to whole ticks and counted from the tick
+/// before, the tick after that is the first that is not too early, and the wheel takes only every eighth from 63 ticks on,
+/// every 64th from 504 ticks on, and so on (`kernel/time/timer.c`, `calc_wheel_index`). Ticks are counted from time 0.
+fn wheel(now: Time, wait: Span, tick: Span) -> Time {
+    let tick = tick.as_nanos();
+    let ticks = wait.as_nanos().div_ceil(tick).max(1);
+    let mut shift = 0;
+    while shift < 24 && ticks >= 63 << shift {
+        shift += 3;
+    }
+    let expires = (now.as_nanos() / tick).saturating_add(ticks);
+    let slot = ((expires >> shift) + 1) << shift;
+    Time::ZERO + Span::from_nanos(slot.saturating_mul(tick))
+}
+
 impl Endpoint {
+    /// The retransmission timer is for `pending` and expires after `wait`.
+    pub(crate) fn set_timer(&mut self, now: Time, pending: Pending, wait: Span) {
+        let tick = self.config.transfer.timer_tick;
+        let at = if tick == Span::ZERO { now + wait } else { wheel(now, wait, tick) };
+        (self.timers.pending, self.timers.retransmit_at) = (pending, at);
+    }
+
     /// When [`Endpoint::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
     pub fn next_deadline(&self) -> Time {
         self.timers.next().min(self.receiver.ack_at)
@@ -73,7 +110,12 @@ impl Endpoint {
         }
         if self.timers.retransmit_at <= now {
             self.timers.retransmit_at = Time::NEVER;
-            self.retransmit_due(now);
+            self.now = now.max(self.now);
+            match self.timers.pending {
+                Pending::Rto => self.retransmit_due(now),
+                Pending::Probe => self.on_probe_timer(now),
+                Pending::Reorder => self.on_detector_timer(now),
+            }
         }
         if self.timers.persist_at <= now {
             self.timers.persist_at = Time::NEVER;
@@ -154,12 +196,17 @@ impl Endpoint {
     }
 
     /// (Re)starts or stops the retransmission timer: running exactly while something is outstanding.
+    #[inline]
     pub(crate) fn restart_retransmit_timer(&mut self, now: Time) {
-        self.timers.retransmit_at =
-            if self.board.is_empty() { Time::NEVER } else { now + self.patience(now, self.rto()) };
+        if self.board.is_empty() {
+            (self.timers.retransmit_at, self.timers.pending) = (Time::NEVER, Pending::Rto);
+        } else {
+            self.set_timer(now, Pending::Rto, self.patience(now, self.rto()));
+        }
     }
 
     /// A wait, cut by the user timeout (Linux `tcp_clamp_rto_to_user_timeout`).
+    #[inline]
     fn patience(&self, now: Time, wait: Span) -> Span {
         match self.config.states.user_timeout {
             Some(timeout) if self.rtt.timeouts() > 0 => wait.min(remaining(now, self.timers.resending_since, timeout)),
@@ -212,6 +259,7 @@ impl Endpoint {
     }
 
     /// An acceptable ACK arrived.
+    #[inline]
     pub(crate) fn window_answered(&mut self, now: Time) {
         self.timers.persist_unanswered = 0;
         if self.timers.persist_at == Time::NEVER {
@@ -230,4 +278,23 @@ impl Endpoint {
 fn remaining(now: Time, since: Time, timeout: Span) -> Span {
     let passed = now.since(since);
     if passed < timeout { timeout - passed } else { Span::from_millis(1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wheel_of_linux_by_hand() {
+        let at = |now, wait| wheel(Time::ZERO + Span::from_millis(now), Span::from_millis(wait), Span::from_millis(4));
+        let ms = |millis| Time::ZERO + Span::from_millis(millis);
+        // 27 ms are 7 ticks, from tick 25: tick 32, and one more.
+        assert_eq!(at(101, 27), ms(33 * 4));
+        // 248 ms are 62 ticks: still the first level. 252 ms are 63: tick 63 is in the slot that ends with tick 64.
+        assert_eq!((at(0, 248), at(0, 252)), (ms(63 * 4), ms(64 * 4)));
+        // 342 ms are 86 ticks, from tick 105: 191, whose slot ends with 192; at 192 it would be 200.
+        assert_eq!((at(421, 342), at(424, 342)), (ms(192 * 4), ms(200 * 4)));
+        // 2016 ms are 504 ticks: slots of 64.
+        assert_eq!((at(0, 2012), at(0, 2016)), (ms(504 * 4), ms(512 * 4)));
+    }
 }

@@ -2,6 +2,7 @@
 //! same window.
 
 use ackclock_packet::OptionLayout;
+use ackclock_units::Span;
 
 /// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports duplicates and cuts its
 /// stream into segments. The default is what the RFCs say; [`crate::profile`] has the settings of real stacks.
@@ -26,12 +27,21 @@ pub struct TransferRules {
     /// Take segments without timestamps on a connection that agreed on them, as Linux does. Default false (RFC 7323 section
     /// 3.2).
     pub lenient_timestamps: bool,
+    /// A segment that is refused for its timestamp, but repeats something, is reported as a duplicate, as Linux does
+    /// (`tcp_send_dupack`). Default false.
+    pub report_refused: bool,
+    /// The ACK that ends the handshake goes out by itself, since the application writes only when `connect` has returned.
+    /// Default false: data rides on it.
+    pub bare_handshake_ack: bool,
     /// Agree to ECN when the peer asks for it, without asking (`ecn` = 2 of both systems). Default false: as
     /// [`crate::Config::ecn`] says.
     pub accept_ecn: bool,
     /// Segments of a burst at least, if the windows allow so many (Linux `net.ipv4.tcp_min_tso_segs`): where PSH is set by
     /// [`SendRule::Linux`]. Default 2.
     pub least_burst: u32,
+    /// The tick at which the retransmission timer expires, rounded as Linux's timer wheel does; 4 ms if `HZ` is 250. Default
+    /// 0: it expires exactly when it should.
+    pub timer_tick: Span,
 }
 
 impl Default for TransferRules {
@@ -46,8 +56,11 @@ impl Default for TransferRules {
             send_space: SpaceRule::Bytes,
             mss_option: true,
             lenient_timestamps: false,
+            report_refused: false,
+            bare_handshake_ack: false,
             accept_ecn: false,
             least_burst: 2,
+            timer_tick: Span::ZERO,
         }
     }
 }
@@ -66,8 +79,11 @@ impl TransferRules {
             send_space: SpaceRule::Linux,
             mss_option: true,
             lenient_timestamps: true,
+            report_refused: true,
+            bare_handshake_ack: false,
             accept_ecn: true,
             least_burst: 2,
+            timer_tick: Span::ZERO,
         }
     }
 
@@ -84,8 +100,11 @@ impl TransferRules {
             send_space: SpaceRule::Bytes,
             mss_option: true,
             lenient_timestamps: false,
+            report_refused: false,
+            bare_handshake_ack: false,
             accept_ecn: true,
             least_burst: 2,
+            timer_tick: Span::ZERO,
         }
     }
 }

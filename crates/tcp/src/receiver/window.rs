@@ -36,6 +36,12 @@ impl Receiver {
         }
     }
 
+    /// The window scale that is in force.
+    #[inline]
+    pub(crate) fn shift(&self) -> u8 {
+        self.shift
+    }
+
     /// The window of a SYN, which is not scaled; `segment` is the MSS that is announced, options that data carries
     /// subtracted where they are agreed on.
     pub(crate) fn syn_window(&self, segment: u32) -> u64 {
@@ -74,7 +80,7 @@ impl Receiver {
             }
             WindowRule::FreeBsd { .. } => {
                 if self.buffer > u64::from(mss) {
-                    self.buffer = self.buffer.next_multiple_of(u64::from(mss));
+                    self.take_buffer(self.buffer.next_multiple_of(u64::from(mss)));
                 }
             }
         }
@@ -159,6 +165,15 @@ impl Receiver {
         self.buffer - self.buffer / 2
     }
 
+    /// The buffer is this large from now on.
+    pub(super) fn take_buffer(&mut self, bytes: u64) {
+        self.buffer = bytes;
+        self.space = match self.rules.window {
+            WindowRule::Linux { .. } => self.data_space(),
+            WindowRule::Rfc | WindowRule::FreeBsd { .. } => bytes,
+        };
+    }
+
     /// Bytes held, in order and not read or beyond a gap.
     fn held(&self) -> u64 {
         let beyond: u64 = self.ranges.iter().map(|(left, right)| right - left).sum();
@@ -168,11 +183,7 @@ impl Receiver {
     /// Bytes that the buffer has room for beyond `next`.
     #[inline]
     pub(super) fn room(&self) -> u64 {
-        let buffer = match self.rules.window {
-            WindowRule::Linux { .. } => self.data_space(),
-            WindowRule::Rfc | WindowRule::FreeBsd { .. } => self.buffer,
-        };
-        let room = buffer.saturating_sub(self.next - self.read);
+        let room = self.space.saturating_sub(self.next - self.read);
         if self.rules.window == WindowRule::Rfc { room.min(self.expressible()) } else { room }
     }
 

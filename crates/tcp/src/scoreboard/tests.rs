@@ -187,7 +187,7 @@ fn apply(step: &Step, now: Time, board: &mut Scoreboard, model: &mut Model) {
         }
         Step::Ack(ack, blocks) => {
             let ack = model.una + ack.map_or(0, |ack| ack.index(model.units.len() + 1) as u64);
-            let (mut progress, mut told) = (Progress::default(), Told::default());
+            let (mut progress, mut told) = (Progress::new(Time::ZERO), Told::default());
             model.acknowledge(ack, &mut told);
             board.acknowledge(ack, &mut progress);
             let edge = |index: &prop::sample::Index| ack + index.index(model.units.len() + 1) as u64;
@@ -205,7 +205,7 @@ fn apply(step: &Step, now: Time, board: &mut Scoreboard, model: &mut Model) {
             let next = board.next_lost().or_else(|| board.next_unsacked_hole()).or_else(|| board.last_unsacked());
             if let Some(sent) = next {
                 model.resend(now, &sent);
-                board.resend(now, sent.seq);
+                board.resend(now, sent.seq, model.nxt());
             }
         }
         Step::FrontLost => {
@@ -255,7 +255,7 @@ fn segment(i: u64) -> u64 {
 }
 
 fn sack(board: &mut Scoreboard, blocks: &[(u64, u64)]) -> Progress {
-    let mut progress = Progress::default();
+    let mut progress = Progress::new(Time::ZERO);
     let units: Vec<_> = blocks.iter().map(|&(left, right)| (segment(left), segment(right))).collect();
     board.sack(&units, &mut progress);
     progress
@@ -276,7 +276,7 @@ fn more_than_two_segments_of_sacked_bytes_above_prove_a_loss() {
 fn three_discontiguous_sequences_above_prove_a_loss() {
     // RFC 6675 section 4, IsLost: DupThresh discontiguous sequences, here of one unit each.
     let mut board = board_of(8);
-    let mut progress = Progress::default();
+    let mut progress = Progress::new(Time::ZERO);
     for (i, expected) in [(7, 0), (5, 0), (3, 3 * u64::from(MSS))] {
         let left = segment(i);
         board.sack(&[(left, left + 1)], &mut progress);
@@ -298,7 +298,7 @@ fn a_lost_ack_is_no_reordering() {
 fn a_hole_that_fills_without_retransmission_was_reordered() {
     let mut board = board_of(4);
     sack(&mut board, &[(1, 3)]);
-    let mut progress = Progress::default();
+    let mut progress = Progress { reported: board.reported(), ..Progress::new(Time::ZERO) };
     board.acknowledge(segment(3), &mut progress);
     // Segment 0 after segment 2.
     assert_eq!((progress.reordering, progress.newest_sent_at), (2, Some(at(0))));
@@ -309,8 +309,8 @@ fn a_retransmission_gives_no_time_of_sending() {
     // Karn's rule (RFC 6298 section 3).
     let mut board = board_of(2);
     board.mark_all_lost();
-    board.resend(at(100), segment(0));
-    let mut progress = Progress::default();
+    board.resend(at(100), segment(0), segment(2));
+    let mut progress = Progress::new(Time::ZERO);
     board.acknowledge(segment(1), &mut progress);
     assert_eq!((progress.newest_sent_at, progress.covers_resent), (None, true));
 }
@@ -320,11 +320,175 @@ fn reneging_forgets_all_reports() {
     // RFC 2018 section 8: after a timeout with a SACKed segment in front, nothing that was reported counts.
     let mut board = board_of(4);
     sack(&mut board, &[(1, 4)]);
-    let mut progress = Progress::default();
+    let mut progress = Progress::new(Time::ZERO);
     board.acknowledge(segment(1), &mut progress);
     board.mark_all_lost();
     assert_eq!((board.sacked(), board.lost(), board.pipe()), (0, 9, 0));
     assert_eq!(board.next_lost().map(|sent| sent.seq), Some(segment(1)));
     // A new report of the same block counts again.
     assert_eq!(sack(&mut board, &[(2, 4)]).delivered, 6);
+}
+
+/// What else marks segments lost, each against its definition over all entries.
+#[derive(Clone, Debug)]
+enum Mark {
+    Push,
+    Sack(prop::sample::Index, prop::sample::Index),
+    Acknowledge(prop::sample::Index),
+    Resend,
+    First(u64),
+    BelowSacked(u64),
+    SentBefore { newest: prop::sample::Index, wait: u64 },
+    Old(u64),
+    Overtaken,
+    Unmark,
+}
+
+fn any_mark() -> impl Strategy<Value = Mark> {
+    let index = any::<prop::sample::Index>;
+    prop_oneof![
+        8 => Just(Mark::Push),
+        8 => (index(), index()).prop_map(|(a, b)| Mark::Sack(a, b)),
+        2 => index().prop_map(Mark::Acknowledge),
+        6 => Just(Mark::Resend),
+        2 => (0u64..12).prop_map(Mark::First),
+        3 => (0u64..6).prop_map(Mark::BelowSacked),
+        6 => (index(), 0u64..30).prop_map(|(newest, wait)| Mark::SentBefore { newest, wait }),
+        1 => (0u64..30).prop_map(Mark::Old),
+        1 => Just(Mark::Overtaken),
+        1 => Just(Mark::Unmark),
+    ]
+}
+
+/// What a mark does to each entry, written down without marks of what was judged before: what is lost stays lost, and what
+/// is lost while it is resent loses its retransmission.
+fn apply_naively(mark: &Mark, now: Time, entries: &mut [Sent], newest: (Time, u64)) {
+    let highest = entries.iter().filter(|sent| sent.sacked).map(Sent::end).max();
+    let mut sacked_below = 0;
+    for (i, sent) in entries.iter_mut().enumerate() {
+        if sent.sacked {
+            sacked_below += 1;
+            continue;
+        }
+        let again = |sent: &mut Sent| {
+            sent.resent &= !sent.lost;
+            sent.lost = true;
+        };
+        let age = now.since(sent.sent_at);
+        match *mark {
+            Mark::First(count) => sent.lost |= (i as u64) < count,
+            Mark::BelowSacked(most) => sent.lost |= sacked_below <= most,
+            Mark::SentBefore { wait, .. } => {
+                let waits = sent.lost && !sent.resent;
+                if !waits && (sent.sent_at, sent.end()) < newest && age >= Span::from_millis(wait) {
+                    again(sent);
+                }
+            }
+            Mark::Old(wait) => {
+                if i == 0 {
+                    (sent.lost, sent.resent) = (true, false);
+                } else if age >= Span::from_millis(wait) {
+                    again(sent);
+                }
+            }
+            Mark::Overtaken => {
+                if sent.resent && highest.is_some_and(|highest| highest > sent.seq + u64::from(sent.aux)) {
+                    (sent.lost, sent.resent) = (true, false);
+                }
+            }
+            Mark::Unmark => sent.lost = false,
+            Mark::Push | Mark::Sack(..) | Mark::Acknowledge(_) | Mark::Resend => {}
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn marks_are_their_definitions(
+        fack: bool,
+        marks in prop::collection::vec(any_mark(), 1..80),
+    ) {
+        let mut board = Scoreboard::default();
+        let (mut una, mut nxt) = (1, 1);
+        let mut progress = Progress::new(Time::ZERO);
+        for (i, mark) in marks.iter().enumerate() {
+            let now = at(i as u64);
+            let n = board.entries.len();
+            // FACK or counting: a connection changes from one to the other only where everything is judged anew.
+            if matches!(mark, Mark::First(_)) != fack && matches!(mark, Mark::First(_) | Mark::BelowSacked(_)) {
+                continue;
+            }
+            let mut expected: Vec<Sent> = board.entries.iter().copied().collect();
+            let newest = match mark {
+                Mark::SentBefore { newest, .. } if n > 0 => {
+                    let sent = expected[newest.index(n)];
+                    (sent.sent_at, sent.end())
+                }
+                _ => (Time::ZERO, 0),
+            };
+            // Reneging is treated elsewhere.
+            let reneged = board.entries.front().is_some_and(|front| front.sacked);
+            match mark {
+                Mark::Push => {
+                    board.push(now, nxt, MSS, false);
+                    nxt += u64::from(MSS);
+                }
+                Mark::Sack(a, b) if n > 1 => {
+                    // Never the first one.
+                    let (a, b) = (1 + a.index(n - 1), 1 + b.index(n - 1));
+                    let edge = |i: usize| una + i as u64 * u64::from(MSS);
+                    board.sack(&[(edge(a.min(b)), edge(a.max(b) + 1))], &mut progress);
+                }
+                Mark::Acknowledge(share) => {
+                    una += share.index(n + 1) as u64 * u64::from(MSS);
+                    board.acknowledge(una, &mut progress);
+                }
+                Mark::Resend => {
+                    if let Some(sent) = board.next_lost() {
+                        board.resend(now, sent.seq, nxt);
+                    }
+                }
+                Mark::First(count) => board.lose_first(*count),
+                Mark::BelowSacked(most) => board.lose_below_sacked(*most),
+                Mark::SentBefore { wait, .. } => {
+                    let wait = Span::from_millis(*wait);
+                    let left = board.lose_sent_before(newest, now, wait);
+                    let young = |sent: &&Sent| {
+                        !sent.sacked
+                            && (!sent.lost || sent.resent)
+                            && (sent.sent_at, sent.end()) < newest
+                            && now.since(sent.sent_at) < wait
+                    };
+                    let longest = expected.iter().filter(young).map(|sent| wait - now.since(sent.sent_at)).max();
+                    prop_assert_eq!(left, longest);
+                }
+                Mark::Old(wait) if !reneged => board.mark_old_lost(now, Span::from_millis(*wait)),
+                Mark::Overtaken => board.lose_overtaken_retransmissions(),
+                Mark::Unmark => board.unmark_lost(),
+                Mark::Sack(..) | Mark::Old(_) => continue,
+            }
+            board.check();
+            let judges = !matches!(mark, Mark::Push | Mark::Sack(..) | Mark::Acknowledge(_) | Mark::Resend);
+            if judges {
+                apply_naively(mark, now, &mut expected, newest);
+                for (sent, expected) in board.entries.iter().zip(&expected) {
+                    prop_assert_eq!((sent.lost, sent.resent), (expected.lost, expected.resent), "{:?} {:?}", mark, sent);
+                }
+                let resendable = board.entries.iter().find(|sent| sent.lost && !sent.resent).map(|sent| sent.seq);
+                prop_assert_eq!(board.next_lost().map(|sent| sent.seq), resendable);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_reported_with_the_ack_has_overtaken_nothing() {
+    // Segment 0 is acknowledged and segment 2 reported by one ACK: nothing is known of their order.
+    let mut board = board_of(4);
+    let mut progress = Progress { reported: board.reported(), ..Progress::new(Time::ZERO) };
+    board.sack(&[(segment(2), segment(3))], &mut progress);
+    board.acknowledge(segment(1), &mut progress);
+    assert_eq!((progress.reordering, progress.low_acked), (0, (segment(0), 0)));
 }

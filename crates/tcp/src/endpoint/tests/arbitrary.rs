@@ -5,7 +5,9 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::seq::lower;
-use crate::{ChallengeLimit, GiveUp, KeepAlive, Received, Sending, SynFin, WindowProbe};
+use crate::{
+    AdaptiveRules, ChallengeLimit, GiveUp, KeepAlive, LossDetector, NcrVariant, Received, Sending, SynFin, WindowProbe,
+};
 
 /// What happens next.
 #[derive(Clone, Debug)]
@@ -157,13 +159,25 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
     })
 }
 
+fn any_detector() -> impl Strategy<Value = LossDetector> {
+    let rules = (0u32..400, any::<[bool; 2]>());
+    let linux = rules.prop_map(|(max_reordering, [fack, early_retransmit])| {
+        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit })
+    });
+    let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
+    prop_oneof![2 => Just(LossDetector::Rfc6675), 2 => linux, 3 => Just(LossDetector::Rack), 1 => ncr]
+}
+
 fn any_config() -> impl Strategy<Value = Config> {
     let buffer = || prop_oneof![1u64..3000, 3000u64..100_000, Just(1u64 << 22), Just(1u64 << 33)];
-    let prr = prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Rfc9937)];
+    let prr =
+        prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Ssrb), Just(Prr::Rfc9937), Just(Prr::RateHalving)];
+    let loss = (any_detector(), any::<[bool; 3]>());
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
     let delayed_ack = (0u32..4, 0u64..200, 0u32..5, prop_oneof![Just(0u64), 1u64..100_000]);
     let numbers = (mss, 1u32..40, buffer(), buffer(), delayed_ack, 0u32..6);
-    (any::<[bool; 8]>(), prr, numbers, any_rules()).prop_map(|(switches, prr, numbers, states)| {
+    (any::<[bool; 8]>(), prr, numbers, any_rules(), loss).prop_map(|(switches, prr, numbers, states, loss)| {
+        let (loss_detector, [undo, frto, tlp]) = loss;
         let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] = switches;
         let (mss, segments, send_buffer, receive_buffer, (count, timeout, quick, growth_from), max_retries) = numbers;
         Config {
@@ -179,6 +193,10 @@ fn any_config() -> impl Strategy<Value = Config> {
             delayed_ack: DelayedAck { segments: count, timeout: Span::from_millis(timeout), quick, growth_from },
             limited_transmit,
             prr,
+            loss_detector,
+            undo,
+            frto,
+            tlp,
             nagle,
             slow_start_after_idle,
             max_retries,
@@ -258,7 +276,8 @@ impl Watched {
         for _ in 0..10_000 {
             let (pipe, nxt) = (self.endpoint.pipe(), self.endpoint.send.nxt);
             let send = &self.endpoint.send;
-            let exempt = self.endpoint.recovery.force || send.probe_due || send.resend_probe;
+            let exempt =
+                self.endpoint.recovery.force || self.endpoint.recovery.probe.due || send.probe_due || send.resend_probe;
             if self.endpoint.transmit(self.now, &mut segment).is_none() {
                 self.assert_alive();
                 return;

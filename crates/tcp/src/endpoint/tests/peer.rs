@@ -1,6 +1,6 @@
 //! A peer that does as the test says, and the test's clock.
 
-use ackclock_cc::{NewReno, NewRenoConfig};
+use ackclock_cc::{CongestionControl, NewReno, NewRenoConfig};
 
 use super::*;
 use crate::seq::{lift, lower};
@@ -39,7 +39,11 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn new(config: Config) -> Script {
-        let cc = Box::new(NewReno::new(NewRenoConfig::default()));
+        Script::controlled(config, Box::new(NewReno::new(NewRenoConfig::default())))
+    }
+
+    /// With another controller.
+    pub(super) fn controlled(config: Config, cc: Box<dyn CongestionControl>) -> Script {
         let endpoint = Endpoint::new(config, cc, Ports { local: 1, remote: 2 }, ISN, 0);
         Script { endpoint, now: Time::ZERO, seq: 1, window: 65_535, shift: 0, log: Vec::new(), last_timestamp: 0 }
     }
@@ -53,6 +57,12 @@ impl Script {
     pub(super) fn open_with(config: Config, prepare: impl FnOnce(&mut Script)) -> Script {
         let mut script = Script::new(config);
         prepare(&mut script);
+        script.connected()
+    }
+
+    /// The handshake of an active open.
+    pub(super) fn connected(self) -> Script {
+        let mut script = self;
         script.endpoint.connect();
         script.pump();
         script.wait(100);
@@ -132,6 +142,21 @@ impl Script {
     pub(super) fn ack_window(&mut self, ack: u64, window: u16) -> Arrival {
         self.window = window;
         self.ack(ack)
+    }
+
+    /// The TSval of the last segment sent.
+    pub(super) fn last_timestamp(&self) -> u32 {
+        self.last_timestamp
+    }
+
+    /// A pure ACK with SACK blocks that echoes `echo`.
+    pub(super) fn sack_echoing(&mut self, ack: u64, ranges: &[(u64, u64)], echo: u32) -> Arrival {
+        let last = std::mem::replace(&mut self.last_timestamp, echo);
+        let arrival = self.sack(ack, ranges);
+        if self.last_timestamp == echo {
+            self.last_timestamp = last;
+        }
+        arrival
     }
 
     /// A pure ACK with SACK blocks.

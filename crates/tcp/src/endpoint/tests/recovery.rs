@@ -259,9 +259,10 @@ fn prr_with_a_single_loss() {
     // ceil(prr_delivered / 2) - prr_out, which is 1 for every second ACK, down to a pipe of 10 with ACK 19. The RFC's figure
     // leaves the retransmission out of pipe, which then is below ssthresh from ACK 17 on, so that it ends with N at 18 and
     // 19 instead of 17.
-    for prr in [Prr::Rfc6937, Prr::Rfc9937] {
+    let upto_15 = "1:N 2:N 3:R 5:N 7:N 9:N 11:N 13:N 15:N";
+    for (prr, end) in [(Prr::Rfc6937, "18:N 19:N"), (Prr::Ssrb, "17:N"), (Prr::Rfc9937, "17:N")] {
         let sent: Vec<_> = twenty(prr, 1).into_iter().map(|(ack, sent)| format!("{ack}:{sent}")).collect();
-        assert_eq!(sent.join(" "), "1:N 2:N 3:R 5:N 7:N 9:N 11:N 13:N 15:N 17:N");
+        assert_eq!(sent.join(" "), format!("{upto_15} {end}"), "{prr:?}");
     }
 }
 
@@ -269,7 +270,9 @@ fn prr_with_a_single_loss() {
 fn prr_with_a_burst_of_fifteen_losses() {
     // RFC 6937 section 3.1: the conservative bound sends what was delivered, the slow start bound one segment more. RFC
     // 9937 is conservative here, because no ACK advances SND.UNA.
-    for (prr, expected) in [(Prr::Rfc6937, "15:N 16:N 17:RR 18:RR 19:RR"), (Prr::Rfc9937, "15:N 16:N 17:R 18:R 19:R")] {
+    let bounded_by_slow_start = "15:N 16:N 17:RR 18:RR 19:RR";
+    let stacks = [(Prr::Rfc6937, bounded_by_slow_start), (Prr::Ssrb, bounded_by_slow_start)];
+    for (prr, expected) in stacks.into_iter().chain([(Prr::Rfc9937, "15:N 16:N 17:R 18:R 19:R")]) {
         let sent: Vec<_> = twenty(prr, 15).into_iter().map(|(ack, sent)| format!("{ack}:{sent}")).collect();
         assert_eq!(sent.join(" "), expected);
     }

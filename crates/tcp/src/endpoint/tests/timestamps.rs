@@ -153,3 +153,24 @@ fn segments_without_timestamps_are_taken_in_by_linux_alone() {
         assert_eq!(script.endpoint.delivered_bytes(), bytes);
     }
 }
+
+#[test]
+fn linux_reports_what_it_refuses_as_a_duplicate_if_it_is_one() {
+    // tcp_send_dupack: what begins below RCV.NXT, up to there. As a 6.18 kernel answers behind two paths.
+    let transfer = TransferRules { report_refused: true, ..TransferRules::default() };
+    for (seq, duplicate) in [(1, Some((1, 101))), (101, Some((101, 201))), (201, None), (301, None)] {
+        let mut script = Script::open(Config { transfer: transfer.clone(), ..stamped() });
+        let base = base(&script);
+        data(&mut script, 1, base + 5);
+        data(&mut script, 101, base + 10);
+        let echo = script.timestamps().echo;
+        let segment = script.segment(Flags::ACK, seq, 100, 1);
+        script.input(Segment { timestamps: Some(Timestamps { value: base + 3, echo }), ..segment });
+        let segments = script.segments();
+        let (_, answer, _) = segments.last().expect("an ACK");
+        let isn = script.segment(Flags::ACK, 0, 0, 0).seq;
+        let blocks = answer.sack.as_slice().iter().map(|&(l, r)| (l.wrapping_sub(isn), r.wrapping_sub(isn)));
+        assert_eq!(blocks.collect::<Vec<_>>(), Vec::from_iter(duplicate), "{seq}");
+        assert_eq!(script.endpoint.delivered_bytes(), 200, "{seq}");
+    }
+}

@@ -1,0 +1,131 @@
+//! What an endpoint tells a driver that compares it with the truth: why it sent a segment, which segments it takes for
+//! lost, and the counts that Linux keeps over its scoreboard. None of it changes what the endpoint does.
+
+use ackclock_units::{Span, Time};
+
+use crate::{CaState, Endpoint, LossCounts};
+
+/// Why a data segment was sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SentAs {
+    /// New data.
+    #[default]
+    New,
+    /// New data on a duplicate ACK (RFC 3042).
+    LimitedTransmit,
+    /// A retransmission of what the loss detector took for lost.
+    FastRetransmit,
+    /// A retransmission of what is not known lost, because there is room (RFC 6675 `NextSeg` rules 3 and 4).
+    Speculative,
+    /// A retransmission of what the retransmission timer took for lost.
+    Timeout,
+    /// A tail loss probe (RFC 8985 section 7).
+    TailLossProbe,
+    /// A probe of a closed window.
+    WindowProbe,
+}
+
+impl SentAs {
+    /// Its name in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            SentAs::New => "new",
+            SentAs::LimitedTransmit => "limited_transmit",
+            SentAs::FastRetransmit => "fast_retransmit",
+            SentAs::Speculative => "speculative",
+            SentAs::Timeout => "timeout",
+            SentAs::TailLossProbe => "tail_loss_probe",
+            SentAs::WindowProbe => "window_probe",
+        }
+    }
+}
+
+/// A segment, or its retransmission, was taken for lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossDeclaration {
+    /// Offset of its first byte in the stream.
+    pub offset: u64,
+    /// Bytes of the stream, and one for a FIN.
+    pub len: u32,
+    /// [`Endpoint::stamp`] of the transmission that is taken for lost.
+    pub stamp: Time,
+    /// By the retransmission timer, not by the loss detector.
+    pub by_timeout: bool,
+}
+
+/// The declarations that nobody has fetched yet; nothing unless they are observed.
+#[derive(Debug, Default)]
+pub(crate) struct Declarations {
+    pub(crate) observed: bool,
+    pub(crate) waiting: Vec<LossDeclaration>,
+    /// What is declared now is declared by the retransmission timer.
+    pub(crate) by_timeout: bool,
+}
+
+impl Declarations {
+    pub(crate) fn note(&mut self, seq: u64, len: u32, stamp: Time) {
+        if self.observed {
+            let by_timeout = self.by_timeout;
+            self.waiting.push(LossDeclaration { offset: seq - 1, len, stamp, by_timeout });
+        }
+    }
+}
+
+/// The sender's variables after an ACK, by the names that Linux has for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Counts over what is in flight.
+    pub counts: LossCounts,
+    /// Where the sender stands.
+    pub ca_state: CaState,
+    /// Congestion window, bytes.
+    pub cwnd: u64,
+    /// Slow start threshold, bytes; `u64::MAX` before there is one.
+    pub ssthresh: u64,
+    /// What is believed to be in the network, bytes.
+    pub pipe: u64,
+    /// Smoothed RTT, once there was a sample.
+    pub srtt: Option<Span>,
+    /// Retransmission timeout, back-off included.
+    pub rto: Span,
+    /// Bytes of the stream acknowledged.
+    pub acked: u64,
+}
+
+impl Endpoint {
+    /// Why the last data segment was sent that [`Endpoint::transmit`] wrote.
+    pub fn sent_as(&self) -> SentAs {
+        self.sent_as
+    }
+
+    /// Takes down from now on what is taken for lost, for [`Endpoint::loss_declarations`]. Whoever asks for it has to fetch
+    /// it.
+    pub fn observe_losses(&mut self) {
+        self.board.declarations.observed = true;
+    }
+
+    /// What was taken for lost since the last time; nothing unless it is observed.
+    pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
+        self.board.declarations.waiting.drain(..)
+    }
+
+    /// Whether the receiver has every byte of `offset..end` of the peer's stream, in order or beyond a gap; a FIN is the
+    /// byte after the last one.
+    pub fn holds(&self, offset: u64, end: u64) -> bool {
+        self.receiver.holds(offset + 1, end + 1)
+    }
+
+    /// The sender's variables now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            counts: self.loss_counts(),
+            ca_state: self.ca_state(),
+            cwnd: self.cwnd(),
+            ssthresh: self.cc.window().ssthresh,
+            pipe: self.pipe(),
+            srtt: self.srtt(),
+            rto: self.rto(),
+            acked: self.acked_bytes(),
+        }
+    }
+}
