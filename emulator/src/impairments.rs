@@ -1,4 +1,4 @@
-//! What happens to a packet on the wire besides delay: loss, duplication, jitter.
+//! What happens to a packet on the wire besides delay: loss, duplication, jitter, reordering.
 
 use ackclock_units::{Random, Span, Time};
 
@@ -23,8 +23,39 @@ pub struct Impairments {
     pub duplicate: f64,
     /// Additional delay, uniform from 0 to this.
     pub jitter: Span,
-    /// Whether jitter may change the order; otherwise a packet waits for the one before it.
-    pub reorder: bool,
+    /// How packets change their order.
+    pub reorder: Reorder,
+}
+
+/// How packets change their order.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Reorder {
+    /// They do not: with jitter a packet waits for the one before it.
+    #[default]
+    Never,
+    /// A packet overtakes another whose jitter is larger.
+    ByJitter,
+    /// Some packets are held back until others have passed.
+    HoldBack(HoldBack),
+}
+
+/// Packets that fall behind by a number of packets, whatever the rate: the extent of a reordering (RFC 4737 section 4.2).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct HoldBack {
+    /// Probability that a packet is held back.
+    pub probability: f64,
+    /// It goes on right behind the packet that is the n-th to pass it; those that are held back themselves do not count.
+    /// 0 holds nothing back.
+    pub extent: u32,
+    /// It goes on after this time at the latest, however few have passed.
+    pub timeout: Span,
+}
+
+impl Default for HoldBack {
+    /// A packet in a hundred, by three others: what a duplicate threshold of three does not put up with any more.
+    fn default() -> HoldBack {
+        HoldBack { probability: 0.01, extent: 3, timeout: Span::from_millis(100) }
+    }
 }
 
 /// Draws the fate of each packet from a stream of its own.
@@ -32,6 +63,8 @@ pub struct Impairments {
 pub(crate) struct Fate {
     impairments: Impairments,
     random: Random,
+    /// Decides what is held back: a stream of its own, so that any extent leaves the losses as they are.
+    holding: Option<Random>,
     /// Packets seen.
     number: u64,
     /// How many entries of a list of losses are behind.
@@ -42,9 +75,13 @@ pub(crate) struct Fate {
 }
 
 impl Fate {
-    pub(crate) fn new(impairments: Impairments, random: Random) -> Fate {
+    pub(crate) fn new(impairments: Impairments, mut random: Random) -> Fate {
         let is_plain = impairments == Impairments::default();
-        Fate { impairments, random, number: 0, passed: 0, latest: Time::ZERO, is_plain }
+        let holding = match impairments.reorder {
+            Reorder::HoldBack(_) => Some(Random::for_component(random.bits(), 0, "reorder")),
+            Reorder::Never | Reorder::ByJitter => None,
+        };
+        Fate { impairments, random, holding, number: 0, passed: 0, latest: Time::ZERO, is_plain }
     }
 
     /// Whether anything can happen at all.
@@ -54,7 +91,22 @@ impl Fate {
 
     /// Whether packets can overtake each other.
     pub(crate) fn may_reorder(&self) -> bool {
-        self.impairments.reorder && self.impairments.jitter > Span::ZERO
+        self.impairments.reorder == Reorder::ByJitter && self.impairments.jitter > Span::ZERO
+    }
+
+    /// Whether the next packet is held back, and how.
+    pub(crate) fn hold_back(&mut self) -> Option<HoldBack> {
+        let Reorder::HoldBack(hold) = self.impairments.reorder else { return None };
+        let held = hold.extent > 0 && self.holding.as_mut().is_some_and(|random| random.chance(hold.probability));
+        held.then_some(hold)
+    }
+
+    /// The probability with which the next packet is lost on the wire, where it is drawn.
+    pub(crate) fn loss_probability(&self) -> Option<f64> {
+        match self.impairments.loss {
+            Loss::Iid(probability) => Some(probability),
+            Loss::None | Loss::List(_) => None,
+        }
     }
 
     /// How many copies of the next packet arrive: 0, 1 or 2.
@@ -84,7 +136,7 @@ impl Fate {
         }
         let extra = self.random.below(self.impairments.jitter.as_nanos().saturating_add(1));
         let at = arrival + Span::from_nanos(extra);
-        if self.impairments.reorder {
+        if self.impairments.reorder == Reorder::ByJitter {
             return at;
         }
         self.latest = self.latest.max(at);

@@ -6,7 +6,9 @@
 mod impairments;
 mod link;
 mod recording;
+mod split;
 
-pub use impairments::{Impairments, Loss};
+pub use impairments::{HoldBack, Impairments, Loss, Reorder};
 pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind};
 pub use recording::{Action, Decision};
+pub use split::{Split, send_vector};

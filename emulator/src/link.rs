@@ -11,7 +11,7 @@ use ackclock_aqm::{DropReason, Drops, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
-use crate::impairments::{Fate, Impairments};
+use crate::impairments::{Fate, HoldBack, Impairments};
 use crate::recording::{Decision, Recording};
 
 /// What a link direction is made of besides its queue.
@@ -24,12 +24,12 @@ pub struct LinkConfig {
     /// Framing bytes added to every packet while it is on this link: in the queue's books and in transmission. 0 counts
     /// IP packets alone, 14 is what Linux's `tc` counts on Ethernet, 38 is Ethernet with check sequence, preamble and gap.
     pub overhead: u32,
-    /// Loss, duplication, jitter.
+    /// Loss, duplication, jitter, reordering.
     pub impairments: Impairments,
 }
 
 /// What happened on a link, with its time and what waits in the queue after it. In order of time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkEvent {
     /// When.
     pub at: Time,
@@ -40,7 +40,7 @@ pub struct LinkEvent {
 }
 
 /// Kinds of [`LinkEvent`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LinkEventKind {
     /// A packet was offered to the queue; if the queue discarded it or others, their events come before this one.
     Offered,
@@ -57,11 +57,15 @@ pub enum LinkEventKind {
         packet: Packet,
         /// Why.
         reason: DropReason,
+        /// The law's drop probability right after it, where the law has one.
+        probability: Option<f64>,
     },
     /// A packet was lost on the wire.
     Lost {
         /// The packet.
         packet: Packet,
+        /// The probability of that, where it was drawn.
+        probability: Option<f64>,
     },
     /// A packet will arrive twice: a second handle to the same contents is on its way.
     Duplicated {
@@ -103,6 +107,10 @@ pub struct Link {
     /// The packet in transmission and when its last bit is sent.
     sending: Option<(Time, Packet)>,
     line: DelayLine,
+    /// Packets that others are to pass, in order of transmission.
+    held: VecDeque<Held>,
+    /// Packets that were not held back, so far.
+    passed: u64,
     drops: Drops<Framed>,
     /// Only while every decision is wanted: the packets of a run pay for it with one branch.
     recording: Option<Box<Recording>>,
@@ -113,6 +121,16 @@ pub struct Link {
 enum DelayLine {
     Fifo(VecDeque<(Time, Packet)>),
     Heap { heap: BinaryHeap<Reverse<OnWire>>, number: u64 },
+}
+
+/// A packet that is held back.
+#[derive(Debug)]
+struct Held {
+    packet: Packet,
+    /// It goes on when so many have passed, ...
+    until_passed: u64,
+    /// ... and arrives then at the latest.
+    arrives_by: Time,
 }
 
 /// Ordered by arrival, then by transmission.
@@ -144,6 +162,7 @@ impl Ord for OnWire {
 }
 
 impl DelayLine {
+    #[inline]
     fn push(&mut self, at: Time, packet: Packet) {
         match self {
             DelayLine::Fifo(line) => line.push_back((at, packet)),
@@ -186,6 +205,8 @@ impl Link {
             fate,
             sending: None,
             line,
+            held: VecDeque::new(),
+            passed: 0,
             drops: Drops::new(),
             recording: None,
         }
@@ -229,9 +250,11 @@ impl Link {
     }
 
     /// When a packet arrives next, at the earliest.
+    #[inline]
     pub fn next_due(&self) -> Time {
         let sending = self.sending.map_or(Time::NEVER, |(end, _)| end + self.delay);
-        sending.min(self.line.next_at())
+        let held = self.held.front().map_or(Time::NEVER, |held| held.arrives_by);
+        sending.min(self.line.next_at()).min(held)
     }
 
     /// Does what is due until `now` on the sending side, then gives the next packet that has arrived by `now`, with its
@@ -239,6 +262,8 @@ impl Link {
     /// first.
     pub fn deliver(&mut self, now: Time, events: &mut Vec<LinkEvent>) -> Option<(Time, Packet)> {
         self.advance(now, events);
+        // All that arrives by now has been transmitted, so that nothing can pass before.
+        self.release(now);
         if self.line.next_at() > now {
             return None;
         }
@@ -263,12 +288,15 @@ impl Link {
     }
 
     /// Ends every transmission that is due until `now`, each at its due time, and starts the next.
+    #[inline]
     fn advance(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
-        while let Some((end, packet)) = self.sending {
-            if end > now {
-                return;
-            }
-            self.sending = None;
+        if self.sending.as_ref().is_some_and(|&(end, _)| end <= now) {
+            self.advance_by_some(now, events);
+        }
+    }
+
+    fn advance_by_some(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+        while let Some((end, packet)) = self.sending.take_if(|(end, _)| *end <= now) {
             self.launch(end, packet, events);
             self.start_next(end, events);
         }
@@ -307,14 +335,49 @@ impl Link {
         let copies = self.fate.copies();
         let unframed = Packet { wire_len: packet.wire_len - self.overhead, ..packet };
         if copies == 0 {
-            self.report(end, LinkEventKind::Lost { packet: unframed }, events);
+            let probability = self.fate.loss_probability();
+            self.report(end, LinkEventKind::Lost { packet: unframed, probability }, events);
         }
         for copy in 0..copies {
             let at = self.fate.arrival(arrival);
-            self.line.push(at, packet);
+            match self.fate.hold_back() {
+                Some(HoldBack { extent, timeout, .. }) => {
+                    let until_passed = self.passed + u64::from(extent);
+                    self.held.push_back(Held { packet, until_passed, arrives_by: at + timeout });
+                }
+                None => self.pass(at, packet),
+            }
             if copy > 0 {
                 self.report(end, LinkEventKind::Duplicated { packet: unframed }, events);
             }
+        }
+    }
+
+    /// A packet that arrives at `at` passes those that are held back; some of them go on behind it.
+    fn pass(&mut self, at: Time, packet: Packet) {
+        if self.held.is_empty() {
+            self.passed += 1;
+            self.line.push(at, packet);
+            return;
+        }
+        self.release(at);
+        self.passed += 1;
+        self.line.push(at, packet);
+        while let Some(&Held { until_passed, packet, .. }) = self.held.front()
+            && until_passed <= self.passed
+        {
+            self.held.pop_front();
+            self.line.push(at, packet);
+        }
+    }
+
+    /// Packets whose time of being held back is over by `now` go on.
+    fn release(&mut self, now: Time) {
+        while let Some(&Held { arrives_by, packet, .. }) = self.held.front()
+            && arrives_by <= now
+        {
+            self.held.pop_front();
+            self.line.push(arrives_by, packet);
         }
     }
 
@@ -322,15 +385,21 @@ impl Link {
         events.push(LinkEvent { at, backlog: self.queue.backlog().packets as u32, kind });
     }
 
+    #[inline]
     fn report_drops(&mut self, at: Time, events: &mut Vec<LinkEvent>) {
-        if self.drops.is_empty() {
-            return;
+        if !self.drops.is_empty() {
+            self.report_some_drops(at, events);
         }
+    }
+
+    #[cold]
+    fn report_some_drops(&mut self, at: Time, events: &mut Vec<LinkEvent>) {
         let backlog = self.queue.backlog().packets as u32;
+        let probability = self.queue.probe().probability;
         events.extend(self.drops.drain(..).map(|dropped| {
             let Framed(mut packet) = dropped.packet;
             packet.wire_len -= self.overhead;
-            LinkEvent { at, backlog, kind: LinkEventKind::Dropped { packet, reason: dropped.reason } }
+            LinkEvent { at, backlog, kind: LinkEventKind::Dropped { packet, reason: dropped.reason, probability } }
         }));
     }
 }

@@ -9,19 +9,19 @@ use std::thread;
 
 use ackclock_scenario::Scenario;
 use ackclock_sim::{QueueRecorder, Recorders, RunError};
-use ackclock_trace::{QueueCsv, Summary};
+use ackclock_trace::{QueueCsv, Summary, TcpCsv, TcpSink};
 use anyhow::Context;
 
-use crate::output::Places;
-use crate::partial::Sealed;
+use crate::output::{Places, QUEUE, TCP};
+use crate::partial::{Partial, Sealed};
 use crate::progress::Progress;
 
 /// A run that has come to its end.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) summary: Summary<()>,
-    /// Its `queue.csv`, if one was asked for.
-    pub(crate) queue: Option<Sealed>,
+    /// Its `queue.csv` and `tcp.csv`, as far as they were asked for.
+    pub(crate) records: Vec<Sealed>,
 }
 
 /// Why a run gave nothing.
@@ -126,18 +126,28 @@ fn one(
     let done = match places {
         None => {
             let summary = ackclock_sim::run(&spec, &mut reach).map_err(Failure::Run)?;
-            Done { summary, queue: None }
+            Done { summary, records: Vec::new() }
         }
         Some(places) => {
-            let file = places.queue(run).map_err(Failure::Output)?;
-            let path = file.path().to_owned();
-            let mut csv = QueueCsv::new(file);
-            let queues = QueueRecorder { directions: scenario.recorded_queues(), sink: &mut csv };
-            let result = ackclock_sim::run_recorded(&spec, Recorders { queues: Some(queues) }, &mut reach);
+            let directions = scenario.recorded_queues();
+            let file = |wanted: bool, name| wanted.then(|| places.create(run, name)).transpose();
+            let queue = file(!directions.is_empty(), QUEUE).map_err(Failure::Output)?;
+            let tcp = file(scenario.records_tcp(), TCP).map_err(Failure::Output)?;
+            let paths = [&queue, &tcp].map(|file| file.as_ref().map(|file| file.path().to_owned()));
+            let (mut queue, mut tcp) = (queue.map(QueueCsv::new), tcp.map(TcpCsv::new));
+            let queues = queue.as_mut().map(|sink| QueueRecorder { directions, sink });
+            let recorders = Recorders { queues, tcp: tcp.as_mut().map(|sink| sink as &mut dyn TcpSink) };
+            let result = ackclock_sim::run_recorded(&spec, recorders, &mut reach);
             // What could not be written has broken the run off, and comes first.
-            let written = csv.finish().and_then(|file| if result.is_ok() { file.seal().map(Some) } else { Ok(None) });
-            let queue = written.with_context(|| format!("cannot write {}", path.display())).map_err(Failure::Output)?;
-            Done { summary: result.map_err(Failure::Run)?, queue }
+            let written = [queue.map(QueueCsv::finish), tcp.map(TcpCsv::finish)];
+            let mut records = Vec::new();
+            for (written, path) in written.into_iter().zip(paths) {
+                let seal = |file: Partial| if result.is_ok() { file.seal().map(Some) } else { Ok(None) };
+                let sealed = written.transpose().and_then(|file| file.map_or(Ok(None), seal));
+                let context = || format!("cannot write {}", path.unwrap_or_default().display());
+                records.extend(sealed.with_context(context).map_err(Failure::Output)?);
+            }
+            Done { summary: result.map_err(Failure::Run)?, records }
         }
     };
     meter.finish();

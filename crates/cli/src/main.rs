@@ -87,7 +87,7 @@ fn run(args: &Args) -> anyhow::Result<u8> {
         Some(dir) => Some(Output::prepare(dir, &scenario).context("cannot use --out")?),
         None => None,
     };
-    let recorded = !scenario.recorded_queues().is_empty();
+    let recorded = !scenario.recorded_queues().is_empty() || scenario.records_tcp();
     if recorded && output.is_none() {
         say("note: what `[record]` asks for is only written with --out DIR");
     }
@@ -98,7 +98,7 @@ fn run(args: &Args) -> anyhow::Result<u8> {
     let mut report = Report::new(&scenario);
     let mut listening = true;
     let mut written = Ok(());
-    let finished = execute::all(&scenario, threads, places.as_ref(), &progress, |run, Done { summary, queue }| {
+    let finished = execute::all(&scenario, threads, places.as_ref(), &progress, |run, Done { summary, records }| {
         let summary = summary.with_params(scenario.params(run));
         let json = match serde_json::to_value(&summary) {
             Ok(json) => json,
@@ -114,7 +114,7 @@ fn run(args: &Args) -> anyhow::Result<u8> {
             report.add(run, &summary);
         }
         if let Some(output) = &mut output {
-            written = output.add(&json, queue).context("cannot write the summary");
+            written = output.add(&json, records).context("cannot write the summary");
         }
         // Nobody reads on and nothing is kept.
         if written.is_err() || (!listening && output.is_none()) {

@@ -3,8 +3,8 @@
 //! Files are written under hidden names that end in `.partial` and renamed when the runs are over, the manifest last. An
 //! earlier output stays as it is until then. Nothing in the files depends on the machine, the time or the number of threads.
 //!
-//! What a run records is beside the summary, or for a sweep in a folder for each run: `runs/0000/queue.csv` belongs to the
-//! first line of `summary.jsonl`.
+//! What a run records is beside the summary, or for a sweep in a folder for each run: `runs/0000/queue.csv` and
+//! `runs/0000/tcp.csv` belong to the first line of `summary.jsonl`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -20,7 +20,8 @@ use crate::partial::{Partial, Sealed};
 const MANIFEST: &str = "manifest.json";
 const SUMMARY: &str = "summary.json";
 const SUMMARIES: &str = "summary.jsonl";
-const QUEUE: &str = "queue.csv";
+pub(crate) const QUEUE: &str = "queue.csv";
+pub(crate) const TCP: &str = "tcp.csv";
 /// The folder with one folder for each run of a sweep.
 const RUNS: &str = "runs";
 
@@ -81,7 +82,7 @@ impl Output {
     }
 
     /// Writes the summary of the next run, and keeps what it has recorded.
-    pub(crate) fn add(&mut self, summary: &Value, records: Option<Sealed>) -> io::Result<()> {
+    pub(crate) fn add(&mut self, summary: &Value, records: impl IntoIterator<Item = Sealed>) -> io::Result<()> {
         self.records.extend(records);
         let Some(file) = &mut self.summary else { return Ok(()) };
         if self.sweep { writeln!(file, "{summary}") } else { writeln!(file, "{summary:#}") }
@@ -141,11 +142,11 @@ pub(crate) struct Places {
 }
 
 impl Places {
-    /// Begins `queue.csv` of a run.
-    pub(crate) fn queue(&self, run: usize) -> anyhow::Result<Partial> {
+    /// Begins a file of a run.
+    pub(crate) fn create(&self, run: usize, file: &str) -> anyhow::Result<Partial> {
         let name = match self.digits {
-            Some(digits) => format!("{RUNS}/{run:0digits$}/{QUEUE}"),
-            None => QUEUE.to_owned(),
+            Some(digits) => format!("{RUNS}/{run:0digits$}/{file}"),
+            None => file.to_owned(),
         };
         Partial::create(&self.dir, &name).with_context(|| format!("cannot write into {}", self.dir.display()))
     }
@@ -175,8 +176,8 @@ fn is_partial(name: &OsStr) -> bool {
 fn is_ours(name: &OsStr) -> bool {
     let plain = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".partial"));
     plain.is_some_and(|name| {
-        [MANIFEST, SUMMARY, SUMMARIES, QUEUE].contains(&name)
-            || name.strip_prefix(RUNS).is_some_and(|rest| rest.starts_with('-') && rest.ends_with(QUEUE))
+        let of_run = |rest: &str| rest.starts_with('-') && [QUEUE, TCP].iter().any(|file| rest.ends_with(file));
+        [MANIFEST, SUMMARY, SUMMARIES, QUEUE, TCP].contains(&name) || name.strip_prefix(RUNS).is_some_and(of_run)
     })
 }
 

@@ -296,7 +296,7 @@ fn unknown_metric() {
     16 | metric = "flows.f.0.rtt_ms.p51"
        |          ^^^^^^^^^^^^^^^^^^^^^^ found the string "flows.f.0.rtt_ms.p51"
        |
-       = note: expected one of `goodput_bps`, `throughput_bps.mean`, `throughput_bps.p5`, `throughput_bps.p25`, `throughput_bps.p50`, `throughput_bps.p75`, `throughput_bps.p95`, `rtt_ms.min`, `rtt_ms.p5`, `rtt_ms.p25`, `rtt_ms.p50`, `rtt_ms.p75`, `rtt_ms.p95`, `rtt_ms.max`, `rtt_ms.samples`, `cwnd_bytes.p5`, `cwnd_bytes.p25`, `cwnd_bytes.p50`, `cwnd_bytes.p75`, `cwnd_bytes.p95`, `sent_packets`, `retransmitted_packets`, `spurious_retransmits`, `timeouts`, `fast_recoveries`, `undos`, `ece_acks`, `reordering_max`, `delivered_bytes`, `acked_bytes`, `completed_s`
+       = note: expected one of `goodput_bps`, `throughput_bps.mean`, `throughput_bps.p5`, `throughput_bps.p25`, `throughput_bps.p50`, `throughput_bps.p75`, `throughput_bps.p95`, `rtt_ms.min`, `rtt_ms.p5`, `rtt_ms.p25`, `rtt_ms.p50`, `rtt_ms.p75`, `rtt_ms.p95`, `rtt_ms.max`, `rtt_ms.samples`, `cwnd_bytes.p5`, `cwnd_bytes.p25`, `cwnd_bytes.p50`, `cwnd_bytes.p75`, `cwnd_bytes.p95`, `sent_packets`, `retransmitted_packets`, `spurious_retransmits`, `timeouts`, `fast_recoveries`, `undos`, `ece_acks`, `reordering_max`, `delivered_bytes`, `acked_bytes`, `completed_s`, `retransmissions.needed`, `retransmissions.spurious_reordering`, `retransmissions.spurious_delay`, `loss_declarations.right`, `loss_declarations.blind`, `loss_declarations.wrong`, `loss_declared_late_ms.min`, `loss_declared_late_ms.p5`, `loss_declared_late_ms.p25`, `loss_declared_late_ms.p50`, `loss_declared_late_ms.p75`, `loss_declared_late_ms.p95`, `loss_declared_late_ms.max`, `loss_declared_late_ms.samples`, `repair_rtts.min`, `repair_rtts.p5`, `repair_rtts.p25`, `repair_rtts.p50`, `repair_rtts.p75`, `repair_rtts.p95`, `repair_rtts.max`, `repair_rtts.samples`, `displacement.early`, `displacement.on_time`, `displacement.late`, `displacement.min`, `displacement.p5`, `displacement.p25`, `displacement.p50`, `displacement.p75`, `displacement.p95`, `displacement.max`, `displacement.samples`
        = help: did you mean `flows.f.0.rtt_ms.p5`?
     "#);
 }
@@ -409,7 +409,7 @@ fn errors_come_together() {
     14 | bites = "100kB"
        | ^^^^^ unknown key
        |
-       = note: expected one of `id`, `count`, `stagger`, `path`, `direction`, `host`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `send_buffer`, `receive_buffer`, `delayed_ack`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `nagle`, `slow_start_after_idle`, `time_wait`, `max_retries`, `hystart`, `cc`, `receiver`, `bytes`, `start`, `stop`, `restart_every`
+       = note: expected one of `id`, `count`, `stagger`, `path`, `paths`, `direction`, `host`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `send_buffer`, `receive_buffer`, `delayed_ack`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `nagle`, `slow_start_after_idle`, `time_wait`, `max_retries`, `hystart`, `cc`, `receiver`, `bytes`, `start`, `stop`, `restart_every`
        = help: did you mean `bytes`?
     "#);
 }
@@ -467,4 +467,88 @@ fn wrong_flags() {
         let output = ackclock().args(args).output().expect("the binary runs");
         assert_eq!(output.status.code(), Some(2), "{args:?}");
     }
+}
+
+#[test]
+fn reorder_of_the_wrong_type() {
+    insta::assert_snapshot!(refused("reorder_type", "delay =", "reorder = 8\ndelay ="), @r"
+    error: links.wire.reorder: not the right type
+     --> scenario.toml:9:11
+      |
+    9 | reorder = 8
+      |           ^ found the integer 8
+      |
+      = note: expected `true` if jitter may change the order, `false`, or a table such as { extent = 8, probability = 0.01 }
+    ");
+}
+
+#[test]
+fn an_extent_is_a_number_of_packets() {
+    let wrong = "reorder = { extent = \"8p\", rate = 0.1 }\ndelay =";
+    insta::assert_snapshot!(refused("reorder_extent", "delay =", wrong), @r#"
+    error: links.wire.reorder.extent: not the right type
+     --> scenario.toml:9:22
+      |
+    9 | reorder = { extent = "8p", rate = 0.1 }
+      |                      ^^^^ found the string "8p"
+      |
+      = note: expected a whole number from 0 to 1048576
+
+    error: links.wire.reorder: unknown key `rate`
+     --> scenario.toml:9:28
+      |
+    9 | reorder = { extent = "8p", rate = 0.1 }
+      |                            ^^^^ unknown key
+      |
+      = note: expected one of `probability`, `extent`, `timeout`
+    "#);
+}
+
+#[test]
+fn path_beside_paths() {
+    insta::assert_snapshot!(refused("path_paths", "path = [\"wire\"]", "path = [\"wire\"]\npaths = [[\"wire\"]]"), @r#"
+    error: flows.f: `path` and `paths` exclude each other
+      --> scenario.toml:14:1
+       |
+    14 | paths = [["wire"]]
+       | ^^^^^ found beside `path`
+       |
+       = note: expected two paths, the primary one, over which the ACKs come back, first, such as [["hspa"], ["wlan"]]
+
+    error: flows.f.paths: not two paths
+      --> scenario.toml:14:9
+       |
+    14 | paths = [["wire"]]
+       |         ^^^^^^^^^^ found an array
+       |
+       = note: expected two paths, the primary one, over which the ACKs come back, first, such as [["hspa"], ["wlan"]]
+    "#);
+}
+
+#[test]
+fn weights_of_nothing() {
+    let split = "paths = [[\"wire\"], [\"wire\"]]\nsplit = { kind = \"send_vector\", weights = [0, 0] }";
+    insta::assert_snapshot!(refused("weights", "path = [\"wire\"]", split), @r#"
+    error: flows.f.split.weights: neither path has a weight
+      --> scenario.toml:14:43
+       |
+    14 | split = { kind = "send_vector", weights = [0, 0] }
+       |                                           ^^^^^^ found an array
+       |
+       = note: expected the weights of the two paths, whole numbers, such as [2, 1]
+    "#);
+}
+
+#[test]
+fn record_tcp_is_a_switch() {
+    let text = format!("{SMALL}\n[record]\ntcp = [\"bulk\"]\n");
+    insta::assert_snapshot!(refuses("record_tcp", &text), @r#"
+    error: record.tcp: not the right type
+      --> scenario.toml:17:7
+       |
+    17 | tcp = ["bulk"]
+       |       ^^^^^^^^ found an array
+       |
+       = note: expected `true` or `false`, without quotes
+    "#);
 }

@@ -1,4 +1,4 @@
-//! `[record]`: `queue.csv` in the output of a run, and in that of a sweep for each run.
+//! `[record]`: `queue.csv` and `tcp.csv` in the output of a run, and in that of a sweep for each run.
 
 mod common;
 
@@ -251,30 +251,30 @@ fn not_an_array() {
 
 #[test]
 fn an_unknown_key() {
-    insta::assert_snapshot!(refused("record_key", "queues = true"), @r#"
+    insta::assert_snapshot!(refused("record_key", "queues = true"), @r"
     error: record: unknown key `queues`
       --> scenario.toml:17:1
        |
     17 | queues = true
        | ^^^^^^ unknown key
        |
-       = note: expected one of `queue`
+       = note: expected one of `queue`, `tcp`
        = help: did you mean `queue`?
-    "#);
+    ");
 }
 
 #[test]
 fn not_a_section() {
     let said = run(&folder("record_section"), SMALL, &["--set", "record=true"]);
-    insta::assert_snapshot!(said.err, @r#"
+    insta::assert_snapshot!(said.err, @r"
     error: record: not a table
      --> --set:1:8
       |
     1 | record=true
       |        ^^^^ found `true`
       |
-      = note: expected a section `[record]` with `queue`
-    "#);
+      = note: expected a section `[record]` with `queue` or `tcp`
+    ");
 }
 
 #[test]
@@ -291,4 +291,58 @@ fn a_sweep_does_not_vary_it() {
        |
        = note: expected a path that starts with one of `run`, `links`, `flows`
     "#);
+}
+
+/// A link that loses and reorders, so that there is something to tell.
+fn unruly(scenario: &str) -> String {
+    let wire =
+        "loss = { kind = \"list\", packets = [20, 21, 40] }\nreorder = { extent = 8, probability = 0.1 }\ndelay =";
+    scenario.replacen("delay =", wire, 1)
+}
+
+#[test]
+fn a_run_has_its_tcp_csv_which_adds_up_to_the_summary() {
+    let folder = folder("record_tcp");
+    let scenario = unruly(SMALL);
+    good(&run(&folder, format!("{scenario}\n[record]\ntcp = true\n"), &["--out", "out", "-q"]));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "tcp.csv"]);
+    let text = read(&out.join("tcp.csv"));
+    let rows: Vec<Vec<&str>> = text.lines().map(|row| row.split(',').collect()).collect();
+    let column = |name: &str| rows[0].iter().position(|&column| column == name).expect("a column");
+    let count = |event: &str, verdicts: &[&str]| {
+        let (event_at, verdict_at) = (column("event"), column("verdict"));
+        rows.iter().filter(|row| row[event_at] == event && verdicts.contains(&row[verdict_at])).count()
+    };
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    let flow = &summary["flows"][0];
+    assert!(flow["retransmissions"]["needed"].as_u64() >= Some(3), "{flow}");
+    assert!(flow["retransmissions"]["spurious_reordering"].as_u64() > Some(0), "{flow}");
+    assert_eq!(flow["retransmissions"]["needed"], count("retransmission", &["lost"]));
+    assert_eq!(flow["retransmissions"]["spurious_reordering"], count("retransmission", &["reordered"]));
+    assert_eq!(flow["retransmissions"]["spurious_delay"], count("retransmission", &["delayed"]));
+    assert_eq!(flow["loss_declarations"]["right"], count("declaration", &["lost"]));
+    assert_eq!(flow["loss_declarations"]["wrong"], count("declaration", &["reordered", "delayed"]));
+    assert_eq!(flow["sent_packets"].as_u64().map(|sent| sent > 0), Some(count("ack", &[""]) > 0));
+    let time = |row: &Vec<&str>| row[0].parse::<f64>().expect("a time");
+    assert!(rows[1..].is_sorted_by_key(time), "rows are in order of time");
+    // Nothing else changes.
+    good(&run(&folder, &scenario, &["--out", "plain", "-q"]));
+    assert_eq!(read(&folder.join("plain/summary.json")), read(&out.join("summary.json")));
+    // Beside the other record, both are the same.
+    good(&run(&folder, format!("{scenario}\n[record]\ntcp = true\nqueue = true\n"), &["--out", "both", "-q"]));
+    assert_eq!(listed(&folder.join("both")), ["summary.json", "queue.csv", "tcp.csv"]);
+    assert_eq!(read(&folder.join("both/tcp.csv")), text);
+}
+
+#[test]
+fn every_run_of_a_sweep_has_its_tcp_csv() {
+    let folder = folder("record_tcp_sweep");
+    let scenario = format!("{}\n[record]\ntcp = true\n", unruly(&sweep()));
+    for threads in ["1", "3"] {
+        good(&run(&folder, &scenario, &["--out", threads, "-q", "--threads", threads]));
+    }
+    let runs: Vec<String> = (0..6).map(|run| format!("runs/000{run}/tcp.csv")).collect();
+    assert_eq!(listed(&folder.join("1"))[1..], runs);
+    assert_eq!(manifest(&folder.join("1")), manifest(&folder.join("3")));
 }

@@ -51,7 +51,8 @@ fn the_keys_of_the_summary_are_a_contract() {
     );
     for key in
         "id cc host loss_detector goodput_bps throughput_bps rtt_ms cwnd_bytes sent_packets retransmitted_packets \
-                spurious_retransmits timeouts fast_recoveries undos ece_acks reordering_max"
+                spurious_retransmits timeouts fast_recoveries undos ece_acks reordering_max retransmissions \
+                loss_declarations loss_declared_late_ms repair_rtts displacement"
             .split_whitespace()
     {
         assert!(summary["flows"][0].get(key).is_some(), "{key}");
@@ -64,6 +65,10 @@ fn the_keys_of_the_summary_are_a_contract() {
     assert_eq!(keys(&summary["flows"][0]["throughput_bps"]), "mean p5 p25 p50 p75 p95");
     assert_eq!(keys(&summary["flows"][0]["rtt_ms"]), "min p5 p25 p50 p75 p95 max samples");
     assert_eq!(keys(&summary["flows"][0]["cwnd_bytes"]), "p5 p25 p50 p75 p95");
+    let flow = &summary["flows"][0];
+    assert_eq!(keys(&flow["retransmissions"]), "needed spurious_reordering spurious_delay by_queue");
+    assert_eq!(keys(&flow["loss_declarations"]), "right blind wrong");
+    assert_eq!(keys(&flow["displacement"]), "early on_time late min p5 p25 p50 p75 p95 max samples");
 }
 
 #[test]

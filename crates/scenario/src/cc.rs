@@ -5,7 +5,7 @@ use ackclock_sim::spec::CcSpec;
 use ackclock_tcp::profile::Profile;
 
 use crate::fields::Fields;
-use crate::quantity::{Flag, Number, OneOf, Time, Whole};
+use crate::quantity::{Flag, Number, OneOf, OrOff, Time, Whole};
 
 const KINDS: OneOf = OneOf { what: "congestion control", names: &["newreno", "cubic"] };
 
@@ -28,6 +28,7 @@ fn newreno(fields: &mut Fields<'_>, config: &mut NewRenoConfig) {
     config.past_ssthresh = fields.or("past_ssthresh", config.past_ssthresh, Flag);
     config.halve_flight = fields.or("halve_flight", config.halve_flight, Flag);
     config.remember_idle = fields.or("remember_idle", config.remember_idle, Flag);
+    config.beta_ecn = fields.or("beta_ecn", config.beta_ecn, OrOff(Number(0.1, 0.99)));
 }
 
 const CUBIC_RULES: [(&str, CubicRules); 3] =

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ackclock_sim::spec::{FlowSpec, HostSpec, LinkSpec};
+use ackclock_emulator::send_vector;
+use ackclock_sim::spec::{FlowSpec, HostSpec, LinkSpec, SecondarySpec};
 use ackclock_units::{Span, Time as Instant};
 
 use crate::document::{Node, Table};
@@ -26,6 +27,7 @@ pub(crate) struct Group {
     parallel: u64,
     stagger: Span,
     path: Vec<usize>,
+    secondary: Option<SecondarySpec>,
     reverse: bool,
     sender: HostSpec,
     receiver: HostSpec,
@@ -75,6 +77,7 @@ impl Group {
         self.times().enumerate().map(|(number, (start, stop))| FlowSpec {
             id: format!("{}.{number}", self.id),
             path: self.path.clone(),
+            secondary: self.secondary.clone(),
             reverse: self.reverse,
             sender: self.sender.clone(),
             receiver: self.receiver.clone(),
@@ -117,8 +120,10 @@ pub(crate) fn read_all<'a>(
             continue;
         };
         let Some(group) = read(cx, index, item, table, &names, duration) else { continue };
+        // A single packet takes the primary path both ways.
         if !group.path.is_empty() && group.path.iter().all(|&link| takes_no_time(&links[link])) {
-            let place = table.get("path").map_or(&item.place, |entry| &entry.node.place);
+            let entry = table.get("path").or_else(|| table.get("paths"));
+            let place = entry.map_or(&item.place, |entry| &entry.node.place);
             let label = "rates unlimited and delays 0, both ways";
             let error = Diagnostic::new(format!("flows.{}: a round trip takes no time", group.id), place, label);
             root.push(error.note("expected a rate or a delay on one of the links: time would stand still"));
@@ -188,9 +193,13 @@ fn read<'a>(
     }
     let parallel = fields.or("count", 1, Whole(1, MAX_FLOWS));
     let stagger = fields.or("stagger", Span::ZERO, Time::Any);
-    let path = links_of(&mut fields, links);
+    let (path, secondary) = paths(&mut fields, links);
     let reverse = fields.or("direction", "forward", DIRECTIONS) == "reverse";
-    let sender = host::read(&mut fields, None);
+    let mut sender = host::read(&mut fields, None);
+    if let (Some(_), HostSpec::Endpoint(endpoint)) = (&secondary, &mut sender) {
+        // Which path the first data takes depends on it.
+        endpoint.config.transfer.bare_handshake_ack = true;
+    }
     let receiver = receiver(&mut fields, &sender);
     let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
     let start = fields.or("start", Span::ZERO, Time::Any);
@@ -199,7 +208,21 @@ fn read<'a>(
     times(&mut fields, start + stagger * (parallel - 1), stop, duration);
     fields.finish();
     let end = stop.unwrap_or(Span::MAX).min(duration);
-    Some(Group { id: id?, parallel, stagger, path, reverse, sender, receiver, bytes, start, stop, restart_every, end })
+    Some(Group {
+        id: id?,
+        parallel,
+        stagger,
+        path,
+        secondary,
+        reverse,
+        sender,
+        receiver,
+        bytes,
+        start,
+        stop,
+        restart_every,
+        end,
+    })
 }
 
 /// The receiving end: a host of its own if it names one, else the sender's with the keys that it changes.
@@ -216,21 +239,84 @@ fn receiver(fields: &mut Fields<'_>, sender: &HostSpec) -> HostSpec {
     receiver
 }
 
-fn links_of(fields: &mut Fields<'_>, links: &BTreeMap<&str, usize>) -> Vec<usize> {
+/// One path, or two that data takes in turn.
+fn paths(fields: &mut Fields<'_>, links: &BTreeMap<&str, usize>) -> (Vec<usize>, Option<SecondarySpec>) {
+    let one = fields.get("path").map(|entry| &entry.node);
+    let two = fields.get("paths");
+    let Some(entry) = two else {
+        let path = match one {
+            Some(node) => links_of(fields, "path", node, links),
+            None => {
+                fields.missing("path", &path_expected(links));
+                Vec::new()
+            }
+        };
+        return (path, None);
+    };
+    let vector = split(fields);
+    let expected = "two paths, the primary one, over which the ACKs come back, first, such as [[\"hspa\"], [\"wlan\"]]";
+    if one.is_some() {
+        let title = format!("{}: `path` and `paths` exclude each other", fields.shown());
+        fields
+            .push(Diagnostic::new(title, &entry.key_place, "found beside `path`").note(format!("expected {expected}")));
+    }
+    let Some([first, second]) = entry.node.array() else {
+        fields.reject("paths", &entry.node, Problem::new("not two paths", expected));
+        return (Vec::new(), None);
+    };
+    let [path, other] = [first, second].map(|node| links_of(fields, "paths", node, links));
+    (path, Some(SecondarySpec { path: other, vector }))
+}
+
+const SPLITS: OneOf = OneOf { what: "split", names: &["round_robin", "send_vector"] };
+
+/// Weights of paths are no finer.
+const MAX_WEIGHT: u64 = 1 << 20;
+
+/// Which packets take the second path.
+fn split(fields: &mut Fields<'_>) -> u64 {
+    let alternating = send_vector(1, 1).unwrap_or_default();
+    fields.choose("split", "round_robin", &SPLITS, |kind, fields| match kind {
+        "send_vector" => weights(fields).and_then(|[first, second]| send_vector(first, second)).unwrap_or(alternating),
+        _ => alternating,
+    })
+}
+
+fn weights(fields: &mut Fields<'_>) -> Option<[u32; 2]> {
+    let expected = "the weights of the two paths, whole numbers, such as [2, 1]";
+    let Some(entry) = fields.get("weights") else {
+        fields.missing("weights", expected);
+        return None;
+    };
+    let Some([first, second]) = entry.node.array() else {
+        fields.reject("weights", &entry.node, Problem::new("not two weights", expected));
+        return None;
+    };
+    let weight = |node| {
+        let read = crate::quantity::Kind::read(&Whole(0, MAX_WEIGHT), node);
+        read.map_err(|problem| fields.reject("weights", node, problem)).ok()
+    };
+    let (first, second) = (weight(first)? as u32, weight(second)? as u32);
+    if first == 0 && second == 0 {
+        fields.reject("weights", &entry.node, Problem::new("neither path has a weight", expected));
+        return None;
+    }
+    Some([first, second])
+}
+
+fn path_expected(links: &BTreeMap<&str, usize>) -> String {
+    let known = listed(links.keys().copied().take(20));
+    format!("the links that the data passes, in order, such as [\"bottleneck\"]; there are: {known}")
+}
+
+fn links_of(fields: &mut Fields<'_>, key: &str, node: &Node, links: &BTreeMap<&str, usize>) -> Vec<usize> {
     let names = || links.keys().copied();
-    let expected = || {
-        let known = listed(names().take(20));
-        format!("the links that the data passes, in order, such as [\"bottleneck\"]; there are: {known}")
-    };
-    let Some(entry) = fields.get("path") else {
-        fields.missing("path", &expected());
-        return Vec::new();
-    };
-    let items = match entry.node.array() {
+    let expected = || path_expected(links);
+    let items = match node.array() {
         Some(items) if !items.is_empty() => items,
         array => {
             let title = if array.is_some() { "must not be empty" } else { "not an array" };
-            fields.reject("path", &entry.node, Problem::new(title, expected()));
+            fields.reject(key, node, Problem::new(title, expected()));
             return Vec::new();
         }
     };
@@ -252,7 +338,7 @@ fn links_of(fields: &mut Fields<'_>, links: &BTreeMap<&str, usize>) -> Vec<usize
                 },
             },
         };
-        fields.reject("path", item, problem);
+        fields.reject(key, item, problem);
     }
     path
 }

@@ -2,18 +2,28 @@
 
 use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
 use ackclock_tcp::profile::Profile;
-use ackclock_tcp::{Config, InitialWindow, LossDetector, MinRto, Prr};
+use ackclock_tcp::{AdaptiveRules, Config, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules};
 
 use crate::cc;
 use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::quantity::{Bytes, Flag, Kind, OneOf, OrOff, Packets, Problem, Time, Whole};
+use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem, Time, Whole};
 use crate::report::Diagnostic;
 
 /// The names of hosts: the profiles of our endpoint, and smoltcp.
 const HOSTS: OneOf = OneOf {
     what: "host",
-    names: &["rfc", "freebsd-9.2", "freebsd-14", "linux-3.9", "linux-6.1", "windows-7", "smoltcp"],
+    names: &[
+        "rfc",
+        "freebsd-9.2",
+        "freebsd-14",
+        "linux-2.4",
+        "linux-3.9",
+        "linux-4.0",
+        "linux-6.1",
+        "windows-7",
+        "smoltcp",
+    ],
 };
 
 /// The host of a flow that does not name one.
@@ -108,7 +118,12 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.rto_slop = fields.or("rto_slop", config.rto_slop, Time::Any);
     config.limited_transmit = fields.or("limited_transmit", config.limited_transmit, Flag);
     config.prr = fields.or("prr", config.prr, Prrs);
-    config.loss_detector = fields.choose("loss_detector", "rfc6675", &DETECTORS, |_, _| LossDetector::Rfc6675);
+    let detector = config.loss_detector;
+    config.loss_detector = fields
+        .choose("loss_detector", detector.name(), &DETECTORS, |kind, fields| loss_detector(kind, fields, detector));
+    config.undo = fields.or("undo", config.undo, Flag);
+    config.frto = fields.or("frto", config.frto, Flag);
+    config.tlp = fields.or("tlp", config.tlp, Flag);
     config.nagle = fields.or("nagle", config.nagle, Flag);
     config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
     config.time_wait = fields.or("time_wait", config.time_wait, Time::Any);
@@ -125,8 +140,37 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     }
 }
 
-const DETECTORS: OneOf = OneOf { what: "loss detector", names: &["rfc6675"] };
+const DETECTORS: OneOf =
+    OneOf { what: "loss detector", names: &["rfc6675", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"] };
 const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
+
+/// The detector called `kind`, with the profile's parameters where the file has none.
+fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> LossDetector {
+    match kind {
+        "linux" => {
+            let mut rules = match profile {
+                LossDetector::Linux(rules) => rules,
+                _ => AdaptiveRules::default(),
+            };
+            rules.max_reordering = fields.or("max_reordering", rules.max_reordering.into(), Packets(3, 1000)) as u32;
+            rules.fack = fields.or("fack", rules.fack, Flag);
+            rules.early_retransmit = fields.or("early_retransmit", rules.early_retransmit, Flag);
+            LossDetector::Linux(rules)
+        }
+        "ncr" => LossDetector::Ncr(NcrVariant::Careful),
+        "ncr-aggressive" => LossDetector::Ncr(NcrVariant::Aggressive),
+        "rr-tcp" => {
+            let rules = RrRules::default();
+            LossDetector::RrTcp(RrRules {
+                history: fields.or("history", rules.history.into(), Whole(1, 10_000)) as u16,
+                initial_ratio: fields.or("initial_ratio", rules.initial_ratio, Number(0.0, 1.0)),
+                step: fields.or("step", rules.step, Number(0.0, 1.0)),
+            })
+        }
+        "rack" => LossDetector::Rack,
+        _ => LossDetector::Rfc6675,
+    }
+}
 
 /// A time, which bounds what the profile's bounds, or a table that says what it bounds.
 fn min_rto(fields: &mut Fields<'_>, base: MinRto) -> MinRto {
@@ -180,10 +224,12 @@ impl Kind for Prrs {
     type Held = Prr;
 
     fn read(&self, node: &Node) -> Result<Prr, Problem> {
-        let names = OneOf { what: "rate reduction", names: &["rfc6937", "rfc9937"] };
+        let names = OneOf { what: "rate reduction", names: &["rate-halving", "rfc6937", "ssrb", "rfc9937"] };
         match (&node.value, names.read(node)) {
             (Value::Boolean(false), _) => Ok(Prr::Off),
+            (_, Ok("rate-halving")) => Ok(Prr::RateHalving),
             (_, Ok("rfc6937")) => Ok(Prr::Rfc6937),
+            (_, Ok("ssrb")) => Ok(Prr::Ssrb),
             (_, Ok(_)) => Ok(Prr::Rfc9937),
             (_, Err(problem)) => Err(Problem { expected: format!("`false` or {}", problem.expected), ..problem }),
         }
@@ -192,7 +238,9 @@ impl Kind for Prrs {
     fn show(&self, held: &Prr) -> Value {
         match held {
             Prr::Off => false.into(),
+            Prr::RateHalving => "rate-halving".into(),
             Prr::Rfc6937 => "rfc6937".into(),
+            Prr::Ssrb => "ssrb".into(),
             Prr::Rfc9937 => "rfc9937".into(),
         }
     }

@@ -7,7 +7,7 @@
 //! # The format
 //!
 //! `schema = 1`, `title`, `[run]` (`duration`, `seed`), `[links.NAME]`, `[[flows]]`, `[record]`, `[sweep]`, `[[expect]]`.
-//! Every quantity has its unit. A key that takes a *kind* (`queue`, `cc`, `loss`, `loss_detector`) takes a name, or a table with
+//! Every quantity has its unit. A key that takes a *kind* (`queue`, `cc`, `loss`, `loss_detector`, `split`) takes a name, or a table with
 //! `kind` and settings. Such a table may hold tables by the name of a kind, whose settings apply when that kind is
 //! selected and then go before those beside `kind`: with
 //!
@@ -57,6 +57,7 @@ use fields::{Context, Fields};
 use flow::Group;
 use metric::Shape;
 use quantity::{Problem, Text, Time, Whole};
+use record::Record;
 use report::{Diagnostic, Place, Report, Sources};
 use show::Defaults;
 use sweep::Sweep;
@@ -83,8 +84,7 @@ struct Plan {
     seed: u64,
     links: Vec<LinkSpec>,
     groups: Vec<Group>,
-    /// The link directions whose queues are recorded.
-    recorded: Vec<usize>,
+    recorded: Record,
 }
 
 /// An override from the command line.
@@ -247,7 +247,12 @@ impl Scenario {
     /// The link directions whose queues are to be recorded, by number: two for each link, forward and reverse.
     pub fn recorded_queues(&self) -> &[usize] {
         // A sweep varies neither the links' names nor this.
-        &self.plans[0].recorded
+        &self.plans[0].recorded.queues
+    }
+
+    /// Whether ACKs, retransmissions and losses of all flows are to be recorded.
+    pub fn records_tcp(&self) -> bool {
+        self.plans[0].recorded.tcp
     }
 
     /// The axes with their values in a run.
@@ -334,7 +339,7 @@ impl Plan {
         } else {
             fields.get("flows");
             fields.get("record");
-            (Vec::new(), Vec::new())
+            (Vec::new(), Record::default())
         };
         for key in ["sweep", "expect"] {
             fields.get(key);

@@ -1,12 +1,12 @@
 //! Links: rate, delay, queue and impairments of each direction.
 
-use ackclock_emulator::{Impairments, Loss};
+use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{DirectionSpec, LinkSpec};
 use ackclock_units::Span;
 
-use crate::document::{Entry, Node};
+use crate::document::{Entry, Node, Value};
 use crate::fields::{Context, Fields};
-use crate::quantity::{Bytes, Flag, Number, OneOf, Problem, RateOrUnlimited, Time, Whole};
+use crate::quantity::{Bytes, Number, OneOf, Problem, RateOrUnlimited, Time, Whole};
 use crate::queue;
 use crate::report::Diagnostic;
 
@@ -78,8 +78,54 @@ fn direction(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> Direct
             loss,
             duplicate: fields.or("duplicate", wire.duplicate, Number(0.0, 1.0)),
             jitter: fields.or("jitter", wire.jitter, Time::Any),
-            reorder: fields.or("reorder", wire.reorder, Flag),
+            reorder: reorder(fields, wire.reorder),
         },
+    }
+}
+
+/// How far a packet may be held back, in packets: more than any sender has in flight.
+const MAX_EXTENT: u64 = 1 << 20;
+
+/// Whether jitter may change the order, or a table for packets that are held back.
+fn reorder(fields: &mut Fields<'_>, base: Reorder) -> Reorder {
+    match fields.get("reorder").map(|entry| &entry.node) {
+        None => {
+            match base {
+                Reorder::Never | Reorder::ByJitter => fields.fill("reorder", base == Reorder::ByJitter),
+                Reorder::HoldBack(hold) => {
+                    hold_back(&mut fields.section("reorder", ""), hold);
+                }
+            }
+            base
+        }
+        Some(node) => match &node.value {
+            Value::Boolean(false) => Reorder::Never,
+            Value::Boolean(true) => Reorder::ByJitter,
+            Value::Table(_) => {
+                let mut section = fields.section("reorder", "");
+                let base = match base {
+                    Reorder::HoldBack(hold) => hold,
+                    Reorder::Never | Reorder::ByJitter => HoldBack::default(),
+                };
+                let hold = hold_back(&mut section, base);
+                section.finish();
+                Reorder::HoldBack(hold)
+            }
+            _ => {
+                let expected = "`true` if jitter may change the order, `false`, or a table such as \
+                                { extent = 8, probability = 0.01 }";
+                fields.reject("reorder", node, Problem::new("not the right type", expected));
+                base
+            }
+        },
+    }
+}
+
+fn hold_back(section: &mut Fields<'_>, base: HoldBack) -> HoldBack {
+    HoldBack {
+        probability: section.or("probability", base.probability, Number(0.0, 1.0)),
+        extent: section.or("extent", base.extent.into(), Whole(0, MAX_EXTENT)) as u32,
+        timeout: section.or("timeout", base.timeout, Time::Any),
     }
 }
 

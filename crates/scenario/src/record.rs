@@ -4,7 +4,7 @@ use ackclock_sim::spec::LinkSpec;
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::quantity::Problem;
+use crate::quantity::{Flag, Problem};
 use crate::report::{listed, nearest};
 
 const EXPECTED: &str =
@@ -13,12 +13,22 @@ const EXPECTED: &str =
 /// How many ids an error lists.
 const MAX_LISTED: usize = 10;
 
-/// Reads `[record]`: the link directions whose queues are recorded, by number, in ascending order.
-pub(crate) fn read(root: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<usize> {
-    let mut fields = root.section("record", "a section `[record]` with `queue`");
-    let directions = queues(&mut fields, links);
+/// What is recorded.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    /// The link directions whose queues are, by number, in ascending order.
+    pub(crate) queues: Vec<usize>,
+    /// Whether ACKs, retransmissions and losses of flows are.
+    pub(crate) tcp: bool,
+}
+
+/// Reads `[record]`.
+pub(crate) fn read(root: &mut Fields<'_>, links: &[LinkSpec]) -> Record {
+    let mut fields = root.section("record", "a section `[record]` with `queue` or `tcp`");
+    let queues = queues(&mut fields, links);
+    let tcp = fields.or("tcp", false, Flag);
     fields.finish();
-    directions
+    Record { queues, tcp }
 }
 
 fn queues(fields: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<usize> {

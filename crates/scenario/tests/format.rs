@@ -1,11 +1,11 @@
 //! What the keys of a scenario become in its runs.
 
 use ackclock_aqm::Limit;
-use ackclock_emulator::{Impairments, Loss};
+use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_scenario::{Override, Scenario};
-use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SmoltcpCc};
+use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SecondarySpec, SmoltcpCc};
 use ackclock_tcp::profile::Profile;
-use ackclock_tcp::{InitialWindow, MinRto, Prr};
+use ackclock_tcp::{AdaptiveRules, InitialWindow, LossDetector, MinRto, Prr};
 use ackclock_units::{Rate, Span, Time};
 
 const BASE: &str = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n";
@@ -111,7 +111,8 @@ fn every_knob_is_a_key() {
         "host = \"freebsd-9.2\"\nmss = \"536B\"\ninitial_window = \"3p\"\nsack = false\ndsack = true\ntimestamps = false\n\
          window_scaling = false\necn = true\nsend_buffer = \"10kB\"\nreceive_buffer = \"20KiB\"\n\
          delayed_ack = { segments = 1, quick = 5 }\nmin_rto = \"50ms\"\nmax_rto = \"10s\"\ninitial_rto = \"2s\"\nrto_slop = \"1ms\"\n\
-         limited_transmit = false\nprr = \"rfc6937\"\nloss_detector = \"rfc6675\"\nnagle = false\n\
+         limited_transmit = false\nprr = \"rfc6937\"\nloss_detector = \"rfc6675\"\n\
+         undo = true\nfrto = true\ntlp = true\nnagle = false\n\
          slow_start_after_idle = false\ntime_wait = \"1s\"\nmax_retries = 3",
     );
     assert_eq!(sender, receiver);
@@ -127,8 +128,22 @@ fn every_knob_is_a_key() {
         (config.max_rto, config.initial_rto, config.rto_slop),
         (Span::from_secs(10), Span::from_secs(2), Span::from_millis(1))
     );
+    assert_eq!((config.undo, config.frto, config.tlp), (true, true, true));
     assert_eq!((config.limited_transmit, config.prr, config.nagle), (false, Prr::Rfc6937, false));
     assert_eq!((config.slow_start_after_idle, config.time_wait, config.max_retries), (false, Span::from_secs(1), 3));
+}
+
+#[test]
+fn a_loss_detector_is_a_name_or_a_table() {
+    let detector = |text: &str| config(&ends(text).0).loss_detector;
+    let adaptive = AdaptiveRules::default();
+    assert_eq!(detector("host = \"rfc\""), LossDetector::Rfc6675);
+    assert_eq!(detector("host = \"linux-6.1\""), LossDetector::Rack);
+    assert_eq!(detector("host = \"linux-6.1\"\nloss_detector = \"linux\""), LossDetector::Linux(adaptive));
+    // What the table does not say is the profile's.
+    let table = "loss_detector = { kind = \"linux\", max_reordering = \"50p\", fack = false }";
+    let rules = AdaptiveRules { max_reordering: 50, fack: false, early_retransmit: false };
+    assert_eq!(detector(&format!("host = \"linux-2.4\"\n{table}")), LossDetector::Linux(rules));
 }
 
 #[test]
@@ -268,4 +283,45 @@ fn a_preset_of_pie_sets_what_is_not_given() {
     };
     assert_eq!((pie.target, pie.tupdate), (Span::from_millis(20), Span::from_millis(30)));
     assert_eq!((pie.alpha, pie.beta, pie.dq_rate_estimator, pie.derandomize), (2, 10, true, false));
+}
+
+#[test]
+fn reordering_is_by_jitter_or_by_an_extent() {
+    let read = |keys: &str| {
+        let link = &link(keys).links[0];
+        (link.forward.impairments.reorder, link.reverse.impairments.reorder)
+    };
+    let hold = |extent, probability, millis| {
+        Reorder::HoldBack(HoldBack { extent, probability, timeout: Span::from_millis(millis) })
+    };
+    assert_eq!(read(""), (Reorder::Never, Reorder::Never));
+    assert_eq!(read("reorder = true"), (Reorder::ByJitter, Reorder::ByJitter));
+    assert_eq!(read("reorder = {}"), (hold(3, 0.01, 100), hold(3, 0.01, 100)));
+    let both = "reorder = { extent = 8, probability = 0.5, timeout = \"1s\" }";
+    assert_eq!(read(both), (hold(8, 0.5, 1000), hold(8, 0.5, 1000)));
+    // The way back changes what it names, or everything.
+    assert_eq!(read(&format!("{both}\nreverse.reorder = false")), (hold(8, 0.5, 1000), Reorder::Never));
+    assert_eq!(read(&format!("{both}\nreverse.reorder.extent = 2")), (hold(8, 0.5, 1000), hold(2, 0.5, 1000)));
+}
+
+#[test]
+fn a_flow_takes_one_path_or_two() {
+    let two = format!("{BASE}[links.second]\nrate = \"1mbit\"\n[[flows]]\nid = \"f\"\n");
+    let read = |keys: &str| {
+        let flow = scenario(&format!("{two}{keys}\n")).spec(0).flows.remove(0);
+        (flow.path, flow.secondary)
+    };
+    let over = |path: usize, second: usize, vector| (vec![path], Some(SecondarySpec { path: vec![second], vector }));
+    // The links are numbered in order of the file.
+    let names: Vec<String> =
+        scenario(&format!("{two}path = [\"second\"]\n")).spec(0).links.iter().map(|link| link.name.clone()).collect();
+    assert_eq!(names[1], "second");
+    let first = &names[0];
+    assert_eq!(read("path = [\"second\"]"), (vec![1], None));
+    let alternating = 0xaaaa_aaaa_aaaa_aaaa;
+    assert_eq!(read(&format!("paths = [[\"{first}\"], [\"second\"]]")), over(0, 1, alternating));
+    let paths = format!("paths = [[\"second\"], [\"{first}\"]]");
+    assert_eq!(read(&format!("{paths}\nsplit = \"round_robin\"")), over(1, 0, alternating));
+    let vector = format!("{paths}\nsplit = {{ kind = \"send_vector\", weights = [3, 1] }}");
+    assert_eq!(read(&vector), over(1, 0, 0x8888_8888_8888_8888));
 }

@@ -6,6 +6,7 @@ use ackclock_units::{Span, Time};
 
 use crate::host::Host;
 use crate::spec::{FlowSpec, HostSpec};
+use crate::truth::Truth;
 
 /// Throughput is measured in windows of this many steps, one window for each step.
 const WINDOW_STEPS: usize = 4;
@@ -29,10 +30,11 @@ pub(crate) struct Flow {
     rtt: Histogram,
     cwnd: Histogram,
     throughput: Throughput,
+    pub(crate) truth: Truth,
 }
 
 impl Flow {
-    pub(crate) fn new(spec: &FlowSpec) -> Flow {
+    pub(crate) fn new(number: usize, spec: &FlowSpec) -> Flow {
         let (cc, host, loss_detector) = match &spec.sender {
             HostSpec::Endpoint(endpoint) => {
                 (endpoint.cc.name(), endpoint.profile.clone(), endpoint.config.loss_detector.name())
@@ -54,6 +56,7 @@ impl Flow {
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(spec.start),
+            truth: Truth::new(number),
         }
     }
 
@@ -109,8 +112,15 @@ impl Flow {
         }
     }
 
-    /// The summary of a run that ended at `end`.
-    pub(crate) fn summary(&mut self, end: Time, sender: &Host, receiver: &Host) -> FlowSummary {
+    /// The summary of a run that ended at `end`; `link` names a direction.
+    pub(crate) fn summary<'a>(
+        &mut self,
+        end: Time,
+        sender: &Host,
+        receiver: &Host,
+        link: impl Fn(usize) -> &'a str,
+    ) -> FlowSummary {
+        let retransmissions = self.truth.retransmissions(link);
         let delivered = receiver.delivered_bytes();
         let active = self.completed.unwrap_or(end).since(self.start);
         let mut summary = FlowSummary {
@@ -124,7 +134,7 @@ impl Flow {
             cwnd_bytes: self.cwnd.quantiles(1.0),
             sent_packets: sender.sent_packets(),
             retransmitted_packets: 0,
-            spurious_retransmits: 0,
+            spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
             timeouts: 0,
             fast_recoveries: 0,
             undos: 0,
@@ -133,6 +143,11 @@ impl Flow {
             delivered_bytes: delivered,
             acked_bytes: sender.acked_bytes(),
             completed_s: self.completed.map(Time::as_secs_f64),
+            retransmissions,
+            loss_declarations: self.truth.declarations(),
+            loss_declared_late_ms: self.truth.late_ms(),
+            repair_rtts: self.truth.repair_rtts(),
+            displacement: self.truth.displacement(),
         };
         match sender {
             Host::Endpoint(endpoint) => {
@@ -145,10 +160,6 @@ impl Flow {
                 summary.reordering_max = stats.reordering_max;
             }
             Host::Smoltcp(stock) => summary.retransmitted_packets = stock.stats().retransmitted_packets,
-        }
-        if let Host::Endpoint(endpoint) = receiver {
-            // A packet that the link duplicated brings nothing new either.
-            summary.spurious_retransmits = endpoint.duplicate_segments().min(summary.retransmitted_packets);
         }
         summary
     }

@@ -1,8 +1,8 @@
 //! One end of a connection, ours or smoltcp's, behind one set of calls.
 
-use ackclock_packet::Segment;
-use ackclock_tcp::{Arrival, Endpoint, Shutdown, State};
-use ackclock_units::{Ecn, Time};
+use ackclock_packet::{Flags, Segment};
+use ackclock_tcp::{Arrival, Endpoint, SentAs, Shutdown, State};
+use ackclock_units::{Ecn, Span, Time};
 
 use crate::RunError;
 use crate::stock::Stock;
@@ -64,6 +64,51 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.transmit(now, out),
             Host::Smoltcp(stock) => stock.transmit(now, out),
+        }
+    }
+
+    /// The range of the stream that a segment just sent carries, if it does; a FIN is the byte after the last one.
+    pub(crate) fn range_of(&self, segment: &Segment) -> Option<(u64, u64)> {
+        let (from, len) = (segment.payload.offset, segment.payload.len);
+        let fin = match self {
+            Host::Endpoint(_) => segment.flags.contains(Flags::FIN),
+            // It does not tell where a FIN without data is.
+            Host::Smoltcp(_) => false,
+        };
+        let len = u64::from(len) + u64::from(fin);
+        (len > 0).then_some((from, from + len))
+    }
+
+    /// Why the segment just sent was sent; `by_timer` is whether a timer was due.
+    pub(crate) fn sent_as(&self, by_timer: bool) -> SentAs {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.sent_as(),
+            Host::Smoltcp(_) if by_timer => SentAs::Timeout,
+            Host::Smoltcp(_) => SentAs::FastRetransmit,
+        }
+    }
+
+    /// The time of a segment that was sent just now, as the host orders its segments.
+    pub(crate) fn stamp(&self, now: Time) -> Time {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.stamp(now),
+            Host::Smoltcp(_) => now,
+        }
+    }
+
+    /// Whether a range of the peer's stream has arrived and was kept, as far as the host tells.
+    pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.holds(from, to),
+            Host::Smoltcp(_) => true,
+        }
+    }
+
+    /// Smoothed RTT, where the host tells it.
+    pub(crate) fn srtt(&self) -> Option<Span> {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.srtt(),
+            Host::Smoltcp(_) => None,
         }
     }
 

@@ -11,6 +11,7 @@ mod host;
 mod record;
 pub mod spec;
 mod stock;
+mod truth;
 mod world;
 
 use std::ops::ControlFlow;

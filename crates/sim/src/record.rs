@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
-use ackclock_trace::{QueueAction, QueueRecord, QueueSink};
+use ackclock_trace::{AckRecord, Judged, QueueAction, QueueRecord, QueueSink, TcpEvent, TcpRecord, TcpSink, Verdict};
 use ackclock_units::Time;
 
 /// What of a run is recorded, and where it goes; nothing by default. A record changes no result.
@@ -12,6 +12,9 @@ use ackclock_units::Time;
 pub struct Recorders<'a> {
     /// Every decision of some queues.
     pub queues: Option<QueueRecorder<'a>>,
+    /// ACKs, retransmissions and losses of all flows: gets the records in order of time, those of equal times by number of
+    /// the flow. It may break the run off.
+    pub tcp: Option<&'a mut dyn TcpSink>,
 }
 
 /// Which queues are recorded, and where it goes.
@@ -73,7 +76,8 @@ impl QueueRecording {
         self.rows.len() >= self.room
     }
 
-    /// Hands on every row from before `until`; the recorded links have caught up to that time.
+    /// Hands on every row from before `until`; the recorded links have caught up to that time. `flow` tells the flow of a
+    /// route.
     pub(crate) fn hand_on<'a>(
         &mut self,
         until: Time,
@@ -85,7 +89,7 @@ impl QueueRecording {
             self.rows.sort_unstable_by_key(|row| (row.decision.at, row.direction, row.number));
         }
         let due = self.rows.partition_point(|row| row.decision.at < until);
-        let flow_of = |row: &Row| flow(row.decision.packet.route as usize / 2);
+        let flow_of = |row: &Row| flow(row.decision.packet.route as usize);
         let result =
             self.rows.drain(..due).try_for_each(|row| sink.record(&row.record(link(row.direction), flow_of(&row))));
         // What is left is of one instant, however much it is.
@@ -119,4 +123,82 @@ impl Row {
             backlog_bytes: backlog.bytes,
         }
     }
+}
+
+/// What happened to flows and was not handed on yet.
+///
+/// Whether a transmission was lost comes in late, as links catch up late. Rows wait until all links have caught up to one
+/// time.
+#[derive(Debug)]
+pub(crate) struct TcpRecording {
+    rows: Vec<TcpRow>,
+    /// How many rows there have been.
+    number: u64,
+    /// How many may wait.
+    room: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TcpRow {
+    at: Time,
+    flow: usize,
+    number: u64,
+    fact: TcpFact,
+}
+
+/// What happened, with the number of the link direction whose fault it was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum TcpFact {
+    Ack(AckRecord),
+    Retransmission(Judged<'static>, Option<usize>),
+    Declaration(Judged<'static>, Option<usize>),
+}
+
+impl TcpRecording {
+    pub(crate) fn new() -> TcpRecording {
+        TcpRecording { rows: Vec::new(), number: 0, room: BATCH }
+    }
+
+    pub(crate) fn add(&mut self, at: Time, flow: usize, fact: TcpFact) {
+        self.rows.push(TcpRow { at, flow, number: self.number, fact });
+        self.number += 1;
+    }
+
+    /// Whether rows ought to be handed on.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows.len() >= self.room
+    }
+
+    /// Hands on every row from before `until`; all links have caught up to that time. `link` names a direction, or without
+    /// one the receiver.
+    pub(crate) fn hand_on<'a>(
+        &mut self,
+        until: Time,
+        link: impl Fn(Option<usize>) -> &'a str,
+        flow: impl Fn(usize) -> &'a str,
+        sink: &mut dyn TcpSink,
+    ) -> ControlFlow<()> {
+        self.rows.sort_unstable_by_key(|row| (row.at, row.flow, row.number));
+        let due = self.rows.partition_point(|row| row.at < until);
+        let result = self.rows.drain(..due).try_for_each(|TcpRow { at, flow: number, fact, .. }| {
+            let event = match fact {
+                TcpFact::Ack(ack) => TcpEvent::Ack(ack),
+                TcpFact::Retransmission(judged, by) => TcpEvent::Retransmission(named(judged, link(by))),
+                TcpFact::Declaration(judged, by) => TcpEvent::Declaration(named(judged, link(by))),
+            };
+            sink.record(&TcpRecord { at, flow: flow(number), event })
+        });
+        self.room = self.rows.len() + BATCH;
+        result
+    }
+}
+
+/// The same with the name of the link.
+fn named<'a>(judged: Judged<'static>, link: &'a str) -> Judged<'a> {
+    let verdict = match judged.verdict {
+        Verdict::Lost { reason, probability, .. } => Verdict::Lost { link, reason, probability },
+        Verdict::Reordered => Verdict::Reordered,
+        Verdict::Delayed => Verdict::Delayed,
+    };
+    Judged { verdict, ..judged }
 }

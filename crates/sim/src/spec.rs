@@ -48,7 +48,7 @@ pub struct DirectionSpec {
     pub overhead: u32,
     /// The queue before the transmitter.
     pub queue: QueueSpec,
-    /// Loss, duplication and jitter after transmission.
+    /// Loss, duplication, jitter and reordering after transmission.
     pub impairments: Impairments,
 }
 
@@ -86,6 +86,8 @@ pub struct FlowSpec {
     pub id: String,
     /// Indices of the links that the data passes, in order.
     pub path: Vec<usize>,
+    /// A second path that data takes in turn with `path`; ACKs come back over `path` alone.
+    pub secondary: Option<SecondarySpec>,
     /// Data against the direction of `path`: the sender stands at its far end.
     pub reverse: bool,
     /// The end that sends data and opens the connection.
@@ -98,6 +100,15 @@ pub struct FlowSpec {
     pub start: Time,
     /// When the sender stops writing and closes.
     pub stop: Option<Time>,
+}
+
+/// The second of two paths.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SecondarySpec {
+    /// Indices of its links, in order.
+    pub path: Vec<usize>,
+    /// Which packets take it, by turns of 64: a bit for each, the lowest for the first.
+    pub vector: u64,
 }
 
 /// One end of a connection.

@@ -2,19 +2,21 @@
 
 use std::ops::ControlFlow;
 
-use ackclock_emulator::{LinkEvent, LinkEventKind};
+use ackclock_emulator::{LinkEvent, LinkEventKind, Split};
 use ackclock_engine::{Slot, Wakeups};
 use ackclock_packet::{Packet, Pool, Segment, flow_hash};
-use ackclock_trace::{QueueSink, Summary};
+use ackclock_tcp::{Arrival, CaState, Endpoint};
+use ackclock_trace::{AckRecord, QueueSink, Summary, TcpSink};
 use ackclock_units::{Ecn, Time};
 
 use crate::RunError;
 use crate::build;
-use crate::direction::Direction;
+use crate::direction::{Direction, LOST_ON_LINK};
 use crate::flow::Flow;
 use crate::host::Host;
-use crate::record::{QueueRecorder, QueueRecording, Recorders};
+use crate::record::{QueueRecorder, QueueRecording, Recorders, TcpFact, TcpRecording};
 use crate::spec::{FlowSpec, RunSpec};
+use crate::truth::{Culprit, RECEIVER};
 
 /// Wakeups between two calls of the progress hook.
 const PROGRESS_INTERVAL: u64 = 1 << 16;
@@ -31,16 +33,46 @@ pub struct World {
     handled: u64,
     directions: Vec<Direction>,
     hosts: Vec<Host>,
-    /// The directions that packets of each host pass.
-    routes: Vec<Vec<usize>>,
+    /// The routes of the packets of each host, and behind them the secondary paths of flows that have one.
+    routes: Vec<Route>,
+    /// How flows with two paths use them, in order of the flows.
+    splits: Vec<Sharing>,
     flows: Vec<Flow>,
-    pool: Pool<Segment>,
+    pool: Pool<Contents>,
     /// What the link last called reported; empty between calls.
     events: Vec<LinkEvent>,
-    /// The segment being sent.
-    scratch: Segment,
+    /// The slot of the next packet that is sent.
+    spare: u32,
     /// What recorded queues decided; `None` unless queues are recorded.
     recording: Option<Box<QueueRecording>>,
+    /// What happened to flows; `None` unless they are recorded.
+    tcp_recording: Option<Box<TcpRecording>>,
+}
+
+/// The way of packets.
+#[derive(Debug)]
+struct Route {
+    /// Link directions.
+    links: Vec<usize>,
+    /// The host at the end.
+    to: usize,
+}
+
+/// A flow that sends over two paths.
+#[derive(Debug)]
+struct Sharing {
+    flow: usize,
+    split: Split,
+    /// The route over the secondary path.
+    secondary: usize,
+}
+
+/// What a packet holds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Contents {
+    segment: Segment,
+    /// From a sender: which transmission with data it is, or 0. From a receiver: which packet.
+    number: u64,
 }
 
 impl World {
@@ -48,13 +80,26 @@ impl World {
     pub fn new(spec: &RunSpec) -> World {
         let directions: Vec<Direction> = spec.links.iter().flat_map(|link| build::directions(spec, link)).collect();
         let mut hosts: Vec<Host> = spec.flows.iter().flat_map(|flow| build::hosts(spec, flow)).collect();
-        let routes = spec.flows.iter().flat_map(routes).collect();
-        let flows: Vec<Flow> = spec.flows.iter().map(Flow::new).collect();
+        let mut routes: Vec<Route> = spec.flows.iter().enumerate().flat_map(|(n, flow)| primary(n, flow)).collect();
+        let mut splits = Vec::new();
+        for (flow, spec) in spec.flows.iter().enumerate() {
+            let Some(second) = &spec.secondary else { continue };
+            splits.push(Sharing { flow, split: Split::new(second.vector), secondary: routes.len() });
+            let [links, _] = ways(&second.path, spec.reverse);
+            routes.push(Route { links, to: 2 * flow + 1 });
+        }
+        let flows: Vec<Flow> = spec.flows.iter().enumerate().map(|(number, flow)| Flow::new(number, flow)).collect();
         let mut wakeups = Wakeups::new();
         (0..directions.len() + hosts.len()).for_each(|_| {
             wakeups.add_slot();
         });
         hosts.iter_mut().skip(1).step_by(2).for_each(Host::listen);
+        for sender in hosts.iter_mut().step_by(2) {
+            if let Host::Endpoint(endpoint) = sender {
+                endpoint.observe_losses();
+            }
+        }
+        let mut pool = Pool::new();
         let mut world = World {
             spec: spec.clone(),
             end: Time::ZERO + spec.duration,
@@ -63,11 +108,13 @@ impl World {
             directions,
             hosts,
             routes,
+            splits,
             flows,
-            pool: Pool::new(),
+            spare: pool.insert(Contents::default()),
+            pool,
             events: Vec::new(),
-            scratch: Segment::default(),
             recording: None,
+            tcp_recording: None,
         };
         for host in 0..world.hosts.len() {
             world.rearm_host(Time::ZERO, host);
@@ -92,7 +139,16 @@ impl World {
             self.recording = Some(Box::new(QueueRecording::new(directions)));
             sink
         });
+        let mut tcp = recorders.tcp;
+        if tcp.is_some() {
+            self.tcp_recording = Some(Box::new(TcpRecording::new()));
+        }
         while let Some(now) = self.step(self.end) {
+            if let Some(sink) = &mut tcp
+                && self.tcp_recording.as_ref().is_some_and(|recording| recording.is_full())
+            {
+                self.hand_on_tcp(now, now, *sink)?;
+            }
             if let Some(sink) = &mut sink
                 && self.recording.as_ref().is_some_and(|recording| recording.is_full())
             {
@@ -108,6 +164,10 @@ impl World {
         if let Some(sink) = sink {
             self.hand_on(self.end, Time::NEVER, sink)?;
         }
+        if let Some(sink) = tcp {
+            self.finish();
+            self.hand_on_tcp(self.end, Time::NEVER, sink)?;
+        }
         self.check_data()
     }
 
@@ -121,18 +181,49 @@ impl World {
             self.directions[direction].link.catch_up(now, &mut self.events);
             self.settle(direction);
         }
-        let World { recording, directions, flows, .. } = self;
+        let World { recording, directions, flows, routes, .. } = self;
         let Some(recording) = recording else { return Ok(()) };
-        match recording.hand_on(until, |direction| &directions[direction].id, |flow| &flows[flow].id, sink) {
+        let flow = |route: usize| flows[routes[route].to / 2].id.as_str();
+        match recording.hand_on(until, |direction| &directions[direction].id, flow, sink) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(RunError::Interrupted),
         }
     }
 
+    /// The same for the records of flows. What became of a packet may be known on any link.
+    #[cold]
+    fn hand_on_tcp(&mut self, now: Time, until: Time, sink: &mut dyn TcpSink) -> Result<(), RunError> {
+        self.catch_up(now);
+        let World { tcp_recording, directions, flows, .. } = self;
+        let Some(recording) = tcp_recording else { return Ok(()) };
+        let link = |direction: Option<usize>| direction.map_or(RECEIVER, |direction| directions[direction].id.as_str());
+        match recording.hand_on(until, link, |flow| &flows[flow].id, sink) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// Every link does what is due until `now` on its sending side.
+    fn catch_up(&mut self, now: Time) {
+        for direction in 0..self.directions.len() {
+            self.directions[direction].link.catch_up(now, &mut self.events);
+            self.settle(direction);
+        }
+    }
+
+    /// The run is over: transmissions that ended since the last arrival are done, and every transmission is judged. What
+    /// arrives at the end or later has not arrived.
+    fn finish(&mut self) {
+        self.catch_up(self.end);
+        for flow in &mut self.flows {
+            flow.truth.finish(self.end, self.tcp_recording.as_deref_mut());
+        }
+    }
+
     /// Handles the next wakeup if it is due before `end`, and returns its time.
     pub fn step(&mut self, end: Time) -> Option<Time> {
+        // It stays where it is until it is armed anew.
         let (now, slot) = self.wakeups.peek().filter(|&(due, _)| due < end)?;
-        self.wakeups.pop();
         self.handled += 1;
         let component = slot as usize;
         match component.checked_sub(self.directions.len()) {
@@ -159,12 +250,13 @@ impl World {
     /// A packet stands behind `packet.hop` links of its route: on to the next one, or to its host.
     fn forward(&mut self, now: Time, mut packet: Packet) {
         let from = packet.route as usize;
-        match self.routes[from].get(usize::from(packet.hop)) {
+        let route = &self.routes[from];
+        match route.links.get(usize::from(packet.hop)) {
             Some(&next) => {
                 packet.hop += 1;
                 self.offer(now, next, packet);
             }
-            None => self.arrive(now, from ^ 1, packet),
+            None => self.arrive(now, route.to, packet),
         }
     }
 
@@ -175,20 +267,40 @@ impl World {
     }
 
     /// Deals with what a link reported: records and measures it, and frees what will not arrive.
+    #[inline]
     fn settle(&mut self, direction: usize) {
+        if !self.events.is_empty() || self.recording.is_some() {
+            self.settle_events(direction);
+        }
+    }
+
+    fn settle_events(&mut self, direction: usize) {
         if self.recording.is_some() {
             self.note(direction);
         }
-        for event in self.events.drain(..) {
-            self.directions[direction].measure(&event);
-            match event.kind {
-                LinkEventKind::Offered | LinkEventKind::Sent { .. } => {}
-                LinkEventKind::Dropped { packet, .. } | LinkEventKind::Lost { packet } => {
-                    self.pool.release(packet.slot);
+        let World { events, directions, pool, flows, routes, tcp_recording, .. } = self;
+        let measures = &mut directions[direction];
+        for event in &*events {
+            measures.measure(event);
+            let (packet, reason, probability) = match event.kind {
+                LinkEventKind::Offered | LinkEventKind::Sent { .. } => continue,
+                LinkEventKind::Dropped { packet, reason, probability } => (packet, reason.name(), probability),
+                LinkEventKind::Lost { packet, probability } => (packet, LOST_ON_LINK, probability),
+                LinkEventKind::Duplicated { packet } => {
+                    pool.retain(packet.slot);
+                    continue;
                 }
-                LinkEventKind::Duplicated { packet } => self.pool.retain(packet.slot),
+            };
+            let to = routes[packet.route as usize].to;
+            let number = pool.get(packet.slot).number;
+            // A doubled packet may still arrive.
+            if !is_sender(to) && number > 0 && pool.references(packet.slot) == 1 {
+                let culprit = Culprit { direction: Some(direction), reason, probability };
+                flows[to / 2].truth.lost(event.at, number, culprit, tcp_recording.as_deref_mut());
             }
+            pool.release(packet.slot);
         }
+        events.clear();
     }
 
     /// Takes down what the queue of a link decided, while the packets' contents are there.
@@ -196,7 +308,7 @@ impl World {
     fn note(&mut self, direction: usize) {
         let Some(recording) = &mut self.recording else { return };
         for decision in self.directions[direction].link.decisions() {
-            let payload = self.pool.get(decision.packet.slot).payload;
+            let payload = self.pool.get(decision.packet.slot).segment.payload;
             recording.add(direction, decision, payload);
         }
     }
@@ -210,14 +322,34 @@ impl World {
 
     /// A packet has reached its host.
     fn arrive(&mut self, now: Time, host: usize, packet: Packet) {
+        if !is_sender(host) && !self.splits.is_empty() {
+            self.catch_up_paths(now, host / 2);
+        }
         let state = &mut self.hosts[host];
-        let arrival = state.input(now, self.pool.get(packet.slot), packet.ecn);
+        let Contents { segment, number } = self.pool.get(packet.slot);
+        let arrival = state.input(now, segment, packet.ecn);
+        let number = *number;
         self.pool.release(packet.slot);
         let flow = &mut self.flows[host / 2];
+        let mut log = self.tcp_recording.as_deref_mut();
         if is_sender(host) {
             flow.measure_ack(&arrival, state);
+            if let Host::Endpoint(endpoint) = state {
+                if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
+                    log.add(now, host / 2, TcpFact::Ack(acknowledgment(endpoint, &arrival)));
+                }
+                for declared in endpoint.loss_declarations() {
+                    flow.truth.declared(now, declared, log.as_deref_mut());
+                }
+            }
+            if flow.truth.has_losses() {
+                flow.truth.sender_received(now, number, state.acked_bytes(), state.srtt(), log);
+            }
             flow.drive(now, state);
         } else {
+            if number > 0 {
+                flow.truth.arrived(now, number, |from, to| state.holds(from, to), log);
+            }
             flow.measure_packet(now, packet.wire_len);
             state.read_all(now);
             if state.peer_finished() {
@@ -225,26 +357,46 @@ impl World {
                 state.close(now);
             }
         }
-        self.pump(now, host);
+        self.pump(now, host, false);
+    }
+
+    /// What a packet that arrives over one path tells about those on the other depends on what happened there before.
+    #[cold]
+    fn catch_up_paths(&mut self, now: Time, flow: usize) {
+        let Ok(index) = self.splits.binary_search_by_key(&flow, |sharing| sharing.flow) else { return };
+        for route in [2 * flow, self.splits[index].secondary] {
+            for hop in 0..self.routes[route].links.len() {
+                let direction = self.routes[route].links[hop];
+                self.directions[direction].link.catch_up(now, &mut self.events);
+                self.settle(direction);
+            }
+        }
     }
 
     /// A timer of a host, or its application's, is due.
     fn serve_host(&mut self, now: Time, host: usize) {
         let state = &mut self.hosts[host];
-        if state.next_deadline(now) <= now {
+        let by_timer = state.next_deadline(now) <= now;
+        if by_timer {
             state.on_deadline(now);
         }
         if is_sender(host) {
-            self.flows[host / 2].drive(now, state);
+            let flow = &mut self.flows[host / 2];
+            if let Host::Endpoint(endpoint) = state {
+                for declared in endpoint.loss_declarations() {
+                    flow.truth.declared(now, declared, self.tcp_recording.as_deref_mut());
+                }
+            }
+            flow.drive(now, state);
         }
-        self.pump(now, host);
+        self.pump(now, host, by_timer);
         self.rearm_host(now, host);
     }
 
-    /// Sends what a host has to send, and notes a transfer that has come to its end.
-    fn pump(&mut self, now: Time, host: usize) {
-        while let Some(ecn) = self.hosts[host].transmit(now, &mut self.scratch) {
-            self.send(now, host, ecn);
+    /// Sends what a host has to send, and notes a transfer that has come to its end. `by_timer` is whether a timer was due.
+    fn pump(&mut self, now: Time, host: usize, by_timer: bool) {
+        while let Some(ecn) = self.hosts[host].transmit(now, &mut self.pool.get_mut(self.spare).segment) {
+            self.send(now, host, ecn, by_timer);
         }
         let flow = host / 2;
         if self.flows[flow].completed.is_none() && self.hosts[host].is_finished() && self.hosts[host ^ 1].is_finished()
@@ -259,16 +411,37 @@ impl World {
         }
     }
 
-    fn send(&mut self, now: Time, host: usize, ecn: Ecn) {
+    fn send(&mut self, now: Time, host: usize, ecn: Ecn, by_timer: bool) {
+        let (state, truth) = (&self.hosts[host], &mut self.flows[host / 2].truth);
+        let contents = self.pool.get_mut(self.spare);
+        contents.number = match is_sender(host) {
+            true => match state.range_of(&contents.segment) {
+                Some((from, to)) => truth.sent(now, state.stamp(now), from, to, state.sent_as(by_timer)),
+                None => 0,
+            },
+            false => truth.receiver_sent(),
+        };
+        let wire_len = contents.segment.wire_len();
         let packet = Packet {
             flow_hash: flow_hash(host as u64 / 2, !is_sender(host)),
-            slot: self.pool.insert(self.scratch),
-            wire_len: self.scratch.wire_len(),
-            route: host as u32,
+            slot: std::mem::replace(&mut self.spare, self.pool.claim()),
+            wire_len,
+            route: self.route(host) as u32,
             hop: 0,
             ecn,
         };
         self.forward(now, packet);
+    }
+
+    /// The route of the next packet of a host.
+    fn route(&mut self, host: usize) -> usize {
+        if self.splits.is_empty() || !is_sender(host) {
+            return host;
+        }
+        match self.splits.binary_search_by_key(&(host / 2), |sharing| sharing.flow) {
+            Ok(index) if self.splits[index].split.takes_secondary() => self.splits[index].secondary,
+            _ => host,
+        }
     }
 
     fn host_slot(&self, host: usize) -> Slot {
@@ -292,13 +465,10 @@ impl World {
     /// If the books of a queue do not balance.
     pub fn summary(&mut self) -> Summary<()> {
         let end = self.end;
-        for direction in 0..self.directions.len() {
-            // Transmissions that ended since the last arrival; what arrives at the end or later has not arrived.
-            self.directions[direction].link.catch_up(end, &mut self.events);
-            self.settle(direction);
-        }
+        self.finish();
+        let directions = &self.directions;
         let flows: Vec<_> = (self.flows.iter_mut().zip(self.hosts.chunks(2)))
-            .map(|(flow, ends)| flow.summary(end, &ends[0], &ends[1]))
+            .map(|(flow, ends)| flow.summary(end, &ends[0], &ends[1], |link| &directions[link].id))
             .collect();
         let goodputs = || flows.iter().map(|flow| flow.goodput_bps);
         let (sum, squares) = (goodputs().sum::<f64>(), goodputs().map(|x| x * x).sum::<f64>());
@@ -323,9 +493,43 @@ fn is_sender(host: usize) -> bool {
     host.is_multiple_of(2)
 }
 
-/// The directions that packets of the sender and of the receiver of a flow pass.
-fn routes(flow: &FlowSpec) -> [Vec<usize>; 2] {
-    let along: Vec<usize> = flow.path.iter().map(|&link| 2 * link).collect();
-    let back: Vec<usize> = flow.path.iter().rev().map(|&link| 2 * link + 1).collect();
-    if flow.reverse { [back, along] } else { [along, back] }
+/// The routes of the packets of the sender and of the receiver of a flow.
+fn primary(number: usize, flow: &FlowSpec) -> [Route; 2] {
+    let [data, acks] = ways(&flow.path, flow.reverse);
+    [Route { links: data, to: 2 * number + 1 }, Route { links: acks, to: 2 * number }]
+}
+
+/// The directions of a path, along and back; the other way round if the data goes against it.
+fn ways(path: &[usize], reverse: bool) -> [Vec<usize>; 2] {
+    let along: Vec<usize> = path.iter().map(|&link| 2 * link).collect();
+    let back: Vec<usize> = path.iter().rev().map(|&link| 2 * link + 1).collect();
+    if reverse { [back, along] } else { [along, back] }
+}
+
+/// The row of an ACK that a sender has taken in.
+#[cold]
+fn acknowledgment(sender: &Endpoint, arrival: &Arrival) -> AckRecord {
+    let now = sender.snapshot();
+    AckRecord {
+        ack: now.acked,
+        acked: arrival.acked,
+        sacked_out: now.counts.sacked_out,
+        fackets_out: now.counts.fackets_out,
+        retrans_out: now.counts.retrans_out,
+        lost_out: now.counts.lost_out,
+        reordering: now.counts.reordering,
+        ca_state: match now.ca_state {
+            CaState::Open => "Open",
+            CaState::Disorder => "Disorder",
+            CaState::Cwr => "CWR",
+            CaState::Recovery => "Recovery",
+            CaState::Loss => "Loss",
+        },
+        cwnd: now.cwnd,
+        ssthresh: Some(now.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX),
+        pipe: now.pipe,
+        rtt: arrival.rtt,
+        srtt: now.srtt,
+        rto: now.rto,
+    }
 }

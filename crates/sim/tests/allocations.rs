@@ -9,7 +9,7 @@ use ackclock_sim::spec::{CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec
 use ackclock_sim::{QueueRecorder, Recorders, World, run_recorded};
 use ackclock_tcp::Config;
 use ackclock_testkit::{CountingAllocator, allocations};
-use ackclock_trace::QueueCsv;
+use ackclock_trace::{QueueCsv, TcpCsv, TcpSink};
 use ackclock_units::{Rate, Span, Time};
 
 #[global_allocator]
@@ -31,6 +31,7 @@ fn two_newreno(queue: QueueSpec) -> RunSpec {
     let flow = |number| FlowSpec {
         id: format!("reno.{number}"),
         path: vec![0],
+        secondary: None,
         reverse: false,
         sender: host(),
         receiver: host(),
@@ -68,9 +69,9 @@ fn a_run_allocates_nothing_after_warm_up() {
             }
             steps
         };
-        let warm_up = allocations(|| assert!(run_until(Time::from_secs(20)) > 10_000, "{name} stands still"));
+        let warm_up = allocations(|| assert!(run_until(Time::from_secs(40)) > 10_000, "{name} stands still"));
         assert!(warm_up.count > 0, "the allocator counts");
-        let steady = allocations(|| assert!(run_until(Time::from_secs(40)) > 10_000, "{name} stands still"));
+        let steady = allocations(|| assert!(run_until(Time::from_secs(60)) > 10_000, "{name} stands still"));
         assert_eq!(steady.count, 0, "{name}: {steady:?} after {warm_up:?}");
     }
 }
@@ -78,18 +79,22 @@ fn a_run_allocates_nothing_after_warm_up() {
 #[test]
 fn rows_that_are_recorded_cost_no_allocation() {
     let mut spec = two_newreno(QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(50) }));
-    let mut allocated = |seconds, directions: &[usize]| {
+    let mut allocated = |seconds, directions: &[usize], tcp: bool| {
         spec.duration = Span::from_secs(seconds);
-        let mut csv = QueueCsv::new(std::io::sink());
+        let mut queue_csv = QueueCsv::new(std::io::sink());
+        let mut tcp_csv = tcp.then(|| TcpCsv::new(std::io::sink()));
         let mut run = || {
-            let queues = Some(QueueRecorder { directions, sink: &mut csv });
-            run_recorded(&spec, Recorders { queues }, &mut |_| ControlFlow::Continue(())).expect("the run ends well");
+            let queues = Some(QueueRecorder { directions, sink: &mut queue_csv });
+            let tcp = tcp_csv.as_mut().map(|csv| csv as &mut dyn TcpSink);
+            run_recorded(&spec, Recorders { queues, tcp }, &mut |_| ControlFlow::Continue(()))
+                .expect("the run ends well");
         };
         allocations(&mut run).count
     };
     // What recording takes is taken once, however many rows there are: 60 s have some 200,000.
-    for directions in [&[0][..], &[0, 1]] {
-        let [short, long] = [20, 60].map(|seconds| allocated(seconds, directions) - allocated(seconds, &[]));
-        assert_eq!(short, long, "{directions:?}");
+    for (directions, tcp) in [(&[0][..], false), (&[0, 1], false), (&[], true), (&[0, 1], true)] {
+        let [short, long] =
+            [20, 60].map(|seconds| allocated(seconds, directions, tcp) - allocated(seconds, &[], false));
+        assert_eq!(short, long, "{directions:?} {tcp}");
     }
 }

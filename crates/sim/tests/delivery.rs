@@ -5,11 +5,11 @@ use std::ops::ControlFlow;
 
 use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
 use ackclock_cc::{CubicConfig, NewRenoConfig};
-use ackclock_emulator::{Impairments, Loss};
+use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
     CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc, SmoltcpSpec,
 };
-use ackclock_tcp::{Config, DelayedAck, InitialWindow, Prr};
+use ackclock_tcp::{AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, NcrVariant, Prr};
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
 use proptest::prelude::*;
@@ -29,6 +29,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
         flows: vec![FlowSpec {
             id: "flow.0".into(),
             path: vec![0],
+            secondary: None,
             reverse: false,
             sender,
             receiver,
@@ -55,7 +56,11 @@ fn any_impairments() -> impl Strategy<Value = Impairments> {
         2 => (0.0..0.2).prop_map(Loss::Iid),
         2 => prop::collection::btree_set(1u64..200, 0..60).prop_map(|numbers| Loss::List(numbers.into_iter().collect())),
     ];
-    (loss, prop_oneof![Just(0.0), 0.0..0.3], prop_oneof![Just(0u64), 0u64..60_000], any::<bool>()).prop_map(
+    let hold = (0.0..0.3, 0u32..20, 0u64..60_000).prop_map(|(probability, extent, timeout)| {
+        Reorder::HoldBack(HoldBack { probability, extent, timeout: Span::from_micros(timeout) })
+    });
+    let reorder = prop_oneof![Just(Reorder::Never), Just(Reorder::ByJitter), hold];
+    (loss, prop_oneof![Just(0.0), 0.0..0.3], prop_oneof![Just(0u64), 0u64..60_000], reorder).prop_map(
         |(loss, duplicate, jitter, reorder)| Impairments {
             loss,
             duplicate,
@@ -85,6 +90,14 @@ fn any_buffer() -> impl Strategy<Value = u64> {
     prop_oneof![1u64..3000, 3000u64..100_000, Just(1 << 22)]
 }
 
+fn any_detector() -> impl Strategy<Value = LossDetector> {
+    let linux = (3u32..300, any::<[bool; 2]>()).prop_map(|(max_reordering, [fack, early_retransmit])| {
+        LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit })
+    });
+    let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
+    prop_oneof![Just(LossDetector::Rfc6675), linux, ncr, Just(LossDetector::Rack)]
+}
+
 fn any_config() -> impl Strategy<Value = Config> {
     let options = any::<[bool; 8]>();
     let delayed_ack =
@@ -95,9 +108,12 @@ fn any_config() -> impl Strategy<Value = Config> {
             growth_from,
         });
     let window = prop_oneof![Just(InitialWindow::Rfc3390), (1u32..20).prop_map(InitialWindow::Segments)];
-    let prr = prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Rfc9937)];
-    (options, delayed_ack, window, prr, any_buffer(), any_buffer(), 50u16..9000).prop_map(
-        |(options, delayed_ack, initial_window, prr, send_buffer, receive_buffer, mss)| {
+    let prr =
+        prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Ssrb), Just(Prr::Rfc9937), Just(Prr::RateHalving)];
+    let loss = (any_detector(), any::<[bool; 3]>());
+    ((options, loss), delayed_ack, window, prr, any_buffer(), any_buffer(), 50u16..9000).prop_map(
+        |((options, loss), delayed_ack, initial_window, prr, send_buffer, receive_buffer, mss)| {
+            let (loss_detector, [undo, frto, tlp]) = loss;
             let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] =
                 options;
             Config {
@@ -113,6 +129,10 @@ fn any_config() -> impl Strategy<Value = Config> {
                 delayed_ack,
                 limited_transmit,
                 prr,
+                loss_detector,
+                undo,
+                frto,
+                tlp,
                 nagle,
                 slow_start_after_idle,
                 ..Config::default()

@@ -17,13 +17,14 @@ pub struct Histogram {
     total: u64,
     samples: u64,
     sum: u128,
+    /// `u64::MAX` without values.
     min: u64,
     max: u64,
 }
 
 impl Default for Histogram {
     fn default() -> Histogram {
-        Histogram { blocks: [const { None }; BLOCKS], total: 0, samples: 0, sum: 0, min: 0, max: 0 }
+        Histogram { blocks: [const { None }; BLOCKS], total: 0, samples: 0, sum: 0, min: u64::MAX, max: 0 }
     }
 }
 
@@ -45,7 +46,7 @@ impl Histogram {
         }
         let bucket = bucket(value);
         self.blocks[bucket / SUBS].get_or_insert_with(|| Box::new([0; SUBS]))[bucket % SUBS] += weight;
-        self.min = if self.samples == 0 { value } else { self.min.min(value) };
+        self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.total += weight;
         self.samples += 1;
@@ -74,7 +75,11 @@ impl Histogram {
         if self.total == 0 {
             return None;
         }
-        let rank = ((q * self.total as f64).ceil() as u64).clamp(1, self.total);
+        self.ranked(((q * self.total as f64).ceil() as u64).clamp(1, self.total))
+    }
+
+    /// The value of this rank by weight, the smallest being 1.
+    fn ranked(&self, rank: u64) -> Option<f64> {
         let mut below = 0;
         for (number, block) in self.blocks.iter().enumerate() {
             for (offset, &count) in block.iter().flat_map(|block| block.iter()).enumerate() {
@@ -106,6 +111,69 @@ impl Histogram {
             quantiles: self.quantiles(scale),
             max: extreme(self.max),
             samples: self.samples,
+        }
+    }
+}
+
+/// A [`Histogram`] of values of either sign.
+#[derive(Clone, Debug, Default)]
+pub struct SignedHistogram {
+    /// Values below 0, without their sign.
+    negative: Histogram,
+    /// The others.
+    positive: Histogram,
+}
+
+impl SignedHistogram {
+    /// An empty histogram.
+    pub fn new() -> SignedHistogram {
+        SignedHistogram::default()
+    }
+
+    /// Adds a value.
+    pub fn add(&mut self, value: i64) {
+        self.add_repeated(value, 1);
+    }
+
+    /// Adds a value `times` times.
+    pub fn add_repeated(&mut self, value: i64, times: u64) {
+        let side = if value < 0 { &mut self.negative } else { &mut self.positive };
+        side.add_repeated(value.unsigned_abs(), times);
+    }
+
+    /// How many values were added.
+    pub fn samples(&self) -> u64 {
+        self.negative.samples + self.positive.samples
+    }
+
+    /// How many were below 0.
+    pub fn negatives(&self) -> u64 {
+        self.negative.samples
+    }
+
+    /// As [`Histogram::quantile`].
+    pub fn quantile(&self, q: f64) -> Option<f64> {
+        let total = self.samples();
+        if total == 0 {
+            return None;
+        }
+        let rank = ((q * total as f64).ceil() as u64).clamp(1, total);
+        match rank.checked_sub(self.negative.total) {
+            None | Some(0) => self.negative.ranked(self.negative.total + 1 - rank).map(|value| -value),
+            Some(rank) => self.positive.ranked(rank),
+        }
+    }
+
+    /// Extremes, percentiles and the number of values, the values times `scale`.
+    pub fn distribution(&self, scale: f64) -> Distribution {
+        let at = |q| self.quantile(q).map(|value| rounded(value * scale));
+        let (negative, positive) = (self.negative.samples > 0, self.positive.samples > 0);
+        let extreme = |value: f64| (negative || positive).then(|| rounded(value * scale));
+        Distribution {
+            min: extreme(if negative { -(self.negative.max as f64) } else { self.positive.min as f64 }),
+            quantiles: Quantiles { p5: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) },
+            max: extreme(if positive { self.positive.max as f64 } else { -(self.negative.min as f64) }),
+            samples: self.samples(),
         }
     }
 }
@@ -181,5 +249,20 @@ mod tests {
             let middle = midpoint(bucket(value));
             prop_assert!((middle - value as f64).abs() <= value as f64 / 1024.0);
         }
+    }
+
+    #[test]
+    fn signs_are_kept() {
+        let mut histogram = SignedHistogram::new();
+        assert_eq!(histogram.distribution(1.0), Distribution::default());
+        for value in [-20, -3, -3, 0, 0, 1, 7, 30] {
+            histogram.add(value);
+        }
+        assert_eq!((histogram.samples(), histogram.negatives()), (8, 3));
+        // The smallest value with at least the fraction at or below it: of eight, the first, second, fourth, sixth, eighth.
+        let of = |q| histogram.quantile(q).expect("there are samples");
+        assert_eq!([0.01, 0.25, 0.5, 0.75, 0.95].map(of), [-20.0, -3.0, 0.0, 1.0, 30.0]);
+        let distribution = histogram.distribution(1.0);
+        assert_eq!((distribution.min, distribution.max), (Some(-20.0), Some(30.0)));
     }
 }

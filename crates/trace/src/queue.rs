@@ -6,6 +6,8 @@ use std::ops::ControlFlow;
 
 use ackclock_units::{Span, Time};
 
+use crate::rows::{Rows, millis, number, seconds, text, whole};
+
 /// A decision of a queue about one packet; the fields are the columns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct QueueRecord<'a> {
@@ -58,12 +60,6 @@ pub trait QueueSink: fmt::Debug {
     fn record(&mut self, record: &QueueRecord<'_>) -> ControlFlow<()>;
 }
 
-/// Rows are handed on in pieces of about this many bytes.
-const PIECE: usize = 64 << 10;
-
-/// No row is longer, unless its names are.
-const ROW: usize = 512;
-
 /// The first line of a [`QueueCsv`].
 pub const QUEUE_COLUMNS: &str = "time_s,link,packet,flow,seq_bytes,size_bytes,action,reason,sojourn_ms,probability,\
                                  delay_ms,average_bytes,dropping,backlog_packets,backlog_bytes";
@@ -89,49 +85,26 @@ pub const QUEUE_COLUMNS: &str = "time_s,link,packet,flow,seq_bytes,size_bytes,ac
 /// A packet is offered in one row, `enqueue` or a `drop` without sojourn time, and leaves in one, `dequeue` or a `drop`
 /// with it. A `mark` stands before the row of the same packet and time that it goes with, and changes no backlog.
 #[derive(Debug)]
-pub struct QueueCsv<W> {
-    out: W,
-    piece: String,
-    error: Option<io::Error>,
-}
+pub struct QueueCsv<W>(Rows<W>);
 
 impl<W: Write> QueueCsv<W> {
     /// A file with nothing but its header.
     pub fn new(out: W) -> QueueCsv<W> {
-        let mut piece = String::with_capacity(PIECE + ROW);
-        piece.push_str(QUEUE_COLUMNS);
-        piece.push('\n');
-        QueueCsv { out, piece, error: None }
+        QueueCsv(Rows::new(out, QUEUE_COLUMNS))
     }
 
     /// Writes what is left, and gives the writer back.
     ///
     /// # Errors
     /// The first error of the writer, whenever it happened. It has broken the run off then.
-    pub fn finish(mut self) -> io::Result<W> {
-        self.hand_on();
-        match self.error {
-            Some(error) => Err(error),
-            None => Ok(self.out),
-        }
-    }
-
-    fn hand_on(&mut self) {
-        if self.error.is_none() {
-            self.error = self.out.write_all(self.piece.as_bytes()).err();
-        }
-        self.piece.clear();
+    pub fn finish(self) -> io::Result<W> {
+        self.0.finish()
     }
 }
 
 impl<W: Write + fmt::Debug> QueueSink for QueueCsv<W> {
     fn record(&mut self, record: &QueueRecord<'_>) -> ControlFlow<()> {
-        // A string takes whatever is written to it.
-        let _ = row(&mut self.piece, record);
-        if self.piece.len() >= PIECE {
-            self.hand_on();
-        }
-        if self.error.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        self.0.add(|out| row(out, record))
     }
 }
 
@@ -142,8 +115,7 @@ fn row(out: &mut String, record: &QueueRecord<'_>) -> fmt::Result {
         QueueAction::Mark => ("mark", ""),
         QueueAction::Drop(reason) => ("drop", reason),
     };
-    whole(out, record.at.as_nanos() / 1_000_000_000);
-    decimals(out, record.at.as_nanos() % 1_000_000_000, 9);
+    seconds(out, record.at);
     out.push(',');
     text(out, record.link);
     out.push(',');
@@ -163,10 +135,7 @@ fn row(out: &mut String, record: &QueueRecord<'_>) -> fmt::Result {
     out.push(',');
     millis(out, record.sojourn);
     out.push(',');
-    if let Some(probability) = record.probability {
-        // The shortest text that reads back as the same number.
-        fmt::Write::write_fmt(out, format_args!("{probability:?}"))?;
-    }
+    number(out, record.probability)?;
     out.push(',');
     millis(out, record.delay);
     out.push(',');
@@ -185,55 +154,6 @@ fn row(out: &mut String, record: &QueueRecord<'_>) -> fmt::Result {
     whole(out, record.backlog_bytes);
     out.push('\n');
     Ok(())
-}
-
-/// A time in ms, exact.
-fn millis(out: &mut String, span: Option<Span>) {
-    if let Some(span) = span {
-        whole(out, span.as_nanos() / 1_000_000);
-        decimals(out, span.as_nanos() % 1_000_000, 6);
-    }
-}
-
-/// A whole number. The formatting machinery takes several times as long, and a row has many.
-fn whole(out: &mut String, mut number: u64) {
-    let mut digits = [b'0'; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend(digits[at..].iter().map(|&digit| char::from(digit)));
-}
-
-/// A point and `places` digits.
-fn decimals(out: &mut String, mut number: u64, places: usize) {
-    let mut digits = [b'0'; 9];
-    for digit in digits[..places].iter_mut().rev() {
-        *digit = b'0' + (number % 10) as u8;
-        number /= 10;
-    }
-    out.push('.');
-    out.extend(digits[..places].iter().map(|&digit| char::from(digit)));
-}
-
-/// A name, in quotes if it has to be. The ids of a scenario never have to.
-fn text(out: &mut String, name: &str) {
-    if !name.contains([',', '"', '\n', '\r']) {
-        return out.push_str(name);
-    }
-    out.push('"');
-    for c in name.chars() {
-        if c == '"' {
-            out.push('"');
-        }
-        out.push(c);
-    }
-    out.push('"');
 }
 
 #[cfg(test)]

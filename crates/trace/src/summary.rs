@@ -76,7 +76,7 @@ pub struct FlowSummary {
     pub sent_packets: u64,
     /// Data packets sent again.
     pub retransmitted_packets: u64,
-    /// Retransmissions whose data the receiver already had.
+    /// Retransmissions of what was not lost.
     pub spurious_retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -94,6 +94,57 @@ pub struct FlowSummary {
     pub acked_bytes: u64,
     /// When a transfer of fixed size was complete, acknowledged and closed by both sides; null if it was not.
     pub completed_s: Option<f64>,
+    /// What the retransmissions were in truth.
+    pub retransmissions: Retransmissions,
+    /// What the transmissions that the sender took for lost were in truth.
+    pub loss_declarations: LossDeclarations,
+    /// How long after the earliest moment at which a loss could be known it was declared. The loss of a packet can be known
+    /// from the arrival of the first ACK on that the receiver sent once a later packet of the flow had reached it.
+    pub loss_declared_late_ms: Distribution,
+    /// From that moment until the sender has an ACK of a later transmission of the same data, in smoothed RTTs of that
+    /// moment. 1 is a retransmission at once.
+    pub repair_rtts: Distribution,
+    /// How far packets with data arrived from their places.
+    pub displacement: Displacement,
+}
+
+/// Every retransmission is one of these.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Retransmissions {
+    /// Every earlier transmission of some of its data was lost.
+    pub needed: u64,
+    /// Nothing of it was lost, which was inferred from other arrivals.
+    pub spurious_reordering: u64,
+    /// Nothing of it was lost; a timer decided.
+    pub spurious_delay: u64,
+    /// The needed ones by link direction (or `receiver`, where data was refused) and reason of the loss before.
+    pub by_queue: BTreeMap<String, BTreeMap<&'static str, u64>>,
+}
+
+/// Every transmission that was taken for lost is counted as right or wrong once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LossDeclarations {
+    /// It was lost.
+    pub right: u64,
+    /// Of these, before any ACK could tell: by a timeout, as a rule.
+    pub blind: u64,
+    /// It was not.
+    pub wrong: u64,
+}
+
+/// Displacement of packets (RFC 5236): place in the order of arrival less place in the order of sending, with lost packets
+/// taken out. A retransmission is a packet of its own. Early packets have negative values, late ones positive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Displacement {
+    /// Share of packets that arrived before their places.
+    pub early: f64,
+    /// Share of those that arrived in their places.
+    pub on_time: f64,
+    /// Share of those that arrived behind their places.
+    pub late: f64,
+    /// The displacements, beside the shares in JSON.
+    #[serde(flatten)]
+    pub distribution: Distribution,
 }
 
 /// One direction of a link.

@@ -4,7 +4,7 @@ use ackclock_aqm::{Codel, CodelConfig, Fifo, FifoConfig, FqCodel, FqCodelConfig,
 use proptest::prelude::*;
 
 use super::*;
-use crate::Loss;
+use crate::{HoldBack, Loss, Reorder};
 
 const MBIT: u64 = 1_000_000;
 
@@ -93,7 +93,7 @@ fn a_packet_that_leaves_makes_room_for_one_that_comes_at_the_same_time() {
     let dropped: Vec<_> = events
         .iter()
         .filter_map(|event| match event.kind {
-            LinkEventKind::Dropped { packet, reason } => Some((event.at, packet.slot, reason)),
+            LinkEventKind::Dropped { packet, reason, .. } => Some((event.at, packet.slot, reason)),
             _ => None,
         })
         .collect();
@@ -145,7 +145,7 @@ fn every_event_shows_a_packet_without_the_overhead() {
         .iter()
         .filter_map(|event| match event.kind {
             LinkEventKind::Dropped { packet, .. } => Some(("dropped", packet.slot, packet.wire_len)),
-            LinkEventKind::Lost { packet } => Some(("lost", packet.slot, packet.wire_len)),
+            LinkEventKind::Lost { packet, .. } => Some(("lost", packet.slot, packet.wire_len)),
             LinkEventKind::Duplicated { packet } => Some(("duplicated", packet.slot, packet.wire_len)),
             _ => None,
         })
@@ -195,15 +195,49 @@ fn independent_losses_come_at_their_rate() {
 
 #[test]
 fn jitter_may_change_the_order_only_if_told() {
-    for reorder in [false, true] {
+    for reorder in [Reorder::Never, Reorder::ByJitter] {
         let impairments = Impairments { jitter: Span::from_millis(50), reorder, ..Impairments::default() };
         let (arrivals, _) = burst(&mut link(LinkConfig { impairments, ..config() }), 100);
-        assert_eq!(slots(&arrivals) == (1..=100).collect::<Vec<_>>(), !reorder);
+        assert_eq!(slots(&arrivals) == (1..=100).collect::<Vec<_>>(), reorder == Reorder::Never);
         for &(at, slot) in &arrivals {
             let plain = 1000 * u64::from(slot) + 1000;
-            assert!(at >= plain && at <= plain + 50_000 || !reorder, "{slot} at {at}");
+            assert!(at >= plain && at <= plain + 50_000 || reorder == Reorder::Never, "{slot} at {at}");
         }
     }
+}
+
+fn held_back(probability: f64, extent: u32, timeout: Span) -> Link {
+    let reorder = Reorder::HoldBack(HoldBack { probability, extent, timeout });
+    let impairments = Impairments { reorder, ..Impairments::default() };
+    Link::new(LinkConfig { impairments, ..config() }, pfifo(1000), random("link"))
+}
+
+#[test]
+fn a_packet_is_held_back_until_as_many_as_its_extent_have_passed() {
+    let (arrivals, _) = burst(&mut held_back(0.1, 8, Span::from_secs(10)), 1000);
+    let order = slots(&arrivals);
+    let plain: Vec<_> = (0..1000).filter(|&at| order[..at].iter().all(|&before| before < order[at])).collect();
+    // A packet in ten; the standard deviation is sqrt(1000 * 0.1 * 0.9) = 9.5.
+    let held = 1000 - plain.len();
+    assert!(held.abs_diff(100) < 40, "{held}");
+    for (at, &slot) in order.iter().enumerate().filter(|(at, _)| !plain.contains(at)) {
+        let passed = plain.iter().filter(|&&plain| plain < at && order[plain] > slot).count();
+        // The last ones wait for the timeout instead.
+        assert!(passed == 8 || slot > 980, "{slot} was passed by {passed}");
+    }
+    // It arrives at the time of the one that was the last to pass it.
+    let in_time = |at: usize| arrivals[at].0 == 1000 * u64::from(order[at]) + 1000;
+    assert!(plain.iter().all(|&at| in_time(at)));
+}
+
+#[test]
+fn a_packet_is_held_back_no_longer_than_its_timeout() {
+    // Everything is held back, so that nothing passes: each arrives 5 ms late and none changes its place.
+    let (arrivals, _) = burst(&mut held_back(1.0, 3, Span::from_millis(5)), 10);
+    assert_eq!(arrivals, (1..=10).map(|slot| (1000 * u64::from(slot) + 6000, slot)).collect::<Vec<_>>());
+    // Nothing is held back by an extent of 0.
+    let (arrivals, _) = burst(&mut held_back(1.0, 0, Span::from_millis(5)), 10);
+    assert_eq!(arrivals, (1..=10).map(|slot| (1000 * u64::from(slot) + 1000, slot)).collect::<Vec<_>>());
 }
 
 #[derive(Clone, Debug)]
@@ -235,6 +269,13 @@ fn any_queue() -> impl Strategy<Value = AnyQueue> {
     ]
 }
 
+fn any_reorder() -> impl Strategy<Value = Reorder> {
+    let hold = (0.0..0.5, 0u32..20, 0u64..20_000).prop_map(|(probability, extent, timeout)| {
+        Reorder::HoldBack(HoldBack { probability, extent, timeout: Span::from_micros(timeout) })
+    });
+    prop_oneof![Just(Reorder::Never), Just(Reorder::ByJitter), hold]
+}
+
 fn any_config() -> impl Strategy<Value = LinkConfig> {
     let loss = prop_oneof![
         Just(Loss::None),
@@ -244,7 +285,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     let jitter = prop_oneof![Just(0u64), 0u64..20_000];
     let impairments = prop_oneof![
         Just(Impairments::default()),
-        (loss, prop_oneof![Just(0.0), 0.0..0.5], jitter, any::<bool>()).prop_map(
+        (loss, prop_oneof![Just(0.0), 0.0..0.5], jitter, any_reorder()).prop_map(
             |(loss, duplicate, jitter, reorder)| {
                 Impairments { loss, duplicate, jitter: Span::from_micros(jitter), reorder }
             }
@@ -340,7 +381,11 @@ proptest! {
         let doubled = count(|kind| matches!(kind, LinkEventKind::Duplicated { .. }));
         prop_assert_eq!(delivered.len() + gone, arrivals.len() + doubled);
         prop_assert!(delivered.iter().all(|(_, packet)| packet.wire_len == arrivals[packet.slot as usize].1.wire_len));
-        let keeps_order = !config.impairments.reorder || config.impairments.jitter == Span::ZERO;
+        let keeps_order = match config.impairments.reorder {
+            Reorder::Never => true,
+            Reorder::ByJitter => config.impairments.jitter == Span::ZERO,
+            Reorder::HoldBack(hold) => hold.extent == 0,
+        };
         if keeps_order && !matches!(queue, AnyQueue::FqCodel) {
             prop_assert!(delivered.is_sorted_by_key(|(_, packet)| packet.slot));
         }

@@ -142,7 +142,7 @@ fn decisions_add_up_to_the_counters_and_change_nothing() {
 /// The packets that the events call dropped, with slots and reasons.
 fn same_drops(events: &[LinkEvent], decisions: &[Decision]) {
     let events = events.iter().filter_map(|event| match event.kind {
-        LinkEventKind::Dropped { packet, reason } => Some((event.at, packet, reason)),
+        LinkEventKind::Dropped { packet, reason, .. } => Some((event.at, packet, reason)),
         _ => None,
     });
     let decisions = decisions.iter().filter_map(|decision| match decision.action {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::rows::{PIECE, ROW};
 
 fn record() -> QueueRecord<'static> {
     QueueRecord {
