@@ -9,7 +9,9 @@ use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
     CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc, SmoltcpSpec,
 };
-use ackclock_tcp::{AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, NcrVariant, Prr};
+use ackclock_tcp::{
+    AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, NcrVariant, Prr, RrRules, TransferRules,
+};
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
 use proptest::prelude::*;
@@ -95,7 +97,8 @@ fn any_detector() -> impl Strategy<Value = LossDetector> {
         LossDetector::Linux(AdaptiveRules { max_reordering, fack, early_retransmit })
     });
     let ncr = prop_oneof![Just(NcrVariant::Careful), Just(NcrVariant::Aggressive)].prop_map(LossDetector::Ncr);
-    prop_oneof![Just(LossDetector::Rfc6675), linux, ncr, Just(LossDetector::Rack)]
+    let rr_tcp = Just(LossDetector::RrTcp(RrRules::default()));
+    prop_oneof![Just(LossDetector::Rfc6675), linux, ncr, rr_tcp, Just(LossDetector::Rack)]
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
@@ -110,10 +113,15 @@ fn any_config() -> impl Strategy<Value = Config> {
     let window = prop_oneof![Just(InitialWindow::Rfc3390), (1u32..20).prop_map(InitialWindow::Segments)];
     let prr =
         prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Ssrb), Just(Prr::Rfc9937), Just(Prr::RateHalving)];
-    let loss = (any_detector(), any::<[bool; 3]>());
+    let transfer = prop_oneof![
+        2 => Just(TransferRules::default()),
+        1 => Just(TransferRules::linux(6 << 20)),
+        1 => Just(TransferRules::freebsd(2 << 20)),
+    ];
+    let loss = (any_detector(), any::<[bool; 3]>(), transfer);
     ((options, loss), delayed_ack, window, prr, any_buffer(), any_buffer(), 50u16..9000).prop_map(
         |((options, loss), delayed_ack, initial_window, prr, send_buffer, receive_buffer, mss)| {
-            let (loss_detector, [undo, frto, tlp]) = loss;
+            let (loss_detector, [undo, frto, tlp], transfer) = loss;
             let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] =
                 options;
             Config {
@@ -135,6 +143,7 @@ fn any_config() -> impl Strategy<Value = Config> {
                 tlp,
                 nagle,
                 slow_start_after_idle,
+                transfer,
                 ..Config::default()
             }
         },
@@ -161,6 +170,62 @@ fn any_smoltcp() -> impl Strategy<Value = HostSpec> {
             })
         },
     )
+}
+
+/// Both directions lose a little, always the same packets.
+fn lossy_ways() -> [DirectionSpec; 2] {
+    let way = |lost: &[u64]| DirectionSpec {
+        rate: Rate::from_bps(10_000_000),
+        delay: Span::from_millis(10),
+        overhead: 0,
+        queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(40) }),
+        impairments: Impairments { loss: Loss::List(lost.to_vec()), ..Impairments::default() },
+    };
+    [way(&[4, 9, 10, 11, 30, 31, 60]), way(&[5, 20, 21, 40])]
+}
+
+/// Each of SACK, timestamps and window scaling on or off, by the three lowest bits.
+fn with_options(bits: u8, loss_detector: LossDetector) -> HostSpec {
+    let config = Config {
+        sack: bits & 1 != 0,
+        timestamps: bits & 2 != 0,
+        window_scaling: bits & 4 != 0,
+        loss_detector,
+        undo: true,
+        ..Config::default()
+    };
+    let cc = CcSpec::NewReno(NewRenoConfig::default());
+    HostSpec::Endpoint(EndpointSpec { profile: "any".into(), config, cc })
+}
+
+#[test]
+fn every_combination_of_options_at_either_side() {
+    for detector in [LossDetector::Rfc6675, LossDetector::Linux(AdaptiveRules::default()), LossDetector::Rack] {
+        for bits in 0..64u8 {
+            let (sender, receiver) = (with_options(bits & 7, detector), with_options(bits >> 3, detector));
+            let spec = transfer(200_000, sender, receiver, lossy_ways());
+            assert_delivered(&spec).unwrap_or_else(|error| panic!("{detector:?}, {bits:06b}: {error}"));
+        }
+        for bits in 0..16u8 {
+            // A stock smoltcp socket has SACK and window scaling always, timestamps by choice.
+            let stock = || {
+                HostSpec::Smoltcp(SmoltcpSpec {
+                    cc: SmoltcpCc::Reno,
+                    mtu: 1500,
+                    send_buffer: 100_000,
+                    receive_buffer: 100_000,
+                    ack_delay: None,
+                    nagle: true,
+                    timestamps: bits & 8 != 0,
+                })
+            };
+            let ours = || with_options(bits & 7, detector);
+            for (sender, receiver) in [(ours(), stock()), (stock(), ours())] {
+                let spec = transfer(200_000, sender, receiver, lossy_ways());
+                assert_delivered(&spec).unwrap_or_else(|error| panic!("{detector:?}, smoltcp, {bits:04b}: {error}"));
+            }
+        }
+    }
 }
 
 /// Transfers are kept short where windows are tiny: each window costs a round trip or a probe.
