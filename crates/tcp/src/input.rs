@@ -145,7 +145,8 @@ impl Endpoint {
         }
         let peer_mss = segment.mss.unwrap_or(self.config.default_peer_mss);
         // Our packets are no larger than those that we ask for, and a segment carries something beside its options.
-        let mss = u32::from(self.config.mss.min(peer_mss));
+        // A peer may claim an MSS of 0.
+        let mss = u32::from(self.config.mss.min(peer_mss)).max(1);
         self.mss = mss.saturating_sub(self.options_len()).max(1);
         let shift = if self.scaling_enabled { self.own_shift() } else { 0 };
         let with_options = self.announced_segment();

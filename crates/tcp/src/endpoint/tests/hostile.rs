@@ -2,6 +2,7 @@
 
 use super::closing::{STATES, in_state};
 use super::*;
+use crate::profile::Profile;
 
 #[test]
 fn an_exact_reset_closes_in_every_state() {
@@ -165,4 +166,20 @@ fn a_second_fin_elsewhere_is_ignored() {
     script.peer_segment(Flags::FIN, 1, 100);
     script.peer_data(101, 2000);
     assert_eq!((script.endpoint.delivered_bytes(), script.endpoint.state()), (1000, State::CloseWait));
+}
+
+#[test]
+fn an_mss_of_zero_is_taken_for_one() {
+    for profile in Profile::all() {
+        for config in [profile.endpoint.clone(), profile.socket()] {
+            let mut script = Script::new(config);
+            script.endpoint.listen();
+            let syn = Segment { mss: Some(0), timestamps: None, ..script.syn(Flags::SYN) };
+            script.input(syn);
+            script.pump();
+            script.ack(1);
+            script.write(3);
+            assert!(script.data().contains(&(1, 2)), "{}", profile.name);
+        }
+    }
 }
