@@ -26,7 +26,7 @@ use crate::hystart::Hystart;
 use crate::newreno::{
     established, idled, put_back, recovered, reduce, resume, slow_start, slow_start_applies, timed_out, whole_segments,
 };
-use crate::{Ack, CongestionControl, Flight, HystartConfig, NewRenoConfig, Signal, Verdict, Window};
+use crate::{Ack, CongestionControl, Flight, HystartConfig, NewRenoConfig, Sent, Signal, Verdict, Window};
 
 /// How the cubic curve becomes growth per ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -370,7 +370,7 @@ impl CongestionControl for Cubic {
         }
     }
 
-    fn on_sent(&mut self, f: &Flight, _bytes: u32) {
+    fn on_sent(&mut self, f: &Flight, _sent: &Sent) {
         let Some(since) = self.path.idle_since.take() else { return };
         if self.config.rules != CubicRules::Linux39 {
             self.skip(f.now, since);

@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{Ack, CongestionControl, Flight};
+use crate::{Ack, CongestionControl, Flight, Sent};
 
 /// Bytes of a segment.
 pub(crate) const MSS: u64 = 1448;
@@ -26,7 +26,12 @@ pub(crate) fn flight(millis: u64, cwnd: u64) -> Flight {
 
 /// An ACK of `segments` that measured a round trip of `rtt` milliseconds.
 pub(crate) fn ack(segments: u64, rtt: u64) -> Ack {
-    Ack { acked: segments * MSS, delivered: segments * MSS, rtt: Some(Span::from_millis(rtt)), ece: false }
+    Ack { acked: segments * MSS, delivered: segments * MSS, rtt: Some(Span::from_millis(rtt)), ..Ack::default() }
+}
+
+/// A full segment, sent for the first time.
+pub(crate) fn sent() -> Sent {
+    Sent { seq: 0, bytes: MSS as u32, again: false }
 }
 
 /// The window in segments, rounded down.

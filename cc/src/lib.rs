@@ -13,12 +13,18 @@ use ackclock_units::{Rate, Span, Time};
 /// Reactions are required, observations are optional. Moments: `on_established` once; then `on_ack` for every ACK that
 /// newly acknowledges data outside fast recovery (after a timeout it is called again: slow start rebuilds the window);
 /// `on_signal` at the start of an episode; `on_recovery_end` when fast recovery or a congestion-window reduction for ECN
-/// is over.
+/// is over. What else an algorithm looks at it asks for in [`CongestionControl::needs`]: for every ACK that is taken in come
+/// `on_arrival`, then `on_round` and `on_rtt_sample` if it ended a round trip or measured one, then `on_lost` for what it
+/// proves lost, and `on_signal` or `on_ack` last.
 pub trait CongestionControl: Debug + Send {
     /// The algorithm's name in scenarios and summaries.
     fn name(&self) -> &'static str;
     /// The window now.
     fn window(&self) -> Window;
+    /// What it asks of the endpoint. It stays the same for as long as the controller is in use.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
     /// The rate at which to pace, if the algorithm asks for it.
     fn pacing_rate(&self, _f: &Flight) -> Option<Rate> {
         None
@@ -36,12 +42,29 @@ pub trait CongestionControl: Debug + Send {
     fn on_recovery_end(&mut self, f: &Flight);
     /// Sending resumes after an idle time of more than one RTO (`after_idle`).
     fn on_idle_restart(&mut self, f: &Flight);
-    /// A round-trip time was measured, once per RTT (`rttsample` of h_ertt); `f.latest_rtt` is the sample.
+    /// An ACK was taken in, whatever it acknowledges, in every state; only with [`Needs::arrivals`].
+    fn on_arrival(&mut self, _f: &Flight, _arrival: &Arrival) {}
+    /// A round-trip time was measured (`rttsample`); `f.latest_rtt` is the sample. Only with [`Needs::arrivals`].
     fn on_rtt_sample(&mut self, _f: &Flight) {}
-    /// A round trip has begun: data sent after the previous round's start is acknowledged.
+    /// A round trip has begun (`newround`): data sent after the previous round's start is acknowledged. Rounds count from 1.
+    /// Only with [`Needs::arrivals`].
     fn on_round(&mut self, _f: &Flight, _round: u64) {}
-    /// `bytes` of payload were sent.
-    fn on_sent(&mut self, _f: &Flight, _bytes: u32) {}
+    /// A segment was marked lost; only with [`Needs::delivery_rate`].
+    fn on_lost(&mut self, _f: &Flight, _lost: &Lost) {}
+    /// A segment with data was sent; `f` is of before.
+    fn on_sent(&mut self, _f: &Flight, _sent: &Sent) {}
+}
+
+/// What a controller asks of the endpoint beyond its reactions; what is not asked for costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// `on_arrival`, `on_rtt_sample` and `on_round` are called.
+    pub arrivals: bool,
+    /// Delivery rates are sampled: [`Ack::rate`] is there, and `on_lost` is called.
+    pub delivery_rate: bool,
+    /// The controller rules the window at all times: nothing reduces it in recovery (no PRR), and `on_ack` is called in every state
+    /// for every ACK that delivers something or proves a loss.
+    pub whole_control: bool,
 }
 
 /// A window, in bytes.
@@ -101,7 +124,7 @@ impl Flight {
 }
 
 /// An ACK that newly acknowledges data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
@@ -113,6 +136,91 @@ pub struct Ack {
     pub rtt: Option<Span>,
     /// The ACK carries the ECN echo.
     pub ece: bool,
+    /// Bytes newly reported to have arrived with CE, as far as the feedback in use tells it.
+    pub ce: u64,
+    /// Bytes newly marked lost.
+    pub lost: u64,
+    /// The delivery rate that it samples; only with [`Needs::delivery_rate`].
+    pub rate: Option<RateSample>,
+}
+
+/// An ACK as it was taken in, before anything follows from it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// The first byte of the stream that it does not acknowledge; not less than any before it.
+    pub ack: u64,
+    /// Bytes newly acknowledged cumulatively.
+    pub acked: u64,
+    /// Bytes newly known to have arrived, by acknowledgment or SACK.
+    pub delivered: u64,
+    /// It carries SACK blocks.
+    pub sack: bool,
+    /// It is a duplicate ACK (RFC 5681 section 2; with SACK, one that reports something new).
+    pub duplicate: bool,
+    /// The sender is in fast recovery or rebuilds after a timeout.
+    pub in_recovery: bool,
+    /// Since the segment was sent whose timestamp it echoes: the difference of two readings of a millisecond clock. `None` without the
+    /// timestamps option.
+    pub echoed: Option<Span>,
+    /// The RTT measured with this ACK; `None` if it covers only retransmitted data (Karn).
+    pub rtt: Option<Span>,
+    /// The ACK carries the ECN echo.
+    pub ece: bool,
+    /// Bytes newly reported to have arrived with CE, as far as the feedback in use tells it.
+    pub ce: u64,
+}
+
+/// A segment that was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Its first byte in the stream.
+    pub seq: u64,
+    /// Bytes of payload.
+    pub bytes: u32,
+    /// Not for the first time.
+    pub again: bool,
+}
+
+/// A delivery rate (draft-ietf-ccwg-bbr section 4.1.2): how much was delivered while the newest segment that an ACK acknowledges
+/// was on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateSample {
+    /// `C.delivered`: bytes delivered in the connection's life, this ACK included.
+    pub total_delivered: u64,
+    /// `C.lost`: bytes marked lost in the connection's life, some perhaps in error.
+    pub total_lost: u64,
+    /// `RS.prior_delivered`: `total_delivered` when that segment was sent.
+    pub prior_delivered: u64,
+    /// `RS.delivered`: bytes delivered since.
+    pub delivered: u64,
+    /// `RS.interval`: the longer of the time in which these were sent and in which they were acknowledged; `None` if the sample says
+    /// nothing about the rate.
+    pub interval: Option<Span>,
+    /// `RS.is_app_limited`: the application had left the pipe unfilled when that segment was sent.
+    pub app_limited: bool,
+    /// `RS.tx_in_flight`: bytes in flight once that segment was sent.
+    pub in_flight_when_sent: u64,
+    /// `RS.lost`: bytes marked lost since that segment was sent.
+    pub lost: u64,
+}
+
+/// A segment that was marked lost, with what stood when it was sent last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Its first byte in the stream.
+    pub seq: u64,
+    /// Its payload, bytes.
+    pub bytes: u32,
+    /// `C.lost`, with this segment.
+    pub total_lost: u64,
+    /// Bytes delivered in the connection's life until it was sent.
+    pub prior_delivered: u64,
+    /// Bytes marked lost until it was sent.
+    pub prior_lost: u64,
+    /// Bytes in flight once it was sent.
+    pub in_flight_when_sent: u64,
+    /// The application had left the pipe unfilled.
+    pub app_limited: bool,
 }
 
 /// What a controller did with an ACK.

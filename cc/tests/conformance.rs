@@ -2,7 +2,7 @@
 
 use ackclock_cc::{
     Ack, CongestionControl, Cubic, CubicConfig, CubicRules, Flight, HystartConfig, HystartRules, NewReno,
-    NewRenoConfig, Signal, Verdict, Window,
+    NewRenoConfig, Sent, Signal, Verdict, Window,
 };
 use ackclock_units::{Span, Time};
 use proptest::prelude::*;
@@ -156,14 +156,15 @@ fn run(
         let mut reduced = false;
         match *op {
             Op::Ack { acked, rtt, ece } => {
-                reduced = cc.on_ack(&f, &Ack { acked, delivered: acked, rtt, ece }) == Verdict::Reduced;
+                reduced =
+                    cc.on_ack(&f, &Ack { acked, delivered: acked, rtt, ece, ..Ack::default() }) == Verdict::Reduced;
             }
             Op::Signal(signal) => cc.on_signal(&f, signal),
             Op::RecoveryEnd => cc.on_recovery_end(&f),
             Op::IdleRestart => cc.on_idle_restart(&f),
             Op::RttSample => cc.on_rtt_sample(&f),
             Op::Round(round) => cc.on_round(&f, round),
-            Op::Sent(bytes) => cc.on_sent(&f, bytes),
+            Op::Sent(bytes) => cc.on_sent(&f, &Sent { seq: f.snd_nxt, bytes, again: false }),
         }
         let after = cc.window();
         windows.push(after);
@@ -253,13 +254,13 @@ proptest! {
                     initial_window: view.ahead,
                 };
                 match *op {
-                    Op::Ack { acked, rtt, ece } => { let _ = cc.on_ack(&f, &Ack { acked, delivered: acked, rtt, ece }); }
+                    Op::Ack { acked, rtt, ece } => { let _ = cc.on_ack(&f, &Ack { acked, delivered: acked, rtt, ece, ..Ack::default() }); }
                     Op::Signal(signal) => cc.on_signal(&f, signal),
                     Op::RecoveryEnd => cc.on_recovery_end(&f),
                     Op::IdleRestart => cc.on_idle_restart(&f),
                     Op::RttSample => cc.on_established(&f),
                     Op::Round(round) => cc.on_round(&f, round),
-                    Op::Sent(bytes) => cc.on_sent(&f, bytes),
+                    Op::Sent(bytes) => cc.on_sent(&f, &Sent { seq: f.snd_nxt, bytes, again: false }),
                 }
                 let _ = (cc.window(), cc.pacing_rate(&f), cc.name());
             }

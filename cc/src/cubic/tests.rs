@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixture::{MSS, ack, acks, cwnd, flight, ssthresh};
+use crate::fixture::{MSS, ack, acks, cwnd, flight, sent, ssthresh};
 
 fn linux(rules: CubicRules) -> CubicConfig {
     let abc = rules == CubicRules::Linux61;
@@ -87,7 +87,10 @@ fn the_reno_friendly_region_has_renos_mean() {
     let one_window = |cubic: &mut Cubic, round: u64| {
         let f = Flight { srtt: Some(Span::from_millis(10)), ..flight(10 * round, 14) };
         let acked = cubic.state.window.cwnd;
-        let _ = cubic.on_ack(&f, &Ack { acked, delivered: acked, rtt: Some(Span::from_millis(10)), ece: false });
+        let _ = cubic.on_ack(
+            &f,
+            &Ack { acked, delivered: acked, rtt: Some(Span::from_millis(10)), ece: false, ce: 0, lost: 0, rate: None },
+        );
     };
     for round in 0..12 {
         one_window(&mut cubic, round);
@@ -310,8 +313,8 @@ fn idle_time_is_not_on_the_curve() {
         acks(&mut cubic, 100, 2, 1);
         let all = Flight { snd_una: 70 * MSS, snd_nxt: 70 * MSS, ..flight(200, 0) };
         let _ = cubic.on_ack(&all, &ack(1, 100));
-        cubic.on_sent(&flight(1000, 1), MSS as u32);
-        cubic.on_sent(&flight(1001, 2), MSS as u32);
+        cubic.on_sent(&flight(1000, 1), &sent());
+        cubic.on_sent(&flight(1001, 2), &sent());
         let _ = cubic.on_ack(&Flight { cwnd_limited: false, ..flight(1000, 1) }, &ack(1, 100));
         assert_eq!(cubic.state.epoch.as_ref().unwrap().start, Time::from_millis(100 + shift), "{rules:?}");
     }

@@ -47,7 +47,7 @@ fn after_a_timeout_l_is_one() {
     let mut reno = established_with(NewRenoConfig::default(), 20);
     reno.on_signal(&flight(0, 20), Signal::Timeout { repeated: false, kept: 0 });
     let f = Flight { after_timeout: true, ..flight(300, 1) };
-    let _ = reno.on_ack(&f, &Ack { acked: 5 * MSS, delivered: 5 * MSS, rtt: None, ece: false });
+    let _ = reno.on_ack(&f, &Ack { acked: 5 * MSS, delivered: 5 * MSS, ..Ack::default() });
     assert_eq!(cwnd(&reno), 2);
 }
 
@@ -174,7 +174,7 @@ fn an_unused_window_does_not_grow() {
     for mut reno in [established_with(NewRenoConfig::default(), 10), in_avoidance(NewRenoConfig::default(), 10)] {
         for _ in 0..100 {
             let f = Flight { cwnd_limited: false, ..flight(100, 3) };
-            let _ = reno.on_ack(&f, &Ack { acked: MSS, delivered: MSS, rtt: None, ece: false });
+            let _ = reno.on_ack(&f, &Ack { acked: MSS, delivered: MSS, ..Ack::default() });
         }
         assert_eq!(cwnd(&reno), 10);
     }
@@ -184,7 +184,7 @@ fn an_unused_window_does_not_grow() {
 fn the_ack_that_ends_a_recovery_counts_for_what_it_newly_delivers() {
     // It covers 20 segments, of which 19 had been SACKed: counting all would add two segments to a window of 10.
     let mut reno = in_avoidance(NewRenoConfig::default(), 10);
-    let end = Ack { acked: 20 * MSS, delivered: MSS, rtt: None, ece: false };
+    let end = Ack { acked: 20 * MSS, delivered: MSS, ..Ack::default() };
     let _ = reno.on_ack(&flight(200, 10), &end);
     assert_eq!(cwnd(&reno), 10);
     acks(&mut reno, 300, 9, 1);

@@ -58,7 +58,8 @@ impl CcSpec {
         }
     }
 
-    fn build(&self) -> Box<dyn CongestionControl> {
+    /// A controller, with the stream for what it decides by chance.
+    fn build(&self, _random: Random) -> Box<dyn CongestionControl> {
         match self {
             CcSpec::NewReno(config) => Box::new(NewReno::new(*config)),
             CcSpec::Cubic(config) => Box::new(Cubic::new(*config)),
@@ -118,7 +119,8 @@ pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec) -> [Host; 2] {
                 config.states.syn_retries = config.max_retries;
                 config.states.synack_retries = config.max_retries;
                 config.states.handshake_timeout = None;
-                Host::Endpoint(Box::new(Endpoint::new(config, endpoint.cc.build(), ports, isn, ts_offset)))
+                let cc = Random::for_component(run.seed, run.run, &format!("flows.{}.{part}.cc", flow.id));
+                Host::Endpoint(Box::new(Endpoint::new(config, endpoint.cc.build(cc), ports, isn, ts_offset)))
             }
             HostSpec::Smoltcp(smoltcp) => {
                 Host::Smoltcp(Box::new(Stock::new(smoltcp, side, local, remote, random.bits())))

@@ -7,6 +7,7 @@ use ackclock_units::{Span, Time};
 use crate::challenge::Limits;
 use crate::detector::Detector;
 use crate::info::Counters;
+use crate::observer::Observer;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
@@ -171,6 +172,7 @@ pub struct Endpoint {
     /// [`Config::linux_episodes`].
     pub(crate) linux_episodes: bool,
     pub(crate) cc: Box<dyn CongestionControl>,
+    pub(crate) observer: Observer,
     pub(crate) state: State,
     pub(crate) ports: Ports,
     pub(crate) send: Sender,
@@ -238,6 +240,7 @@ impl Endpoint {
         Endpoint {
             linux_episodes: config.linux_episodes(),
             config,
+            observer: Observer::new(&*cc),
             cc,
             state: State::Closed,
             ports,

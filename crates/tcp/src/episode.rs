@@ -172,7 +172,8 @@ impl Endpoint {
         let bytes = delivered * u64::from(self.mss);
         // Of short segments only what they carry.
         let bytes = if self.sack_enabled { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
-        let ack = Ack { acked: progress.acked, delivered: bytes, rtt: self.latest_sample, ece };
+        let ack =
+            Ack { acked: progress.acked, delivered: bytes, rtt: self.latest_sample, ece, ce: 0, lost: 0, rate: None };
         let flight = self.flight(now);
         if self.cc.on_ack(&flight, &ack) == Verdict::Reduced {
             self.start_reduction(now, None);

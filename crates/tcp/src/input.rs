@@ -493,6 +493,9 @@ impl Endpoint {
         self.counters.progressed(&progress, ece);
         self.queue.acked = true;
         self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);
+        if self.observer.needs.arrivals {
+            self.tell_arrival(now, segment, &progress, una, window_before);
+        }
 
         if self.linux_episodes() {
             if (facts.outstanding_before || facts.duplicates.segments > 0) && !self.send.probing {

@@ -23,6 +23,7 @@ mod info;
 mod input;
 mod keepalive;
 mod listener;
+mod observer;
 mod output;
 mod probe;
 pub mod profile;

@@ -559,7 +559,8 @@ impl Endpoint {
     #[inline(always)]
     fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
         let flight = self.flight(now);
-        self.cc.on_sent(&flight, piece.payload);
+        let sent = ackclock_cc::Sent { seq: piece.seq, bytes: piece.payload, again: piece.plain };
+        self.cc.on_sent(&flight, &sent);
         // SACK blocks ride along only where the segment leaves room for them within the MSS.
         let spare = self.mss.saturating_sub(piece.payload);
         let blocks = if spare >= 12 { ((spare - 4) / 8).min(3) as usize } else { 0 };

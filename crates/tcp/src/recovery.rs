@@ -217,7 +217,15 @@ impl Endpoint {
             CaState::Open | CaState::Disorder | CaState::Loss => {
                 if progress.acked > 0 {
                     let flight = self.flight(now);
-                    let ack = Ack { acked: progress.acked, delivered, rtt: self.latest_sample, ece };
+                    let ack = Ack {
+                        acked: progress.acked,
+                        delivered,
+                        rtt: self.latest_sample,
+                        ece,
+                        ce: 0,
+                        lost: 0,
+                        rate: None,
+                    };
                     if self.cc.on_ack(&flight, &ack) == Verdict::Reduced {
                         self.begin_reduction(CaState::Cwr, progress.delivered);
                     }

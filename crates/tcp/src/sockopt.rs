@@ -3,6 +3,7 @@
 use ackclock_cc::CongestionControl;
 use ackclock_units::Time;
 
+use crate::observer::Observer;
 use crate::transfer::{AckRule, SpaceRule, WindowRule};
 use crate::{Endpoint, State};
 
@@ -89,6 +90,7 @@ impl Endpoint {
             cc.on_established(&flight);
             cc.take_over(self.cc.window());
         }
+        self.observer = Observer::new(&*cc);
         self.cc = cc;
     }
 
