@@ -1,0 +1,205 @@
+//! Westwood+: NewReno that comes down to the bandwidth it has measured, not to a half.
+//!
+//! It counts what ACKs report, SACKed or not, over a round trip at a time, filters the rate twice, and after a reduction sets
+//! threshold and window to this rate times the shortest RTT: what the path carries with an empty queue. A random loss then
+//! costs nothing.
+//!
+//! # Source
+//! Linux `net/ipv4/tcp_westwood.c` of 6.1. L. A. Grieco, S. Mascolo: Performance evaluation and comparison of Westwood+, New
+//! Reno, and Vegas TCP congestion control, ACM CCR 34(2), 2004. A. Dell'Aera, L. A. Grieco, S. Mascolo: Linux 2.4
+//! implementation of Westwood+ TCP with rate-halving, ICC 2004.
+//!
+//! # Departures
+//! - Time is in microseconds and the rate in bytes per second; Linux counts jiffies and bytes per jiffy, and loses what is
+//!   less than one.
+//! - What duplicate ACKs have told of is taken off the next ACK that acknowledges several segments, as in both papers; Linux does
+//!   not if that ACK comes as its header prediction expects it.
+//! - An ACK that arrives while nothing is outstanding counts nothing; in Linux a segment, since it repeats the last one.
+
+use ackclock_units::{Span, Time};
+
+use crate::{Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window};
+
+/// Parameters of Westwood+.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WestwoodConfig {
+    /// The rate is sampled over a round trip, but over this much at least (`TCP_WESTWOOD_RTT_MIN`). Default 50 ms.
+    pub rtt_min: Span,
+    /// It grows, and comes down until the end of a recovery, as NewReno with these settings.
+    pub reno: NewRenoConfig,
+}
+
+impl Default for WestwoodConfig {
+    fn default() -> WestwoodConfig {
+        let reno = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() };
+        WestwoodConfig { rtt_min: Span::from_millis(50), reno }
+    }
+}
+
+/// The RTT until one is measured (`TCP_WESTWOOD_INIT_RTT`): no sample of the rate ends before.
+const INIT_RTT: Span = Span::from_secs(20);
+
+/// Westwood+ (Linux).
+#[derive(Clone, Debug)]
+pub struct Westwood {
+    config: WestwoodConfig,
+    reno: NewReno,
+    estimate: Estimate,
+}
+
+/// What the path carries.
+#[derive(Clone, Copy, Debug)]
+struct Estimate {
+    /// Bytes per second, filtered once (`bw_ns_est`) and twice.
+    bw_once: u64,
+    bw_est: u64,
+    /// When the sample began, and what arrived since.
+    since: Time,
+    bk: u64,
+    /// The first byte that was not acknowledged; `None` before the first ACK.
+    snd_una: Option<u64>,
+    /// Bytes that duplicate ACKs have told of (`accounted`).
+    told: u64,
+    /// The last RTT.
+    rtt: Span,
+    rtt_min: Span,
+    /// The shortest RTT starts anew with the next ACK.
+    reset_rtt_min: bool,
+}
+
+impl Estimate {
+    fn new(now: Time) -> Estimate {
+        Estimate {
+            bw_once: 0,
+            bw_est: 0,
+            since: now,
+            bk: 0,
+            snd_una: None,
+            told: 0,
+            rtt: INIT_RTT,
+            rtt_min: INIT_RTT,
+            reset_rtt_min: true,
+        }
+    }
+
+    /// `westwood_update_window`: the sample is over after a round trip.
+    fn next_sample(&mut self, now: Time, least: Span) {
+        let elapsed = now.since(self.since);
+        if self.rtt == Span::ZERO || elapsed <= self.rtt.max(least) {
+            return;
+        }
+        let rate = u128::from(self.bk) * 1_000_000_000 / u128::from(elapsed.as_nanos());
+        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        if self.bw_once == 0 && self.bw_est == 0 {
+            (self.bw_once, self.bw_est) = (rate, rate);
+        } else {
+            self.bw_once = filtered(self.bw_once, rate);
+            self.bw_est = filtered(self.bw_est, self.bw_once);
+        }
+        self.bk = 0;
+        self.since = now;
+    }
+
+    /// `westwood_acked_count`: the bytes that an ACK tells of. A duplicate one tells of a segment, which the ACK that fills the
+    /// hole acknowledges once more.
+    fn count(&mut self, ack: u64, mss: u64) -> u64 {
+        let una = *self.snd_una.get_or_insert(ack);
+        self.snd_una = Some(ack);
+        let acked = ack.saturating_sub(una);
+        if acked == 0 {
+            self.told = self.told.saturating_add(mss);
+            return mss;
+        }
+        if acked <= mss {
+            return acked;
+        }
+        if self.told >= acked {
+            self.told -= acked;
+            return mss;
+        }
+        acked - std::mem::take(&mut self.told)
+    }
+
+    /// `tcp_westwood_bw_rttmin`: the bandwidth-delay product in whole segments, at least two, in bytes.
+    fn product(&self, f: &Flight) -> u64 {
+        let bytes = u128::from(self.bw_est) * u128::from(self.rtt_min.as_nanos()) / 1_000_000_000;
+        let bytes = u64::try_from(bytes).unwrap_or(u64::MAX).min(Window::MAX);
+        (bytes / f.segment()).max(2).saturating_mul(f.segment())
+    }
+}
+
+/// `westwood_do_filter`: seven parts of what was, one of what is.
+fn filtered(before: u64, now: u64) -> u64 {
+    ((7 * u128::from(before) + u128::from(now)) / 8) as u64
+}
+
+impl Westwood {
+    /// A controller of a connection that is not established yet.
+    pub fn new(config: WestwoodConfig) -> Westwood {
+        Westwood { config, reno: NewReno::new(config.reno), estimate: Estimate::new(Time::ZERO) }
+    }
+}
+
+impl CongestionControl for Westwood {
+    fn name(&self) -> &'static str {
+        "westwood"
+    }
+
+    fn window(&self) -> Window {
+        self.reno.window()
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { arrivals: true, ..Needs::default() }
+    }
+
+    fn on_established(&mut self, f: &Flight) {
+        self.reno.on_established(f);
+        self.estimate = Estimate::new(f.now);
+    }
+
+    fn take_over(&mut self, window: Window) {
+        self.reno.take_over(window);
+    }
+
+    fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
+        self.reno.on_ack(f, ack)
+    }
+
+    fn on_signal(&mut self, f: &Flight, signal: Signal) {
+        self.reno.on_signal(f, signal);
+        if let Signal::Timeout { repeated: false, .. } = signal {
+            // CA_EVENT_LOSS.
+            let window = self.reno.window();
+            self.reno.set_window(Window { ssthresh: self.estimate.product(f), ..window });
+            self.estimate.reset_rtt_min = true;
+        }
+    }
+
+    fn on_recovery_end(&mut self, f: &Flight) {
+        self.reno.on_recovery_end(f);
+        // CA_EVENT_COMPLETE_CWR.
+        let product = self.estimate.product(f);
+        self.reno.set_window(Window { cwnd: product, ssthresh: product });
+    }
+
+    fn on_idle_restart(&mut self, f: &Flight) {
+        self.reno.on_idle_restart(f);
+    }
+
+    /// `tcp_westwood_ack`, then `tcp_westwood_pkts_acked`.
+    fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
+        let estimate = &mut self.estimate;
+        estimate.next_sample(f.now, self.config.rtt_min);
+        estimate.bk = estimate.bk.saturating_add(estimate.count(arrival.ack, f.segment()));
+        // The RTT of the ACK before: this one's comes later.
+        let least = if std::mem::take(&mut estimate.reset_rtt_min) { Span::MAX } else { estimate.rtt_min };
+        estimate.rtt_min = estimate.rtt.min(least);
+        if let Some(rtt) = arrival.rtt.filter(|&rtt| rtt > Span::ZERO) {
+            estimate.rtt = rtt;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
