@@ -1,0 +1,159 @@
+use super::*;
+use crate::fixture::{MSS, ack, cwnd, flight, ssthresh};
+
+/// A flight of `cwnd` segments with round trips of `rtt` milliseconds.
+fn at(millis: u64, cwnd: u64, rtt: u64) -> Flight {
+    let span = Some(Span::from_millis(rtt));
+    Flight { srtt: span, latest_rtt: span, ..flight(millis, cwnd) }
+}
+
+/// In congestion avoidance with a window of `segments`.
+fn prague(config: PragueConfig, segments: u64) -> Prague {
+    let mut cc = Prague::new(config);
+    cc.on_established(&Flight { initial_window: segments * MSS, snd_nxt: 1, ..flight(0, segments) });
+    cc.on_ecn(EcnFeedback::Accurate);
+    cc.state.window.ssthresh = segments * MSS;
+    cc
+}
+
+fn marked(segments: u64, marked: u64) -> Ack {
+    Ack { ce: marked * MSS, ..ack(segments, 100) }
+}
+
+/// The exact window, in segments.
+fn exact(cc: &Prague) -> f64 {
+    cc.state.exact / MSS as f64
+}
+
+fn near(got: f64, expected: f64) {
+    assert!((got - expected).abs() < 1e-3, "{got}, not {expected}");
+}
+
+#[test]
+fn the_window_grows_by_a_segment_per_round_trip() {
+    let mut cc = prague(PragueConfig::default(), 10);
+    for _ in 0..10 {
+        let _ = cc.on_ack(&at(100, 10, 100), &ack(1, 100));
+    }
+    // 10 ACKs, each 1/w: w -> sqrt(100 + 2 * 10) = 10.954 at the most.
+    let grown = exact(&cc);
+    assert!((10.94..10.97).contains(&grown), "{grown}");
+    assert_eq!(cwnd(&cc), 11, "rounded up");
+}
+
+#[test]
+fn short_round_trips_grow_with_their_square() {
+    // 5 ms of a target of 25: (1/5)^2 segments per round trip, once four rounds have passed after slow start.
+    let mut cc = prague(PragueConfig::default(), 100);
+    for round in 1..=8 {
+        let f = Flight { snd_una: round * 10, snd_nxt: round * 10 + 5, ..at(50 * round, 100, 5) };
+        let before = exact(&cc);
+        let _ = cc.on_ack(&f, &ack(100, 5));
+        near(exact(&cc) - before, if round <= 4 { 100.0 / before } else { 100.0 / before / 25.0 });
+    }
+    assert!(cc.is_independent());
+}
+
+#[test]
+fn alpha_is_averaged_once_per_round_trip_and_no_more_often_than_the_target() {
+    let mut cc = prague(PragueConfig::default(), 100);
+    (cc.rounds, cc.saw_mark) = (4, true);
+    let mut alphas = vec![];
+    for (millis, una, marks) in [(30, 10, 100), (40, 20, 100), (55, 30, 0), (80, 40, 0)] {
+        let f = Flight { snd_una: una, snd_nxt: una + 5, ..at(millis, 100, 10) };
+        let _ = cc.on_ack(&f, &marked(100, marks));
+        alphas.push(cc.alpha);
+    }
+    // 1/16 of one; 10 ms later it is too early; then half of 200 were marked: 1/16 + (1/2 - 1/16)/16; then none of 100.
+    let second = 0.0625 + (0.5 - 0.0625) / 16.0;
+    for (got, expected) in alphas.iter().zip([0.0625, 0.0625, second, second * 15.0 / 16.0]) {
+        near(*got, expected);
+    }
+}
+
+#[test]
+fn marks_take_half_of_alpha_off_once_per_target() {
+    let mut cc = prague(PragueConfig::default(), 100);
+    (cc.rounds, cc.saw_mark, cc.alpha) = (4, true, 0.5);
+    cc.on_signal(&at(100, 100, 10), Signal::Ecn);
+    near(exact(&cc), 75.0);
+    cc.on_signal(&at(110, 100, 10), Signal::Ecn);
+    near(exact(&cc), 75.0);
+    cc.on_signal(&at(125, 100, 10), Signal::Ecn);
+    near(exact(&cc), 56.25);
+    // The window follows by a segment for each ACK, and the threshold with it.
+    let _ = cc.on_ack(&at(126, 100, 10), &marked(1, 1));
+    assert_eq!((cwnd(&cc), ssthresh(&cc)), (99, 99));
+}
+
+#[test]
+fn it_grows_in_the_round_trip_in_which_it_is_marked() {
+    // Half of 100 segments marked: growth for the other 50.
+    let mut cc = prague(PragueConfig::default(), 100);
+    cc.saw_mark = true;
+    let _ = cc.on_ack(&at(100, 100, 100), &marked(100, 50));
+    near(exact(&cc), 100.0 + 50.0 / 100.0);
+}
+
+#[test]
+fn the_first_mark_halves_the_window() {
+    let mut cc = Prague::new(PragueConfig::default());
+    cc.on_established(&Flight { initial_window: 64 * MSS, ..flight(0, 64) });
+    cc.on_ecn(EcnFeedback::Accurate);
+    cc.on_signal(&at(100, 64, 100), Signal::Ecn);
+    let _ = cc.on_ack(&at(100, 64, 100), &marked(2, 2));
+    near(exact(&cc), 32.0);
+    assert_eq!((cwnd(&cc), ssthresh(&cc)), (63, 63), "slow start is over");
+    let mut cc = prague(PragueConfig { alpha_on_init: true, ..PragueConfig::default() }, 64);
+    cc.on_signal(&at(100, 64, 100), Signal::Ecn);
+    let _ = cc.on_ack(&at(100, 64, 100), &marked(2, 2));
+    near(exact(&cc), 32.0);
+}
+
+#[test]
+fn a_loss_halves_and_stops_growth_until_it_is_repaired() {
+    let mut cc = prague(PragueConfig::default(), 100);
+    cc.on_signal(&at(0, 100, 100), Signal::Loss);
+    for _ in 0..60 {
+        let _ = cc.on_ack(&at(10, 100, 100), &ack(1, 100));
+    }
+    near(exact(&cc), 50.0);
+    assert_eq!((cwnd(&cc), ssthresh(&cc)), (50, 50));
+    cc.on_recovery_end(&at(100, 50, 100));
+    let _ = cc.on_ack(&at(110, 50, 100), &ack(1, 100));
+    near(exact(&cc), 50.02);
+    cc.on_signal(&at(120, 50, 100), Signal::Loss);
+    cc.on_signal(&at(130, 50, 100), Signal::Spurious);
+    near(exact(&cc), 51.0);
+    assert_eq!(cwnd(&cc), 51);
+}
+
+#[test]
+fn after_a_timeout_the_window_comes_back_to_half() {
+    let mut cc = prague(PragueConfig::default(), 20);
+    cc.on_signal(&at(0, 20, 100), Signal::Timeout { repeated: false, kept: 0 });
+    assert_eq!((cwnd(&cc), ssthresh(&cc)), (1, 10));
+    let f = Flight { after_timeout: true, ..at(300, 1, 100) };
+    for _ in 0..20 {
+        let _ = cc.on_ack(&f, &ack(1, 100));
+    }
+    assert_eq!(cwnd(&cc), 10);
+}
+
+#[test]
+fn without_accurate_ecn_a_mark_is_a_loss() {
+    let mut cc = prague(PragueConfig::default(), 20);
+    cc.on_ecn(EcnFeedback::Classic);
+    cc.on_signal(&at(0, 20, 100), Signal::Ecn);
+    near(exact(&cc), 10.0);
+}
+
+#[test]
+fn it_paces_by_the_window_and_twice_in_slow_start() {
+    // 100 segments of 1448 bytes per 100 ms: 11.584 Mbit/s.
+    let cc = prague(PragueConfig::default(), 100);
+    assert_eq!(cc.pacing_rate(&at(0, 100, 100)).unwrap().as_bps(), 11_584_000);
+    let mut cc = Prague::new(PragueConfig::default());
+    cc.on_established(&Flight { initial_window: 100 * MSS, ..flight(0, 100) });
+    assert_eq!(cc.pacing_rate(&at(0, 100, 100)).unwrap().as_bps(), 23_168_000);
+}
