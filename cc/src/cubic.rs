@@ -22,11 +22,11 @@ mod rfc9438;
 
 use ackclock_units::{Span, Time, maths};
 
-use crate::hystart::Hystart;
 use crate::newreno::{
-    established, idled, put_back, recovered, reduce, resume, slow_start, slow_start_applies, timed_out, whole_segments,
+    established, idled, put_back, recovered, reduce, resume, slow_start_applies, timed_out, whole_segments,
 };
-use crate::{Ack, CongestionControl, Flight, HystartConfig, NewRenoConfig, Sent, Signal, Verdict, Window};
+use crate::slow_start::SlowStart;
+use crate::{Ack, CongestionControl, Flight, NewRenoConfig, Sent, Signal, Verdict, Window};
 
 /// How the cubic curve becomes growth per ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,8 +50,6 @@ pub struct CubicConfig {
     pub fast_convergence: bool,
     /// The Reno-friendly region (RFC 9438 section 4.3). Default true.
     pub reno_friendly: bool,
-    /// HyStart as in Linux; `None` is standard slow start. Default `None`.
-    pub hystart: Option<HystartConfig>,
     /// How the curve becomes growth. Default RFC 9438.
     pub rules: CubicRules,
     /// Slow start, the window after recovery and after idle are Reno's (RFC 9438 section 4.10), with these settings; so is
@@ -66,7 +64,6 @@ impl Default for CubicConfig {
             c: 0.4,
             fast_convergence: true,
             reno_friendly: true,
-            hystart: None,
             rules: CubicRules::Rfc9438,
             reno: NewRenoConfig::default(),
         }
@@ -81,7 +78,7 @@ pub struct Cubic {
     /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the congestion.
     saved: Option<State>,
     path: Path,
-    hystart: Option<Hystart>,
+    slow_start: SlowStart,
 }
 
 #[derive(Clone, Debug)]
@@ -173,7 +170,7 @@ impl Cubic {
             credit: 0,
             reducing: false,
         };
-        Cubic { config, state, saved: None, path: Path::new(), hystart: config.hystart.map(Hystart::new) }
+        Cubic { config, state, saved: None, path: Path::new(), slow_start: SlowStart::new(config.reno.slow_start) }
     }
 
     /// The window in segments; Linux counts whole ones.
@@ -212,19 +209,14 @@ impl Cubic {
             let segments = ack.acked.div_ceil(f.segment());
             self.path.segments_per_ack = (mean - mean / 16).saturating_add(segments).clamp(1, 32 << 4);
         }
-        let Some(rtt) = ack.rtt else { return };
         let fresh = self.state.epoch.as_ref().is_some_and(|epoch| f.now.since(epoch.start) < Span::from_secs(1));
         if fresh {
             return;
         }
-        let shortest = self.path.shortest.map_or(rtt, |shortest| shortest.min(rtt));
-        self.path.shortest = Some(shortest);
-        let window = &mut self.state.window;
-        if let Some(hystart) = &mut self.hystart
-            && slow_start_applies(window, &self.config.reno)
-            && hystart.sample(f, window.cwnd, rtt, shortest)
-        {
-            window.ssthresh = window.cwnd;
+        if let Some(rtt) = ack.rtt {
+            self.path.shortest = Some(self.path.shortest.map_or(rtt, |shortest| shortest.min(rtt)));
+        }
+        if self.slow_start.observe(&mut self.state.window, f, ack, self.path.shortest, &self.config.reno) {
             self.state.cwnd_prior = self.segments(f);
         }
     }
@@ -275,9 +267,7 @@ impl CongestionControl for Cubic {
     fn on_established(&mut self, f: &Flight) {
         *self = Cubic::new(self.config);
         self.state.window = established(f);
-        if let Some(hystart) = &mut self.hystart {
-            hystart.restart(f);
-        }
+        self.slow_start.restart(f);
     }
 
     fn take_over(&mut self, window: Window) {
@@ -296,10 +286,7 @@ impl CongestionControl for Cubic {
         }
         let mut acked = ack.delivered;
         if slow_start_applies(&self.state.window, &self.config.reno) {
-            if let Some(hystart) = &mut self.hystart {
-                hystart.growing(f);
-            }
-            acked = slow_start(&mut self.state.window, f, acked, &self.config.reno);
+            acked = self.slow_start.grow(&mut self.state.window, f, acked, &self.config.reno);
         }
         if acked > 0 {
             self.avoid(f, acked);
@@ -333,9 +320,7 @@ impl CongestionControl for Cubic {
                 self.state.credit = 0;
                 self.state.reducing = false;
                 self.path = Path { acked_at: f.now, ..Path::new() };
-                if let Some(hystart) = &mut self.hystart {
-                    hystart.restart(f);
-                }
+                self.slow_start.restart(f);
             }
             Signal::Spurious => {
                 let Some(saved) = self.saved.take() else { return };

@@ -21,6 +21,8 @@ pub(crate) fn flight(millis: u64, cwnd: u64) -> Flight {
         min_rtt: Some(Span::from_millis(100)),
         after_timeout: false,
         initial_window: 10 * MSS,
+        paced: false,
+        app_limited: false,
     }
 }
 

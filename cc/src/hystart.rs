@@ -1,8 +1,8 @@
 //! HyStart: leaves slow start before the queue overflows, when the ACKs of one round trip arrive for longer than half of
 //! the shortest round trip, or when the round trips of one round have become longer.
 //!
-//! It measures the time of ACKs within a round and the least delay of each round; it answers whether slow start is over,
-//! and the controller then sets its threshold to its window. Any controller may use it.
+//! It measures the time of ACKs within a round and the least delay of each round; it answers whether slow start is over. Any
+//! controller may use it, through [`SlowStart`](crate::slow_start::SlowStart).
 //!
 //! # Source
 //! Ha, Rhee, "Taming the elephants: new TCP slow start", 2011; Linux `net/ipv4/tcp_cubic.c` of 3.9 and 6.1 (with the later
@@ -10,7 +10,6 @@
 //!
 //! # Departures
 //! - Clocks are exact; Linux 3.9 counts milliseconds, 6.1 microseconds.
-//! - Linux 6.1 does not halve the train's threshold if the connection is paced; no controller that uses HyStart here paces.
 
 use ackclock_units::{Span, Time};
 
@@ -28,7 +27,7 @@ pub enum HystartRules {
 }
 
 /// Parameters of HyStart (Ha, Rhee 2011), named and with defaults as in Linux.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HystartConfig {
     /// Watch the length of ACK trains. Default true.
     pub ack_train: bool,
@@ -138,10 +137,12 @@ impl Hystart {
         }
         self.last_ack = f.now;
         let allowed = match self.config.rules {
-            HystartRules::Linux39 => shortest,
-            HystartRules::Linux61 => shortest + offload_allowance(f, cwnd),
+            HystartRules::Linux39 => shortest / 2,
+            // Pacing spreads what is sent in slow start over half a round trip by itself.
+            HystartRules::Linux61 if f.paced => shortest + offload_allowance(f, cwnd),
+            HystartRules::Linux61 => (shortest + offload_allowance(f, cwnd)) / 2,
         };
-        f.now.since(self.round_start) > allowed / 2
+        f.now.since(self.round_start) > allowed
     }
 
     fn delay_has_grown(&mut self, delay: Span, shortest: Span) -> bool {

@@ -25,7 +25,8 @@ pub trait CongestionControl: Debug + Send {
     fn needs(&self) -> Needs {
         Needs::default()
     }
-    /// The rate at which to pace, if the algorithm asks for it.
+    /// The rate at which to pace, if the algorithm asks for it: from [`CongestionControl::on_established`] on at all times, or
+    /// never. Asked before each segment with data, after `on_sent`.
     fn pacing_rate(&self, _f: &Flight) -> Option<Rate> {
         None
     }
@@ -49,10 +50,17 @@ pub trait CongestionControl: Debug + Send {
     /// A round trip has begun (`newround`): data sent after the previous round's start is acknowledged. Rounds count from 1.
     /// Only with [`Needs::arrivals`].
     fn on_round(&mut self, _f: &Flight, _round: u64) {}
+    /// The handshake has settled how marks are reported; after [`CongestionControl::on_established`] and
+    /// [`CongestionControl::take_over`].
+    fn on_ecn(&mut self, _feedback: EcnFeedback) {}
     /// A segment was marked lost; only with [`Needs::delivery_rate`].
     fn on_lost(&mut self, _f: &Flight, _lost: &Lost) {}
     /// A segment with data was sent; `f` is of before.
     fn on_sent(&mut self, _f: &Flight, _sent: &Sent) {}
+    /// What an algorithm that measures enhanced round-trip times has measured; [`EnhancedRtt::measurements`] tells a new one.
+    fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
+        None
+    }
 }
 
 /// What a controller asks of the endpoint beyond its reactions; what is not asked for costs nothing.
@@ -65,6 +73,35 @@ pub struct Needs {
     /// The controller rules the window at all times: nothing reduces it in recovery (no PRR), and `on_ack` is called in every state
     /// for every ACK that delivers something or proves a loss.
     pub whole_control: bool,
+    /// Which packets are ECN-capable, on a connection that has agreed on ECN, and by which codepoint.
+    pub ecn: EcnUse,
+}
+
+/// Which packets are sent as ECN-capable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EcnUse {
+    /// New data, with ECT(0) (RFC 3168 sections 6.1.4 and 6.1.5).
+    #[default]
+    Data,
+    /// Every packet, with ECT(0): SYNs (RFC 8257 section 3.5), ACKs and retransmissions as well.
+    All,
+    /// Every packet, with ECT(1), which asks for the treatment of L4S (RFC 9331 section 4.1). Without accurate feedback as
+    /// [`EcnUse::Data`].
+    Scalable,
+}
+
+/// How a receiver reports congestion marks; in order of how much it tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EcnFeedback {
+    /// ECN was not agreed on.
+    #[default]
+    None,
+    /// That there was a mark, until the sender confirms (RFC 3168).
+    Classic,
+    /// Which ACKs cover marked data (RFC 8257 section 3.2).
+    Dctcp,
+    /// How many packets were marked (RFC 9768).
+    Accurate,
 }
 
 /// A window, in bytes.
@@ -114,6 +151,11 @@ pub struct Flight {
     pub after_timeout: bool,
     /// The host's initial window, bytes.
     pub initial_window: u64,
+    /// The endpoint paces, at whoever's wish.
+    pub paced: bool,
+    /// The application has left the pipe unfilled, so that what is sent now gives samples that say too little (`C.app_limited`);
+    /// only with [`Needs::delivery_rate`].
+    pub app_limited: bool,
 }
 
 impl Flight {
@@ -155,6 +197,8 @@ pub struct Arrival {
     pub delivered: u64,
     /// It carries SACK blocks.
     pub sack: bool,
+    /// The end of the highest SACK block in it that lies above what it acknowledges.
+    pub sacked_to: Option<u64>,
     /// It is a duplicate ACK (RFC 5681 section 2; with SACK, one that reports something new).
     pub duplicate: bool,
     /// The sender is in fast recovery or rebuilds after a timeout.
@@ -211,6 +255,8 @@ pub struct Lost {
     pub seq: u64,
     /// Its payload, bytes.
     pub bytes: u32,
+    /// `C.delivered`: bytes delivered in the connection's life, the ACK in hand included.
+    pub total_delivered: u64,
     /// `C.lost`, with this segment.
     pub total_lost: u64,
     /// Bytes delivered in the connection's life until it was sent.
@@ -221,6 +267,8 @@ pub struct Lost {
     pub in_flight_when_sent: u64,
     /// The application had left the pipe unfilled.
     pub app_limited: bool,
+    /// `C.has_selective_acks`: SACK is in use, so that more than one loss can be told in a round trip.
+    pub selective_acks: bool,
 }
 
 /// What a controller did with an ACK.
@@ -229,14 +277,18 @@ pub struct Lost {
 pub enum Verdict {
     /// The window grew or stayed.
     Continue,
-    /// The controller backed off by itself (delay-based); the endpoint enters congestion recovery.
+    /// The controller backed off by itself (delay-based); the endpoint enters congestion recovery. Where no PRR shapes the window,
+    /// `on_ack` goes on in it: what may grow then is the controller's to know (FreeBSD).
     Reduced,
+    /// The window came down, and that is all: no recovery begins, and the next reduction may follow at once.
+    Trimmed,
 }
 
 /// Why the window is to be reduced, or put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// A loss was detected by duplicate ACKs or SACK: once per episode.
+    /// A loss was detected by duplicate ACKs or SACK: once per episode. In the middle of a reduction for marks it comes only to
+    /// those to whom marks are frequent and mean little (not [`EcnUse::Data`]).
     Loss,
     /// An ECN echo arrived: at most once per window of data.
     Ecn,
@@ -261,12 +313,36 @@ pub enum Signal {
     },
 }
 
+mod bbr;
+mod cdg;
+mod chd;
 mod cubic;
+mod dctcp;
+mod ertt;
 #[cfg(test)]
 mod fixture;
+mod hd;
+mod htcp;
 mod hystart;
+mod hystart_plus_plus;
 mod newreno;
+mod prague;
+mod slow_start;
+mod vegas;
+mod westwood;
 
+pub use bbr::{Bbr, BbrConfig};
+pub use cdg::{Cdg, CdgConfig, LinuxCdg, LinuxCdgConfig};
+pub use chd::{Chd, ChdConfig};
 pub use cubic::{Cubic, CubicConfig, CubicRules};
+pub use dctcp::{Dctcp, DctcpConfig};
+pub use ertt::EnhancedRtt;
+pub use hd::{Hd, HdConfig};
+pub use htcp::{Htcp, HtcpConfig};
 pub use hystart::{HystartConfig, HystartRules};
+pub use hystart_plus_plus::HystartPlusPlusConfig;
 pub use newreno::{NewReno, NewRenoConfig};
+pub use prague::{Prague, PragueConfig};
+pub use slow_start::SlowStartRules;
+pub use vegas::{Vegas, VegasConfig};
+pub use westwood::{Westwood, WestwoodConfig};

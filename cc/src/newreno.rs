@@ -2,7 +2,8 @@
 //! and halves on loss or ECN.
 //!
 //! It measures nothing but acknowledged bytes (or ACKs). Its reactions are free functions, so that other algorithms reuse
-//! them by name: [`slow_start`], [`avoid`], [`halved`], [`timed_out`], [`recovered`], [`idled`].
+//! them by name: [`slow_start`], [`avoid`], [`halved`], [`timed_out`], [`recovered`], [`idled`]. Slow start as a choice, with the
+//! ways to leave it early, is [`SlowStart`].
 //!
 //! # Source
 //! RFC 5681 sections 3.1 and 4.1; RFC 8511; RFC 6582 section 3.2; RFC 3465 (appropriate byte counting); RFC 3168 section 6.1.2.
@@ -19,9 +20,10 @@
 //! - After an idle time Linux halves the window once per RTO that has passed, down to the initial window; here, as in RFC
 //!   5681 and FreeBSD, it falls to the initial window at once.
 
-use crate::{Ack, CongestionControl, Flight, Signal, Verdict, Window};
+use crate::slow_start::SlowStart;
+use crate::{Ack, CongestionControl, Flight, Signal, SlowStartRules, Verdict, Window};
 
-/// Parameters of NewReno.
+/// Parameters of NewReno, and of what other algorithms have in common with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NewRenoConfig {
     /// Appropriate byte counting (RFC 3465): the window grows by bytes acknowledged. Without it, by ACKs (RFC 5681
@@ -45,6 +47,9 @@ pub struct NewRenoConfig {
     /// The factor by which the window comes down for an ECN echo, where that is to be less than for a loss (ABE, RFC 8511:
     /// 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
     pub beta_ecn: Option<f64>,
+    /// How slow start ends where no congestion ends it: at the threshold alone, or also when round trips have become longer
+    /// (HyStart, HyStart++). Default at the threshold.
+    pub slow_start: SlowStartRules,
 }
 
 impl Default for NewRenoConfig {
@@ -57,6 +62,7 @@ impl Default for NewRenoConfig {
             halve_flight: false,
             remember_idle: false,
             beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
         }
     }
 }
@@ -68,6 +74,7 @@ pub struct NewReno {
     state: State,
     /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the congestion.
     saved: Option<State>,
+    slow_start: SlowStart,
 }
 
 #[derive(Clone, Debug)]
@@ -83,8 +90,23 @@ impl NewReno {
     /// A controller of a connection that is not established yet.
     pub fn new(config: NewRenoConfig) -> NewReno {
         let window = Window { cwnd: 0, ssthresh: Window::INFINITE };
-        NewReno { config, state: State { window, credit: 0, reducing: false }, saved: None }
+        let state = State { window, credit: 0, reducing: false };
+        NewReno { config, state, saved: None, slow_start: SlowStart::new(config.slow_start) }
     }
+
+    /// An algorithm that leaves the rest to NewReno sets its window.
+    pub fn set_window(&mut self, window: Window) {
+        self.state.window = window;
+    }
+}
+
+/// The two flags of FreeBSD, for algorithms that back off by themselves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Recovery {
+    None,
+    /// The window came down without a loss; what was in flight then is not all acknowledged.
+    Congestion,
+    Fast,
 }
 
 impl CongestionControl for NewReno {
@@ -99,6 +121,7 @@ impl CongestionControl for NewReno {
     fn on_established(&mut self, f: &Flight) {
         *self = NewReno::new(self.config);
         self.state.window = established(f);
+        self.slow_start.restart(f);
     }
 
     fn take_over(&mut self, window: Window) {
@@ -106,13 +129,14 @@ impl CongestionControl for NewReno {
     }
 
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
+        let State { window, credit, .. } = &mut self.state;
+        self.slow_start.observe(window, f, ack, f.min_rtt, &self.config);
         if !f.cwnd_limited {
             return Verdict::Continue;
         }
-        let State { window, credit, .. } = &mut self.state;
         let mut acked = ack.delivered;
         if slow_start_applies(window, &self.config) {
-            acked = slow_start(window, f, acked, &self.config);
+            acked = self.slow_start.grow(window, f, acked, &self.config);
         }
         if acked > 0 {
             // One segment per window acknowledged: one per round trip.
@@ -145,6 +169,7 @@ impl CongestionControl for NewReno {
                 timed_out(&mut self.state.window, (!repeated).then_some(ssthresh), kept, f);
                 self.state.credit = 0;
                 self.state.reducing = false;
+                self.slow_start.restart(f);
             }
             Signal::Spurious => {
                 if let Some(saved) = self.saved.take() {
@@ -169,6 +194,11 @@ impl CongestionControl for NewReno {
     }
 }
 
+/// Reno as other algorithms of FreeBSD reuse it.
+pub(crate) fn freebsd() -> NewRenoConfig {
+    NewRenoConfig { past_ssthresh: true, ..NewRenoConfig::default() }
+}
+
 /// The window of a new connection.
 pub(crate) fn established(f: &Flight) -> Window {
     Window { cwnd: f.initial_window.clamp(f.segment(), Window::MAX), ssthresh: Window::INFINITE }
@@ -179,8 +209,8 @@ pub(crate) fn slow_start_applies(window: &Window, config: &NewRenoConfig) -> boo
     if config.past_ssthresh { window.cwnd <= window.ssthresh } else { window.cwnd < window.ssthresh }
 }
 
-/// Slow start: the window grows by what was acknowledged. Returns the bytes of the ACK that lie beyond the threshold, for
-/// congestion avoidance.
+/// Standard slow start: the window grows by what was acknowledged. Returns the bytes of the ACK that lie beyond the threshold,
+/// for congestion avoidance.
 pub(crate) fn slow_start(window: &mut Window, f: &Flight, acked: u64, config: &NewRenoConfig) -> u64 {
     let mss = f.segment();
     let step = match (config.abc, config.abc_l_var) {

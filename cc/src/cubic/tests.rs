@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixture::{MSS, ack, acks, cwnd, flight, sent, ssthresh};
+use crate::{HystartConfig, SlowStartRules};
 
 fn linux(rules: CubicRules) -> CubicConfig {
     let abc = rules == CubicRules::Linux61;
@@ -43,6 +44,25 @@ fn the_curve_at_several_points() {
     // From W_max or above: K = 0, the curve starts here.
     for w_max in [0.0, 69.0, 70.0] {
         assert_eq!(Curve::new(0.4, w_max, 70.0), Curve { c: 0.4, k: 0.0, w_max: 70.0 });
+    }
+}
+
+#[test]
+fn k_and_the_curve_for_other_parameters() {
+    // RFC 9438 equation 2 with cwnd_epoch = beta * W_max: K = cbrt(W_max * (1 - beta) / C), such as cbrt(10 * 0.3 / 0.4) =
+    // cbrt(7.5). Equation 1: W(t) = C * (t - K)^3 + W_max, such as 0.4 * (5 - 1.957434)^3 + 10 = 21.266268.
+    for (w_max, c, beta, k, points) in [
+        (10.0, 0.4, 0.7, 1.957_434, [(0.0, 7.0), (0.5, 8.761_698), (2.0, 10.000_031), (5.0, 21.266_268)]),
+        (1000.0, 0.4, 0.7, 9.085_603, [(0.0, 700.0), (2.0, 857.704_741), (5.0, 972.720_998), (10.0, 1_000.305_819)]),
+        (100.0, 0.04, 0.7, 9.085_603, [(0.0, 70.0), (2.0, 85.770_474), (5.0, 97.272_100), (10.0, 100.030_582)]),
+        (100.0, 4.0, 0.7, 1.957_434, [(0.0, 70.0), (0.5, 87.616_982), (2.0, 100.000_308), (5.0, 212.662_684)]),
+        (100.0, 0.4, 0.5, 5.0, [(0.0, 50.0), (0.5, 63.55), (2.0, 89.2), (10.0, 150.0)]),
+    ] {
+        let curve = Curve::new(c, w_max, beta * w_max);
+        close(curve.k, k);
+        for (t, w) in points {
+            close(curve.at(t), w);
+        }
     }
 }
 
@@ -156,8 +176,9 @@ fn a_timeout_starts_a_convex_stage() {
 
 #[test]
 fn leaving_slow_start_without_loss_leaves_no_maximum() {
-    let hystart = Some(HystartConfig { ack_train: false, ..HystartConfig::default() });
-    let mut cubic = established_with(CubicConfig { hystart, ..CubicConfig::default() }, 20);
+    let hystart = SlowStartRules::Hystart(HystartConfig { ack_train: false, ..HystartConfig::default() });
+    let reno = NewRenoConfig { slow_start: hystart, ..NewRenoConfig::default() };
+    let mut cubic = established_with(CubicConfig { reno, ..CubicConfig::default() }, 20);
     let _ = cubic.on_ack(&flight(50, 20), &ack(1, 50));
     for _ in 0..9 {
         // The second round.

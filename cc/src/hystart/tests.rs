@@ -11,10 +11,14 @@ fn watching(ack_train: bool, delay: bool, rules: HystartRules) -> Hystart {
 
 /// The time in microseconds of the first sample that ends slow start, with an ACK every `step` microseconds.
 fn train_ends(rules: HystartRules, step: u64) -> Option<u64> {
+    train_of(rules, step, false)
+}
+
+fn train_of(rules: HystartRules, step: u64, paced: bool) -> Option<u64> {
     let mut hystart = watching(true, false, rules);
     let shortest = Span::from_millis(100);
     (0..1000).map(|n| n * step).find(|&micros| {
-        let f = Flight { now: Time::from_micros(micros), ..flight(0, 20) };
+        let f = Flight { now: Time::from_micros(micros), paced, ..flight(0, 20) };
         hystart.sample(&f, TWENTY, shortest, shortest)
     })
 }
@@ -24,6 +28,13 @@ fn a_train_longer_than_half_the_shortest_round_trip() {
     // 100 ms / 2; in 6.1 (100 ms + min(1 ms, 262,144 B at 2 * 20 segments per 100 ms)) / 2 = 50.5 ms.
     assert_eq!(train_ends(HystartRules::Linux39, 250), Some(50_250));
     assert_eq!(train_ends(HystartRules::Linux61, 250), Some(50_750));
+}
+
+#[test]
+fn a_train_that_is_paced() {
+    // 6.1 allows it the whole of 101 ms; 3.9 knows no pacing.
+    assert_eq!(train_of(HystartRules::Linux61, 250, true), Some(101_250));
+    assert_eq!(train_of(HystartRules::Linux39, 250, true), Some(50_250));
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! Slow start as a choice, for any controller: standard, or with a way to leave it before the queue overflows.
+//!
+//! A controller whose configuration embeds [`NewRenoConfig`] keeps a [`SlowStart`] and calls [`SlowStart::restart`] when the
+//! connection is established and at a timeout, [`SlowStart::observe`] for every ACK and [`SlowStart::grow`] for those with which
+//! slow start may grow the window.
+
+use ackclock_units::Span;
+
+use crate::hystart::Hystart;
+use crate::hystart_plus_plus::HystartPlusPlus;
+use crate::newreno::{slow_start, slow_start_applies};
+use crate::{Ack, Flight, HystartConfig, HystartPlusPlusConfig, NewRenoConfig, Window};
+
+/// How slow start ends where no congestion ends it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SlowStartRules {
+    /// At the threshold (RFC 5681 section 3.1).
+    #[default]
+    Standard,
+    /// HyStart as in Linux.
+    Hystart(HystartConfig),
+    /// HyStart++ (RFC 9406).
+    HystartPlusPlus(HystartPlusPlusConfig),
+}
+
+/// The slow start of one connection.
+#[derive(Clone, Debug)]
+pub(crate) struct SlowStart(Observer);
+
+#[derive(Clone, Debug)]
+enum Observer {
+    Standard,
+    Hystart(Hystart),
+    HystartPlusPlus(HystartPlusPlus),
+}
+
+impl SlowStart {
+    pub(crate) fn new(rules: SlowStartRules) -> SlowStart {
+        SlowStart(match rules {
+            SlowStartRules::Standard => Observer::Standard,
+            SlowStartRules::Hystart(config) => Observer::Hystart(Hystart::new(config)),
+            SlowStartRules::HystartPlusPlus(config) => Observer::HystartPlusPlus(HystartPlusPlus::new(config)),
+        })
+    }
+
+    /// Slow start begins: with the connection, and after a timeout.
+    pub(crate) fn restart(&mut self, f: &Flight) {
+        match &mut self.0 {
+            Observer::Standard => {}
+            Observer::Hystart(hystart) => hystart.restart(f),
+            Observer::HystartPlusPlus(hystart) => hystart.restart(f),
+        }
+    }
+
+    /// An ACK, before it grows the window and whether or not it may; `shortest` is the least round-trip time known. Returns
+    /// whether slow start is over by it: the threshold is then the window.
+    pub(crate) fn observe(
+        &mut self,
+        window: &mut Window,
+        f: &Flight,
+        ack: &Ack,
+        shortest: Option<Span>,
+        config: &NewRenoConfig,
+    ) -> bool {
+        if !slow_start_applies(window, config) {
+            return false;
+        }
+        let over = match &mut self.0 {
+            Observer::Standard => false,
+            Observer::Hystart(hystart) => match (ack.rtt, shortest) {
+                (Some(delay), Some(shortest)) => hystart.sample(f, window.cwnd, delay, shortest),
+                _ => false,
+            },
+            Observer::HystartPlusPlus(hystart) => hystart.observe(window, f, ack.rtt),
+        };
+        if over {
+            window.ssthresh = window.cwnd;
+        }
+        over
+    }
+
+    /// Slow start grows the window by what was acknowledged. Returns the bytes of the ACK that lie beyond the threshold, for
+    /// congestion avoidance.
+    pub(crate) fn grow(&mut self, window: &mut Window, f: &Flight, acked: u64, config: &NewRenoConfig) -> u64 {
+        match &mut self.0 {
+            Observer::Standard => {}
+            Observer::Hystart(hystart) => hystart.growing(f),
+            Observer::HystartPlusPlus(hystart) => {
+                if hystart.grow(window, f, acked) {
+                    return 0;
+                }
+            }
+        }
+        slow_start(window, f, acked, config)
+    }
+}
