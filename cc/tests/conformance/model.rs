@@ -1,0 +1,571 @@
+//! The model: what every controller promises, whatever happens to it.
+//!
+//! Operations come in any order and with any numbers; where the endpoint would not call a hook in the state at hand, the model
+//! does not either. The state is that of an endpoint: no episode, one that a signal began, or one that the controller began.
+
+use ackclock_cc::{
+    Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Lost, Needs, RateSample, Sent, Signal, Verdict,
+    Window,
+};
+use ackclock_units::{Span, Time};
+use proptest::prelude::*;
+
+/// What is checked. A name is what a failure says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Promise {
+    /// After a timeout the window is one segment, beside what is kept in flight (RFC 5681 section 3.1, RFC 8985 section 6.3).
+    LossWindow,
+    /// At other times window and threshold are at least two segments (RFC 5681 equation 4).
+    TwoSegments,
+    /// No window exceeds `Window::MAX`.
+    Bounded,
+    /// A window that does not limit the sender does not grow (RFC 5681 section 3.1, RFC 7661).
+    UnusedDoesNotGrow,
+    /// From a loss or mark to the end of its recovery the window does not grow.
+    RecoveryDoesNotGrow,
+    /// Only ACKs grow the window, and undoing does.
+    ObservationsDoNotGrow,
+    /// An ACK that brings the window down says so.
+    VerdictTells,
+    /// A loss or mark does not raise the window.
+    SignalDoesNotRaise,
+    /// From a loss, mark or back-off to the end of its recovery neither window nor threshold come down once more, but for a
+    /// timeout.
+    OneReduction,
+    /// What was taken back leaves a window that is at least what it was.
+    UndoRestores,
+    /// And such a threshold.
+    UndoRestoresThreshold,
+    /// An undo takes nothing away.
+    UndoTakesNothing,
+    /// A timeout that repeats keeps the threshold (RFC 5681 section 3.1).
+    RepeatKeepsThreshold,
+    /// `Resume` has the window and the threshold that it says (RFC 4653 section 3.2).
+    ResumeAsTold,
+    /// Recovery ends at the threshold or below.
+    EndsAtThreshold,
+    /// Idle time does not raise the window.
+    IdleDoesNotRaise,
+    /// `needs` stays the same.
+    NeedsAreConstant,
+    /// There is a pacing rate at all times or never.
+    PacingIsConstant,
+    /// A controller that takes over has the window of the one before.
+    TakeOverKeepsWindow,
+    /// And its threshold.
+    TakeOverKeepsThreshold,
+    /// The same operations lead to the same windows.
+    Deterministic,
+}
+
+/// All of them.
+pub(crate) const EVERY: [Promise; 21] = [
+    Promise::LossWindow,
+    Promise::TwoSegments,
+    Promise::Bounded,
+    Promise::UnusedDoesNotGrow,
+    Promise::RecoveryDoesNotGrow,
+    Promise::ObservationsDoNotGrow,
+    Promise::VerdictTells,
+    Promise::SignalDoesNotRaise,
+    Promise::OneReduction,
+    Promise::UndoRestores,
+    Promise::UndoRestoresThreshold,
+    Promise::UndoTakesNothing,
+    Promise::RepeatKeepsThreshold,
+    Promise::ResumeAsTold,
+    Promise::EndsAtThreshold,
+    Promise::IdleDoesNotRaise,
+    Promise::NeedsAreConstant,
+    Promise::PacingIsConstant,
+    Promise::TakeOverKeepsWindow,
+    Promise::TakeOverKeepsThreshold,
+    Promise::Deterministic,
+];
+
+/// An exception: a promise that an algorithm does not make, and why.
+pub(crate) type Exception = (&'static str, Promise, &'static str);
+
+/// Everything that is done to a controller.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) mss: u32,
+    pub(crate) initial_segments: u64,
+    pub(crate) start: Time,
+    pub(crate) feedback: EcnFeedback,
+    pub(crate) ops: Vec<(Span, View, Op)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Op {
+    Ack(Ack),
+    Arrival(Arrival),
+    Signal(Signal),
+    RecoveryEnd,
+    IdleRestart,
+    RttSample,
+    Round(u64),
+    Lost(Lost),
+    Sent(Sent),
+    /// Another controller takes over: which one, modulo their number.
+    Switch(usize),
+}
+
+/// What an operation sees besides the time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    pub(crate) in_flight: u64,
+    pub(crate) cwnd_limited: bool,
+    pub(crate) snd_una: u64,
+    pub(crate) ahead: u64,
+    pub(crate) srtt: Option<Span>,
+    pub(crate) latest_rtt: Option<Span>,
+    pub(crate) min_rtt: Option<Span>,
+    pub(crate) after_timeout: bool,
+    pub(crate) paced: bool,
+    pub(crate) app_limited: bool,
+}
+
+impl View {
+    pub(crate) fn flight(&self, now: Time, mss: u32, initial_window: u64) -> Flight {
+        Flight {
+            now,
+            mss,
+            in_flight: self.in_flight,
+            cwnd_limited: self.cwnd_limited,
+            snd_una: self.snd_una,
+            snd_nxt: self.snd_una.saturating_add(self.ahead),
+            srtt: self.srtt,
+            latest_rtt: self.latest_rtt,
+            min_rtt: self.min_rtt,
+            after_timeout: self.after_timeout,
+            initial_window,
+            paced: self.paced,
+            app_limited: self.app_limited,
+        }
+    }
+}
+
+/// Does one operation; `Switch` is the model's to do.
+pub(crate) fn apply(cc: &mut dyn CongestionControl, f: &Flight, op: &Op) -> Verdict {
+    match *op {
+        Op::Ack(ack) => return cc.on_ack(f, &ack),
+        Op::Arrival(arrival) => cc.on_arrival(f, &Arrival { ack: f.snd_una, ..arrival }),
+        Op::Signal(signal) => cc.on_signal(f, signal),
+        Op::RecoveryEnd => cc.on_recovery_end(f),
+        Op::IdleRestart => cc.on_idle_restart(f),
+        Op::RttSample => cc.on_rtt_sample(f),
+        Op::Round(round) => cc.on_round(f, round),
+        Op::Lost(lost) => cc.on_lost(f, &lost),
+        Op::Sent(sent) => cc.on_sent(f, &sent),
+        Op::Switch(_) => {}
+    }
+    Verdict::Continue
+}
+
+/// Which recovery is under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Episode {
+    None,
+    /// A loss or mark.
+    Signalled,
+    /// The controller backed off by itself.
+    Own,
+}
+
+/// One controller, and what is known of it.
+struct Model<'a> {
+    cc: Box<dyn CongestionControl>,
+    exceptions: &'a [Exception],
+    segment: u64,
+    feedback: EcnFeedback,
+    episode: Episode,
+    /// There was a loss in it.
+    fast: bool,
+    /// The last signal was a timeout.
+    timed_out: bool,
+    /// What `Spurious` has to restore.
+    restores: Option<Window>,
+    /// A timeout has brought the window below two segments, and it has not come back.
+    below_two: bool,
+    needs: Needs,
+    paces: bool,
+}
+
+impl Model<'_> {
+    fn promise(&self, promise: Promise, kept: bool) -> Result<(), TestCaseError> {
+        let name = self.cc.name();
+        if kept || self.exceptions.iter().any(|(who, what, _)| *who == name && *what == promise) {
+            return Ok(());
+        }
+        Err(TestCaseError::fail(format!("{promise:?}, {name}: {:?}", self.cc)))
+    }
+
+    /// Whether the endpoint would do this now.
+    fn happens(&self, op: &Op) -> bool {
+        match (op, self.episode) {
+            (_, Episode::None) => true,
+            // In fast recovery an ACK is not told, but to those who rule their window in every state. After a back-off of the
+            // controller's own it is, where no PRR shapes the window.
+            (Op::Ack(_), Episode::Signalled) => self.needs.whole_control,
+            // Once per episode: neither in the middle of a reduction, but for a loss to those whom marks tell little.
+            (Op::Signal(Signal::Loss), Episode::Signalled) if !self.fast => self.needs.ecn != EcnUse::Data,
+            (Op::Signal(Signal::Loss | Signal::Ecn), _) => false,
+            // What is in recovery is in flight.
+            (Op::IdleRestart, _) => false,
+            _ => true,
+        }
+    }
+
+    fn step(&mut self, f: &Flight, op: &Op) -> Result<(), TestCaseError> {
+        let before = self.cc.window();
+        let mut op = *op;
+        match &mut op {
+            Op::Arrival(arrival) => {
+                arrival.in_recovery = f.after_timeout || self.episode != Episode::None && self.fast;
+            }
+            Op::Signal(Signal::Timeout { repeated, .. }) => {
+                *repeated &= self.timed_out;
+                self.timed_out = true;
+            }
+            Op::Signal(_) => self.timed_out = false,
+            _ => {}
+        }
+        let verdict = apply(&mut *self.cc, f, &op);
+        let after = self.cc.window();
+        let grew = after.cwnd > before.cwnd;
+        let fell = after.cwnd < before.cwnd;
+
+        let signal = match op {
+            Op::Signal(signal) => Some(signal),
+            _ => None,
+        };
+        if self.episode != Episode::None && signal.is_none() {
+            // At the end the window may be bounded so that no burst follows, and trimmed at any time. The threshold is as it
+            // was, or the window.
+            let trimmed = verdict == Verdict::Trimmed;
+            let lower = fell && !matches!(op, Op::RecoveryEnd) && !trimmed;
+            let window = if trimmed { after.cwnd } else { before.cwnd };
+            let threshold = after.ssthresh >= before.ssthresh.min(window);
+            self.promise(Promise::OneReduction, !lower && threshold)?;
+            self.promise(Promise::OneReduction, verdict != Verdict::Reduced)?;
+        }
+        if self.episode == Episode::Signalled && signal.is_none() && !matches!(op, Op::RecoveryEnd) {
+            self.promise(Promise::RecoveryDoesNotGrow, !grew)?;
+        }
+
+        match op {
+            Op::Ack(_) => {
+                self.promise(Promise::UnusedDoesNotGrow, f.cwnd_limited || !grew)?;
+                self.promise(Promise::VerdictTells, verdict != Verdict::Continue || !fell)?;
+                // A sender that rebuilds after a timeout is in recovery as it is.
+                if verdict == Verdict::Reduced && !f.after_timeout {
+                    (self.episode, self.fast) = (Episode::Own, false);
+                    // There is no going back behind it.
+                    self.restores = None;
+                }
+            }
+            Op::Signal(Signal::Loss | Signal::Ecn) => {
+                self.promise(Promise::SignalDoesNotRaise, !grew)?;
+                let loss = signal == Some(Signal::Loss);
+                self.restores = loss.then_some(before);
+                (self.episode, self.fast) = (Episode::Signalled, loss);
+            }
+            Op::Signal(Signal::Timeout { repeated, kept }) => {
+                let loss_window = kept.saturating_add(self.segment).min(Window::MAX);
+                self.promise(Promise::LossWindow, after.cwnd == loss_window)?;
+                self.promise(Promise::RepeatKeepsThreshold, !repeated || after.ssthresh == before.ssthresh)?;
+                self.below_two = true;
+                self.episode = Episode::None;
+                if !repeated {
+                    self.restores = Some(before);
+                }
+            }
+            Op::Signal(Signal::Spurious) => {
+                self.promise(Promise::UndoTakesNothing, !fell)?;
+                if let Some(was) = self.restores.take() {
+                    self.promise(Promise::UndoRestores, after.cwnd >= was.cwnd)?;
+                    // A window that has overtaken the old one has a threshold of its own.
+                    let threshold = after.ssthresh >= was.ssthresh || before.cwnd >= was.cwnd;
+                    self.promise(Promise::UndoRestoresThreshold, threshold)?;
+                }
+                self.episode = Episode::None;
+            }
+            Op::Signal(Signal::Resume { cwnd, ssthresh }) => {
+                let window = Window {
+                    cwnd: before.cwnd.min(cwnd.max(2 * self.segment)),
+                    ssthresh: before.ssthresh.max(ssthresh),
+                };
+                self.promise(Promise::ResumeAsTold, after == window)?;
+                self.episode = Episode::None;
+            }
+            Op::RecoveryEnd => {
+                self.promise(Promise::EndsAtThreshold, after.cwnd <= before.cwnd.max(after.ssthresh))?;
+                self.episode = Episode::None;
+            }
+            Op::IdleRestart => self.promise(Promise::IdleDoesNotRaise, !grew)?,
+            Op::Arrival(_) | Op::RttSample | Op::Round(_) | Op::Lost(_) | Op::Sent(_) => {
+                self.promise(Promise::ObservationsDoNotGrow, !grew)?;
+                if matches!(op, Op::Lost(_)) && self.episode == Episode::None {
+                    // The first of another episode: what was before the last one does not come back.
+                    self.restores = None;
+                }
+            }
+            Op::Switch(_) => {}
+        }
+        self.always(f)
+    }
+
+    /// What holds at any time.
+    fn always(&mut self, f: &Flight) -> Result<(), TestCaseError> {
+        let window = self.cc.window();
+        self.below_two &= window.cwnd < 2 * self.segment;
+        let least = if self.below_two { 1 } else { 2 } * self.segment;
+        self.promise(Promise::TwoSegments, window.cwnd >= least && window.ssthresh >= 2 * self.segment)?;
+        self.promise(Promise::Bounded, window.cwnd <= Window::MAX)?;
+        self.promise(Promise::NeedsAreConstant, self.cc.needs() == self.needs)?;
+        self.promise(Promise::PacingIsConstant, self.cc.pacing_rate(f).is_some() == self.paces)
+    }
+
+    /// A controller begins: with the connection, or in the place of another one.
+    fn begin(&mut self, f: &Flight, window: Option<Window>) -> Result<(), TestCaseError> {
+        self.cc.on_established(f);
+        if let Some(window) = window {
+            self.cc.take_over(window);
+            self.promise(Promise::TakeOverKeepsWindow, self.cc.window().cwnd == window.cwnd)?;
+            self.promise(Promise::TakeOverKeepsThreshold, self.cc.window().ssthresh == window.ssthresh)?;
+        }
+        self.cc.on_ecn(self.feedback);
+        (self.needs, self.paces) = (self.cc.needs(), self.cc.pacing_rate(f).is_some());
+        self.restores = None;
+        self.always(f)
+    }
+}
+
+/// Carries out a plan; returns the window after every operation.
+pub(crate) fn keeps(
+    cc: Box<dyn CongestionControl>,
+    others: &dyn Fn() -> Vec<Box<dyn CongestionControl>>,
+    exceptions: &[Exception],
+    plan: &Plan,
+) -> Result<Vec<Window>, TestCaseError> {
+    let segment = u64::from(plan.mss);
+    let initial_window = plan.initial_segments.saturating_mul(segment);
+    let mut model = Model {
+        cc,
+        exceptions,
+        segment,
+        feedback: plan.feedback,
+        episode: Episode::None,
+        fast: false,
+        timed_out: false,
+        restores: None,
+        below_two: false,
+        needs: Needs::default(),
+        paces: false,
+    };
+    let quiet = View {
+        in_flight: 0,
+        cwnd_limited: false,
+        snd_una: 0,
+        ahead: 0,
+        srtt: None,
+        latest_rtt: None,
+        min_rtt: None,
+        after_timeout: false,
+        paced: false,
+        app_limited: false,
+    };
+    let mut now = plan.start;
+    model.begin(&quiet.flight(now, plan.mss, initial_window), None)?;
+    let mut windows = vec![model.cc.window()];
+    for (step, view, op) in &plan.ops {
+        now += *step;
+        let f = view.flight(now, plan.mss, initial_window);
+        if let Op::Switch(which) = *op {
+            let window = model.cc.window();
+            let mut others = others();
+            model.cc = others.swap_remove(which % others.len());
+            model.begin(&f, Some(window))?;
+            if model.episode == Episode::Own {
+                // That was of the other one; this one may back off at once.
+                model.episode = Episode::None;
+            }
+        } else if model.happens(op) {
+            model.step(&f, op)?;
+        } else if matches!(op, Op::Signal(Signal::Loss)) {
+            model.fast = true;
+        }
+        windows.push(model.cc.window());
+    }
+    Ok(windows)
+}
+
+/// Carries out a plan with two controllers that are the same.
+pub(crate) fn keeps_twice(
+    first: Box<dyn CongestionControl>,
+    second: Box<dyn CongestionControl>,
+    others: &dyn Fn() -> Vec<Box<dyn CongestionControl>>,
+    exceptions: &[Exception],
+    plan: &Plan,
+) -> Result<(), TestCaseError> {
+    let name = first.name();
+    let windows = keeps(first, others, exceptions, plan)?;
+    if windows == keeps(second, others, exceptions, plan)? {
+        return Ok(());
+    }
+    Err(TestCaseError::fail(format!("{:?}, {name}", Promise::Deterministic)))
+}
+
+fn bytes() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 1..200_000u64, 1 => Just(1u64), 1 => Just(u64::MAX), 1 => any::<u64>()]
+}
+
+fn span() -> impl Strategy<Value = Span> {
+    let nanos = prop_oneof![8 => 1_000_000..300_000_000u64, 1 => Just(0u64), 1 => Just(u64::MAX), 1 => any::<u64>()];
+    nanos.prop_map(Span::from_nanos)
+}
+
+fn maybe_span() -> impl Strategy<Value = Option<Span>> {
+    proptest::option::of(span())
+}
+
+fn ack() -> impl Strategy<Value = Ack> {
+    let marks = prop_oneof![3 => Just(0), 1 => bytes()];
+    let lost = prop_oneof![3 => Just(0), 1 => bytes()];
+    (bytes(), maybe_span(), any::<bool>(), marks, lost, proptest::option::of(rate()))
+        .prop_map(|(acked, rtt, ece, ce, lost, rate)| Ack { acked, delivered: acked, rtt, ece, ce, lost, rate })
+}
+
+fn rate() -> impl Strategy<Value = RateSample> {
+    ([bytes(), bytes(), bytes(), bytes()], maybe_span(), any::<bool>(), [bytes(), bytes()]).prop_map(
+        |(totals, interval, app_limited, [in_flight_when_sent, lost])| RateSample {
+            total_delivered: totals[0],
+            total_lost: totals[1],
+            prior_delivered: totals[2],
+            delivered: totals[3],
+            interval,
+            app_limited,
+            in_flight_when_sent,
+            lost,
+        },
+    )
+}
+
+/// What it acknowledges follows from the view.
+fn arrival() -> impl Strategy<Value = Arrival> {
+    let acked = prop_oneof![1 => Just(0), 3 => bytes()];
+    let marks = prop_oneof![3 => Just(0), 1 => bytes()];
+    (acked, marks, proptest::option::of(bytes()), any::<(bool, bool, bool)>(), maybe_span(), maybe_span()).prop_map(
+        |(acked, ce, sacked_to, (duplicate, in_recovery, ece), echoed, rtt)| Arrival {
+            acked,
+            delivered: acked,
+            sack: sacked_to.is_some(),
+            sacked_to,
+            duplicate,
+            in_recovery,
+            echoed,
+            rtt,
+            ece,
+            ce,
+            ..Arrival::default()
+        },
+    )
+}
+
+fn lost() -> impl Strategy<Value = Lost> {
+    ([bytes(), bytes(), bytes(), bytes(), bytes(), bytes()], any::<u32>(), any::<(bool, bool)>()).prop_map(
+        |(numbers, bytes, (app_limited, selective_acks))| Lost {
+            seq: numbers[0],
+            bytes,
+            total_delivered: numbers[1],
+            total_lost: numbers[2],
+            prior_delivered: numbers[3],
+            prior_lost: numbers[4],
+            in_flight_when_sent: numbers[5],
+            app_limited,
+            selective_acks,
+        },
+    )
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    let length = prop_oneof![3 => 1..3_000u32, 1 => any::<u32>()];
+    (bytes(), length, any::<bool>()).prop_map(|(seq, bytes, again)| Sent { seq, bytes, again })
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let kept = prop_oneof![3 => Just(0), 1 => bytes()];
+    prop_oneof![
+        20 => ack().prop_map(Op::Ack),
+        8 => arrival().prop_map(Op::Arrival),
+        2 => Just(Op::Signal(Signal::Loss)),
+        2 => Just(Op::Signal(Signal::Ecn)),
+        1 => (any::<bool>(), kept).prop_map(|(repeated, kept)| Op::Signal(Signal::Timeout { repeated, kept })),
+        1 => Just(Op::Signal(Signal::Spurious)),
+        1 => (bytes(), bytes()).prop_map(|(cwnd, ssthresh)| Op::Signal(Signal::Resume { cwnd, ssthresh })),
+        4 => Just(Op::RecoveryEnd),
+        1 => Just(Op::IdleRestart),
+        2 => Just(Op::RttSample),
+        3 => any::<u64>().prop_map(Op::Round),
+        2 => lost().prop_map(Op::Lost),
+        8 => sent().prop_map(Op::Sent),
+        1 => any::<usize>().prop_map(Op::Switch),
+    ]
+}
+
+fn view() -> impl Strategy<Value = View> {
+    let limited = prop::bool::weighted(0.8);
+    let flags = (prop::bool::weighted(0.1), any::<bool>(), any::<bool>());
+    ([bytes(), bytes(), bytes()], limited, [maybe_span(), maybe_span(), maybe_span()], flags).prop_map(
+        |([in_flight, snd_una, ahead], cwnd_limited, [srtt, latest_rtt, min_rtt], flags)| View {
+            in_flight,
+            cwnd_limited,
+            snd_una,
+            ahead,
+            srtt,
+            latest_rtt,
+            min_rtt,
+            after_timeout: flags.0,
+            paced: flags.1,
+            app_limited: flags.2,
+        },
+    )
+}
+
+/// Steps of time: mostly small, sometimes none, sometimes to the end of time.
+fn step() -> impl Strategy<Value = Span> {
+    let nanos = prop_oneof![8 => 0..50_000_000u64, 2 => Just(0u64), 1 => any::<u64>()];
+    nanos.prop_map(Span::from_nanos)
+}
+
+/// Any connection and any order of operations.
+pub(crate) fn plan() -> impl Strategy<Value = Plan> {
+    let mss = prop_oneof![4 => Just(1448u32), 1 => Just(1u32), 1 => Just(u32::MAX), 1 => 1..10_000u32];
+    let initial_segments = prop_oneof![4 => 2..40u64, 1 => Just(1u64 << 33)];
+    let start = prop_oneof![4 => Just(Time::ZERO), 1 => any::<u64>().prop_map(Time::from_nanos)];
+    use EcnFeedback::{Accurate, Classic, Dctcp, None};
+    let feedback = prop::sample::select(vec![None, Classic, Dctcp, Accurate]);
+    (mss, initial_segments, start, feedback, prop::collection::vec((step(), view(), op()), 1..200))
+        .prop_map(|(mss, initial_segments, start, feedback, ops)| Plan { mss, initial_segments, start, feedback, ops })
+}
+
+/// Does anything at all to a controller, which may do anything but panic.
+pub(crate) fn survives(cc: &mut dyn CongestionControl, mss: u32, initial_window: u64, ops: &[(Time, View, Op)]) {
+    for (now, view, op) in ops {
+        let f = view.flight(*now, mss, initial_window);
+        let _ = apply(cc, &f, op);
+        match op {
+            Op::Switch(which) if which % 2 == 0 => cc.on_established(&f),
+            Op::Switch(_) => cc.take_over(cc.window()),
+            _ => {}
+        }
+        let _ = (cc.window(), cc.needs(), cc.pacing_rate(&f), cc.name(), cc.enhanced_rtt());
+    }
+}
+
+/// Operations without a connection, at times that go back and forth.
+pub(crate) fn chaos() -> impl Strategy<Value = (u32, u64, Vec<(Time, View, Op)>)> {
+    let time = any::<u64>().prop_map(Time::from_nanos);
+    (any::<u32>(), any::<u64>(), prop::collection::vec((time, view(), op()), 1..50))
+}
