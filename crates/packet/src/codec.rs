@@ -18,7 +18,7 @@ mod tests;
 
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: usize = 20;
-/// Where the eight control bits that [`Flags`] holds are in a TCP header.
+/// Where the nine control bits that [`Flags`] holds end in a TCP header; the first is the lowest bit of the byte before.
 const FLAGS_AT: usize = 13;
 /// Time to live of what is written.
 const HOP_LIMIT: u8 = 64;
@@ -166,8 +166,10 @@ pub fn emit_with(
     write_options(segment, layout, tcp.options_mut());
     pattern::fill(segment.payload.offset, tcp.payload_mut());
     let tcp_bytes = tcp.into_inner();
-    // All eight bits at once; the views have a setter for each.
-    tcp_bytes[FLAGS_AT] = segment.flags.bits();
+    // All bits at once; the views have a setter for each.
+    let [high, low] = segment.flags.bits().to_be_bytes();
+    tcp_bytes[FLAGS_AT - 1] |= high;
+    tcp_bytes[FLAGS_AT] = low;
     TcpPacket::new_unchecked(tcp_bytes).fill_checksum(&IpAddress::Ipv4(source), &IpAddress::Ipv4(destination));
     Ok(needed)
 }
@@ -246,7 +248,7 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
         destination_port: tcp.dst_port(),
         seq: tcp.seq_number().0.cast_unsigned(),
         ack: tcp.ack_number().0.cast_unsigned(),
-        flags: Flags::from_bits(tcp.as_ref()[FLAGS_AT]),
+        flags: Flags::from_bits(u16::from_be_bytes([tcp.as_ref()[FLAGS_AT - 1], tcp.as_ref()[FLAGS_AT]])),
         window: tcp.window_len(),
         ..Segment::default()
     };

@@ -59,7 +59,7 @@ pub struct SackBlocks {
 
 /// The control bits of a TCP header, as a bit set.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Flags(u8);
+pub struct Flags(u16);
 
 impl Flags {
     /// No bit set.
@@ -80,15 +80,29 @@ impl Flags {
     pub const ECE: Flags = Flags(0x40);
     /// Congestion window reduced (RFC 3168).
     pub const CWR: Flags = Flags(0x80);
+    /// Accurate ECN (RFC 9768), once the nonce sum.
+    pub const AE: Flags = Flags(0x100);
+    const ALL: u16 = 0x1ff;
 
-    /// The flags in the low byte of the header's flag field.
-    pub const fn from_bits(bits: u8) -> Flags {
-        Flags(bits)
+    /// The flags in the low nine bits of the header's flag field; the reserved bits above are ignored.
+    pub const fn from_bits(bits: u16) -> Flags {
+        Flags(bits & Flags::ALL)
     }
 
-    /// The byte of the header.
-    pub const fn bits(self) -> u8 {
+    /// The field of the header.
+    pub const fn bits(self) -> u16 {
         self.0
+    }
+
+    /// AE, CWR and ECE with these values from the highest bit on: the ACE field (RFC 9768 section 3.2.2), of which the low
+    /// three bits of `counter` count.
+    pub const fn from_ace(counter: u8) -> Flags {
+        Flags((counter as u16 & 7) << 6)
+    }
+
+    /// AE, CWR and ECE as a number of three bits.
+    pub const fn ace(self) -> u8 {
+        ((self.0 >> 6) & 7) as u8
     }
 
     /// Whether all of `other`'s bits are set.
@@ -111,7 +125,7 @@ impl std::ops::BitOrAssign for Flags {
 }
 
 impl fmt::Debug for Flags {
-    /// tcpdump's letters: S F R P . E W U.
+    /// tcpdump's letters: S F R P . E W U; and packetdrill's A for AE.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let letters = [
             (Flags::SYN, "S"),
@@ -121,6 +135,7 @@ impl fmt::Debug for Flags {
             (Flags::URG, "U"),
             (Flags::ECE, "E"),
             (Flags::CWR, "W"),
+            (Flags::AE, "A"),
             (Flags::ACK, "."),
         ];
         if *self == Flags::NONE {
