@@ -19,6 +19,10 @@ use crate::recording::{Decision, Recording};
 pub struct LinkConfig {
     /// Rate of the transmitter; `None` sends at once, so that nothing ever waits.
     pub rate: Option<Rate>,
+    /// A token bucket of so many bytes in place of the transmitter, as of a shaper before a much faster line: a packet leaves at once
+    /// while there are tokens, and takes the bucket below nothing by what is missing (Linux's HTB: `burst`). `None` is a transmitter,
+    /// from which a packet leaves when its last bit is sent.
+    pub burst: Option<u32>,
     /// From the end of transmission to arrival.
     pub delay: Span,
     /// Framing bytes added to every packet while it is on this link: in the queue's books and in transmission. 0 counts
@@ -101,11 +105,12 @@ impl Queued for Framed {
 pub struct Link {
     queue: Box<dyn QueueDisc<Framed>>,
     serializer: Option<Serializer>,
+    bucket: Option<Bucket>,
     delay: Span,
     overhead: u32,
     fate: Fate,
-    /// The packet in transmission and when its last bit is sent.
-    sending: Option<(Time, Packet)>,
+    /// The packet in transmission and when its last bit is sent; without a packet, when the bucket has tokens again.
+    sending: Option<(Time, Option<Packet>)>,
     line: DelayLine,
     /// Packets that others are to pass, in order of transmission.
     held: VecDeque<Held>,
@@ -114,6 +119,15 @@ pub struct Link {
     drops: Drops<Framed>,
     /// Only while every decision is wanted: the packets of a run pay for it with one branch.
     recording: Option<Box<Recording>>,
+}
+
+/// Tokens, by the time at which a transmitter would have sent what was taken.
+#[derive(Debug)]
+struct Bucket {
+    /// What it holds, in time at the rate.
+    depth: Span,
+    /// When the transmitter would be done.
+    done: Time,
 }
 
 /// Packets on the wire in order of arrival: a queue, or a heap where jitter may change the order.
@@ -197,9 +211,15 @@ impl Link {
         } else {
             DelayLine::Fifo(VecDeque::new())
         };
+        let serializer = config.rate.map(Serializer::new);
+        let bucket = serializer.clone().zip(config.burst).map(|(mut serializer, burst)| Bucket {
+            depth: serializer.transmit(Time::ZERO, burst.min(1 << 30)).since(Time::ZERO),
+            done: Time::ZERO,
+        });
         Link {
             queue,
-            serializer: config.rate.map(Serializer::new),
+            serializer,
+            bucket,
             delay: config.delay,
             overhead: config.overhead,
             fate,
@@ -297,13 +317,20 @@ impl Link {
 
     fn advance_by_some(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
         while let Some((end, packet)) = self.sending.take_if(|(end, _)| *end <= now) {
-            self.launch(end, packet, events);
+            if let Some(packet) = packet {
+                self.launch(end, packet, events);
+            }
             self.start_next(end, events);
         }
     }
 
     /// Asks the queue for the next packet. `None` tells the queue that the link is idle.
     fn start_next(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+        while self.sending.is_none() && self.start_one(now, events) {}
+    }
+
+    /// Whether there was one.
+    fn start_one(&mut self, now: Time, events: &mut Vec<LinkEvent>) -> bool {
         let mut entry = self.queue.dequeue(now, &mut self.drops);
         if let Some(recording) = &mut self.recording {
             recording.dequeued(now, self.overhead, entry.as_mut(), &*self.queue, &mut self.drops);
@@ -313,16 +340,25 @@ impl Link {
             if let Some(serializer) = &mut self.serializer {
                 serializer.restart();
             }
-            return;
+            return false;
         };
         let Framed(packet) = entry.packet;
+        let start = self.bucket.as_ref().map_or(now, |bucket| bucket.done.max(now));
         let end = match &mut self.serializer {
-            Some(serializer) => serializer.transmit(now, packet.wire_len),
+            Some(serializer) => serializer.transmit(start, packet.wire_len),
             None => now,
         };
-        let (sojourn, busy) = (now.since(entry.enqueued_at), end.since(now));
+        let (sojourn, busy) = (now.since(entry.enqueued_at), end.since(start));
         self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
-        self.sending = Some((end, packet));
+        let Some(bucket) = &mut self.bucket else {
+            self.sending = Some((end, Some(packet)));
+            return true;
+        };
+        bucket.done = end;
+        let filled = Time::ZERO + end.since(Time::ZERO + bucket.depth);
+        self.sending = (filled > now).then_some((filled, None));
+        self.launch(now, packet, events);
+        true
     }
 
     /// The last bit was sent at `end`: the packet travels, in one copy, two or none.

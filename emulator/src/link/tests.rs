@@ -29,6 +29,7 @@ fn config() -> LinkConfig {
     LinkConfig {
         rate: Rate::from_bps(10 * MBIT),
         delay: Span::from_millis(1),
+        burst: None,
         overhead: 0,
         impairments: Impairments::default(),
     }
@@ -114,6 +115,28 @@ fn the_rate_is_exact_over_a_busy_period() {
     // A new busy period carries no fraction over: 2666 ns again.
     link.offer(us(100), packet(4, 1), &mut events);
     assert_eq!(link.next_due(), Time::from_nanos(102_666));
+}
+
+#[test]
+fn a_token_bucket_lets_a_burst_pass_and_then_keeps_the_rate() {
+    // HTB at 10 Mbit/s with `burst 1600`: packets of 1514 bytes, 1211.2 us each. Of the full bucket the first leaves 86 bytes, so
+    // that the second goes as well, to 1428 below nothing: 1142.4 us. From then on one goes every 1211.2 us.
+    let mut link = link(LinkConfig { burst: Some(1600), delay: Span::ZERO, ..config() });
+    let mut events = Vec::new();
+    for slot in 1..=5 {
+        link.offer(us(10_000), packet(slot, 1514), &mut events);
+    }
+    assert_eq!(link.next_due(), us(10_000));
+    assert_eq!(drain(&mut link, &mut events), [(10_000, 1), (10_000, 2), (11_142, 3), (12_353, 4), (13_564, 5)]);
+    // The bucket has tokens from 14,776 us on, 344 bytes at 15,051: one packet passes, and the next after 1170 bytes or 936 us.
+    link.offer(us(15_051), packet(6, 1514), &mut events);
+    link.offer(us(15_051), packet(7, 1514), &mut events);
+    assert_eq!(drain(&mut link, &mut events), [(15_051, 6), (15_987, 7)]);
+    let busy = |event: &LinkEvent| match event.kind {
+        LinkEventKind::Sent { busy, .. } => busy,
+        _ => Span::ZERO,
+    };
+    assert_eq!(events.iter().map(busy).fold(Span::ZERO, |sum, busy| sum + busy), Span::from_nanos(7 * 1_211_200));
 }
 
 #[test]
@@ -293,8 +316,10 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     ];
     let rate = prop_oneof![1 => Just(None), 8 => (100_000u64..100 * MBIT).prop_map(Rate::from_bps)];
     let delay = prop_oneof![Just(0u64), 0u64..50_000];
-    (rate, delay, 0u32..50, impairments).prop_map(|(rate, delay, overhead, impairments)| LinkConfig {
+    let burst = proptest::option::weighted(0.3, prop_oneof![Just(1u32), 1u32..5000]);
+    (rate, burst, delay, 0u32..50, impairments).prop_map(|(rate, burst, delay, overhead, impairments)| LinkConfig {
         rate,
+        burst,
         delay: Span::from_micros(delay),
         overhead,
         impairments,

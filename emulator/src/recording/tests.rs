@@ -9,6 +9,7 @@ fn link(queue: Box<dyn QueueDisc<Framed>>) -> Link {
     let config = LinkConfig {
         rate: Rate::from_bps(10_000_000),
         delay: Span::ZERO,
+        burst: None,
         overhead: 14,
         impairments: Impairments::default(),
     };
