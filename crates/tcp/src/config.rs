@@ -1,8 +1,9 @@
 //! The knobs of a host: everything about an endpoint that differs between stacks.
 
+use ackclock_cc::EcnFeedback;
 use ackclock_units::Span;
 
-use crate::{StateRules, TransferRules};
+use crate::{CwndValidation, Pacing, StateRules, TransferRules};
 
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq)]
@@ -22,8 +23,9 @@ pub struct Config {
     pub timestamps: bool,
     /// Window scaling (RFC 7323). Default true; without it the window is at most 65,535 bytes.
     pub window_scaling: bool,
-    /// Explicit congestion notification (RFC 3168): ask for it and accept it. Default false.
-    pub ecn: bool,
+    /// Explicit congestion notification: the best feedback that is asked for and accepted (RFC 3168, RFC 8257, RFC 9768). A
+    /// handshake does not tell RFC 8257's from RFC 3168's: both ends have to be set to it. Default none.
+    pub ecn: EcnFeedback,
     /// Bytes of the stream that the endpoint holds, unsent or unacknowledged. Default 4 MiB.
     pub send_buffer: u64,
     /// Bytes that the receiver is ready to hold: the largest window announced. Default 4 MiB.
@@ -55,6 +57,10 @@ pub struct Config {
     pub nagle: bool,
     /// Fall back to the initial window after an idle time of one RTO (RFC 5681 section 4.1). Default true.
     pub slow_start_after_idle: bool,
+    /// What becomes of a congestion window that is not used. Default: it does not grow.
+    pub cwnd_validation: CwndValidation,
+    /// When segments leave at a rate, and at which. Default: when the controller has one.
+    pub pacing: Pacing,
     /// How long a connection stays in TIME-WAIT: twice the maximum segment lifetime. Default 60 s.
     pub time_wait: Span,
     /// How often a segment is resent by timeout before the connection is given up. Default 15.
@@ -82,7 +88,7 @@ impl Default for Config {
             dsack: true,
             timestamps: true,
             window_scaling: true,
-            ecn: false,
+            ecn: EcnFeedback::None,
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
             delayed_ack: DelayedAck::default(),
@@ -98,6 +104,8 @@ impl Default for Config {
             tlp: false,
             nagle: true,
             slow_start_after_idle: true,
+            cwnd_validation: CwndValidation::default(),
+            pacing: Pacing::default(),
             time_wait: Span::from_secs(60),
             max_retries: 15,
             states: StateRules::default(),

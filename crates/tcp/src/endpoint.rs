@@ -6,8 +6,11 @@ use ackclock_units::{Span, Time};
 
 use crate::challenge::Limits;
 use crate::detector::Detector;
+use crate::ecn::Feedback;
 use crate::info::Counters;
+use crate::limited::Held;
 use crate::observer::Observer;
+use crate::pacing::Pacer;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
@@ -16,6 +19,7 @@ use crate::sending::Queue;
 use crate::socket::Socket;
 use crate::sockopt::{Wishes, WriteFlags};
 use crate::timers::Timers;
+use crate::validation::Validation;
 use crate::{Config, SentAs};
 
 /// The states of RFC 9293 section 3.3.2.
@@ -181,6 +185,8 @@ pub struct Endpoint {
     pub(crate) detector: Detector,
     /// The time of the last ACK or timer; with Linux's episodes later than the one before, by a nanosecond at least.
     pub(crate) now: Time,
+    pub(crate) pacer: Pacer,
+    pub(crate) validation: Validation,
     pub(crate) rtt: RttEstimator,
     pub(crate) receiver: Receiver,
     pub(crate) timers: Timers,
@@ -195,12 +201,13 @@ pub struct Endpoint {
     /// The peer may send ECN-capable packets; without `ecn_enabled` if a SYN of ours did not ask for ECN (RFC 3168 section
     /// 6.1.1).
     pub(crate) ecn_echoes: bool,
+    pub(crate) feedback: Feedback,
     /// TS.Recent and when it was set.
     pub(crate) ts_recent: u32,
     pub(crate) ts_recent_at: Time,
     /// Added to the millisecond clock of TSval.
     pub(crate) ts_offset: u32,
-    /// The receiver's ECN echo (RFC 3168 section 6.1.3).
+    /// The receiver's ECN echo (RFC 3168 section 6.1.3), or DCTCP.CE (RFC 8257 section 3.2).
     pub(crate) echo_ce: bool,
     /// The stream unit of the peer's FIN.
     pub(crate) peer_fin: Option<u64>,
@@ -224,6 +231,7 @@ pub struct Endpoint {
     pub(crate) wishes: Wishes,
     pub(crate) queue: Queue,
     pub(crate) counters: Counters,
+    pub(crate) held: Held,
     /// Why the last data segment was sent.
     pub(crate) sent_as: SentAs,
     error: Option<Error>,
@@ -237,10 +245,14 @@ impl Endpoint {
         let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack).with_rules(&config.transfer);
         let mss = u32::from(config.mss).max(1);
         let detector = Detector::new(config.loss_detector);
+        let observer = Observer::new(&*cc);
+        let needs = observer.needs;
+        let mut board = Scoreboard::default();
+        board.sample_rates(needs.delivery_rate);
         Endpoint {
             linux_episodes: config.linux_episodes(),
             config,
-            observer: Observer::new(&*cc),
+            observer,
             cc,
             state: State::Closed,
             ports,
@@ -270,10 +282,12 @@ impl Endpoint {
                 last_sent_at: Time::ZERO,
                 cwr_pending: false,
             },
-            board: Scoreboard::default(),
-            recovery: Recovery::default(),
+            board,
+            recovery: Recovery::new(needs.whole_control),
             detector,
             now: Time::ZERO,
+            pacer: Pacer::default(),
+            validation: Validation::default(),
             rtt: RttEstimator::new(),
             receiver,
             timers: Timers::new(),
@@ -284,6 +298,7 @@ impl Endpoint {
             scaling_enabled: false,
             ecn_enabled: false,
             ecn_echoes: false,
+            feedback: Feedback::new(),
             ts_recent: 0,
             ts_recent_at: Time::ZERO,
             ts_offset,
@@ -301,6 +316,7 @@ impl Endpoint {
             wishes: Wishes::default(),
             queue: Queue::default(),
             counters: Counters::new(),
+            held: Held::default(),
             sent_as: SentAs::New,
             error: None,
             integrity_error: None,
@@ -342,6 +358,7 @@ impl Endpoint {
             self.report(error);
         }
         self.timers = Timers::new();
+        self.pacer.let_go();
         self.challenge_due = false;
         self.probe_now = false;
         self.receiver.ack_at = Time::NEVER;
@@ -438,6 +455,7 @@ impl Endpoint {
             in_flight: self.pipe(),
             // In slow start a window that is half used still grows, or a burst could never be followed by a larger one.
             cwnd_limited: self.send.cwnd_limited
+                || self.validation.grows
                 || (window.in_slow_start() && window.cwnd < outstanding.saturating_mul(2)),
             snd_una: self.send.una,
             snd_nxt: self.send.nxt,
@@ -446,6 +464,8 @@ impl Endpoint {
             min_rtt: self.rtt.min(),
             after_timeout: self.recovery.state == crate::CaState::Loss,
             initial_window: self.initial_window(),
+            paced: self.pacer.on,
+            app_limited: self.board.rates.as_ref().is_some_and(|rates| rates.is_app_limited()),
         }
     }
 

@@ -15,7 +15,7 @@
 //! - Linux 4.0 takes the ACK's growth before it looks for losses, which is kept; where else 4.0 and 6.1 differ in nothing
 //!   but the order, it is 6.1's.
 
-use ackclock_cc::{Ack, Signal, Verdict};
+use ackclock_cc::{Ack, EcnUse, Signal, Verdict};
 use ackclock_units::{Span, Time};
 
 use crate::detector::{Proof, View};
@@ -55,6 +55,7 @@ pub(crate) struct Facts {
     pub(crate) ece: bool,
     pub(crate) duplicates: Duplicates,
     pub(crate) losses_before: u64,
+    pub(crate) units_lost_before: u64,
 }
 
 impl Endpoint {
@@ -124,9 +125,9 @@ impl Endpoint {
             self.on_ack_of_probe(now, progress, facts);
         }
         let sacked = progress.sacked_segments > 0;
-        let grown = self.detector.is_before_rack() && !self.in_reduction();
+        let grown = self.detector.is_before_rack() && !self.in_reduction() && !self.recovery.left_alone;
         if grown {
-            self.grow(now, progress, delivered, facts.ece);
+            self.grow(now, progress, delivered, facts);
         }
         let ordinary = facts.plain || progress.acked > 0;
         let dubious =
@@ -151,11 +152,16 @@ impl Endpoint {
         } else if !timer_set && self.restarts_timer(progress) {
             self.set_transmit_timer(now);
         }
-        if self.in_reduction() {
+        if self.recovery.left_alone {
+            let delivered = if self.sack_enabled { progress.delivered } else { delivered * u64::from(self.mss) };
+            let lost = self.board.units_judged_lost() - facts.units_lost_before;
+            let ack = Ack { acked: progress.acked, delivered, ece: facts.ece, lost, ..Ack::default() };
+            self.rule_window(now, ack);
+        } else if self.in_reduction() {
             let lost = self.board.losses() - facts.losses_before;
             self.reduce_window_linux(delivered, advanced && lost == 0);
         } else if !grown {
-            self.grow(now, progress, delivered, facts.ece);
+            self.grow(now, progress, delivered, facts);
         }
     }
 
@@ -164,7 +170,7 @@ impl Endpoint {
     }
 
     /// `tcp_cong_avoid` if `tcp_may_raise_cwnd`.
-    fn grow(&mut self, now: Time, progress: &Progress, delivered: u64, ece: bool) {
+    fn grow(&mut self, now: Time, progress: &Progress, delivered: u64, facts: &Facts) {
         let grows = progress.acked > 0 || (progress.sacked_segments > 0 && self.detector.grows_on_sack());
         if !grows {
             return;
@@ -172,12 +178,15 @@ impl Endpoint {
         let bytes = delivered * u64::from(self.mss);
         // Of short segments only what they carry.
         let bytes = if self.sack_enabled { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
-        let ack =
-            Ack { acked: progress.acked, delivered: bytes, rtt: self.latest_sample, ece, ce: 0, lost: 0, rate: None };
+        let lost = self.board.units_judged_lost() - facts.units_lost_before;
+        let ack = Ack { acked: progress.acked, delivered: bytes, ece: facts.ece, lost, ..Ack::default() };
+        let ack = self.with_samples(now, ack);
         let flight = self.flight(now);
-        if self.cc.on_ack(&flight, &ack) == Verdict::Reduced {
-            self.start_reduction(now, None);
-            self.recovery.state = CaState::Cwr;
+        let cwnd = self.cwnd();
+        // tcp_enter_cwr does nothing after a timeout.
+        if self.cc.on_ack(&flight, &ack) == Verdict::Reduced && self.recovery.state < CaState::Cwr {
+            self.shape_window(cwnd);
+            self.enter_cwr();
         }
     }
 
@@ -301,24 +310,38 @@ impl Endpoint {
         self.forget_retransmissions();
         self.start_undo();
         self.recovery.undo.allowed = false;
-        if !self.in_reduction() {
+        // Who is marked all the time has not halved its window for that.
+        let marked = self.recovery.state == CaState::Cwr && self.observer.needs.ecn != EcnUse::Data;
+        if !self.in_reduction() || marked {
             self.recovery.undo.allowed = !ece;
-            self.start_reduction(now, Some(Signal::Loss));
+            self.start_reduction(now, Signal::Loss);
         }
         self.recovery.state = CaState::Recovery;
         self.stats.fast_recoveries += 1;
     }
 
-    /// `tcp_init_cwnd_reduction`; the controller has reduced already where there is no signal for it.
-    pub(crate) fn start_reduction(&mut self, now: Time, signal: Option<Signal>) {
+    /// `tcp_init_cwnd_reduction` for a signal.
+    pub(crate) fn start_reduction(&mut self, now: Time, signal: Signal) {
+        self.tell_losses(now);
         let cwnd = self.cwnd();
-        if let Some(signal) = signal {
-            let mut flight = self.flight_size(now);
-            if let Some(segments) = self.detector.outstanding_before() {
-                flight.in_flight = segments * u64::from(self.mss);
-            }
-            self.cc.on_signal(&flight, signal);
+        let mut flight = self.flight_size(now);
+        if let Some(segments) = self.detector.outstanding_before() {
+            flight.in_flight = segments * u64::from(self.mss);
         }
+        self.note_unvalidated(now);
+        self.cc.on_signal(&flight, signal);
+        self.bound_by_use(now);
+        self.shape_window(cwnd);
+    }
+
+    /// `tcp_enter_cwr`, once the window comes down: congestion is proven, and nothing can be undone.
+    fn enter_cwr(&mut self) {
+        (self.recovery.undo.allowed, self.recovery.undo.marker) = (false, 0);
+        self.recovery.state = CaState::Cwr;
+    }
+
+    /// The window is to come down from `cwnd` to the controller's threshold.
+    fn shape_window(&mut self, cwnd: u64) {
         let mss = u64::from(self.mss);
         self.recovery.point = self.send.nxt;
         self.recovery.probe.high = 0;
@@ -330,6 +353,7 @@ impl Endpoint {
     pub(crate) fn finish_reduction(&mut self, now: Time) {
         let flight = self.flight(now);
         self.cc.on_recovery_end(&flight);
+        self.end_validation(now);
         self.recovery.state = CaState::Open;
     }
 
@@ -337,10 +361,8 @@ impl Endpoint {
     fn try_to_open(&mut self, now: Time, ece: bool) {
         self.forget_retransmissions();
         if ece && self.recovery.state < CaState::Cwr {
-            // tcp_enter_cwr: congestion is proven, and nothing can be undone.
-            (self.recovery.undo.allowed, self.recovery.undo.marker) = (false, 0);
-            self.start_reduction(now, Some(Signal::Ecn));
-            self.recovery.state = CaState::Cwr;
+            self.start_reduction(now, Signal::Ecn);
+            self.enter_cwr();
         }
         if self.recovery.state != CaState::Cwr {
             self.keep_open();
@@ -468,6 +490,7 @@ impl Endpoint {
         }
         let view = View { begins: before_rack, ..self.view(now) };
         let marked = self.detector.timer(&mut self.board, &view);
+        self.tell_losses(now);
         let lost = self.board.losses() - losses;
         if lost > 0 {
             if self.recovery.state != CaState::Recovery {
@@ -499,7 +522,9 @@ impl Endpoint {
         self.detector.timed_out(&mut self.board, &view);
         self.recovery.reno_sacked = 0;
         let kept = self.segments_in_flight() * u64::from(self.mss);
+        self.tell_losses(now);
         self.cc.on_signal(&flight, Signal::Timeout { repeated: !reduces, kept });
+        self.forget_validation(now);
         if reduces {
             self.start_undo();
             self.recovery.undo.allowed = true;

@@ -3,7 +3,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, Endpoint, LossCounts};
+use crate::{CaState, Endpoint, LossCounts, State};
 
 /// Why a data segment was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -92,7 +92,100 @@ pub struct Snapshot {
     pub acked: u64,
 }
 
+/// The variables of both halves of a connection, for a log of every segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ControlBlock {
+    /// Where the connection stands.
+    pub state: State,
+    /// Where the sender stands.
+    pub ca_state: CaState,
+    /// Slow start threshold, bytes; `u64::MAX` before there is one.
+    pub ssthresh: u64,
+    /// Congestion window, bytes.
+    pub cwnd: u64,
+    /// The peer's window, bytes.
+    pub peer_window: u64,
+    /// The window offered to the peer, bytes.
+    pub window: u64,
+    /// Window scale of the peer.
+    pub peer_shift: u8,
+    /// Our window scale.
+    pub shift: u8,
+    /// Payload of a full segment, bytes.
+    pub mss: u32,
+    /// Smoothed RTT, once there was a sample.
+    pub srtt: Option<Span>,
+    /// Retransmission timeout, back-off included.
+    pub rto: Span,
+    /// Window scaling was agreed on.
+    pub scaling: bool,
+    /// Timestamps were agreed on.
+    pub timestamps: bool,
+    /// SACK was agreed on.
+    pub sack: bool,
+    /// ECN was agreed on.
+    pub ecn: bool,
+    /// Small segments wait (Nagle).
+    pub nagle: bool,
+    /// The FIN was sent.
+    pub fin_sent: bool,
+    /// An ACK goes out as soon as possible.
+    pub ack_now: bool,
+    /// An ACK is delayed.
+    pub ack_delayed: bool,
+    /// The ECN echo is on.
+    pub echoing: bool,
+    /// The next new segment carries CWR.
+    pub cwr: bool,
+    /// Send buffer, bytes.
+    pub send_buffer: u64,
+    /// Bytes in it.
+    pub queued: u64,
+    /// Receive buffer, bytes.
+    pub receive_buffer: u64,
+    /// Bytes in order that the application has not read.
+    pub unread: u64,
+    /// Bytes from the first unacknowledged one to the last that was sent.
+    pub outstanding: u64,
+    /// Segments of the peer's size that wait behind a gap.
+    pub out_of_order: u64,
+}
+
 impl Endpoint {
+    /// The variables now. Costs too much for every segment of a run that does not log them.
+    pub fn control_block(&self) -> ControlBlock {
+        let end = self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX));
+        ControlBlock {
+            state: self.state,
+            ca_state: self.ca_state(),
+            ssthresh: self.cc.window().ssthresh,
+            cwnd: self.cwnd(),
+            peer_window: self.send.wnd,
+            window: self.receiver.window(),
+            peer_shift: self.send.shift,
+            shift: self.receiver.shift(),
+            mss: self.mss,
+            srtt: self.srtt(),
+            rto: self.rto(),
+            scaling: self.scaling_enabled,
+            timestamps: self.timestamps_enabled,
+            sack: self.sack_enabled,
+            ecn: self.ecn_enabled,
+            nagle: self.config.nagle,
+            fin_sent: self.send.fin_sent,
+            ack_now: self.receiver.ack_now,
+            ack_delayed: self.receiver.ack_at != Time::NEVER,
+            echoing: self.echo_ce,
+            cwr: self.send.cwr_pending,
+            send_buffer: self.config.send_buffer,
+            queued: self.send.written - self.acked_bytes(),
+            receive_buffer: self.receiver.buffer(),
+            unread: end.saturating_sub(self.receiver.read),
+            outstanding: self.send.nxt - self.send.una,
+            out_of_order: self.receiver.segments_out_of_order(),
+        }
+    }
+
     /// Why the last data segment was sent that [`Endpoint::transmit`] wrote.
     pub fn sent_as(&self) -> SentAs {
         self.sent_as

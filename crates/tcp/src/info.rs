@@ -6,7 +6,7 @@
 //!
 //! # Departures
 //! `rcv_rtt` is the smoothed RTT once data has arrived, in place of a measurement of the receiver's own; `rcv_space` is
-//! the window that was announced first. `delivery_rate` is not measured, and stays 0.
+//! the window that was announced first. `delivery_rate` is measured only where the congestion controller asks for it, and else 0.
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
@@ -94,6 +94,8 @@ pub struct TcpInfo {
     pub data_segs_out: u32,
     /// Bytes a second.
     pub delivery_rate: u64,
+    /// 1 if the application limited it.
+    pub delivery_rate_app_limited: u8,
     pub busy_time: u64,
     pub rwnd_limited: u64,
     pub sndbuf_limited: u64,
@@ -128,7 +130,7 @@ pub(crate) struct Counters {
     pub(crate) window_limited: Stopwatch,
     /// All is sent, and the send buffer too small for more.
     pub(crate) buffer_limited: Stopwatch,
-    /// Segments whose delivery was told along with an ECN echo.
+    /// Segments whose delivery was told along with an ECN echo, or that were counted as marked.
     pub(crate) delivered_ce: u32,
     /// Something was sent since there was last nothing to send.
     pub(crate) sending: bool,
@@ -204,12 +206,11 @@ impl Counters {
         }
     }
 
-    /// What an ACK told.
+    /// What an ACK told, `marks` of it as marked.
     #[inline]
-    pub(crate) fn progressed(&mut self, progress: &Progress, ece: bool) {
-        let delivered = progress.delivered_segments as u32;
-        self.delivered_ce += if ece { delivered } else { 0 };
-        self.delivered_segments += delivered;
+    pub(crate) fn progressed(&mut self, progress: &Progress, marks: u64) {
+        self.delivered_ce = self.delivered_ce.wrapping_add(marks as u32);
+        self.delivered_segments += progress.delivered_segments as u32;
     }
 }
 
@@ -227,6 +228,7 @@ impl Endpoint {
         let micros = |span: Span| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
         let millis_since = |at: Time| u32::try_from(now.since(at).as_millis()).unwrap_or(u32::MAX);
         let established = !matches!(self.state, State::Closed | State::Listen | State::SynSent);
+        let rates = self.board.rates.as_ref().map(|rates| rates.told);
         TcpInfo {
             state: match self.state {
                 State::Established => 1,
@@ -287,7 +289,7 @@ impl Endpoint {
             rcv_rtt: if self.delivered_bytes() > 0 { self.rtt.srtt().map_or(0, micros) } else { 0 },
             rcv_space: u32::try_from(self.receiver.first_window()).unwrap_or(u32::MAX),
             total_retrans: u32::try_from(self.stats.retransmitted_packets).unwrap_or(u32::MAX),
-            pacing_rate: u64::MAX,
+            pacing_rate: self.told_pacing_rate(now),
             bytes_acked: self.send.una.saturating_sub(u64::from(self.socket.passive)),
             bytes_received: self.delivered_bytes(),
             // Linux answers a SYN before there is a socket to count for.
@@ -297,7 +299,8 @@ impl Endpoint {
             min_rtt: self.rtt.min().map_or(u32::MAX, micros),
             data_segs_in: counters.data_segments_in,
             data_segs_out: u32::try_from(self.stats.sent_packets).unwrap_or(u32::MAX),
-            delivery_rate: 0,
+            delivery_rate: rates.map_or(0, |told| told.bytes_per_second()),
+            delivery_rate_app_limited: u8::from(rates.is_some_and(|told| told.app_limited)),
             busy_time: counters.busy.read(now).as_micros(),
             rwnd_limited: counters.window_limited.read(now).as_micros(),
             sndbuf_limited: counters.buffer_limited.read(now).as_micros(),

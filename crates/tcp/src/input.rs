@@ -27,7 +27,7 @@ impl Endpoint {
                 Arrival::default()
             }
             State::Listen => {
-                self.input_listen(now, segment);
+                self.input_listen(now, segment, ecn);
                 Arrival::default()
             }
             State::SynSent => self.input_syn_sent(now, segment, ecn),
@@ -59,7 +59,7 @@ impl Endpoint {
     }
 
     #[cold]
-    fn input_listen(&mut self, now: Time, segment: &Segment) {
+    fn input_listen(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
         if segment.flags.contains(Flags::RST) {
             return;
         }
@@ -74,8 +74,7 @@ impl Endpoint {
                 return;
             }
             self.take_syn(now, segment);
-            self.ecn_enabled = self.accepts_ecn() && segment.flags.contains(Flags::ECE | Flags::CWR);
-            self.ecn_echoes = self.ecn_enabled;
+            self.agree_to_ecn(segment, ecn);
             self.state = State::SynReceived;
             self.send.syn_pending = true;
         }
@@ -104,15 +103,12 @@ impl Endpoint {
         }
         self.take_syn(now, segment);
         if acceptable {
-            // The answer carries ECE alone (RFC 3168 section 6.1.1); a reflected ECE+CWR is not an agreement.
-            let agreed = segment.flags.contains(Flags::ECE) && !segment.flags.contains(Flags::CWR);
-            self.ecn_echoes = self.config.ecn && agreed;
-            self.ecn_enabled = self.ecn_echoes && self.rtt.timeouts() <= self.config.states.ecn_syn_retries;
+            self.agreed_on_ecn(segment, ecn);
             self.send.wnd = u64::from(segment.window);
             self.send.max_wnd = self.send.wnd;
             self.establish(now);
             self.receiver.ack_now = true;
-            self.send.bare_ack = self.config.transfer.bare_handshake_ack;
+            self.send.bare_ack |= self.config.transfer.bare_handshake_ack;
             let right = u64::from(segment.sequence_len());
             if right > 1 && self.config.states.syn_data {
                 self.input_data(now, segment, 1, right, ecn);
@@ -125,8 +121,7 @@ impl Endpoint {
             self.send.syn_pending = true;
             if self.config.transfer.sending == SendRule::FreeBsd {
                 // tcp_ecn_input_parallel_syn: agreed to as by a listening socket.
-                self.ecn_enabled = self.accepts_ecn() && segment.flags.contains(Flags::ECE | Flags::CWR);
-                self.ecn_echoes = self.ecn_enabled;
+                self.agree_to_ecn(segment, ecn);
             }
             Arrival::default()
         }
@@ -171,6 +166,9 @@ impl Endpoint {
         self.bound_segment();
         let flight = self.flight(now);
         self.cc.on_established(&flight);
+        self.cc.on_ecn(self.usable_feedback());
+        self.decide_pacing(now);
+        self.begin_validation(now);
         self.timers.handshake_at = Time::NEVER;
         self.limits.heard_at = now;
         self.arm_keepalive(now);
@@ -220,7 +218,7 @@ impl Endpoint {
             return Arrival::default();
         }
         if is_syn {
-            return self.input_syn_again(now, segment, left);
+            return self.input_syn_again(now, segment, left, ecn);
         }
         if !self.is_in_window(left, right) {
             return self.note_duplicate(now, segment, left, right);
@@ -229,6 +227,7 @@ impl Endpoint {
             return Arrival::default();
         }
         self.heard(now);
+        self.count_mark(segment, ecn);
         if self.is_unwanted(segment, right) {
             // RFC 9293 section 3.6.1: nobody will read it.
             self.refuse(segment);
@@ -309,7 +308,7 @@ impl Endpoint {
     }
 
     /// A SYN on a connection that has seen one.
-    fn input_syn_again(&mut self, now: Time, segment: &Segment, left: u64) -> Arrival {
+    fn input_syn_again(&mut self, now: Time, segment: &Segment, left: u64, ecn: Ecn) -> Arrival {
         let flags = segment.flags;
         if self.state == State::SynReceived {
             if left == 0 && flags.contains(Flags::ACK) {
@@ -320,10 +319,7 @@ impl Endpoint {
             if left == 0 {
                 // The peer did not get our SYN with ACK: it is sent again.
                 (self.send.syn_pending, self.send.syn_resent) = (true, true);
-                if !flags.contains(Flags::ECE | Flags::CWR) {
-                    // RFC 3168 section 6.1.1: no ECN after a SYN that does not ask for it.
-                    (self.ecn_enabled, self.ecn_echoes) = (false, false);
-                }
+                self.agree_to_ecn_again(segment, ecn);
                 return Arrival::default();
             }
             if self.socket.passive && self.is_reset_in_window(left) {
@@ -409,6 +405,7 @@ impl Endpoint {
                 return None;
             }
             self.set_window(segment, left, 1, true);
+            self.check_first_ace(segment);
             self.establish(now);
             self.latest_sample = None;
             return Some(0);
@@ -431,12 +428,12 @@ impl Endpoint {
         };
 
         let window_before = self.send.wnd;
-        let ece = self.ecn_enabled && segment.flags.contains(Flags::ECE);
+        let echo = self.hears_echo(segment);
         if ack == una
             && self.board.is_empty()
             && segment.sack.is_empty()
             && self.recovery.state == CaState::Open
-            && !ece
+            && !echo
         {
             // Nothing was in flight: the receiver of a stream. Only the window can have changed.
             self.take_time(now);
@@ -450,15 +447,19 @@ impl Endpoint {
             return Some(0);
         }
 
+        if self.board.rates.is_some() {
+            self.check_app_limited(now, self.send.written);
+        }
         let mut progress = Progress::new(now);
         self.begin_ack(now, segment, &mut progress);
         let mut facts = Facts {
             una_before: una,
             outstanding_before: !self.board.is_empty(),
             plain: segment.sequence_len() > 0,
-            ece,
+            ece: false,
             duplicates: Duplicates::default(),
             losses_before: self.board.losses(),
+            units_lost_before: self.board.units_judged_lost(),
         };
         progress.reported = self.board.reported();
         // What SACK reports is older than what the same ACK acknowledges.
@@ -489,10 +490,16 @@ impl Endpoint {
             self.set_window(segment, left, ack, ack > una);
         }
         self.take_rtt_sample(now, segment, &progress);
+        let marks = self.take_marks(segment, &progress, facts.outstanding_before);
+        let ece = self.feedback.echo;
+        facts.ece = ece;
         self.stats.ece_acks += u64::from(ece);
-        self.counters.progressed(&progress, ece);
+        self.counters.progressed(&progress, marks);
         self.queue.acked = true;
         self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);
+        if progress.acked > 0 {
+            self.measure_use(now);
+        }
         if self.observer.needs.arrivals {
             self.tell_arrival(now, segment, &progress, una, window_before);
         }
@@ -501,6 +508,8 @@ impl Endpoint {
             if (facts.outstanding_before || facts.duplicates.segments > 0) && !self.send.probing {
                 self.on_ack_linux(now, &progress, &facts);
             }
+            self.end_rate_sample(now);
+            self.update_pacing_rate();
             if self.board.is_empty() {
                 self.restart_retransmit_timer(now);
             }
@@ -524,6 +533,8 @@ impl Endpoint {
         if self.recovery.state != CaState::Open || progress.delivered > 0 || duplicate || ece {
             self.on_ack_progress(now, &progress, duplicate, ece);
         }
+        self.end_rate_sample(now);
+        self.update_pacing_rate();
         if progress.acked > 0 {
             // RFC 6298 rules 5.2 and 5.3.
             self.restart_retransmit_timer(now);
@@ -714,17 +725,7 @@ impl Endpoint {
     /// Payload and FIN.
     fn input_data(&mut self, now: Time, segment: &Segment, left: u64, right: u64, ecn: Ecn) {
         if self.ecn_echoes {
-            // RFC 3168 section 6.1.3: the echo goes on until the sender confirms.
-            if segment.flags.contains(Flags::CWR) {
-                self.echo_ce = false;
-                self.receiver.window_was_reduced();
-            }
-            if ecn == Ecn::Ce {
-                if !self.echo_ce {
-                    self.receiver.congestion_began();
-                }
-                self.echo_ce = true;
-            }
+            self.note_mark(now, segment, ecn);
         }
         if segment.payload.len > 0 && segment.payload.offset != left - 1 && self.integrity_error.is_none() {
             self.integrity_error = Some(left - 1);

@@ -1,5 +1,6 @@
 //! What to send next.
 
+use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
 
@@ -8,7 +9,7 @@ use crate::scoreboard::Sent;
 use crate::sending::Held;
 use crate::seq::lower;
 use crate::timers::Pending;
-use crate::{CaState, Endpoint, SendRule, SentAs, State, WindowProbe};
+use crate::{CaState, CwndValidation, Endpoint, SendRule, SentAs, State, WindowProbe};
 
 /// Bytes of a timestamps option with its padding.
 const TIMESTAMPS_LEN: u32 = 12;
@@ -30,6 +31,7 @@ impl Endpoint {
     #[inline(always)]
     pub fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
         self.counters.window_stopped = false;
+        self.note_writes(now);
         let ecn = self.next_segment(now, out);
         if ecn.is_some() {
             self.counters.segments_out += 1;
@@ -47,22 +49,22 @@ impl Endpoint {
         self.review_send_buffer(now, sent);
         self.counters.busy.set(now, self.send.written > self.acked_bytes());
         // tcp_write_xmit looks at the congestion window first.
-        let stopped = self.counters.window_stopped && self.window_used() + u64::from(self.mss) <= self.cwnd();
-        self.counters.window_limited.set(now, stopped);
+        let has_room = !self.counters.window_stopped || self.window_used() + u64::from(self.mss) <= self.cwnd();
+        self.counters.window_limited.set(now, self.counters.window_stopped && has_room);
+        self.note_stop(now, has_room);
     }
 
     #[inline(always)]
     fn next_segment(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
-        if self.reply.is_some() || self.challenge_due | self.probe_now {
+        if self.reply.is_some() || self.challenge_due | self.probe_now | self.feedback.ack_before.is_some() {
             self.write_answer(now, out);
-            return Some(Ecn::NotEct);
+            return Some(self.feedback.control);
         }
         match self.state {
             State::Closed | State::Listen => return None,
             State::SynSent | State::SynReceived => {
                 if self.send.syn_pending {
-                    self.write_syn(now, out);
-                    return Some(Ecn::NotEct);
+                    return Some(self.write_syn(now, out));
                 }
             }
             _ => {
@@ -74,17 +76,17 @@ impl Endpoint {
                     if let Some(piece) = self.next_piece(now) {
                         return Some(self.write_data(now, out, piece));
                     }
-                    self.note_window_use();
+                    self.note_window_use(now);
                     if self.probe_now {
                         self.write_bare_ack(now, out);
-                        return Some(Ecn::NotEct);
+                        return Some(self.feedback.control);
                     }
                 }
             }
         }
         if self.receiver.ack_now && self.state != State::SynSent {
             self.write_ack(now, out);
-            return Some(Ecn::NotEct);
+            return Some(self.feedback.control);
         }
         None
     }
@@ -94,12 +96,16 @@ impl Endpoint {
     fn next_piece(&mut self, now: Time) -> Option<Piece> {
         self.send.cwnd_stopped = false;
         if self.send.probing || self.send.resend_probe {
+            self.pacer.let_go();
             return self.next_probe_again(now);
         }
         let mut resends = true;
         if self.linux_episodes {
             if std::mem::take(&mut self.recovery.probe.due) {
                 return self.next_loss_probe(now);
+            }
+            if self.pacer.on && self.waits_for_release(now) {
+                return None;
             }
             if self.recovery.resend == Resend::New {
                 let new = self.next_of_frto(now);
@@ -108,6 +114,8 @@ impl Endpoint {
                 }
             }
             resends = self.recovery.resend == Resend::Lost || self.recovery.force;
+        } else if self.pacer.on && self.waits_for_release(now) {
+            return None;
         }
         if let Some(lost) = self.board.next_lost().filter(|_| resends) {
             // RFC 6675 NextSeg rule 1.
@@ -133,7 +141,11 @@ impl Endpoint {
     /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
     /// network, and it must not grow (RFC 7661 section 4.1). As Linux's `tcp_cwnd_validate`.
     #[inline(always)]
-    fn note_window_use(&mut self) {
+    fn note_window_use(&mut self, now: Time) {
+        if self.pacer.holds() && !self.counters.sending && self.window_used() + u64::from(self.mss) <= self.cwnd() {
+            // Nothing was sent because it was not time: nothing is known of the window.
+            return;
+        }
         if self.board.is_empty() && !self.send.cwnd_stopped {
             // Any window holds a segment.
             let send = &mut self.send;
@@ -150,6 +162,9 @@ impl Endpoint {
         let more = !send.cwnd_limited && outstanding > send.most_outstanding;
         if send.una >= send.usage_point || limited || more {
             (send.cwnd_limited, send.most_outstanding, send.usage_point) = (limited, outstanding, send.nxt);
+        }
+        if self.counters.sending {
+            self.decay_unused(now, limited);
         }
     }
 
@@ -237,6 +252,10 @@ impl Endpoint {
         self.sent_as = SentAs::TailLossProbe;
         let right = self.send.una + self.send.wnd;
         let unsent = !self.send.fin_sent && self.send.written + 1 > self.send.nxt && right > self.send.nxt;
+        if unsent && self.pacer.on && self.waits_for_release(now) {
+            // The data that waits for its time will do.
+            return None;
+        }
         if unsent {
             self.recovery.probe.unbounded = true;
             let piece = self.next_new(now);
@@ -244,10 +263,12 @@ impl Endpoint {
             self.probe_is_out(now, false);
             return piece;
         }
-        let last = self.board.resend_last(self.stamp(now))?;
+        let last = self.board.last_unreported()?;
+        let payload = last.len - u32::from(last.fin);
+        self.departs(now, last.seq, payload, true);
+        self.board.resend_last(self.stamp(now));
         self.stats.retransmitted_packets += 1;
         self.probe_is_out(now, true);
-        let payload = last.len - u32::from(last.fin);
         Some(Piece { seq: last.seq, payload, fin: last.fin, plain: true, push: last.push })
     }
 
@@ -276,12 +297,22 @@ impl Endpoint {
     /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a smaller one.
     #[inline(always)]
     fn fits_cwnd(&mut self, now: Time, payload: u32) -> bool {
-        if self.board.is_empty() && self.config.slow_start_after_idle {
+        if self.board.is_empty() {
             self.restart_after_idle(now);
         }
         let unbounded = self.recovery.probe.unbounded;
         self.send.cwnd_stopped = self.window_used() + u64::from(payload) > self.cwnd() && !unbounded;
         !self.send.cwnd_stopped
+    }
+
+    /// A segment with data is about to leave.
+    #[inline(always)]
+    fn departs(&mut self, now: Time, seq: u64, payload: u32, again: bool) {
+        let flight = self.flight(now);
+        self.cc.on_sent(&flight, &ackclock_cc::Sent { seq, bytes: payload, again });
+        if self.pacer.on {
+            self.pace(&flight, payload);
+        }
     }
 
     /// Books a segment of new data.
@@ -291,6 +322,7 @@ impl Endpoint {
         self.timers.persist_backoff = 0;
         let seq = self.send.nxt;
         let len = payload + u32::from(fin);
+        self.departs(now, seq, payload, false);
         self.board.push(self.stamp(now), seq, len, fin);
         self.send.nxt += u64::from(len);
         self.send.fin_sent = fin;
@@ -330,6 +362,7 @@ impl Endpoint {
         let fin = payload == 0;
         let seq = self.send.nxt;
         let len = payload + u32::from(fin);
+        self.departs(now, seq, payload, false);
         self.board.push(self.stamp(now), seq, len, fin);
         self.send.nxt += u64::from(len);
         self.send.fin_sent = fin;
@@ -409,6 +442,11 @@ impl Endpoint {
     #[inline(never)]
     fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
         let is_first = sent.seq == self.send.una;
+        let payload = sent.len - u32::from(sent.fin);
+        self.departs(now, sent.seq, payload, true);
+        if !sent.ever_resent {
+            self.count_resent(payload);
+        }
         self.board.resend(self.stamp(now), sent.seq, self.send.nxt);
         if self.recovery.force {
             self.recovery.force = false;
@@ -421,13 +459,18 @@ impl Endpoint {
             // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).
             self.restart_retransmit_timer(now);
         }
-        Piece { seq: sent.seq, payload: sent.len - u32::from(sent.fin), fin: sent.fin, plain: true, push: sent.push }
+        Piece { seq: sent.seq, payload, fin: sent.fin, plain: true, push: sent.push }
     }
 
     /// RFC 5681 section 4.1.
     #[inline]
     fn restart_after_idle(&mut self, now: Time) {
-        if self.send.nxt > 1 && now.since(self.send.last_sent_at) > self.rto() {
+        if self.config.cwnd_validation == CwndValidation::Rfc7661 {
+            // RFC 7661 section 4.3 in place of RFC 5681 section 4.1.
+            self.review_validation(now);
+            return;
+        }
+        if self.config.slow_start_after_idle && self.send.nxt > 1 && now.since(self.send.last_sent_at) > self.rto() {
             let flight = self.flight(now);
             self.cc.on_idle_restart(&flight);
         }
@@ -446,10 +489,10 @@ impl Endpoint {
         if self.timestamps_enabled {
             out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
         }
-        if self.echo_ce && !flags.contains(Flags::SYN) {
-            out.flags |= Flags::ECE;
-        }
         let syn = flags.contains(Flags::SYN);
+        if !syn {
+            out.flags |= self.echo_flags();
+        }
         let shift = if syn { 0 } else { self.receiver.shift() };
         let window = if syn { self.receiver.syn_window(self.announced_segment()) } else { self.receiver.window() };
         let field = (window >> shift).min(u64::from(u16::MAX));
@@ -469,7 +512,7 @@ impl Endpoint {
     }
 
     #[cold]
-    fn write_syn(&mut self, now: Time, out: &mut Segment) {
+    fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
         self.send.syn_pending = false;
         // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open, was not.
         let again = self.send.nxt > 0;
@@ -483,21 +526,15 @@ impl Endpoint {
         };
         if answer {
             self.write_common(now, out, Flags::SYN);
-            if self.ecn_enabled {
-                out.flags |= Flags::ECE;
-            }
         } else {
             *out = self.blank(Flags::SYN);
             out.window = self.receiver.syn_window(self.config.mss.into()) as u16;
-            // A SYN that is sent again asks for no ECN: a middlebox may have dropped it for the flags (RFC 3168 section
-            // 6.1.1.1).
-            if self.config.ecn && self.rtt.timeouts() <= self.config.states.ecn_syn_retries {
-                out.flags |= Flags::ECE | Flags::CWR;
-            }
             if timestamps {
                 out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: 0 });
             }
         }
+        let (flags, codepoint) = self.syn_ecn();
+        out.flags |= flags;
         out.seq = self.send.isn;
         out.mss = self.config.transfer.mss_option.then_some(self.config.mss);
         out.sack_permitted = sack;
@@ -505,22 +542,28 @@ impl Endpoint {
         self.send.nxt = self.send.nxt.max(1);
         self.send.syn_sent_at = (!again).then_some(now);
         self.arm_syn_timers(now, again);
+        codepoint
     }
 
-    fn write_ack(&mut self, now: Time, out: &mut Segment) {
+    pub(crate) fn write_ack(&mut self, now: Time, out: &mut Segment) {
         let sack = self.sack_option(3 + usize::from(!self.timestamps_enabled));
         self.write_common(now, out, Flags::NONE);
         out.seq = lower(self.send.nxt, self.send.isn);
         out.sack = sack;
+        self.reflect_answer(out);
         if self.config.states.fin_on_acks && self.send.fin_sent && self.send.una < self.send.nxt {
             out.seq = lower(self.send.nxt - 1, self.send.isn);
             out.flags |= Flags::FIN;
         }
     }
 
-    /// A reset, a challenge or a probe.
+    /// An ACK from before the segment in hand, a reset, a challenge or a probe.
     #[cold]
     fn write_answer(&mut self, now: Time, out: &mut Segment) {
+        if let Some(ack) = self.feedback.ack_before.take() {
+            *out = ack;
+            return;
+        }
         let Some((seq, ack, flags)) = self.reply.take() else {
             self.write_bare_ack(now, out);
             return;
@@ -558,9 +601,6 @@ impl Endpoint {
 
     #[inline(always)]
     fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
-        let flight = self.flight(now);
-        let sent = ackclock_cc::Sent { seq: piece.seq, bytes: piece.payload, again: piece.plain };
-        self.cc.on_sent(&flight, &sent);
         // SACK blocks ride along only where the segment leaves room for them within the MSS.
         let spare = self.mss.saturating_sub(piece.payload);
         let blocks = if spare >= 12 { ((spare - 4) / 8).min(3) as usize } else { 0 };
@@ -584,15 +624,15 @@ impl Endpoint {
         self.receiver.data_sent(now);
         self.send.last_sent_at = now;
         self.recovery.sent(piece.payload);
-        // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5).
+        // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5), unless the
+        // controller asks for it.
         if self.ecn_enabled && !piece.plain && piece.payload > 0 {
-            if self.send.cwr_pending {
+            if std::mem::take(&mut self.send.cwr_pending) && self.feedback.mode != EcnFeedback::Accurate {
                 out.flags |= Flags::CWR;
-                self.send.cwr_pending = false;
             }
-            Ecn::Ect0
+            self.feedback.data
         } else {
-            Ecn::NotEct
+            self.feedback.control
         }
     }
 

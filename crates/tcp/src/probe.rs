@@ -44,7 +44,7 @@ impl Endpoint {
             probe.high = 0;
         } else if una > probe.high {
             // There was a loss, and the probe has repaired it: the window comes down once.
-            self.start_reduction(now, Some(ackclock_cc::Signal::Loss));
+            self.start_reduction(now, ackclock_cc::Signal::Loss);
             self.finish_reduction(now);
             self.keep_open();
         } else if !advanced && !facts.plain && progress.sacked_segments == 0 {
@@ -123,7 +123,7 @@ impl Endpoint {
         }
         let to_timeout = if fresh { self.rto() } else { self.until_timeout(now) };
         let wait = if to_timeout > Span::ZERO { wait.min(to_timeout) } else { wait };
-        self.set_timer(now, Pending::Probe, wait);
+        self.set_transmission_timer(now, Pending::Probe, wait);
         true
     }
 
@@ -153,7 +153,7 @@ impl Endpoint {
             return;
         }
         let wait = self.until_timeout(now).max(Span::from_micros(1));
-        self.set_timer(now, Pending::Rto, wait);
+        self.set_transmission_timer(now, Pending::Rto, wait);
     }
 
     /// The probe timer expired: at most one probe at a time.

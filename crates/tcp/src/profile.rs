@@ -22,12 +22,16 @@
 //! - FreeBSD's CUBIC has a fast convergence factor of its own (0.9 for a beta of 0.8, which (1 + beta) / 2 equals) and an
 //!   older Reno-friendly estimate, by time instead of by ACKs; here it is RFC 9438 with FreeBSD's beta.
 
-use ackclock_cc::{CubicConfig, CubicRules, HystartConfig, HystartRules, NewRenoConfig};
+use ackclock_cc::{
+    CubicConfig, CubicRules, EcnFeedback, HystartConfig, HystartPlusPlusConfig, HystartRules, NewRenoConfig,
+    SlowStartRules,
+};
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
 use crate::{
-    AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, Prr, ReportRule, StateRules, TransferRules,
+    AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, Prr, ReportRule,
+    StateRules, TransferRules,
 };
 
 /// A host as it comes out of the box.
@@ -58,6 +62,24 @@ impl Profile {
             Profile::linux_6_1(),
             Profile::windows_7(),
         ]
+    }
+
+    /// Whether it is a Linux.
+    pub fn is_linux(&self) -> bool {
+        self.name.starts_with("linux")
+    }
+
+    /// What slow start is on this host with HyStart on: what its CUBIC has, else what its kernel knows.
+    pub fn hystart(&self) -> SlowStartRules {
+        match (self.cubic.reno.slow_start, self.name) {
+            // NewReno and CUBIC have it, but only the RACK stack lets them use it, and not by default:
+            // net.inet.tcp.rack.features.hystartplusplus = 0.
+            (SlowStartRules::Standard, "freebsd-14") => {
+                SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default())
+            }
+            (SlowStartRules::Standard, _) => SlowStartRules::Hystart(HystartConfig::default()),
+            (rules, _) => rules,
+        }
     }
 
     /// The endpoint behind a socket that was just opened: its buffers are not tuned yet, and windows, acknowledgments,
@@ -108,6 +130,7 @@ impl Profile {
             halve_flight: false,
             remember_idle: false,
             beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
         };
         Profile {
             name: "freebsd-9.2",
@@ -119,7 +142,7 @@ impl Profile {
                 dsack: false,                           // reports none before release 13
                 timestamps: true,                       // rfc1323 = 1, both of these
                 window_scaling: true,
-                ecn: false,                // ecn.enable = 0
+                ecn: EcnFeedback::None,    // ecn.enable = 0
                 send_buffer: 2_097_152,    // sendbuf_max
                 receive_buffer: 2_097_152, // recvbuf_max
                 // delayed_ack = 1, delacktime = 100
@@ -136,7 +159,9 @@ impl Profile {
                 frto: false,
                 tlp: false,
                 nagle: true,
-                slow_start_after_idle: true,    // newreno_after_idle, always
+                slow_start_after_idle: true, // newreno_after_idle, always
+                cwnd_validation: CwndValidation::Growth,
+                pacing: Pacing::default(),
                 time_wait: Span::from_secs(60), // twice msl = 30000
                 max_retries: 12,                // TCP_MAXRXTSHIFT
                 states: StateRules::freebsd(),
@@ -149,7 +174,6 @@ impl Profile {
                 c: 0.4,    // CUBIC_C_FACTOR
                 fast_convergence: true,
                 reno_friendly: true,
-                hystart: None,
                 rules: CubicRules::Rfc9438,
                 reno: newreno,
             },
@@ -166,6 +190,7 @@ impl Profile {
             halve_flight: false,
             remember_idle: false,
             beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
         };
         Profile {
             name: "freebsd-14",
@@ -177,7 +202,7 @@ impl Profile {
                 dsack: true,
                 timestamps: true, // net.inet.tcp.rfc1323 = 1, both of these
                 window_scaling: true,
-                ecn: false,                // net.inet.tcp.ecn.enable = 2: accepts, see below
+                ecn: EcnFeedback::None,    // net.inet.tcp.ecn.enable = 2: accepts, see below
                 send_buffer: 2_097_152,    // sendbuf_max
                 receive_buffer: 2_097_152, // recvbuf_max
                 // delayed_ack = 1, delacktime = 40
@@ -193,14 +218,16 @@ impl Profile {
                 frto: false,
                 tlp: false,
                 nagle: true,
-                slow_start_after_idle: true,    // cc_after_idle, always
+                slow_start_after_idle: true, // cc_after_idle, always
+                cwnd_validation: CwndValidation::Growth,
+                pacing: Pacing::default(),
                 time_wait: Span::from_secs(60), // twice msl = 30000
                 max_retries: 12,                // TCP_MAXRXTSHIFT
                 states: StateRules::freebsd(),
                 transfer: TransferRules {
                     options: OptionLayout::FreeBsd,
                     reports: ReportRule::FreeBsd,
-                    accept_ecn: true,
+                    accept_ecn: EcnFeedback::Classic,
                     ..TransferRules::default()
                 },
             },
@@ -220,6 +247,7 @@ impl Profile {
             halve_flight: false,
             remember_idle: true, // tcp_cwnd_restart
             beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
         };
         let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: false }; // TCP_MAX_REORDERING
         Profile {
@@ -250,6 +278,7 @@ impl Profile {
             halve_flight: false,
             remember_idle: true, // tcp_current_ssthresh
             beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
         };
         Profile {
             name: "linux-3.9",
@@ -261,15 +290,17 @@ impl Profile {
                 c: LINUX_C,
                 fast_convergence: true,
                 reno_friendly: true, // tcp_friendliness = 1
-                hystart: Some(HystartConfig {
-                    ack_train: true, // hystart_detect = 3, both of these
-                    delay: true,
-                    low_window: 16,
-                    ack_delta: Span::from_millis(2),
-                    rules: HystartRules::Linux39,
-                }),
                 rules: CubicRules::Linux39,
-                reno: newreno,
+                reno: NewRenoConfig {
+                    slow_start: SlowStartRules::Hystart(HystartConfig {
+                        ack_train: true, // hystart_detect = 3, both of these
+                        delay: true,
+                        low_window: 16,
+                        ack_delta: Span::from_millis(2),
+                        rules: HystartRules::Linux39,
+                    }),
+                    ..newreno
+                },
             },
         }
     }
@@ -285,6 +316,7 @@ impl Profile {
             halve_flight: false,
             remember_idle: true,
             beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
         };
         Profile {
             name: "linux-4.0",
@@ -302,15 +334,17 @@ impl Profile {
                 c: LINUX_C,
                 fast_convergence: true,
                 reno_friendly: true,
-                hystart: Some(HystartConfig {
-                    ack_train: true,
-                    delay: true,
-                    low_window: 16,
-                    ack_delta: Span::from_millis(2),
-                    rules: HystartRules::Linux39,
-                }),
                 rules: CubicRules::Linux61,
-                reno: newreno,
+                reno: NewRenoConfig {
+                    slow_start: SlowStartRules::Hystart(HystartConfig {
+                        ack_train: true,
+                        delay: true,
+                        low_window: 16,
+                        ack_delta: Span::from_millis(2),
+                        rules: HystartRules::Linux39,
+                    }),
+                    ..newreno
+                },
             },
         }
     }
@@ -325,6 +359,7 @@ impl Profile {
             halve_flight: false,
             remember_idle: true,
             beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
         };
         Profile {
             name: "linux-6.1",
@@ -344,15 +379,17 @@ impl Profile {
                 c: LINUX_C,
                 fast_convergence: true,
                 reno_friendly: true,
-                hystart: Some(HystartConfig {
-                    ack_train: true,
-                    delay: true,
-                    low_window: 16,
-                    ack_delta: Span::from_millis(2),
-                    rules: HystartRules::Linux61,
-                }),
                 rules: CubicRules::Linux61,
-                reno: newreno,
+                reno: NewRenoConfig {
+                    slow_start: SlowStartRules::Hystart(HystartConfig {
+                        ack_train: true,
+                        delay: true,
+                        low_window: 16,
+                        ack_delta: Span::from_millis(2),
+                        rules: HystartRules::Linux61,
+                    }),
+                    ..newreno
+                },
             },
         }
     }
@@ -372,10 +409,10 @@ impl Profile {
                 min_rto: MinRto::OfTotal(Span::from_millis(300)),
                 delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(200), quick: 0, growth_from: 0 },
                 sack: true,
-                dsack: true,          // RFC 2883
-                timestamps: false,    // "RFC 1323 Timestamps : disabled"
-                window_scaling: true, // "Receive Window Auto-Tuning Level : normal"
-                ecn: false,           // "ECN Capability : disabled"
+                dsack: true,            // RFC 2883
+                timestamps: false,      // "RFC 1323 Timestamps : disabled"
+                window_scaling: true,   // "Receive Window Auto-Tuning Level : normal"
+                ecn: EcnFeedback::None, // "ECN Capability : disabled"
                 // Level "normal" tunes the receive window up to 16 MiB, and the send backlog follows the window.
                 send_buffer: 16 << 20,
                 receive_buffer: 16 << 20,
@@ -390,8 +427,10 @@ impl Profile {
                 tlp: false,
                 nagle: true,
                 slow_start_after_idle: false, // CwndRestart is off by default where Windows first shows it (Server 2012)
+                cwnd_validation: CwndValidation::Growth,
+                pacing: Pacing::default(),
                 time_wait: Span::from_secs(120), // TcpTimedWaitDelay
-                max_retries: 5,               // TcpMaxDataRetransmissions
+                max_retries: 5,                  // TcpMaxDataRetransmissions
                 states: StateRules::default(),
                 transfer: TransferRules::default(),
             },
@@ -415,8 +454,8 @@ fn linux(prr: Prr, growth_from: u64) -> Config {
         dsack: true,
         timestamps: true,
         window_scaling: true,
-        ecn: false,                    // accepts but does not ask; the CAIA report and the oracle set 0
-        send_buffer: 4_194_304,        // tcp_wmem
+        ecn: EcnFeedback::None, // accepts but does not ask; the CAIA report and the oracle set 0
+        send_buffer: 4_194_304, // tcp_wmem
         receive_buffer: 6_291_456 / 2, // tcp_rmem, of which tcp_adv_win_scale = 1 announces half
         // TCP_DELACK_MIN; TCP_MAX_QUICKACKS
         delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 16, growth_from },
@@ -431,7 +470,9 @@ fn linux(prr: Prr, growth_from: u64) -> Config {
         frto: false,
         tlp: false,
         nagle: true,
-        slow_start_after_idle: true,    // tcp_slow_start_after_idle = 1
+        slow_start_after_idle: true, // tcp_slow_start_after_idle = 1
+        cwnd_validation: CwndValidation::Growth,
+        pacing: Pacing::default(),
         time_wait: Span::from_secs(60), // TCP_TIMEWAIT_LEN
         max_retries: 15,                // tcp_retries2
         states: StateRules::linux(),
@@ -472,7 +513,11 @@ mod tests {
     #[test]
     fn cubic_starts_slowly_as_its_host_does() {
         for profile in Profile::all() {
-            assert_eq!(profile.cubic.reno, profile.newreno, "{}", profile.name);
+            // Linux's HyStart is part of its CUBIC.
+            let reno = NewRenoConfig { slow_start: SlowStartRules::Standard, ..profile.cubic.reno };
+            assert_eq!(reno, profile.newreno, "{}", profile.name);
+            let hystart = profile.cubic.reno.slow_start != SlowStartRules::Standard;
+            assert_eq!(hystart, ["linux-3.9", "linux-4.0", "linux-6.1"].contains(&profile.name), "{}", profile.name);
         }
     }
 

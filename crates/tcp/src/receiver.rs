@@ -166,6 +166,12 @@ impl Receiver {
         self.ack_at = Time::NEVER;
     }
 
+    /// How many segments of the peer's size wait behind a gap.
+    pub(crate) fn segments_out_of_order(&self) -> u64 {
+        let segment = u64::from(self.peer_segment.max(1));
+        self.ranges.iter().map(|(left, right)| (right - left).div_ceil(segment)).sum()
+    }
+
     /// The buffer, bytes.
     pub(crate) fn buffer(&self) -> u64 {
         self.buffer
@@ -257,6 +263,11 @@ impl Receiver {
     pub(crate) fn beyond_window(&mut self) {
         self.unacceptable();
         self.acks.owed = true;
+    }
+
+    /// Whether data waits to be acknowledged, by a timer or at the next opportunity.
+    pub(crate) fn owes_ack(&self) -> bool {
+        self.ack_now || self.ack_at != Time::NEVER
     }
 
     /// Whether data is held beyond a gap.

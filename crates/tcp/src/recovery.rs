@@ -2,7 +2,7 @@
 //! proportional rate reduction (RFC 6937, RFC 9937) or at once, timeouts (RFC 6298 section 5, RFC 5681 section 3.1) and ECN
 //! (RFC 3168 section 6.1.2).
 
-use ackclock_cc::{Ack, Flight, Signal, Verdict};
+use ackclock_cc::{Ack, EcnUse, Flight, Signal, Verdict};
 use ackclock_units::Time;
 
 use crate::detector::DUP_THRESH;
@@ -32,6 +32,8 @@ pub enum CaState {
 #[derive(Debug, Default)]
 pub(crate) struct Recovery {
     pub(crate) state: CaState,
+    /// The controller rules the window in every state (Linux's `cong_control`).
+    pub(crate) left_alone: bool,
     /// `recover` of RFC 6582, RecoveryPoint of RFC 6675: the episode ends when everything below it is acknowledged.
     pub(crate) point: u64,
     /// The window while PRR shapes it.
@@ -42,6 +44,8 @@ pub(crate) struct Recovery {
     prr_out: u64,
     /// RecoverFS: what was in flight at the start.
     prr_flight: u64,
+    /// The window comes down because the controller said so ([`Verdict::Reduced`]).
+    by_controller: bool,
     /// Consecutive duplicate ACKs.
     dup_acks: u32,
     /// Without SACK: segments that duplicate ACKs say have left the network.
@@ -65,9 +69,13 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
+    pub(crate) fn new(left_alone: bool) -> Recovery {
+        Recovery { left_alone, ..Recovery::default() }
+    }
+
     /// The endpoint shapes the window itself.
     fn shapes_window(&self, prr: Prr) -> bool {
-        prr != Prr::Off && matches!(self.state, CaState::Recovery | CaState::Cwr)
+        prr != Prr::Off && !self.left_alone && matches!(self.state, CaState::Recovery | CaState::Cwr)
     }
 
     /// The threshold to which the window comes down, while the endpoint shapes it.
@@ -160,6 +168,7 @@ impl Endpoint {
     pub(crate) fn on_ack_progress(&mut self, now: Time, progress: &Progress, duplicate: bool, ece: bool) {
         let una = self.send.una;
         let delivered = self.newly_delivered(progress);
+        let units_lost_before = self.board.units_judged_lost();
         if progress.acked > 0 {
             self.recovery.dup_acks = 0;
             if !self.sack_enabled && self.recovery.reno_sacked > 0 {
@@ -209,25 +218,30 @@ impl Endpoint {
             }
         }
 
+        let lost = self.board.units_judged_lost() - units_lost_before;
+        if self.recovery.left_alone {
+            let told = if duplicate && !self.sack_enabled { u64::from(self.mss) } else { 0 };
+            let delivered = delivered + told;
+            self.rule_window(now, Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() });
+            return;
+        }
+        // FreeBSD's congestion recovery is the controller's affair: the window is where it is to be.
+        let own = self.recovery.by_controller && self.config.prr == Prr::Off;
         match self.recovery.state {
-            CaState::Recovery | CaState::Cwr => {
+            CaState::Recovery | CaState::Cwr if !(own && self.recovery.state == CaState::Cwr) => {
                 let no_further_loss = self.board.lost() <= lost_before;
                 self.reduce_window(progress, progress.acked > 0 && no_further_loss, duplicate);
             }
-            CaState::Open | CaState::Disorder | CaState::Loss => {
+            _ => {
                 if progress.acked > 0 {
+                    let ack = Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() };
+                    let ack = self.with_samples(now, ack);
                     let flight = self.flight(now);
-                    let ack = Ack {
-                        acked: progress.acked,
-                        delivered,
-                        rtt: self.latest_sample,
-                        ece,
-                        ce: 0,
-                        lost: 0,
-                        rate: None,
-                    };
-                    if self.cc.on_ack(&flight, &ack) == Verdict::Reduced {
+                    let reduced = self.cc.on_ack(&flight, &ack) == Verdict::Reduced;
+                    // After a timeout there is an episode already.
+                    if reduced && self.recovery.state != CaState::Loss {
                         self.begin_reduction(CaState::Cwr, progress.delivered);
+                        self.recovery.by_controller = true;
                     }
                 }
             }
@@ -255,13 +269,16 @@ impl Endpoint {
             self.board.mark_front_lost();
         }
         if self.board.lost() > 0 {
-            if in_cwr {
+            self.tell_losses(now);
+            if in_cwr && self.observer.needs.ecn == EcnUse::Data {
                 // The window is coming down already: one reduction per window of data.
                 self.recovery.state = CaState::Recovery;
                 self.recovery.point = self.send.nxt;
             } else {
                 let flight = self.flight_size(now);
+                self.note_unvalidated(now);
                 self.cc.on_signal(&flight, Signal::Loss);
+                self.bound_by_use(now);
                 self.begin_reduction(CaState::Recovery, delivered);
             }
             self.recovery.force = true;
@@ -270,7 +287,9 @@ impl Endpoint {
         } else if ece && fresh && !in_cwr {
             // RFC 3168 section 6.1.2: once per window of data.
             let flight = self.flight_size(now);
+            self.note_unvalidated(now);
             self.cc.on_signal(&flight, Signal::Ecn);
+            self.bound_by_use(now);
             self.begin_reduction(CaState::Cwr, delivered);
         } else if !in_cwr {
             let disorder = self.board.sacked_segments() > 0 || self.recovery.dup_acks > 0;
@@ -286,6 +305,7 @@ impl Endpoint {
     fn begin_reduction(&mut self, state: CaState, delivered: u64) {
         let recovery = &mut self.recovery;
         recovery.state = state;
+        recovery.by_controller = false;
         recovery.point = self.send.nxt;
         recovery.ssthresh = self.cc.window().ssthresh.min(self.cc.window().cwnd);
         recovery.prr_delivered = 0;
@@ -310,6 +330,7 @@ impl Endpoint {
             flight.in_flight = flight.in_flight.max(self.cc.window().ssthresh);
         }
         self.cc.on_recovery_end(&flight);
+        self.end_validation(now);
         self.recovery.state = CaState::Open;
         self.recovery.reno_sacked = 0;
         self.recovery.force = false;
@@ -362,10 +383,12 @@ impl Endpoint {
             return;
         }
         let flight = self.flight_size(now);
+        self.board.mark_all_lost();
+        self.tell_losses(now);
         // RFC 5681 section 3.1: the threshold stays when the segment had been resent by timeout before.
         self.cc.on_signal(&flight, Signal::Timeout { repeated: self.rtt.timeouts() > 0, kept: 0 });
+        self.forget_validation(now);
         self.rtt.back_off();
-        self.board.mark_all_lost();
         let recovery = &mut self.recovery;
         recovery.state = CaState::Loss;
         recovery.point = self.send.nxt;

@@ -6,6 +6,7 @@
 //! Positions are counted from the start of the connection, so that taking entries off the front moves none of them.
 
 mod progress;
+mod rates;
 
 use std::collections::VecDeque;
 
@@ -14,6 +15,7 @@ use ackclock_units::{Span, Time};
 use crate::facts::Declarations;
 
 pub(crate) use progress::Progress;
+pub(crate) use rates::Rates;
 
 /// One segment in flight.
 #[derive(Clone, Copy, Debug)]
@@ -63,8 +65,9 @@ pub(crate) struct Scoreboard {
     lost_segments: u64,
     resent: u64,
     resent_segments: u64,
-    /// Times that a segment or its retransmission was judged lost.
+    /// Times that a segment or its retransmission was judged lost, and their units.
     losses: u64,
+    losses_units: u64,
     /// One past the highest SACKed unit, and one past the position of its segment; meaningful while `sacked_segments` > 0.
     highest_sacked: u64,
     highest_end: u64,
@@ -79,9 +82,18 @@ pub(crate) struct Scoreboard {
     seen: [(u64, u64); 4],
     /// What was judged lost, for who observes it.
     pub(crate) declarations: Declarations,
+    /// Delivery rates, for a controller that asks for them.
+    pub(crate) rates: Option<Box<Rates>>,
 }
 
 impl Scoreboard {
+    /// Samples delivery rates from now on, or no longer.
+    pub(crate) fn sample_rates(&mut self, on: bool) {
+        if on != self.rates.is_some() {
+            self.rates = on.then(|| Box::new(Rates::new(self.entries.len())));
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -132,6 +144,11 @@ impl Scoreboard {
         self.losses
     }
 
+    /// Units judged lost until now, as often as they were.
+    pub(crate) fn units_judged_lost(&self) -> u64 {
+        self.losses_units
+    }
+
     /// One past the highest unit SACKed, if anything is.
     pub(crate) fn highest_sacked(&self) -> Option<u64> {
         (self.sacked_segments > 0).then_some(self.highest_sacked)
@@ -176,6 +193,17 @@ impl Scoreboard {
             ever_resent: false,
         });
         self.outstanding += u64::from(len);
+        if self.rates.is_some() {
+            self.rate_sent(now);
+        }
+    }
+
+    #[inline(never)]
+    fn rate_sent(&mut self, now: Time) {
+        let pipe = self.pipe();
+        if let Some(rates) = &mut self.rates {
+            rates.sent(now, pipe);
+        }
     }
 
     /// The segment that was sent last has PSH set.
@@ -209,6 +237,9 @@ impl Scoreboard {
                 *first = Sent { len: part, fin: false, ..*first };
                 let taken = *first;
                 *first = rest;
+                if let Some(rates) = &mut self.rates {
+                    rates.acknowledged(progress.now, &taken, false);
+                }
                 self.book_removal(&taken, progress);
                 break;
             }
@@ -230,6 +261,9 @@ impl Scoreboard {
             } else {
                 self.lost_segments -= u64::from(taken.lost);
                 self.resent_segments -= u64::from(taken.resent);
+            }
+            if let Some(rates) = &mut self.rates {
+                rates.acknowledged(progress.now, &taken, true);
             }
             self.book_removal(&taken, progress);
         }
@@ -335,6 +369,9 @@ impl Scoreboard {
         progress.sacked_segments += 1;
         sent.sacked = true;
         sent.aux = 0;
+        if let Some(rates) = &mut self.rates {
+            rates.delivered(progress.now, (position - self.base) as usize, sent);
+        }
         if sent.lost {
             self.lost -= len;
             self.lost_segments -= 1;
@@ -386,6 +423,9 @@ impl Scoreboard {
         self.entries[index] = Sent { len: head, fin: false, push: false, ..whole };
         let tail = Sent { seq, len: whole.len - head, aux: whole.aux.saturating_sub(head), ..whole };
         self.entries.insert(index + 1, tail);
+        if let Some(rates) = &mut self.rates {
+            rates.split(index);
+        }
         self.lost_segments += u64::from(whole.lost);
         self.resent_segments += u64::from(whole.resent);
         for mark in [&mut self.lost_below, &mut self.resend_from, &mut self.resend_to, &mut self.highest_end] {
@@ -450,7 +490,11 @@ impl Scoreboard {
     fn note(&mut self, index: usize) {
         let sent = &mut self.entries[index];
         sent.by_timeout = self.declarations.by_timeout;
+        self.losses_units += u64::from(sent.len);
         self.declarations.note(sent.seq, sent.len, sent.sent_at);
+        if let Some(rates) = &mut self.rates {
+            rates.lose(index, sent);
+        }
     }
 
     /// The segment is lost: itself, or if it was judged lost before, its retransmission.
@@ -655,6 +699,9 @@ impl Scoreboard {
             self.entries.iter_mut().for_each(|sent| sent.sacked = false);
             (self.sacked, self.sacked_segments, self.sacked_below) = (0, 0, 0);
             self.seen = [(0, 0); 4];
+            if let Some(rates) = &mut self.rates {
+                rates.reneged = true;
+            }
         }
         reneged
     }
@@ -713,14 +760,26 @@ impl Scoreboard {
             self.resent += u64::from(sent.len);
             self.resent_segments += 1;
         }
+        let pipe = self.pipe();
+        if let Some(rates) = &mut self.rates {
+            rates.resent(index, pipe);
+        }
     }
 
-    /// The last segment goes out once more as a probe, beside the original: nothing is taken for lost. `None` if the
-    /// receiver has it.
-    pub(crate) fn resend_last(&mut self, now: Time) -> Option<Sent> {
-        let last = self.entries.back_mut().filter(|last| !last.sacked)?;
+    /// The last segment, unless the receiver has it.
+    pub(crate) fn last_unreported(&self) -> Option<Sent> {
+        self.entries.back().filter(|last| !last.sacked).copied()
+    }
+
+    /// The last segment goes out once more as a probe, beside the original: nothing is taken for lost.
+    pub(crate) fn resend_last(&mut self, now: Time) {
+        let pipe = self.pipe();
+        let Some(last) = self.entries.back_mut() else { return };
         (last.sent_at, last.ever_resent) = (now, true);
-        Some(*last)
+        let in_flight = pipe + u64::from(last.len);
+        if let Some(rates) = &mut self.rates {
+            rates.resent(self.entries.len() - 1, in_flight);
+        }
     }
 
     /// Recomputes every count from the entries: for tests.

@@ -180,13 +180,9 @@ impl Endpoint {
         let (mss, cwnd) = (u64::from(self.mss), self.cwnd());
         let room = cwnd.saturating_sub(self.window_used()) / mss;
         let quota = room.min((cwnd / mss / 2).max(1)).max(1);
-        let Some(srtt) = self.rtt.srtt() else { return quota };
-        // tcp_update_pacing_rate: 200 % of a window each RTT in the first half of slow start, else 120 %.
-        let ratio = if cwnd < self.cc.window().ssthresh / 2 { 200 } else { 120 };
-        let in_flight = cwnd.max(self.board.outstanding());
-        let rate = u128::from(in_flight) * ratio * 10_000_000 / u128::from(srtt.as_nanos().max(1));
+        let Some(rate) = self.rate_of_window() else { return quota };
         // sk_pacing_shift 10; tcp_tso_rtt_log 9, in microseconds of the least RTT.
-        let by_rate = u64::try_from(rate >> 10).unwrap_or(u64::MAX);
+        let by_rate = rate >> 10;
         let near = self.rtt.min().map_or(32, |min| min.as_micros() >> 9);
         let by_rtt = if near < 32 { MAX_BURST >> near } else { 0 };
         let bytes = by_rate.saturating_add(by_rtt).min(MAX_BURST);

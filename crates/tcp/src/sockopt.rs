@@ -90,8 +90,14 @@ impl Endpoint {
             cc.on_established(&flight);
             cc.take_over(self.cc.window());
         }
+        cc.on_ecn(self.usable_feedback());
         self.observer = Observer::new(&*cc);
         self.cc = cc;
+        self.choose_codepoints();
+        let needs = self.observer.needs;
+        self.board.sample_rates(needs.delivery_rate);
+        self.recovery.left_alone = needs.whole_control;
+        self.decide_pacing(now);
     }
 
     /// TCP_NOTSENT_LOWAT: writing waits while so many bytes are unsent; `None` for no bound.
@@ -148,10 +154,5 @@ impl Endpoint {
         let taken = bytes.min(self.send_space());
         self.send.written += taken;
         taken
-    }
-
-    /// Whether a SYN that asks for ECN is agreed to.
-    pub(crate) fn accepts_ecn(&self) -> bool {
-        self.config.ecn || self.config.transfer.accept_ecn
     }
 }

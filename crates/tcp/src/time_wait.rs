@@ -42,7 +42,7 @@ impl Endpoint {
         }
         let is_ack = current && lift(segment.ack, self.send.isn, self.send.una) == Some(self.send.nxt);
         let arrival = Arrival { is_ack, ..Arrival::default() };
-        self.stats.ece_acks += u64::from(is_ack && self.ecn_enabled && flags.contains(Flags::ECE));
+        self.stats.ece_acks += u64::from(is_ack && self.hears_echo(segment));
         let bare = segment.sequence_len() == 0;
         if bare && in_place && is_ack {
             return arrival;

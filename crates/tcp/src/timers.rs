@@ -92,15 +92,27 @@ impl Endpoint {
         (self.timers.pending, self.timers.retransmit_at) = (pending, at);
     }
 
+    /// The same, where what the timer is for waits for its time to be sent (`tcp_reset_xmit_timer`).
+    #[inline]
+    pub(crate) fn set_transmission_timer(&mut self, now: Time, pending: Pending, wait: Span) {
+        self.set_timer(now, pending, wait + self.pacer.delay(now));
+    }
+
     /// When [`Endpoint::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
     pub fn next_deadline(&self) -> Time {
-        self.timers.next().min(self.receiver.ack_at)
+        self.timers.next().min(self.receiver.ack_at).min(self.pacer.deadline())
     }
 
     /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
     pub fn on_deadline(&mut self, now: Time) {
         if self.receiver.ack_at <= now {
             self.receiver.ack_timed_out();
+        }
+        if self.board.rates.is_some() && self.timers.retransmit_at.min(self.timers.persist_at) <= now {
+            self.check_app_limited(now, self.send.written);
+        }
+        if self.pacer.deadline() <= now {
+            self.pacer.let_go();
         }
         if self.timers.time_wait_at.min(self.timers.fin_wait_2_at) <= now {
             self.close_now(None);
@@ -201,7 +213,7 @@ impl Endpoint {
         if self.board.is_empty() {
             (self.timers.retransmit_at, self.timers.pending) = (Time::NEVER, Pending::Rto);
         } else {
-            self.set_timer(now, Pending::Rto, self.patience(now, self.rto()));
+            self.set_transmission_timer(now, Pending::Rto, self.patience(now, self.rto()));
         }
     }
 

@@ -1,6 +1,7 @@
 //! The knobs of the data path: where stacks differ in what they send, offer and acknowledge, although the RFCs leave them the
 //! same window.
 
+use ackclock_cc::EcnFeedback;
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
@@ -33,9 +34,9 @@ pub struct TransferRules {
     /// The ACK that ends the handshake goes out by itself, since the application writes only when `connect` has returned.
     /// Default false: data rides on it.
     pub bare_handshake_ack: bool,
-    /// Agree to ECN when the peer asks for it, without asking (`ecn` = 2 of both systems). Default false: as
-    /// [`crate::Config::ecn`] says.
-    pub accept_ecn: bool,
+    /// The best feedback of ECN that is agreed to when the peer asks, without asking (`ecn` = 2 of both systems, `tcp_ecn` = 4
+    /// and 5 of Linux). Default none: as [`crate::Config::ecn`] says.
+    pub accept_ecn: EcnFeedback,
     /// Segments of a burst at least, if the windows allow so many (Linux `net.ipv4.tcp_min_tso_segs`): where PSH is set by
     /// [`SendRule::Linux`]. Default 2.
     pub least_burst: u32,
@@ -58,7 +59,7 @@ impl Default for TransferRules {
             lenient_timestamps: false,
             report_refused: false,
             bare_handshake_ack: false,
-            accept_ecn: false,
+            accept_ecn: EcnFeedback::None,
             least_burst: 2,
             timer_tick: Span::ZERO,
         }
@@ -81,7 +82,7 @@ impl TransferRules {
             lenient_timestamps: true,
             report_refused: true,
             bare_handshake_ack: false,
-            accept_ecn: true,
+            accept_ecn: EcnFeedback::Classic,
             least_burst: 2,
             timer_tick: Span::ZERO,
         }
@@ -102,7 +103,7 @@ impl TransferRules {
             lenient_timestamps: false,
             report_refused: false,
             bare_handshake_ack: false,
-            accept_ecn: true,
+            accept_ecn: EcnFeedback::Classic,
             least_burst: 2,
             timer_tick: Span::ZERO,
         }

@@ -1,26 +1,34 @@
 //! The endpoint against a scripted peer, one file per theme; expectations are worked out from the RFCs.
 
+mod accurate;
 mod arbitrary;
 mod belonging;
 mod closing;
+mod dctcp;
 mod ecn;
 mod freebsd;
 mod golden;
 mod handshake;
 mod hostile;
+mod limited;
 mod linux;
 mod loss;
+mod own_reduction;
+mod pacing;
 mod patience;
 mod peer;
+mod rates;
 mod recovery;
 mod sending;
 mod sockets;
 mod timeout;
 mod timestamps;
+mod validation;
 mod window;
+mod witness;
 
 use super::*;
-use crate::{DelayedAck, InitialWindow, MinRto, Prr, Shutdown, StateRules, TransferRules};
+use crate::{DelayedAck, EcnFeedback, InitialWindow, MinRto, Prr, Shutdown, StateRules, TransferRules};
 use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::Ecn;
 use peer::{Script, config};

@@ -282,7 +282,7 @@ fn nobodys_segments_are_reset() {
 
 #[derive(Clone, Debug)]
 enum Call {
-    Segment { port: u16, flags: u8, seq: u32, ack: u32, len: u32, mss: Option<u16> },
+    Segment { port: u16, flags: u16, seq: u32, ack: u32, len: u32, mss: Option<u16> },
     Answer { port: u16 },
     Wait(u64),
     Accept,
@@ -295,7 +295,7 @@ fn any_call() -> impl Strategy<Value = Call> {
     let port = || 1u16..6;
     let number = || prop_oneof![4 => 0u32..3, 1 => any::<u32>()];
     let own = prop_oneof![3 => (1u32..8).prop_map(|n| n * STEP + 1), 1 => any::<u32>()];
-    let flags = prop_oneof![4 => Just(Flags::SYN.bits()), 2 => Just(Flags::ACK.bits()), 1 => any::<u8>()];
+    let flags = prop_oneof![4 => Just(Flags::SYN.bits()), 2 => Just(Flags::ACK.bits()), 1 => any::<u16>()];
     prop_oneof![
         10 => (port(), flags, number(), own, 0u32..100, any::<Option<u16>>())
             .prop_map(|(port, flags, seq, ack, len, mss)| Call::Segment { port, flags, seq, ack, len, mss }),

@@ -56,7 +56,7 @@ fn any_ecn() -> impl Strategy<Value = Ecn> {
 
 fn any_noise() -> impl Strategy<Value = Segment> {
     let blocks = prop::collection::vec(any::<(u32, u32)>(), 0..5);
-    let numbers = (any::<[u32; 2]>(), any::<u8>(), any::<u16>(), any::<u64>(), 0u32..65_000);
+    let numbers = (any::<[u32; 2]>(), any::<u16>(), any::<u16>(), any::<u64>(), 0u32..65_000);
     let options = (any::<Option<u16>>(), any::<Option<u8>>(), any::<bool>(), any::<Option<[u32; 2]>>(), blocks);
     (numbers, options).prop_map(|(numbers, options)| {
         let ([seq, ack], flags, window, offset, len) = numbers;
@@ -83,6 +83,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
     let flags = prop_oneof![
         30 => Just(Flags::ACK),
         6 => Just(Flags::ACK | Flags::ECE),
+        6 => (0u8..8).prop_map(|counter| Flags::ACK | Flags::from_ace(counter)),
         3 => Just(Flags::ACK | Flags::CWR),
         3 => Just(Flags::ACK | Flags::FIN),
         2 => Just(Flags::SYN),
@@ -183,35 +184,44 @@ fn any_config() -> impl Strategy<Value = Config> {
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
     let delayed_ack = (0u32..4, 0u64..200, 0u32..5, prop_oneof![Just(0u64), 1u64..100_000]);
     let numbers = (mss, 1u32..40, buffer(), buffer(), delayed_ack, 0u32..6);
-    (any::<[bool; 8]>(), prr, numbers, any_rules(), loss).prop_map(|(switches, prr, numbers, states, loss)| {
-        let (loss_detector, [undo, frto, tlp], transfer) = loss;
-        let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] = switches;
-        let (mss, segments, send_buffer, receive_buffer, (count, timeout, quick, growth_from), max_retries) = numbers;
-        Config {
-            mss,
-            initial_window: InitialWindow::Segments(segments),
-            sack,
-            dsack,
-            timestamps,
-            window_scaling,
-            ecn,
-            send_buffer,
-            receive_buffer,
-            delayed_ack: DelayedAck { segments: count, timeout: Span::from_millis(timeout), quick, growth_from },
-            limited_transmit,
-            prr,
-            loss_detector,
-            undo,
-            frto,
-            tlp,
-            nagle,
-            slow_start_after_idle,
-            max_retries,
-            transfer,
-            states,
-            ..Config::default()
-        }
-    })
+    let feedback = prop_oneof![
+        2 => Just(EcnFeedback::None),
+        1 => Just(EcnFeedback::Classic),
+        1 => Just(EcnFeedback::Dctcp),
+        2 => Just(EcnFeedback::Accurate)
+    ];
+    (any::<[bool; 7]>(), prr, numbers, any_rules(), loss, feedback).prop_map(
+        |(switches, prr, numbers, states, loss, ecn)| {
+            let (loss_detector, [undo, frto, tlp], transfer) = loss;
+            let [sack, dsack, timestamps, window_scaling, limited_transmit, nagle, slow_start_after_idle] = switches;
+            let (mss, segments, send_buffer, receive_buffer, (count, timeout, quick, growth_from), max_retries) =
+                numbers;
+            Config {
+                mss,
+                initial_window: InitialWindow::Segments(segments),
+                sack,
+                dsack,
+                timestamps,
+                window_scaling,
+                ecn,
+                send_buffer,
+                receive_buffer,
+                delayed_ack: DelayedAck { segments: count, timeout: Span::from_millis(timeout), quick, growth_from },
+                limited_transmit,
+                prr,
+                loss_detector,
+                undo,
+                frto,
+                tlp,
+                nagle,
+                slow_start_after_idle,
+                max_retries,
+                transfer,
+                states,
+                ..Config::default()
+            }
+        },
+    )
 }
 
 /// How the connection begins.
@@ -326,7 +336,10 @@ impl Watched {
             return;
         }
         let shift = if self.endpoint.scaling_enabled { self.endpoint.own_shift() } else { 0 };
-        let edge = self.endpoint.receiver.next + (u64::from(segment.window) << shift);
+        // An ACK of before the segment that came last may go out first (RFC 8257 section 3.2).
+        let next = self.endpoint.receiver.next;
+        let ack = next - u64::from(lower(next, self.endpoint.receiver.irs).wrapping_sub(segment.ack));
+        let edge = ack + (u64::from(segment.window) << shift);
         assert!(edge + (1 << shift) > self.own_edge, "the right edge moved left");
         self.own_edge = self.own_edge.max(edge);
         if self.endpoint.config.transfer.window == WindowRule::Rfc {

@@ -5,7 +5,11 @@ use super::*;
 use crate::CaState;
 
 fn capable() -> Config {
-    Config { ecn: true, initial_window: InitialWindow::Segments(10), ..config() }
+    Config { ecn: EcnFeedback::Classic, initial_window: InitialWindow::Segments(10), ..config() }
+}
+
+fn feedback(on: bool) -> EcnFeedback {
+    if on { EcnFeedback::Classic } else { EcnFeedback::None }
 }
 
 const ECN: Flags = Flags::from_bits(Flags::ECE.bits() | Flags::CWR.bits());
@@ -35,7 +39,7 @@ fn the_opener_asks_and_uses_it_if_the_answer_agrees() {
     for (ours, answer, agreed) in
         [(true, Flags::ECE, true), (true, ECN, false), (true, Flags::NONE, false), (false, Flags::ECE, false)]
     {
-        let mut script = Script::new(Config { ecn: ours, ..config() });
+        let mut script = Script::new(Config { ecn: feedback(ours), ..config() });
         script.endpoint.connect();
         script.pump();
         let (_, syn, codepoint) = script.segments()[0];
@@ -54,7 +58,7 @@ fn the_listener_agrees_if_asked() {
     for (ours, request, agreed) in
         [(true, ECN, true), (true, Flags::ECE, false), (true, Flags::NONE, false), (false, ECN, false)]
     {
-        let mut script = Script::new(Config { ecn: ours, ..config() });
+        let mut script = Script::new(Config { ecn: feedback(ours), ..config() });
         script.endpoint.listen();
         let syn = script.segment(Flags::SYN | request, 0, 0, 0);
         script.input(syn);
@@ -152,7 +156,7 @@ fn a_mark_is_echoed_until_it_is_confirmed() {
 
 #[test]
 fn without_an_agreement_marks_and_echoes_mean_nothing() {
-    let mut script = Script::open(Config { ecn: false, ..capable() });
+    let mut script = Script::open(Config { ecn: EcnFeedback::None, ..capable() });
     script.write(10_000);
     let data = script.segment(Flags::ACK, 1, 1000, 1);
     script.input_marked(data, Ecn::Ce);

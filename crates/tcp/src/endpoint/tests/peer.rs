@@ -90,9 +90,12 @@ impl Script {
     pub(super) fn syn(&self, flags: Flags) -> Segment {
         let config = &self.endpoint.config;
         let ecn = match (config.ecn, flags.contains(Flags::ACK)) {
-            (false, _) => Flags::NONE,
-            (true, false) => Flags::ECE | Flags::CWR,
-            (true, true) => Flags::ECE,
+            (EcnFeedback::None, _) => Flags::NONE,
+            (EcnFeedback::Classic | EcnFeedback::Dctcp, false) => Flags::ECE | Flags::CWR,
+            (EcnFeedback::Classic | EcnFeedback::Dctcp, true) => Flags::ECE,
+            (EcnFeedback::Accurate, false) => Flags::from_ace(0b111),
+            // The SYN arrived without ECT.
+            (EcnFeedback::Accurate, true) => Flags::from_ace(0b010),
         };
         Segment {
             mss: Some(config.mss),

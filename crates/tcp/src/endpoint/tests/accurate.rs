@@ -1,0 +1,322 @@
+//! Accurate ECN (RFC 9768).
+
+use ackclock_cc::{Needs, NewReno, NewRenoConfig};
+
+use super::*;
+use crate::ecn::safest_marks;
+
+fn accurate() -> Config {
+    Config { ecn: EcnFeedback::Accurate, initial_window: InitialWindow::Segments(20), ..config() }
+}
+
+fn ace(counter: u8) -> Flags {
+    Flags::from_ace(counter)
+}
+
+/// Opened actively, the SYN-ACK saying that the SYN came as it was sent; it came itself with `ecn`.
+fn opened(ecn: Ecn) -> Script {
+    let mut script = Script::new(accurate());
+    script.endpoint.connect();
+    script.pump();
+    script.wait(100);
+    let answer = script.syn(Flags::SYN | Flags::ACK);
+    script.input_marked(answer, ecn);
+    script
+}
+
+/// Opened passively, the last ACK of the handshake with this ACE field.
+fn accepted(field: u8) -> Script {
+    let mut script = Script::new(accurate());
+    script.endpoint.listen();
+    script.input(script.syn(Flags::SYN));
+    script.segments();
+    let ack = script.segment(Flags::ACK | ace(field), 1, 0, 1);
+    script.input(ack);
+    script
+}
+
+/// The ACE fields of what was sent since the last look.
+fn fields(script: &mut Script) -> Vec<u8> {
+    script.segments().iter().map(|(_, segment, _)| segment.flags.ace()).collect()
+}
+
+#[test]
+fn table_2_as_a_client() {
+    use EcnFeedback::{Accurate, Classic, None};
+    // What is asked for, the answer, the mode, whether data may be ECT. The SYN is not ECT: an answer that it came ECT or CE
+    // tells of mangling, and nothing of ours is ECT then (section 3.2.2.3).
+    for (asked, answer, mode, usable) in [
+        (Accurate, 0b010, Accurate, true),
+        (Accurate, 0b011, Accurate, false),
+        (Accurate, 0b100, Accurate, false),
+        (Accurate, 0b110, Accurate, false),
+        // Reserved: as if the SYN had arrived unchanged (section 3.1.2).
+        (Accurate, 0b101, Accurate, true),
+        (Accurate, 0b001, Classic, true),
+        (Accurate, 0b000, None, false),
+        (Accurate, 0b111, None, false),
+        (Classic, 0b001, Classic, true),
+        (Classic, 0b000, None, false),
+        (Classic, 0b011, None, false),
+    ] {
+        let mut script = Script::new(Config { ecn: asked, ..accurate() });
+        script.endpoint.connect();
+        script.pump();
+        let (_, syn, codepoint) = script.segments()[0];
+        let request = if asked == Accurate { 0b111 } else { 0b011 };
+        assert_eq!((syn.flags, codepoint), (Flags::SYN | ace(request), Ecn::NotEct));
+        let answer = script.segment(Flags::SYN | Flags::ACK | ace(answer), 0, 0, 1);
+        script.input(answer);
+        assert_eq!((script.endpoint.feedback.mode, script.endpoint.ecn_enabled), (mode, usable), "{answer:?}");
+    }
+}
+
+#[test]
+fn table_2_as_a_server() {
+    use EcnFeedback::{Accurate, Classic, Dctcp, None};
+    // What is accepted, the SYN, the codepoint that it came with, the mode, the answer.
+    for (accepts, request, arrived, mode, answer) in [
+        (Accurate, 0b111, Ecn::NotEct, Accurate, 0b010),
+        (Accurate, 0b111, Ecn::Ect1, Accurate, 0b011),
+        (Accurate, 0b111, Ecn::Ect0, Accurate, 0b100),
+        (Accurate, 0b111, Ecn::Ce, Accurate, 0b110),
+        // Whatever else a later version may ask for (section 3.1.2).
+        (Accurate, 0b001, Ecn::NotEct, Accurate, 0b010),
+        (Accurate, 0b010, Ecn::NotEct, Accurate, 0b010),
+        (Accurate, 0b100, Ecn::NotEct, Accurate, 0b010),
+        (Accurate, 0b101, Ecn::NotEct, Accurate, 0b010),
+        (Accurate, 0b110, Ecn::NotEct, Accurate, 0b010),
+        (Accurate, 0b011, Ecn::NotEct, Classic, 0b001),
+        (Accurate, 0b000, Ecn::NotEct, None, 0b000),
+        (Classic, 0b111, Ecn::NotEct, Classic, 0b001),
+        (Classic, 0b011, Ecn::NotEct, Classic, 0b001),
+        (Dctcp, 0b111, Ecn::NotEct, Dctcp, 0b001),
+        (Classic, 0b100, Ecn::NotEct, None, 0b000),
+        (None, 0b111, Ecn::NotEct, None, 0b000),
+    ] {
+        let mut script = Script::new(Config { ecn: accepts, ..accurate() });
+        script.endpoint.listen();
+        let syn = script.segment(Flags::SYN | ace(request), 0, 0, 0);
+        script.input_marked(syn, arrived);
+        assert_eq!(script.endpoint.feedback.mode, mode, "{request:03b}");
+        assert_eq!(fields(&mut script), [answer], "{request:03b}");
+    }
+}
+
+#[test]
+fn the_last_ack_of_the_handshake_reflects_the_answer() {
+    // Table 3; the counter begins at 5, at 6 if the SYN-ACK was marked.
+    for (arrived, field, counter) in
+        [(Ecn::NotEct, 0b010, 5), (Ecn::Ect1, 0b011, 5), (Ecn::Ect0, 0b100, 5), (Ecn::Ce, 0b110, 6)]
+    {
+        let mut script = opened(arrived);
+        script.write(1000);
+        assert_eq!(fields(&mut script), [0b111, field, counter], "{arrived:?}");
+    }
+}
+
+#[test]
+fn the_first_ack_is_checked() {
+    // Table 4, as a server whose SYN-ACK was not ECT. Zero means that somebody clears the field; ECT and CE cannot have come of
+    // Not-ECT; what no table has is let pass.
+    for (field, usable) in [
+        (0b000, false),
+        (0b010, true),
+        (0b011, false),
+        (0b100, false),
+        (0b110, false),
+        (0b001, true),
+        (0b101, true),
+        (0b111, true),
+    ] {
+        let mut script = accepted(field);
+        assert_eq!(script.endpoint.ecn_enabled, usable, "{field:03b}");
+        script.write(1000);
+        let (_, data, codepoint) = script.segments()[0];
+        assert_eq!((data.flags.ace(), codepoint == Ecn::Ect0), (5, usable), "it still reports");
+    }
+}
+
+#[test]
+fn a_syn_asks_twice_and_then_no_more() {
+    // Section 3.1.4.1; data is not ECT then, but what arrives is reported.
+    let mut script = Script::new(accurate());
+    script.endpoint.connect();
+    script.pump();
+    script.wait(4 * RTO);
+    assert_eq!(fields(&mut script), [0b111, 0b111, 0]);
+    let answer = script.segment(Flags::SYN | Flags::ACK | ace(0b010), 0, 0, 1);
+    script.input(answer);
+    assert_eq!((script.endpoint.feedback.mode, script.endpoint.ecn_enabled), (EcnFeedback::Accurate, false));
+    let data = script.segment(Flags::ACK | ace(5), 1, 1000, 1);
+    script.input_marked(data, Ecn::Ce);
+    assert_eq!(fields(&mut script), [0b010, 6]);
+}
+
+#[test]
+fn an_answer_agrees_twice_and_then_no_more() {
+    // Section 3.1.4.2, Linux tcp_accecn_multiple_syn_ack_drop: the mode stays. Section 3.1.5: nothing is ECT any more.
+    let mut script = Script::new(accurate());
+    script.endpoint.listen();
+    script.input(script.syn(Flags::SYN));
+    script.wait(4 * RTO);
+    assert_eq!(fields(&mut script), [0b010, 0b010, 0]);
+    assert_eq!((script.endpoint.feedback.mode, script.endpoint.ecn_enabled), (EcnFeedback::Accurate, false));
+}
+
+#[test]
+fn a_second_syn_may_withdraw_ect_but_not_the_mode() {
+    // Linux tcp_accecn_accecn_then_notecn_syn: the answer reflects the SYN that came last.
+    let mut script = Script::new(accurate());
+    script.endpoint.listen();
+    script.input_marked(script.syn(Flags::SYN), Ecn::Ect0);
+    let again = script.segment(Flags::SYN, 0, 0, 0);
+    script.input(again);
+    assert_eq!(fields(&mut script), [0b100, 0b010]);
+    assert_eq!((script.endpoint.feedback.mode, script.endpoint.ecn_enabled), (EcnFeedback::Accurate, false));
+}
+
+#[test]
+fn marks_are_counted_modulo_8() {
+    let mut script = accepted(0b010);
+    script.segments();
+    let mut last = vec![];
+    for index in 0..10 {
+        let data = script.segment(Flags::ACK | ace(5), 1 + 1000 * index, 1000, 1);
+        script.input_marked(data, Ecn::Ce);
+        last.extend(fields(&mut script));
+    }
+    // The first mark is answered at once, and then every second segment: 6; 5 + 3, 5 + 5, ... modulo 8.
+    assert_eq!(last, [6, 0, 2, 4, 6]);
+    script.wait(40);
+    assert_eq!(fields(&mut script), [7], "5 + 10 = 15");
+}
+
+#[test]
+fn acks_without_data_are_answered_after_three_marks() {
+    let mut script = accepted(0b010);
+    script.write(10_000);
+    script.segments();
+    for (index, answers) in [(1, 0), (2, 0), (3, 1), (4, 0)] {
+        let ack = script.segment(Flags::ACK | ace(5), 1, 0, 1 + 1000 * index);
+        script.input_marked(ack, Ecn::Ce);
+        let bare = script.segments().iter().filter(|(_, segment, _)| segment.payload.len == 0).count();
+        assert_eq!(bare, answers, "mark {index}");
+    }
+}
+
+#[test]
+fn the_safest_count_that_the_delivery_allows() {
+    // Appendix A.2.1: dSafer = packets - (packets - d) mod 8.
+    for (packets, moved, marks) in [
+        (1, 0, 0),
+        (1, 1, 1),
+        (7, 3, 3),
+        // 9 - (9 - 0) mod 8 = 8: Linux tcp_accecn_delivered_2ndlargeack.
+        (9, 0, 8),
+        (10, 2, 10),
+        (10, 3, 3),
+        (20, 3, 19),
+        (8, 0, 8),
+    ] {
+        assert_eq!(safest_marks(packets, moved), marks, "{packets} packets, moved by {moved}");
+    }
+}
+
+#[test]
+fn acks_of_many_segments_are_taken_at_their_word() {
+    // Linux's pkts_acked_ewma: the first ACK delivers ten, above 4: nothing was marked (tcp_accecn_delivered_largeack), or 7.
+    for (counter, marks) in [(5, 0), (4, 7)] {
+        let mut script = opened(Ecn::NotEct);
+        script.write(10_000);
+        let segment = script.segment(Flags::ACK | ace(counter), script.seq, 0, 10_001);
+        script.input(segment);
+        assert_eq!(script.endpoint.feedback.marked, marks * 1000);
+    }
+}
+
+#[test]
+fn the_sender_reads_the_counter() {
+    let mut script = opened(Ecn::NotEct);
+    script.write(20_000);
+    assert!(script.segments()[2..].iter().all(|(_, _, ecn)| *ecn == Ecn::Ect0));
+    let mut ack = |counter: u8, ack: u64| {
+        let segment = script.segment(Flags::ACK | ace(counter), script.seq, 0, ack);
+        script.input(segment);
+        (script.endpoint.feedback.echo, script.endpoint.feedback.marked, script.endpoint.stats().ece_acks)
+    };
+    assert_eq!(ack(5, 2001), (false, 0, 0));
+    assert_eq!(ack(7, 4001), (true, 2000, 1));
+    // Through zero: 7 to 1 is two more.
+    assert_eq!(ack(1, 7001), (true, 2000, 2));
+    // An old ACK that was overtaken tells nothing, and does not move the counter back.
+    assert_eq!(ack(7, 7001), (false, 0, 2));
+    assert_eq!(ack(1, 8001), (false, 0, 2));
+    // Ten segments that could have wrapped it: 10 - (10 - 2) mod 8 = 10 marks, of which eight more than told.
+    assert_eq!(ack(3, 18_001), (true, 10_000, 3));
+}
+
+#[test]
+fn a_mark_reduces_the_window_and_cwr_is_not_sent() {
+    let mut script = opened(Ecn::NotEct);
+    script.write(40_000);
+    let before = script.endpoint.congestion_control().window().cwnd;
+    let segment = script.segment(Flags::ACK | ace(6), script.seq, 0, 1001);
+    script.input(segment);
+    assert_eq!(script.endpoint.congestion_control().window().cwnd, before / 2);
+    script.segments();
+    for ack in 2..15 {
+        let segment = script.segment(Flags::ACK | ace(6), script.seq, 0, 1 + 1000 * ack);
+        script.input(segment);
+    }
+    let sent = fields(&mut script);
+    assert!(!sent.is_empty() && sent.iter().all(|&field| field == 5), "{sent:?}");
+}
+
+#[test]
+fn a_scalable_controller_uses_ect_1_with_accurate_feedback_alone() {
+    /// NewReno that wants to be marked as L4S.
+    #[derive(Debug)]
+    struct Scalable(NewReno);
+    impl ackclock_cc::CongestionControl for Scalable {
+        fn name(&self) -> &'static str {
+            "scalable"
+        }
+        fn window(&self) -> ackclock_cc::Window {
+            self.0.window()
+        }
+        fn needs(&self) -> Needs {
+            Needs { ecn: ackclock_cc::EcnUse::Scalable, ..Needs::default() }
+        }
+        fn on_established(&mut self, f: &ackclock_cc::Flight) {
+            self.0.on_established(f);
+        }
+        fn take_over(&mut self, window: ackclock_cc::Window) {
+            self.0.take_over(window);
+        }
+        fn on_ack(&mut self, f: &ackclock_cc::Flight, ack: &ackclock_cc::Ack) -> ackclock_cc::Verdict {
+            self.0.on_ack(f, ack)
+        }
+        fn on_signal(&mut self, f: &ackclock_cc::Flight, signal: ackclock_cc::Signal) {
+            self.0.on_signal(f, signal);
+        }
+        fn on_recovery_end(&mut self, f: &ackclock_cc::Flight) {
+            self.0.on_recovery_end(f);
+        }
+        fn on_idle_restart(&mut self, f: &ackclock_cc::Flight) {
+            self.0.on_idle_restart(f);
+        }
+    }
+    // The answer says that the SYN came with ECT(1), or agrees to classic ECN.
+    for (answer, codepoints) in [(0b011, [Ecn::Ect1; 3]), (0b001, [Ecn::Ect1, Ecn::NotEct, Ecn::Ect0])] {
+        let mut script = Script::controlled(accurate(), Box::new(Scalable(NewReno::new(NewRenoConfig::default()))));
+        script.endpoint.connect();
+        script.pump();
+        let answer = script.segment(Flags::SYN | Flags::ACK | ace(answer), 0, 0, 1);
+        script.input(answer);
+        script.write(1000);
+        let sent = script.segments();
+        // Classic ECN lets the data carry the ACK only after the first.
+        assert_eq!([sent[0].2, sent[1].2, sent[2].2], codepoints);
+    }
+}

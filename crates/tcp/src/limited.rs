@@ -1,0 +1,81 @@
+//! What held the sender back, and for how long: one reason at a time, that at which it last stopped.
+
+use ackclock_units::{Span, Time};
+
+use crate::{Endpoint, State};
+
+/// Why nothing more is sent now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Cwnd,
+    Window,
+    Application,
+    Pacing,
+}
+
+/// How long a sender was held back by what, while its connection was open and it had not closed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LimitedTime {
+    /// The congestion window was full.
+    pub cwnd: Span,
+    /// The peer's window was, and the congestion window was not.
+    pub rwnd: Span,
+    /// Nothing waited to be sent, or too little.
+    pub app: Span,
+    /// The time of the next segment had not come.
+    pub pacing: Span,
+}
+
+/// Since when the sender stands for what, and how long it has before.
+#[derive(Debug, Default)]
+pub(crate) struct Held {
+    reason: Option<Reason>,
+    since: Time,
+    total: LimitedTime,
+}
+
+impl Held {
+    #[inline]
+    fn set(&mut self, now: Time, reason: Option<Reason>) {
+        if self.reason != reason {
+            self.total = self.read(now);
+            (self.reason, self.since) = (reason, now);
+        }
+    }
+
+    fn read(&self, now: Time) -> LimitedTime {
+        let mut total = self.total;
+        let time = match self.reason {
+            None => return total,
+            Some(Reason::Cwnd) => &mut total.cwnd,
+            Some(Reason::Window) => &mut total.rwnd,
+            Some(Reason::Application) => &mut total.app,
+            Some(Reason::Pacing) => &mut total.pacing,
+        };
+        *time += now.since(self.since);
+        total
+    }
+}
+
+impl Endpoint {
+    /// How long the sender was held back by what until `now`.
+    pub fn limited_time(&self, now: Time) -> LimitedTime {
+        self.held.read(now)
+    }
+
+    /// The sender stops at `now`; `has_room` if the congestion window has room for a segment.
+    #[inline]
+    pub(crate) fn note_stop(&mut self, now: Time, has_room: bool) {
+        let open = matches!(self.state, State::Established | State::CloseWait) && !self.send.closed;
+        let reason = if self.pacer.holds() {
+            Some(Reason::Pacing)
+        } else if self.send.cwnd_stopped || self.counters.window_stopped && !has_room {
+            Some(Reason::Cwnd)
+        } else if self.counters.window_stopped {
+            Some(Reason::Window)
+        } else {
+            open.then_some(Reason::Application)
+        };
+        self.held.set(now, reason);
+    }
+}

@@ -1,0 +1,207 @@
+//! Pacing: segments with data leave at times that follow from a rate, not all at once when an ACK allows them.
+//!
+//! Each segment moves the time at which the next one may go by its length over the rate; a sender that comes late gets half of
+//! that back at most. The rate is the controller's if it asks for pacing, and else Linux's share of the window in a round trip.
+//!
+//! # Source
+//! Linux 6.1: `tcp_update_skb_after_send`, `tcp_pacing_check` and `tcp_send_loss_probe` (`net/ipv4/tcp_output.c`),
+//! `tcp_update_pacing_rate` (`tcp_input.c`), `tcp_pacing_delay` (`include/net/tcp.h`), SO_MAX_PACING_RATE
+//! (`net/core/sock.c`); `net/sched/sch_fq.c` carries the same times out in a queue of the host.
+//!
+//! What counts is payload: since release 4.20 the times are TCP's, which knows no headers then. The first ten segments go
+//! unpaced. A retransmission waits for its time like new data, the first one after a timeout, a repeated tail and a window probe
+//! do not; a FIN alone waits but takes no time. ACKs, SYNs and resets have nothing to do with it.
+//!
+//! # Departures
+//! - A segment leaves at a time: there is no segmentation offload whose bursts a rate would move (`tcp_tso_autosize`).
+
+use ackclock_cc::Flight;
+use ackclock_units::{Rate, Span, Time};
+
+use crate::{CaState, Endpoint};
+
+/// Segments with data that leave before anything is paced.
+const UNPACED: u64 = 10;
+const NANOS: u128 = 1_000_000_000;
+
+/// When a host paces, and by which rate of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pacing {
+    /// Default: when the controller asks for it.
+    pub when: PacingWhen,
+    /// The rate in the first half of slow start, in percent of a window each round trip: `net.ipv4.tcp_pacing_ss_ratio`.
+    /// Default 200.
+    pub ss_ratio: u32,
+    /// The rate otherwise: `net.ipv4.tcp_pacing_ca_ratio`. Default 120.
+    pub ca_ratio: u32,
+}
+
+impl Default for Pacing {
+    fn default() -> Pacing {
+        Pacing { when: PacingWhen::Auto, ss_ratio: 200, ca_ratio: 120 }
+    }
+}
+
+/// Whether segments are paced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PacingWhen {
+    /// If the controller has a rate for it, or the application sets one.
+    #[default]
+    Auto,
+    /// Always: by the controller's rate, or the window's.
+    On,
+    /// Never.
+    Off,
+}
+
+impl PacingWhen {
+    /// Its name in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            PacingWhen::Auto => "auto",
+            PacingWhen::On => "on",
+            PacingWhen::Off => "off",
+        }
+    }
+}
+
+/// When the next segment with data may leave.
+#[derive(Debug, Default)]
+pub(crate) struct Pacer {
+    pub(crate) on: bool,
+    /// The rate of the window in bytes a second, as of the last ACK.
+    by_window: Option<u64>,
+    /// SO_MAX_PACING_RATE in bytes a second.
+    most: Option<u64>,
+    /// `tcp_wstamp_ns`.
+    release_at: Time,
+    /// Something waits for that time.
+    held: bool,
+}
+
+impl Pacer {
+    /// `bytes` leave at `now` at a rate of `bits_per_second`.
+    fn depart(&mut self, now: Time, bytes: u32, bits_per_second: u64) {
+        // Half of the lateness makes up for timers that come late.
+        let credit = now.since(self.release_at).as_nanos();
+        let nanos = u128::from(bytes) * 8 * NANOS / u128::from(bits_per_second.max(1));
+        let nanos = u64::try_from(nanos).unwrap_or(u64::MAX);
+        self.release_at = self.release_at.max(now) + Span::from_nanos(nanos - credit.min(nanos / 2));
+    }
+
+    /// How long until the next segment may leave (`tcp_pacing_delay`).
+    #[inline]
+    pub(crate) fn delay(&self, now: Time) -> Span {
+        if self.on { self.release_at.since(now) } else { Span::ZERO }
+    }
+
+    /// When something that waits may leave.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Time {
+        if self.held { self.release_at } else { Time::NEVER }
+    }
+
+    /// Something may leave now, or nothing waits any more.
+    pub(crate) fn let_go(&mut self) {
+        self.held = false;
+    }
+
+    /// Whether the sender stopped last because of it.
+    #[inline]
+    pub(crate) fn holds(&self) -> bool {
+        self.held
+    }
+}
+
+impl Endpoint {
+    /// Whether to pace is decided when a connection opens, and when its controller changes.
+    pub(crate) fn decide_pacing(&mut self, now: Time) {
+        self.pacer.on = match self.config.pacing.when {
+            PacingWhen::Off => false,
+            PacingWhen::On => true,
+            PacingWhen::Auto => self.pacer.most.is_some() || self.cc.pacing_rate(&self.flight(now)).is_some(),
+        };
+        if !self.pacer.on {
+            self.pacer.let_go();
+        }
+        self.update_pacing_rate();
+    }
+
+    /// The window's rate, after an ACK (`tcp_update_pacing_rate`).
+    #[inline]
+    pub(crate) fn update_pacing_rate(&mut self) {
+        if self.pacer.on {
+            self.pacer.by_window = self.rate_of_window();
+        }
+    }
+
+    /// A share of the window in each round trip, bytes a second; `None` before there is an RTT.
+    pub(crate) fn rate_of_window(&self) -> Option<u64> {
+        let Pacing { ss_ratio, ca_ratio, .. } = self.config.pacing;
+        let srtt = self.rtt.srtt()?;
+        let cwnd = self.cwnd();
+        let ratio = if cwnd < self.cc.window().ssthresh / 2 { ss_ratio } else { ca_ratio };
+        let in_flight = cwnd.max(self.board.outstanding());
+        let rate = u128::from(in_flight) * u128::from(ratio) * (NANOS / 100) / u128::from(srtt.as_nanos().max(1));
+        Some(u64::try_from(rate).unwrap_or(u64::MAX))
+    }
+
+    /// The rate in force, bit/s; `None` for no bound.
+    fn pacing_rate(&self, asked: Option<Rate>) -> Option<u64> {
+        let own = || self.pacer.by_window.map(|rate| rate.saturating_mul(8));
+        let rate = asked.map(Rate::as_bps).or_else(own);
+        let most = self.pacer.most.map(|rate| rate.saturating_mul(8));
+        match (rate, most) {
+            (Some(rate), Some(most)) => Some(rate.min(most)),
+            (rate, most) => rate.or(most),
+        }
+    }
+
+    /// A segment with `payload` bytes leaves: the next one has to wait.
+    #[inline(never)]
+    pub(crate) fn pace(&mut self, flight: &Flight, payload: u32) {
+        let asked = self.cc.pacing_rate(flight);
+        let counts = self.stats.sent_packets + 1 >= UNPACED;
+        match self.pacing_rate(asked).filter(|_| counts) {
+            Some(rate) => self.pacer.depart(flight.now, payload, rate),
+            None => self.pacer.release_at = self.pacer.release_at.max(flight.now),
+        }
+    }
+
+    /// Whether what is sent at `now` comes too early.
+    #[inline]
+    pub(crate) fn is_early(&self, now: Time) -> bool {
+        self.pacer.delay(now) > Span::ZERO
+    }
+
+    /// Whether data waits for its time. The first retransmission after a timeout and a window probe do not.
+    #[inline(never)]
+    pub(crate) fn waits_for_release(&mut self, now: Time) -> bool {
+        let urgent = self.send.probe_due || self.recovery.force && self.recovery.state == CaState::Loss;
+        let waits = self.is_early(now) && !urgent;
+        self.pacer.held = waits && self.has_data_to_send();
+        waits
+    }
+
+    fn has_data_to_send(&mut self) -> bool {
+        self.unsent() > 0 || self.send.closed && !self.send.fin_sent || self.board.next_lost().is_some()
+    }
+
+    /// SO_MAX_PACING_RATE: no more than so many bytes a second from now on; `None` for no bound. Setting one turns pacing on.
+    pub fn set_max_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
+        self.pacer.most = bytes_per_second;
+        // sk_pacing_status stays SK_PACING_NEEDED.
+        if !self.pacer.on {
+            self.decide_pacing(self.now);
+        }
+    }
+
+    /// The rate at which segments leave, bytes a second; `u64::MAX` without a bound.
+    pub(crate) fn told_pacing_rate(&self, now: Time) -> u64 {
+        if !self.pacer.on {
+            return u64::MAX;
+        }
+        let asked = self.cc.pacing_rate(&self.flight(now));
+        self.pacing_rate(asked).map_or(u64::MAX, |bits| bits / 8)
+    }
+}

@@ -1,0 +1,251 @@
+//! Congestion window validation: what a window is worth that the sender does not fill.
+//!
+//! A window that was not used says nothing about the path. RFC 7661 measures what the path has carried of late (pipeACK). While
+//! that is less than half of the window, the window is kept for when the application needs it, but it does not grow unless it
+//! is full, a loss brings it down to what was used, and after five minutes it is halved.
+//!
+//! # Source
+//! RFC 7661 sections 4.2 to 4.4; RFC 2861 as in Linux 6.1 (`tcp_cwnd_validate`, `tcp_cwnd_application_limited` in
+//! `net/ipv4/tcp_output.c`).
+//!
+//! # Departures
+//! - A controller that backs off by less than half, or by more, keeps its own window after a loss if it is smaller.
+//! - A pipeACK sample is taken over a round trip as segments and ACKs make it, not over a time of one RTT. Without a sample in
+//!   the sampling period pipeACK is zero.
+//! - Bursts are not bounded (section 4.4.2): that is what pacing is for.
+
+use ackclock_cc::{Signal, Window};
+use ackclock_units::{Span, Time};
+
+use crate::{CaState, Endpoint};
+
+/// What becomes of a congestion window that is not used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CwndValidation {
+    /// It grows all the same.
+    Off,
+    /// It does not grow (RFC 5681, RFC 7661 section 4.1; Linux's `tcp_is_cwnd_limited`).
+    #[default]
+    Growth,
+    /// That, and it falls half of the way to what was used each retransmission timeout, down to the initial window (RFC 2861,
+    /// Linux).
+    Rfc2861,
+    /// It stays for five minutes (RFC 7661), and after an idle time as well.
+    Rfc7661,
+}
+
+impl CwndValidation {
+    /// Its name in scenarios.
+    pub fn name(self) -> &'static str {
+        match self {
+            CwndValidation::Off => "off",
+            CwndValidation::Growth => "growth",
+            CwndValidation::Rfc2861 => "rfc2861",
+            CwndValidation::Rfc7661 => "rfc7661",
+        }
+    }
+}
+
+/// The non-validated period (section 4.4.3).
+const NON_VALIDATED_PERIOD: Span = Span::from_secs(300);
+/// Measurement periods in a sampling period, each with its largest sample (section 4.5.1).
+const PERIODS: usize = 4;
+/// The shortest sampling period (section 4.2).
+const LEAST_SAMPLING: Span = Span::from_secs(1);
+
+/// What is known of the use of the window.
+#[derive(Debug, Default)]
+pub(crate) struct Validation {
+    /// The window grows whether it is full or not.
+    pub(crate) grows: bool,
+    pipe_ack: PipeAck,
+    /// When the window was validated last, or halved for not being so.
+    validated_at: Time,
+    /// In recovery from a loss of a window that was not validated: LossFlightSize, and R, what was sent again so far.
+    loss: Option<(u64, u64)>,
+    /// By RFC 2861: the most that was in flight since the window was last full, and when it was (`snd_cwnd_used`,
+    /// `snd_cwnd_stamp`).
+    used: u64,
+    full_at: Time,
+}
+
+/// The most that was acknowledged in a round trip of late.
+#[derive(Debug, Default)]
+struct PipeAck {
+    /// When a measurement period began and its largest sample, the newest first.
+    periods: [Option<(Time, u64)>; PERIODS],
+    /// Where the sample began, and where its round trip ends.
+    from: u64,
+    to: u64,
+}
+
+impl PipeAck {
+    /// Undefined from now on; data up to `una` is acknowledged, up to `nxt` sent.
+    fn reset(&mut self, una: u64, nxt: u64) {
+        *self = PipeAck { periods: [None; PERIODS], from: una, to: nxt };
+    }
+
+    /// Data up to `una` is acknowledged.
+    fn take(&mut self, now: Time, una: u64, nxt: u64, sampling: Span) {
+        if self.from == self.to {
+            // Nothing was in flight: the round trip is that of what was sent since.
+            self.to = nxt;
+        }
+        if una < self.to {
+            return;
+        }
+        let sample = una - self.from;
+        (self.from, self.to) = (una, nxt);
+        match &mut self.periods[0] {
+            Some((began, most)) if now.since(*began) < sampling / PERIODS as u64 => *most = sample.max(*most),
+            _ => {
+                self.periods.rotate_right(1);
+                self.periods[0] = Some((now, sample));
+            }
+        }
+    }
+
+    /// Bytes; `None` while undefined.
+    fn value(&self, now: Time, sampling: Span) -> Option<u64> {
+        self.periods[0]?;
+        let recent = self.periods.iter().flatten().filter(|(began, _)| now.since(*began) < sampling);
+        Some(recent.map(|&(_, most)| most).max().unwrap_or(0))
+    }
+}
+
+impl Endpoint {
+    /// The connection is open.
+    pub(crate) fn begin_validation(&mut self, now: Time) {
+        let rule = self.config.cwnd_validation;
+        self.validation = Validation {
+            grows: matches!(rule, CwndValidation::Off | CwndValidation::Rfc7661),
+            validated_at: now,
+            full_at: now,
+            ..Validation::default()
+        };
+        self.validation.pipe_ack.reset(self.send.una, self.send.nxt);
+    }
+
+    fn follows_rfc7661(&self) -> bool {
+        self.config.cwnd_validation == CwndValidation::Rfc7661 && !self.recovery.left_alone
+    }
+
+    fn sampling_period(&self) -> Span {
+        self.rtt.srtt().map_or(LEAST_SAMPLING, |srtt| (srtt * 3).max(LEAST_SAMPLING))
+    }
+
+    /// pipeACK, bytes; `None` while undefined.
+    pub(crate) fn pipe_ack(&self, now: Time) -> Option<u64> {
+        self.validation.pipe_ack.value(now, self.sampling_period())
+    }
+
+    /// Section 4.3: whether half of the window was used of late, or nothing is known.
+    fn is_validated(&self, now: Time) -> bool {
+        self.pipe_ack(now).is_none_or(|bytes| bytes.saturating_mul(2) >= self.cc.window().cwnd)
+    }
+
+    /// Before an ACK that acknowledges something is acted on.
+    #[inline]
+    pub(crate) fn measure_use(&mut self, now: Time) {
+        if self.follows_rfc7661() && self.recovery.state < CaState::Cwr {
+            let (una, nxt, sampling) = (self.send.una, self.send.nxt, self.sampling_period());
+            self.validation.pipe_ack.take(now, una, nxt, sampling);
+            self.review_validation(now);
+        }
+    }
+
+    /// Section 4.4.3: how long the window has not been validated.
+    pub(crate) fn review_validation(&mut self, now: Time) {
+        if !self.follows_rfc7661() || self.recovery.state >= CaState::Cwr {
+            return;
+        }
+        self.validation.grows = self.is_validated(now);
+        if self.validation.grows {
+            self.validation.validated_at = now;
+            return;
+        }
+        while now.since(self.validation.validated_at) >= NON_VALIDATED_PERIOD {
+            self.validation.validated_at += NON_VALIDATED_PERIOD;
+            let flight = self.flight(now);
+            let Window { cwnd, .. } = self.cc.window();
+            let halved = (cwnd / 2).max(flight.initial_window).min(cwnd);
+            self.cc.on_signal(&flight, Signal::Resume { cwnd: halved, ssthresh: cwnd / 4 * 3 });
+        }
+    }
+
+    /// A reduction for a loss or a mark begins, of which the controller has not heard: whether its window was not validated.
+    pub(crate) fn note_unvalidated(&mut self, now: Time) {
+        self.validation.loss =
+            (self.follows_rfc7661() && !self.is_validated(now)).then(|| (self.board.outstanding(), 0));
+    }
+
+    /// Section 4.4.1, at the start of recovery: the window is no more than half of what was used.
+    pub(crate) fn bound_by_use(&mut self, now: Time) {
+        if let Some((flight_size, _)) = self.validation.loss {
+            let used = self.pipe_ack(now).unwrap_or(0).max(flight_size);
+            self.bound_window(used / 2);
+        }
+    }
+
+    /// Section 4.4.1, at its end: what was lost went beyond the path's capacity, and pipeACK begins anew.
+    pub(crate) fn end_validation(&mut self, now: Time) {
+        if !self.follows_rfc7661() {
+            return;
+        }
+        if let Some((flight_size, resent)) = self.validation.loss.take() {
+            self.bound_window(flight_size.saturating_sub(resent) / 2);
+        }
+        self.validation.pipe_ack.reset(self.send.una, self.send.nxt);
+        (self.validation.grows, self.validation.validated_at) = (true, now);
+    }
+
+    /// Everything is taken for lost: the window of a timeout is smaller than any that was used.
+    pub(crate) fn forget_validation(&mut self, now: Time) {
+        self.validation.loss = None;
+        self.end_validation(now);
+    }
+
+    /// `bytes` are sent again for the first time.
+    pub(crate) fn count_resent(&mut self, bytes: u32) {
+        if let Some((_, resent)) = &mut self.validation.loss {
+            *resent += u64::from(bytes);
+        }
+    }
+
+    fn bound_window(&mut self, most: u64) {
+        let most = most.max(self.mss.into());
+        let Window { cwnd, ssthresh } = self.cc.window();
+        self.cc.take_over(Window { cwnd: cwnd.min(most), ssthresh: ssthresh.min(most) });
+    }
+
+    /// The sender has sent what it could, and there was room for more unless the window is `full`
+    /// (`tcp_cwnd_application_limited`).
+    #[inline]
+    pub(crate) fn decay_unused(&mut self, now: Time, full: bool) {
+        if self.config.cwnd_validation == CwndValidation::Rfc2861 && !self.recovery.left_alone {
+            self.decay_by_use(now, full);
+        }
+    }
+
+    #[inline(never)]
+    fn decay_by_use(&mut self, now: Time, full: bool) {
+        let flight = self.flight(now);
+        if full || flight.cwnd_limited {
+            (self.validation.used, self.validation.full_at) = (0, now);
+            return;
+        }
+        self.validation.used = self.validation.used.max(self.board.outstanding());
+        if now.since(self.validation.full_at) < self.rto() {
+            return;
+        }
+        if self.recovery.state == CaState::Open {
+            let used = self.validation.used.max(flight.initial_window);
+            let Window { cwnd, .. } = self.cc.window();
+            if used < cwnd {
+                self.cc.on_signal(&flight, Signal::Resume { cwnd: cwnd.midpoint(used), ssthresh: cwnd / 4 * 3 });
+            }
+            self.validation.used = 0;
+        }
+        self.validation.full_at = now;
+    }
+}
