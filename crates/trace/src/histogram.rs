@@ -41,6 +41,12 @@ impl Histogram {
 
     /// Adds a value that counts `weight` times; nothing for weight 0.
     pub fn add_weighted(&mut self, value: u64, weight: u64) {
+        self.add_weight(value, weight);
+        self.samples += u64::from(weight > 0);
+    }
+
+    /// Adds weight without a sample: a part of what a value weighs, of which more may come.
+    pub fn add_weight(&mut self, value: u64, weight: u64) {
         if weight == 0 {
             return;
         }
@@ -49,7 +55,6 @@ impl Histogram {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.total += weight;
-        self.samples += 1;
         self.sum += u128::from(value) * u128::from(weight);
     }
 
@@ -57,6 +62,24 @@ impl Histogram {
     pub fn add_repeated(&mut self, value: u64, times: u64) {
         self.add_weighted(value, times);
         self.samples += times.saturating_sub(1);
+    }
+
+    /// What was added since this was `earlier`, which it once was. Its extremes are as exact as quantiles are.
+    pub fn since(&self, earlier: &Histogram) -> Histogram {
+        let mut blocks = self.blocks.clone();
+        let (mut min, mut max) = (u64::MAX, 0);
+        for (number, (block, before)) in blocks.iter_mut().zip(&earlier.blocks).enumerate() {
+            let Some(block) = block else { continue };
+            for (offset, count) in block.iter_mut().enumerate() {
+                *count -= before.as_ref().map_or(0, |before| before[offset]);
+                if *count > 0 {
+                    let value = (midpoint(number * SUBS + offset) as u64).clamp(self.min, self.max);
+                    (min, max) = (min.min(value), max.max(value));
+                }
+            }
+        }
+        let (total, samples) = (self.total - earlier.total, self.samples - earlier.samples);
+        Histogram { blocks, total, samples, sum: self.sum - earlier.sum, min, max }
     }
 
     /// How many values were added.
@@ -225,6 +248,20 @@ mod tests {
         histogram.add_weighted(400, 0);
         assert_eq!((histogram.quantile(0.25), histogram.quantile(0.26)), (Some(1.0), Some(9.0)));
         assert_eq!(histogram.distribution(1.0).max, Some(9.0));
+    }
+
+    #[test]
+    fn what_was_added_since() {
+        let mut histogram = Histogram::default();
+        [3, 700, 90_000].into_iter().for_each(|value| histogram.add(value));
+        let earlier = histogram.clone();
+        assert_eq!(histogram.since(&earlier).distribution(1.0), Distribution::default());
+        (101..=300).for_each(|value| histogram.add(value));
+        let since = histogram.since(&earlier);
+        let mut alone = Histogram::default();
+        (101..=300).for_each(|value| alone.add(value));
+        assert_eq!(since.distribution(1.0), alone.distribution(1.0));
+        assert_eq!(since.mean(), alone.mean());
     }
 
     #[test]

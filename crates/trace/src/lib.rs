@@ -1,18 +1,23 @@
 //! Records, measures and summaries of a run.
 //!
 //! [`Summary`] is what every run gives. [`QueueCsv`] writes every decision of a queue ([`QueueRecord`]) while a run goes on,
-//! [`TcpCsv`] every ACK of a flow and what its losses and retransmissions were in truth ([`TcpRecord`]).
+//! [`TcpCsv`] every ACK of a flow and what its losses and retransmissions were in truth ([`TcpRecord`]), [`SiftrLog`] every
+//! segment of a host ([`SiftrRecord`]), [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]).
 
+mod ertt;
 mod histogram;
 mod queue;
 mod rows;
+mod siftr;
 mod summary;
 mod tcp;
 
+pub use ertt::{ERTT_COLUMNS, ErttCsv, ErttRecord, ErttSink};
 pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
+pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags};
 pub use summary::{
-    Displacement, Distribution, FlowSummary, LinkSummary, LossDeclarations, MeanQuantiles, Quantiles, Retransmissions,
-    Summary,
+    Displacement, Distribution, FlowSummary, FlowWindow, Limited, LinkSummary, LinkWindow, LossDeclarations,
+    MeanQuantiles, Quantiles, Retransmissions, Summary, WindowSummary, jain,
 };
 pub use tcp::{AckRecord, Judged, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink, Verdict};

@@ -31,6 +31,9 @@ pub struct Summary<P> {
     pub links: Vec<LinkSummary>,
     /// Jain's fairness index of the flows' goodputs; 1 when nothing was delivered.
     pub fairness_jain: f64,
+    /// Parts of the run that were measured for themselves; left out if there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<WindowSummary>,
 }
 
 impl<P> Summary<P> {
@@ -49,6 +52,7 @@ impl<P> Summary<P> {
             flows: self.flows,
             links: self.links,
             fairness_jain: self.fairness_jain,
+            windows: self.windows,
         }
     }
 }
@@ -94,6 +98,8 @@ pub struct FlowSummary {
     pub acked_bytes: u64,
     /// When a transfer of fixed size was complete, acknowledged and closed by both sides; null if it was not.
     pub completed_s: Option<f64>,
+    /// What held the sender back while it had not closed; zero for `smoltcp`.
+    pub limited_s: Limited,
     /// What the retransmissions were in truth.
     pub retransmissions: Retransmissions,
     /// What the transmissions that the sender took for lost were in truth.
@@ -106,6 +112,19 @@ pub struct FlowSummary {
     pub repair_rtts: Distribution,
     /// How far packets with data arrived from their places.
     pub displacement: Displacement,
+}
+
+/// How long what held a sender back, s. The rest of a flow's time it spent in opening and closing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Limited {
+    /// The congestion window was full.
+    pub cwnd: f64,
+    /// The receiver's window was.
+    pub rwnd: f64,
+    /// The application had nothing to send, or too little.
+    pub app: f64,
+    /// The time of the next paced segment had not come.
+    pub pacing: f64,
 }
 
 /// Every retransmission is one of these.
@@ -154,6 +173,8 @@ pub struct LinkSummary {
     pub id: String,
     /// The queue discipline.
     pub queue: &'static str,
+    /// Rate of the transmitter; null if it is unlimited.
+    pub rate_bps: Option<u64>,
     /// Packets offered to the queue.
     pub offered: u64,
     /// Packets taken in.
@@ -170,6 +191,83 @@ pub struct LinkSummary {
     pub sojourn_ms: Distribution,
     /// Packets waiting, over time.
     pub backlog_packets: Distribution,
+}
+
+/// A part of the run: what happened from its start on, and before its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct WindowSummary {
+    /// Its start.
+    pub from_s: f64,
+    /// Its end.
+    pub to_s: f64,
+    /// Data packets that the senders put on the wire.
+    pub packets: u64,
+    /// The flows in the order of the scenario.
+    pub flows: Vec<FlowWindow>,
+    /// The link directions in the order of the scenario.
+    pub links: Vec<LinkWindow>,
+    /// Jain's fairness index of the goodputs.
+    pub fairness_jain: f64,
+}
+
+/// A flow in a window; names as in [`FlowSummary`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct FlowWindow {
+    /// Name of the flow and its number.
+    pub id: String,
+    /// New payload bytes at the receiver over the length of the window.
+    pub goodput_bps: f64,
+    /// Round-trip times that ACKs in the window measured.
+    pub rtt_ms: Distribution,
+    /// The congestion window at each ACK.
+    pub cwnd_bytes: Quantiles,
+    /// Data packets sent, retransmissions included.
+    pub sent_packets: u64,
+    /// Data packets sent again.
+    pub retransmitted_packets: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast recovery.
+    pub fast_recoveries: u64,
+    /// Window reductions taken back.
+    pub undos: u64,
+    /// ACKs with the ECN echo.
+    pub ece_acks: u64,
+    /// Payload bytes delivered in order to the receiving application.
+    pub delivered_bytes: u64,
+    /// Payload bytes acknowledged to the sender.
+    pub acked_bytes: u64,
+}
+
+/// A link direction in a window; names as in [`LinkSummary`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LinkWindow {
+    /// Name and direction.
+    pub id: String,
+    /// Rate of the transmitter; null if it is unlimited.
+    pub rate_bps: Option<u64>,
+    /// Packets offered to the queue.
+    pub offered: u64,
+    /// Packets taken in.
+    pub enqueued: u64,
+    /// Packets given to the transmitter.
+    pub dequeued: u64,
+    /// Packets marked CE.
+    pub marked: u64,
+    /// Packets dropped, by reason.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// Share of the window in which the transmitter was busy.
+    pub utilization: f64,
+    /// Time in the queue of the packets that were transmitted.
+    pub sojourn_ms: Distribution,
+    /// Packets waiting, over time.
+    pub backlog_packets: Distribution,
+}
+
+/// Jain's fairness index of some rates; 1 when all are 0.
+pub fn jain(rates: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
+    let (sum, squares) = (rates.clone().sum::<f64>(), rates.clone().map(|x| x * x).sum::<f64>());
+    if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 1.0 }
 }
 
 /// Five percentiles; all null without samples.
