@@ -1,19 +1,21 @@
 //! From specifications to components.
 
 use ackclock_aqm::{Blue, Cobalt, Codel, DualPi2, Fifo, FqCodel, FqPie, Pie, QueueDisc, Red, Sfb};
-use ackclock_cc::{CongestionControl, Cubic, NewReno};
+use ackclock_cc::{
+    Bbr, Cdg, Chd, CongestionControl, Cubic, Dctcp, Hd, Htcp, LinuxCdg, NewReno, Prague, Vegas, Westwood,
+};
 use ackclock_emulator::{Framed, Link, LinkConfig};
 use ackclock_tcp::{Endpoint, Ports};
-use ackclock_units::Random;
+use ackclock_units::{Random, Time};
 
 use crate::direction::Direction;
 use crate::host::Host;
-use crate::spec::{CcSpec, DirectionSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc};
+use crate::spec::{CcChange, CcSpec, DirectionSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc};
 use crate::stock::{Side, Stock};
 
 /// Every connection goes from this port to this one; each has its two hosts to itself.
-const SENDER_PORT: u16 = 40_000;
-const RECEIVER_PORT: u16 = 5_001;
+pub(crate) const SENDER_PORT: u16 = 40_000;
+pub(crate) const RECEIVER_PORT: u16 = 5_001;
 
 impl QueueSpec {
     /// The discipline's name.
@@ -53,16 +55,37 @@ impl CcSpec {
     /// The algorithm's name.
     pub fn name(&self) -> &'static str {
         match self {
+            CcSpec::Own(own, _) => own.name,
             CcSpec::NewReno(_) => "newreno",
             CcSpec::Cubic(_) => "cubic",
+            CcSpec::Dctcp(_) => "dctcp",
+            CcSpec::Prague(_) => "prague",
+            CcSpec::Cdg(_) | CcSpec::LinuxCdg(_) => "cdg",
+            CcSpec::Htcp(_) => "htcp",
+            CcSpec::Westwood(_) => "westwood",
+            CcSpec::Bbr(_) => "bbr",
+            CcSpec::Hd(_) => "hd",
+            CcSpec::Chd(_) => "chd",
+            CcSpec::Vegas(_) => "vegas",
         }
     }
 
     /// A controller, with the stream for what it decides by chance.
-    fn build(&self, _random: Random) -> Box<dyn CongestionControl> {
+    fn build(&self, random: Random) -> Box<dyn CongestionControl> {
         match self {
+            CcSpec::Own(own, values) => (own.build)(values, random),
             CcSpec::NewReno(config) => Box::new(NewReno::new(*config)),
             CcSpec::Cubic(config) => Box::new(Cubic::new(*config)),
+            CcSpec::Dctcp(config) => Box::new(Dctcp::new(*config)),
+            CcSpec::Prague(config) => Box::new(Prague::new(*config)),
+            CcSpec::Cdg(config) => Box::new(Cdg::new(*config, random)),
+            CcSpec::LinuxCdg(config) => Box::new(LinuxCdg::new(*config, random)),
+            CcSpec::Htcp(config) => Box::new(Htcp::new(*config)),
+            CcSpec::Westwood(config) => Box::new(Westwood::new(*config)),
+            CcSpec::Bbr(config) => Box::new(Bbr::new(*config, random)),
+            CcSpec::Hd(config) => Box::new(Hd::new(*config, random)),
+            CcSpec::Chd(config) => Box::new(Chd::new(*config, random)),
+            CcSpec::Vegas(config) => Box::new(Vegas::new(*config)),
         }
     }
 }
@@ -89,11 +112,22 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
     let config = LinkConfig {
         rate: spec.rate,
         delay: spec.delay,
+        burst: spec.burst,
         overhead: spec.overhead,
         impairments: spec.impairments.clone(),
     };
     let link = Link::new(config, spec.queue.build(random("queue")), random("wire"));
     Direction::new(id, spec.queue.name(), link)
+}
+
+/// The controllers that a sender is to have later, the last one first.
+pub(crate) fn schedule(run: &RunSpec, flow: &FlowSpec) -> Vec<(Time, Box<dyn CongestionControl>)> {
+    let build = |(number, change): (usize, &CcChange)| {
+        // A controller of its own draws from a stream of its own, so that none changes another's numbers.
+        let id = format!("flows.{}.sender.cc.{}", flow.id, number + 1);
+        (change.at, change.cc.build(Random::for_component(run.seed, run.run, &id)))
+    };
+    flow.schedule.iter().enumerate().map(build).rev().collect()
 }
 
 /// The two ends of a flow, sender first.

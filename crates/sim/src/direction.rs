@@ -1,9 +1,11 @@
 //! One direction of a link with what is measured on it.
 
-use ackclock_aqm::DropReason;
+use std::collections::BTreeMap;
+
+use ackclock_aqm::{Counters, DropReason};
 use ackclock_emulator::{Link, LinkEvent, LinkEventKind};
-use ackclock_trace::{Histogram, LinkSummary};
-use ackclock_units::{Span, Time};
+use ackclock_trace::{Histogram, LinkSummary, LinkWindow};
+use ackclock_units::{Rate, Span, Time};
 
 /// The reason under which a summary counts packets lost on the wire rather than dropped by the queue.
 pub const LOST_ON_LINK: &str = "link";
@@ -70,26 +72,73 @@ impl Direction {
         let counters = self.link.queue().counters();
         let backlog = self.link.queue().backlog();
         assert!(counters.balance(backlog), "the books of {} do not balance: {counters:?}, {backlog:?}", self.id);
-        let mut dropped: std::collections::BTreeMap<&'static str, u64> = DropReason::ALL
-            .iter()
-            .map(|&reason| (reason.name(), counters.dropped[reason as usize]))
-            .filter(|&(_, packets)| packets > 0)
-            .collect();
-        if self.lost > 0 {
-            dropped.insert(LOST_ON_LINK, self.lost);
-        }
-        let busy = self.busy - self.busy_until.since(end);
+        let busy = self.busy_by(end);
         LinkSummary {
             id: self.id.clone(),
             queue: self.queue,
+            rate_bps: self.link.rate().map(Rate::as_bps),
             offered: counters.offered.packets,
             enqueued: counters.enqueued.packets,
             dequeued: counters.dequeued.packets,
             marked: counters.marked.packets,
-            dropped,
+            dropped: dropped(|reason| counters.dropped[reason as usize], self.lost),
             utilization: if end > Time::ZERO { busy.as_secs_f64() / end.as_secs_f64() } else { 0.0 },
             sojourn_ms: self.sojourn.distribution(1e-6),
             backlog_packets: self.backlog.distribution(1.0),
         }
     }
+    /// The time in transmission until `now`.
+    fn busy_by(&self, now: Time) -> Span {
+        self.busy - self.busy_until.since(now)
+    }
+
+    /// What stands at the start of a window. The link has caught up to `now`.
+    pub(crate) fn mark(&self, now: Time) -> DirectionMark {
+        let mut backlog = self.backlog.clone();
+        backlog.add_weight(self.level.into(), now.since(self.since).as_nanos());
+        DirectionMark {
+            counters: *self.link.queue().counters(),
+            lost: self.lost,
+            busy: self.busy_by(now),
+            sojourn: self.sojourn.clone(),
+            backlog,
+        }
+    }
+
+    /// What came since, in a window of this length that ends `now`, to which the link has caught up.
+    pub(crate) fn since(&self, mark: &DirectionMark, length: Span, now: Time) -> LinkWindow {
+        let mut backlog = self.backlog.clone();
+        backlog.add_weighted(self.level.into(), now.since(self.since).as_nanos());
+        let (counters, then) = (self.link.queue().counters(), &mark.counters);
+        let busy = self.busy_by(now) - mark.busy;
+        let drops = |reason: DropReason| counters.dropped[reason as usize] - then.dropped[reason as usize];
+        LinkWindow {
+            id: self.id.clone(),
+            rate_bps: self.link.rate().map(Rate::as_bps),
+            offered: counters.offered.packets - then.offered.packets,
+            enqueued: counters.enqueued.packets - then.enqueued.packets,
+            dequeued: counters.dequeued.packets - then.dequeued.packets,
+            marked: counters.marked.packets - then.marked.packets,
+            dropped: dropped(drops, self.lost - mark.lost),
+            utilization: if length > Span::ZERO { busy.as_secs_f64() / length.as_secs_f64() } else { 0.0 },
+            sojourn_ms: self.sojourn.since(&mark.sojourn).distribution(1e-6),
+            backlog_packets: backlog.since(&mark.backlog).distribution(1.0),
+        }
+    }
+}
+
+/// What a link direction had measured at the start of a window.
+#[derive(Debug)]
+pub(crate) struct DirectionMark {
+    counters: Counters,
+    lost: u64,
+    busy: Span,
+    sojourn: Histogram,
+    backlog: Histogram,
+}
+
+/// Drops by reason, those that occurred, with what was lost on the wire.
+fn dropped(drops: impl Fn(DropReason) -> u64, lost: u64) -> BTreeMap<&'static str, u64> {
+    let by_queue = DropReason::ALL.iter().map(|&reason| (reason.name(), drops(reason)));
+    by_queue.chain([(LOST_ON_LINK, lost)]).filter(|&(_, packets)| packets > 0).collect()
 }

@@ -1,7 +1,8 @@
 //! A flow: its traffic and what is measured on it.
 
-use ackclock_tcp::Arrival;
-use ackclock_trace::{FlowSummary, Histogram, MeanQuantiles};
+use ackclock_cc::CongestionControl;
+use ackclock_tcp::{Arrival, LimitedTime};
+use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Limited, MeanQuantiles};
 use ackclock_units::{Span, Time};
 
 use crate::host::Host;
@@ -16,7 +17,9 @@ const STEP: Span = Span::from_millis(500);
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) id: String,
-    cc: &'static str,
+    cc: String,
+    /// The controllers to come, the next one last.
+    schedule: Vec<(Time, Box<dyn CongestionControl>)>,
     host: String,
     loss_detector: &'static str,
     start: Time,
@@ -34,16 +37,21 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(crate) fn new(number: usize, spec: &FlowSpec) -> Flow {
+    /// `schedule` has the controllers of the sender that come later, the next one last.
+    pub(crate) fn new(number: usize, spec: &FlowSpec, schedule: Vec<(Time, Box<dyn CongestionControl>)>) -> Flow {
         let (cc, host, loss_detector) = match &spec.sender {
             HostSpec::Endpoint(endpoint) => {
                 (endpoint.cc.name(), endpoint.profile.clone(), endpoint.config.loss_detector.name())
             }
             HostSpec::Smoltcp(smoltcp) => (smoltcp.cc.name(), "smoltcp".to_owned(), "smoltcp"),
         };
+        // All of them, in their order.
+        let names = spec.schedule.iter().map(|change| change.cc.name());
+        let cc = [cc].into_iter().chain(names).collect::<Vec<_>>().join(",");
         Flow {
             id: spec.id.clone(),
             cc,
+            schedule,
             host,
             loss_detector,
             start: spec.start,
@@ -62,15 +70,19 @@ impl Flow {
 
     /// When the application of the sender acts by itself next.
     pub(crate) fn next_action(&self) -> Time {
-        match (self.started, self.closed) {
+        let traffic = match (self.started, self.closed) {
             (false, _) => self.start,
             (true, false) if !self.stopped => self.stop.unwrap_or(Time::NEVER),
             (true, _) => Time::NEVER,
-        }
+        };
+        self.schedule.last().map_or(traffic, |&(at, _)| traffic.min(at))
     }
 
     /// The sender's application does what is due, and fills the send buffer.
     pub(crate) fn drive(&mut self, now: Time, sender: &mut Host) {
+        while let Some((_, cc)) = self.schedule.pop_if(|(at, _)| *at <= now) {
+            sender.set_congestion_control(now, cc);
+        }
         if !self.started {
             if now < self.start {
                 return;
@@ -121,47 +133,126 @@ impl Flow {
         link: impl Fn(usize) -> &'a str,
     ) -> FlowSummary {
         let retransmissions = self.truth.retransmissions(link);
-        let delivered = receiver.delivered_bytes();
+        let counts = Counts::of(sender, receiver);
         let active = self.completed.unwrap_or(end).since(self.start);
-        let mut summary = FlowSummary {
+        FlowSummary {
             id: self.id.clone(),
-            cc: self.cc.to_owned(),
+            cc: self.cc.clone(),
             host: self.host.clone(),
             loss_detector: self.loss_detector.to_owned(),
-            goodput_bps: if active > Span::ZERO { delivered as f64 * 8.0 / active.as_secs_f64() } else { 0.0 },
+            goodput_bps: if active > Span::ZERO {
+                counts.delivered_bytes as f64 * 8.0 / active.as_secs_f64()
+            } else {
+                0.0
+            },
             throughput_bps: self.throughput.summary(self.completed.unwrap_or(end)),
             rtt_ms: self.rtt.distribution(1e-6),
             cwnd_bytes: self.cwnd.quantiles(1.0),
-            sent_packets: sender.sent_packets(),
-            retransmitted_packets: 0,
+            sent_packets: counts.sent_packets,
+            retransmitted_packets: counts.retransmitted_packets,
             spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
-            timeouts: 0,
-            fast_recoveries: 0,
-            undos: 0,
-            ece_acks: 0,
-            reordering_max: 0,
-            delivered_bytes: delivered,
-            acked_bytes: sender.acked_bytes(),
+            timeouts: counts.timeouts,
+            fast_recoveries: counts.fast_recoveries,
+            undos: counts.undos,
+            ece_acks: counts.ece_acks,
+            reordering_max: match sender {
+                Host::Endpoint(endpoint) => endpoint.stats().reordering_max,
+                Host::Smoltcp(_) => 0,
+            },
+            delivered_bytes: counts.delivered_bytes,
+            acked_bytes: counts.acked_bytes,
             completed_s: self.completed.map(Time::as_secs_f64),
+            limited_s: match sender {
+                Host::Endpoint(endpoint) => limited(endpoint.limited_time(self.completed.unwrap_or(end))),
+                Host::Smoltcp(_) => Limited::default(),
+            },
             retransmissions,
             loss_declarations: self.truth.declarations(),
             loss_declared_late_ms: self.truth.late_ms(),
             repair_rtts: self.truth.repair_rtts(),
             displacement: self.truth.displacement(),
+        }
+    }
+
+    /// What stands at the start of a window.
+    pub(crate) fn mark(&self, sender: &Host, receiver: &Host) -> FlowMark {
+        FlowMark { rtt: self.rtt.clone(), cwnd: self.cwnd.clone(), counts: Counts::of(sender, receiver) }
+    }
+
+    /// What came since, in a window of this length that ends now.
+    pub(crate) fn since(&self, mark: &FlowMark, length: Span, sender: &Host, receiver: &Host) -> FlowWindow {
+        let (now, then) = (Counts::of(sender, receiver), mark.counts);
+        let delivered_bytes = now.delivered_bytes - then.delivered_bytes;
+        FlowWindow {
+            id: self.id.clone(),
+            goodput_bps: if length > Span::ZERO { delivered_bytes as f64 * 8.0 / length.as_secs_f64() } else { 0.0 },
+            rtt_ms: self.rtt.since(&mark.rtt).distribution(1e-6),
+            cwnd_bytes: self.cwnd.since(&mark.cwnd).quantiles(1.0),
+            sent_packets: now.sent_packets - then.sent_packets,
+            retransmitted_packets: now.retransmitted_packets - then.retransmitted_packets,
+            timeouts: now.timeouts - then.timeouts,
+            fast_recoveries: now.fast_recoveries - then.fast_recoveries,
+            undos: now.undos - then.undos,
+            ece_acks: now.ece_acks - then.ece_acks,
+            delivered_bytes,
+            acked_bytes: now.acked_bytes - then.acked_bytes,
+        }
+    }
+}
+
+/// What a flow had measured at the start of a window.
+#[derive(Debug)]
+pub(crate) struct FlowMark {
+    rtt: Histogram,
+    cwnd: Histogram,
+    counts: Counts,
+}
+
+/// What the two ends have counted.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counts {
+    sent_packets: u64,
+    retransmitted_packets: u64,
+    timeouts: u64,
+    fast_recoveries: u64,
+    undos: u64,
+    ece_acks: u64,
+    delivered_bytes: u64,
+    acked_bytes: u64,
+}
+
+impl Counts {
+    fn of(sender: &Host, receiver: &Host) -> Counts {
+        let both = Counts {
+            sent_packets: sender.sent_packets(),
+            delivered_bytes: receiver.delivered_bytes(),
+            acked_bytes: sender.acked_bytes(),
+            ..Counts::default()
         };
         match sender {
             Host::Endpoint(endpoint) => {
                 let stats = endpoint.stats();
-                summary.retransmitted_packets = stats.retransmitted_packets;
-                summary.timeouts = stats.timeouts;
-                summary.fast_recoveries = stats.fast_recoveries;
-                summary.undos = stats.undos;
-                summary.ece_acks = stats.ece_acks;
-                summary.reordering_max = stats.reordering_max;
+                Counts {
+                    retransmitted_packets: stats.retransmitted_packets,
+                    timeouts: stats.timeouts,
+                    fast_recoveries: stats.fast_recoveries,
+                    undos: stats.undos,
+                    ece_acks: stats.ece_acks,
+                    ..both
+                }
             }
-            Host::Smoltcp(stock) => summary.retransmitted_packets = stock.stats().retransmitted_packets,
+            Host::Smoltcp(stock) => Counts { retransmitted_packets: stock.stats().retransmitted_packets, ..both },
         }
-        summary
+    }
+}
+
+/// What held a sender back, in seconds.
+fn limited(time: LimitedTime) -> Limited {
+    Limited {
+        cwnd: time.cwnd.as_secs_f64(),
+        rwnd: time.rwnd.as_secs_f64(),
+        app: time.app.as_secs_f64(),
+        pacing: time.pacing.as_secs_f64(),
     }
 }
 

@@ -1,5 +1,6 @@
 //! One end of a connection, ours or smoltcp's, behind one set of calls.
 
+use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
 use ackclock_tcp::{Arrival, Endpoint, SentAs, Shutdown, State};
 use ackclock_units::{Ecn, Span, Time};
@@ -162,6 +163,14 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.delivered_bytes(),
             Host::Smoltcp(stock) => stock.delivered_bytes(),
+        }
+    }
+
+    /// Another congestion control takes over; a stock socket keeps its own.
+    pub(crate) fn set_congestion_control(&mut self, now: Time, cc: Box<dyn CongestionControl>) {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.set_congestion_control(now, cc),
+            Host::Smoltcp(_) => {}
         }
     }
 

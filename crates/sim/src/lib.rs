@@ -8,10 +8,13 @@ mod build;
 mod direction;
 mod flow;
 mod host;
+mod log;
+mod own;
 mod record;
 pub mod spec;
 mod stock;
 mod truth;
+mod window;
 mod world;
 
 use std::ops::ControlFlow;

@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 
 use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
-use ackclock_trace::{AckRecord, Judged, QueueAction, QueueRecord, QueueSink, TcpEvent, TcpRecord, TcpSink, Verdict};
+use ackclock_trace::{
+    AckRecord, ErttSink, Judged, QueueAction, QueueRecord, QueueSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, Verdict,
+};
 use ackclock_units::Time;
 
 /// What of a run is recorded, and where it goes; nothing by default. A record changes no result.
@@ -15,6 +17,10 @@ pub struct Recorders<'a> {
     /// ACKs, retransmissions and losses of all flows: gets the records in order of time, those of equal times by number of
     /// the flow. It may break the run off.
     pub tcp: Option<&'a mut dyn TcpSink>,
+    /// Every segment that an endpoint sends or receives, in the order in which they are handled: that of time.
+    pub siftr: Option<&'a mut dyn SiftrSink>,
+    /// Every measurement of an enhanced round-trip time, likewise.
+    pub ertt: Option<&'a mut dyn ErttSink>,
 }
 
 /// Which queues are recorded, and where it goes.

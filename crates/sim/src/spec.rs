@@ -4,10 +4,15 @@ use ackclock_aqm::{
     BlueConfig, CobaltConfig, CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig, PieConfig, RedConfig,
     SfbConfig,
 };
-use ackclock_cc::{CubicConfig, NewRenoConfig};
+use ackclock_cc::{
+    BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LinuxCdgConfig, NewRenoConfig,
+    PragueConfig, SlowStartRules, VegasConfig, WestwoodConfig,
+};
 use ackclock_emulator::Impairments;
 use ackclock_tcp::Config;
 use ackclock_units::{Rate, Span, Time};
+
+pub use crate::own::{OwnController, Parameter};
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,6 +29,8 @@ pub struct RunSpec {
     pub links: Vec<LinkSpec>,
     /// Flows, `count` already expanded.
     pub flows: Vec<FlowSpec>,
+    /// Parts of the run that are measured for themselves, each from a time on until before another one.
+    pub windows: Vec<(Time, Time)>,
 }
 
 /// A link.
@@ -42,6 +49,8 @@ pub struct LinkSpec {
 pub struct DirectionSpec {
     /// Rate of the transmitter; `None` sends at once.
     pub rate: Option<Rate>,
+    /// Bytes of a token bucket in place of the transmitter; `None` is a transmitter.
+    pub burst: Option<u32>,
     /// From the end of transmission to arrival.
     pub delay: Span,
     /// Framing bytes added to every packet on this link, in the queue's books and in transmission.
@@ -100,6 +109,17 @@ pub struct FlowSpec {
     pub start: Time,
     /// When the sender stops writing and closes.
     pub stop: Option<Time>,
+    /// Other controllers that take over at the sender, in order of time; a stock socket keeps its own.
+    pub schedule: Vec<CcChange>,
+}
+
+/// Another congestion control from a time on: after what arrives at that time, before what is sent then.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CcChange {
+    /// When.
+    pub at: Time,
+    /// Which.
+    pub cc: CcSpec,
 }
 
 /// The second of two paths.
@@ -135,10 +155,51 @@ pub struct EndpointSpec {
 /// A congestion control algorithm with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CcSpec {
+    /// One from outside, with a value for each of its parameters in their order.
+    Own(&'static OwnController, Vec<f64>),
     /// NewReno.
     NewReno(NewRenoConfig),
     /// CUBIC.
     Cubic(CubicConfig),
+    /// DCTCP.
+    Dctcp(DctcpConfig),
+    /// BBR.
+    Bbr(BbrConfig),
+    /// TCP Prague.
+    Prague(PragueConfig),
+    /// CDG, FreeBSD's.
+    Cdg(CdgConfig),
+    /// CDG, Linux's.
+    LinuxCdg(LinuxCdgConfig),
+    /// H-TCP.
+    Htcp(HtcpConfig),
+    /// Westwood+.
+    Westwood(WestwoodConfig),
+    /// HD.
+    Hd(HdConfig),
+    /// CHD.
+    Chd(ChdConfig),
+    /// Vegas.
+    Vegas(VegasConfig),
+}
+
+impl CcSpec {
+    /// Slow start, where it is a choice; `None` if the algorithm has one of its own.
+    pub fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        match self {
+            CcSpec::Own(..) => None,
+            CcSpec::NewReno(config) => Some(&mut config.slow_start),
+            CcSpec::Cubic(config) => Some(&mut config.reno.slow_start),
+            CcSpec::Htcp(config) => Some(&mut config.reno.slow_start),
+            CcSpec::Westwood(config) => Some(&mut config.reno.slow_start),
+            CcSpec::Dctcp(config) => Some(&mut config.reno.slow_start),
+            CcSpec::Cdg(config) => Some(&mut config.slow_start),
+            CcSpec::LinuxCdg(_) | CcSpec::Bbr(_) | CcSpec::Prague(_) => None,
+            CcSpec::Hd(config) => Some(&mut config.reno.slow_start),
+            CcSpec::Chd(config) => Some(&mut config.reno.slow_start),
+            CcSpec::Vegas(config) => Some(&mut config.reno.slow_start),
+        }
+    }
 }
 
 /// A stock smoltcp socket.

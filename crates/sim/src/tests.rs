@@ -1,9 +1,11 @@
+use std::cell::RefCell;
+
 use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
-use ackclock_cc::NewRenoConfig;
+use ackclock_cc::{Ack, CongestionControl, Flight, NewReno, NewRenoConfig, Signal, Verdict, Window};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
-use ackclock_tcp::LossDetector;
 use ackclock_tcp::profile::Profile;
-use ackclock_trace::Summary;
+use ackclock_tcp::{EcnFeedback, LossDetector};
+use ackclock_trace::{Summary, WindowSummary};
 use ackclock_units::{Rate, Span};
 
 use super::*;
@@ -12,7 +14,7 @@ use crate::spec::*;
 fn endpoint(ecn: bool) -> HostSpec {
     let profile = Profile::linux_6_1();
     let mut config = profile.endpoint;
-    config.ecn = ecn;
+    config.ecn = if ecn { EcnFeedback::Classic } else { EcnFeedback::None };
     let cc = CcSpec::NewReno(NewRenoConfig::default());
     HostSpec::Endpoint(EndpointSpec { profile: profile.name.to_owned(), config, cc })
 }
@@ -21,6 +23,7 @@ fn direction(queue: QueueSpec) -> DirectionSpec {
     DirectionSpec {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
+        burst: None,
         overhead: 0,
         queue,
         impairments: Impairments::default(),
@@ -47,11 +50,12 @@ fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
         bytes: None,
         start: Time::ZERO,
         stop: None,
+        schedule: Vec::new(),
     }
 }
 
 fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
-    RunSpec { title: String::new(), duration: Span::from_secs(20), seed: 1, run: 0, links, flows }
+    RunSpec { title: String::new(), duration: Span::from_secs(20), seed: 1, run: 0, links, flows, windows: Vec::new() }
 }
 
 /// A flow with less in flight than 100 packets, and without timestamps, by which a receiver may refuse what is late.
@@ -213,4 +217,173 @@ fn reordering_alone_makes_every_retransmission_spurious() {
     // A packet is 8 late, and each of the 8 that pass it one early, or more where several are held at a time.
     assert_eq!(flow.displacement.distribution.max, Some(8.0));
     assert!(flow.displacement.late > 0.01 && flow.displacement.late < 0.03, "{}", flow.displacement.late);
+}
+
+#[test]
+fn windows_add_up_to_the_run_and_change_nothing() {
+    let seconds = |from, to| (Time::from_secs(from), Time::from_secs(to));
+    let whole = spec(vec![link("a", pfifo(100))], vec![flow("f", vec![0], false), flow("g", vec![0], false)]);
+    let windows = vec![seconds(0, 20), seconds(0, 7), seconds(7, 20), seconds(20, 20)];
+    let alone = run_to_end(&whole);
+    let mut summary = run_to_end(&RunSpec { windows, ..whole });
+    let windows = std::mem::take(&mut summary.windows);
+    assert_eq!(summary, alone);
+    let [all, first, second, empty] = &windows[..] else { panic!("{windows:?}") };
+    assert_eq!((second.from_s, second.to_s), (7.0, 20.0));
+    for (number, flow) in summary.flows.iter().enumerate() {
+        let of = |window: &WindowSummary| window.flows[number].clone();
+        assert_eq!((of(all).sent_packets, of(all).delivered_bytes), (flow.sent_packets, flow.delivered_bytes));
+        assert_eq!((of(all).rtt_ms.quantiles, of(all).cwnd_bytes), (flow.rtt_ms.quantiles, flow.cwnd_bytes));
+        assert_eq!(of(first).rtt_ms.samples + of(second).rtt_ms.samples, flow.rtt_ms.samples);
+        assert_eq!(of(first).sent_packets + of(second).sent_packets, flow.sent_packets);
+        assert!(of(first).sent_packets > 0 && of(second).sent_packets > of(first).sent_packets);
+        assert_eq!(of(second).goodput_bps, of(second).delivered_bytes as f64 * 8.0 / 13.0);
+        assert_eq!((of(empty).sent_packets, of(empty).goodput_bps, of(empty).rtt_ms.samples), (0, 0.0, 0));
+    }
+    for (number, link) in summary.links.iter().enumerate() {
+        let of = |window: &WindowSummary| window.links[number].clone();
+        assert_eq!((of(all).offered, of(all).dropped), (link.offered, link.dropped.clone()));
+        assert_eq!(
+            (of(all).utilization, of(all).backlog_packets.quantiles),
+            (link.utilization, link.backlog_packets.quantiles)
+        );
+        let busy = 7.0 * of(first).utilization + 13.0 * of(second).utilization;
+        assert!((busy - 20.0 * link.utilization).abs() < 1e-9, "{busy}");
+        assert_eq!(of(first).dequeued + of(second).dequeued, link.dequeued);
+        assert_eq!(of(first).sojourn_ms.samples + of(second).sojourn_ms.samples, link.sojourn_ms.samples);
+    }
+}
+
+thread_local! {
+    /// What the [`Probe`]s of this thread were told: what, when, and the window after it.
+    static TOLD: RefCell<Vec<(&'static str, Time, Window)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// NewReno that takes its moments down.
+#[derive(Debug)]
+struct Probe(NewReno);
+
+impl Probe {
+    fn tell(&self, what: &'static str, f: &Flight) {
+        TOLD.with_borrow_mut(|told| told.push((what, f.now, self.0.window())));
+    }
+}
+
+impl CongestionControl for Probe {
+    fn name(&self) -> &'static str {
+        "probe"
+    }
+
+    fn window(&self) -> Window {
+        self.0.window()
+    }
+
+    fn on_established(&mut self, f: &Flight) {
+        self.0.on_established(f);
+        self.tell("established", f);
+    }
+
+    fn take_over(&mut self, window: Window) {
+        self.0.take_over(window);
+        TOLD.with_borrow_mut(|told| told.push(("take over", Time::ZERO, window)));
+    }
+
+    fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
+        self.0.on_ack(f, ack)
+    }
+
+    fn on_signal(&mut self, f: &Flight, signal: Signal) {
+        self.0.on_signal(f, signal);
+        self.tell("signal", f);
+    }
+
+    fn on_recovery_end(&mut self, f: &Flight) {
+        self.0.on_recovery_end(f);
+        self.tell("recovery end", f);
+    }
+
+    fn on_idle_restart(&mut self, f: &Flight) {
+        self.0.on_idle_restart(f);
+    }
+}
+
+static PROBE: OwnController = OwnController {
+    name: "probe",
+    parameters: &[],
+    build: |_, _| Box::new(Probe(NewReno::new(NewRenoConfig::default()))),
+};
+
+/// A flow whose controller changes to a [`Probe`] at these times, in milliseconds; what the probes were told, and the summary.
+fn switched(
+    at: &[u64],
+    lossy: bool,
+    adjust: impl Fn(&mut FlowSpec),
+) -> (Vec<(&'static str, Time, Window)>, Summary<()>) {
+    let mut link = link("a", pfifo(1000));
+    if lossy {
+        link.forward.impairments.loss = Loss::List(vec![100]);
+    }
+    let mut flow = flow("f", vec![0], false);
+    let change = |&at: &u64| CcChange { at: Time::from_millis(at), cc: CcSpec::Own(&PROBE, Vec::new()) };
+    flow.schedule = at.iter().map(change).collect();
+    adjust(&mut flow);
+    TOLD.take();
+    let summary = run_to_end(&spec(vec![link], vec![flow]));
+    (TOLD.take(), summary)
+}
+
+#[test]
+fn a_controller_takes_over_in_slow_start_at_its_time_and_with_the_window() {
+    let (told, summary) = switched(&[100], false, |_| {});
+    let [("established", at, _), ("take over", _, window), ..] = told[..] else { panic!("{told:?}") };
+    assert_eq!(at, Time::from_millis(100));
+    // Four round trips of 21 ms in slow start.
+    assert!(window.ssthresh == Window::INFINITE && window.cwnd > 4 * 10 * 1448, "{window:?}");
+    assert_eq!(summary.flows[0].cc, "newreno,probe");
+}
+
+#[test]
+fn a_controller_takes_over_in_the_middle_of_recovery() {
+    let all = |flow: &mut FlowSpec| {
+        let HostSpec::Endpoint(sender) = &mut flow.sender else { unreachable!("it is ours") };
+        sender.cc = CcSpec::Own(&PROBE, Vec::new());
+        flow.bytes = Some(2_000_000);
+    };
+    let (told, alone) = switched(&[], true, all);
+    let [("established", ..), ("signal", began, reduced), ("recovery end", ended, _), ..] = told[..] else {
+        panic!("{told:?}")
+    };
+    assert!(ended > began);
+    let middle = (began.as_nanos() + ended.as_nanos()) / 2 / 1_000_000;
+    let (told, summary) = switched(&[middle], true, all);
+    let [_, _, ("established", at, _), ("take over", _, window), ("recovery end", still, _), ..] = told[..] else {
+        panic!("{told:?}")
+    };
+    // The episode goes on as it was, and ends for the one that has taken over.
+    assert_eq!((at, window, still), (Time::from_millis(middle), reduced, ended));
+    assert_eq!(summary.flows[0].delivered_bytes, 2_000_000);
+    assert_eq!(summary.flows[0].retransmitted_packets, alone.flows[0].retransmitted_packets);
+}
+
+#[test]
+fn a_controller_takes_over_before_the_handshake_ends_and_after_the_flow() {
+    // The SYN's answer arrives after some 20 ms: this one is there from the beginning.
+    let (told, _) = switched(&[5], false, |_| {});
+    let [("established", at, window), ..] = told[..] else { panic!("{told:?}") };
+    assert!(at > Time::from_millis(20) && !told.iter().any(|(what, ..)| *what == "take over"), "{told:?}");
+    assert_eq!(window.ssthresh, Window::INFINITE);
+    // So is one that comes before the flow starts.
+    let (told, _) = switched(&[5], false, |flow| flow.start = Time::from_secs(1));
+    assert!(told[0].1 > Time::from_millis(1020), "{told:?}");
+    // At 501 ms the last data is still on its way; ten seconds later the connection is no more.
+    let stop = |flow: &mut FlowSpec| flow.stop = Some(Time::from_millis(500));
+    let (_, alone) = switched(&[], false, stop);
+    let (told, mut summary) = switched(&[501, 10_500], false, stop);
+    assert_eq!((told[0].0, told[0].1), ("established", Time::from_millis(501)));
+    let [before, after] = [&alone, &summary].map(|summary| summary.flows[0].completed_s);
+    assert!(before.is_some_and(|before| before > 0.501 && before < 10.0), "{before:?}");
+    assert_eq!(before, after);
+    summary.flows[0].cc = "newreno".to_owned();
+    summary.events = alone.events;
+    assert_eq!(summary.flows, alone.flows);
 }

@@ -6,7 +6,7 @@ use ackclock_emulator::{LinkEvent, LinkEventKind, Split};
 use ackclock_engine::{Slot, Wakeups};
 use ackclock_packet::{Packet, Pool, Segment, flow_hash};
 use ackclock_tcp::{Arrival, CaState, Endpoint};
-use ackclock_trace::{AckRecord, QueueSink, Summary, TcpSink};
+use ackclock_trace::{AckRecord, ErttSink, QueueSink, SiftrSink, Summary, TcpSink, jain};
 use ackclock_units::{Ecn, Time};
 
 use crate::RunError;
@@ -14,9 +14,11 @@ use crate::build;
 use crate::direction::{Direction, LOST_ON_LINK};
 use crate::flow::Flow;
 use crate::host::Host;
+use crate::log::HostLog;
 use crate::record::{QueueRecorder, QueueRecording, Recorders, TcpFact, TcpRecording};
 use crate::spec::{FlowSpec, RunSpec};
 use crate::truth::{Culprit, RECEIVER};
+use crate::window::Windows;
 
 /// Wakeups between two calls of the progress hook.
 const PROGRESS_INTERVAL: u64 = 1 << 16;
@@ -47,6 +49,11 @@ pub struct World {
     recording: Option<Box<QueueRecording>>,
     /// What happened to flows; `None` unless they are recorded.
     tcp_recording: Option<Box<TcpRecording>>,
+    /// What hosts log; `None` unless they do.
+    log: Option<Box<HostLog>>,
+    windows: Windows,
+    /// When the next window starts or ends.
+    next_edge: Time,
 }
 
 /// The way of packets.
@@ -88,7 +95,12 @@ impl World {
             let [links, _] = ways(&second.path, spec.reverse);
             routes.push(Route { links, to: 2 * flow + 1 });
         }
-        let flows: Vec<Flow> = spec.flows.iter().enumerate().map(|(number, flow)| Flow::new(number, flow)).collect();
+        let flows: Vec<Flow> = spec
+            .flows
+            .iter()
+            .enumerate()
+            .map(|(number, flow)| Flow::new(number, flow, build::schedule(spec, flow)))
+            .collect();
         let mut wakeups = Wakeups::new();
         (0..directions.len() + hosts.len()).for_each(|_| {
             wakeups.add_slot();
@@ -99,6 +111,7 @@ impl World {
                 endpoint.observe_losses();
             }
         }
+        let windows = Windows::new(&spec.windows);
         let mut pool = Pool::new();
         let mut world = World {
             spec: spec.clone(),
@@ -115,6 +128,9 @@ impl World {
             events: Vec::new(),
             recording: None,
             tcp_recording: None,
+            log: None,
+            next_edge: windows.next_edge(),
+            windows,
         };
         for host in 0..world.hosts.len() {
             world.rearm_host(Time::ZERO, host);
@@ -139,6 +155,8 @@ impl World {
             self.recording = Some(Box::new(QueueRecording::new(directions)));
             sink
         });
+        let (mut siftr, mut ertt) = (recorders.siftr, recorders.ertt);
+        self.log = HostLog::new(siftr.is_some(), ertt.is_some().then_some(self.flows.len()));
         let mut tcp = recorders.tcp;
         if tcp.is_some() {
             self.tcp_recording = Some(Box::new(TcpRecording::new()));
@@ -154,6 +172,9 @@ impl World {
             {
                 self.hand_on(now, now, *sink)?;
             }
+            if self.log.as_ref().is_some_and(|log| log.is_full()) {
+                self.hand_on_log(siftr.as_deref_mut(), ertt.as_deref_mut())?;
+            }
             if self.handled.is_multiple_of(PROGRESS_INTERVAL) {
                 self.check_data()?;
                 if progress(now).is_break() {
@@ -161,6 +182,7 @@ impl World {
                 }
             }
         }
+        self.hand_on_log(siftr, ertt)?;
         if let Some(sink) = sink {
             self.hand_on(self.end, Time::NEVER, sink)?;
         }
@@ -203,6 +225,21 @@ impl World {
         }
     }
 
+    /// Hands on what hosts have logged.
+    #[cold]
+    fn hand_on_log<'a>(
+        &mut self,
+        siftr: Option<&mut (dyn SiftrSink + 'a)>,
+        ertt: Option<&mut (dyn ErttSink + 'a)>,
+    ) -> Result<(), RunError> {
+        let World { log, flows, .. } = self;
+        let Some(log) = log else { return Ok(()) };
+        match log.hand_on(|flow| flows[flow].id.as_str(), siftr, ertt) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+
     /// Every link does what is due until `now` on its sending side.
     fn catch_up(&mut self, now: Time) {
         for direction in 0..self.directions.len() {
@@ -224,6 +261,9 @@ impl World {
     pub fn step(&mut self, end: Time) -> Option<Time> {
         // It stays where it is until it is armed anew.
         let (now, slot) = self.wakeups.peek().filter(|&(due, _)| due < end)?;
+        if now >= self.next_edge {
+            self.pass_edges(now);
+        }
         self.handled += 1;
         let component = slot as usize;
         match component.checked_sub(self.directions.len()) {
@@ -231,6 +271,16 @@ impl World {
             Some(host) => self.serve_host(now, host),
         }
         Some(now)
+    }
+
+    /// Windows start and end that do so until `now`, before which everything has been handled.
+    #[cold]
+    fn pass_edges(&mut self, now: Time) {
+        while self.next_edge <= now {
+            self.catch_up(self.next_edge);
+            self.windows.pass(&self.flows, &self.hosts, &self.directions);
+            self.next_edge = self.windows.next_edge();
+        }
     }
 
     fn check_data(&self) -> Result<(), RunError> {
@@ -325,6 +375,9 @@ impl World {
         if !is_sender(host) && !self.splits.is_empty() {
             self.catch_up_paths(now, host / 2);
         }
+        if let Some(log) = &mut self.log {
+            log.segment(now, host, &self.hosts[host], true);
+        }
         let state = &mut self.hosts[host];
         let Contents { segment, number } = self.pool.get(packet.slot);
         let arrival = state.input(now, segment, packet.ecn);
@@ -335,6 +388,9 @@ impl World {
         if is_sender(host) {
             flow.measure_ack(&arrival, state);
             if let Host::Endpoint(endpoint) = state {
+                if let Some(log) = &mut self.log {
+                    log.acknowledged(now, host / 2, endpoint);
+                }
                 if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
                     log.add(now, host / 2, TcpFact::Ack(acknowledgment(endpoint, &arrival)));
                 }
@@ -412,6 +468,9 @@ impl World {
     }
 
     fn send(&mut self, now: Time, host: usize, ecn: Ecn, by_timer: bool) {
+        if let Some(log) = &mut self.log {
+            log.segment(now, host, &self.hosts[host], false);
+        }
         let (state, truth) = (&self.hosts[host], &mut self.flows[host / 2].truth);
         let contents = self.pool.get_mut(self.spare);
         contents.number = match is_sender(host) {
@@ -466,12 +525,11 @@ impl World {
     pub fn summary(&mut self) -> Summary<()> {
         let end = self.end;
         self.finish();
+        self.pass_edges(end);
         let directions = &self.directions;
         let flows: Vec<_> = (self.flows.iter_mut().zip(self.hosts.chunks(2)))
             .map(|(flow, ends)| flow.summary(end, &ends[0], &ends[1], |link| &directions[link].id))
             .collect();
-        let goodputs = || flows.iter().map(|flow| flow.goodput_bps);
-        let (sum, squares) = (goodputs().sum::<f64>(), goodputs().map(|x| x * x).sum::<f64>());
         Summary {
             schema: 1,
             title: self.spec.title.clone(),
@@ -483,8 +541,9 @@ impl World {
             events: self.handled,
             packets: flows.iter().map(|flow| flow.sent_packets).sum(),
             links: self.directions.iter_mut().map(|direction| direction.summary(end)).collect(),
-            fairness_jain: if squares > 0.0 { sum * sum / (flows.len() as f64 * squares) } else { 1.0 },
+            fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
             flows,
+            windows: self.windows.take(),
         }
     }
 }

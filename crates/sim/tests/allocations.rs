@@ -20,6 +20,7 @@ fn two_newreno(queue: QueueSpec) -> RunSpec {
     let direction = DirectionSpec {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
+        burst: None,
         overhead: 0,
         queue,
         impairments: Impairments::default(),
@@ -38,9 +39,11 @@ fn two_newreno(queue: QueueSpec) -> RunSpec {
         bytes: None,
         start: Time::ZERO,
         stop: None,
+        schedule: Vec::new(),
     };
     RunSpec {
         title: String::new(),
+        windows: Vec::new(),
         duration: Span::from_secs(60),
         seed: 1,
         run: 0,
@@ -88,7 +91,7 @@ fn rows_that_are_recorded_cost_no_allocation() {
         let mut run = || {
             let queues = Some(QueueRecorder { directions, sink: &mut queue_csv });
             let tcp = tcp_csv.as_mut().map(|csv| csv as &mut dyn TcpSink);
-            run_recorded(&spec, Recorders { queues, tcp }, &mut |_| ControlFlow::Continue(()))
+            run_recorded(&spec, Recorders { queues, tcp, ..Recorders::default() }, &mut |_| ControlFlow::Continue(()))
                 .expect("the run ends well");
         };
         allocations(&mut run).count

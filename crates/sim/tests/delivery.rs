@@ -4,13 +4,14 @@
 use std::ops::ControlFlow;
 
 use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
-use ackclock_cc::{CubicConfig, NewRenoConfig};
+use ackclock_cc::{CdgConfig, ChdConfig, CubicConfig, NewRenoConfig, VegasConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
     CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc, SmoltcpSpec,
 };
 use ackclock_tcp::{
-    AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, NcrVariant, Prr, RrRules, TransferRules,
+    AdaptiveRules, Config, DelayedAck, EcnFeedback, InitialWindow, LossDetector, NcrVariant, Prr, RrRules,
+    TransferRules,
 };
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
@@ -24,6 +25,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
     let [forward, reverse] = ways;
     RunSpec {
         title: String::new(),
+        windows: Vec::new(),
         duration: Span::from_secs(1_000_000),
         seed: 1,
         run: 0,
@@ -38,6 +40,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
             bytes: Some(bytes),
             start: Time::ZERO,
             stop: None,
+            schedule: Vec::new(),
         }],
     }
 }
@@ -81,6 +84,7 @@ fn any_direction() -> impl Strategy<Value = DirectionSpec> {
         |(rate, delay, queue, impairments)| DirectionSpec {
             rate: rate.and_then(Rate::from_bps),
             delay: Span::from_millis(delay),
+            burst: None,
             overhead: 0,
             queue,
             impairments,
@@ -124,6 +128,12 @@ fn any_config() -> impl Strategy<Value = Config> {
             let (loss_detector, [undo, frto, tlp], transfer) = loss;
             let [sack, dsack, timestamps, window_scaling, ecn, limited_transmit, nagle, slow_start_after_idle] =
                 options;
+            let ecn = match (ecn, undo) {
+                (false, false) => EcnFeedback::None,
+                (true, false) => EcnFeedback::Classic,
+                (false, true) => EcnFeedback::Dctcp,
+                (true, true) => EcnFeedback::Accurate,
+            };
             Config {
                 mss,
                 initial_window,
@@ -151,7 +161,13 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 fn any_endpoint() -> impl Strategy<Value = HostSpec> {
-    let cc = prop_oneof![Just(CcSpec::NewReno(NewRenoConfig::default())), Just(CcSpec::Cubic(CubicConfig::default())),];
+    let cc = prop_oneof![
+        Just(CcSpec::NewReno(NewRenoConfig::default())),
+        Just(CcSpec::Cubic(CubicConfig::default())),
+        Just(CcSpec::Cdg(CdgConfig::default())),
+        Just(CcSpec::Chd(ChdConfig::default())),
+        Just(CcSpec::Vegas(VegasConfig::default()))
+    ];
     (any_config(), cc).prop_map(|(config, cc)| HostSpec::Endpoint(EndpointSpec { profile: "any".into(), config, cc }))
 }
 
@@ -177,6 +193,7 @@ fn lossy_ways() -> [DirectionSpec; 2] {
     let way = |lost: &[u64]| DirectionSpec {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
+        burst: None,
         overhead: 0,
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(40) }),
         impairments: Impairments { loss: Loss::List(lost.to_vec()), ..Impairments::default() },

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 use ackclock_aqm::{FifoConfig, Limit};
-use ackclock_cc::{CubicConfig, NewRenoConfig};
+use ackclock_cc::{CdgConfig, ChdConfig, CubicConfig, NewRenoConfig, VegasConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
     CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SecondarySpec,
@@ -104,6 +104,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
     };
     RunSpec {
         title: String::new(),
+        windows: Vec::new(),
         duration: Span::from_secs(100_000),
         seed: 1,
         run: 0,
@@ -118,6 +119,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
             bytes: Some(BYTES),
             start: Time::ZERO,
             stop: None,
+            schedule: Vec::new(),
         }],
     }
 }
@@ -136,7 +138,14 @@ fn any_wire(loss: impl Strategy<Value = Loss>) -> impl Strategy<Value = Impairme
 fn any_direction(loss: impl Strategy<Value = Loss>) -> impl Strategy<Value = DirectionSpec> {
     (200_000u64..50_000_000, 0u64..100, 1u64..60, any_wire(loss)).prop_map(|(rate, delay, limit, impairments)| {
         let queue = QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(limit) });
-        DirectionSpec { rate: Rate::from_bps(rate), delay: Span::from_millis(delay), overhead: 0, queue, impairments }
+        DirectionSpec {
+            rate: Rate::from_bps(rate),
+            delay: Span::from_millis(delay),
+            overhead: 0,
+            burst: None,
+            queue,
+            impairments,
+        }
     })
 }
 
@@ -160,12 +169,18 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 fn any_cc() -> impl Strategy<Value = CcSpec> {
-    prop_oneof![Just(CcSpec::NewReno(NewRenoConfig::default())), Just(CcSpec::Cubic(CubicConfig::default()))]
+    prop_oneof![
+        Just(CcSpec::NewReno(NewRenoConfig::default())),
+        Just(CcSpec::Cubic(CubicConfig::default())),
+        Just(CcSpec::Cdg(CdgConfig::default())),
+        Just(CcSpec::Chd(ChdConfig::default())),
+        Just(CcSpec::Vegas(VegasConfig::default()))
+    ]
 }
 
 fn run(spec: &RunSpec, queue: &mut Queue, rows: &mut Rows) -> FlowSummary {
     let queues = Some(QueueRecorder { directions: &[0], sink: queue });
-    let recorders = Recorders { queues, tcp: Some(rows) };
+    let recorders = Recorders { queues, tcp: Some(rows), ..Recorders::default() };
     let summary = run_recorded(spec, recorders, &mut |_| ControlFlow::Continue(())).expect("the data is intact");
     summary.flows.into_iter().next().expect("a flow")
 }
@@ -243,7 +258,7 @@ proptest! {
         adds_up(&flow, &rows)?;
         // Nor does it matter for the verdicts, or their times, that the queues are recorded.
         let mut alone = Rows::default();
-        let recorders = Recorders { queues: None, tcp: Some(&mut alone) };
+        let recorders = Recorders { tcp: Some(&mut alone), ..Recorders::default() };
         let summary = run_recorded(&spec, recorders, &mut |_| ControlFlow::Continue(())).expect("the data is intact");
         prop_assert_eq!(&summary.flows[0], &flow);
         prop_assert_eq!(format!("{alone:?}"), format!("{rows:?}"));

@@ -513,7 +513,7 @@ proptest! {
         opens: bool,
         receive_buffer in prop_oneof![1..300u64, 60_000..200_000u64],
         packets in prop::collection::vec(
-            (prop_oneof![Just(0x10u8), Just(0x11), Just(0x12), any::<u8>()], -300..70_000i64, 0..3000u32, -5..3000i32, prop_oneof![Just(0u16), any::<u16>()], 0..2000u64),
+            (prop_oneof![Just(0x10u16), Just(0x11), Just(0x12), any::<u16>()], -300..70_000i64, 0..3000u32, -5..3000i32, prop_oneof![Just(0u16), any::<u16>()], 0..2000u64),
             1..40,
         ),
     ) {

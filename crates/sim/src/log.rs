@@ -1,0 +1,152 @@
+//! What hosts log of their segments and measurements. Nothing of it comes in late, so that it is in order of time as it is.
+
+use std::ops::ControlFlow;
+
+use ackclock_cc::EnhancedRtt;
+use ackclock_tcp::{CaState, ControlBlock, Endpoint, State};
+use ackclock_trace::{ErttRecord, ErttSink, SiftrConnection, SiftrRecord, SiftrSink, Skipped, siftr_flags as flags};
+use ackclock_units::Time;
+
+use crate::build::{RECEIVER_PORT, SENDER_PORT};
+use crate::host::Host;
+
+/// Rows between two times that they are handed on.
+const BATCH: usize = 4096;
+
+/// What of hosts is logged and was not handed on yet.
+#[derive(Debug)]
+pub(crate) struct HostLog {
+    segments: Option<Vec<SiftrRecord>>,
+    measurements: Option<Measurements>,
+}
+
+#[derive(Debug, Default)]
+struct Measurements {
+    rows: Vec<(Time, usize, EnhancedRtt)>,
+    /// How many each flow has had.
+    seen: Vec<u64>,
+}
+
+impl HostLog {
+    /// Logs segments, measurements of so many flows, both, or `None` for neither.
+    pub(crate) fn new(segments: bool, measurements: Option<usize>) -> Option<Box<HostLog>> {
+        (segments || measurements.is_some()).then(|| {
+            let measurements = measurements.map(|flows| Measurements { rows: Vec::new(), seen: vec![0; flows] });
+            Box::new(HostLog { segments: segments.then(Vec::new), measurements })
+        })
+    }
+
+    /// A segment arrives at a host, which has not seen it, or has just left it.
+    pub(crate) fn segment(&mut self, at: Time, host: usize, state: &Host, inbound: bool) {
+        let (Some(rows), Host::Endpoint(endpoint)) = (&mut self.segments, state) else { return };
+        let (port, peer_port) = match host.is_multiple_of(2) {
+            true => (SENDER_PORT, RECEIVER_PORT),
+            false => (RECEIVER_PORT, SENDER_PORT),
+        };
+        let (host, peer) = (host as u32, host as u32 ^ 1);
+        rows.push(SiftrRecord { at, inbound, host, peer, port, peer_port, connection: connection(endpoint) });
+    }
+
+    /// The sender of a flow has taken an ACK in.
+    pub(crate) fn acknowledged(&mut self, at: Time, flow: usize, sender: &Endpoint) {
+        let Some(Measurements { rows, seen }) = &mut self.measurements else { return };
+        let Some(measured) = sender.congestion_control().enhanced_rtt() else { return };
+        if measured.measurements > 0 && measured.measurements != seen[flow] {
+            seen[flow] = measured.measurements;
+            rows.push((at, flow, measured));
+        }
+    }
+
+    /// Whether rows ought to be handed on.
+    pub(crate) fn is_full(&self) -> bool {
+        let measurements = self.measurements.as_ref().map_or(0, |measurements| measurements.rows.len());
+        self.segments.as_ref().map_or(0, Vec::len).max(measurements) >= BATCH
+    }
+
+    /// Hands all rows on.
+    pub(crate) fn hand_on<'a>(
+        &mut self,
+        flow: impl Fn(usize) -> &'a str,
+        siftr: Option<&mut (dyn SiftrSink + '_)>,
+        ertt: Option<&mut (dyn ErttSink + '_)>,
+    ) -> ControlFlow<()> {
+        if let (Some(rows), Some(sink)) = (&mut self.segments, siftr) {
+            rows.drain(..).try_for_each(|row| sink.record(&row))?;
+        }
+        if let (Some(Measurements { rows, .. }), Some(sink)) = (&mut self.measurements, ertt) {
+            rows.drain(..).try_for_each(|(at, number, of)| {
+                sink.record(&ErttRecord {
+                    at,
+                    flow: flow(number),
+                    number: of.measurements,
+                    marked: of.marked,
+                    bytes_in_marked: of.bytes_in_marked,
+                    rtt: of.rtt,
+                    min: of.min,
+                    max: of.max,
+                    delayed_acks: of.delayed_acks,
+                })
+            })?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What SIFTR reads of a connection. One that is being accepted is in the SYN cache, and has no socket before the handshake is
+/// over.
+fn connection(endpoint: &Endpoint) -> Result<SiftrConnection, Skipped> {
+    let block = endpoint.control_block();
+    // TCPS_* of tcp_fsm.h.
+    let state = match block.state {
+        State::Closed | State::Listen | State::SynReceived => return Err(Skipped::NoSocket),
+        State::TimeWait => return Err(Skipped::NoControlBlock),
+        State::SynSent => 2,
+        State::Established => 4,
+        State::CloseWait => 5,
+        State::FinWait1 => 6,
+        State::Closing => 7,
+        State::LastAck => 8,
+        State::FinWait2 => 9,
+    };
+    Ok(SiftrConnection {
+        ssthresh: Some(block.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX),
+        cwnd: block.cwnd,
+        peer_window: block.peer_window,
+        window: block.window,
+        peer_shift: block.peer_shift,
+        shift: block.shift,
+        state,
+        mss: block.mss,
+        srtt: block.srtt,
+        sack: block.sack,
+        flags: flags_of(&block),
+        rto: block.rto,
+        send_buffer: block.send_buffer,
+        queued: block.queued,
+        receive_buffer: block.receive_buffer,
+        unread: block.unread,
+        outstanding: block.outstanding,
+        reassembly: block.out_of_order,
+    })
+}
+
+fn flags_of(block: &ControlBlock) -> u32 {
+    [
+        (block.ack_now, flags::ACKNOW),
+        (block.ack_delayed, flags::DELACK),
+        (!block.nagle, flags::NODELAY),
+        (block.fin_sent, flags::SENTFIN),
+        (block.scaling, flags::REQ_SCALE | flags::RCVD_SCALE),
+        (block.timestamps, flags::REQ_TSTMP | flags::RCVD_TSTMP),
+        (block.sack, flags::SACK_PERMIT),
+        (block.ecn, flags::ECN_PERMIT),
+        (block.cwr, flags::ECN_SND_CWR),
+        (block.echoing, flags::ECN_SND_ECE),
+        // ENTER_RECOVERY sets both.
+        (block.ca_state == CaState::Recovery, flags::FASTRECOVERY | flags::CONGRECOVERY),
+        (block.ca_state == CaState::Cwr, flags::CONGRECOVERY),
+    ]
+    .into_iter()
+    .filter(|(set, _)| *set)
+    .fold(0, |all, (_, flag)| all | flag)
+}

@@ -1,0 +1,90 @@
+//! Parts of a run that are measured for themselves.
+//!
+//! Nothing is measured twice: what a flow and a link have counted is noted at the start of a window, and taken from what they
+//! have counted at its end.
+
+use ackclock_trace::{FlowWindow, LinkWindow, WindowSummary, jain};
+use ackclock_units::Time;
+
+use crate::direction::{Direction, DirectionMark};
+use crate::flow::{Flow, FlowMark};
+use crate::host::Host;
+
+/// The windows of a run.
+#[derive(Debug)]
+pub(crate) struct Windows {
+    spans: Vec<(Time, Time)>,
+    /// Starts and ends in order of time, with the number of the window.
+    edges: Vec<(Time, Edge, usize)>,
+    /// How many of them have passed.
+    passed: usize,
+    /// What stood at the start of each window that is open.
+    open: Vec<Option<Mark>>,
+    done: Vec<WindowSummary>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Edge {
+    Start,
+    End,
+}
+
+#[derive(Debug)]
+struct Mark {
+    flows: Vec<FlowMark>,
+    directions: Vec<DirectionMark>,
+}
+
+impl Windows {
+    pub(crate) fn new(spans: &[(Time, Time)]) -> Windows {
+        let numbered = || spans.iter().enumerate();
+        let mut edges: Vec<_> = numbered().map(|(number, span)| (span.0, Edge::Start, number)).collect();
+        edges.extend(numbered().map(|(number, span)| (span.1, Edge::End, number)));
+        edges.sort_unstable();
+        let done = vec![WindowSummary::default(); spans.len()];
+        Windows { spans: spans.to_vec(), edges, passed: 0, open: numbered().map(|_| None).collect(), done }
+    }
+
+    /// When a window starts or ends next.
+    pub(crate) fn next_edge(&self) -> Time {
+        self.edges.get(self.passed).map_or(Time::NEVER, |edge| edge.0)
+    }
+
+    /// Passes the next edge. All that happened before it has been measured, and nothing else.
+    pub(crate) fn pass(&mut self, flows: &[Flow], hosts: &[Host], directions: &[Direction]) {
+        let Some(&(at, edge, number)) = self.edges.get(self.passed) else { return };
+        self.passed += 1;
+        let ends = hosts.chunks_exact(2);
+        match edge {
+            Edge::Start => {
+                let flows = flows.iter().zip(ends).map(|(flow, ends)| flow.mark(&ends[0], &ends[1])).collect();
+                let directions = directions.iter().map(|direction| direction.mark(at)).collect();
+                self.open[number] = Some(Mark { flows, directions });
+            }
+            Edge::End => {
+                let Some(mark) = self.open[number].take() else { return };
+                let (from, to) = self.spans[number];
+                let length = to.since(from);
+                let flows: Vec<FlowWindow> = (flows.iter().zip(ends).zip(&mark.flows))
+                    .map(|((flow, ends), mark)| flow.since(mark, length, &ends[0], &ends[1]))
+                    .collect();
+                let links: Vec<LinkWindow> = (directions.iter().zip(&mark.directions))
+                    .map(|(direction, mark)| direction.since(mark, length, at))
+                    .collect();
+                self.done[number] = WindowSummary {
+                    from_s: from.as_secs_f64(),
+                    to_s: to.as_secs_f64(),
+                    packets: flows.iter().map(|flow| flow.sent_packets).sum(),
+                    fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
+                    flows,
+                    links,
+                };
+            }
+        }
+    }
+
+    /// The measures of the windows, in their order, once every edge has passed.
+    pub(crate) fn take(&mut self) -> Vec<WindowSummary> {
+        std::mem::take(&mut self.done)
+    }
+}
