@@ -1,15 +1,20 @@
 //! `[[expect]]`: bounds on metrics, which make a scenario a check.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
+use ackclock_units::Span;
 use serde_json::Value;
 
-use crate::document::{Node, Table};
+use crate::document::Node;
 use crate::fields::{Context, Fields};
-use crate::metric::{Metric, Shape, Unknown};
-use crate::quantity::{Number, OneOf, Problem, Text};
+use crate::metric::{Metric, Part, Shape, Unknown};
+use crate::quantity::{Number, OneOf, Problem, Text, Time};
 use crate::report::{Diagnostic, did_you_mean, listed};
 use crate::sweep::{self, Sweep};
+use crate::verdict::{Bounds, OfRuns, Verdict};
+
+/// The most flows times windows of a run: what is measured at the start of a window is kept until its end.
+const MAX_MARKS: u64 = 4096;
 
 /// How the values of several flows or links become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,12 +39,45 @@ impl Reduce {
     }
 }
 
-/// One expectation.
+/// A metric with the reduction to one number, where it selects several.
 #[derive(Clone, Debug)]
-pub(crate) struct Expect {
+struct Quantity {
     text: String,
     metric: Metric,
     reduce: Option<(Reduce, &'static str)>,
+}
+
+impl Quantity {
+    /// Its value in a summary, or in the part of one that is of a window; `None` without samples.
+    fn of(&self, summary: &Value) -> Option<f64> {
+        let values: Vec<f64> = self.metric.values(summary).into_iter().collect::<Option<_>>()?;
+        match (self.reduce, values.as_slice()) {
+            (_, []) => None,
+            (Some((reduce, _)), values) => Some(reduce.of(values)),
+            (None, values) => Some(values[0]),
+        }
+    }
+
+    fn name(&self) -> String {
+        match self.reduce {
+            Some((_, reduce)) => format!("{reduce} of {}", self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+/// A part of the run: from a time on until another one, or to the end.
+pub(crate) type Window = (Span, Option<Span>);
+
+/// One expectation.
+#[derive(Clone, Debug)]
+pub(crate) struct Expect {
+    quantity: Quantity,
+    /// What of the same run it is divided by.
+    ratio_to: Option<Quantity>,
+    /// The number of the window in which both are measured; `None` for the whole run.
+    window: Option<(usize, Window)>,
+    runs: OfRuns,
     at_most: Option<f64>,
     at_least: Option<f64>,
     /// Axes with the values for which this is expected.
@@ -48,30 +86,20 @@ pub(crate) struct Expect {
     baseline: Vec<(usize, Node)>,
 }
 
-/// An expectation that a run did not meet.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Miss {
-    /// The number of the run, from 0, in the order of the sweep.
-    pub run: usize,
-    /// The metric, with its reduction and baseline.
-    pub metric: String,
-    /// What was measured; `None` without samples.
-    pub found: Option<f64>,
-    /// The bounds.
-    pub expected: String,
-}
-
 /// The values of every expectation in one run.
 pub type Measures = Vec<Option<f64>>;
 
 impl Expect {
     /// What this comes to in one run.
     pub(crate) fn measure(&self, summary: &Value) -> Option<f64> {
-        let values: Vec<f64> = self.metric.values(summary).into_iter().collect::<Option<_>>()?;
-        match (self.reduce, values.as_slice()) {
-            (_, []) => None,
-            (Some((reduce, _)), values) => Some(reduce.of(values)),
-            (None, values) => Some(values[0]),
+        let part = match self.window {
+            None => summary,
+            Some((number, _)) => summary.get("windows")?.get(number)?,
+        };
+        let value = self.quantity.of(part)?;
+        match &self.ratio_to {
+            None => Some(value),
+            Some(other) => Some(value / other.of(part)?),
         }
     }
 
@@ -84,6 +112,12 @@ impl Expect {
         self.when.iter().all(meets) && (self.baseline.is_empty() || self.baseline(sweep, point).is_some())
     }
 
+    /// How many comparisons it makes.
+    pub(crate) fn checks(&self, sweep: &Sweep) -> usize {
+        let points = (0..sweep.points()).filter(|&point| self.applies(sweep, point)).count();
+        if self.runs == OfRuns::Each { points * sweep.repeat as usize } else { points }
+    }
+
     /// The point to compare with; `None` if this point is it, or a `--set` took it out of the sweep.
     fn baseline(&self, sweep: &Sweep, point: usize) -> Option<usize> {
         let mut indices = sweep.indices(point);
@@ -93,36 +127,34 @@ impl Expect {
         Some(sweep.point(&indices)).filter(|&baseline| baseline != point)
     }
 
-    /// Compares the measures of every run (of expectation `number`) with the bounds.
-    pub(crate) fn judge(&self, number: usize, sweep: &Sweep, measures: &[Measures], misses: &mut Vec<Miss>) {
+    /// Compares the measures (of expectation `number`) at every point with the bounds.
+    pub(crate) fn judge(&self, number: usize, sweep: &Sweep, measures: &[Measures]) -> Vec<Verdict> {
         let repeat = sweep.repeat as usize;
         let value = |run: usize| measures.get(run).and_then(|measures| *measures.get(number)?);
-        for run in 0..measures.len() {
-            let point = run / repeat;
-            if !self.applies(sweep, point) {
-                continue;
-            }
-            let found = match self.baseline(sweep, point) {
+        let points = (0..sweep.points()).filter(|&point| self.applies(sweep, point));
+        let judged = points.map(|point| {
+            let values = (point * repeat..(point + 1) * repeat).map(|run| match self.baseline(sweep, point) {
                 None => value(run),
                 Some(baseline) => {
                     value(run).zip(value(baseline * repeat + run % repeat)).map(|(value, base)| value / base)
                 }
-            };
-            // A ratio of two zeros is not a number, and meets no bound.
-            let met = found.is_some_and(|found| {
-                self.at_most.is_none_or(|bound| found <= bound) && self.at_least.is_none_or(|bound| found >= bound)
             });
-            if !met {
-                misses.push(Miss { run, metric: self.name(sweep), found, expected: self.bounds() });
-            }
-        }
+            let (metric, bounds) = (self.name(sweep), Bounds { at_least: self.at_least, at_most: self.at_most });
+            Verdict::new(point, metric, bounds, self.runs, values.collect())
+        });
+        judged.collect()
     }
 
     fn name(&self, sweep: &Sweep) -> String {
-        let mut name = match self.reduce {
-            Some((_, reduce)) => format!("{reduce} of {}", self.text),
-            None => self.text.clone(),
-        };
+        let mut name = self.quantity.name();
+        if let Some(other) = &self.ratio_to {
+            name = format!("{name} relative to {}", other.name());
+        }
+        match self.window {
+            Some((_, (from, Some(to)))) => name = format!("{name} from {from} to {to}"),
+            Some((_, (from, None))) => name = format!("{name} from {from} on"),
+            None => {}
+        }
         if !self.baseline.is_empty() {
             let axes: Vec<String> = self
                 .baseline
@@ -133,46 +165,117 @@ impl Expect {
         }
         name
     }
-
-    fn bounds(&self) -> String {
-        match (self.at_least, self.at_most) {
-            (Some(least), Some(most)) if least == most => format!("exactly {most}"),
-            (Some(least), Some(most)) => format!("from {least} to {most}"),
-            (Some(least), None) => format!("at least {least}"),
-            (None, most) => format!("at most {}", most.unwrap_or(f64::INFINITY)),
-        }
-    }
 }
 
 const REDUCE: OneOf = OneOf { what: "reduction", names: &["min", "max", "sum", "mean", "range"] };
+const RUNS: OneOf = OneOf { what: "way to judge the runs of a point", names: &OfRuns::NAMES };
 
-/// Reads `[[expect]]`. `shapes` are those of the points.
-pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, sweep: &Sweep, shapes: &[Shape]) -> Vec<Expect> {
-    let Some(entry) = root.get("expect") else { return Vec::new() };
+/// What a point has to be measured, and how long it runs.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Subject {
+    pub(crate) shape: Shape,
+    pub(crate) duration: Span,
+}
+
+/// Reads `[[expect]]`. `subjects` are those of the points. Gives the windows that they need, too.
+pub(crate) fn read_all<'a>(
+    root: &mut Fields<'a>,
+    cx: &'a Context<'a>,
+    sweep: &Sweep,
+    subjects: &[Subject],
+) -> (Vec<Expect>, Vec<Window>) {
+    let (mut expects, mut windows) = (Vec::new(), Vec::new());
+    let Some(entry) = root.get("expect") else { return (expects, windows) };
     let expected = "sections `[[expect]]` with a `metric` and a bound";
     let Some(items) = entry.node.array() else {
         root.reject("expect", &entry.node, Problem::new("not a list of expectations", expected));
-        return Vec::new();
+        return (expects, windows);
     };
-    let mut expects = Vec::new();
     for (index, item) in items.iter().enumerate() {
         match item.table() {
-            Some(table) => expects.extend(read(cx, index, item, table, sweep, shapes)),
+            Some(table) => {
+                let fields = Fields::new(cx, table, format!("expect.{index}"), &item.place);
+                expects.extend(read(fields, sweep, subjects, &mut windows));
+            }
             None => root.reject("expect", item, Problem::new("not an expectation", expected)),
         }
     }
-    expects
+    let flows = subjects.iter().map(|subject| subject.shape.flows.iter().map(|(_, count)| count).sum::<u64>()).max();
+    let marks = flows.unwrap_or(0).saturating_mul(windows.len() as u64);
+    if marks > MAX_MARKS {
+        let title = format!("{marks} flows in windows are too many");
+        let error = Diagnostic::new(title, &entry.node.place, "`from` and `to` found here and in what follows");
+        root.push(error.note(format!("at most {MAX_MARKS} flows times windows: each takes memory")));
+    }
+    (expects, windows)
 }
 
-fn read<'a>(
-    cx: &'a Context<'a>,
-    index: usize,
-    item: &'a Node,
-    table: &'a Table,
-    sweep: &Sweep,
-    shapes: &[Shape],
-) -> Option<Expect> {
-    let mut fields = Fields::new(cx, table, format!("expect.{index}"), &item.place);
+fn read(mut fields: Fields<'_>, sweep: &Sweep, subjects: &[Subject], windows: &mut Vec<Window>) -> Option<Expect> {
+    let window = window(&mut fields);
+    let of = if window.is_some() { Part::Window } else { Part::Run };
+    let first = &subjects.first()?.shape;
+    let quantity = quantity(&mut fields, of, first);
+    let ratio_to = match fields.get("ratio_to").map(|entry| &entry.node) {
+        None => None,
+        Some(node) if node.table().is_none() => {
+            let text = fields.maybe("ratio_to", Text)?;
+            let metric = Metric::parse(&text, of, first);
+            let metric = metric.map_err(|error| unknown(&fields, "ratio_to", node, error)).ok()?;
+            Some((Quantity { text, metric, reduce: None }, node))
+        }
+        Some(_) => {
+            let mut other = fields.table("ratio_to", "")?;
+            let other_quantity = self::quantity(&mut other, of, first);
+            other.finish();
+            Some(other_quantity?)
+        }
+    };
+    let runs = fields.maybe("runs", RUNS).map_or(OfRuns::Each, OfRuns::named);
+    let at_most = fields.maybe("at_most", Number(f64::MIN, f64::MAX));
+    let at_least = fields.maybe("at_least", Number(f64::MIN, f64::MAX));
+    if fields.get("at_most").is_none() && fields.get("at_least").is_none() {
+        fields.missing("at_most", "`at_most`, `at_least` or both");
+    }
+    if let (Some(most), Some(least), Some(entry)) = (at_most, at_least, fields.get("at_least"))
+        && least > most
+    {
+        fields.reject("at_least", &entry.node, Problem::new(format!("more than `at_most`, which is {most}"), ""));
+    }
+    let when = axes(&mut fields, "when", sweep, true);
+    let baseline = axes(&mut fields, "baseline", sweep, false);
+    let baseline = baseline.into_iter().filter_map(|(axis, mut values)| Some((axis, values.pop()?))).collect();
+    let (quantity, node) = quantity?;
+    let window = window.map(|window| {
+        let number = windows.iter().position(|known| *known == window).unwrap_or_else(|| {
+            windows.push(window);
+            windows.len() - 1
+        });
+        (number, window)
+    });
+    let (ratio_to, ratio_node) = ratio_to.unzip();
+    let expect = Expect { quantity, ratio_to, window, runs, at_most, at_least, when, baseline };
+    let result = expect.suits(&mut fields, sweep, subjects, node, ratio_node);
+    fields.finish();
+    result.then_some(expect)
+}
+
+/// Reads `from` and `to`.
+fn window(fields: &mut Fields<'_>) -> Option<Window> {
+    let (from, to) = (fields.maybe("from", Time::Any), fields.maybe("to", Time::Positive));
+    if from.is_none() && to.is_none() {
+        return None;
+    }
+    let from = from.unwrap_or(Span::ZERO);
+    if let (Some(to), Some(entry)) = (to, fields.get("to"))
+        && to <= from
+    {
+        fields.reject("to", &entry.node, Problem::new(format!("not after `from`, which is {from}"), "a later time"));
+    }
+    Some((from, to))
+}
+
+/// Reads `metric` and `reduce`, and gives them with the place of the metric.
+fn quantity<'a>(fields: &mut Fields<'a>, of: Part, shape: &Shape) -> Option<(Quantity, &'a Node)> {
     let text =
         fields.required("metric", Text, "the path of a number in the summary, such as \"flows.reno.0.rtt_ms.p50\"");
     let reduce = fields.maybe("reduce", REDUCE).map(|name| match name {
@@ -182,51 +285,70 @@ fn read<'a>(
         "range" => (Reduce::Range, name),
         _ => (Reduce::Mean, name),
     });
-    let at_most = fields.maybe("at_most", Number(f64::MIN, f64::MAX));
-    let at_least = fields.maybe("at_least", Number(f64::MIN, f64::MAX));
-    if fields.get("at_most").is_none() && fields.get("at_least").is_none() {
-        fields.missing("at_most", "`at_most`, `at_least` or both");
-    }
-    if let (Some(most), Some(least), Some(entry)) = (at_most, at_least, table.get("at_least"))
-        && least > most
-    {
-        fields.reject("at_least", &entry.node, Problem::new(format!("more than `at_most`, which is {most}"), ""));
-    }
-    let when = axes(&mut fields, "when", sweep, true);
-    let baseline = axes(&mut fields, "baseline", sweep, false);
-    let baseline = baseline.into_iter().filter_map(|(axis, mut values)| Some((axis, values.pop()?))).collect();
-    fields.finish();
-    let (text, node) = (text?, &table.get("metric")?.node);
-    let unknown = |unknown: Unknown| {
-        let help = unknown.suggestion.map(|name| format!("did you mean `{name}`?"));
-        let title = format!("expect.{index}.metric: unknown metric");
-        let error = Diagnostic::new(title, &node.place, format!("found {}", node.found()));
-        cx.report.push(error.note(format!("expected {}", unknown.expected)).help(help));
-    };
-    let first = shapes.first()?;
-    let metric = Metric::parse(&text, first).map_err(unknown).ok()?;
-    let expect = Expect { text, metric, reduce, at_most, at_least, when, baseline };
-    let mut checked: BTreeMap<&Shape, ()> = BTreeMap::new();
-    for (point, shape) in shapes.iter().enumerate() {
-        if !expect.applies(sweep, point) || checked.insert(shape, ()).is_some() {
-            continue;
-        }
-        match expect.metric.matches(&expect.text, shape) {
-            Err(error) => {
-                unknown(error);
-                return None;
+    let (text, node) = (text?, &fields.get("metric")?.node);
+    let metric = Metric::parse(&text, of, shape).map_err(|error| unknown(fields, "metric", node, error)).ok()?;
+    Some((Quantity { text, metric, reduce }, node))
+}
+
+fn unknown(fields: &Fields<'_>, key: &str, node: &Node, unknown: Unknown) {
+    let help = unknown.suggestion.map(|name| format!("did you mean `{name}`?"));
+    let title = format!("{}.{key}: unknown metric", fields.shown());
+    let error = Diagnostic::new(title, &node.place, format!("found {}", node.found()));
+    fields.push(error.note(format!("expected {}", unknown.expected)).help(help));
+}
+
+impl Expect {
+    /// Whether it can be measured at every point that it is about; what is wrong is reported.
+    fn suits(
+        &self,
+        fields: &mut Fields<'_>,
+        sweep: &Sweep,
+        subjects: &[Subject],
+        node: &Node,
+        ratio_node: Option<&Node>,
+    ) -> bool {
+        let mut checked: BTreeSet<&Subject> = BTreeSet::new();
+        for (point, subject) in subjects.iter().enumerate() {
+            if !self.applies(sweep, point) || !checked.insert(subject) {
+                continue;
             }
-            Ok(matches) if matches > 1 && reduce.is_none() => {
-                let title = format!("expect.{index}: the key `reduce` is missing");
-                let error = Diagnostic::new(title, &node.place, format!("matches {matches} values"));
-                cx.report
-                    .push(error.note(format!("expected `reduce` as one of {}", listed(REDUCE.names.iter().copied()))));
-                return None;
+            for (key, quantity, node) in
+                [("metric", Some(&self.quantity), Some(node)), ("ratio_to", self.ratio_to.as_ref(), ratio_node)]
+            {
+                let Some((quantity, node)) = quantity.zip(node) else { continue };
+                match quantity.metric.matches(&quantity.text, &subject.shape) {
+                    Err(error) => {
+                        unknown(fields, key, node, error);
+                        return false;
+                    }
+                    Ok(matches) if matches > 1 && quantity.reduce.is_none() => {
+                        let at = if key == "metric" { "" } else { ".ratio_to" };
+                        let title = format!("{}{at}: the key `reduce` is missing", fields.shown());
+                        let error = Diagnostic::new(title, &node.place, format!("matches {matches} values"));
+                        let names = listed(REDUCE.names.iter().copied());
+                        let example = if at.is_empty() {
+                            String::new()
+                        } else {
+                            format!(", such as ratio_to = {{ metric = \"{}\", reduce = \"sum\" }}", quantity.text)
+                        };
+                        fields.push(error.note(format!("expected `reduce` as one of {names}{example}")));
+                        return false;
+                    }
+                    Ok(_) => {}
+                }
             }
-            Ok(_) => {}
+            let Some((_, (from, to))) = self.window else { continue };
+            for (key, time) in [("from", Some(from)), ("to", to)] {
+                let Some((time, entry)) = time.zip(fields.get(key)) else { continue };
+                if time > subject.duration || (key == "from" && time == subject.duration) {
+                    let expected = format!("a time within `run.duration`, which is {}", subject.duration);
+                    fields.reject(key, &entry.node, Problem::new("the run is over by then", expected));
+                    return false;
+                }
+            }
         }
+        true
     }
-    Some(expect)
 }
 
 /// Reads a table of axes with a value each, or several if `several`.

@@ -4,6 +4,8 @@
 
 use std::cell::RefCell;
 
+use ackclock_sim::spec::OwnController;
+
 use crate::document::{Entry, Node, Table, Value};
 use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::{Diagnostic, Place, Report, did_you_mean, listed};
@@ -23,14 +25,16 @@ pub(crate) struct Filled {
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) report: &'a Report,
+    /// Congestion controllers from outside.
+    pub(crate) controllers: &'static [OwnController],
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.
     pub(crate) chosen: RefCell<Vec<String>>,
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(report: &'a Report) -> Context<'a> {
-        Context { report, filled: RefCell::default(), chosen: RefCell::default() }
+    pub(crate) fn new(report: &'a Report, controllers: &'static [OwnController]) -> Context<'a> {
+        Context { report, controllers, filled: RefCell::default(), chosen: RefCell::default() }
     }
 }
 
@@ -101,6 +105,11 @@ impl<'a> Fields<'a> {
 
     fn find(&self, key: &str) -> Option<&'a Entry> {
         self.layers.iter().find_map(|(table, _)| table.get(key))
+    }
+
+    /// Congestion controllers from outside.
+    pub(crate) fn controllers(&self) -> &'static [OwnController] {
+        self.cx.controllers
     }
 
     pub(crate) fn shown(&self) -> &str {
@@ -193,6 +202,19 @@ impl<'a> Fields<'a> {
         Some(child)
     }
 
+    /// A table in an array under a key.
+    pub(crate) fn item(&self, key: &str, index: usize, node: &'a Node, expected: &str) -> Option<Fields<'a>> {
+        let key = format!("{key}.{index}");
+        let Some(table) = node.table() else {
+            self.reject(&key, node, Problem::new("not a table", expected));
+            return None;
+        };
+        let mut child = self.bare(&key);
+        child.place = node.place.clone();
+        child.layers.push((table, Vec::new()));
+        Some(child)
+    }
+
     /// A table under a key, which is empty where there is none: its defaults are noted.
     pub(crate) fn section(&mut self, key: &'static str, expected: &str) -> Fields<'a> {
         self.table(key, expected).unwrap_or_else(|| {
@@ -240,7 +262,7 @@ impl<'a> Fields<'a> {
         &mut self,
         key: &'static str,
         default: &'static str,
-        of: &OneOf,
+        of: &OneOf<'_>,
         read: impl Fn(&'static str, &mut Fields<'a>) -> T,
     ) -> T {
         let mut child = self.bare(key);

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ackclock_emulator::send_vector;
-use ackclock_sim::spec::{FlowSpec, HostSpec, LinkSpec, SecondarySpec};
-use ackclock_units::{Span, Time as Instant};
+use ackclock_sim::spec::{CcChange, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
+use ackclock_units::{Random, Span, Time as Instant};
 
 use crate::document::{Node, Table};
 use crate::fields::{Context, Fields};
@@ -12,6 +12,7 @@ use crate::host;
 use crate::link::is_name;
 use crate::quantity::{Bytes, OneOf, Problem, Text, Time, Whole};
 use crate::report::{Diagnostic, did_you_mean, listed};
+use crate::schedule;
 
 /// The most connections of one run.
 pub const MAX_FLOWS: u64 = 100_000;
@@ -33,7 +34,10 @@ pub(crate) struct Group {
     receiver: HostSpec,
     bytes: Option<u64>,
     start: Span,
+    /// Every start is later by a time of its own, drawn from 0 to this.
+    start_jitter: Span,
     stop: Option<Span>,
+    schedule: Vec<CcChange>,
     /// Each connection lasts this long, and another one follows.
     restart_every: Option<Span>,
     /// When the last one may start: the end of the run, or `stop`.
@@ -72,18 +76,24 @@ impl Group {
             })
     }
 
-    /// The connections, each with its number.
-    pub(crate) fn flows(&self) -> impl Iterator<Item = FlowSpec> + '_ {
-        self.times().enumerate().map(|(number, (start, stop))| FlowSpec {
-            id: format!("{}.{number}", self.id),
-            path: self.path.clone(),
-            secondary: self.secondary.clone(),
-            reverse: self.reverse,
-            sender: self.sender.clone(),
-            receiver: self.receiver.clone(),
-            bytes: self.bytes,
-            start: Instant::ZERO + start,
-            stop: stop.map(|stop| Instant::ZERO + stop),
+    /// The connections of repetition `run`, each with its number.
+    pub(crate) fn flows(&self, seed: u64, run: u64) -> impl Iterator<Item = FlowSpec> + '_ {
+        self.times().enumerate().map(move |(number, (start, stop))| {
+            let id = format!("{}.{number}", self.id);
+            let jitter =
+                Random::for_component(seed, run, &format!("flows.{id}.start")).below(self.start_jitter.as_nanos());
+            FlowSpec {
+                id,
+                path: self.path.clone(),
+                secondary: self.secondary.clone(),
+                reverse: self.reverse,
+                sender: self.sender.clone(),
+                receiver: self.receiver.clone(),
+                bytes: self.bytes,
+                start: Instant::ZERO + start + Span::from_nanos(jitter),
+                stop: stop.map(|stop| Instant::ZERO + stop),
+                schedule: self.schedule.clone(),
+            }
         })
     }
 }
@@ -203,9 +213,18 @@ fn read<'a>(
     let receiver = receiver(&mut fields, &sender);
     let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
     let start = fields.or("start", Span::ZERO, Time::Any);
+    let start_jitter = fields.or("start_jitter", Span::ZERO, Time::Any);
     let stop = fields.maybe("stop", Time::Positive);
     let restart_every = fields.maybe("restart_every", Time::Positive);
-    times(&mut fields, start + stagger * (parallel - 1), stop, duration);
+    let schedule = schedule::read(&mut fields, &sender, start, duration);
+    let last_start = start + stagger * (parallel - 1) + start_jitter;
+    times(&mut fields, last_start, stop, duration);
+    if let (Some(every), Some(entry)) = (restart_every, table.get("start_jitter"))
+        && start_jitter >= every
+    {
+        let problem = Problem::new("as long as the connections last", format!("less than `restart_every`, {every}"));
+        fields.reject("start_jitter", &entry.node, problem);
+    }
     fields.finish();
     let end = stop.unwrap_or(Span::MAX).min(duration);
     Some(Group {
@@ -219,7 +238,9 @@ fn read<'a>(
         receiver,
         bytes,
         start,
+        start_jitter,
         stop,
+        schedule,
         restart_every,
         end,
     })
@@ -229,7 +250,7 @@ fn read<'a>(
 fn receiver(fields: &mut Fields<'_>, sender: &HostSpec) -> HostSpec {
     let Some(entry) = fields.get("receiver") else { return sender.clone() };
     if entry.node.table().is_none() && entry.node.str().is_some() {
-        return host::named(fields, "receiver", &entry.node).unwrap_or_else(|| sender.clone());
+        return host::named(fields, "receiver", &entry.node, sender).unwrap_or_else(|| sender.clone());
     }
     let Some(mut section) = fields.table("receiver", "the name of a host, or a table of knobs") else {
         return sender.clone();
@@ -345,19 +366,19 @@ fn links_of(fields: &mut Fields<'_>, key: &str, node: &Node, links: &BTreeMap<&s
 
 /// Checks that every flow of the group has some time to send.
 fn times(fields: &mut Fields<'_>, last_start: Span, stop: Option<Span>, duration: Span) {
-    let found = |fields: &mut Fields<'_>, keys: [&'static str; 2]| {
-        let place = keys.iter().find_map(|key| fields.get(key)).map(|entry| entry.node.place.clone());
+    let found = |fields: &mut Fields<'_>, keys: &[&'static str]| {
+        let place = keys.iter().find_map(|&key| fields.get(key)).map(|entry| entry.node.place.clone());
         place.unwrap_or(fields.place().clone())
     };
     if duration > Span::ZERO && last_start >= duration {
-        let place = found(fields, ["start", "stagger"]);
+        let place = found(fields, &["start", "stagger", "start_jitter"]);
         let label = format!("the last flow of the group starts at {last_start}");
         let error = Diagnostic::new(format!("{}: starts when the run is over", fields.shown()), &place, label);
         fields.push(error.note(format!("`run.duration` is {duration}")));
     } else if let Some(stop) = stop
         && stop <= last_start
     {
-        let place = found(fields, ["stop", "start"]);
+        let place = found(fields, &["stop", "start"]);
         let label = format!("the last flow of the group starts at {last_start}");
         fields.push(Diagnostic::new(format!("{}: stops before it starts", fields.shown()), &place, label));
     }

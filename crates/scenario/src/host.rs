@@ -2,13 +2,16 @@
 
 use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
 use ackclock_tcp::profile::Profile;
-use ackclock_tcp::{AdaptiveRules, Config, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules};
+use ackclock_tcp::{
+    AdaptiveRules, Config, CwndValidation, EcnFeedback, InitialWindow, LossDetector, MinRto, NcrVariant, Pacing,
+    PacingWhen, Prr, RrRules,
+};
 
-use crate::cc;
 use crate::document::{Node, Value};
 use crate::fields::Fields;
 use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem, Time, Whole};
 use crate::report::Diagnostic;
+use crate::{cc, hystart};
 
 /// The names of hosts: the profiles of our endpoint, and smoltcp.
 const HOSTS: OneOf = OneOf {
@@ -45,37 +48,56 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&HostSpec>) -> HostSpec
             }
             with_knobs(fields, by_name(DEFAULT), false)
         }
-        (Some(name), _) => with_knobs(fields, by_name(name), false),
+        (Some(name), base) => with_knobs(fields, facing(by_name(name), base), false),
     }
 }
 
-/// Reads the name of a host, which is all that is said of it; an unknown one is reported.
-pub(crate) fn named(fields: &mut Fields<'_>, key: &'static str, node: &Node) -> Option<HostSpec> {
+/// A host with the feedback of ECN that the other end's controller takes, if it takes one in particular.
+fn facing(mut host: HostSpec, other: Option<&HostSpec>) -> HostSpec {
+    if let (HostSpec::Endpoint(endpoint), Some(HostSpec::Endpoint(other))) = (&mut host, other)
+        && matches!(other.cc, CcSpec::Dctcp(_) | CcSpec::Prague(_))
+    {
+        endpoint.config.ecn = other.config.ecn;
+    }
+    host
+}
+
+/// Reads the name of a host, which is all that is said of it; an unknown one is reported. `other` is the other end.
+pub(crate) fn named(fields: &mut Fields<'_>, key: &'static str, node: &Node, other: &HostSpec) -> Option<HostSpec> {
     let name = HOSTS.read(node).map_err(|problem| fields.reject(key, node, problem)).ok()?;
-    Some(with_knobs(&mut fields.bare(key), by_name(name), false))
+    Some(with_knobs(&mut fields.bare(key), facing(by_name(name), Some(other)), false))
 }
 
 /// Reads the knobs; `inherited` ones are those of the other end.
 fn with_knobs(fields: &mut Fields<'_>, mut host: HostSpec, inherited: bool) -> HostSpec {
     match &mut host {
         HostSpec::Endpoint(endpoint) => {
+            if let Some(feedback) = cc::feedback(fields) {
+                endpoint.config.ecn = feedback;
+            }
             knobs(fields, &mut endpoint.config);
             let profile = profile(&endpoint.profile);
-            let hystart = match &endpoint.cc {
-                CcSpec::Cubic(config) if inherited => config.hystart,
-                _ => profile.cubic.hystart,
-            };
-            let hystart = cc::hystart(fields, hystart);
+            let said = fields.get("hystart").is_some();
             if !inherited || fields.get("cc").is_some() {
-                endpoint.cc = cc::read(fields, &profile);
+                let before = std::mem::replace(&mut endpoint.cc, cc::read(fields, &profile));
+                if inherited && !said {
+                    hystart::inherit(before, &mut endpoint.cc);
+                }
             }
-            if let CcSpec::Cubic(config) = &mut endpoint.cc {
-                config.hystart = hystart;
-            }
+            hystart::read(fields, &mut endpoint.cc, &profile);
         }
         HostSpec::Smoltcp(stock) => stock_knobs(fields, stock),
     }
     host
+}
+
+/// Reads the keys `cc` and `hystart` of a controller that takes over on this host.
+pub(crate) fn controller(fields: &mut Fields<'_>, host: &EndpointSpec) -> CcSpec {
+    let profile = profile(&host.profile);
+    let mut cc = cc::read(fields, &profile);
+    hystart::inherit(host.cc.clone(), &mut cc);
+    hystart::read(fields, &mut cc, &profile);
+    cc
 }
 
 /// The host called `name`, out of the box.
@@ -103,7 +125,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.dsack = fields.or("dsack", config.dsack, Flag);
     config.timestamps = fields.or("timestamps", config.timestamps, Flag);
     config.window_scaling = fields.or("window_scaling", config.window_scaling, Flag);
-    config.ecn = fields.or("ecn", config.ecn, Flag);
+    config.ecn = fields.or("ecn", config.ecn, Feedbacks);
     config.send_buffer = fields.or("send_buffer", config.send_buffer, Bytes(1, MAX_BUFFER));
     config.receive_buffer = fields.or("receive_buffer", config.receive_buffer, Bytes(1, MAX_BUFFER));
     let mut ack = fields.section("delayed_ack", "a table such as { segments = 2, timeout = \"40ms\", quick = 0 }");
@@ -126,6 +148,10 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.tlp = fields.or("tlp", config.tlp, Flag);
     config.nagle = fields.or("nagle", config.nagle, Flag);
     config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
+    config.cwnd_validation = cwnd_validation(fields, config.cwnd_validation);
+    let pacing = config.pacing;
+    config.pacing =
+        fields.choose("pacing", pacing.when.name(), &PACING, |kind, fields| self::pacing(kind, fields, pacing));
     config.time_wait = fields.or("time_wait", config.time_wait, Time::Any);
     config.max_retries = fields.or("max_retries", config.max_retries.into(), Whole(0, 255)) as u32;
 
@@ -142,6 +168,9 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
 
 const DETECTORS: OneOf =
     OneOf { what: "loss detector", names: &["rfc6675", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"] };
+const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
+const VALIDATION: OneOf =
+    OneOf { what: "congestion window validation", names: &["off", "growth", "rfc2861", "rfc7661"] };
 const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
 
 /// The detector called `kind`, with the profile's parameters where the file has none.
@@ -169,6 +198,28 @@ fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> 
         }
         "rack" => LossDetector::Rack,
         _ => LossDetector::Rfc6675,
+    }
+}
+
+/// Pacing called `kind`; the ratios are of the window's own rate, in percent.
+fn pacing(kind: &str, fields: &mut Fields<'_>, profile: Pacing) -> Pacing {
+    match kind {
+        "on" => Pacing {
+            when: PacingWhen::On,
+            ss_ratio: fields.or("ss_ratio", profile.ss_ratio.into(), Whole(1, 1000)) as u32,
+            ca_ratio: fields.or("ca_ratio", profile.ca_ratio.into(), Whole(1, 1000)) as u32,
+        },
+        "off" => Pacing { when: PacingWhen::Off, ..profile },
+        _ => Pacing { when: PacingWhen::Auto, ..profile },
+    }
+}
+
+fn cwnd_validation(fields: &mut Fields<'_>, profile: CwndValidation) -> CwndValidation {
+    match fields.or("cwnd_validation", profile.name(), VALIDATION) {
+        "off" => CwndValidation::Off,
+        "rfc2861" => CwndValidation::Rfc2861,
+        "rfc7661" => CwndValidation::Rfc7661,
+        _ => CwndValidation::Growth,
     }
 }
 
@@ -213,6 +264,35 @@ impl Kind for InitialWindows {
         match held {
             InitialWindow::Rfc3390 => "rfc3390".into(),
             InitialWindow::Segments(segments) => Value::String(format!("{segments}p")),
+        }
+    }
+}
+
+/// `true` and `false` for classic ECN and none, or another kind of feedback.
+struct Feedbacks;
+
+impl Kind for Feedbacks {
+    type Held = EcnFeedback;
+
+    fn read(&self, node: &Node) -> Result<EcnFeedback, Problem> {
+        let names = OneOf { what: "feedback of ECN", names: &["dctcp", "accecn"] };
+        match (&node.value, names.read(node)) {
+            (Value::Boolean(false), _) => Ok(EcnFeedback::None),
+            (Value::Boolean(true), _) => Ok(EcnFeedback::Classic),
+            (_, Ok("dctcp")) => Ok(EcnFeedback::Dctcp),
+            (_, Ok(_)) => Ok(EcnFeedback::Accurate),
+            (_, Err(problem)) => {
+                Err(Problem { expected: format!("`true`, `false` or {}", problem.expected), ..problem })
+            }
+        }
+    }
+
+    fn show(&self, held: &EcnFeedback) -> Value {
+        match held {
+            EcnFeedback::None => false.into(),
+            EcnFeedback::Classic => true.into(),
+            EcnFeedback::Dctcp => "dctcp".into(),
+            EcnFeedback::Accurate => "accecn".into(),
         }
     }
 }

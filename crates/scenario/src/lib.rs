@@ -17,6 +17,8 @@
 //!
 //! a sweep over `links.NAME.queue.kind` gives each discipline the limit and its own settings.
 //!
+//! `schedule` of a flow is a list of tables with `at` and `cc`: other controllers of the sender, each from a time of the run on.
+//!
 //! A flow's `host` names a profile, and each knob is also a key of the flow. `receiver` is the other end: left out it is as
 //! the sender, knobs included; a table without `host` changes some of them; with a `host` (or a name alone) it is a host of
 //! its own, to which the flow's knobs do not apply.
@@ -27,6 +29,7 @@ mod expect;
 mod fields;
 mod flow;
 mod host;
+mod hystart;
 mod link;
 mod metric;
 mod overrides;
@@ -34,25 +37,28 @@ mod quantity;
 mod queue;
 mod record;
 mod report;
+mod schedule;
 mod show;
 mod sweep;
+mod verdict;
 mod write;
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ackclock_sim::spec::{LinkSpec, RunSpec};
-use ackclock_units::Span;
+use ackclock_sim::spec::{LinkSpec, OwnController, RunSpec};
+use ackclock_units::{Span, Time as Instant};
 use serde_json::{Map, Value as Json};
 
-pub use expect::{Measures, Miss};
+pub use expect::Measures;
 pub use flow::MAX_FLOWS;
 pub use report::ScenarioError;
 pub use sweep::MAX_RUNS;
+pub use verdict::{Miss, Spread, Verdict};
 
 use document::{Node, Value};
-use expect::Expect;
+use expect::{Expect, Subject, Window};
 use fields::{Context, Fields};
 use flow::Group;
 use metric::Shape;
@@ -74,6 +80,8 @@ pub struct Scenario {
     /// One for each point of the sweep.
     plans: Vec<Plan>,
     expects: Vec<Expect>,
+    /// What the expectations look at beside whole runs.
+    windows: Vec<Window>,
     defaults: Defaults,
 }
 
@@ -124,13 +132,28 @@ impl Scenario {
     /// # Errors
     /// The file cannot be read, or anything in it or in the overrides is wrong.
     pub fn load(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
+        Scenario::load_with(path, overrides, &[])
+    }
+
+    /// Reads a file that may name congestion controllers from outside.
+    ///
+    /// # Errors
+    /// The file cannot be read, or anything in it or in the overrides is wrong.
+    ///
+    /// # Panics
+    /// A controller has no name, or one that is taken.
+    pub fn load_with(
+        path: &Path,
+        overrides: &[Override],
+        controllers: &'static [OwnController],
+    ) -> Result<Scenario, LoadError> {
         let read = |source| LoadError::Read { path: path.to_owned(), source };
         let mut bytes = Vec::new();
         File::open(path).map_err(read)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(read)?;
         if bytes.len() as u64 > MAX_FILE {
             return Err(LoadError::TooLarge { path: path.to_owned() });
         }
-        Ok(Scenario::parse(&path.display().to_string(), &bytes, overrides)?)
+        Ok(Scenario::parse_with(&path.display().to_string(), &bytes, overrides, controllers)?)
     }
 
     /// Reads a text; `name` is what errors call it.
@@ -138,6 +161,26 @@ impl Scenario {
     /// # Errors
     /// Anything in it or in the overrides is wrong.
     pub fn parse(name: &str, text: &[u8], overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+        Scenario::parse_with(name, text, overrides, &[])
+    }
+
+    /// Reads a text that may name congestion controllers from outside.
+    ///
+    /// # Errors
+    /// Anything in it or in the overrides is wrong.
+    ///
+    /// # Panics
+    /// A controller has no name, or one that is taken.
+    pub fn parse_with(
+        name: &str,
+        text: &[u8],
+        overrides: &[Override],
+        controllers: &'static [OwnController],
+    ) -> Result<Scenario, ScenarioError> {
+        for (number, own) in controllers.iter().enumerate() {
+            let taken = !cc::is_free(own.name) || controllers[..number].contains(own);
+            assert!(!taken, "`{}` is no name for a congestion controller of one's own, or it is taken", own.name);
+        }
         let report = Report::default();
         let mut sources = Sources::default();
         let text = match str::from_utf8(text) {
@@ -155,31 +198,37 @@ impl Scenario {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let source = sources.add(name, text);
         let scenario = document::parse_document(text, source, &report)
-            .and_then(|root| Scenario::read(root, overrides, &mut sources, &report));
+            .and_then(|root| Scenario::read(root, overrides, controllers, &mut sources, &report));
         report.finish(sources)?;
         Ok(scenario.unwrap_or_else(|| unreachable!("a scenario without an error")))
     }
 
-    fn read(mut root: Node, overrides: &[Override], sources: &mut Sources, report: &Report) -> Option<Scenario> {
+    fn read(
+        mut root: Node,
+        overrides: &[Override],
+        controllers: &'static [OwnController],
+        sources: &mut Sources,
+        report: &Report,
+    ) -> Option<Scenario> {
         let mut pinned = Vec::new();
         for Override { flag, text } in overrides {
             pinned.extend(overrides::apply_argument(&mut root, flag, text, sources, report));
         }
         let original = root.clone();
-        let cx = Context::new(report);
+        let cx = Context::new(report, controllers);
         let mut fields = Fields::new(&cx, original.table()?, "", &original.place);
         let sweep = sweep::read(&original, &mut fields, &cx, &pinned);
         let sweep_defaults = cx.filled.take();
         let mut defaults = Defaults::default();
-        let (mut plans, mut shapes) = (Vec::new(), Vec::new());
+        let (mut plans, mut subjects) = (Vec::new(), Vec::new());
         for point in 0..sweep.points() {
             let mut varied = original.clone();
             for (axis, index) in sweep.axes.iter().zip(sweep.indices(point)) {
                 overrides::set(&mut varied, &axis.path, &axis.place, axis.values[index].clone(), report);
             }
-            let cx = Context::new(report);
+            let cx = Context::new(report, controllers);
             if let Some(plan) = Plan::read(&varied, &cx) {
-                shapes.push(plan.shape());
+                subjects.push(Subject { shape: plan.shape(), duration: plan.duration });
                 plans.push(plan);
             }
             let mut filled = cx.filled.take();
@@ -189,13 +238,14 @@ impl Scenario {
                 return None;
             }
         }
-        let expects = if report.len() == 0 { expect::read_all(&mut fields, &cx, &sweep, &shapes) } else { Vec::new() };
+        let (expects, windows) =
+            if report.len() == 0 { expect::read_all(&mut fields, &cx, &sweep, &subjects) } else { Default::default() };
         let title = original.table()?.get("title").and_then(|entry| entry.node.str()).unwrap_or("").to_owned();
         if report.len() > 0 {
             return None;
         }
         pin(&mut root, &sweep, &expects);
-        Some(Scenario { title, root, sweep, plans, expects, defaults })
+        Some(Scenario { title, root, sweep, plans, expects, windows, defaults })
     }
 
     /// The title.
@@ -234,13 +284,15 @@ impl Scenario {
     /// There are no more than [`Scenario::runs`].
     pub fn spec(&self, run: usize) -> RunSpec {
         let plan = &self.plans[run / self.repeat()];
+        let run = (run % self.repeat()) as u64;
         RunSpec {
             title: self.title.clone(),
             duration: plan.duration,
             seed: plan.seed,
-            run: (run % self.repeat()) as u64,
+            run,
             links: plan.links.clone(),
-            flows: plan.groups.iter().flat_map(Group::flows).collect(),
+            flows: plan.groups.iter().flat_map(|group| group.flows(plan.seed, run)).collect(),
+            windows: self.windows.iter().map(|&window| plan.window(window)).collect(),
         }
     }
 
@@ -253,6 +305,16 @@ impl Scenario {
     /// Whether ACKs, retransmissions and losses of all flows are to be recorded.
     pub fn records_tcp(&self) -> bool {
         self.plans[0].recorded.tcp
+    }
+
+    /// Whether every segment that a host sends or receives is to be recorded.
+    pub fn records_siftr(&self) -> bool {
+        self.plans[0].recorded.siftr
+    }
+
+    /// Whether the measurements of enhanced round-trip times are to be recorded.
+    pub fn records_ertt(&self) -> bool {
+        self.plans[0].recorded.ertt
     }
 
     /// The axes with their values in a run.
@@ -271,20 +333,21 @@ impl Scenario {
         self.expects.iter().map(|expect| expect.measure(summary)).collect()
     }
 
-    /// How many comparisons [`Scenario::judge`] makes.
+    /// How many comparisons [`Scenario::verdicts`] makes: one for each run, or for each point by a statistic of its runs.
     pub fn checks(&self) -> usize {
-        let points =
-            |expect: &Expect| (0..self.plans.len()).filter(|&point| expect.applies(&self.sweep, point)).count();
-        self.expects.iter().map(points).sum::<usize>() * self.repeat()
+        self.expects.iter().map(|expect| expect.checks(&self.sweep)).sum()
     }
 
-    /// The expectations that were not met, from the measures of all runs in their order.
-    pub fn judge(&self, measures: &[Measures]) -> Vec<Miss> {
-        let mut misses = Vec::new();
-        for (number, expect) in self.expects.iter().enumerate() {
-            expect.judge(number, &self.sweep, measures, &mut misses);
-        }
-        misses.sort_by_key(|miss| miss.run);
+    /// What became of every expectation at every point that it is about, from the measures of all runs in their order.
+    pub fn verdicts(&self, measures: &[Measures]) -> Vec<Verdict> {
+        let judged = |(number, expect): (usize, &Expect)| expect.judge(number, &self.sweep, measures);
+        self.expects.iter().enumerate().flat_map(judged).collect()
+    }
+
+    /// What of that was not met, in the order of the points and runs.
+    pub fn misses(&self, verdicts: &[Verdict]) -> Vec<Miss> {
+        let mut misses: Vec<Miss> = verdicts.iter().flat_map(Verdict::misses).collect();
+        misses.sort_by_key(|miss| (miss.point, miss.run));
         misses
     }
 
@@ -346,6 +409,12 @@ impl Plan {
         }
         fields.finish();
         Some(Plan { duration: duration?, seed, links, groups, recorded })
+    }
+
+    /// A window within the run; at a point where the expectation does not apply it may be empty.
+    fn window(&self, (from, to): Window) -> (Instant, Instant) {
+        let at = |span: Span| Instant::ZERO + span.min(self.duration);
+        (at(from), at(to.unwrap_or(self.duration)))
     }
 
     fn shape(&self) -> Shape {

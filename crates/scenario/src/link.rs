@@ -6,7 +6,7 @@ use ackclock_units::Span;
 
 use crate::document::{Entry, Node, Value};
 use crate::fields::{Context, Fields};
-use crate::quantity::{Bytes, Number, OneOf, Problem, RateOrUnlimited, Time, Whole};
+use crate::quantity::{Bytes, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole};
 use crate::queue;
 use crate::report::Diagnostic;
 
@@ -15,6 +15,9 @@ pub(crate) const MAX_LINKS: usize = 10_000;
 
 /// Framing of a packet is at most this: the length of a packet with it must stay far below 2^32.
 const MAX_OVERHEAD: u64 = 65_535;
+
+/// The most bytes of a token bucket: more would be no shaping.
+const MAX_BURST: u64 = 1 << 30;
 
 /// Reads `[links.NAME]`.
 pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec> {
@@ -60,6 +63,7 @@ fn direction(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> Direct
     };
     let base = forward.cloned().unwrap_or_else(|| DirectionSpec {
         rate: None,
+        burst: None,
         delay: Span::ZERO,
         overhead: 0,
         queue: queue::default(),
@@ -71,6 +75,7 @@ fn direction(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> Direct
     let loss = if way_back && fields.get("loss").is_none() { wire.loss } else { loss(fields) };
     DirectionSpec {
         rate,
+        burst: fields.or("burst", base.burst.map(u64::from), OrOff(Bytes(1, MAX_BURST))).map(|burst| burst as u32),
         delay: fields.or("delay", base.delay, Time::Any),
         overhead: fields.or("overhead", u64::from(base.overhead), Bytes(0, MAX_OVERHEAD)) as u32,
         queue,

@@ -4,13 +4,29 @@
 
 use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
-use ackclock_trace::{FlowSummary, LinkSummary};
+use ackclock_trace::{FlowSummary, FlowWindow, LinkSummary, LinkWindow};
 use serde_json::Value;
 
 use crate::report::{listed, nearest};
 
-/// The numbers beside the flows and links.
-const TOP: [&str; 4] = ["duration_s", "events", "packets", "fairness_jain"];
+/// What of a run is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it.
+    Run,
+    /// A window.
+    Window,
+}
+
+impl Part {
+    /// The numbers beside the flows and links.
+    fn top(self) -> &'static [&'static str] {
+        match self {
+            Part::Run => &["duration_s", "events", "packets", "fairness_jain"],
+            Part::Window => &["packets", "fairness_jain"],
+        }
+    }
+}
 
 /// What a metric is measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +39,7 @@ enum Of {
 /// A path such as `flows.reno.*.rtt_ms.p50`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Metric {
+    part: Part,
     of: Of,
     /// An id in which `*` stands for any text.
     selector: String,
@@ -61,22 +78,22 @@ pub(crate) struct Unknown {
 
 impl Metric {
     /// Reads a path; what it selects is checked against a run's [`Shape`] by [`Metric::matches`].
-    pub(crate) fn parse(text: &str, shape: &Shape) -> Result<Metric, Unknown> {
-        if TOP.contains(&text) {
-            return Ok(Metric { of: Of::Run, selector: String::new(), field: text.to_owned() });
+    pub(crate) fn parse(text: &str, part: Part, shape: &Shape) -> Result<Metric, Unknown> {
+        if part.top().contains(&text) {
+            return Ok(Metric { part, of: Of::Run, selector: String::new(), field: text.to_owned() });
         }
         for (prefix, of) in [("flows.", Of::Flows), ("links.", Of::Links)] {
             let Some(rest) = text.strip_prefix(prefix) else { continue };
             // Ids have dots too, so the field is found from the end.
-            let found = fields(of).into_iter().find_map(|field| {
+            let found = fields(part, of).into_iter().find_map(|field| {
                 let selector = rest.strip_suffix(field.as_str())?.strip_suffix('.')?;
-                Some(Metric { of, selector: selector.to_owned(), field })
+                Some(Metric { part, of, selector: selector.to_owned(), field })
             });
             if let Some(metric) = found {
                 return Ok(metric);
             }
         }
-        Err(unknown(text, shape))
+        Err(unknown(text, part, shape))
     }
 
     /// How many flows or links of a run the metric selects; none is an error.
@@ -85,7 +102,7 @@ impl Metric {
             return Ok(1);
         }
         match shape.ids(self.of).filter(|id| glob(&self.selector, id)).count() {
-            0 => Err(unknown(text, shape)),
+            0 => Err(unknown(text, self.part, shape)),
             matches => Ok(matches),
         }
     }
@@ -112,11 +129,13 @@ impl Metric {
 }
 
 /// The numbers of a flow or a link direction, as dotted paths.
-fn fields(of: Of) -> Vec<String> {
-    let template = match of {
-        Of::Run => return Vec::new(),
-        Of::Flows => serde_json::to_value(FlowSummary::default()),
-        Of::Links => serde_json::to_value(LinkSummary::default()),
+fn fields(part: Part, of: Of) -> Vec<String> {
+    let template = match (of, part) {
+        (Of::Run, _) => return Vec::new(),
+        (Of::Flows, Part::Run) => serde_json::to_value(FlowSummary::default()),
+        (Of::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),
+        (Of::Links, Part::Run) => serde_json::to_value(LinkSummary::default()),
+        (Of::Links, Part::Window) => serde_json::to_value(LinkWindow::default()),
     };
     let mut fields = Vec::new();
     numbers(&template.unwrap_or_default(), "", &mut fields);
@@ -142,19 +161,20 @@ fn numbers(value: &Value, path: &str, fields: &mut Vec<String>) {
 }
 
 /// Says which part of the path is wrong, and what it may have been.
-fn unknown(text: &str, shape: &Shape) -> Unknown {
+fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
+    let top = || part.top().iter().copied();
     let (prefix, of) = match text.split('.').next() {
         Some("flows") => ("flows", Of::Flows),
         Some("links") => ("links", Of::Links),
         first => {
-            let suggestion = nearest(first.unwrap_or(""), TOP.into_iter().chain(["flows", "links"]));
-            let expected = format!("{}, `flows.ID.NAME` or `links.ID.NAME`", listed(TOP));
+            let suggestion = nearest(first.unwrap_or(""), top().chain(["flows", "links"]));
+            let expected = format!("{}, `flows.ID.NAME` or `links.ID.NAME`", listed(top()));
             let suggestion = suggestion.map(|name| text.replacen(first.unwrap_or(""), name, 1));
             return Unknown { expected, suggestion };
         }
     };
     let ids: Vec<String> = shape.ids(of).take(1000).collect();
-    let fields = fields(of);
+    let fields = fields(part, of);
     // Whatever can be told apart as an id is kept; the rest is compared with every name.
     let rest = &text[prefix.len()..].strip_prefix('.').unwrap_or("");
     let cuts = rest.match_indices('.').map(|(at, _)| at);
@@ -226,7 +246,7 @@ mod tests {
             ("links.bottleneck.forward.dropped.limit", vec![Some(3.0)]),
             ("links.bottleneck.forward.dropped.early", vec![Some(0.0)]),
         ] {
-            assert_eq!(Metric::parse(text, &shape()).unwrap().values(&summary), values, "{text}");
+            assert_eq!(Metric::parse(text, Part::Run, &shape()).unwrap().values(&summary), values, "{text}");
         }
     }
 
@@ -239,13 +259,17 @@ mod tests {
             ("fairnes_jain", "fairness_jain"),
             ("links.bottleneck.forward.sojourn.p50", "links.bottleneck.forward.sojourn_ms.p50"),
         ] {
-            assert_eq!(Metric::parse(text, &shape()).unwrap_err().suggestion.as_deref(), Some(suggestion), "{text}");
+            assert_eq!(
+                Metric::parse(text, Part::Run, &shape()).unwrap_err().suggestion.as_deref(),
+                Some(suggestion),
+                "{text}"
+            );
         }
         for (text, suggestion) in [
             ("flows.reon.0.goodput_bps", "flows.reno.0.goodput_bps"),
             ("flows.reno.goodput_bps", "flows.reno.0.goodput_bps"),
         ] {
-            let metric = Metric::parse(text, &shape()).unwrap();
+            let metric = Metric::parse(text, Part::Run, &shape()).unwrap();
             assert_eq!(metric.matches(text, &shape()).unwrap_err().suggestion.as_deref(), Some(suggestion), "{text}");
         }
     }

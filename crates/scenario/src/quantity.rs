@@ -186,6 +186,25 @@ impl Kind for Whole {
     }
 }
 
+/// A power of two up to this.
+pub(crate) struct PowerOfTwo(pub(crate) u64);
+
+impl Kind for PowerOfTwo {
+    type Held = u64;
+
+    fn read(&self, node: &Node) -> Result<u64, Problem> {
+        let number = Whole(1, self.0).read(node)?;
+        if !number.is_power_of_two() {
+            return Err(Problem::new("not a power of two", format!("1, 2, 4 and so on up to {}", self.0)));
+        }
+        Ok(number)
+    }
+
+    fn show(&self, held: &u64) -> Value {
+        (*held).into()
+    }
+}
+
 /// A number in a closed range.
 pub(crate) struct Number(pub(crate) f64, pub(crate) f64);
 
@@ -264,12 +283,12 @@ impl Kind for Text {
 }
 
 /// One of these names; `what` they are names of.
-pub(crate) struct OneOf {
+pub(crate) struct OneOf<'n> {
     pub(crate) what: &'static str,
-    pub(crate) names: &'static [&'static str],
+    pub(crate) names: &'n [&'static str],
 }
 
-impl Kind for OneOf {
+impl Kind for OneOf<'_> {
     type Held = &'static str;
 
     fn read(&self, node: &Node) -> Result<&'static str, Problem> {

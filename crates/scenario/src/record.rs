@@ -20,15 +20,21 @@ pub(crate) struct Record {
     pub(crate) queues: Vec<usize>,
     /// Whether ACKs, retransmissions and losses of flows are.
     pub(crate) tcp: bool,
+    /// Whether every segment of the hosts is.
+    pub(crate) siftr: bool,
+    /// Whether the measurements of enhanced round-trip times are.
+    pub(crate) ertt: bool,
 }
 
 /// Reads `[record]`.
 pub(crate) fn read(root: &mut Fields<'_>, links: &[LinkSpec]) -> Record {
-    let mut fields = root.section("record", "a section `[record]` with `queue` or `tcp`");
+    let mut fields = root.section("record", "a section `[record]` with `queue`, `tcp`, `siftr` or `ertt`");
     let queues = queues(&mut fields, links);
     let tcp = fields.or("tcp", false, Flag);
+    let siftr = fields.or("siftr", false, Flag);
+    let ertt = fields.or("ertt", false, Flag);
     fields.finish();
-    Record { queues, tcp }
+    Record { queues, tcp, siftr, ertt }
 }
 
 fn queues(fields: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<usize> {

@@ -1,6 +1,7 @@
 //! Expectations: which runs they are about, and what meets them.
 
 use ackclock_scenario::{Measures, Miss, Scenario};
+use ackclock_units::Time;
 use serde_json::{Value, json};
 
 fn scenario(expects: &str) -> Scenario {
@@ -25,13 +26,13 @@ fn judge(expect: &str) -> Vec<Miss> {
         .map(|run| f64::from(run) + 1.0)
         .map(|rtt| scenario.measure(&summary([Some(rtt), Some(10.0 * rtt)])))
         .collect();
-    let misses = scenario.judge(&measures);
+    let misses = scenario.misses(&scenario.verdicts(&measures));
     assert!(misses.len() <= scenario.checks());
     misses
 }
 
 fn runs(misses: &[Miss]) -> Vec<usize> {
-    misses.iter().map(|miss| miss.run).collect()
+    misses.iter().map(|miss| miss.run.expect("a run")).collect()
 }
 
 #[test]
@@ -77,6 +78,67 @@ fn a_baseline_is_the_same_run_with_other_values() {
 fn no_samples_meet_no_bound() {
     let scenario = scenario("[[expect]]\nmetric = \"flows.*.rtt_ms.p50\"\nreduce = \"min\"\nat_least = 0\n");
     let measures: Vec<Measures> = (0..8).map(|_| scenario.measure(&summary([Some(1.0), None]))).collect();
-    assert_eq!(scenario.judge(&measures).len(), 8);
-    assert!(scenario.judge(&measures).iter().all(|miss| miss.found.is_none()));
+    let misses = scenario.misses(&scenario.verdicts(&measures));
+    assert_eq!(misses.len(), 8);
+    assert!(misses.iter().all(|miss| miss.found.is_none()));
+}
+
+#[test]
+fn a_statistic_of_the_runs_of_a_point_is_judged_with_its_spread() {
+    // Points of two runs each: (1, 2), (3, 4), (5, 6), (7, 8).
+    let misses = judge("metric = \"flows.f.0.rtt_ms.p50\"\nruns = \"median\"\nat_most = 5.5");
+    assert_eq!(misses.len(), 1);
+    assert_eq!((misses[0].point, misses[0].run, misses[0].found), (3, None, Some(7.5)));
+    assert_eq!(misses[0].metric, "median over 2 runs of flows.f.0.rtt_ms.p50");
+    // 25 % of the way from the smaller to the larger.
+    assert_eq!(judge("metric = \"flows.f.0.rtt_ms.p50\"\nruns = \"p25\"\nat_most = 0")[3].found, Some(7.25));
+    let scenario = scenario("[[expect]]\nmetric = \"flows.f.0.rtt_ms.p50\"\nruns = \"mean\"\nat_least = 1\n");
+    assert_eq!(scenario.checks(), 4);
+    let measures: Vec<Measures> = (0..8).map(|run| scenario.measure(&summary([Some(f64::from(run)), None]))).collect();
+    let json = scenario.verdicts(&measures)[1].json(scenario.params(2));
+    assert_eq!(
+        json,
+        json!({
+            "metric": "flows.f.0.rtt_ms.p50",
+            "params": { "links.a.queue.kind": "pfifo", "links.a.delay": "2ms" },
+            "expected": "at least 1", "runs": "mean", "met": true, "found": 2.5, "runs_met": 2, "values": [2.0, 3.0],
+            "spread": { "min": 2.0, "p25": 2.25, "p50": 2.5, "p75": 2.75, "max": 3.0, "mean": 2.5 },
+        })
+    );
+}
+
+#[test]
+fn a_share_is_relative_to_another_metric_of_the_run() {
+    let ratio = "metric = \"flows.f.1.rtt_ms.p50\"\nratio_to = { metric = \"flows.*.rtt_ms.p50\", reduce = \"sum\" }\nat_most = 0";
+    let misses = judge(ratio);
+    assert!(misses.iter().all(|miss| miss.found == Some(10.0 / 11.0)), "{misses:?}");
+    assert_eq!(misses[0].metric, "flows.f.1.rtt_ms.p50 relative to sum of flows.*.rtt_ms.p50");
+    assert_eq!(
+        judge("metric = \"flows.f.1.rtt_ms.p50\"\nratio_to = \"flows.f.0.rtt_ms.p50\"\nat_most = 0")[7].found,
+        Some(10.0)
+    );
+}
+
+#[test]
+fn a_window_is_measured_for_itself() {
+    let scenario = scenario(
+        "[[expect]]\nmetric = \"flows.f.0.goodput_bps\"\nfrom = \"2s\"\nto = \"4s\"\nat_least = 8\n\
+         [[expect]]\nmetric = \"flows.*.goodput_bps\"\nreduce = \"sum\"\nratio_to = \"links.a.forward.rate_bps\"\nfrom = \"4s\"\nat_least = 1\n\
+         [[expect]]\nmetric = \"flows.f.1.goodput_bps\"\nfrom = \"2s\"\nto = \"4s\"\nat_least = 8\n",
+    );
+    // Each once, and none without need.
+    let seconds = |from, to| (Time::from_secs(from), Time::from_secs(to));
+    assert_eq!(scenario.spec(0).windows, [seconds(2, 4), seconds(4, 10)]);
+    let flow = |number: u32, goodput: f64| json!({ "id": format!("f.{number}"), "goodput_bps": goodput });
+    let window = |goodputs: [f64; 2]| {
+        json!({
+            "flows": [flow(0, goodputs[0]), flow(1, goodputs[1])],
+            "links": [{ "id": "a.forward", "rate_bps": 8 }],
+        })
+    };
+    let summary = json!({ "flows": [], "links": [], "windows": [window([7.0, 9.0]), window([3.0, 5.5])] });
+    assert_eq!(scenario.measure(&summary), [Some(7.0), Some(8.5 / 8.0), Some(9.0)]);
+    let names: Vec<String> = scenario.verdicts(&[]).into_iter().step_by(4).map(|verdict| verdict.metric).collect();
+    assert_eq!(names[0], "flows.f.0.goodput_bps from 2s to 4s");
+    assert_eq!(names[1], "sum of flows.*.goodput_bps relative to links.a.forward.rate_bps from 4s on");
 }

@@ -89,7 +89,7 @@ impl QueueSink for Rows {
 
 fn recorded(scenario: &Scenario, sink: &mut dyn QueueSink) -> Summary<()> {
     let queues = Some(QueueRecorder { directions: scenario.recorded_queues(), sink });
-    run_recorded(&scenario.spec(0), Recorders { queues, tcp: None }, &mut |_| ControlFlow::Continue(()))
+    run_recorded(&scenario.spec(0), Recorders { queues, ..Recorders::default() }, &mut |_| ControlFlow::Continue(()))
         .expect("the run ends well")
 }
 
@@ -232,8 +232,9 @@ fn a_sink_may_break_the_run_off() {
     let scenario = parse(&busy("\"pie\""), &[]);
     for mut few in [Few(1), Few(5000)] {
         let queues = Some(QueueRecorder { directions: scenario.recorded_queues(), sink: &mut few });
-        let result =
-            run_recorded(&scenario.spec(0), Recorders { queues, tcp: None }, &mut |_| ControlFlow::Continue(()));
+        let result = run_recorded(&scenario.spec(0), Recorders { queues, ..Recorders::default() }, &mut |_| {
+            ControlFlow::Continue(())
+        });
         assert_eq!(result, Err(RunError::Interrupted));
         assert_eq!(few.0, 0);
     }

@@ -1,0 +1,68 @@
+//! `schedule` of a flow: other congestion controllers that its sender gets later.
+
+use ackclock_sim::spec::{CcChange, HostSpec};
+use ackclock_units::{Span, Time as Instant};
+
+use crate::fields::Fields;
+use crate::host;
+use crate::quantity::{Problem, Time};
+
+/// The most changes of a flow: each is made before the run begins.
+const MAX_CHANGES: usize = 1000;
+
+/// Reads the key `schedule` of a flow whose first connection starts at `start`.
+pub(crate) fn read(fields: &mut Fields<'_>, sender: &HostSpec, start: Span, duration: Span) -> Vec<CcChange> {
+    let expected = "a list of changes in order of time, such as [{ at = \"30s\", cc = \"newreno\" }]";
+    let Some(entry) = fields.get("schedule") else { return Vec::new() };
+    let endpoint = match sender {
+        HostSpec::Endpoint(endpoint) => endpoint,
+        HostSpec::Smoltcp(_) => {
+            let problem = Problem::new("a smoltcp host keeps the controller that it starts with", "another `host`");
+            fields.reject("schedule", &entry.node, problem);
+            return Vec::new();
+        }
+    };
+    let items = match entry.node.array() {
+        Some(items) if items.len() <= MAX_CHANGES => items,
+        Some(items) => {
+            let found = format!("{} changes are too many", items.len());
+            fields.reject("schedule", &entry.node, Problem::new(found, format!("at most {MAX_CHANGES}")));
+            return Vec::new();
+        }
+        None => {
+            fields.reject("schedule", &entry.node, Problem::new("not a list of changes", expected));
+            return Vec::new();
+        }
+    };
+    let mut changes = Vec::new();
+    let mut last = None;
+    for (index, node) in items.iter().enumerate() {
+        let Some(mut item) = fields.item("schedule", index, node, expected) else { continue };
+        let at = item.required("at", Time::Positive, "when it takes over, such as \"30s\" from the start of the run");
+        if item.get("cc").is_none() {
+            item.missing("cc", "the congestion control that takes over, as `cc` of a flow");
+            continue;
+        }
+        let cc = host::controller(&mut item, endpoint);
+        if let (Some(at), Some(entry)) = (at, item.get("at")) {
+            let problem = if at <= last.unwrap_or(Span::ZERO) {
+                Some(Problem::new("not after the change before it", "changes in order of time"))
+            } else if at <= start {
+                let found = format!("not after the start of the flow, which is {start}");
+                Some(Problem::new(found, "a later time; `cc` is what a flow starts with"))
+            } else if duration > Span::ZERO && at >= duration {
+                let expected = format!("a time within `run.duration`, which is {duration}");
+                Some(Problem::new("the run is over by then", expected))
+            } else {
+                None
+            };
+            if let Some(problem) = problem {
+                item.reject("at", &entry.node, problem);
+            }
+            last = Some(at);
+            changes.push(CcChange { at: Instant::ZERO + at, cc });
+        }
+        item.finish();
+    }
+    changes
+}

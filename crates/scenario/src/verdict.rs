@@ -1,0 +1,245 @@
+//! What became of an expectation at a point of the sweep: judged run by run, or by a statistic of the runs, with the spread.
+
+use serde_json::{Map, Value, json};
+
+/// Which of the runs of a point have to meet the bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OfRuns {
+    /// Each by itself.
+    Each,
+    /// A quantile of their values, in percent, with its name.
+    Quantile(u32, &'static str),
+    /// The mean of their values.
+    Mean,
+}
+
+impl OfRuns {
+    pub(crate) const NAMES: [&str; 7] = ["each", "median", "mean", "p5", "p25", "p75", "p95"];
+
+    pub(crate) fn named(name: &'static str) -> OfRuns {
+        match name {
+            "median" => OfRuns::Quantile(50, name),
+            "p5" => OfRuns::Quantile(5, name),
+            "p25" => OfRuns::Quantile(25, name),
+            "p75" => OfRuns::Quantile(75, name),
+            "p95" => OfRuns::Quantile(95, name),
+            "mean" => OfRuns::Mean,
+            _ => OfRuns::Each,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            OfRuns::Each => "each",
+            OfRuns::Quantile(_, name) => name,
+            OfRuns::Mean => "mean",
+        }
+    }
+}
+
+/// What is expected of a value.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    pub(crate) at_least: Option<f64>,
+    pub(crate) at_most: Option<f64>,
+}
+
+impl Bounds {
+    /// A value that is not there, or a ratio of two zeros, meets no bound.
+    fn meets(self, found: Option<f64>) -> bool {
+        found.is_some_and(|found| {
+            self.at_most.is_none_or(|bound| found <= bound) && self.at_least.is_none_or(|bound| found >= bound)
+        })
+    }
+
+    fn text(self) -> String {
+        match (self.at_least, self.at_most) {
+            (Some(least), Some(most)) if least == most => format!("exactly {most}"),
+            (Some(least), Some(most)) => format!("from {least} to {most}"),
+            (Some(least), None) => format!("at least {least}"),
+            (None, most) => format!("at most {}", most.unwrap_or(f64::INFINITY)),
+        }
+    }
+}
+
+/// An expectation at one point of the sweep.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The number of the point, from 0.
+    pub point: usize,
+    /// The metric, with its reduction, its window and what it is relative to.
+    pub metric: String,
+    /// The bounds.
+    pub expected: String,
+    /// Which of the runs have to meet them: `each`, or the name of a statistic of their values.
+    pub runs: &'static str,
+    /// The value of every run in their order; `None` without samples.
+    pub values: Vec<Option<f64>>,
+    /// Of the runs that have a value.
+    pub spread: Option<Spread>,
+    /// The statistic, if one is judged and all runs have a value.
+    pub found: Option<f64>,
+    /// How many of the runs meet the bounds by themselves.
+    pub runs_met: usize,
+    /// Whether the expectation is met.
+    pub met: bool,
+    /// The runs that miss the bounds, if each has to meet them.
+    missed: Vec<usize>,
+}
+
+impl Verdict {
+    pub(crate) fn new(point: usize, metric: String, bounds: Bounds, runs: OfRuns, values: Vec<Option<f64>>) -> Verdict {
+        let known: Vec<f64> = values.iter().copied().flatten().collect();
+        let complete = known.len() == values.len();
+        let spread = Spread::of(known);
+        let found = match (runs, &spread) {
+            (OfRuns::Quantile(percent, _), Some(spread)) if complete => Some(spread.quantile(percent)),
+            (OfRuns::Mean, Some(spread)) if complete => Some(spread.mean),
+            _ => None,
+        };
+        let missed: Vec<usize> =
+            values.iter().enumerate().filter(|(_, value)| !bounds.meets(**value)).map(|(run, _)| run).collect();
+        let met = match runs {
+            OfRuns::Each => missed.is_empty(),
+            _ => bounds.meets(found),
+        };
+        let runs_met = values.len() - missed.len();
+        Verdict {
+            point,
+            metric,
+            expected: bounds.text(),
+            runs: runs.name(),
+            values,
+            spread,
+            found,
+            runs_met,
+            met,
+            missed: if runs == OfRuns::Each { missed } else { Vec::new() },
+        }
+    }
+
+    /// What was not met: a run each, or the point as a whole.
+    pub(crate) fn misses(&self) -> Vec<Miss> {
+        let (point, runs) = (self.point, self.values.len());
+        let miss = |run, metric: &str, found| Miss {
+            point,
+            run,
+            metric: metric.to_owned(),
+            found,
+            expected: self.expected.clone(),
+        };
+        if self.runs == "each" {
+            let of = |&run: &usize| miss(Some(point * runs + run), &self.metric, self.values[run]);
+            return self.missed.iter().map(of).collect();
+        }
+        if self.met {
+            return Vec::new();
+        }
+        vec![miss(None, &format!("{} over {runs} runs of {}", self.runs, self.metric), self.found)]
+    }
+
+    /// As JSON; `params` are the axes with their values at the point.
+    pub fn json(&self, params: Map<String, Value>) -> Value {
+        json!({
+            "metric": self.metric,
+            "params": params,
+            "expected": self.expected,
+            "runs": self.runs,
+            "met": self.met,
+            "found": self.found,
+            "runs_met": self.runs_met,
+            "values": self.values,
+            "spread": self.spread.as_ref().map(Spread::json),
+        })
+    }
+}
+
+/// An expectation that was not met.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Miss {
+    /// The number of the point, from 0.
+    pub point: usize,
+    /// The number of the run, from 0, in the order of the sweep; `None` for a statistic of the runs of the point.
+    pub run: Option<usize>,
+    /// The metric, with its reduction and what it is relative to.
+    pub metric: String,
+    /// What was measured; `None` without samples.
+    pub found: Option<f64>,
+    /// The bounds.
+    pub expected: String,
+}
+
+/// How the values of the runs of a point lie. Quantiles are interpolated between neighbours (Hyndman and Fan's definition 7).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spread {
+    /// In ascending order; never empty.
+    sorted: Vec<f64>,
+    /// Mean.
+    pub mean: f64,
+}
+
+impl Spread {
+    fn of(mut values: Vec<f64>) -> Option<Spread> {
+        if values.is_empty() {
+            return None;
+        }
+        values.sort_by(f64::total_cmp);
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        Some(Spread { sorted: values, mean })
+    }
+
+    /// A quantile, in percent.
+    pub fn quantile(&self, percent: u32) -> f64 {
+        let place = (self.sorted.len() - 1) as f64 * f64::from(percent.min(100)) / 100.0;
+        let below = place.floor();
+        let (low, high) = (self.sorted[below as usize], self.sorted[place.ceil() as usize]);
+        // Equal ones are not to differ by rounding.
+        if low == high { low } else { low + (high - low) * (place - below) }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "min": self.quantile(0),
+            "p25": self.quantile(25),
+            "p50": self.quantile(50),
+            "p75": self.quantile(75),
+            "max": self.quantile(100),
+            "mean": self.mean,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_lie_between_neighbours() {
+        let spread = Spread::of(vec![4.0, 1.0, 3.0, 2.0]).unwrap();
+        // Places 0, 0.75, 1.5, 2.25 and 3 of [1, 2, 3, 4].
+        assert_eq!([0, 25, 50, 75, 100].map(|percent| spread.quantile(percent)), [1.0, 1.75, 2.5, 3.25, 4.0]);
+        assert_eq!(spread.mean, 2.5);
+        assert_eq!(Spread::of(vec![7.0]).unwrap().quantile(75), 7.0);
+        assert_eq!(Spread::of(Vec::new()), None);
+    }
+
+    #[test]
+    fn the_runs_are_judged_each_or_together() {
+        let bounds = Bounds { at_least: None, at_most: Some(3.0) };
+        let values = || vec![Some(1.0), Some(2.0), Some(9.0)];
+        let of = |runs, values| Verdict::new(2, "m".to_owned(), bounds, runs, values);
+        let each = of(OfRuns::Each, values());
+        assert_eq!((each.met, each.runs_met, each.found), (false, 2, None));
+        // The third run of the third point of three runs each.
+        assert_eq!(each.misses().iter().map(|miss| (miss.run, miss.found)).collect::<Vec<_>>(), [(Some(8), Some(9.0))]);
+        let median = of(OfRuns::named("median"), values());
+        assert_eq!((median.met, median.found, median.misses()), (true, Some(2.0), Vec::new()));
+        let mean = of(OfRuns::named("mean"), values());
+        assert_eq!((mean.met, mean.found, mean.misses()[0].run), (false, Some(4.0), None));
+        assert_eq!(mean.misses()[0].metric, "mean over 3 runs of m");
+        // A run without samples is not left out silently.
+        let gap = of(OfRuns::named("median"), vec![Some(1.0), None, Some(2.0)]);
+        assert_eq!((gap.met, gap.found, gap.runs_met), (false, None, 2));
+        assert_eq!(gap.spread.map(|spread| spread.quantile(100)), Some(2.0));
+    }
+}
