@@ -35,7 +35,7 @@ pub(crate) fn lookup(info: &TcpInfo, name: &str) -> Option<Value> {
         state ca_state retransmits probes backoff options snd_wscale rcv_wscale rto ato snd_mss rcv_mss unacked sacked
         lost retrans fackets last_data_sent last_ack_sent last_data_recv last_ack_recv pmtu rcv_ssthresh rtt rttvar
         snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space total_retrans pacing_rate bytes_acked bytes_received
-        segs_out segs_in notsent_bytes min_rtt data_segs_in data_segs_out delivery_rate busy_time rwnd_limited
-        sndbuf_limited delivered delivered_ce bytes_sent bytes_retrans dsack_dups reord_seen rcv_ooopack snd_wnd);
+        segs_out segs_in notsent_bytes min_rtt data_segs_in data_segs_out delivery_rate
+        delivery_rate_app_limited busy_time rwnd_limited sndbuf_limited delivered delivered_ce bytes_sent bytes_retrans dsack_dups reord_seen rcv_ooopack snd_wnd);
     number.map(Value::Int)
 }

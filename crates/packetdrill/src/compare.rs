@@ -24,7 +24,7 @@ pub(crate) struct Strictness {
 }
 
 /// Flags without those in `without`.
-fn masked(flags: Flags, without: Flags) -> u8 {
+fn masked(flags: Flags, without: Flags) -> u16 {
     flags.bits() & !without.bits()
 }
 

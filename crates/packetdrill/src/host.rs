@@ -1,9 +1,9 @@
 //! The host that a script runs against, with everything settled: its knobs, its congestion control, how it is judged.
 
-use ackclock_cc::{CongestionControl, Cubic, NewReno};
+use ackclock_cc::{CongestionControl, EcnFeedback};
 use ackclock_tcp::profile::Profile;
-use ackclock_tcp::{AcceptOverflow, Config, KeepAlive, SynFin, WindowRule};
-use ackclock_units::Span;
+use ackclock_tcp::{AcceptOverflow, CONTROLLERS, Config, Controller, KeepAlive, SynFin, WindowRule};
+use ackclock_units::{Random, Span};
 
 use crate::SettingError;
 
@@ -17,39 +17,9 @@ pub(crate) enum System {
     FreeBsd,
 }
 
-/// Names of congestion controllers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum CcKind {
-    NewReno,
-    Cubic,
-}
-
-impl CcKind {
-    pub(crate) fn by_name(name: &str) -> Option<CcKind> {
-        match name {
-            "reno" | "newreno" => Some(CcKind::NewReno),
-            "cubic" => Some(CcKind::Cubic),
-            _ => None,
-        }
-    }
-
-    /// As `TCP_CONGESTION` gives it.
-    pub(crate) fn name(self, system: System) -> &'static str {
-        match (self, system) {
-            (CcKind::Cubic, _) => "cubic",
-            (CcKind::NewReno, System::Linux) => "reno",
-            (CcKind::NewReno, System::FreeBsd) => "newreno",
-        }
-    }
-}
-
-/// Whether ECN is asked for and accepted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ecn {
-    Off,
-    /// Accepted, not asked for.
-    Passive,
-    On,
+/// The congestion controller that a script calls so: Linux says `reno` for what FreeBSD calls `newreno`.
+pub(crate) fn controller(name: &str) -> Option<&'static Controller> {
+    Controller::by_name(if name == "reno" { "newreno" } else { name })
 }
 
 /// A host.
@@ -58,8 +28,7 @@ pub(crate) struct Host {
     pub(crate) profile: Profile,
     pub(crate) system: System,
     pub(crate) config: Config,
-    pub(crate) cc: CcKind,
-    pub(crate) ecn: Ecn,
+    pub(crate) cc: &'static Controller,
     pub(crate) ipv6: bool,
     pub(crate) mtu: u32,
     /// The MSS, where it does not follow from the MTU.
@@ -109,12 +78,7 @@ impl Host {
         let config = profile.socket();
         Host {
             system,
-            cc: CcKind::by_name(profile.cc).unwrap_or(CcKind::NewReno),
-            ecn: match (config.ecn, config.transfer.accept_ecn) {
-                (true, _) => Ecn::On,
-                (false, true) => Ecn::Passive,
-                (false, false) => Ecn::Off,
-            },
+            cc: controller(profile.cc).unwrap_or(&CONTROLLERS[0]),
             ipv6: false,
             mtu: 1500,
             mss: None,
@@ -148,15 +112,25 @@ impl Host {
             None => (u32::from(config.mss) + self.mtu).saturating_sub(1500 + headers - 40).clamp(1, 65_535) as u16,
         };
         config.default_peer_mss = if self.ipv6 { 1220 } else { 536 };
-        config.ecn = self.ecn == Ecn::On;
-        config.transfer.accept_ecn = self.ecn != Ecn::Off;
+        // TCP_CONG_NEEDS_ECN, TCP_CONG_NEEDS_ACCECN.
+        match self.cc.feedback {
+            Some(EcnFeedback::Accurate) => config.ecn = EcnFeedback::Accurate,
+            Some(feedback) => config.ecn = config.ecn.max(feedback),
+            None => {}
+        }
         config
     }
 
-    pub(crate) fn congestion_control(&self, kind: CcKind) -> Box<dyn CongestionControl> {
-        match kind {
-            CcKind::NewReno => Box::new(NewReno::new(self.profile.newreno)),
-            CcKind::Cubic => Box::new(Cubic::new(self.profile.cubic)),
+    pub(crate) fn congestion_control(&self, controller: &Controller) -> Box<dyn CongestionControl> {
+        // A script has one course of events.
+        controller.build(&self.profile, Random::for_component(0, 0, "packetdrill.cc"))
+    }
+
+    /// Its name as `TCP_CONGESTION` gives it.
+    pub(crate) fn name_of(&self, controller: &Controller) -> &'static str {
+        match (controller.name, self.system) {
+            ("newreno", System::Linux) => "reno",
+            (name, _) => name,
         }
     }
 

@@ -11,7 +11,7 @@ use crate::args::{Args, CallError, bracketed, integer};
 use crate::ast::Expr;
 use crate::calls::Done;
 use crate::errno::Errno;
-use crate::host::{CcKind, System};
+use crate::host::{System, controller};
 use crate::socket;
 use crate::sockets::{Kernel, Kind, SocketId};
 
@@ -68,7 +68,7 @@ impl Kernel {
     }
 
     fn set_congestion(&mut self, now: Time, id: SocketId, name: &str) -> Result<(), Errno> {
-        let Some(kind) = CcKind::by_name(name.trim_end_matches('\0')) else { return Err(Errno::ENOENT) };
+        let Some(kind) = controller(name.trim_end_matches('\0')) else { return Err(Errno::ENOENT) };
         if self.cc_of(id) != kind {
             let cc = self.host.congestion_control(kind);
             if let Some(endpoint) = self.endpoint_mut(id) {
@@ -176,6 +176,12 @@ impl Kernel {
                 changed = Changed::NotSent;
                 Ok(())
             }
+            "SO_MAX_PACING_RATE" => {
+                // ~0U is no bound; bytes a second.
+                options.max_pacing_rate = Some(number as u32).filter(|&rate| rate != u32::MAX).map(u64::from);
+                changed = Changed::PacingRate;
+                Ok(())
+            }
             "TCP_INQ" if (0..=1).contains(&number) => {
                 options.inq = on;
                 Ok(())
@@ -239,6 +245,7 @@ impl Kernel {
                 Changed::MaxSegment => endpoint.set_max_segment(options.max_segment.unwrap_or(u16::MAX)),
                 Changed::UserTimeout => endpoint.set_user_timeout(options.user_timeout),
                 Changed::NotSent => endpoint.set_notsent_lowat(options.notsent_lowat.or(self.host.notsent_lowat)),
+                Changed::PacingRate => endpoint.set_max_pacing_rate(options.max_pacing_rate),
                 Changed::QuickAck(on) => endpoint.set_quick_ack(on),
                 Changed::FinWait2 => endpoint.set_fin_wait_2_timeout(config.states.fin_wait_2_timeout),
             },
@@ -332,6 +339,9 @@ impl Kernel {
             }
             "TCP_USER_TIMEOUT" => Value::Number(options.user_timeout.map_or(0, |span| span.as_millis() as i64)),
             "TCP_NOTSENT_LOWAT" => Value::Number(i64::from(options.notsent_lowat.unwrap_or(0))),
+            "SO_MAX_PACING_RATE" => {
+                Value::Number(options.max_pacing_rate.map_or(i64::from(u32::MAX), |rate| rate as i64))
+            }
             "TCP_INQ" => flag(options.inq),
             "TCP_QUICKACK" => flag(options.quick_ack.unwrap_or(true)),
             "TCP_SYNCNT" => {
@@ -339,7 +349,7 @@ impl Kernel {
             }
             "TCP_LINGER2" => seconds(options.fin_wait_2, Span::from_secs(60)),
             "TCP_NOOPT" => flag(options.no_options),
-            "TCP_CONGESTION" => Value::Text(self.cc_of(id).name(self.host.system).to_owned()),
+            "TCP_CONGESTION" => Value::Text(self.host.name_of(self.cc_of(id)).to_owned()),
             "TCP_MAXSEG" => {
                 let connected = self.endpoint(id).filter(|endpoint| {
                     !matches!(endpoint.state(), State::Closed | State::SynSent | State::SynReceived | State::Listen)
@@ -374,6 +384,7 @@ enum Changed {
     MaxSegment,
     UserTimeout,
     NotSent,
+    PacingRate,
     QuickAck(bool),
     FinWait2,
 }
@@ -402,6 +413,7 @@ fn known(level: &str, name: &str) -> bool {
             | "SO_RCVBUFFORCE"
             | "SO_RCVLOWAT"
             | "SO_LINGER"
+            | "SO_MAX_PACING_RATE"
             | "TCP_KEEPIDLE"
             | "TCP_KEEPINTVL"
             | "TCP_KEEPCNT"

@@ -1,10 +1,12 @@
 //! What a script runs against and how strictly it is judged: the settings that a person, the script's own lines and its
 //! sysctls may change, each under one name.
 
-use ackclock_tcp::{AdaptiveRules, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules};
+use ackclock_tcp::{
+    AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules,
+};
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
-use crate::host::{CcKind, Ecn, Host};
+use crate::host::{Host, controller};
 
 /// A setting: its key, what it takes, and what it does with it.
 struct Key {
@@ -15,7 +17,11 @@ struct Key {
 
 /// Every key, in the order in which help lists them.
 const KEYS: &[Key] = &[
-    Key { name: "cc", takes: "reno, newreno or cubic", apply: set_cc },
+    Key {
+        name: "cc",
+        takes: "reno, newreno, cubic, cdg, hd, chd, vegas, htcp, westwood, dctcp, prague or bbr",
+        apply: set_cc,
+    },
     Key { name: "sack", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.sack = value) },
     Key {
         name: "dsack",
@@ -32,7 +38,12 @@ const KEYS: &[Key] = &[
         takes: "on or off",
         apply: |host, value| switch(value).map(|value| host.config.window_scaling = value),
     },
-    Key { name: "ecn", takes: "on, off or passive (accept, but do not ask)", apply: set_ecn },
+    Key {
+        name: "ecn",
+        takes: "on, off, passive (accept, but do not ask), dctcp (RFC 8257's feedback), accecn (RFC 9768), accecn-classic \
+                (accept it, ask for RFC 3168's) or accecn-passive",
+        apply: set_ecn,
+    },
     Key { name: "min_rto", takes: "a time", apply: set_min_rto },
     Key {
         name: "max_rto",
@@ -293,15 +304,23 @@ fn bytes(value: &str) -> Result<u64, String> {
 }
 
 fn set_cc(host: &mut Host, value: &str) -> Result<(), String> {
-    host.cc = CcKind::by_name(value).ok_or_else(|| format!("`{value}` is none of them"))?;
+    host.cc = controller(value).ok_or_else(|| {
+        let known: Vec<&str> = CONTROLLERS.iter().map(|known| known.name).collect();
+        format!("`{value}` is none of them: reno, {}", known.join(", "))
+    })?;
     Ok(())
 }
 
 fn set_ecn(host: &mut Host, value: &str) -> Result<(), String> {
-    host.ecn = match value {
-        "passive" => Ecn::Passive,
-        _ if switch(value)? => Ecn::On,
-        _ => Ecn::Off,
+    use EcnFeedback::{Accurate, Classic, Dctcp, None};
+    (host.config.ecn, host.config.transfer.accept_ecn) = match value {
+        "passive" => (None, Classic),
+        "dctcp" => (Dctcp, Dctcp),
+        "accecn" => (Accurate, Accurate),
+        "accecn-classic" => (Classic, Accurate),
+        "accecn-passive" => (None, Accurate),
+        _ if switch(value)? => (Classic, Classic),
+        _ => (None, None),
     };
     Ok(())
 }
@@ -406,12 +425,21 @@ fn set_ts_tick(host: &mut Host, value: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ackclock_tcp::CONTROLLERS;
 
     #[test]
     fn every_key_is_there_once() {
         for (index, key) in KEYS.iter().enumerate() {
             assert!(KEYS[..index].iter().all(|other| other.name != key.name), "{}", key.name);
         }
+    }
+
+    #[test]
+    fn the_key_for_congestion_control_names_every_controller() {
+        let takes = Settings::keys().find(|(key, _)| *key == "cc").expect("there is one").1;
+        let named: Vec<&str> = takes.split([',', ' ']).filter(|word| !word.is_empty() && *word != "or").collect();
+        let known: Vec<&str> = ["reno"].into_iter().chain(CONTROLLERS.iter().map(|known| known.name)).collect();
+        assert_eq!(named, known);
     }
 
     #[test]
@@ -423,7 +451,7 @@ mod tests {
     #[test]
     fn a_bad_value_names_what_the_key_takes() {
         for (key, value) in [
-            ("cc", "vegas"),
+            ("cc", "yeah"),
             ("sack", "maybe"),
             ("min_rto", "200"),
             ("initial_rto", "0"),
@@ -447,6 +475,6 @@ mod tests {
         settings.set("rack", "off").unwrap();
         let mut host = Host::default();
         settings.apply_to(&mut host);
-        assert_eq!(host.cc, CcKind::NewReno);
+        assert_eq!(host.cc.name, "newreno");
     }
 }

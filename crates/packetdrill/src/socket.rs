@@ -1,9 +1,9 @@
 //! The narrow side of `ackclock_tcp` that the calls of a script need: settings of a socket applied to an endpoint.
 
-use ackclock_tcp::{Config, Endpoint, KeepAlive, Received, Sending, WriteFlags};
+use ackclock_tcp::{Config, Controller, Endpoint, KeepAlive, Received, Sending, WriteFlags};
 use ackclock_units::{Span, Time};
 
-use crate::host::{CcKind, Host};
+use crate::host::Host;
 
 /// What `setsockopt` has set. What is `None` is the host's.
 #[derive(Clone, Debug, Default)]
@@ -26,11 +26,13 @@ pub(crate) struct SocketOptions {
     pub(crate) receive_low_water: Option<u64>,
     pub(crate) max_segment: Option<u16>,
     pub(crate) notsent_lowat: Option<u32>,
+    /// `SO_MAX_PACING_RATE`, bytes a second.
+    pub(crate) max_pacing_rate: Option<u64>,
     pub(crate) syn_retries: Option<u32>,
     pub(crate) quick_ack: Option<bool>,
     /// `TCP_INQ`: recvmsg tells how much is left.
     pub(crate) inq: bool,
-    pub(crate) cc: Option<CcKind>,
+    pub(crate) cc: Option<&'static Controller>,
     pub(crate) tos: u8,
     pub(crate) ttl: Option<u8>,
     /// `TCP_NOOPT`: no options at all.
@@ -91,6 +93,9 @@ impl SocketOptions {
         }
         if let Some(bytes) = self.notsent_lowat.or(host.notsent_lowat) {
             endpoint.set_notsent_lowat(Some(bytes));
+        }
+        if self.max_pacing_rate.is_some() {
+            endpoint.set_max_pacing_rate(self.max_pacing_rate);
         }
         if let Some(on) = self.quick_ack {
             endpoint.set_quick_ack(on);

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use ackclock_packet::{OptionLayout, Segment};
-use ackclock_tcp::{Endpoint, Listener, Numbers, Ports, State, reset_for};
+use ackclock_tcp::{Controller, Endpoint, Listener, Numbers, Ports, State, reset_for};
 use ackclock_units::{Ecn, Random, Time};
 
 use crate::epoll::Epoll;
-use crate::host::{CcKind, Host, System};
+use crate::host::{Host, System};
 use crate::socket::SocketOptions;
 
 /// Where sockets are bound and connect to, as packetdrill does: every script has one server port.
@@ -202,7 +202,7 @@ impl Kernel {
         Some(self.sockets.len() - 1)
     }
 
-    pub(crate) fn cc_of(&self, id: SocketId) -> CcKind {
+    pub(crate) fn cc_of(&self, id: SocketId) -> &'static Controller {
         self.sockets[id].options.cc.unwrap_or(self.host.cc)
     }
 

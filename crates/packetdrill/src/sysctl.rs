@@ -209,7 +209,10 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
             0 => key!("ecn", "off".to_owned()),
             1 => key!("ecn", "on".to_owned()),
             2 => key!("ecn", "passive".to_owned()),
-            _ => Some(Err("AccECN is not here".to_owned())),
+            3 => key!("ecn", "accecn".to_owned()),
+            4 => key!("ecn", "accecn-classic".to_owned()),
+            5 => key!("ecn", "accecn-passive".to_owned()),
+            _ => Some(Err("a number from 0 to 5".to_owned())),
         },
         "net.ipv4.tcp_congestion_control" | "net.inet.tcp.cc.algorithm" => key!("cc", value.to_owned()),
         // Since Linux 4.12 the first of them is for tail loss probes alone. A host that has none stays without.
@@ -314,6 +317,14 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
             host.notsent_lowat = u32::try_from(bytes).ok().filter(|&bytes| bytes != u32::MAX);
             Some(Ok(Some(format!("notsent_lowat={value}"))))
         }
+        "net.ipv4.tcp_pacing_ss_ratio" => {
+            host.config.pacing.ss_ratio = count!(1).min(1000) as u32;
+            Some(Ok(Some(format!("pacing_ss_ratio={value}"))))
+        }
+        "net.ipv4.tcp_pacing_ca_ratio" => {
+            host.config.pacing.ca_ratio = count!(1).min(1000) as u32;
+            Some(Ok(Some(format!("pacing_ca_ratio={value}"))))
+        }
         // What is here is what they say by default; another value is something that is not here.
         "net.ipv4.tcp_reordering" => unsupported(3),
         "net.inet.tcp.ecn.maxretries" => {
@@ -326,8 +337,6 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         "net.ipv4.tcp_recovery"
         | "net.ipv4.tcp_tso_win_divisor"
         | "net.ipv4.tcp_min_tso_segs"
-        | "net.ipv4.tcp_pacing_ss_ratio"
-        | "net.ipv4.tcp_pacing_ca_ratio"
         | "net.ipv4.tcp_no_metrics_save"
         | "net.ipv4.tcp_moderate_rcvbuf"
         | "net.ipv4.tcp_autocorking"
@@ -385,7 +394,7 @@ fn third(value: &str) -> Option<[u64; 3]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::{CcKind, Ecn};
+    use ackclock_tcp::EcnFeedback;
 
     fn applied(text: &str) -> (Host, Shell) {
         let mut host = Host::default();
@@ -400,7 +409,10 @@ mod tests {
         }
         let (host, shell) = applied("../../common/defaults.sh");
         assert_eq!(shell.not_run, Vec::<String>::new());
-        assert_eq!((host.cc, host.ecn, host.config.slow_start_after_idle), (CcKind::Cubic, Ecn::Off, false));
+        assert_eq!(
+            (host.cc.name, host.config.ecn, host.config.slow_start_after_idle),
+            ("cubic", EcnFeedback::None, false)
+        );
         // tcp_rmem and tcp_wmem: the numbers in the middle.
         assert_eq!((host.receive_buffer(), host.config.send_buffer), (540_000, 262_144));
     }
@@ -433,8 +445,8 @@ mod tests {
     fn values_that_are_not_here_are_refused() {
         for text in [
             "sysctl -w net.inet.tcp.blackhole=1",
-            "sysctl -q net.ipv4.tcp_ecn=3",
-            "sysctl -q net.ipv4.tcp_congestion_control=bbr",
+            "sysctl -q net.ipv4.tcp_ecn=6",
+            "sysctl -q net.ipv4.tcp_congestion_control=yeah",
             "sysctl -q net.ipv4.tcp_sack=yes",
             "sysctl -q net.ipv4.tcp_rmem=4096",
             "sysctl -w net.inet.tcp.delacktime=0",

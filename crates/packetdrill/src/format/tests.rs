@@ -82,7 +82,7 @@ prop_compose! {
         ttl in prop::option::of(any::<u8>()),
         flow_label in prop::option::of(0..1_u32 << 20),
         ports in prop::option::of((any::<u16>(), any::<u16>())),
-        bits in any::<u8>(),
+        bits in 0..0x100_u16,
         ace in prop::option::of(0..8_u8),
         seq in any::<u32>(),
         form in 0..3_u8,

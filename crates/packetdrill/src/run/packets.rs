@@ -78,9 +78,7 @@ impl Run<'_> {
 
     /// A packet arrives.
     pub(super) fn arrive(&mut self, line: u32, spec: &TcpSpec) -> Result<(), Stop> {
-        if spec.ace.is_some() {
-            return Err(Stop::Unsupported(line, "AccECN".to_owned()));
-        }
+        let spec = &counter_as_flags(spec);
         if self.kernel.host.fast_open
             && spec.flags.contains(Flags::SYN)
             && let Some(option) = unknown_option(spec)
@@ -114,9 +112,7 @@ impl Run<'_> {
 
     /// Waits for the packet `expected`, which may be several segments.
     pub(super) fn expect(&mut self, line: u32, window: Window, expected: &TcpSpec) -> Result<(), Stop> {
-        if expected.ace.is_some() {
-            return Err(Stop::Unsupported(line, "AccECN".to_owned()));
-        }
+        let expected = &counter_as_flags(expected);
         if expected.ip.flow_label.is_some_and(|label| label != 0) {
             return Err(Stop::Unsupported(line, "IPv6 flow labels".to_owned()));
         }
@@ -262,6 +258,11 @@ impl Run<'_> {
             actual: Some(actual),
         })))
     }
+}
+
+/// The AccECN counter as the flags that it is made of.
+fn counter_as_flags(spec: &TcpSpec) -> TcpSpec {
+    TcpSpec { flags: spec.flags | Flags::from_ace(spec.ace.unwrap_or(0)), ace: None, ..spec.clone() }
 }
 
 /// The first option that the endpoint does not implement.

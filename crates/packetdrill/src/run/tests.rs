@@ -202,7 +202,7 @@ fn what_is_not_here_is_named() {
         ("+0 recvmsg(4, {msg_iov(1)=[{..., 10}], msg_flags=0}, MSG_ERRQUEUE) = 0", 9, "MSG_ERRQUEUE"),
         ("+0 splice(4, NULL, 5, NULL, 10, 0) = 0", 9, "splice"),
         ("+0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 5", 9, "SOCK_STREAM"),
-        ("+0 `sysctl -q net.ipv4.tcp_ecn=3`", 9, "AccECN"),
+        ("+0 `sysctl -q net.ipv4.tcp_ecn=6`", 9, "0 to 5"),
     ] {
         match server(text).verdict {
             Verdict::Unsupported { line: at, what } => {
@@ -412,7 +412,7 @@ fn the_congestion_control_of_an_open_connection() {
          +0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"reno\", 4) = 0
          +0 getsockopt(4, SOL_TCP, TCP_CONGESTION, \"reno\", [16]) = 0
          +0 %{ assert tcpi_snd_cwnd == 20, tcpi_snd_cwnd }%
-         +0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"vegas\", 5) = -1 ENOENT",
+         +0 setsockopt(4, SOL_TCP, TCP_CONGESTION, \"nosuch\", 6) = -1 ENOENT",
     ));
 }
 

@@ -118,6 +118,10 @@ fn flags(tcp: &TcpSpec, terms: Terms, replace: Replace<'_>) {
         let kind = if tcp.flags.contains(flag) { "flag removed" } else { "flag added" };
         replace(kind, TcpSpec { flags: Flags::from_bits(tcp.flags.bits() ^ flag.bits()), ..tcp.clone() });
     }
+    if let Some(counter) = tcp.ace {
+        replace("AccECN counter changed", TcpSpec { ace: Some(counter ^ 1), ..tcp.clone() });
+        replace("AccECN counter changed", TcpSpec { ace: Some(counter ^ 4), ..tcp.clone() });
+    }
     for (from, to) in [(Flags::FIN, Flags::RST), (Flags::SYN, Flags::FIN), (Flags::RST, Flags::FIN)] {
         if tcp.flags.contains(from) && !tcp.flags.contains(to) {
             let bits = tcp.flags.bits() & !from.bits() | to.bits();
@@ -285,7 +289,7 @@ fn outbound(event: &Event) -> Option<&TcpSpec> {
 /// What is compared of it.
 fn expected(event: &Event, terms: Terms) -> Option<TcpSpec> {
     let tcp = outbound(event)?;
-    let mask = if terms.ignore_psh { !Flags::PSH.bits() } else { u8::MAX };
+    let mask = if terms.ignore_psh { !Flags::PSH.bits() } else { u16::MAX };
     let mut tcp = TcpSpec { flags: Flags::from_bits(tcp.flags.bits() & mask), ..tcp.clone() };
     if let Options::List(list) = &mut tcp.options {
         for option in list {
