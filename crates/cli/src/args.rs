@@ -63,7 +63,7 @@ pub(crate) struct Args {
     /// Write the results to this directory
     ///
     /// `summary.json` (for a sweep `summary.jsonl`, one line for each run), what the scenario's `[record]` asks for
-    /// (`queue.csv`; for a sweep `runs/0000/queue.csv` and so on) and, last, `manifest.json` with the resolved scenario and
+    /// (`queue.csv`, `tcp.csv`, `siftr.log`, `ertt.csv`; for a sweep `runs/0000/queue.csv` and so on) and, last, `manifest.json` with the resolved scenario and
     /// the hash of every file. The directory is made if need be; it must be empty or hold an earlier output of
     /// ackclock, which stays until the new one is complete and then is replaced.
     #[arg(long, value_name = "DIR")]

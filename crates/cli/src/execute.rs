@@ -9,10 +9,11 @@ use std::thread;
 
 use ackclock_scenario::Scenario;
 use ackclock_sim::{QueueRecorder, Recorders, RunError};
-use ackclock_trace::{QueueCsv, Summary, TcpCsv, TcpSink};
+use ackclock_trace::{ErttCsv, ErttSink, QueueCsv, SiftrLog, SiftrSink, Summary, TcpCsv, TcpSink};
+use ackclock_units::Time;
 use anyhow::Context;
 
-use crate::output::{Places, QUEUE, TCP};
+use crate::output::{ERTT, Places, QUEUE, SIFTR, TCP};
 use crate::partial::{Partial, Sealed};
 use crate::progress::Progress;
 
@@ -20,7 +21,7 @@ use crate::progress::Progress;
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) summary: Summary<()>,
-    /// Its `queue.csv` and `tcp.csv`, as far as they were asked for.
+    /// Its `queue.csv`, `tcp.csv`, `siftr.log` and `ertt.csv`, as far as they were asked for.
     pub(crate) records: Vec<Sealed>,
 }
 
@@ -133,13 +134,26 @@ fn one(
             let file = |wanted: bool, name| wanted.then(|| places.create(run, name)).transpose();
             let queue = file(!directions.is_empty(), QUEUE).map_err(Failure::Output)?;
             let tcp = file(scenario.records_tcp(), TCP).map_err(Failure::Output)?;
-            let paths = [&queue, &tcp].map(|file| file.as_ref().map(|file| file.path().to_owned()));
+            let siftr = file(scenario.records_siftr(), SIFTR).map_err(Failure::Output)?;
+            let ertt = file(scenario.records_ertt(), ERTT).map_err(Failure::Output)?;
+            let paths = [&queue, &tcp, &siftr, &ertt].map(|file| file.as_ref().map(|file| file.path().to_owned()));
             let (mut queue, mut tcp) = (queue.map(QueueCsv::new), tcp.map(TcpCsv::new));
-            let queues = queue.as_mut().map(|sink| QueueRecorder { directions, sink });
-            let recorders = Recorders { queues, tcp: tcp.as_mut().map(|sink| sink as &mut dyn TcpSink) };
+            let (mut siftr, mut ertt) = (siftr.map(SiftrLog::new), ertt.map(ErttCsv::new));
+            let recorders = Recorders {
+                queues: queue.as_mut().map(|sink| QueueRecorder { directions, sink }),
+                tcp: tcp.as_mut().map(|sink| sink as &mut dyn TcpSink),
+                siftr: siftr.as_mut().map(|sink| sink as &mut dyn SiftrSink),
+                ertt: ertt.as_mut().map(|sink| sink as &mut dyn ErttSink),
+            };
             let result = ackclock_sim::run_recorded(&spec, recorders, &mut reach);
             // What could not be written has broken the run off, and comes first.
-            let written = [queue.map(QueueCsv::finish), tcp.map(TcpCsv::finish)];
+            let end = Time::ZERO + spec.duration;
+            let written = [
+                queue.map(QueueCsv::finish),
+                tcp.map(TcpCsv::finish),
+                siftr.map(|log| log.finish(end)),
+                ertt.map(ErttCsv::finish),
+            ];
             let mut records = Vec::new();
             for (written, path) in written.into_iter().zip(paths) {
                 let seal = |file: Partial| if result.is_ok() { file.seal().map(Some) } else { Ok(None) };

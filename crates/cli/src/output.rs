@@ -3,8 +3,8 @@
 //! Files are written under hidden names that end in `.partial` and renamed when the runs are over, the manifest last. An
 //! earlier output stays as it is until then. Nothing in the files depends on the machine, the time or the number of threads.
 //!
-//! What a run records is beside the summary, or for a sweep in a folder for each run: `runs/0000/queue.csv` and
-//! `runs/0000/tcp.csv` belong to the first line of `summary.jsonl`.
+//! What a run records is beside the summary, or for a sweep in a folder for each run: `runs/0000/queue.csv`
+//! and so on belong to the first line of `summary.jsonl`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -22,6 +22,10 @@ const SUMMARY: &str = "summary.json";
 const SUMMARIES: &str = "summary.jsonl";
 pub(crate) const QUEUE: &str = "queue.csv";
 pub(crate) const TCP: &str = "tcp.csv";
+pub(crate) const SIFTR: &str = "siftr.log";
+pub(crate) const ERTT: &str = "ertt.csv";
+/// What a run may record.
+const RECORDS: [&str; 4] = [QUEUE, TCP, SIFTR, ERTT];
 /// The folder with one folder for each run of a sweep.
 const RUNS: &str = "runs";
 
@@ -176,8 +180,10 @@ fn is_partial(name: &OsStr) -> bool {
 fn is_ours(name: &OsStr) -> bool {
     let plain = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".partial"));
     plain.is_some_and(|name| {
-        let of_run = |rest: &str| rest.starts_with('-') && [QUEUE, TCP].iter().any(|file| rest.ends_with(file));
-        [MANIFEST, SUMMARY, SUMMARIES, QUEUE, TCP].contains(&name) || name.strip_prefix(RUNS).is_some_and(of_run)
+        let of_run = |rest: &str| rest.starts_with('-') && RECORDS.iter().any(|file| rest.ends_with(file));
+        [MANIFEST, SUMMARY, SUMMARIES].contains(&name)
+            || RECORDS.contains(&name)
+            || name.strip_prefix(RUNS).is_some_and(of_run)
     })
 }
 

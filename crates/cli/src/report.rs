@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ackclock_scenario::Scenario;
+use ackclock_scenario::{Scenario, Verdict};
 use ackclock_trace::{LinkSummary, Summary};
 use serde_json::{Map, Value};
 
@@ -63,8 +63,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The text; `misses` expectations were not met.
-    pub(crate) fn text(&self, misses: usize) -> String {
+    /// The text, with what became of the expectations.
+    pub(crate) fn text(&self, verdicts: &[Verdict]) -> String {
         let scenario = self.scenario;
         let mut out = String::new();
         if !scenario.title().is_empty() {
@@ -77,13 +77,47 @@ impl<'a> Report<'a> {
         } else {
             out.push_str(&self.body);
         }
-        match (scenario.checks(), misses) {
+        if scenario.repeat() > 1 && !verdicts.is_empty() {
+            let _ = write!(out, "\n{}", spreads(scenario, verdicts));
+        }
+        match (scenario.checks(), scenario.misses(verdicts).len()) {
             (0, _) => {}
             (checks, 0) => _ = writeln!(out, "\nexpectations: {checks} checked, all met"),
             (checks, misses) => _ = writeln!(out, "\nexpectations: {checks} checked, {misses} missed"),
         }
         out
     }
+}
+
+/// The expectations with the spread of their values over the runs of each point.
+fn spreads(scenario: &Scenario, verdicts: &[Verdict]) -> String {
+    let axes: Vec<&str> = scenario.axes().collect();
+    let header = ["expectation".to_owned()].into_iter().chain(short(&axes));
+    let numbers = ["judged", "met", "median", "p25", "p75", "min", "max"];
+    let mut table = Table::new(axes.len() + 2, header.chain(["expected".to_owned()]).chain(numbers.map(str::to_owned)));
+    for verdict in verdicts {
+        let mut cells = vec![verdict.metric.clone()];
+        cells.extend(scenario.params(verdict.point * scenario.repeat()).values().map(plain));
+        cells.push(verdict.expected.clone());
+        cells.push(match verdict.found {
+            Some(found) => format!("{} {}", verdict.runs, number(found)),
+            None => verdict.runs.to_owned(),
+        });
+        let met = if verdict.met { "yes" } else { "NO" };
+        cells.push(format!("{met}, {} of {}", verdict.runs_met, verdict.values.len()));
+        cells.extend([50, 25, 75, 0, 100].map(|percent| {
+            verdict.spread.as_ref().map_or_else(|| "-".to_owned(), |spread| number(spread.quantile(percent)))
+        }));
+        table.row(cells);
+    }
+    table.render()
+}
+
+/// A point for a person: its parameters.
+pub(crate) fn name_of_point(scenario: &Scenario, point: usize) -> String {
+    let params = scenario.params(point * scenario.repeat());
+    let parts: Vec<String> = params.iter().map(|(axis, value)| format!("{axis} = {}", plain(value))).collect();
+    if parts.is_empty() { "all runs".to_owned() } else { parts.join(", ") }
 }
 
 /// A run for a person: its parameters and, of several, its number.

@@ -25,7 +25,7 @@ fn unknown_key() {
     9 | dealy = "5ms"
       | ^^^^^ unknown key
       |
-      = note: expected one of `rate`, `queue`, `loss`, `delay`, `overhead`, `duplicate`, `jitter`, `reorder`, `reverse`
+      = note: expected one of `rate`, `queue`, `loss`, `burst`, `delay`, `overhead`, `duplicate`, `jitter`, `reorder`, `reverse`
       = help: did you mean `delay`?
     "#);
 }
@@ -40,6 +40,20 @@ fn missing_unit() {
       |         ^ found the integer 5
       |
       = note: expected a time with its unit, such as "20ms" (ns, us, ms, s, min, h)
+    "#);
+}
+
+#[test]
+fn no_power_of_two() {
+    let cc = "path = [\"wire\"]\ncc = { kind = \"cdg\", variant = \"linux\", window = 12 }";
+    insta::assert_snapshot!(refused("no_power_of_two", "path = [\"wire\"]", cc), @r#"
+    error: flows.f.cc.window: not a power of two
+      --> scenario.toml:14:50
+       |
+    14 | cc = { kind = "cdg", variant = "linux", window = 12 }
+       |                                                  ^^ found the integer 12
+       |
+       = note: expected 1, 2, 4 and so on up to 256
     "#);
 }
 
@@ -296,7 +310,7 @@ fn unknown_metric() {
     16 | metric = "flows.f.0.rtt_ms.p51"
        |          ^^^^^^^^^^^^^^^^^^^^^^ found the string "flows.f.0.rtt_ms.p51"
        |
-       = note: expected one of `goodput_bps`, `throughput_bps.mean`, `throughput_bps.p5`, `throughput_bps.p25`, `throughput_bps.p50`, `throughput_bps.p75`, `throughput_bps.p95`, `rtt_ms.min`, `rtt_ms.p5`, `rtt_ms.p25`, `rtt_ms.p50`, `rtt_ms.p75`, `rtt_ms.p95`, `rtt_ms.max`, `rtt_ms.samples`, `cwnd_bytes.p5`, `cwnd_bytes.p25`, `cwnd_bytes.p50`, `cwnd_bytes.p75`, `cwnd_bytes.p95`, `sent_packets`, `retransmitted_packets`, `spurious_retransmits`, `timeouts`, `fast_recoveries`, `undos`, `ece_acks`, `reordering_max`, `delivered_bytes`, `acked_bytes`, `completed_s`, `retransmissions.needed`, `retransmissions.spurious_reordering`, `retransmissions.spurious_delay`, `loss_declarations.right`, `loss_declarations.blind`, `loss_declarations.wrong`, `loss_declared_late_ms.min`, `loss_declared_late_ms.p5`, `loss_declared_late_ms.p25`, `loss_declared_late_ms.p50`, `loss_declared_late_ms.p75`, `loss_declared_late_ms.p95`, `loss_declared_late_ms.max`, `loss_declared_late_ms.samples`, `repair_rtts.min`, `repair_rtts.p5`, `repair_rtts.p25`, `repair_rtts.p50`, `repair_rtts.p75`, `repair_rtts.p95`, `repair_rtts.max`, `repair_rtts.samples`, `displacement.early`, `displacement.on_time`, `displacement.late`, `displacement.min`, `displacement.p5`, `displacement.p25`, `displacement.p50`, `displacement.p75`, `displacement.p95`, `displacement.max`, `displacement.samples`
+       = note: expected one of `goodput_bps`, `throughput_bps.mean`, `throughput_bps.p5`, `throughput_bps.p25`, `throughput_bps.p50`, `throughput_bps.p75`, `throughput_bps.p95`, `rtt_ms.min`, `rtt_ms.p5`, `rtt_ms.p25`, `rtt_ms.p50`, `rtt_ms.p75`, `rtt_ms.p95`, `rtt_ms.max`, `rtt_ms.samples`, `cwnd_bytes.p5`, `cwnd_bytes.p25`, `cwnd_bytes.p50`, `cwnd_bytes.p75`, `cwnd_bytes.p95`, `sent_packets`, `retransmitted_packets`, `spurious_retransmits`, `timeouts`, `fast_recoveries`, `undos`, `ece_acks`, `reordering_max`, `delivered_bytes`, `acked_bytes`, `completed_s`, `limited_s.cwnd`, `limited_s.rwnd`, `limited_s.app`, `limited_s.pacing`, `retransmissions.needed`, `retransmissions.spurious_reordering`, `retransmissions.spurious_delay`, `loss_declarations.right`, `loss_declarations.blind`, `loss_declarations.wrong`, `loss_declared_late_ms.min`, `loss_declared_late_ms.p5`, `loss_declared_late_ms.p25`, `loss_declared_late_ms.p50`, `loss_declared_late_ms.p75`, `loss_declared_late_ms.p95`, `loss_declared_late_ms.max`, `loss_declared_late_ms.samples`, `repair_rtts.min`, `repair_rtts.p5`, `repair_rtts.p25`, `repair_rtts.p50`, `repair_rtts.p75`, `repair_rtts.p95`, `repair_rtts.max`, `repair_rtts.samples`, `displacement.early`, `displacement.on_time`, `displacement.late`, `displacement.min`, `displacement.p5`, `displacement.p25`, `displacement.p50`, `displacement.p75`, `displacement.p95`, `displacement.max`, `displacement.samples`
        = help: did you mean `flows.f.0.rtt_ms.p5`?
     "#);
 }
@@ -409,7 +423,7 @@ fn errors_come_together() {
     14 | bites = "100kB"
        | ^^^^^ unknown key
        |
-       = note: expected one of `id`, `count`, `stagger`, `path`, `paths`, `direction`, `host`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `send_buffer`, `receive_buffer`, `delayed_ack`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `nagle`, `slow_start_after_idle`, `time_wait`, `max_retries`, `hystart`, `cc`, `receiver`, `bytes`, `start`, `stop`, `restart_every`
+       = note: expected one of `id`, `count`, `stagger`, `path`, `paths`, `direction`, `host`, `cc`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `send_buffer`, `receive_buffer`, `delayed_ack`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `nagle`, `slow_start_after_idle`, `cwnd_validation`, `pacing`, `time_wait`, `max_retries`, `hystart`, `receiver`, `bytes`, `start`, `start_jitter`, `stop`, `restart_every`, `schedule`
        = help: did you mean `bytes`?
     "#);
 }
@@ -551,4 +565,53 @@ fn record_tcp_is_a_switch() {
        |
        = note: expected `true` or `false`, without quotes
     "#);
+}
+
+#[test]
+fn an_expectation_that_cannot_be_measured() {
+    for (expect, title) in [
+        ("metric = \"flows.f.0.sent_packets\"\nfrom = \"2s\"", "expect.0.from: the run is over by then"),
+        ("metric = \"flows.f.0.sent_packets\"\nfrom = \"1s\"\nto = \"3s\"", "expect.0.to: the run is over by then"),
+        (
+            "metric = \"flows.f.0.sent_packets\"\nfrom = \"1s\"\nto = \"1s\"",
+            "expect.0.to: not after `from`, which is 1s",
+        ),
+        ("metric = \"flows.f.0.repair_rtts.p50\"\nto = \"1s\"", "expect.0.metric: unknown metric"),
+        ("metric = \"events\"\nto = \"1s\"", "expect.0.metric: unknown metric"),
+        ("metric = \"events\"\nratio_to = \"event\"", "expect.0.ratio_to: unknown metric"),
+        ("metric = \"events\"\nratio_to = { metric = \"event\" }", "expect.0.ratio_to.metric: unknown metric"),
+        ("metric = \"events\"\nratio_to = \"links.*.offered\"", "expect.0.ratio_to: the key `reduce` is missing"),
+        ("metric = \"events\"\nruns = \"most\"", "expect.0.runs: unknown way to judge the runs of a point `most`"),
+    ] {
+        let said = refuses("unmeasured", &format!("{SMALL}[[expect]]\n{expect}\nat_most = 1\n"));
+        assert!(said.contains(&format!("error: {title}")), "{said}");
+    }
+}
+
+#[test]
+fn a_schedule_that_cannot_be_kept() {
+    for (keys, title) in [
+        ("schedule = \"cubic\"", "flows.f.schedule: not a list of changes"),
+        ("schedule = [\"cubic\"]", "flows.f.schedule.0: not a table"),
+        ("schedule = [{ cc = \"cubic\" }]", "flows.f.schedule.0: the key `at` is missing"),
+        ("schedule = [{ at = \"1s\" }]", "flows.f.schedule.0: the key `cc` is missing"),
+        ("schedule = [{ at = \"1s\", cc = \"cubik\" }]", "flows.f.schedule.0.cc: unknown congestion control `cubik`"),
+        ("schedule = [{ at = \"1s\", cc = \"cubic\", c = 1 }]", "flows.f.schedule.0: unknown key `c`"),
+        ("schedule = [{ at = \"2s\", cc = \"cubic\" }]", "flows.f.schedule.0.at: the run is over by then"),
+        (
+            "start = \"1s\"\nschedule = [{ at = \"1s\", cc = \"cubic\" }]",
+            "flows.f.schedule.0.at: not after the start of the flow, which is 1s",
+        ),
+        (
+            "schedule = [{ at = \"1s\", cc = \"cubic\" }, { at = \"1s\", cc = \"newreno\" }]",
+            "flows.f.schedule.1.at: not after the change before it",
+        ),
+        (
+            "host = \"smoltcp\"\nschedule = [{ at = \"1s\", cc = \"cubic\" }]",
+            "flows.f.schedule: a smoltcp host keeps the controller that it starts with",
+        ),
+    ] {
+        let said = refuses("schedule", &format!("{SMALL}{keys}\n"));
+        assert!(said.contains(&format!("error: {title}")), "{said}");
+    }
 }

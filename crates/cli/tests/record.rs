@@ -258,7 +258,7 @@ fn an_unknown_key() {
     17 | queues = true
        | ^^^^^^ unknown key
        |
-       = note: expected one of `queue`, `tcp`
+       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`
        = help: did you mean `queue`?
     ");
 }
@@ -273,7 +273,7 @@ fn not_a_section() {
     1 | record=true
       |        ^^^^ found `true`
       |
-      = note: expected a section `[record]` with `queue` or `tcp`
+      = note: expected a section `[record]` with `queue`, `tcp`, `siftr` or `ertt`
     ");
 }
 
@@ -345,4 +345,58 @@ fn every_run_of_a_sweep_has_its_tcp_csv() {
     let runs: Vec<String> = (0..6).map(|run| format!("runs/000{run}/tcp.csv")).collect();
     assert_eq!(listed(&folder.join("1"))[1..], runs);
     assert_eq!(manifest(&folder.join("1")), manifest(&folder.join("3")));
+}
+
+#[test]
+fn siftr_logs_every_segment_of_both_hosts() {
+    let folder = folder("record_siftr");
+    let scenario = format!("{SMALL}\n[record]\nsiftr = true\n");
+    good(&run(&folder, &scenario, &["--out", "out", "-q"]));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "siftr.log"]);
+    let log = read(&out.join("siftr.log"));
+    let lines: Vec<&str> = log.lines().collect();
+    let (first, last) = (lines[0], lines[lines.len() - 1]);
+    assert!(first.starts_with("enable_time_secs=0\t") && last.starts_with("disable_time_secs=2\t"), "{first}\n{last}");
+    let total = |key: &str| {
+        let value =
+            last.split('\t').find_map(|pair| pair.strip_prefix(key)).unwrap_or_else(|| panic!("{key} in {last}"));
+        value.parse::<usize>().expect("a number")
+    };
+    let rows: Vec<Vec<&str>> = lines[1..lines.len() - 1].iter().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows.len(), total("total_tcp_pkts=") - total("total_skipped_tcp_pkts="));
+    assert!(rows.iter().all(|row| row.len() == 26));
+    // The accepting host has no socket yet when the SYN comes, when its answer goes out and when that is acknowledged.
+    assert!(total("num_inbound_skipped_pkts_inpcb=") >= 2 && total("num_outbound_skipped_pkts_inpcb=") == 1, "{last}");
+    assert!(last.ends_with("flow_list=10.0.0.1;40000-10.0.0.2;5001,10.0.0.2;5001-10.0.0.1;40000,"), "{last}");
+    // What the sender sends and takes in is what the summary counts, SYN, FIN and ACKs without data beside it.
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    let sent = summary["flows"][0]["sent_packets"].as_u64().expect("a number") as usize;
+    let of = |way: &str, host: &str| rows.iter().filter(|row| row[0] == way && row[3] == host).count();
+    assert!(of("o", "10.0.0.1") >= sent && of("o", "10.0.0.1") <= sent + 4, "{sent}, {}", of("o", "10.0.0.1"));
+    let times: Vec<f64> = rows.iter().map(|row| row[2].parse().expect("a time")).collect();
+    assert!(times.is_sorted());
+    // 20 ms and the transmission: 32 parts of a tick of 1 ms.
+    let srtt: Vec<f64> = rows.iter().filter(|row| row[3] == "10.0.0.1").map(|row| row[16].parse().unwrap()).collect();
+    assert!(srtt.iter().any(|&srtt| srtt / 32.0 > 10.0 && srtt / 32.0 < 30.0), "{srtt:?}");
+    good(&run(&folder, SMALL, &["--out", "plain", "-q"]));
+    assert_eq!(read(&folder.join("plain/summary.json")), read(&out.join("summary.json")));
+}
+
+#[test]
+fn ertt_has_a_row_for_each_measurement() {
+    let folder = folder("record_ertt");
+    let args = ["--set", "flows.f.cc=cdg", "--set", "record.ertt=true"];
+    good(&run(&folder, SMALL, &[&args[..], &["--out", "out", "-q"]].concat()));
+    let rows = read(&folder.join("out/ertt.csv"));
+    let rows: Vec<Vec<&str>> = rows.lines().skip(1).map(|row| row.split(',').collect()).collect();
+    assert!(rows.len() > 2, "{rows:?}");
+    for (index, row) in rows.iter().enumerate() {
+        assert_eq!((row[1], row[2].parse()), ("f.0", Ok(index + 1)));
+        // Both ways take 10 ms at least; ticks are whole.
+        assert!(row[3].parse::<f64>().unwrap() >= 10.0 && row[3].ends_with(".000000"), "{row:?}");
+    }
+    // A controller that does not measure them has none.
+    good(&run(&folder, SMALL, &["--out", "none", "-q", "--set", "flows.f.cc=newreno", "--set", "record.ertt=true"]));
+    assert_eq!(read(&folder.join("none/ertt.csv")).lines().count(), 1);
 }

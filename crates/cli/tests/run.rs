@@ -51,7 +51,7 @@ fn the_keys_of_the_summary_are_a_contract() {
     );
     for key in
         "id cc host loss_detector goodput_bps throughput_bps rtt_ms cwnd_bytes sent_packets retransmitted_packets \
-                spurious_retransmits timeouts fast_recoveries undos ece_acks reordering_max retransmissions \
+                spurious_retransmits timeouts fast_recoveries undos ece_acks reordering_max limited_s retransmissions \
                 loss_declarations loss_declared_late_ms repair_rtts displacement"
             .split_whitespace()
     {
@@ -84,6 +84,38 @@ fn a_missed_expectation_is_status_1_and_all_are_listed() {
     assert_eq!(missed.count(), 6);
     let said = run(&folder("missed_table"), format!("{}{expects}", sweep()), &[]);
     assert!(said.out.ends_with("expectations: 18 checked, 12 missed\n"), "{}", said.out);
+}
+
+#[test]
+fn expectations_tell_the_spread_over_the_runs() {
+    let expects = "[[expect]]\nmetric = \"flows.f.0.sent_packets\"\nruns = \"median\"\nat_least = 1\n\
+                   [[expect]]\nmetric = \"flows.f.0.acked_bytes\"\nratio_to = \"flows.f.0.delivered_bytes\"\nto = \"2s\"\n\
+                   runs = \"mean\"\nat_most = 0.5\nwhen = { \"links.wire.delay\" = \"5ms\" }\n";
+    let scenario = format!("{}{expects}", sweep());
+    let said = run(&folder("spread"), &scenario, &[]);
+    assert_eq!(said.status, 1);
+    assert_eq!(
+        said.err,
+        "expect missed: mean over 2 runs of flows.f.0.acked_bytes relative to flows.f.0.delivered_bytes from 0s to 2s is 1, \
+         expected at most 0.5 (links.wire.delay = 5ms)\n"
+    );
+    let lines: Vec<&str> = said.out.lines().skip_while(|line| !line.starts_with("expectation ")).collect();
+    for column in ["delay", "expected", "judged", "met", "median", "p25", "p75", "min", "max"] {
+        assert!(lines[0].contains(column), "{column} in {}", lines[0]);
+    }
+    let rows: Vec<&str> = lines.iter().copied().filter(|line| line.starts_with("flows.f.0.")).collect();
+    assert_eq!(rows.len(), 4, "{}", said.out);
+    assert!(rows[..3].iter().all(|row| row.contains("yes, 2 of 2")) && rows[3].contains("NO, 0 of 2"), "{}", said.out);
+    assert!(said.out.ends_with("expectations: 4 checked, 1 missed\n"), "{}", said.out);
+    let said = run(&folder("spread"), &scenario, &["--json"]);
+    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    // Known with the last run, and in its line.
+    assert!(lines[..5].iter().all(|run| run.get("expectations").is_none()));
+    let all = lines[5]["expectations"].as_array().expect("expectations");
+    assert_eq!(all.len(), 4);
+    assert_eq!((&all[1]["params"]["links.wire.delay"], &all[1]["met"]), (&"5ms".into(), &true.into()));
+    assert_eq!((&all[3]["found"], &all[3]["spread"]["max"]), (&1.0.into(), &1.0.into()));
+    assert!(lines[0]["windows"][0]["flows"][0]["goodput_bps"].as_f64().is_some_and(|goodput| goodput > 0.0));
 }
 
 #[test]

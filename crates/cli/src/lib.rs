@@ -1,0 +1,180 @@
+//! The command line of ackclock, for its binary and for programs that add congestion controllers of their own to it.
+//!
+//! [`main_with`] is all of the binary; `examples/own_controller.rs` shows how a controller joins. What a controller is made
+//! of is in [`cc`] and [`units`].
+//!
+//! `args` is what a person may say, `execute` runs on all cores and gives summaries in order, `table` and `output` write
+//! them down. `drill` is `ackclock packetdrill`. Exit status: 0, 1 when an expectation was missed or a script did not pass, 2
+//! for bad input, 3 when a run failed by itself.
+
+mod args;
+mod drill;
+mod execute;
+mod output;
+mod partial;
+mod progress;
+mod report;
+mod table;
+
+pub use ackclock_cc as cc;
+pub use ackclock_sim::spec::{OwnController, Parameter};
+pub use ackclock_units as units;
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+
+use ackclock_scenario::{LoadError, Measures, Override, Scenario, Verdict};
+use anyhow::{Context, anyhow};
+use clap::Parser;
+
+use args::{Args, Cli, Command};
+use execute::{Done, Failure};
+use output::Output;
+use progress::Progress;
+use report::Report;
+
+const MISSED: u8 = 1;
+const BAD_INPUT: u8 = 2;
+const RUN_FAILED: u8 = 3;
+
+/// The program `ackclock`, whose scenarios may name these congestion controllers too (`cc = "NAME"`), beside its own.
+///
+/// # Panics
+/// A controller has no name, or one that is taken.
+pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
+    let cli = Cli::parse();
+    let ended = match (&cli.command, &cli.scenario) {
+        (Some(Command::Packetdrill(args)), _) => drill::run(args),
+        (None, Some(args)) => run(args, controllers),
+        (None, None) => Err(anyhow!("nothing to do: --scenario FILE or a command is missing")),
+    };
+    match ended {
+        Ok(status) => ExitCode::from(status),
+        Err(error) => {
+            say(&match error.downcast_ref::<LoadError>() {
+                // It has its own layout.
+                Some(LoadError::Scenario(error)) => {
+                    error.render(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+                }
+                _ => format!("error: {error:#}"),
+            });
+            ExitCode::from(BAD_INPUT)
+        }
+    }
+}
+
+/// Writes a line to stderr; there is nobody to tell if that fails.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Writes to stdout. A reader that has left breaks off what only it would have seen.
+fn print(text: &str) -> ControlFlow<()> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => {
+            if error.kind() != io::ErrorKind::BrokenPipe {
+                say(&format!("error: cannot write to standard output: {error}"));
+            }
+            ControlFlow::Break(())
+        }
+    }
+}
+
+fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
+    let mut overrides: Vec<Override> =
+        args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
+    if let Some(seed) = args.seed {
+        overrides.push(Override { flag: "--seed".to_owned(), text: format!("run.seed={seed}") });
+    }
+    let scenario = Scenario::load_with(&args.scenario, &overrides, controllers)?;
+    if args.show_config {
+        let _ = print(&scenario.resolved());
+        return Ok(0);
+    }
+    let mut output = match &args.out {
+        Some(dir) => Some(Output::prepare(dir, &scenario).context("cannot use --out")?),
+        None => None,
+    };
+    let recorded = !scenario.recorded_queues().is_empty()
+        || scenario.records_tcp()
+        || scenario.records_siftr()
+        || scenario.records_ertt();
+    if recorded && output.is_none() {
+        say("note: what `[record]` asks for is only written with --out DIR");
+    }
+    let places = output.as_ref().filter(|_| recorded).map(Output::places);
+    let threads = args.threads.map_or_else(execute::cores, |threads| threads.get().into());
+    let progress = Progress::new(scenario.runs(), args.quiet);
+    let mut measures: Vec<Measures> = Vec::with_capacity(scenario.runs());
+    let mut verdicts = Vec::new();
+    let mut report = Report::new(&scenario);
+    let mut listening = true;
+    let mut written = Ok(());
+    let finished = execute::all(&scenario, threads, places.as_ref(), &progress, |run, Done { summary, records }| {
+        let summary = summary.with_params(scenario.params(run));
+        let mut json = match serde_json::to_value(&summary) {
+            Ok(json) => json,
+            Err(error) => {
+                written = Err(anyhow::Error::from(error));
+                return ControlFlow::Break(());
+            }
+        };
+        measures.push(scenario.measure(&json));
+        if measures.len() == scenario.runs() {
+            // They are about all runs, and are known with the last one.
+            verdicts = scenario.verdicts(&measures);
+            let as_json = |verdict: &Verdict| verdict.json(scenario.params(verdict.point * scenario.repeat()));
+            if !verdicts.is_empty() {
+                json["expectations"] = verdicts.iter().map(as_json).collect();
+            }
+        }
+        if args.json && listening {
+            listening = progress.suspended(|| print(&format!("{json}\n"))).is_continue();
+        } else if !args.json && !args.quiet {
+            report.add(run, &summary);
+        }
+        if let Some(output) = &mut output {
+            written = output.add(&json, records).context("cannot write the summary");
+        }
+        // Nobody reads on and nothing is kept.
+        if written.is_err() || (!listening && output.is_none()) {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    });
+    progress.clear();
+    written?;
+    match finished {
+        Ok(()) => {}
+        Err((_, Failure::Output(error))) => return Err(error),
+        Err((run, Failure::Run(error))) => {
+            say(&format!("error: {} failed: {error}", report::name_of(&scenario, run)));
+            return Ok(RUN_FAILED);
+        }
+    }
+    if !listening && output.is_none() {
+        return Ok(0);
+    }
+    if let Some(output) = output {
+        output.finish(&scenario).context("cannot complete --out")?;
+    }
+    if !args.json && !args.quiet {
+        let _ = print(&report.text(&verdicts));
+    }
+    let misses = scenario.misses(&verdicts);
+    for miss in &misses {
+        let found =
+            miss.found.map_or_else(|| "has no samples".to_owned(), |found| format!("is {}", report::number(found)));
+        let (metric, expected) = (&miss.metric, &miss.expected);
+        let place = match miss.run {
+            Some(run) => report::name_of(&scenario, run),
+            None => report::name_of_point(&scenario, miss.point),
+        };
+        say(&format!("expect missed: {metric} {found}, expected {expected} ({place})"));
+    }
+    Ok(if misses.is_empty() { 0 } else { MISSED })
+}
