@@ -13,6 +13,11 @@
 //!   and skipped where it comes. How many packets an ACK reports as marked is then known modulo 8, and the safest case that the
 //!   count of delivered segments allows is taken (appendix A.2), unless ACKs mostly cover many segments, as in Linux. A segment
 //!   that is reported marked counts as a full one.
+//! - A mark on the SYN or on its answer is reported, but the initial window does not become smaller for it (RFC 9768 section
+//!   3.2.2.2 asks for a reaction). Only controllers that want all packets ECT ever send such a SYN.
+//! - A peer that asks for, or agrees to, both classic and Accurate ECN in one handshake is not reset (section 3.1.5).
+//! - Marks that do not cease are not taken for mangling (section 3.2.2.3), and the counter may be zero after the handshake
+//!   (section 3.2.2.4): both tests are optional.
 //! - ACKs and retransmissions are not ECT (RFC 3168 sections 6.1.4 and 6.1.5) unless the controller asks for it; Linux sends all
 //!   packets of a connection with Accurate ECN as ECT (ECN++, an experiment of its own).
 
@@ -25,8 +30,8 @@ use crate::{Endpoint, State};
 
 /// What r.cep and s.cep begin with (RFC 9768 section 3.2.1).
 const FIRST_COUNT: u8 = 5;
-/// Marks since the last ACK after which the next is sent at once: with new data, and for packets without (RFC 9768 section
-/// 3.2.2.5.1).
+/// Marks since the last ACK after which the next is sent at once: while data waits for an ACK, and while none does (RFC 9768
+/// section 3.2.2.5.1).
 const MARKS_WITH_DATA: u8 = 2;
 const MARKS_WITHOUT: u8 = 3;
 
@@ -68,8 +73,10 @@ pub(crate) struct Feedback {
     reported: u8,
     /// Marks since the last ACK.
     pending: u8,
-    /// The last data packet had a mark.
+    /// The last packet had a mark.
     marks: bool,
+    /// Somebody zeroes the field: it is not heeded.
+    deaf: bool,
     /// The codepoint of our SYN or its answer, and that with which the peer's arrived.
     syn_sent: Ecn,
     syn_arrived: Ecn,
@@ -92,6 +99,7 @@ impl Feedback {
             reported: FIRST_COUNT,
             pending: 0,
             marks: false,
+            deaf: false,
             syn_sent: Ecn::NotEct,
             syn_arrived: Ecn::NotEct,
             reflects: false,
@@ -150,7 +158,7 @@ impl Endpoint {
         let mode = match (self.accepted_ecn(), syn.flags.ace()) {
             (EcnFeedback::None, _) | (_, ace::NONE) => EcnFeedback::None,
             (EcnFeedback::Accurate, ace::CLASSIC_SYN) => EcnFeedback::Classic,
-            // Whatever else is asked for (RFC 9768 section 3.1.2).
+            // Whatever else is asked for (RFC 9768 section 3.1.3).
             (EcnFeedback::Accurate, _) => EcnFeedback::Accurate,
             (accepted, ace::CLASSIC_SYN | ace::ACCURATE_SYN) => accepted,
             _ => EcnFeedback::None,
@@ -216,6 +224,7 @@ impl Endpoint {
             Some(arrived) => arrived,
             None if field == ace::NONE => {
                 // RFC 9768 section 3.2.2.1: somebody zeroes the field. No ECT and no reaction, but feedback goes on.
+                self.feedback.deaf = true;
                 self.set_ecn(false, self.ecn_echoes);
                 return;
             }
@@ -333,13 +342,10 @@ impl Endpoint {
             feedback.received = (feedback.received + 1) & 7;
             feedback.pending = feedback.pending.saturating_add(1);
         }
-        let most = if data { MARKS_WITH_DATA } else { MARKS_WITHOUT };
-        self.receiver.ack_now |= feedback.pending >= most;
-        if data {
-            let began = marked && !feedback.marks;
-            feedback.marks = marked;
-            self.receiver.ack_now |= began;
-        }
+        let most = if data || self.receiver.owes_ack() { MARKS_WITH_DATA } else { MARKS_WITHOUT };
+        // A mark on data after a packet of any kind that had none.
+        let began = !std::mem::replace(&mut feedback.marks, marked) && marked && data;
+        self.receiver.ack_now |= began || feedback.pending >= most;
     }
 
     /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and DCTCP's.
@@ -385,12 +391,12 @@ impl Endpoint {
     /// Whether an ACK reports marks, as far as its flags tell.
     #[inline]
     pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
-        self.ecn_enabled
-            && if self.feedback.mode == EcnFeedback::Accurate {
-                segment.flags.ace() != self.feedback.reported
-            } else {
-                segment.flags.contains(Flags::ECE)
-            }
+        if self.feedback.mode == EcnFeedback::Accurate {
+            // RFC 9768 section 3.1.5: also of packets that were not ECT.
+            !self.feedback.deaf && segment.flags.ace() != self.feedback.reported
+        } else {
+            self.ecn_enabled && segment.flags.contains(Flags::ECE)
+        }
     }
 
     /// What an ACK tells of marks, once it is known what it delivers: how many segments were marked. `outstanding` if anything
@@ -413,7 +419,7 @@ impl Endpoint {
         let newer = segment.timestamps.is_some_and(|stamps| {
             self.timestamps_enabled && stamps.value.wrapping_sub(self.ts_recent).cast_signed() > 0
         });
-        if !self.ecn_enabled || !(newer || progress.delivered > 0 || progress.acked > 0) {
+        if self.feedback.deaf || !(newer || progress.delivered > 0 || progress.acked > 0) {
             return 0;
         }
         // Without SACK, duplicate ACKs have told of some before.

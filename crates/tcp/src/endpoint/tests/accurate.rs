@@ -50,7 +50,7 @@ fn table_2_as_a_client() {
         (Accurate, 0b011, Accurate, false),
         (Accurate, 0b100, Accurate, false),
         (Accurate, 0b110, Accurate, false),
-        // Reserved: as if the SYN had arrived unchanged (section 3.1.2).
+        // Reserved: as if the SYN had arrived unchanged (section 3.1.3).
         (Accurate, 0b101, Accurate, true),
         (Accurate, 0b001, Classic, true),
         (Accurate, 0b000, None, false),
@@ -80,7 +80,7 @@ fn table_2_as_a_server() {
         (Accurate, 0b111, Ecn::Ect1, Accurate, 0b011),
         (Accurate, 0b111, Ecn::Ect0, Accurate, 0b100),
         (Accurate, 0b111, Ecn::Ce, Accurate, 0b110),
-        // Whatever else a later version may ask for (section 3.1.2).
+        // Whatever else a later version may ask for (section 3.1.3).
         (Accurate, 0b001, Ecn::NotEct, Accurate, 0b010),
         (Accurate, 0b010, Ecn::NotEct, Accurate, 0b010),
         (Accurate, 0b100, Ecn::NotEct, Accurate, 0b010),
@@ -202,6 +202,57 @@ fn acks_without_data_are_answered_after_three_marks() {
         script.input_marked(ack, Ecn::Ce);
         let bare = script.segments().iter().filter(|(_, segment, _)| segment.payload.len == 0).count();
         assert_eq!(bare, answers, "mark {index}");
+    }
+}
+
+#[test]
+fn two_marks_are_answered_while_data_waits() {
+    // Section 3.2.2.5.1: n is 2 if there is unacknowledged data at the receiver.
+    let mut script = accepted(0b010);
+    script.write(10_000);
+    script.segments();
+    let data = script.segment(Flags::ACK | ace(5), 1, 1000, 1);
+    script.input(data);
+    assert_eq!(script.segments().len(), 0, "its ACK is delayed");
+    for (index, answers) in [(1, vec![]), (2, vec![7])] {
+        let ack = script.segment(Flags::ACK | ace(5), 1001, 0, 1 + 1000 * index);
+        script.input_marked(ack, Ecn::Ce);
+        assert_eq!(fields(&mut script), answers, "mark {index}");
+    }
+}
+
+#[test]
+fn marks_begin_after_any_packet_without() {
+    // Section 3.2.2.5.1: what triggers is a data packet, what it is compared with the packet before, of whatever kind.
+    let mut script = accepted(0b010);
+    script.write(10_000);
+    script.segments();
+    let marked = |script: &mut Script, index: u64| {
+        let data = script.segment(Flags::ACK | ace(5), 1 + 1000 * index, 1000, 1);
+        script.input_marked(data, Ecn::Ce);
+        fields(script)
+    };
+    assert_eq!(marked(&mut script, 0), [6], "the first");
+    assert_eq!(marked(&mut script, 1), [0; 0], "one more");
+    assert_eq!(marked(&mut script, 2), [0], "two more");
+    let bare = script.segment(Flags::ACK | ace(5), 3001, 0, 1);
+    script.input(bare);
+    script.segments();
+    assert_eq!(marked(&mut script, 3), [1], "they begin anew");
+}
+
+#[test]
+fn reports_are_heeded_though_nothing_is_ect() {
+    // Sections 3.1.5 and 3.2.2.3: after mangling the sender still responds. Table 4, note 1: not if the field was zero.
+    for (field, reduced) in [(0b100, true), (0b000, false)] {
+        let mut script = accepted(field);
+        script.write(10_000);
+        assert!(script.segments().iter().all(|(_, _, codepoint)| *codepoint == Ecn::NotEct));
+        let before = script.endpoint.congestion_control().window().cwnd;
+        let ack = script.segment(Flags::ACK | ace(6), 1, 0, 1001);
+        script.input(ack);
+        let after = script.endpoint.congestion_control().window().cwnd;
+        assert_eq!(after == before / 2, reduced, "{field:03b}");
     }
 }
 
