@@ -74,7 +74,8 @@ impl SlowStart {
             Observer::HystartPlusPlus(hystart) => hystart.observe(window, f, ack.rtt),
         };
         if over {
-            window.ssthresh = window.cwnd;
+            // A window of one segment, after a timeout, does not end it below two.
+            window.ssthresh = window.cwnd.max(2 * f.segment());
         }
         over
     }

@@ -207,3 +207,16 @@ fn congestion_ends_conservative_slow_start() {
         assert_eq!(path.segments(), 13.0);
     }
 }
+
+#[test]
+fn a_threshold_that_is_found_is_two_segments_at_least() {
+    // RFC 5681 equation 4. After a timeout the window is one segment; the threshold was taken back to infinity.
+    let once = HystartPlusPlusConfig { css_rounds: 0, n_rtt_sample: 0, ..HystartPlusPlusConfig::default() };
+    let mut path = Path::new(once);
+    path.reno.on_signal(&flight(100, 10), Signal::Timeout { repeated: false, kept: 0 });
+    path.reno.on_signal(&flight(100, 1), Signal::Resume { cwnd: MSS, ssthresh: Window::INFINITE });
+    // A round, and one that is longer.
+    path.ack(10, Some(Span::from_millis(100)), false);
+    path.ack(1, Some(Span::from_millis(200)), false);
+    assert_eq!(path.reno.window(), Window { cwnd: MSS, ssthresh: 2 * MSS });
+}
