@@ -330,7 +330,7 @@ impl Endpoint {
         }
         self.note_unvalidated(now);
         self.cc.on_signal(&flight, signal);
-        self.bound_by_use(now);
+        self.bound_by_use();
         self.shape_window(cwnd);
     }
 

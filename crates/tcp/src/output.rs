@@ -139,7 +139,7 @@ impl Endpoint {
     }
 
     /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
-    /// network, and it must not grow (RFC 7661 section 4.1). As Linux's `tcp_cwnd_validate`.
+    /// network, and it must not grow (RFC 2861). As Linux's `tcp_cwnd_validate`.
     #[inline(always)]
     fn note_window_use(&mut self, now: Time) {
         if self.pacer.holds() && !self.counters.sending && self.window_used() + u64::from(self.mss) <= self.cwnd() {

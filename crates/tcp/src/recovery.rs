@@ -278,7 +278,7 @@ impl Endpoint {
                 let flight = self.flight_size(now);
                 self.note_unvalidated(now);
                 self.cc.on_signal(&flight, Signal::Loss);
-                self.bound_by_use(now);
+                self.bound_by_use();
                 self.begin_reduction(CaState::Recovery, delivered);
             }
             self.recovery.force = true;
@@ -289,7 +289,7 @@ impl Endpoint {
             let flight = self.flight_size(now);
             self.note_unvalidated(now);
             self.cc.on_signal(&flight, Signal::Ecn);
-            self.bound_by_use(now);
+            self.bound_by_use();
             self.begin_reduction(CaState::Cwr, delivered);
         } else if !in_cwr {
             let disorder = self.board.sacked_segments() > 0 || self.recovery.dup_acks > 0;

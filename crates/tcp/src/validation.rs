@@ -5,7 +5,8 @@
 //! is full, a loss brings it down to what was used, and after five minutes it is halved.
 //!
 //! # Source
-//! RFC 7661 sections 4.2 to 4.4; RFC 2861 as in Linux 6.1 (`tcp_cwnd_validate`, `tcp_cwnd_application_limited` in
+//! RFC 7661 sections 4.2 to 4.4, with what recovery leaves of the window as its authors implement it (`tcp_newcwv.c` in
+//! github.com/rsecchi/newcwv); RFC 2861 as in Linux 6.1 (`tcp_cwnd_validate`, `tcp_cwnd_application_limited` in
 //! `net/ipv4/tcp_output.c`).
 //!
 //! # Departures
@@ -24,7 +25,7 @@ use crate::{CaState, Endpoint};
 pub enum CwndValidation {
     /// It grows all the same.
     Off,
-    /// It does not grow (RFC 5681, RFC 7661 section 4.1; Linux's `tcp_is_cwnd_limited`).
+    /// It does not grow (RFC 2861, draft-ietf-ccwg-ratelimited-increase; Linux's `tcp_is_cwnd_limited`).
     #[default]
     Growth,
     /// That, and it falls half of the way to what was used each retransmission timeout, down to the initial window (RFC 2861,
@@ -46,7 +47,7 @@ impl CwndValidation {
     }
 }
 
-/// The non-validated period (section 4.4.3).
+/// The non-validated period (sections 4.4.3 and 5).
 const NON_VALIDATED_PERIOD: Span = Span::from_secs(300);
 /// Measurement periods in a sampling period, each with its largest sample (section 4.5.1).
 const PERIODS: usize = 4;
@@ -61,7 +62,8 @@ pub(crate) struct Validation {
     pipe_ack: PipeAck,
     /// When the window was validated last, or halved for not being so.
     validated_at: Time,
-    /// In recovery from a loss of a window that was not validated: LossFlightSize, and R, what was sent again so far.
+    /// In recovery from a loss of a window that was not validated: what was used, the larger of pipeACK and LossFlightSize,
+    /// and R, what was sent again so far.
     loss: Option<(u64, u64)>,
     /// By RFC 2861: the most that was in flight since the window was last full, and when it was (`snd_cwnd_used`,
     /// `snd_cwnd_stamp`).
@@ -175,14 +177,14 @@ impl Endpoint {
 
     /// A reduction for a loss or a mark begins, of which the controller has not heard: whether its window was not validated.
     pub(crate) fn note_unvalidated(&mut self, now: Time) {
-        self.validation.loss =
-            (self.follows_rfc7661() && !self.is_validated(now)).then(|| (self.board.outstanding(), 0));
+        let unvalidated = self.follows_rfc7661() && !self.is_validated(now);
+        let used = self.pipe_ack(now).unwrap_or(0).max(self.board.outstanding());
+        self.validation.loss = unvalidated.then_some((used, 0));
     }
 
     /// Section 4.4.1, at the start of recovery: the window is no more than half of what was used.
-    pub(crate) fn bound_by_use(&mut self, now: Time) {
-        if let Some((flight_size, _)) = self.validation.loss {
-            let used = self.pipe_ack(now).unwrap_or(0).max(flight_size);
+    pub(crate) fn bound_by_use(&mut self) {
+        if let Some((used, _)) = self.validation.loss {
             self.bound_window(used / 2);
         }
     }
@@ -192,8 +194,8 @@ impl Endpoint {
         if !self.follows_rfc7661() {
             return;
         }
-        if let Some((flight_size, resent)) = self.validation.loss.take() {
-            self.bound_window(flight_size.saturating_sub(resent) / 2);
+        if let Some((used, resent)) = self.validation.loss.take() {
+            self.bound_window(used.saturating_sub(resent) / 2);
         }
         self.validation.pipe_ack.reset(self.send.una, self.send.nxt);
         (self.validation.grows, self.validation.validated_at) = (true, now);

@@ -20,7 +20,7 @@ fn slow_start_sends_two_segments_for_each_acknowledged() {
 
 #[test]
 fn a_window_that_is_not_used_does_not_grow() {
-    // RFC 7661 section 4.1; RFC 5681 section 3.1 increases only for a sender that uses its window.
+    // RFC 2861, Linux's tcp_is_cwnd_limited; RFC 5681 does not say.
     let mut script = Script::open(Config { initial_window: InitialWindow::Segments(10), ..config() });
     for i in 0..5 {
         script.write(1000);

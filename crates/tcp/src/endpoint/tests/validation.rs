@@ -85,7 +85,7 @@ fn a_loss_brings_an_unused_window_down_to_what_was_used() {
     assert_eq!(script.data(), [full(1, 10), full(4001, 1)].concat());
     script.wait(100);
     script.ack(10_001);
-    // At its end (LossFlightSize - R) / 2 = (6000 - 1000) / 2, and pipeACK is undefined.
+    // At its end (max(pipeACK, LossFlightSize) - R) / 2 = (6000 - 1000) / 2, and pipeACK is undefined.
     assert_eq!(script.endpoint.cwnd(), 2500);
     assert_eq!((script.endpoint.pipe_ack(script.now), grows(&script)), (None, true));
     // A window that was used is the controller's, which leaves it alone here.
@@ -95,6 +95,22 @@ fn a_loss_brings_an_unused_window_down_to_what_was_used() {
     script.wait(100);
     script.sack(14_001, &[(15_001, 18_001)]);
     assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Recovery, 8000));
+}
+
+#[test]
+fn a_loss_leaves_half_of_what_a_round_trip_carried_before() {
+    let (_, mut script) = rfc7661();
+    exchange(&mut script, 9000);
+    script.write(4000);
+    script.wait(100);
+    script.sack(9001, &[(10_001, 13_001)]);
+    // Section 4.4.1: max(9000, 4000) / 2, and at the end (9000 - 1000) / 2. So does the implementation of the RFC's authors
+    // (github.com/rsecchi/newcwv, tcp_newcwv_end_recovery).
+    assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Recovery, 4500));
+    script.segments();
+    script.wait(100);
+    script.ack(13_001);
+    assert_eq!(script.endpoint.cwnd(), 4000);
 }
 
 /// A window of 40 segments and a threshold of 10, beside an initial window of four.
