@@ -44,7 +44,7 @@ pub enum CubicRules {
 pub struct CubicConfig {
     /// Multiplicative decrease factor. Default 0.7 (RFC 9438 section 4.6).
     pub beta: f64,
-    /// C, in segments per second cubed. Default 0.4 (RFC 9438 section 5).
+    /// C, in segments per second cubed. Default 0.4 (RFC 9438 section 5.1).
     pub c: f64,
     /// Fast convergence (RFC 9438 section 4.7). Default true.
     pub fast_convergence: bool,

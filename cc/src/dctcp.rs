@@ -101,7 +101,7 @@ impl Dctcp {
         }
     }
 
-    /// RFC 8257 section 3.3 steps 4 to 8, with Linux's rounding: what is less than the gain can express decays to zero.
+    /// RFC 8257 section 3.3 steps 5 to 8, with Linux's rounding: what is less than the gain can express decays to zero.
     fn update_alpha(&mut self) {
         let shift = self.config.shift_g.min(ALPHA_BITS);
         let decay = match self.alpha >> shift {

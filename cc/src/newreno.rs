@@ -41,7 +41,7 @@ pub struct NewRenoConfig {
     /// The threshold after a congestion signal is half of the bytes in flight (RFC 5681 equation 4), instead of half of
     /// the window as FreeBSD and Linux have it. Default false.
     pub halve_flight: bool,
-    /// On a restart after idle, raise the threshold to three quarters of the old window (RFC 2861 section 2, Linux),
+    /// On a restart after idle, raise the threshold to three quarters of the old window (RFC 2861, Linux),
     /// so that slow start leads back to it. Default false (RFC 5681 section 4.1 leaves it).
     pub remember_idle: bool,
     /// The factor by which the window comes down for an ECN echo, where that is to be less than for a loss (ABE, RFC 8511:

@@ -9,8 +9,8 @@
 //! Without Accurate ECN it is Reno: it must not claim to be scalable then (RFC 9331 section 4.2).
 //!
 //! # Source
-//! draft-briscoe-iccrg-prague-congestion-control-04; Linux `net/ipv4/tcp_prague.c` 0.7 of the L4S team's 6.18. RFC 9331
-//! section 4.3 has the requirements.
+//! Linux `net/ipv4/tcp_prague.c` 0.7 of the L4S team's 6.18, which is followed; draft-briscoe-iccrg-prague-congestion-control-04
+//! describes an earlier release of it. RFC 9331 section 4.3 has the requirements.
 //!
 //! # Departures
 //! - The window is what counts at all times (`prague_cwnd_mode` 0). Linux's default goes over to a rate where a round trip holds four

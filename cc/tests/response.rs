@@ -148,7 +148,7 @@ const RTT_10_MS: [(f64, [f64; 3]); 7] = [
     (1e-8, [18_740.0, 33_325.0, 59_261.0]),
 ];
 
-/// RFC 9438 equation 6, with beta 0.7.
+/// RFC 9438 section 5, the average window of CUBIC, with beta 0.7.
 fn cubic_law(c: f64, rtt: f64, p: f64) -> f64 {
     (c * 3.7 / 1.2 * (rtt / p) * (rtt / p) * (rtt / p)).sqrt().sqrt()
 }
