@@ -275,7 +275,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn syn_ecn(&mut self) -> (Flags, Ecn) {
         let first = self.rtt.timeouts() == 0;
-        // RFC 9768 section 3.1.4.2: an answer that has been lost twice may have been dropped for its flags. The mode stays, but
+        // RFC 9768 section 3.2.3.2.2: an answer that has been lost twice may have been dropped for its flags. The mode stays, but
         // nothing is ECT once an answer without them was sent (section 3.1.5).
         let plain = self.feedback.mode == EcnFeedback::Accurate && self.rtt.timeouts() > 1;
         if plain && self.state == State::SynReceived {

@@ -155,7 +155,7 @@ fn a_syn_asks_twice_and_then_no_more() {
 
 #[test]
 fn an_answer_agrees_twice_and_then_no_more() {
-    // Section 3.1.4.2, Linux tcp_accecn_multiple_syn_ack_drop: the mode stays. Section 3.1.5: nothing is ECT any more.
+    // Section 3.2.3.2.2, Linux tcp_accecn_multiple_syn_ack_drop: the mode stays. Section 3.1.5: nothing is ECT any more.
     let mut script = Script::new(accurate());
     script.endpoint.listen();
     script.input(script.syn(Flags::SYN));
