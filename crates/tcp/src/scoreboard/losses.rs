@@ -1,0 +1,286 @@
+//! What is lost: the marks that loss rules set on the scoreboard, and how they are taken back.
+
+use ackclock_units::{Span, Time};
+
+use super::Scoreboard;
+
+impl Scoreboard {
+    /// Judges by RFC 6675 `IsLost`: a segment is lost once `threshold` segments above it, or more than `threshold - 1`
+    /// segments' worth of bytes, are SACKed. Returns whether a segment was newly found lost.
+    pub(crate) fn mark_lost(&mut self, threshold: u32, mss: u32) -> bool {
+        if self.sacked_segments == 0 {
+            return false;
+        }
+        let bytes_needed = u64::from(threshold - 1) * u64::from(mss);
+        let (mut sequences, mut bytes) = (0, 0u64);
+        let mut position = self.highest_end;
+        let mut above_is_sacked = false;
+        // Down from the highest SACKed segment to where the rule holds: everything below it that is not SACKed is lost.
+        while position > self.lost_below {
+            if bytes > bytes_needed || sequences >= threshold {
+                return self.mark_lost_below(position);
+            }
+            position -= 1;
+            let sent = &self.entries[(position - self.base) as usize];
+            if sent.sacked {
+                bytes += u64::from(sent.len);
+                // IsLost counts discontiguous sequences, not segments.
+                sequences += u32::from(!above_is_sacked);
+            }
+            above_is_sacked = sent.sacked;
+        }
+        false
+    }
+
+    /// Everything below `position` that is neither SACKed nor judged before is lost.
+    fn mark_lost_below(&mut self, position: u64) -> bool {
+        let mut found = false;
+        for index in self.lost_below.max(self.base)..position {
+            found |= self.lose((index - self.base) as usize);
+        }
+        self.lost_below = position;
+        found
+    }
+
+    fn lose(&mut self, index: usize) -> bool {
+        let sent = &mut self.entries[index];
+        if sent.sacked || sent.lost {
+            return false;
+        }
+        sent.lost = true;
+        self.lost += u64::from(sent.len);
+        self.lost_segments += 1;
+        self.losses += 1;
+        self.note(index);
+        self.awaits_resending(index);
+        true
+    }
+
+    /// Tells who observes it that a segment, or its retransmission, is judged lost now.
+    fn note(&mut self, index: usize) {
+        let sent = &mut self.entries[index];
+        sent.by_timeout = self.declarations.by_timeout;
+        self.losses_units += u64::from(sent.len);
+        self.declarations.note(sent.seq, sent.len, sent.sent_at);
+        if let Some(rates) = &mut self.rates {
+            rates.lose(index, sent);
+        }
+    }
+
+    /// The segment is lost: itself, or if it was judged lost before, its retransmission.
+    fn lose_again(&mut self, index: usize) {
+        let sent = &mut self.entries[index];
+        if sent.lost && sent.resent {
+            sent.resent = false;
+            self.resent -= u64::from(sent.len);
+            self.resent_segments -= 1;
+            self.losses += 1;
+            self.note(index);
+            self.awaits_resending(index);
+        } else {
+            self.lose(index);
+        }
+    }
+
+    fn awaits_resending(&mut self, index: usize) {
+        let position = self.base + index as u64;
+        self.resend_from = self.resend_from.min(position);
+        self.resend_to = self.resend_to.max(position + 1);
+    }
+
+    /// The first segment is lost, without looking at anything else (Linux's `tcp_newreno_mark_lost`).
+    pub(crate) fn lose_front(&mut self) {
+        if self.entries.front().is_some_and(|first| !first.lost && !first.sacked) {
+            self.lose(0);
+        }
+    }
+
+    /// Linux's `tcp_mark_head_lost` with FACK: whatever of the first `count` segments is not SACKed is lost.
+    pub(crate) fn lose_first(&mut self, count: u64) {
+        let end = (self.base + count).min(self.base + self.segments());
+        for position in self.lost_below.max(self.base)..end {
+            self.lose((position - self.base) as usize);
+        }
+        self.pass(end);
+    }
+
+    /// Linux's `tcp_mark_head_lost` without FACK: what is not SACKed and has at most `most` SACKed segments below it is
+    /// lost, that is what has the other SACKed segments above it.
+    pub(crate) fn lose_below_sacked(&mut self, most: u64) {
+        let mut position = self.lost_below.max(self.base);
+        let end = self.base + self.segments();
+        while position < end {
+            let index = (position - self.base) as usize;
+            if self.sacked_below + u64::from(self.entries[index].sacked) > most {
+                break;
+            }
+            self.sacked_below += u64::from(self.entries[index].sacked);
+            self.lose(index);
+            position += 1;
+        }
+        self.lost_below = self.lost_below.max(position);
+    }
+
+    /// SACKed segments above the one that begins at `seq`.
+    pub(crate) fn sacked_above(&self, seq: u64) -> u64 {
+        let first = (self.position_of(seq) - self.base) as usize;
+        self.entries.range(first..).filter(|sent| sent.sacked && sent.seq > seq).count() as u64
+    }
+
+    /// Moves the mark of what is judged up to `position`.
+    fn pass(&mut self, position: u64) {
+        let from = self.lost_below.max(self.base);
+        if position > from {
+            let range = (from - self.base) as usize..(position - self.base) as usize;
+            self.sacked_below += self.entries.range(range).filter(|sent| sent.sacked).count() as u64;
+            self.lost_below = position;
+        }
+    }
+
+    /// Linux's `tcp_mark_lost_retrans`: a retransmission is lost once data is SACKed that was sent after it, which begins
+    /// at SND.NXT of that time.
+    pub(crate) fn lose_overtaken_retransmissions(&mut self) {
+        let Some(highest) = self.highest_sacked() else { return };
+        let mut left = self.resent_segments;
+        for index in 0..self.entries.len() {
+            if left == 0 {
+                break;
+            }
+            let sent = self.entries[index];
+            if sent.resent {
+                left -= 1;
+                if highest > sent.seq + u64::from(sent.aux) {
+                    // What was resent without being called lost is lost now.
+                    if !self.lose(index) {
+                        self.losses += 1;
+                        self.note(index);
+                    }
+                    let sent = &mut self.entries[index];
+                    sent.resent = false;
+                    self.resent -= u64::from(sent.len);
+                    self.resent_segments -= 1;
+                    self.awaits_resending(index);
+                }
+            }
+        }
+    }
+
+    /// RFC 8985 section 6.2 step 5: what was sent before `newest` (time and end of a delivered segment), and at least
+    /// `wait` ago, is lost. Returns how long the youngest of those that are left has to wait.
+    pub(crate) fn lose_sent_before(&mut self, newest: (Time, u64), now: Time, wait: Span) -> Option<Span> {
+        let mut longest = None;
+        let mut index = 0;
+        while index < self.entries.len() {
+            if self.entries[index].sacked {
+                index += self.run_of_sacked(index);
+                continue;
+            }
+            let sent = self.entries[index];
+            if (sent.sent_at, sent.end()) >= newest {
+                if !sent.ever_resent {
+                    // What follows was sent later still, or again.
+                    break;
+                }
+            } else if !sent.lost || sent.resent {
+                let age = now.since(sent.sent_at);
+                if age >= wait {
+                    self.lose_again(index);
+                } else {
+                    longest = longest.max(Some(wait - age));
+                }
+            }
+            index += 1;
+        }
+        longest
+    }
+
+    /// How many SACKed segments follow each other from `index` on, at least those known until now. Remembered, so that the
+    /// next search jumps farther.
+    fn run_of_sacked(&mut self, index: usize) -> usize {
+        let mut run = self.entries[index].aux.max(1);
+        while let Some(next) = self.entries.get(index + run as usize).filter(|next| next.sacked) {
+            run += next.aux.max(1);
+        }
+        self.entries[index].aux = run;
+        run as usize
+    }
+
+    /// The first segment is lost: three duplicate ACKs without SACK, or a partial ACK (RFC 6582).
+    pub(crate) fn mark_front_lost(&mut self) {
+        if let Some(first) = self.entries.front_mut() {
+            if first.resent {
+                // What was resent is lost too.
+                first.resent = false;
+                self.resent -= u64::from(first.len);
+                self.resent_segments -= 1;
+                if first.lost {
+                    self.note(0);
+                }
+            }
+            self.lose(0);
+            self.pass(self.base + 1);
+            self.awaits_resending(0);
+        }
+    }
+
+    /// The retransmission timer expired: all that is not SACKed is lost, retransmissions too. A SACKed segment at the front
+    /// means that the receiver dropped data it had reported, and its reports are forgotten (RFC 2018 section 8).
+    pub(crate) fn mark_all_lost(&mut self) {
+        self.forget_reneged();
+        self.declarations.by_timeout = true;
+        for index in 0..self.entries.len() {
+            let sent = &mut self.entries[index];
+            let again = sent.lost && std::mem::take(&mut sent.resent);
+            sent.resent = false;
+            if !self.lose(index) && again {
+                self.note(index);
+            }
+            // What was lost before is the timer's from now on.
+            self.entries[index].by_timeout = true;
+        }
+        self.declarations.by_timeout = false;
+        (self.resent, self.resent_segments) = (0, 0);
+        self.pass(self.base + self.segments());
+        (self.resend_from, self.resend_to) = (self.base, self.base + self.segments());
+    }
+
+    /// RFC 8985 section 6.3: at a timeout the first segment is lost, and of the others those that were sent at least `wait`
+    /// ago; all of them if the receiver has reneged.
+    pub(crate) fn mark_old_lost(&mut self, now: Time, wait: Span) {
+        let reneged = self.forget_reneged();
+        self.declarations.by_timeout = true;
+        for index in 0..self.entries.len() {
+            let sent = &mut self.entries[index];
+            if !sent.sacked && (index == 0 || reneged || now.since(sent.sent_at) >= wait) {
+                sent.by_timeout = true;
+                self.lose_again(index);
+            }
+        }
+        if self.entries.front().is_some_and(|first| first.resent) {
+            // It was resent without being called lost; now that copy is lost too.
+            self.lose_again(0);
+        }
+        self.declarations.by_timeout = false;
+    }
+
+    fn forget_reneged(&mut self) -> bool {
+        let reneged = self.entries.front().is_some_and(|first| first.sacked);
+        if reneged {
+            self.entries.iter_mut().for_each(|sent| sent.sacked = false);
+            (self.sacked, self.sacked_segments, self.sacked_below) = (0, 0, 0);
+            self.seen = [(0, 0); 4];
+            if let Some(rates) = &mut self.rates {
+                rates.reneged = true;
+            }
+        }
+        reneged
+    }
+
+    /// The losses were none: nothing is lost any more, and everything is judged anew.
+    pub(crate) fn unmark_lost(&mut self) {
+        self.entries.iter_mut().for_each(|sent| sent.lost = false);
+        (self.lost, self.lost_segments) = (0, 0);
+        (self.lost_below, self.sacked_below) = (self.base, 0);
+        (self.resend_from, self.resend_to) = (self.base, self.base);
+    }
+}
