@@ -19,9 +19,7 @@
 //! - A loss within the window of data in which marks have reduced it halves what the window was before them, as in FreeBSD;
 //!   Linux halves what they left. RFC 8257 section 3.4 asks for the reaction of conventional TCP.
 
-use crate::newreno::{
-    avoid, established, halved, idled, put_back, recovered, reduce, resume, slow_start_applies, timed_out,
-};
+use crate::newreno::{acknowledged, established, halved, idled, put_back, recovered, reduce, resume, timed_out};
 use crate::slow_start::SlowStart;
 use crate::{
     Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewRenoConfig, Signal, Verdict, Window,
@@ -167,18 +165,7 @@ impl CongestionControl for Dctcp {
 
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
         let State { window, credit, .. } = &mut self.state;
-        self.slow_start.observe(window, f, ack, f.min_rtt, &self.config.reno);
-        if !f.cwnd_limited {
-            return Verdict::Continue;
-        }
-        let mut acked = ack.delivered;
-        if slow_start_applies(window, &self.config.reno) {
-            acked = self.slow_start.grow(window, f, acked, &self.config.reno);
-        }
-        if acked > 0 {
-            let per_segment = window.cwnd;
-            avoid(window, credit, per_segment, f, acked, &self.config.reno);
-        }
+        acknowledged(window, credit, &mut self.slow_start, f, ack, &self.config.reno);
         Verdict::Continue
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn ack(segments: u64, rtt: u64) -> Ack {
 
 /// A full segment, sent for the first time.
 pub(crate) fn sent() -> Sent {
-    Sent { seq: 0, bytes: MSS as u32, again: false }
+    Sent { seq: 0, bytes: MSS as u32 }
 }
 
 /// The window in segments, rounded down.

@@ -14,8 +14,9 @@ use ackclock_units::{Rate, Span, Time};
 /// newly acknowledges data outside fast recovery (after a timeout it is called again: slow start rebuilds the window);
 /// `on_signal` at the start of an episode; `on_recovery_end` when fast recovery or a congestion-window reduction for ECN
 /// is over. What else an algorithm looks at it asks for in [`CongestionControl::needs`]: for every ACK that is taken in come
-/// `on_arrival`, then `on_round` and `on_rtt_sample` if it ended a round trip or measured one, then `on_lost` for what it
-/// proves lost, and `on_signal` or `on_ack` last.
+/// `on_arrival`, then `on_round` and `on_rtt_sample` if it ended a round trip or measured one, `on_recovery_end` if it ended
+/// an episode, `on_lost` for what it proves lost, and `on_signal` or `on_ack` last. With the loss detectors of Linux before
+/// RACK growth comes first, as there: an `on_signal` may follow the `on_ack` of the same ACK.
 pub trait CongestionControl: Debug + Send {
     /// The algorithm's name in scenarios and summaries.
     fn name(&self) -> &'static str;
@@ -32,8 +33,9 @@ pub trait CongestionControl: Debug + Send {
     }
     /// The handshake is complete (`conn_init`): sets the initial window.
     fn on_established(&mut self, f: &Flight);
-    /// It takes the place of another controller on an open connection, after [`CongestionControl::on_established`]: the window
-    /// stays as it was, everything else begins anew.
+    /// The window is set from outside. It takes the place of another controller on an open connection, after
+    /// [`CongestionControl::on_established`]: the window stays as it was, everything else begins anew. Or the endpoint bounds a
+    /// window that was not used (RFC 2861, RFC 7661).
     fn take_over(&mut self, window: Window);
     /// Data was newly acknowledged outside fast recovery (`ack_received`).
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict;
@@ -195,8 +197,6 @@ pub struct Arrival {
     pub acked: u64,
     /// Bytes newly known to have arrived, by acknowledgment or SACK.
     pub delivered: u64,
-    /// It carries SACK blocks.
-    pub sack: bool,
     /// The end of the highest SACK block in it that lies above what it acknowledges.
     pub sacked_to: Option<u64>,
     /// It is a duplicate ACK (RFC 5681 section 2; with SACK, one that reports something new).
@@ -208,8 +208,6 @@ pub struct Arrival {
     pub echoed: Option<Span>,
     /// The RTT measured with this ACK; `None` if it covers only retransmitted data (Karn).
     pub rtt: Option<Span>,
-    /// The ACK carries the ECN echo.
-    pub ece: bool,
     /// Bytes newly reported to have arrived with CE, as far as the feedback in use tells it.
     pub ce: u64,
 }
@@ -221,8 +219,6 @@ pub struct Sent {
     pub seq: u64,
     /// Bytes of payload.
     pub bytes: u32,
-    /// Not for the first time.
-    pub again: bool,
 }
 
 /// A delivery rate (draft-ietf-ccwg-bbr section 4.1.2): how much was delivered while the newest segment that an ACK acknowledges
@@ -231,8 +227,6 @@ pub struct Sent {
 pub struct RateSample {
     /// `C.delivered`: bytes delivered in the connection's life, this ACK included.
     pub total_delivered: u64,
-    /// `C.lost`: bytes marked lost in the connection's life, some perhaps in error.
-    pub total_lost: u64,
     /// `RS.prior_delivered`: `total_delivered` when that segment was sent.
     pub prior_delivered: u64,
     /// `RS.delivered`: bytes delivered since.
@@ -257,7 +251,7 @@ pub struct Lost {
     pub bytes: u32,
     /// `C.delivered`: bytes delivered in the connection's life, the ACK in hand included.
     pub total_delivered: u64,
-    /// `C.lost`, with this segment.
+    /// `C.lost`: bytes marked lost in the connection's life, some perhaps in error; this segment included.
     pub total_lost: u64,
     /// Bytes delivered in the connection's life until it was sent.
     pub prior_delivered: u64,

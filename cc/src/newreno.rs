@@ -130,19 +130,7 @@ impl CongestionControl for NewReno {
 
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
         let State { window, credit, .. } = &mut self.state;
-        self.slow_start.observe(window, f, ack, f.min_rtt, &self.config);
-        if !f.cwnd_limited {
-            return Verdict::Continue;
-        }
-        let mut acked = ack.delivered;
-        if slow_start_applies(window, &self.config) {
-            acked = self.slow_start.grow(window, f, acked, &self.config);
-        }
-        if acked > 0 {
-            // One segment per window acknowledged: one per round trip.
-            let per_segment = window.cwnd;
-            avoid(window, credit, per_segment, f, acked, &self.config);
-        }
+        acknowledged(window, credit, &mut self.slow_start, f, ack, &self.config);
         Verdict::Continue
     }
 
@@ -207,6 +195,30 @@ pub(crate) fn established(f: &Flight) -> Window {
 /// Whether the next ACK grows the window by slow start. RFC 5681 section 3.1 leaves equality open.
 pub(crate) fn slow_start_applies(window: &Window, config: &NewRenoConfig) -> bool {
     if config.past_ssthresh { window.cwnd <= window.ssthresh } else { window.cwnd < window.ssthresh }
+}
+
+/// Data was acknowledged outside fast recovery: slow start, then congestion avoidance. `credit` as in [`avoid`].
+pub(crate) fn acknowledged(
+    window: &mut Window,
+    credit: &mut u64,
+    slow_start: &mut SlowStart,
+    f: &Flight,
+    ack: &Ack,
+    config: &NewRenoConfig,
+) {
+    slow_start.observe(window, f, ack, f.min_rtt, config);
+    if !f.cwnd_limited {
+        return;
+    }
+    let mut acked = ack.delivered;
+    if slow_start_applies(window, config) {
+        acked = slow_start.grow(window, f, acked, config);
+    }
+    if acked > 0 {
+        // One segment per window acknowledged: one per round trip.
+        let per_segment = window.cwnd;
+        avoid(window, credit, per_segment, f, acked, config);
+    }
 }
 
 /// Standard slow start: the window grows by what was acknowledged. Returns the bytes of the ACK that lie beyond the threshold,

@@ -21,7 +21,6 @@ fn bbr() -> Bbr {
 fn rate(total: u64, delivered: u64) -> RateSample {
     RateSample {
         total_delivered: total * MSS,
-        total_lost: 0,
         prior_delivered: (total - delivered) * MSS,
         delivered: delivered * MSS,
         interval: Some(Span::from_millis(100)),

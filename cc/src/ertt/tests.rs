@@ -17,7 +17,7 @@ impl Wire {
 
     fn send(&mut self, millis: u64, segments: impl IntoIterator<Item = u64>) {
         for n in segments {
-            self.ertt.on_sent(&flight(millis, 10), &Sent { seq: n * MSS, bytes: MSS as u32, again: false });
+            self.ertt.on_sent(&flight(millis, 10), &Sent { seq: n * MSS, bytes: MSS as u32 });
         }
     }
 
@@ -30,7 +30,6 @@ impl Wire {
         let arrival = Arrival {
             ack: to * MSS,
             acked: to * MSS - self.una,
-            sack: sacked_to.is_some(),
             sacked_to: sacked_to.map(|n| n * MSS),
             echoed: self.timestamps.then(|| Span::from_millis(millis - echo)),
             ..Arrival::default()
@@ -62,7 +61,7 @@ fn a_sample_is_one_tick_more_than_the_difference_of_two_readings() {
 #[test]
 fn the_tick_can_be_finer() {
     let mut ertt = Ertt::new(Span::from_micros(100));
-    ertt.on_sent(&flight(10, 10), &Sent { seq: 0, bytes: MSS as u32, again: false });
+    ertt.on_sent(&flight(10, 10), &Sent { seq: 0, bytes: MSS as u32 });
     let arrival = Arrival { ack: MSS, acked: MSS, ..Arrival::default() };
     let f = Flight { now: Time::from_micros(50_250), ..flight(0, 10) };
     ertt.on_arrival(&f, &arrival, 0);
@@ -135,7 +134,7 @@ fn five_acks_settle_the_guess() {
 fn a_short_segment_with_another_counts_as_delayed() {
     let mut wire = Wire::new(false);
     for (seq, bytes) in [(0, 100), (100, 200)] {
-        wire.ertt.on_sent(&flight(0, 10), &Sent { seq, bytes, again: false });
+        wire.ertt.on_sent(&flight(0, 10), &Sent { seq, bytes });
     }
     // 300 bytes are less than an MSS, but more than the segment of 200 has.
     wire.ertt.on_arrival(&flight(40, 10), &Arrival { ack: 300, acked: 300, ..Arrival::default() }, 0);
@@ -189,7 +188,7 @@ fn an_echo_of_before_the_segment_answers_another_unless_acks_are_delayed() {
 #[test]
 fn an_echo_from_the_future_is_no_echo() {
     let mut ertt = Ertt::new(MS);
-    ertt.on_sent(&flight(100, 10), &Sent { seq: 0, bytes: MSS as u32, again: false });
+    ertt.on_sent(&flight(100, 10), &Sent { seq: 0, bytes: MSS as u32 });
     let arrival = Arrival { ack: MSS, acked: MSS, echoed: Some(Span::from_secs(4_294_967)), ..Arrival::default() };
     ertt.on_arrival(&flight(140, 10), &arrival, 0);
     assert_eq!(ertt.rtt, 41);
@@ -243,7 +242,7 @@ fn what_acknowledges_nothing_is_passed_over() {
     assert!(!wire.ack(40, 0, 0));
     assert_eq!((wire.ertt.rtt, wire.left().len()), (0, 2));
     // Nor is an empty segment remembered.
-    wire.ertt.on_sent(&flight(0, 10), &Sent { seq: 9, bytes: 0, again: false });
+    wire.ertt.on_sent(&flight(0, 10), &Sent { seq: 9, bytes: 0 });
     assert_eq!(wire.left().len(), 2);
 }
 

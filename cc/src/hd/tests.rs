@@ -97,7 +97,7 @@ fn without_delay_it_is_newreno() {
 fn it_measures_what_arrives() {
     let mut hd = hd(HdConfig::default());
     for (sent_at, seq) in [(0, 0), (10, MSS)] {
-        hd.on_sent(&flight(sent_at, 10), &Sent { seq, bytes: MSS as u32, again: false });
+        hd.on_sent(&flight(sent_at, 10), &Sent { seq, bytes: MSS as u32 });
     }
     for (at, ack) in [(40, MSS), (90, 2 * MSS)] {
         hd.on_arrival(&flight(at, 10), &Arrival { ack, acked: MSS, ..Arrival::default() });

@@ -20,7 +20,7 @@ fn arrive(vegas: &mut Vegas, rtt: u64) {
     vegas.ertt = Ertt::new(vegas.config.rtt_unit);
     vegas.ertt.min = 41;
     for n in 0..segments {
-        vegas.on_sent(&flight(0, 10), &Sent { seq: n * MSS, bytes: MSS as u32, again: false });
+        vegas.on_sent(&flight(0, 10), &Sent { seq: n * MSS, bytes: MSS as u32 });
     }
     vegas.on_arrival(&flight(rtt - 1, 10), &Arrival { ack: MSS, acked: MSS, ..Arrival::default() });
 }
@@ -111,7 +111,7 @@ fn a_measurement_without_bytes_in_flight_says_nothing() {
     v.on_arrival(&flight(0, 10), &Arrival { duplicate: true, ..Arrival::default() });
     assert_eq!(v.step, Step::Stay);
     // Marked, but nothing was ever sampled: the shortest round trip is unknown.
-    v.on_sent(&flight(0, 10), &Sent { seq: 0, bytes: MSS as u32, again: false });
+    v.on_sent(&flight(0, 10), &Sent { seq: 0, bytes: MSS as u32 });
     v.on_arrival(&flight(40, 10), &Arrival { ack: 2 * MSS, acked: 2 * MSS, ..Arrival::default() });
     assert_eq!((v.ertt.min, v.ertt.marked, v.step), (0, 41, Step::Stay));
 }

@@ -438,12 +438,11 @@ fn ack() -> impl Strategy<Value = Ack> {
 }
 
 fn rate() -> impl Strategy<Value = RateSample> {
-    ([bytes(), bytes(), bytes(), bytes()], maybe_span(), any::<bool>(), [bytes(), bytes()]).prop_map(
+    ([bytes(), bytes(), bytes()], maybe_span(), any::<bool>(), [bytes(), bytes()]).prop_map(
         |(totals, interval, app_limited, [in_flight_when_sent, lost])| RateSample {
             total_delivered: totals[0],
-            total_lost: totals[1],
-            prior_delivered: totals[2],
-            delivered: totals[3],
+            prior_delivered: totals[1],
+            delivered: totals[2],
             interval,
             app_limited,
             in_flight_when_sent,
@@ -456,17 +455,15 @@ fn rate() -> impl Strategy<Value = RateSample> {
 fn arrival() -> impl Strategy<Value = Arrival> {
     let acked = prop_oneof![1 => Just(0), 3 => bytes()];
     let marks = prop_oneof![3 => Just(0), 1 => bytes()];
-    (acked, marks, proptest::option::of(bytes()), any::<(bool, bool, bool)>(), maybe_span(), maybe_span()).prop_map(
-        |(acked, ce, sacked_to, (duplicate, in_recovery, ece), echoed, rtt)| Arrival {
+    (acked, marks, proptest::option::of(bytes()), any::<(bool, bool)>(), maybe_span(), maybe_span()).prop_map(
+        |(acked, ce, sacked_to, (duplicate, in_recovery), echoed, rtt)| Arrival {
             acked,
             delivered: acked,
-            sack: sacked_to.is_some(),
             sacked_to,
             duplicate,
             in_recovery,
             echoed,
             rtt,
-            ece,
             ce,
             ..Arrival::default()
         },
@@ -491,7 +488,7 @@ fn lost() -> impl Strategy<Value = Lost> {
 
 fn sent() -> impl Strategy<Value = Sent> {
     let length = prop_oneof![3 => 1..3_000u32, 1 => any::<u32>()];
-    (bytes(), length, any::<bool>()).prop_map(|(seq, bytes, again)| Sent { seq, bytes, again })
+    (bytes(), length).prop_map(|(seq, bytes)| Sent { seq, bytes })
 }
 
 fn op() -> impl Strategy<Value = Op> {

@@ -158,7 +158,7 @@ impl Line {
     /// Sends `seq`, before which `f` was.
     fn send(&mut self, seq: u64, again: bool) {
         let f = self.flight();
-        self.cc.on_sent(&f, &Sent { seq, bytes: MSS as u32, again });
+        self.cc.on_sent(&f, &Sent { seq, bytes: MSS as u32 });
         if self.flying.is_empty() {
             (self.first_sent, self.delivered_at) = (self.now, self.now);
         }
@@ -311,13 +311,11 @@ impl Line {
             ack: self.una,
             acked,
             delivered: MSS,
-            sack: acked == 0,
             sacked_to: (acked == 0).then_some(segment.seq + MSS),
             duplicate: acked == 0,
             in_recovery: matches!(self.recovery, Recovery::Fast(_)) || f.after_timeout,
             echoed: Some(self.now.since(segment.sent)),
             rtt,
-            ece: echo,
             ce,
         };
         self.cc.on_arrival(&f, &arrival);
@@ -361,7 +359,6 @@ impl Line {
         let acking = self.now.since(segment.delivered_at);
         RateSample {
             total_delivered: self.delivered,
-            total_lost: self.lost,
             prior_delivered: segment.delivered,
             delivered: self.delivered - segment.delivered,
             interval: Some(sending.max(acking)),

@@ -42,13 +42,11 @@ impl Endpoint {
             ack: self.send.una,
             acked: progress.acked,
             delivered: progress.delivered,
-            sack: !segment.sack.is_empty(),
             sacked_to: self.sacked_to(segment),
             duplicate,
             in_recovery: self.recovery.state >= CaState::Recovery,
             echoed: echo.map(|stamps| Span::from_millis(self.timestamp(now).wrapping_sub(stamps.echo).into())),
             rtt: self.latest_sample,
-            ece: self.feedback.echo,
             ce: self.feedback.marked,
         };
         self.cc.on_arrival(&flight, &arrival);

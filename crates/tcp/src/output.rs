@@ -265,7 +265,7 @@ impl Endpoint {
         }
         let last = self.board.last_unreported()?;
         let payload = last.len - u32::from(last.fin);
-        self.departs(now, last.seq, payload, true);
+        self.departs(now, last.seq, payload);
         self.board.resend_last(self.stamp(now));
         self.stats.retransmitted_packets += 1;
         self.probe_is_out(now, true);
@@ -307,9 +307,9 @@ impl Endpoint {
 
     /// A segment with data is about to leave.
     #[inline(always)]
-    fn departs(&mut self, now: Time, seq: u64, payload: u32, again: bool) {
+    fn departs(&mut self, now: Time, seq: u64, payload: u32) {
         let flight = self.flight(now);
-        self.cc.on_sent(&flight, &ackclock_cc::Sent { seq, bytes: payload, again });
+        self.cc.on_sent(&flight, &ackclock_cc::Sent { seq, bytes: payload });
         if self.pacer.on {
             self.pace(&flight, payload);
         }
@@ -322,7 +322,7 @@ impl Endpoint {
         self.timers.persist_backoff = 0;
         let seq = self.send.nxt;
         let len = payload + u32::from(fin);
-        self.departs(now, seq, payload, false);
+        self.departs(now, seq, payload);
         self.board.push(self.stamp(now), seq, len, fin);
         self.send.nxt += u64::from(len);
         self.send.fin_sent = fin;
@@ -362,7 +362,7 @@ impl Endpoint {
         let fin = payload == 0;
         let seq = self.send.nxt;
         let len = payload + u32::from(fin);
-        self.departs(now, seq, payload, false);
+        self.departs(now, seq, payload);
         self.board.push(self.stamp(now), seq, len, fin);
         self.send.nxt += u64::from(len);
         self.send.fin_sent = fin;
@@ -443,7 +443,7 @@ impl Endpoint {
     fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
         let is_first = sent.seq == self.send.una;
         let payload = sent.len - u32::from(sent.fin);
-        self.departs(now, sent.seq, payload, true);
+        self.departs(now, sent.seq, payload);
         if !sent.ever_resent {
             self.count_resent(payload);
         }

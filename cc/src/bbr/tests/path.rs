@@ -229,7 +229,7 @@ impl Path {
 
     fn send(&mut self) {
         let flight = self.flight();
-        self.cc.on_sent(&flight, &Sent { seq: self.next_seq, bytes: MSS as u32, again: false });
+        self.cc.on_sent(&flight, &Sent { seq: self.next_seq, bytes: MSS as u32 });
         if self.packets.is_empty() {
             (self.first_sent_at, self.delivered_at, self.last_progress) = (self.now, self.now, self.now);
         }
@@ -303,7 +303,6 @@ impl Path {
         let elapsed = newest.sent_at.since(newest.first_sent_at).max(self.now.since(newest.delivered_at));
         let rate = RateSample {
             total_delivered: self.delivered,
-            total_lost: self.lost,
             prior_delivered: newest.delivered,
             delivered: self.delivered - newest.delivered,
             interval: Some(elapsed),

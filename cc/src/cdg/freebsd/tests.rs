@@ -46,10 +46,10 @@ impl Rounds {
 
     fn arrive(&mut self, rtt: u64, duplicate: bool) {
         let seq = self.una;
-        self.cdg.on_sent(&flight(self.millis, 10), &Sent { seq, bytes: MSS as u32, again: false });
+        self.cdg.on_sent(&flight(self.millis, 10), &Sent { seq, bytes: MSS as u32 });
         self.millis += rtt - 1;
         let arrival = if duplicate {
-            Arrival { ack: seq, sack: true, sacked_to: Some(seq + MSS), duplicate, ..Arrival::default() }
+            Arrival { ack: seq, sacked_to: Some(seq + MSS), duplicate, ..Arrival::default() }
         } else {
             Arrival { ack: seq + MSS, acked: MSS, delivered: MSS, ..Arrival::default() }
         };

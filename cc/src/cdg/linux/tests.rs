@@ -238,9 +238,9 @@ fn delayed_acks_do_not_count_but_for_a_lower_minimum() {
     cdg.on_arrival(&f, &one(900));
     assert_eq!((cdg.path.rtt, cdg.path.delayed), (Some(MinMax { min: 900, max: 1000 }), 3));
     // With something missing at the receiver every ACK is sent at once.
-    cdg.on_arrival(&f, &Arrival { sack: true, sacked_to: Some(9 * MSS), ..one(1200) });
+    cdg.on_arrival(&f, &Arrival { sacked_to: Some(9 * MSS), ..one(1200) });
     assert_eq!((cdg.path.rtt, cdg.path.delayed), (Some(MinMax { min: 900, max: 1200 }), 3));
-    cdg.on_arrival(&f, &Arrival { sack: true, sacked_to: Some(9 * MSS), ..arrival(1300) });
+    cdg.on_arrival(&f, &Arrival { sacked_to: Some(9 * MSS), ..arrival(1300) });
     assert_eq!((cdg.path.rtt, cdg.path.delayed), (Some(MinMax { min: 900, max: 1300 }), 3));
     // Nor does it begin a round trip; without an RTT nothing happens.
     cdg.path.rtt = None;

@@ -220,7 +220,6 @@ impl Rates {
         let is_plausible = interval > Span::ZERO && min_rtt.is_none_or(|min| interval >= min);
         let sample = RateSample {
             total_delivered: self.delivered,
-            total_lost: self.lost,
             prior_delivered: snapshot.delivered,
             delivered: self.delivered - snapshot.delivered,
             interval: is_plausible.then_some(interval),

@@ -30,7 +30,6 @@ fn a_sample_spans_from_the_state_at_sending_to_the_ack() {
         assert_eq!((ack.acked, ack.delivered, ack.lost), (2000, 2000, 0));
         let first = RateSample {
             total_delivered: 2000,
-            total_lost: 0,
             prior_delivered: 0,
             delivered: 2000,
             interval: Some(MS(100)),
@@ -138,7 +137,6 @@ fn losses_and_retransmissions_have_what_stood_when_they_were_sent() {
         assert_eq!(log.losses, [lost]);
         let rate = RateSample {
             total_delivered: 3000,
-            total_lost: 1000,
             prior_delivered: 0,
             delivered: 3000,
             interval: Some(MS(100)),
@@ -157,7 +155,6 @@ fn losses_and_retransmissions_have_what_stood_when_they_were_sent() {
         let newly_lost = if script.endpoint.linux_episodes() { 6000 } else { 0 };
         let again = RateSample {
             total_delivered: 4000,
-            total_lost: 1000 + newly_lost,
             prior_delivered: 3000,
             delivered: 1000,
             app_limited: false,
