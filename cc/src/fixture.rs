@@ -31,7 +31,7 @@ pub(crate) fn ack(segments: u64, rtt: u64) -> Ack {
     Ack { acked: segments * MSS, delivered: segments * MSS, rtt: Some(Span::from_millis(rtt)), ..Ack::default() }
 }
 
-/// A full segment, sent for the first time.
+/// A full segment that was sent.
 pub(crate) fn sent() -> Sent {
     Sent { seq: 0, bytes: MSS as u32 }
 }

@@ -51,7 +51,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
 
 fn newreno(fields: &mut Fields<'_>, config: &mut NewRenoConfig) {
     config.abc = fields.or("abc", config.abc, Flag);
-    config.abc_l_var = fields.or("abc_l_var", config.abc_l_var.into(), Whole(0, 1000)) as u32;
+    config.abc_l_var = count(fields, "abc_l_var", config.abc_l_var, Whole(0, 1000));
     config.limit_burst = fields.or("limit_burst", config.limit_burst, Flag);
     config.past_ssthresh = fields.or("past_ssthresh", config.past_ssthresh, Flag);
     config.halve_flight = fields.or("halve_flight", config.halve_flight, Flag);
@@ -76,8 +76,8 @@ fn cubic(fields: &mut Fields<'_>, mut config: CubicConfig) -> CubicConfig {
 
 fn dctcp(fields: &mut Fields<'_>, profile: &Profile) -> DctcpConfig {
     let mut config = DctcpConfig { reno: profile.newreno, ..DctcpConfig::default() };
-    config.shift_g = fields.or("shift_g", config.shift_g.into(), Whole(0, 10)) as u32;
-    config.alpha_on_init = fields.or("alpha_on_init", config.alpha_on_init.into(), Whole(0, 1024)) as u32;
+    config.shift_g = count(fields, "shift_g", config.shift_g, Whole(0, 10));
+    config.alpha_on_init = count(fields, "alpha_on_init", config.alpha_on_init, Whole(0, 1024));
     config.slowstart = fields.or("slowstart", config.slowstart, Flag);
     newreno(fields, &mut config.reno);
     config
@@ -97,16 +97,16 @@ fn bbr(fields: &mut Fields<'_>, mut config: BbrConfig) -> BbrConfig {
     config.loss_thresh = fields.or("loss_thresh", config.loss_thresh, Number(0.0, 0.99));
     config.beta = fields.or("beta", config.beta, Number(0.0, 1.0));
     config.headroom = fields.or("headroom", config.headroom, Number(0.0, 1.0));
-    config.min_pipe_cwnd = fields.or("min_pipe_cwnd", config.min_pipe_cwnd.into(), Whole(2, 1 << 20)) as u32;
+    config.min_pipe_cwnd = count(fields, "min_pipe_cwnd", config.min_pipe_cwnd, Whole(2, 1 << 20));
     let ranges = config.startup_full_loss_cnt;
-    config.startup_full_loss_cnt = fields.or("startup_full_loss_cnt", ranges.into(), Whole(1, 1 << 20)) as u32;
+    config.startup_full_loss_cnt = count(fields, "startup_full_loss_cnt", ranges, Whole(1, 1 << 20));
     let rounds = config.extra_acked_filter_len;
-    config.extra_acked_filter_len = fields.or("extra_acked_filter_len", rounds.into(), Whole(1, 1 << 20)) as u32;
+    config.extra_acked_filter_len = count(fields, "extra_acked_filter_len", rounds, Whole(1, 1 << 20));
     config.min_rtt_filter_len = fields.or("min_rtt_filter_len", config.min_rtt_filter_len, Time::Any);
     config.probe_rtt_interval = fields.or("probe_rtt_interval", config.probe_rtt_interval, Time::Any);
     config.probe_rtt_duration = fields.or("probe_rtt_duration", config.probe_rtt_duration, Time::Any);
     let rounds = config.bw_probe_max_rounds;
-    config.bw_probe_max_rounds = fields.or("bw_probe_max_rounds", rounds.into(), Whole(1, 1 << 20)) as u32;
+    config.bw_probe_max_rounds = count(fields, "bw_probe_max_rounds", rounds, Whole(1, 1 << 20));
     config.bw_probe_base = fields.or("bw_probe_base", config.bw_probe_base, Time::Any);
     config.bw_probe_rand = fields.or("bw_probe_rand", config.bw_probe_rand, Time::Any);
     config
@@ -116,7 +116,7 @@ fn prague(fields: &mut Fields<'_>) -> PragueConfig {
     let config = PragueConfig::default();
     PragueConfig {
         rtt_target: fields.or("rtt_target", config.rtt_target, Time::Positive),
-        rtt_transition: fields.or("rtt_transition", config.rtt_transition.into(), Whole(0, 1 << 20)) as u32,
+        rtt_transition: count(fields, "rtt_transition", config.rtt_transition, Whole(0, 1 << 20)),
         alpha_on_init: fields.or("alpha_on_init", config.alpha_on_init, Flag),
     }
 }

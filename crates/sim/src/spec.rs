@@ -187,17 +187,16 @@ impl CcSpec {
     /// Slow start, where it is a choice; `None` if the algorithm has one of its own.
     pub fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
         match self {
-            CcSpec::Own(..) => None,
-            CcSpec::NewReno(config) => Some(&mut config.slow_start),
-            CcSpec::Cubic(config) => Some(&mut config.reno.slow_start),
-            CcSpec::Htcp(config) => Some(&mut config.reno.slow_start),
-            CcSpec::Westwood(config) => Some(&mut config.reno.slow_start),
-            CcSpec::Dctcp(config) => Some(&mut config.reno.slow_start),
+            CcSpec::NewReno(reno)
+            | CcSpec::Cubic(CubicConfig { reno, .. })
+            | CcSpec::Hd(HdConfig { reno, .. })
+            | CcSpec::Chd(ChdConfig { reno, .. })
+            | CcSpec::Vegas(VegasConfig { reno, .. })
+            | CcSpec::Htcp(HtcpConfig { reno, .. })
+            | CcSpec::Westwood(WestwoodConfig { reno, .. })
+            | CcSpec::Dctcp(DctcpConfig { reno, .. }) => Some(&mut reno.slow_start),
             CcSpec::Cdg(config) => Some(&mut config.slow_start),
-            CcSpec::LinuxCdg(_) | CcSpec::Bbr(_) | CcSpec::Prague(_) => None,
-            CcSpec::Hd(config) => Some(&mut config.reno.slow_start),
-            CcSpec::Chd(config) => Some(&mut config.reno.slow_start),
-            CcSpec::Vegas(config) => Some(&mut config.reno.slow_start),
+            CcSpec::LinuxCdg(_) | CcSpec::Bbr(_) | CcSpec::Prague(_) | CcSpec::Own(..) => None,
         }
     }
 }

@@ -285,23 +285,7 @@ impl Profile {
             endpoint: linux(Prr::Ssrb, 10 * 1460), // TCP_DEFAULT_INIT_RCVWND
             cc: "cubic",
             newreno,
-            cubic: CubicConfig {
-                beta: 717.0 / 1024.0,
-                c: LINUX_C,
-                fast_convergence: true,
-                reno_friendly: true, // tcp_friendliness = 1
-                rules: CubicRules::Linux39,
-                reno: NewRenoConfig {
-                    slow_start: SlowStartRules::Hystart(HystartConfig {
-                        ack_train: true, // hystart_detect = 3, both of these
-                        delay: true,
-                        low_window: 16,
-                        ack_delta: Span::from_millis(2),
-                        rules: HystartRules::Linux39,
-                    }),
-                    ..newreno
-                },
-            },
+            cubic: linux_cubic(CubicRules::Linux39, HystartRules::Linux39, newreno),
         }
     }
 
@@ -329,23 +313,7 @@ impl Profile {
             },
             cc: "cubic",
             newreno,
-            cubic: CubicConfig {
-                beta: 717.0 / 1024.0,
-                c: LINUX_C,
-                fast_convergence: true,
-                reno_friendly: true,
-                rules: CubicRules::Linux61,
-                reno: NewRenoConfig {
-                    slow_start: SlowStartRules::Hystart(HystartConfig {
-                        ack_train: true,
-                        delay: true,
-                        low_window: 16,
-                        ack_delta: Span::from_millis(2),
-                        rules: HystartRules::Linux39,
-                    }),
-                    ..newreno
-                },
-            },
+            cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux39, newreno),
         }
     }
 
@@ -374,23 +342,7 @@ impl Profile {
             },
             cc: "cubic",
             newreno,
-            cubic: CubicConfig {
-                beta: 717.0 / 1024.0,
-                c: LINUX_C,
-                fast_convergence: true,
-                reno_friendly: true,
-                rules: CubicRules::Linux61,
-                reno: NewRenoConfig {
-                    slow_start: SlowStartRules::Hystart(HystartConfig {
-                        ack_train: true,
-                        delay: true,
-                        low_window: 16,
-                        ack_delta: Span::from_millis(2),
-                        rules: HystartRules::Linux61,
-                    }),
-                    ..newreno
-                },
-            },
+            cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux61, newreno),
         }
     }
 
@@ -443,6 +395,25 @@ impl Profile {
 
 /// `bic_scale` 41: Linux multiplies by 41 * 10 / 1024.
 const LINUX_C: f64 = 410.0 / 1024.0;
+
+/// `tcp_cubic.c` with its module's parameters, which releases did not change; what they do with them, they did.
+fn linux_cubic(rules: CubicRules, hystart: HystartRules, newreno: NewRenoConfig) -> CubicConfig {
+    let hystart = HystartConfig {
+        ack_train: true, // hystart_detect = 3, both of these
+        delay: true,
+        low_window: 16,
+        ack_delta: Span::from_millis(2),
+        rules: hystart,
+    };
+    CubicConfig {
+        beta: 717.0 / 1024.0,
+        c: LINUX_C,
+        fast_convergence: true,
+        reno_friendly: true, // tcp_friendliness = 1
+        rules,
+        reno: NewRenoConfig { slow_start: SlowStartRules::Hystart(hystart), ..newreno },
+    }
+}
 
 /// What the endpoints of Linux 3.9 and 6.1 have in common. `growth_from` is the window that they announce first.
 fn linux(prr: Prr, growth_from: u64) -> Config {
