@@ -167,7 +167,7 @@ impl Flight {
     }
 }
 
-/// An ACK that newly acknowledges data.
+/// An ACK that newly acknowledges data; with [`Needs::whole_control`], one that delivers something or proves a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// Bytes newly acknowledged cumulatively.
