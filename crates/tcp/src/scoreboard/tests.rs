@@ -1,5 +1,6 @@
 //! The scoreboard against a model that keeps every unit of sequence space by itself and recomputes all from scratch.
 
+use ackclock_units::Span;
 use proptest::prelude::*;
 
 use super::*;
