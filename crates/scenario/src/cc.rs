@@ -25,21 +25,21 @@ pub(crate) fn read(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
         CONTROLLERS.iter().map(|known| known.name).chain(own.iter().map(|own| own.name)).collect();
     let kinds = OneOf { what: "congestion control", names: &names };
     fields.choose("cc", profile.cc, &kinds, |kind, fields| match kind {
-        "cubic" => CcSpec::Cubic(cubic(fields, profile.cubic)),
-        "hd" => CcSpec::Hd(hd(fields, profile.newreno)),
-        "chd" => CcSpec::Chd(chd(fields, profile.newreno)),
-        "vegas" => CcSpec::Vegas(vegas(fields, profile.newreno)),
-        "dctcp" => CcSpec::Dctcp(dctcp(fields, profile)),
-        "prague" => CcSpec::Prague(prague(fields)),
-        "cdg" => cdg(fields, profile),
-        "htcp" => CcSpec::Htcp(htcp(fields, profile.newreno)),
-        "westwood" => CcSpec::Westwood(westwood(fields, profile.newreno)),
-        "bbr" => CcSpec::Bbr(bbr(fields, BbrConfig::default())),
         "newreno" => {
             let mut config = profile.newreno;
             newreno(fields, &mut config);
             CcSpec::NewReno(config)
         }
+        "cubic" => CcSpec::Cubic(cubic(fields, profile.cubic)),
+        "cdg" => cdg(fields, profile),
+        "hd" => CcSpec::Hd(hd(fields, profile.newreno)),
+        "chd" => CcSpec::Chd(chd(fields, profile.newreno)),
+        "vegas" => CcSpec::Vegas(vegas(fields, profile.newreno)),
+        "htcp" => CcSpec::Htcp(htcp(fields, profile.newreno)),
+        "westwood" => CcSpec::Westwood(westwood(fields, profile.newreno)),
+        "dctcp" => CcSpec::Dctcp(dctcp(fields, profile)),
+        "prague" => CcSpec::Prague(prague(fields)),
+        "bbr" => CcSpec::Bbr(bbr(fields, BbrConfig::default())),
         name => {
             let own = own.iter().find(|own| own.name == name);
             let own = own.unwrap_or_else(|| unreachable!("`{name}` is in the table of names"));

@@ -3,8 +3,8 @@
 use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
-    AdaptiveRules, Config, CwndValidation, EcnFeedback, InitialWindow, LossDetector, MinRto, NcrVariant, Pacing,
-    PacingWhen, Prr, RrRules,
+    AdaptiveRules, Config, Controller, CwndValidation, EcnFeedback, InitialWindow, LossDetector, MinRto, NcrVariant,
+    Pacing, PacingWhen, Prr, RrRules,
 };
 
 use crate::document::{Node, Value};
@@ -55,7 +55,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&HostSpec>) -> HostSpec
 /// A host with the feedback of ECN that the other end's controller takes, if it takes one in particular.
 fn facing(mut host: HostSpec, other: Option<&HostSpec>) -> HostSpec {
     if let (HostSpec::Endpoint(endpoint), Some(HostSpec::Endpoint(other))) = (&mut host, other)
-        && matches!(other.cc, CcSpec::Dctcp(_) | CcSpec::Prague(_))
+        && Controller::by_name(other.cc.name()).is_some_and(|cc| cc.feedback.is_some())
     {
         endpoint.config.ecn = other.config.ecn;
     }
