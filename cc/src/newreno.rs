@@ -21,7 +21,7 @@
 //!   5681 and FreeBSD, it falls to the initial window at once.
 
 use crate::slow_start::SlowStart;
-use crate::{Ack, CongestionControl, Flight, Signal, SlowStartRules, Verdict, Window};
+use crate::{Ack, Arrival, CongestionControl, Flight, Signal, SlowStartRules, Verdict, Window};
 
 /// Parameters of NewReno, and of what other algorithms have in common with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -107,6 +107,18 @@ pub(crate) enum Recovery {
     /// The window came down without a loss; what was in flight then is not all acknowledged.
     Congestion,
     Fast,
+}
+
+impl Recovery {
+    /// Whether an ACK belongs to the repair of a loss while the window was coming down already: no further decrease, and
+    /// fast recovery from here on.
+    pub(crate) fn turns_fast(self, window: &mut Window, f: &Flight, arrival: &Arrival) -> bool {
+        let turns = arrival.in_recovery && !f.after_timeout && self == Recovery::Congestion;
+        if turns {
+            window.ssthresh = window.cwnd.max(2 * f.segment());
+        }
+        turns
+    }
 }
 
 impl CongestionControl for NewReno {

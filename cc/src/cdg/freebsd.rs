@@ -428,9 +428,7 @@ impl CongestionControl for Cdg {
 
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
         self.ertt.on_arrival(f, arrival, self.state.window.cwnd);
-        if arrival.in_recovery && !f.after_timeout && self.state.recovery == Recovery::Congestion {
-            // A loss while the window was coming down already: no further decrease.
-            self.state.window.ssthresh = self.state.window.cwnd.max(2 * f.segment());
+        if self.state.recovery.turns_fast(&mut self.state.window, f, arrival) {
             self.state.recovery = Recovery::Fast;
         }
         self.overdue |= std::mem::replace(&mut self.step, Step::Grow(false)) == Step::BackOff;
