@@ -2,8 +2,11 @@
 
 use std::ops::ControlFlow;
 
-use ackclock_aqm::{CodelConfig, FifoConfig, FqCodelConfig, Limit, PieConfig};
-use ackclock_cc::NewRenoConfig;
+use ackclock_aqm::{CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, Limit, PieConfig};
+use ackclock_cc::{
+    BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, EcnFeedback, HdConfig, HtcpConfig, HystartConfig,
+    HystartPlusPlusConfig, LinuxCdgConfig, NewRenoConfig, PragueConfig, SlowStartRules, VegasConfig, WestwoodConfig,
+};
 use ackclock_emulator::Impairments;
 use ackclock_sim::spec::{CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec};
 use ackclock_sim::{QueueRecorder, Recorders, World, run_recorded};
@@ -17,6 +20,11 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 /// Two bulk flows of NewReno over 10 Mbit/s and 20 ms.
 fn two_newreno(queue: QueueSpec) -> RunSpec {
+    two_flows(&CcSpec::NewReno(NewRenoConfig::default()), &Config::default(), queue)
+}
+
+/// Two bulk flows over 10 Mbit/s and 20 ms.
+fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
     let direction = DirectionSpec {
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
@@ -26,11 +34,11 @@ fn two_newreno(queue: QueueSpec) -> RunSpec {
         impairments: Impairments::default(),
     };
     let host = || {
-        let cc = CcSpec::NewReno(NewRenoConfig::default());
-        HostSpec::Endpoint(EndpointSpec { profile: "rfc".to_owned(), config: Config::default(), cc })
+        let (config, cc) = (config.clone(), cc.clone());
+        HostSpec::Endpoint(EndpointSpec { profile: "rfc".to_owned(), config, cc })
     };
     let flow = |number| FlowSpec {
-        id: format!("reno.{number}"),
+        id: format!("{}.{number}", cc.name()),
         path: vec![0],
         secondary: None,
         reverse: false,
@@ -44,7 +52,7 @@ fn two_newreno(queue: QueueSpec) -> RunSpec {
     RunSpec {
         title: String::new(),
         windows: Vec::new(),
-        duration: Span::from_secs(60),
+        duration: Span::from_secs(300),
         seed: 1,
         run: 0,
         links: vec![LinkSpec { name: "bottleneck".to_owned(), forward: direction.clone(), reverse: direction }],
@@ -52,8 +60,26 @@ fn two_newreno(queue: QueueSpec) -> RunSpec {
     }
 }
 
-/// A histogram takes a block of 4 kB when a power of two occurs for the first time. The drop-tail queues are short so that
-/// their slow cycles show every value within the warm-up.
+/// The first `warm_up` seconds of a run may allocate; the 20 s after them may not.
+///
+/// A histogram takes a block of 4 kB when a power of two occurs for the first time. The drop-tail queues are short so that their
+/// slow cycles show every value within the warm-up.
+fn allocates_nothing_after_warm_up(name: &str, spec: &RunSpec, warm_up: u64) {
+    let ends = [warm_up, warm_up + 20].map(Time::from_secs);
+    let mut world = World::new(spec);
+    let mut run_until = |end| {
+        let mut steps = 0u64;
+        while world.step(end).is_some() {
+            steps += 1;
+        }
+        steps
+    };
+    let warm_up = allocations(|| assert!(run_until(ends[0]) > 10_000, "{name} stands still"));
+    assert!(warm_up.count > 0, "the allocator counts");
+    let steady = allocations(|| assert!(run_until(ends[1]) > 10_000, "{name} stands still"));
+    assert_eq!(steady.count, 0, "{name}: {steady:?} after {warm_up:?}");
+}
+
 #[test]
 fn a_run_allocates_nothing_after_warm_up() {
     for queue in [
@@ -64,20 +90,40 @@ fn a_run_allocates_nothing_after_warm_up() {
         QueueSpec::FqCodel(FqCodelConfig::default()),
     ] {
         let name = queue.name();
-        let mut world = World::new(&two_newreno(queue));
-        let mut run_until = |end| {
-            let mut steps = 0u64;
-            while world.step(end).is_some() {
-                steps += 1;
-            }
-            steps
-        };
-        // A histogram takes a block of 4 kB when a power of two occurs for the first time: behind
-        // drop-tail one does between 20 and 40 s.
-        let warm_up = allocations(|| assert!(run_until(Time::from_secs(40)) > 10_000, "{name} stands still"));
-        assert!(warm_up.count > 0, "the allocator counts");
-        let steady = allocations(|| assert!(run_until(Time::from_secs(60)) > 10_000, "{name} stands still"));
-        assert_eq!(steady.count, 0, "{name}: {steady:?} after {warm_up:?}");
+        // Behind drop-tail a power of two occurs first between 20 and 40 s.
+        allocates_nothing_after_warm_up(name, &two_newreno(queue), 40);
+    }
+}
+
+/// Every controller with what it asks for: enhanced round-trip times, delivery rates, pacing, filters, both ways to leave slow
+/// start; DCTCP and Prague with their marks.
+#[test]
+fn no_controller_costs_an_allocation() {
+    let reno = |slow_start| NewRenoConfig { slow_start, ..NewRenoConfig::default() };
+    for cc in [
+        CcSpec::NewReno(reno(SlowStartRules::Hystart(HystartConfig::default()))),
+        CcSpec::NewReno(reno(SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default()))),
+        CcSpec::Cubic(CubicConfig::default()),
+        CcSpec::Bbr(BbrConfig::default()),
+        CcSpec::Cdg(CdgConfig::default()),
+        CcSpec::LinuxCdg(LinuxCdgConfig::default()),
+        CcSpec::Htcp(HtcpConfig::default()),
+        CcSpec::Westwood(WestwoodConfig::default()),
+        CcSpec::Hd(HdConfig::default()),
+        CcSpec::Chd(ChdConfig::default()),
+        CcSpec::Vegas(VegasConfig::default()),
+    ] {
+        let queue = QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(20) });
+        // Back-offs by chance and probes take their time to have shown every power of two, and the most that is in flight.
+        allocates_nothing_after_warm_up(cc.name(), &two_flows(&cc, &Config::default(), queue), 200);
+    }
+    for (cc, ecn) in [
+        (CcSpec::Dctcp(DctcpConfig::default()), EcnFeedback::Dctcp),
+        (CcSpec::Prague(PragueConfig::default()), EcnFeedback::Accurate),
+    ] {
+        let config = Config { ecn, ..Config::default() };
+        let spec = two_flows(&cc, &config, QueueSpec::DualPi2(DualPi2Config::default()));
+        allocates_nothing_after_warm_up(cc.name(), &spec, 100);
     }
 }
 
