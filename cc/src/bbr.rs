@@ -282,7 +282,7 @@ impl CongestionControl for Bbr {
     }
 
     fn needs(&self) -> Needs {
-        Needs { delivery_rate: true, whole_control: true, ..Needs::default() }
+        Needs { delivery_rate: true, departures: true, whole_control: true, ..Needs::default() }
     }
 
     fn pacing_rate(&self, _f: &Flight) -> Option<Rate> {

@@ -226,7 +226,7 @@ impl CongestionControl for Chd {
     }
 
     fn needs(&self) -> Needs {
-        Needs { arrivals: true, ..Needs::default() }
+        Needs { arrivals: true, departures: true, ..Needs::default() }
     }
 
     fn on_established(&mut self, f: &Flight) {

@@ -88,7 +88,7 @@ impl CongestionControl for Hd {
     }
 
     fn needs(&self) -> Needs {
-        Needs { arrivals: true, ..Needs::default() }
+        Needs { arrivals: true, departures: true, ..Needs::default() }
     }
 
     fn on_established(&mut self, f: &Flight) {

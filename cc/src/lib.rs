@@ -57,7 +57,8 @@ pub trait CongestionControl: Debug + Send {
     fn on_ecn(&mut self, _feedback: EcnFeedback) {}
     /// A segment was marked lost; only with [`Needs::delivery_rate`].
     fn on_lost(&mut self, _f: &Flight, _lost: &Lost) {}
-    /// A segment with data was sent; `f` is of before.
+    /// A segment with data was sent; `f` is of before. With [`Needs::departures`] every one, else only those before which nothing
+    /// was outstanding (Linux's `CA_EVENT_TX_START`).
     fn on_sent(&mut self, _f: &Flight, _sent: &Sent) {}
     /// What an algorithm that measures enhanced round-trip times has measured; [`EnhancedRtt::measurements`] tells a new one.
     fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
@@ -72,6 +73,8 @@ pub struct Needs {
     pub arrivals: bool,
     /// Delivery rates are sampled: [`Ack::rate`] is there, and `on_lost` is called.
     pub delivery_rate: bool,
+    /// `on_sent` is called for every segment with data.
+    pub departures: bool,
     /// The controller rules the window at all times: nothing reduces it in recovery (no PRR), and `on_ack` is called in every state
     /// for every ACK that delivers something or proves a loss.
     pub whole_control: bool,

@@ -54,6 +54,7 @@ impl SlowStart {
 
     /// An ACK, before it grows the window and whether or not it may; `shortest` is the least round-trip time known. Returns
     /// whether slow start is over by it: the threshold is then the window.
+    #[inline]
     pub(crate) fn observe(
         &mut self,
         window: &mut Window,
@@ -62,9 +63,11 @@ impl SlowStart {
         shortest: Option<Span>,
         config: &NewRenoConfig,
     ) -> bool {
-        if !slow_start_applies(window, config) {
-            return false;
-        }
+        let watched = !matches!(self.0, Observer::Standard) && slow_start_applies(window, config);
+        watched && self.watch(window, f, ack, shortest)
+    }
+
+    fn watch(&mut self, window: &mut Window, f: &Flight, ack: &Ack, shortest: Option<Span>) -> bool {
         let over = match &mut self.0 {
             Observer::Standard => false,
             Observer::Hystart(hystart) => match (ack.rtt, shortest) {

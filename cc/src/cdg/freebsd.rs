@@ -346,7 +346,7 @@ impl CongestionControl for Cdg {
     }
 
     fn needs(&self) -> Needs {
-        Needs { arrivals: true, ..Needs::default() }
+        Needs { arrivals: true, departures: true, ..Needs::default() }
     }
 
     fn on_established(&mut self, f: &Flight) {

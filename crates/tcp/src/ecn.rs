@@ -399,11 +399,10 @@ impl Endpoint {
         }
     }
 
-    /// What an ACK tells of marks, once it is known what it delivers: how many segments were marked. `outstanding` if anything
-    /// was in flight.
+    /// What an ACK tells of marks, once it is known what it delivers: how many segments were marked. `echo` is what
+    /// [`Endpoint::hears_echo`] says, `outstanding` if anything was in flight.
     #[inline]
-    pub(crate) fn take_marks(&mut self, segment: &Segment, progress: &Progress, outstanding: bool) -> u64 {
-        let echo = self.hears_echo(segment);
+    pub(crate) fn take_marks(&mut self, segment: &Segment, echo: bool, progress: &Progress, outstanding: bool) -> u64 {
         if self.feedback.mode == EcnFeedback::Accurate {
             return self.take_counted(segment, progress, outstanding);
         }

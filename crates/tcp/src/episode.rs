@@ -179,8 +179,8 @@ impl Endpoint {
         // Of short segments only what they carry.
         let bytes = if self.sack_enabled { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
         let lost = self.board.units_judged_lost() - facts.units_lost_before;
-        let ack = Ack { acked: progress.acked, delivered: bytes, ece: facts.ece, lost, ..Ack::default() };
-        let ack = self.with_samples(now, ack);
+        let mut ack = Ack { acked: progress.acked, delivered: bytes, ece: facts.ece, lost, ..Ack::default() };
+        self.add_samples(now, &mut ack);
         let flight = self.flight(now);
         let cwnd = self.cwnd();
         // tcp_enter_cwr does nothing after a timeout.

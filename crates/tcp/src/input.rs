@@ -490,7 +490,7 @@ impl Endpoint {
             self.set_window(segment, left, ack, ack > una);
         }
         self.take_rtt_sample(now, segment, &progress);
-        let marks = self.take_marks(segment, &progress, facts.outstanding_before);
+        let marks = self.take_marks(segment, echo, &progress, facts.outstanding_before);
         let ece = self.feedback.echo;
         facts.ece = ece;
         self.stats.ece_acks += u64::from(ece);

@@ -38,9 +38,14 @@ impl Held {
     #[inline]
     fn set(&mut self, now: Time, reason: Option<Reason>) {
         if self.reason != reason {
-            self.total = self.read(now);
-            (self.reason, self.since) = (reason, now);
+            self.change(now, reason);
         }
+    }
+
+    #[inline(never)]
+    fn change(&mut self, now: Time, reason: Option<Reason>) {
+        self.total = self.read(now);
+        (self.reason, self.since) = (reason, now);
     }
 
     fn read(&self, now: Time) -> LimitedTime {
@@ -63,17 +68,17 @@ impl Endpoint {
         self.held.read(now)
     }
 
-    /// The sender stops at `now`; `has_room` if the congestion window has room for a segment.
+    /// The sender stops at `now`; `has_room` unless the peer's window and the congestion window both stop it.
     #[inline]
     pub(crate) fn note_stop(&mut self, now: Time, has_room: bool) {
-        let open = matches!(self.state, State::Established | State::CloseWait) && !self.send.closed;
         let reason = if self.pacer.holds() {
             Some(Reason::Pacing)
-        } else if self.send.cwnd_stopped || self.counters.window_stopped && !has_room {
-            Some(Reason::Cwnd)
-        } else if self.counters.window_stopped {
+        } else if self.counters.window_stopped && has_room && !self.send.cwnd_stopped {
             Some(Reason::Window)
+        } else if self.counters.window_stopped | self.send.cwnd_stopped {
+            Some(Reason::Cwnd)
         } else {
+            let open = matches!(self.state, State::Established | State::CloseWait) && !self.send.closed;
             open.then_some(Reason::Application)
         };
         self.held.set(now, reason);

@@ -90,11 +90,13 @@ impl Endpoint {
         }
     }
 
-    /// An ACK with the samples that it gives, once what it proves lost is marked and told.
+    /// The samples that an ACK gives, once what it proves lost is marked and told.
     #[inline]
-    pub(crate) fn with_samples(&mut self, now: Time, ack: Ack) -> Ack {
-        let rate = if self.board.rates.is_some() { self.sample_rate(now) } else { None };
-        Ack { rtt: self.latest_sample, ce: self.feedback.marked, rate, ..ack }
+    pub(crate) fn add_samples(&mut self, now: Time, ack: &mut Ack) {
+        (ack.rtt, ack.ce) = (self.latest_sample, self.feedback.marked);
+        if self.board.rates.is_some() {
+            ack.rate = self.sample_rate(now);
+        }
     }
 
     /// The rate sample of the ACK in hand: the first time that it is asked for.
@@ -114,8 +116,8 @@ impl Endpoint {
     }
 
     /// The ACK goes to a controller that rules the window in every state (`tcp_cong_control`), if it tells something.
-    pub(crate) fn rule_window(&mut self, now: Time, ack: Ack) {
-        let ack = self.with_samples(now, ack);
+    pub(crate) fn rule_window(&mut self, now: Time, mut ack: Ack) {
+        self.add_samples(now, &mut ack);
         if ack.delivered > 0 || ack.lost > 0 {
             let flight = self.flight(now);
             // It has reduced the window as it likes; nothing comes down by itself.

@@ -307,9 +307,18 @@ impl Endpoint {
 
     /// A segment with data is about to leave.
     #[inline(always)]
-    fn departs(&mut self, now: Time, seq: u64, payload: u32) {
+    fn departs(&mut self, now: Time, seq: u64, payload: u32, again: bool) {
+        if self.pacer.on || self.observer.needs.departures || self.send.una == self.send.nxt {
+            self.tell_departure(now, seq, payload, again);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_departure(&mut self, now: Time, seq: u64, payload: u32, again: bool) {
         let flight = self.flight(now);
-        self.cc.on_sent(&flight, &ackclock_cc::Sent { seq, bytes: payload });
+        if self.observer.needs.departures || flight.snd_una == flight.snd_nxt {
+            self.cc.on_sent(&flight, &ackclock_cc::Sent { seq, bytes: payload, again });
+        }
         if self.pacer.on {
             self.pace(&flight, payload);
         }

@@ -234,8 +234,8 @@ impl Endpoint {
             }
             _ => {
                 if progress.acked > 0 {
-                    let ack = Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() };
-                    let ack = self.with_samples(now, ack);
+                    let mut ack = Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() };
+                    self.add_samples(now, &mut ack);
                     let flight = self.flight(now);
                     let reduced = self.cc.on_ack(&flight, &ack) == Verdict::Reduced;
                     // After a timeout there is an episode already.

@@ -316,3 +316,26 @@ fn another_controller_may_ask_in_the_middle() {
     script.endpoint.set_congestion_control(now, Box::new(witness.clone()));
     assert!(script.endpoint.board.rates.is_none());
 }
+
+#[test]
+fn departures_are_told_to_those_who_ask_and_else_when_sending_starts() {
+    for config in both() {
+        for departures in [false, true] {
+            let witness = Witness::new(3000, Needs { departures, ..Needs::default() });
+            let mut script = witness.open(config.clone());
+            let told = |witness: &Witness| witness.take().sent.iter().map(|sent| sent.seq).collect::<Vec<_>>();
+            script.write(5000);
+            assert_eq!(script.data(), full(1, 3));
+            assert_eq!(told(&witness), if departures { vec![1, 1001, 2001] } else { vec![1] });
+            script.wait(100);
+            script.ack(2001);
+            assert_eq!(script.data(), full(3001, 2));
+            assert_eq!(told(&witness), if departures { vec![3001, 4001] } else { vec![] });
+            script.wait(100);
+            script.ack(5001);
+            script.write(1000);
+            assert_eq!(script.data(), full(5001, 1));
+            assert_eq!(told(&witness), [5001]);
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use ackclock_cc::{Ack, CongestionControl, Flight, Lost, Needs, Signal, Verdict, Window};
+use ackclock_cc::{Ack, CongestionControl, Flight, Lost, Needs, Sent, Signal, Verdict, Window};
 use ackclock_units::Rate;
 
 use super::*;
@@ -12,6 +12,7 @@ use super::*;
 pub(super) struct Log {
     pub(super) acks: Vec<Ack>,
     pub(super) losses: Vec<Lost>,
+    pub(super) sent: Vec<Sent>,
     /// `L` for a loss told, `S` for a signal, `A` for an ACK.
     pub(super) order: String,
 }
@@ -115,5 +116,9 @@ impl CongestionControl for Witness {
         let mut shared = self.shared.lock().unwrap();
         shared.log.losses.push(*lost);
         shared.log.order.push('L');
+    }
+
+    fn on_sent(&mut self, _f: &Flight, sent: &Sent) {
+        self.shared.lock().unwrap().log.sent.push(*sent);
     }
 }
