@@ -324,13 +324,33 @@ impl Link {
         }
     }
 
-    /// Asks the queue for the next packet. `None` tells the queue that the link is idle.
+    /// The transmitter is idle: asks the queue for the next packet.
     fn start_next(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
-        while self.sending.is_none() && self.start_one(now, events) {}
+        if self.bucket.is_some() {
+            self.spend_tokens(now, events);
+        } else if let Some((end, packet)) = self.transmit_next(now, now, events) {
+            self.sending = Some((end, Some(packet)));
+        }
     }
 
-    /// Whether there was one.
-    fn start_one(&mut self, now: Time, events: &mut Vec<LinkEvent>) -> bool {
+    /// Packets leave at once while there are tokens.
+    #[inline(never)]
+    fn spend_tokens(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+        while self.sending.is_none()
+            && let Some(&Bucket { depth, done }) = self.bucket.as_ref()
+            && let Some((done, packet)) = self.transmit_next(now, done.max(now), events)
+        {
+            self.bucket = Some(Bucket { depth, done });
+            let filled = Time::ZERO + done.since(Time::ZERO + depth);
+            self.sending = (filled > now).then_some((filled, None));
+            self.launch(now, packet, events);
+        }
+    }
+
+    /// Takes a packet off the queue, whose transmission starts at `start`, and tells when it ends. `None` tells the queue that the
+    /// link is idle.
+    #[inline(always)]
+    fn transmit_next(&mut self, now: Time, start: Time, events: &mut Vec<LinkEvent>) -> Option<(Time, Packet)> {
         let mut entry = self.queue.dequeue(now, &mut self.drops);
         if let Some(recording) = &mut self.recording {
             recording.dequeued(now, self.overhead, entry.as_mut(), &*self.queue, &mut self.drops);
@@ -340,34 +360,31 @@ impl Link {
             if let Some(serializer) = &mut self.serializer {
                 serializer.restart();
             }
-            return false;
+            return None;
         };
         let Framed(packet) = entry.packet;
-        let start = self.bucket.as_ref().map_or(now, |bucket| bucket.done.max(now));
         let end = match &mut self.serializer {
             Some(serializer) => serializer.transmit(start, packet.wire_len),
             None => now,
         };
         let (sojourn, busy) = (now.since(entry.enqueued_at), end.since(start));
         self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
-        let Some(bucket) = &mut self.bucket else {
-            self.sending = Some((end, Some(packet)));
-            return true;
-        };
-        bucket.done = end;
-        let filled = Time::ZERO + end.since(Time::ZERO + bucket.depth);
-        self.sending = (filled > now).then_some((filled, None));
-        self.launch(now, packet, events);
-        true
+        Some((end, packet))
     }
 
     /// The last bit was sent at `end`: the packet travels, in one copy, two or none.
+    #[inline(always)]
     fn launch(&mut self, end: Time, packet: Packet, events: &mut Vec<LinkEvent>) {
-        let arrival = end + self.delay;
         if self.fate.is_plain() {
-            self.line.push(arrival, packet);
-            return;
+            self.line.push(end + self.delay, packet);
+        } else {
+            self.launch_impaired(end, packet, events);
         }
+    }
+
+    #[inline(never)]
+    fn launch_impaired(&mut self, end: Time, packet: Packet, events: &mut Vec<LinkEvent>) {
+        let arrival = end + self.delay;
         let copies = self.fate.copies();
         let unframed = Packet { wire_len: packet.wire_len - self.overhead, ..packet };
         if copies == 0 {

@@ -40,12 +40,14 @@ impl Histogram {
     }
 
     /// Adds a value that counts `weight` times; nothing for weight 0.
+    #[inline(never)]
     pub fn add_weighted(&mut self, value: u64, weight: u64) {
         self.add_weight(value, weight);
         self.samples += u64::from(weight > 0);
     }
 
     /// Adds weight without a sample: a part of what a value weighs, of which more may come.
+    #[inline]
     pub fn add_weight(&mut self, value: u64, weight: u64) {
         if weight == 0 {
             return;
