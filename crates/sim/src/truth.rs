@@ -169,7 +169,8 @@ pub(crate) struct Truth {
     /// When all of those judged were decided.
     judged_at: Time,
     /// What no transmission judged so far has brought, in order, disjoint.
-    missing: Vec<Missing>,
+    missing: VecDeque<Missing>,
+    /// In order of their numbers, and so of their stamps.
     losses: VecDeque<Loss>,
     /// Bounds, so that most packets need no look at the losses: no later transmission has reached the receiver of some of
     /// them, ...
@@ -207,7 +208,7 @@ impl Truth {
             arrivals: 0,
             losses_before: 0,
             judged_at: Time::ZERO,
-            missing: Vec::new(),
+            missing: VecDeque::new(),
             losses: VecDeque::new(),
             unshown: false,
             at_receiver: false,
@@ -305,7 +306,7 @@ impl Truth {
         let Sent { from, to, stamp, .. } = self.sent[index];
         self.unshown = true;
         self.open_until = self.open_until.min(to);
-        self.losses.push_back(Loss {
+        let loss = Loss {
             number,
             from,
             to,
@@ -316,7 +317,21 @@ impl Truth {
             repaired: News::None,
             declared: None,
             was_missing: false,
-        });
+        };
+        // Nearly always the last one.
+        let place = self.losses.partition_point(|before| before.number < number);
+        self.losses.insert(place, loss);
+    }
+
+    /// The loss of transmission `number`, if it is not closed.
+    fn loss(&mut self, number: u64) -> Option<&mut Loss> {
+        let place = self.losses.partition_point(|loss| loss.number < number);
+        self.losses.get_mut(place).filter(|loss| loss.number == number)
+    }
+
+    /// The place of the first range of missing bytes that ends behind `from`.
+    fn missing_from(&self, from: u64) -> usize {
+        self.missing.partition_point(|missing| missing.to <= from)
     }
 
     /// The receiver sends a packet; returns its number.
@@ -405,17 +420,14 @@ impl Truth {
     /// The sender takes a transmission for lost.
     pub(crate) fn declared(&mut self, now: Time, declared: LossDeclaration, log: Option<&mut TcpRecording>) {
         let LossDeclaration { offset, len, stamp, by_timeout } = declared;
-        let is_it = |from, to, at| at == stamp && from <= offset && offset < to;
         // The same loss may be declared twice, when the first time was taken back in between.
-        if let Some(loss) = self.losses.iter_mut().find(|loss| is_it(loss.from, loss.to, loss.stamp)) {
-            loss.declared.get_or_insert((now, by_timeout));
+        if let Some(place) = transmission(&self.losses, stamp, offset, |loss| (loss.stamp, loss.from, loss.to)) {
+            self.losses[place].declared.get_or_insert((now, by_timeout));
             return;
         }
-        let earliest = self.sent.partition_point(|sent| sent.stamp < stamp);
-        let burst = self.sent.range(earliest..).take_while(|sent| sent.stamp == stamp);
-        match burst.enumerate().find(|(_, sent)| is_it(sent.from, sent.to, sent.stamp)) {
-            Some((after, _)) => {
-                let number = self.first + (earliest + after) as u64;
+        match transmission(&self.sent, stamp, offset, |sent| (sent.stamp, sent.from, sent.to)) {
+            Some(place) => {
+                let number = self.first + place as u64;
                 if let Err(place) = self.declared.binary_search_by_key(&number, |declared| declared.number) {
                     self.declared.insert(place, Declared { number, at: now, by_timeout });
                 }
@@ -485,7 +497,7 @@ impl Truth {
             self.declared.front().filter(|declared| declared.number == number)
         {
             self.declared.pop_front();
-            match self.losses.iter_mut().find(|loss| loss.number == number) {
+            match self.loss(number) {
                 Some(loss) => _ = loss.declared.get_or_insert((at, by_timeout)),
                 None => self.declared_wrongly(self.judged_at, at, (sent.from, sent.to), by_timeout, log),
             }
@@ -496,20 +508,22 @@ impl Truth {
             }
             return;
         }
-        let Some(loss) = self.losses.iter_mut().find(|loss| loss.number == number) else { return };
+        let first = self.missing_from(sent.from);
+        let was_missing = !sent.again || self.missing.get(first).is_some_and(|missing| missing.from < sent.to);
+        let Some(loss) = self.loss(number) else { return };
+        loss.was_missing = was_missing;
         let culprit = loss.culprit;
-        let overlap = |missing: &Missing| missing.from < sent.to && sent.from < missing.to;
-        loss.was_missing = !sent.again || self.missing.iter().any(overlap);
         if sent.again {
-            self.missing.iter_mut().filter(|missing| overlap(missing)).for_each(|missing| missing.culprit = culprit);
+            let overlap = self.missing.range_mut(first..).take_while(|missing| missing.from < sent.to);
+            overlap.for_each(|missing| missing.culprit = culprit);
         } else {
             // New data lies behind all other.
-            self.missing.push(Missing { from: sent.from, to: sent.to, culprit });
+            self.missing.push_back(Missing { from: sent.from, to: sent.to, culprit });
         }
     }
 
     fn judge_retransmission(&mut self, sent: &Sent, log: Option<&mut TcpRecording>) {
-        let missing = self.missing.iter().find(|missing| missing.from < sent.to && sent.from < missing.to);
+        let missing = self.missing.get(self.missing_from(sent.from)).filter(|missing| missing.from < sent.to);
         let culprit = missing.map(|missing| missing.culprit);
         let verdict = match (culprit, sent.sent_as) {
             (Some(culprit), _) => culprit.verdict(),
@@ -539,12 +553,8 @@ impl Truth {
 
     /// A retransmission of `from..to` reached the receiver.
     fn bring(&mut self, from: u64, to: u64) {
-        let mut index = 0;
+        let mut index = self.missing_from(from);
         while let Some(&missing) = self.missing.get(index).filter(|missing| missing.from < to) {
-            if missing.to <= from {
-                index += 1;
-                continue;
-            }
             self.missing.remove(index);
             for (left, right) in [(missing.from, from), (to, missing.to)] {
                 if left < right {
@@ -612,6 +622,23 @@ impl Truth {
             distribution: displacement.distribution(1.0),
         }
     }
+}
+
+/// The place of the transmission of the byte at `offset` that the sender calls `stamp`, among some in order of sending.
+fn transmission<T>(all: &VecDeque<T>, stamp: Time, offset: u64, of: impl Fn(&T) -> (Time, u64, u64)) -> Option<usize> {
+    let is_it = |at: usize| {
+        let (sent_at, from, to) = of(all.get(at)?);
+        (sent_at == stamp && from <= offset && offset < to).then_some(at)
+    };
+    // What leaves at one instant is a whole window now and then, mostly in order of the stream.
+    let place = all.partition_point(|one| {
+        let (sent_at, _, to) = of(one);
+        (sent_at, to) <= (stamp, offset)
+    });
+    is_it(place).or_else(|| {
+        let burst = all.partition_point(|one| of(one).0 < stamp)..all.partition_point(|one| of(one).0 <= stamp);
+        burst.into_iter().find_map(is_it)
+    })
 }
 
 fn declared_by(timeout: bool) -> &'static str {

@@ -61,6 +61,30 @@ fn a_loss_is_known_with_the_first_ack_of_a_later_packet() {
 }
 
 #[test]
+fn what_is_lost_and_declared_in_another_order_is_still_told_apart() {
+    let mut truth = Truth::new(0);
+    send(&mut truth, 1, 3);
+    // All at one instant, and not in order of the stream; the queue at the end of the path loses its packet first.
+    for (number, from) in [(4, 400), (5, 300), (6, 500)] {
+        assert_eq!(truth.sent(MS(4), MS(4), from, from + 100, SentAs::New), number);
+    }
+    truth.lost(MS(5), 5, early(1), None);
+    truth.lost(MS(6), 2, early(0), None);
+    truth.lost(MS(6), 4, early(0), None);
+    for number in [1, 3] {
+        arrive(&mut truth, 10 + number, number);
+    }
+    for (offset, sent_at) in [(300, 4), (100, 2), (450, 4), (500, 4), (0, 1)] {
+        truth.declared(MS(20), declaration(offset, MS(sent_at), false), None);
+    }
+    arrive(&mut truth, 30, 6);
+    truth.finish(MS(40), None);
+    // Packets 5, 2 and 4 were lost, 6 and 1 were not.
+    let LossDeclarations { right, blind: _, wrong } = truth.declarations();
+    assert_eq!((right, wrong), (3, 2));
+}
+
+#[test]
 fn the_loss_of_the_last_packet_is_declared_blind() {
     let mut truth = Truth::new(0);
     send(&mut truth, 1, 1);
