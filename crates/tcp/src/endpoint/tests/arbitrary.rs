@@ -1,13 +1,17 @@
 //! Any calls, with any segments, at any times: nothing panics, nothing runs for ever, and both windows are respected.
 
-use ackclock_cc::{CongestionControl, Cubic, CubicConfig, NewReno, NewRenoConfig};
+use ackclock_cc::{
+    CongestionControl, CubicConfig, HystartConfig, HystartPlusPlusConfig, NewRenoConfig, SlowStartRules,
+};
+use ackclock_units::Random;
 use proptest::prelude::*;
 
 use super::*;
+use crate::profile::Profile;
 use crate::seq::lower;
 use crate::{
-    AdaptiveRules, ChallengeLimit, GiveUp, KeepAlive, LossDetector, NcrVariant, Received, RrRules, Sending, SynFin,
-    TransferRules, WindowProbe, WindowRule,
+    AdaptiveRules, CONTROLLERS, ChallengeLimit, CwndValidation, GiveUp, KeepAlive, LossDetector, NcrVariant, Pacing,
+    PacingWhen, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
 };
 
 /// What happens next.
@@ -20,6 +24,10 @@ enum Call {
     Abort,
     /// SO_LINGER, TCP_USER_TIMEOUT and SO_KEEPALIVE, in seconds.
     Options([Option<u64>; 3]),
+    /// TCP_CONGESTION.
+    TakeOver(Any),
+    /// SO_MAX_PACING_RATE.
+    MaxPacingRate(Option<u64>),
     /// recv, send, SO_ERROR and poll.
     Look(u64),
     /// A segment of any content.
@@ -115,6 +123,37 @@ fn any_shape() -> impl Strategy<Value = Shape> {
     )
 }
 
+/// A congestion controller: any, as the hosts have it, with any slow start.
+#[derive(Clone, Debug)]
+struct Any {
+    controller: prop::sample::Index,
+    linux: bool,
+    slow_start: SlowStartRules,
+}
+
+impl Any {
+    fn build(&self) -> Box<dyn CongestionControl> {
+        let mut host = Profile::by_name(if self.linux { "linux-6.1" } else { "freebsd-14" }).expect("it is there");
+        host.newreno = NewRenoConfig { slow_start: self.slow_start, ..host.newreno };
+        host.cubic =
+            CubicConfig { reno: NewRenoConfig { slow_start: self.slow_start, ..host.cubic.reno }, ..host.cubic };
+        self.controller.get(&CONTROLLERS).build(&host, Random::for_component(1, 0, "any"))
+    }
+}
+
+fn any_controller() -> impl Strategy<Value = Any> {
+    let slow_start = prop_oneof![
+        Just(SlowStartRules::Standard),
+        Just(SlowStartRules::Hystart(HystartConfig::default())),
+        Just(SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default())),
+    ];
+    (any::<prop::sample::Index>(), any::<bool>(), slow_start).prop_map(|(controller, linux, slow_start)| Any {
+        controller,
+        linux,
+        slow_start,
+    })
+}
+
 fn any_call() -> impl Strategy<Value = Call> {
     let time = || prop_oneof![6 => 0u64..300, 2 => 0u64..5000, 1 => 0u64..10_000_000];
     prop_oneof![
@@ -123,6 +162,8 @@ fn any_call() -> impl Strategy<Value = Call> {
         1 => prop_oneof![Just(Shutdown::Read), Just(Shutdown::Write), Just(Shutdown::Both)].prop_map(Call::Shutdown),
         1 => (0u8..4).prop_map(|dice| if dice == 0 { Call::Close } else { Call::Look(u64::from(dice)) }),
         1 => prop::array::uniform3(prop::option::of(1u64..100)).prop_map(Call::Options),
+        1 => any_controller().prop_map(Call::TakeOver),
+        1 => prop::option::of(prop_oneof![1u64..100, 100u64..10_000_000, Just(u64::MAX)]).prop_map(Call::MaxPacingRate),
         1 => (0u8..8).prop_map(|dice| if dice == 0 { Call::Abort } else { Call::Wait(1) }),
         1 => (any_noise(), any_ecn()).prop_map(|(segment, ecn)| Call::Noise(Box::new(segment), ecn)),
         30 => any_shape().prop_map(Call::Plausible),
@@ -190,8 +231,17 @@ fn any_config() -> impl Strategy<Value = Config> {
         1 => Just(EcnFeedback::Dctcp),
         2 => Just(EcnFeedback::Accurate)
     ];
-    (any::<[bool; 7]>(), prr, numbers, any_rules(), loss, feedback).prop_map(
-        |(switches, prr, numbers, states, loss, ecn)| {
+    let when = prop_oneof![Just(PacingWhen::Auto), Just(PacingWhen::On), Just(PacingWhen::Off)];
+    let ratio = || prop_oneof![Just(1u32), Just(1000u32), 1u32..300];
+    let pacing = (when, ratio(), ratio()).prop_map(|(when, ss_ratio, ca_ratio)| Pacing { when, ss_ratio, ca_ratio });
+    let validation = prop_oneof![
+        Just(CwndValidation::Off),
+        Just(CwndValidation::Growth),
+        Just(CwndValidation::Rfc2861),
+        Just(CwndValidation::Rfc7661)
+    ];
+    (any::<[bool; 7]>(), prr, numbers, any_rules(), loss, feedback, (pacing, validation)).prop_map(
+        |(switches, prr, numbers, states, loss, ecn, (pacing, cwnd_validation))| {
             let (loss_detector, [undo, frto, tlp], transfer) = loss;
             let [sack, dsack, timestamps, window_scaling, limited_transmit, nagle, slow_start_after_idle] = switches;
             let (mss, segments, send_buffer, receive_buffer, (count, timeout, quick, growth_from), max_retries) =
@@ -215,6 +265,8 @@ fn any_config() -> impl Strategy<Value = Config> {
                 tlp,
                 nagle,
                 slow_start_after_idle,
+                pacing,
+                cwnd_validation,
                 max_retries,
                 transfer,
                 states,
@@ -323,7 +375,8 @@ impl Watched {
         let waits = !send.fin_sent && (send.written + 1 > send.nxt || send.closed);
         if open && (opening || waits || !endpoint.board.is_empty()) {
             let timers = &endpoint.timers;
-            assert!(timers.retransmit_at.min(timers.persist_at) < Time::NEVER, "stuck");
+            let least = timers.retransmit_at.min(timers.persist_at).min(endpoint.pacer.deadline());
+            assert!(least < Time::NEVER, "stuck");
         }
     }
 
@@ -374,6 +427,8 @@ impl Watched {
                     span(keepalive).map(|idle| KeepAlive { idle, interval: idle + Span::from_secs(1), count: 3 });
                 self.endpoint.set_keepalive(self.now, times);
             }
+            Call::TakeOver(controller) => self.endpoint.set_congestion_control(self.now, controller.build()),
+            &Call::MaxPacingRate(rate) => self.endpoint.set_max_pacing_rate(rate),
             &Call::Look(bytes) => self.look(bytes),
             Call::Noise(segment, ecn) => self.input(segment, *ecn),
             Call::Plausible(shape) => {
@@ -470,18 +525,13 @@ proptest! {
     #[test]
     fn nothing_breaks_an_endpoint(
         config in any_config(),
-        cubic: bool,
+        controller in any_controller(),
         isn: u32,
         peer_isn: u32,
         start in any_start(),
         calls in prop::collection::vec(any_call(), 1..120),
     ) {
-        let cc: Box<dyn CongestionControl> = if cubic {
-            Box::new(Cubic::new(CubicConfig::default()))
-        } else {
-            Box::new(NewReno::new(NewRenoConfig::default()))
-        };
-        let endpoint = Endpoint::new(config, cc, Ports { local: 1, remote: 2 }, isn, 77);
+        let endpoint = Endpoint::new(config, controller.build(), Ports { local: 1, remote: 2 }, isn, 77);
         let mut watched = Watched { endpoint, now: Time::ZERO, isn, peer_isn, edge: 0, sent: 0, own_edge: 0 };
         watched.start(start);
         for call in &calls {
