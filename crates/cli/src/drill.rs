@@ -32,7 +32,8 @@ pub(crate) fn run(args: &DrillArgs) -> anyhow::Result<u8> {
     let threads = args.threads.map_or_else(execute::cores, |threads| threads.get().into());
     let mut counts = Counts::default();
     let mut records: Vec<Record> = Vec::new();
-    let mut listening = !args.tap || print(&tap::head(scripts.len())).is_continue();
+    let mut listening = !args.tap || print(&tap::head(scripts.len()))?.is_continue();
+    let mut written = Ok(());
     if listening || report.is_some() {
         execute::in_order(
             scripts.len(),
@@ -46,7 +47,13 @@ pub(crate) fn run(args: &DrillArgs) -> anyhow::Result<u8> {
                         false if args.quiet && record.ending == Ending::Passed => String::new(),
                         false => record.to_string(),
                     };
-                    listening = text.is_empty() || print(&text).is_continue();
+                    match if text.is_empty() { Ok(ControlFlow::Continue(())) } else { print(&text) } {
+                        Ok(reader) => listening = reader.is_continue(),
+                        Err(error) => {
+                            written = Err(error);
+                            return ControlFlow::Break(());
+                        }
+                    }
                 }
                 if report.is_some() {
                     records.push(record);
@@ -58,11 +65,12 @@ pub(crate) fn run(args: &DrillArgs) -> anyhow::Result<u8> {
             },
         );
     }
+    written?;
     if let (Some(report), Some(path)) = (report, &args.junit) {
         report.complete(&records).with_context(|| format!("cannot write {}", path.display()))?;
     }
     if listening && !args.tap && !args.quiet {
-        let _ = print(&format!("{counts}\n"));
+        let _ = print(&format!("{counts}\n"))?;
     }
     Ok(match counts {
         Counts { errors: 1.., .. } => BAD_INPUT,

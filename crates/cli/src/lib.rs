@@ -69,17 +69,14 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// Writes to stdout. A reader that has left breaks off what only it would have seen.
-fn print(text: &str) -> ControlFlow<()> {
+/// Writes to stdout. A reader that has left breaks off what only it would have seen; anything else, such as a full disk, is an
+/// error: what is there is not complete.
+fn print(text: &str) -> anyhow::Result<ControlFlow<()>> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => ControlFlow::Continue(()),
-        Err(error) => {
-            if error.kind() != io::ErrorKind::BrokenPipe {
-                say(&format!("error: cannot write to standard output: {error}"));
-            }
-            ControlFlow::Break(())
-        }
+        Ok(()) => Ok(ControlFlow::Continue(())),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
+        Err(error) => Err(error).context("cannot write to standard output"),
     }
 }
 
@@ -91,7 +88,7 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
     }
     let scenario = Scenario::load_with(&args.scenario, &overrides, controllers)?;
     if args.show_config {
-        let _ = print(&scenario.resolved());
+        let _ = print(&scenario.resolved())?;
         return Ok(0);
     }
     let mut output = match &args.out {
@@ -132,7 +129,13 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
             }
         }
         if args.json && listening {
-            listening = progress.suspended(|| print(&format!("{json}\n"))).is_continue();
+            match progress.suspended(|| print(&format!("{json}\n"))) {
+                Ok(reader) => listening = reader.is_continue(),
+                Err(error) => {
+                    written = Err(error);
+                    return ControlFlow::Break(());
+                }
+            }
         } else if !args.json && !args.quiet {
             report.add(run, &summary);
         }
@@ -163,7 +166,7 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
         output.finish(&scenario).context("cannot complete --out")?;
     }
     if !args.json && !args.quiet {
-        let _ = print(&report.text(&verdicts));
+        let _ = print(&report.text(&verdicts))?;
     }
     let misses = scenario.misses(&verdicts);
     for miss in &misses {

@@ -166,6 +166,28 @@ fn a_reader_that_leaves_is_no_error() {
     assert_eq!((child.wait().expect("it ends").code(), err.as_str()), (Some(0), ""));
 }
 
+/// A reader that leaves has what it wanted; on a full disk there are half of the results.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_behind_standard_output_is_an_error() {
+    let folder = folder("full_disk");
+    fs::write(folder.join("scenario.toml"), sweep()).unwrap();
+    fs::write(folder.join("script.pkt"), "0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n").unwrap();
+    let scenario = ["--scenario", "scenario.toml"];
+    for args in [&["--json"][..], &["--show-config"], &[]]
+        .map(|more| [&scenario[..], more].concat())
+        .into_iter()
+        .chain([vec!["packetdrill", "script.pkt"], vec!["packetdrill", "--tap", "script.pkt"]])
+    {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("it is there");
+        let output = ackclock().current_dir(&folder).args(&args).stdout(full).output().expect("the binary runs");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {err}");
+        assert_eq!(err.lines().count(), 1, "{args:?}: {err}");
+        assert!(err.starts_with("error: cannot write to standard output: "), "{args:?}: {err}");
+    }
+}
+
 #[test]
 fn help_and_version() {
     for (flag, part) in [("--help", "--show-config"), ("-h", "Exit status"), ("--version", env!("CARGO_PKG_VERSION"))] {
