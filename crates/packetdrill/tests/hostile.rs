@@ -28,7 +28,8 @@ const WORDS: &str = "\
     win 0  ack  urg 1  [ce]  [ect0]  0:0(0)  1:1001(1000)  1:4294967295(4294967294)  = -1  = 3  EAGAIN  (  )  [  ]  \
     {  }  %{  }%  `  \"  '  //  /*  */  #  ,  |  assert  tcpi_snd_cwnd  close(4)  shutdown(4, SHUT_WR)  \
     write(4, ..., 2147483647) = 2147483647  read(4, ..., 1) = 1  sysctl -q net.ipv4.tcp_sack=0  --tolerance_usecs=0  \
-    --mss=1  --set=cc=reno  --profile=freebsd-14  \u{0}  é  \u{feff}";
+    --mss=1  --set=cc=reno  --set=cc=bbr  --set=cc=cdg  --set=ecn=accecn  --set=ecn=dctcp  --profile=freebsd-14  TCP_CONGESTION  \
+    \"bbr\"  \"cdg\"  \"prague\"  \"vegas\"  SO_MAX_PACING_RATE  [ect1]  SEWA  SA  S.A  .5  .6  <ECN e1b 1 ceb 0 e0b 1>  \u{0}  é  \u{feff}";
 
 fn word(random: &mut Random) -> &'static str {
     let words = || WORDS.split("  ");
@@ -147,11 +148,29 @@ fn words(text: &str, random: &mut Random) -> String {
     format!("{}{new}{}", &text[..from], &text[to..])
 }
 
+/// Any host with any controller and feedback of ECN, most often the one that the script is for.
+fn any_settings(random: &mut Random) -> Settings {
+    const CHOICES: [(&str, &[&str]); 5] = [
+        ("profile", &["rfc", "linux-2.4", "linux-4.0", "linux-6.1", "freebsd-9.2", "freebsd-14", "windows-7"]),
+        ("cc", &["newreno", "cubic", "cdg", "hd", "chd", "vegas", "htcp", "westwood", "dctcp", "prague", "bbr"]),
+        ("ecn", &["on", "off", "passive", "dctcp", "accecn", "accecn-classic", "accecn-passive"]),
+        ("loss_detector", &["rfc6675", "linux", "ncr", "rr-tcp", "rack"]),
+        ("abe", &["on", "off"]),
+    ];
+    let mut settings = Settings::new();
+    for (key, values) in CHOICES {
+        if below(random, 3) == 0 {
+            settings.set(key, values[below(random, values.len())]).expect("a setting");
+        }
+    }
+    settings
+}
+
 /// Parses and runs a text; what became of it.
-fn verdict(text: &str) -> &'static str {
+fn verdict(text: &str, settings: &Settings) -> &'static str {
     match parse(text) {
         Ok(script) => {
-            let outcome = run(&script, &Settings::new());
+            let outcome = run(&script, settings);
             if let Verdict::Failed(failure) = &outcome.verdict {
                 assert!(failure.line as usize <= text.lines().count().max(1), "line {}", failure.line);
             }
@@ -181,15 +200,16 @@ fn attack(seed: u64, mut go_on: impl FnMut(usize) -> bool) -> Vec<(&'static str,
     while go_on(tried) {
         tried += 1;
         let text = broken(&corpus, &mut random);
+        let settings = if tried % 2 == 0 { any_settings(&mut random) } else { Settings::new() };
         let begun = now();
-        let end = catch_unwind(AssertUnwindSafe(|| verdict(&text)));
+        let end = catch_unwind(AssertUnwindSafe(|| verdict(&text, &settings)));
         let took = now() - begun;
         let culprit = || {
             let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{seed}-{tried}.pkt"));
             fs::write(&path, &text).expect("the target directory is writable");
             path.display().to_string()
         };
-        let Ok(end) = end else { panic!("{} makes it panic", culprit()) };
+        let Ok(end) = end else { panic!("{} makes it panic with {settings:?}", culprit()) };
         assert!(took < LONGEST, "{} takes {took:?}", culprit());
         match ends.iter_mut().find(|(name, _)| *name == end) {
             Some((_, count)) => *count += 1,
@@ -221,6 +241,7 @@ fn broken_scripts_for_a_long_time() {
 
 #[test]
 fn texts_that_are_no_scripts() {
+    let verdict = |text: &str| verdict(text, &Settings::new());
     for text in
         ["", "\n", "\0", "//", "/*", "%{", "`", "0", "+", "0 <", "0 > S", "--", "\u{feff}", "0 socket(", "'", "\"\\"]
     {

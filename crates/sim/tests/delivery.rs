@@ -4,14 +4,18 @@
 use std::ops::ControlFlow;
 
 use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
-use ackclock_cc::{CdgConfig, ChdConfig, CubicConfig, NewRenoConfig, VegasConfig};
+use ackclock_cc::{
+    BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LinuxCdgConfig, NewRenoConfig,
+    PragueConfig, VegasConfig, WestwoodConfig,
+};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
-    CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc, SmoltcpSpec,
+    CcChange, CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc,
+    SmoltcpSpec,
 };
 use ackclock_tcp::{
-    AdaptiveRules, Config, DelayedAck, EcnFeedback, InitialWindow, LossDetector, NcrVariant, Prr, RrRules,
-    TransferRules,
+    AdaptiveRules, Config, CwndValidation, DelayedAck, EcnFeedback, InitialWindow, LossDetector, NcrVariant, Pacing,
+    PacingWhen, Prr, RrRules, TransferRules,
 };
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
@@ -161,14 +165,45 @@ fn any_config() -> impl Strategy<Value = Config> {
 }
 
 fn any_endpoint() -> impl Strategy<Value = HostSpec> {
-    let cc = prop_oneof![
+    let pacing = prop_oneof![2 => Just(PacingWhen::Auto), 1 => Just(PacingWhen::On)];
+    let validation = prop_oneof![
+        2 => Just(CwndValidation::Growth),
+        1 => Just(CwndValidation::Rfc2861),
+        1 => Just(CwndValidation::Rfc7661)
+    ];
+    (any_config(), any_cc(), pacing, validation).prop_map(|(config, cc, when, cwnd_validation)| {
+        let config = Config { pacing: Pacing { when, ..config.pacing }, cwnd_validation, ..config };
+        HostSpec::Endpoint(EndpointSpec { profile: "any".into(), config, cc })
+    })
+}
+
+fn any_cc() -> impl Strategy<Value = CcSpec> {
+    prop_oneof![
         Just(CcSpec::NewReno(NewRenoConfig::default())),
         Just(CcSpec::Cubic(CubicConfig::default())),
         Just(CcSpec::Cdg(CdgConfig::default())),
+        Just(CcSpec::LinuxCdg(LinuxCdgConfig::default())),
+        Just(CcSpec::Hd(HdConfig::default())),
         Just(CcSpec::Chd(ChdConfig::default())),
-        Just(CcSpec::Vegas(VegasConfig::default()))
-    ];
-    (any_config(), cc).prop_map(|(config, cc)| HostSpec::Endpoint(EndpointSpec { profile: "any".into(), config, cc }))
+        Just(CcSpec::Vegas(VegasConfig::default())),
+        Just(CcSpec::Htcp(HtcpConfig::default())),
+        Just(CcSpec::Westwood(WestwoodConfig::default())),
+        Just(CcSpec::Dctcp(DctcpConfig::default())),
+        Just(CcSpec::Prague(PragueConfig::default())),
+        Just(CcSpec::Bbr(BbrConfig::default())),
+    ]
+}
+
+/// Controllers that take over, some milliseconds after each other.
+fn any_schedule() -> impl Strategy<Value = Vec<CcChange>> {
+    prop::collection::vec((1u64..500, any_cc()), 0..6).prop_map(|changes| {
+        let mut at = Time::ZERO;
+        let mut change = |(after, cc)| {
+            at += Span::from_millis(after);
+            CcChange { at, cc }
+        };
+        changes.into_iter().map(&mut change).collect()
+    })
 }
 
 fn any_smoltcp() -> impl Strategy<Value = HostSpec> {
@@ -254,8 +289,10 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn ours_to_ours(bytes in any_bytes(), sender in any_endpoint(), receiver in any_endpoint(), ways in [any_direction(), any_direction()]) {
-        assert_delivered(&transfer(bytes, sender, receiver, ways))?;
+    fn ours_to_ours(bytes in any_bytes(), sender in any_endpoint(), receiver in any_endpoint(), ways in [any_direction(), any_direction()], schedule in any_schedule()) {
+        let mut spec = transfer(bytes, sender, receiver, ways);
+        spec.flows[0].schedule = schedule;
+        assert_delivered(&spec)?;
     }
 
     #[test]
