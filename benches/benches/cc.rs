@@ -79,7 +79,6 @@ impl Sender {
         }
         let rate = self.needs.delivery_rate.then(|| RateSample {
             total_delivered: self.delivered,
-            total_lost: 0,
             prior_delivered: self.delivered.saturating_sub(window.cwnd),
             delivered: window.cwnd.min(self.delivered),
             interval: Some(rtt),
@@ -97,7 +96,7 @@ impl Sender {
             self.cc.on_recovery_end(f);
         }
         if self.needs.departures {
-            self.cc.on_sent(f, &Sent { seq: f.snd_nxt, bytes: MSS as u32, again: false });
+            self.cc.on_sent(f, &Sent { seq: f.snd_nxt, bytes: MSS as u32 });
         }
         if f.paced {
             black_box(self.cc.pacing_rate(f));

@@ -159,7 +159,7 @@ impl Line {
     fn send(&mut self, seq: u64, again: bool) {
         let f = self.flight();
         if self.cc.needs().departures || f.snd_una == f.snd_nxt {
-            self.cc.on_sent(&f, &Sent { seq, bytes: MSS as u32, again });
+            self.cc.on_sent(&f, &Sent { seq, bytes: MSS as u32 });
         }
         if self.flying.is_empty() {
             (self.first_sent, self.delivered_at) = (self.now, self.now);
