@@ -240,10 +240,28 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
     if !tcp.verify_checksum(&IpAddress::Ipv4(source), &IpAddress::Ipv4(destination)) {
         return Err(ParseError::TcpChecksum);
     }
-    let payload = tcp.payload();
+    Ok(Parsed {
+        segment: read_segment(&tcp),
+        addresses: Addresses { source: source.octets(), destination: destination.octets() },
+        ecn: Ecn::from_bits(ip.ecn()),
+        payload: tcp.payload(),
+    })
+}
+
+/// Reads a TCP segment, of IPv4 or IPv6, without looking at its checksum: for one that passes by. The payload has the right
+/// length and offset 0.
+///
+/// # Errors
+/// Fewer bytes than the header says.
+pub fn peek(bytes: &[u8]) -> Result<Segment, ParseError> {
+    TcpPacket::new_checked(bytes).map(|tcp| read_segment(&tcp)).map_err(|_| ParseError::Length)
+}
+
+/// The header, and the length of the payload.
+fn read_segment(tcp: &TcpPacket<&[u8]>) -> Segment {
     let mut segment = Segment {
         // At most 65535 bytes: the IP length field.
-        payload: Payload { offset: 0, len: payload.len() as u32 },
+        payload: Payload { offset: 0, len: tcp.payload().len() as u32 },
         source_port: tcp.src_port(),
         destination_port: tcp.dst_port(),
         seq: tcp.seq_number().0.cast_unsigned(),
@@ -253,12 +271,7 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
         ..Segment::default()
     };
     read_options(tcp.options(), &mut segment);
-    Ok(Parsed {
-        segment,
-        addresses: Addresses { source: source.octets(), destination: destination.octets() },
-        ecn: Ecn::from_bits(ip.ecn()),
-        payload,
-    })
+    segment
 }
 
 /// Reads `options` into `segment`; of an option that is there twice, the last counts.

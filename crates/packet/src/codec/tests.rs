@@ -303,9 +303,19 @@ proptest! {
         }
     }
 
+    /// A passing segment tells what it tells its receiver, whatever its checksum.
+    #[test]
+    fn peeking_needs_no_checksum(segment in segments()) {
+        let mut bytes = written(&segment, Ecn::Ect0);
+        prop_assert_eq!(peek(&bytes[20..]), Ok(as_read(&segment)));
+        bytes[36] ^= 1;
+        prop_assert_eq!(peek(&bytes[20..]), Ok(as_read(&segment)));
+        prop_assert_eq!(peek(&bytes[20..39]), Err(ParseError::Length));
+    }
+
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let _ = parse(&bytes);
+        let _ = (parse(&bytes), peek(&bytes));
     }
 
     #[test]
