@@ -84,6 +84,8 @@ pub(crate) struct Expect {
     when: Vec<(usize, Vec<Node>)>,
     /// Axes with the value to compare with; empty for none.
     baseline: Vec<(usize, Node)>,
+    /// Points at which it cannot be measured by their clock.
+    absent: BTreeSet<usize>,
 }
 
 /// The values of every expectation in one run.
@@ -109,7 +111,15 @@ impl Expect {
         let meets = |(axis, values): &(usize, Vec<Node>)| {
             values.iter().any(|value| value.same(&sweep.axes[*axis].values[indices[*axis]]))
         };
-        self.when.iter().all(meets) && (self.baseline.is_empty() || self.baseline(sweep, point).is_some())
+        let measured = |point: &usize| !self.absent.contains(point);
+        self.when.iter().all(meets)
+            && measured(&point)
+            && (self.baseline.is_empty() || self.baseline(sweep, point).filter(measured).is_some())
+    }
+
+    /// Whether there are points at which it cannot be measured by their clock.
+    pub(crate) fn is_left_out(&self) -> bool {
+        !self.absent.is_empty()
     }
 
     /// How many comparisons it makes.
@@ -175,6 +185,8 @@ const RUNS: OneOf = OneOf { what: "way to judge the runs of a point", names: &Of
 pub(crate) struct Subject {
     pub(crate) shape: Shape,
     pub(crate) duration: Span,
+    /// Whether time is the machine's.
+    pub(crate) live: bool,
 }
 
 /// Reads `[[expect]]`. `subjects` are those of the points. Gives the windows that they need, too.
@@ -253,7 +265,10 @@ fn read(mut fields: Fields<'_>, sweep: &Sweep, subjects: &[Subject], windows: &m
         (number, window)
     });
     let (ratio_to, ratio_node) = ratio_to.unzip();
-    let expect = Expect { quantity, ratio_to, window, runs, at_most, at_least, when, baseline };
+    let live = [Some(&quantity), ratio_to.as_ref()].into_iter().flatten().any(|quantity| quantity.metric.is_live());
+    let absent = subjects.iter().enumerate().filter(|(_, subject)| live && !subject.live).map(|(point, _)| point);
+    let absent = absent.collect();
+    let expect = Expect { quantity, ratio_to, window, runs, at_most, at_least, when, baseline, absent };
     let result = expect.suits(&mut fields, sweep, subjects, node, ratio_node);
     fields.finish();
     result.then_some(expect)

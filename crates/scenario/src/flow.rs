@@ -1,17 +1,18 @@
 //! Flows: groups of connections with what they carry and when.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use ackclock_emulator::send_vector;
-use ackclock_sim::spec::{CcChange, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
+use ackclock_sim::spec::{CcChange, EndsSpec, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
 use crate::document::{Node, Table};
+use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
-use crate::host;
+use crate::host::{self, Place};
 use crate::link::is_name;
+use crate::paths::{self, Links, Network};
 use crate::quantity::{Bytes, OneOf, Problem, Text, Time, Whole};
-use crate::report::{Diagnostic, did_you_mean, listed};
+use crate::report::Diagnostic;
 use crate::schedule;
 
 /// The most connections of one run.
@@ -30,8 +31,12 @@ pub(crate) struct Group {
     path: Vec<usize>,
     secondary: Option<SecondarySpec>,
     reverse: bool,
-    sender: HostSpec,
-    receiver: HostSpec,
+    pub(crate) sender: HostSpec,
+    pub(crate) receiver: HostSpec,
+    /// The hosts of its ends, if it names them.
+    pub(crate) ends: Option<Ends>,
+    /// Whether packets come from these hosts: the ends that are kernels are outside.
+    outside: bool,
     bytes: Option<u64>,
     start: Span,
     /// Every start is later by a time of its own, drawn from 0 to this.
@@ -93,25 +98,42 @@ impl Group {
                 start: Instant::ZERO + start + Span::from_nanos(jitter),
                 stop: stop.map(|stop| Instant::ZERO + stop),
                 schedule: self.schedule.clone(),
+                ends: self.ends.as_ref().filter(|_| self.outside).map(|ends| EndsSpec {
+                    source_port: ends
+                        .spec
+                        .source_port
+                        .map(|first| u64::from(first).saturating_add(number as u64).try_into().unwrap_or(u16::MAX)),
+                    ..ends.spec
+                }),
             }
         })
     }
 }
 
+/// What flows are in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting<'a> {
+    pub(crate) links: &'a [LinkSpec],
+    pub(crate) names: &'a Links<'a>,
+    pub(crate) network: &'a Network,
+    /// Whether packets come from outside.
+    pub(crate) outside: bool,
+    pub(crate) duration: Span,
+}
+
 /// Reads `[[flows]]`.
-pub(crate) fn read_all<'a>(
-    root: &mut Fields<'a>,
-    cx: &'a Context<'a>,
-    links: &[LinkSpec],
-    duration: Span,
-) -> Vec<Group> {
+pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: Setting<'_>) -> Vec<Group> {
     let expected = "at least one section `[[flows]]` with an `id` and a `path`";
     let Some(entry) = root.get("flows") else {
-        root.missing("flows", expected);
+        // Packets from outside need none.
+        if !setting.outside {
+            let alone = "at least one section `[[flows]]`: on the virtual clock nothing else sends";
+            root.missing("flows", if setting.network.nodes.is_empty() { expected } else { alone });
+        }
         return Vec::new();
     };
     let items = match entry.node.array() {
-        Some(items) if !items.is_empty() => items,
+        Some(items) if !items.is_empty() || setting.outside => items,
         _ => {
             root.reject("flows", &entry.node, Problem::new("not a list of flows", expected));
             return Vec::new();
@@ -121,7 +143,7 @@ pub(crate) fn read_all<'a>(
         root.reject("flows", &entry.node, Problem::new("too many", format!("at most {MAX_FLOWS}")));
         return Vec::new();
     }
-    let names = links.iter().enumerate().map(|(index, link)| (link.name.as_str(), index)).collect();
+    let mut ports = Ports::default();
     let mut ids = BTreeSet::new();
     let mut groups: Vec<Group> = Vec::new();
     for (index, item) in items.iter().enumerate() {
@@ -129,10 +151,11 @@ pub(crate) fn read_all<'a>(
             root.reject("flows", item, Problem::new("not a flow", expected));
             continue;
         };
-        let Some(group) = read(cx, index, item, table, &names, duration) else { continue };
-        // A single packet takes the primary path both ways.
-        if !group.path.is_empty() && group.path.iter().all(|&link| takes_no_time(&links[link])) {
-            let entry = table.get("path").or_else(|| table.get("paths"));
+        let Some(group) = read(cx, index, item, table, setting) else { continue };
+        let outside = [&group.sender, &group.receiver].contains(&&HostSpec::Outside);
+        // A single packet takes the primary path both ways. A host outside takes time of its own.
+        if !outside && !group.path.is_empty() && group.path.iter().all(|&link| takes_no_time(&setting.links[link])) {
+            let entry = table.get("path").or_else(|| table.get("paths")).or_else(|| table.get("to"));
             let place = entry.map_or(&item.place, |entry| &entry.node.place);
             let label = "rates unlimited and delays 0, both ways";
             let error = Diagnostic::new(format!("flows.{}: a round trip takes no time", group.id), place, label);
@@ -142,6 +165,11 @@ pub(crate) fn read_all<'a>(
             let place = table.get("id").map_or(&item.place, |entry| &entry.node.place);
             let error = Diagnostic::new(format!("two flows are called `{}`", group.id), place, "used a second time");
             root.push(error.note("expected an id of its own for each flow; `count` makes several that are alike"));
+        }
+        if let Some(ends) = &group.ends {
+            let place =
+                table.get("source_port").or_else(|| table.get("port")).map_or(&item.place, |entry| &entry.node.place);
+            ports.add(root, place, &group.id, ends, group.count());
         }
         groups.push(group);
     }
@@ -165,7 +193,7 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
     }
     let memory = |host: &HostSpec| match host {
         HostSpec::Smoltcp(stock) => stock.send_buffer + stock.receive_buffer,
-        HostSpec::Endpoint(_) => 0,
+        HostSpec::Endpoint(_) | HostSpec::Outside => 0,
     };
     let memory: u64 = groups
         .iter()
@@ -185,9 +213,9 @@ fn read<'a>(
     index: usize,
     item: &'a Node,
     table: &'a Table,
-    links: &BTreeMap<&str, usize>,
-    duration: Span,
+    setting: Setting<'_>,
 ) -> Option<Group> {
+    let duration = setting.duration;
     let path = format!("flows.{index}");
     let shown = match table.get("id").and_then(|entry| entry.node.str()) {
         Some(id) if is_name(id) => format!("flows.{id}"),
@@ -203,20 +231,33 @@ fn read<'a>(
     }
     let parallel = fields.or("count", 1, Whole(1, MAX_FLOWS));
     let stagger = fields.or("stagger", Span::ZERO, Time::Any);
-    let (path, secondary) = paths(&mut fields, links);
-    let reverse = fields.or("direction", "forward", DIRECTIONS) == "reverse";
-    let mut sender = host::read(&mut fields, None);
+    let named = ends::are_named(&mut fields);
+    let ends = if named { ends::read(&mut fields, setting.network) } else { None };
+    let (path, secondary, reverse) = match &ends {
+        Some(ends) => (ends.path.clone(), ends.secondary.clone(), ends.reverse),
+        None if named => (Vec::new(), None, false),
+        None => {
+            let (path, secondary) = paths::of(&mut fields, setting.names);
+            (path, secondary, fields.or("direction", "forward", DIRECTIONS) == "reverse")
+        }
+    };
+    let places = match &ends {
+        Some(ends) => ends.mtus.map(|mtu| Place { host: host::KERNEL, mtu: Some(mtu) }),
+        None => [Place { host: if named { host::KERNEL } else { host::DEFAULT }, mtu: None }; 2],
+    };
+    let mut sender = host::read(&mut fields, None, places[0]);
     if let (Some(_), HostSpec::Endpoint(endpoint)) = (&secondary, &mut sender) {
         // Which path the first data takes depends on it.
         endpoint.config.transfer.bare_handshake_ack = true;
     }
-    let receiver = receiver(&mut fields, &sender);
+    let facing_kernel = ends.as_ref().is_some_and(|ends| ends.kernels == [false, true]);
+    let mut receiver = receiver(&mut fields, &sender, places[1], facing_kernel);
     let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
     let start = fields.or("start", Span::ZERO, Time::Any);
     let start_jitter = fields.or("start_jitter", Span::ZERO, Time::Any);
     let stop = fields.maybe("stop", Time::Positive);
     let restart_every = fields.maybe("restart_every", Time::Positive);
-    let schedule = schedule::read(&mut fields, &sender, start, duration);
+    let mut schedule = schedule::read(&mut fields, &sender, start, duration);
     let last_start = start + stagger * (parallel - 1) + start_jitter;
     times(&mut fields, last_start, stop, duration);
     if let (Some(every), Some(entry)) = (restart_every, table.get("start_jitter"))
@@ -224,6 +265,21 @@ fn read<'a>(
     {
         let problem = Problem::new("as long as the connections last", format!("less than `restart_every`, {every}"));
         fields.reject("start_jitter", &entry.node, problem);
+    }
+    if let Some(ends) = ends.as_ref().filter(|_| setting.outside) {
+        for (kernel, host) in ends.kernels.into_iter().zip([&mut sender, &mut receiver]) {
+            if kernel {
+                *host = HostSpec::Outside;
+            } else if let HostSpec::Smoltcp(_) = host {
+                let title = format!("{}: a smoltcp host has no connection to another program", fields.shown());
+                let error = Diagnostic::new(title, fields.place(), "one of its ends is called `smoltcp`");
+                fields.push(error.note("expected another `host`, or the virtual clock"));
+            }
+        }
+        if ends.kernels[0] {
+            // A kernel keeps its controller.
+            schedule.clear();
+        }
     }
     fields.finish();
     let end = stop.unwrap_or(Span::MAX).min(duration);
@@ -236,6 +292,8 @@ fn read<'a>(
         reverse,
         sender,
         receiver,
+        ends,
+        outside: setting.outside,
         bytes,
         start,
         start_jitter,
@@ -246,122 +304,25 @@ fn read<'a>(
     })
 }
 
-/// The receiving end: a host of its own if it names one, else the sender's with the keys that it changes.
-fn receiver(fields: &mut Fields<'_>, sender: &HostSpec) -> HostSpec {
-    let Some(entry) = fields.get("receiver") else { return sender.clone() };
+/// The receiving end: a host of its own if it names one, else the sender's with the keys that it changes. A kernel that an
+/// endpoint of ours sends to is not like it.
+fn receiver(fields: &mut Fields<'_>, sender: &HostSpec, place: Place, facing_kernel: bool) -> HostSpec {
+    let Some(entry) = fields.get("receiver") else {
+        return if facing_kernel {
+            host::left_out(&mut fields.bare("receiver"), sender, place)
+        } else {
+            place.fitted(sender.clone())
+        };
+    };
     if entry.node.table().is_none() && entry.node.str().is_some() {
-        return host::named(fields, "receiver", &entry.node, sender).unwrap_or_else(|| sender.clone());
+        return host::named(fields, "receiver", &entry.node, sender, place).unwrap_or_else(|| sender.clone());
     }
     let Some(mut section) = fields.table("receiver", "the name of a host, or a table of knobs") else {
         return sender.clone();
     };
-    let receiver = host::read(&mut section, Some(sender));
+    let receiver = host::read(&mut section, Some(sender), place);
     section.finish();
     receiver
-}
-
-/// One path, or two that data takes in turn.
-fn paths(fields: &mut Fields<'_>, links: &BTreeMap<&str, usize>) -> (Vec<usize>, Option<SecondarySpec>) {
-    let one = fields.get("path").map(|entry| &entry.node);
-    let two = fields.get("paths");
-    let Some(entry) = two else {
-        let path = match one {
-            Some(node) => links_of(fields, "path", node, links),
-            None => {
-                fields.missing("path", &path_expected(links));
-                Vec::new()
-            }
-        };
-        return (path, None);
-    };
-    let vector = split(fields);
-    let expected = "two paths, the primary one, over which the ACKs come back, first, such as [[\"hspa\"], [\"wlan\"]]";
-    if one.is_some() {
-        let title = format!("{}: `path` and `paths` exclude each other", fields.shown());
-        fields
-            .push(Diagnostic::new(title, &entry.key_place, "found beside `path`").note(format!("expected {expected}")));
-    }
-    let Some([first, second]) = entry.node.array() else {
-        fields.reject("paths", &entry.node, Problem::new("not two paths", expected));
-        return (Vec::new(), None);
-    };
-    let [path, other] = [first, second].map(|node| links_of(fields, "paths", node, links));
-    (path, Some(SecondarySpec { path: other, vector }))
-}
-
-const SPLITS: OneOf = OneOf { what: "split", names: &["round_robin", "send_vector"] };
-
-/// Weights of paths are no finer.
-const MAX_WEIGHT: u64 = 1 << 20;
-
-/// Which packets take the second path.
-fn split(fields: &mut Fields<'_>) -> u64 {
-    let alternating = send_vector(1, 1).unwrap_or_default();
-    fields.choose("split", "round_robin", &SPLITS, |kind, fields| match kind {
-        "send_vector" => weights(fields).and_then(|[first, second]| send_vector(first, second)).unwrap_or(alternating),
-        _ => alternating,
-    })
-}
-
-fn weights(fields: &mut Fields<'_>) -> Option<[u32; 2]> {
-    let expected = "the weights of the two paths, whole numbers, such as [2, 1]";
-    let Some(entry) = fields.get("weights") else {
-        fields.missing("weights", expected);
-        return None;
-    };
-    let Some([first, second]) = entry.node.array() else {
-        fields.reject("weights", &entry.node, Problem::new("not two weights", expected));
-        return None;
-    };
-    let weight = |node| {
-        let read = crate::quantity::Kind::read(&Whole(0, MAX_WEIGHT), node);
-        read.map_err(|problem| fields.reject("weights", node, problem)).ok()
-    };
-    let (first, second) = (weight(first)? as u32, weight(second)? as u32);
-    if first == 0 && second == 0 {
-        fields.reject("weights", &entry.node, Problem::new("neither path has a weight", expected));
-        return None;
-    }
-    Some([first, second])
-}
-
-fn path_expected(links: &BTreeMap<&str, usize>) -> String {
-    let known = listed(links.keys().copied().take(20));
-    format!("the links that the data passes, in order, such as [\"bottleneck\"]; there are: {known}")
-}
-
-fn links_of(fields: &mut Fields<'_>, key: &str, node: &Node, links: &BTreeMap<&str, usize>) -> Vec<usize> {
-    let names = || links.keys().copied();
-    let expected = || path_expected(links);
-    let items = match node.array() {
-        Some(items) if !items.is_empty() => items,
-        array => {
-            let title = if array.is_some() { "must not be empty" } else { "not an array" };
-            fields.reject(key, node, Problem::new(title, expected()));
-            return Vec::new();
-        }
-    };
-    let mut path = Vec::new();
-    for item in items {
-        let problem = match item.str() {
-            None => Problem::new("not a name of a link", expected()),
-            Some(name) => match links.get(name) {
-                Some(index) if path.contains(index) => {
-                    Problem::new(format!("the link `{name}` is listed twice"), "each link at most once")
-                }
-                Some(index) => {
-                    path.push(*index);
-                    continue;
-                }
-                None => Problem {
-                    help: did_you_mean(name, names()),
-                    ..Problem::new(format!("there is no link `{name}`"), expected())
-                },
-            },
-        };
-        fields.reject(key, item, problem);
-    }
-    path
 }
 
 /// Checks that every flow of the group has some time to send.

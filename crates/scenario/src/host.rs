@@ -9,6 +9,7 @@ use ackclock_tcp::{
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
+use crate::hosts::HEADERS;
 use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem, Time, Whole};
 use crate::report::Diagnostic;
 use crate::{cc, hystart};
@@ -29,27 +30,92 @@ const HOSTS: OneOf = OneOf {
     ],
 };
 
-/// The host of a flow that does not name one.
-const DEFAULT: &str = "rfc";
+/// The host of a flow over a path that does not name one.
+pub(crate) const DEFAULT: &str = "rfc";
+
+/// The host of a flow between hosts that does not name one: what stands in for a kernel on the virtual clock.
+pub(crate) const KERNEL: &str = "linux-6.1";
 
 /// The largest window that can be announced (RFC 7323 section 2.3).
 const MAX_BUFFER: u64 = 1 << 30;
 
+/// Options take up to 40 bytes of a segment; 88 is also Linux's minimum.
+pub(crate) const MIN_MSS: u64 = 88;
+
+/// The least MTU of a smoltcp host.
+const MIN_STOCK_MTU: u64 = 576;
+
 /// smoltcp allocates its buffers in full.
 const MAX_STOCK_BUFFER: u64 = 64 << 20;
 
+/// Where an end of a flow stands.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// The profile that it has if it names none.
+    pub(crate) host: &'static str,
+    /// The MTU of the host that it is on, if it is on one in particular.
+    pub(crate) mtu: Option<u16>,
+}
+
+impl Place {
+    /// The largest MSS here.
+    fn mss(self) -> Option<u16> {
+        self.mtu.map(|mtu| mtu.saturating_sub(HEADERS as u16).max(MIN_MSS as u16))
+    }
+
+    /// A host as large as its MTU.
+    fn filled(self, mut host: HostSpec) -> HostSpec {
+        if let (Some(mss), HostSpec::Endpoint(endpoint)) = (self.mss(), &mut host) {
+            endpoint.config.mss = mss;
+        }
+        self.fitted(host)
+    }
+
+    /// A host no larger than its MTU.
+    pub(crate) fn fitted(self, mut host: HostSpec) -> HostSpec {
+        match (self.mtu, self.mss(), &mut host) {
+            (_, Some(mss), HostSpec::Endpoint(endpoint)) => endpoint.config.mss = endpoint.config.mss.min(mss),
+            (Some(mtu), _, HostSpec::Smoltcp(stock)) => stock.mtu = stock.mtu.min(mtu).max(MIN_STOCK_MTU as u16),
+            _ => {}
+        }
+        host
+    }
+
+    /// Checks what the file says of a host's size.
+    fn check(self, fields: &mut Fields<'_>, host: &HostSpec) {
+        let (Some(mtu), Some(mss)) = (self.mtu, self.mss()) else { return };
+        let (key, found, most) = match host {
+            HostSpec::Endpoint(endpoint) => ("mss", endpoint.config.mss, mss),
+            HostSpec::Smoltcp(stock) => ("mtu", stock.mtu, mtu.max(MIN_STOCK_MTU as u16)),
+            HostSpec::Outside => return,
+        };
+        if let Some(entry) = fields.get(key).filter(|_| found > most) {
+            let expected = format!("at most {most}B: the MTU of its host is {mtu}B");
+            fields.reject(key, &entry.node, Problem::new("too large", expected));
+        }
+    }
+}
+
 /// Reads a host and its knobs. Without the key `host` it is `base`, the other end's, or the default.
-pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&HostSpec>) -> HostSpec {
-    match (fields.maybe("host", HOSTS), base) {
-        (None, Some(base)) => with_knobs(fields, base.clone(), true),
+pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&HostSpec>, place: Place) -> HostSpec {
+    let host = match (fields.maybe("host", HOSTS), base) {
+        (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
         (None, None) => {
             if fields.get("host").is_none() {
-                fields.fill("host", DEFAULT);
+                fields.fill("host", place.host);
             }
-            with_knobs(fields, by_name(DEFAULT), false)
+            with_knobs(fields, place.filled(by_name(place.host)), false)
         }
-        (Some(name), base) => with_knobs(fields, facing(by_name(name), base), false),
-    }
+        (Some(name), base) => with_knobs(fields, place.filled(facing(by_name(name), base)), false),
+    };
+    place.check(fields, &host);
+    host
+}
+
+/// An end that the file says nothing of, out of the box. `other` is the other end.
+pub(crate) fn left_out(fields: &mut Fields<'_>, other: &HostSpec, place: Place) -> HostSpec {
+    fields.fill("host", place.host);
+    with_knobs(fields, place.filled(facing(by_name(place.host), Some(other))), false)
 }
 
 /// A host with the feedback of ECN that the other end's controller takes, if it takes one in particular.
@@ -63,9 +129,15 @@ fn facing(mut host: HostSpec, other: Option<&HostSpec>) -> HostSpec {
 }
 
 /// Reads the name of a host, which is all that is said of it; an unknown one is reported. `other` is the other end.
-pub(crate) fn named(fields: &mut Fields<'_>, key: &'static str, node: &Node, other: &HostSpec) -> Option<HostSpec> {
+pub(crate) fn named(
+    fields: &mut Fields<'_>,
+    key: &'static str,
+    node: &Node,
+    other: &HostSpec,
+    place: Place,
+) -> Option<HostSpec> {
     let name = HOSTS.read(node).map_err(|problem| fields.reject(key, node, problem)).ok()?;
-    Some(with_knobs(&mut fields.bare(key), facing(by_name(name), Some(other)), false))
+    Some(with_knobs(&mut fields.bare(key), place.filled(facing(by_name(name), Some(other))), false))
 }
 
 /// Reads the knobs; `inherited` ones are those of the other end.
@@ -87,6 +159,7 @@ fn with_knobs(fields: &mut Fields<'_>, mut host: HostSpec, inherited: bool) -> H
             hystart::read(fields, &mut endpoint.cc, &profile);
         }
         HostSpec::Smoltcp(stock) => stock_knobs(fields, stock),
+        HostSpec::Outside => {}
     }
     host
 }
@@ -118,8 +191,7 @@ fn profile(name: &str) -> Profile {
 }
 
 fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
-    // Options take up to 40 bytes of a segment; 88 is also Linux's minimum.
-    config.mss = fields.or("mss", config.mss.into(), Bytes(88, 65_495)) as u16;
+    config.mss = fields.or("mss", config.mss.into(), Bytes(MIN_MSS, 65_495)) as u16;
     config.initial_window = fields.or("initial_window", config.initial_window, InitialWindows);
     config.sack = fields.or("sack", config.sack, Flag);
     config.dsack = fields.or("dsack", config.dsack, Flag);
@@ -338,7 +410,7 @@ fn stock_knobs(fields: &mut Fields<'_>, stock: &mut SmoltcpSpec) {
         "cubic" => SmoltcpCc::Cubic,
         _ => SmoltcpCc::None,
     };
-    stock.mtu = fields.or("mtu", stock.mtu.into(), Bytes(576, 65_535)) as u16;
+    stock.mtu = fields.or("mtu", stock.mtu.into(), Bytes(MIN_STOCK_MTU, 65_535)) as u16;
     stock.send_buffer = fields.or("send_buffer", stock.send_buffer, Bytes(1, MAX_STOCK_BUFFER));
     stock.receive_buffer = fields.or("receive_buffer", stock.receive_buffer, Bytes(1, MAX_STOCK_BUFFER));
     stock.ack_delay = fields.or("ack_delay", stock.ack_delay, OrOff(Time::Positive));

@@ -22,17 +22,33 @@
 //! A flow's `host` names a profile, and each knob is also a key of the flow. `receiver` is the other end: left out it is as
 //! the sender, knobs included; a table without `host` changes some of them; with a `host` (or a name alone) it is a host of
 //! its own, to which the flow's knobs do not apply.
+//!
+//! # Hosts
+//!
+//! `[hosts.NAME]` with `tun` are hosts behind devices, without it they are in this process; `[[paths]]` is what is between two of
+//! them, `[[commands]]` what runs on them. A flow may name hosts (`from`, `to`, `port`) in place of a path. `[run]` has the clock:
+//! live if a host has a device, unless it says otherwise. On the virtual clock a flow between hosts is an ordinary one over the path
+//! between them, with `host` (`linux-6.1` unless it is said) in place of each kernel, and what else hosts do is left out
+//! ([`Scenario::notes`]). On the live clock `host`, `cc` and the knobs are those of our end, if there is one; a flow with both ends
+//! in this process, or over a path, is an ordinary one there too.
+//! `run.replay`, the path of a capture from the working directory, feeds what came from hosts in virtual time.
 
 mod cc;
+mod clock;
+mod command;
 mod document;
+mod ends;
 mod expect;
 mod fields;
 mod flow;
 mod host;
+mod hosts;
 mod hystart;
 mod link;
 mod metric;
+mod notes;
 mod overrides;
+mod paths;
 mod quantity;
 mod queue;
 mod record;
@@ -47,7 +63,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ackclock_sim::spec::{LinkSpec, OwnController, RunSpec};
+use ackclock_sim::spec::{CommandSpec, LinkSpec, LiveSpec, Measure, OwnController, RunSpec};
 use ackclock_units::{Span, Time as Instant};
 use serde_json::{Map, Value as Json};
 
@@ -57,11 +73,13 @@ pub use report::ScenarioError;
 pub use sweep::MAX_RUNS;
 pub use verdict::{Miss, Spread, Verdict};
 
+use clock::Timing;
 use document::{Node, Value};
 use expect::{Expect, Subject, Window};
 use fields::{Context, Fields};
-use flow::Group;
+use flow::{Group, Setting};
 use metric::Shape;
+use paths::Network;
 use quantity::{Problem, Text, Time, Whole};
 use record::Record;
 use report::{Diagnostic, Place, Report, Sources};
@@ -93,6 +111,9 @@ struct Plan {
     links: Vec<LinkSpec>,
     groups: Vec<Group>,
     recorded: Record,
+    timing: Timing,
+    network: Network,
+    commands: Vec<CommandSpec>,
 }
 
 /// An override from the command line.
@@ -228,7 +249,8 @@ impl Scenario {
             }
             let cx = Context::new(report, controllers);
             if let Some(plan) = Plan::read(&varied, &cx) {
-                subjects.push(Subject { shape: plan.shape(), duration: plan.duration });
+                let live = plan.timing.is_live();
+                subjects.push(Subject { shape: plan.shape(), duration: plan.duration, live });
                 plans.push(plan);
             }
             let mut filled = cx.filled.take();
@@ -293,7 +315,18 @@ impl Scenario {
             links: plan.links.clone(),
             flows: plan.groups.iter().flat_map(|group| group.flows(plan.seed, run)).collect(),
             windows: self.windows.iter().map(|&window| plan.window(window)).collect(),
+            live: plan.live().map(Box::new),
         }
+    }
+
+    /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one after another.
+    pub fn is_live(&self) -> bool {
+        self.plans.iter().any(|plan| plan.timing.is_live())
+    }
+
+    /// What the clock leaves out of what the file says, in sentences; nothing on the live clock.
+    pub fn notes(&self) -> Vec<String> {
+        notes::of(&self.plans, &self.expects)
     }
 
     /// The link directions whose queues are to be recorded, by number: two for each link, forward and reverse.
@@ -366,11 +399,13 @@ impl Plan {
             Some(node) => fields.reject("schema", node, Problem::new("unknown version of the format", "`schema = 1`")),
         }
         fields.or("title", String::new(), Text);
-        let (mut duration, mut seed) = (None, 1);
+        let (mut duration, mut seed, mut timing) = (None, 1, Timing::default());
+        let nodes = hosts::read_all(&mut fields, cx);
         match fields.table("run", "a section `[run]` with `duration`") {
             Some(mut run) => {
                 duration = run.required("duration", Time::Positive, "the simulated time, such as \"90s\"");
                 seed = run.or("seed", seed, Whole(0, i64::MAX as u64));
+                timing = clock::read(&mut run, nodes.as_deref());
                 run.finish();
             }
             None if fields.get("run").is_none() => fields.missing("run", "a section `[run]` with `duration`"),
@@ -395,20 +430,44 @@ impl Plan {
             }
             Some(node) => fields.reject("links", node, Problem::new("not a table", "sections `[links.NAME]`")),
         }
-        // Without all links, a path over a missing one would be called unknown.
-        let (groups, recorded) = if complete {
-            let groups = flow::read_all(&mut fields, cx, &links, duration.unwrap_or(Span::ZERO));
-            (groups, record::read(&mut fields, &links))
-        } else {
-            fields.get("flows");
-            fields.get("record");
-            (Vec::new(), Record::default())
+        let names = paths::names(&links);
+        // Without all links, a path over a missing one would be called unknown; without all hosts, a host.
+        let (groups, recorded, network, commands) = match nodes.filter(|_| complete) {
+            Some(nodes) => {
+                let pipes = paths::read_all(&mut fields, &names, &nodes);
+                let duration = duration.unwrap_or(Span::ZERO);
+                let commands = command::read_all(&mut fields, &nodes, duration);
+                let network = Network { nodes, pipes };
+                let outside = timing.is_outside();
+                let setting = Setting { links: &links, names: &names, network: &network, outside, duration };
+                (flow::read_all(&mut fields, cx, setting), record::read(&mut fields, &links), network, commands)
+            }
+            None => {
+                for key in ["flows", "record", "paths", "commands"] {
+                    fields.get(key);
+                }
+                Default::default()
+            }
         };
         for key in ["sweep", "expect"] {
             fields.get(key);
         }
         fields.finish();
-        Some(Plan { duration: duration?, seed, links, groups, recorded })
+        drop(names);
+        Some(Plan { duration: duration?, seed, links, groups, recorded, timing, network, commands })
+    }
+
+    /// What is outside of a run, if anything is.
+    fn live(&self) -> Option<LiveSpec> {
+        Some(LiveSpec {
+            clock: self.timing.clock.clone()?,
+            nodes: self.network.nodes.clone(),
+            pipes: self.network.pipes.clone(),
+            commands: self.commands.clone(),
+            spin: self.timing.spin,
+            lateness_limit: self.timing.lateness_limit,
+            drain: self.timing.drain,
+        })
     }
 
     /// A window within the run; at a point where the expectation does not apply it may be empty.
@@ -421,6 +480,18 @@ impl Plan {
         Shape {
             flows: self.groups.iter().map(|group| (group.id.clone(), group.count())).collect(),
             links: self.links.iter().map(|link| link.name.clone()).collect(),
+            hosts: self.network.nodes.iter().filter(|node| node.tun.is_some()).map(|node| node.name.clone()).collect(),
+            commands: self
+                .commands
+                .iter()
+                .map(|command| {
+                    let measure = command.measure.map(|measure| match measure {
+                        Measure::Json => "json",
+                        Measure::Ping => "ping",
+                    });
+                    (command.id.clone(), measure)
+                })
+                .collect(),
         }
     }
 }

@@ -1,10 +1,12 @@
-//! Metrics: paths into the summary of a run, with flows and links addressed by id.
+//! Metrics: paths into the summary of a run, with flows, links and commands addressed by id.
 //!
 //! The names are taken from the summary itself: every number in it is a metric, and there is no second list.
 
 use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
-use ackclock_trace::{FlowSummary, FlowWindow, LinkSummary, LinkWindow};
+use ackclock_trace::{
+    CommandSummary, FlowSummary, FlowWindow, LinkSummary, LinkWindow, LiveHost, LiveSummary, RoundTrips,
+};
 use serde_json::Value;
 
 use crate::report::{listed, nearest};
@@ -34,6 +36,33 @@ enum Of {
     Run,
     Flows,
     Links,
+    /// How punctual the live clock was.
+    Live,
+    /// Hosts behind devices.
+    Hosts,
+    Commands,
+}
+
+impl Of {
+    /// What stands before an id.
+    fn prefix(self) -> &'static str {
+        match self {
+            Of::Run => "",
+            Of::Flows => "flows",
+            Of::Links => "links",
+            Of::Live => "live",
+            Of::Hosts => "live.hosts",
+            Of::Commands => "commands",
+        }
+    }
+
+    /// Those with ids, in a part of a run.
+    fn listed(part: Part) -> &'static [Of] {
+        match part {
+            Part::Run => &[Of::Flows, Of::Links, Of::Hosts, Of::Commands],
+            Part::Window => &[Of::Flows, Of::Links],
+        }
+    }
 }
 
 /// A path such as `flows.reno.*.rtt_ms.p50`.
@@ -53,12 +82,18 @@ pub(crate) struct Shape {
     pub(crate) flows: Vec<(String, u64)>,
     /// Names of the links.
     pub(crate) links: Vec<String>,
+    /// Names of the hosts behind devices.
+    pub(crate) hosts: Vec<String>,
+    /// Names of the commands, with what is read out of their output: `json` or `ping`.
+    pub(crate) commands: Vec<(String, Option<&'static str>)>,
 }
 
 impl Shape {
     fn ids(&self, of: Of) -> Box<dyn Iterator<Item = String> + '_> {
         match of {
-            Of::Run => Box::new(std::iter::empty()),
+            Of::Run | Of::Live => Box::new(std::iter::empty()),
+            Of::Hosts => Box::new(self.hosts.iter().cloned()),
+            Of::Commands => Box::new(self.commands.iter().map(|(id, _)| id.clone())),
             Of::Flows => Box::new(
                 self.flows.iter().flat_map(|(id, count)| (0..*count).map(move |number| format!("{id}.{number}"))),
             ),
@@ -82,8 +117,21 @@ impl Metric {
         if part.top().contains(&text) {
             return Ok(Metric { part, of: Of::Run, selector: String::new(), field: text.to_owned() });
         }
-        for (prefix, of) in [("flows.", Of::Flows), ("links.", Of::Links)] {
-            let Some(rest) = text.strip_prefix(prefix) else { continue };
+        if part == Part::Run
+            && let Some(field) = text.strip_prefix("live.")
+            && fields(part, Of::Live).iter().any(|known| known == field)
+        {
+            return Ok(Metric { part, of: Of::Live, selector: String::new(), field: field.to_owned() });
+        }
+        for &of in Of::listed(part) {
+            let Some(rest) = text.strip_prefix(of.prefix()).and_then(|rest| rest.strip_prefix('.')) else { continue };
+            // What a program has printed has names of its own.
+            if of == Of::Commands
+                && let Some((selector, field)) = rest.split_once('.')
+                && field.strip_prefix("json.").is_some_and(|path| path.split('.').all(|key| !key.is_empty()))
+            {
+                return Ok(Metric { part, of, selector: selector.to_owned(), field: field.to_owned() });
+            }
             // Ids have dots too, so the field is found from the end.
             let found = fields(part, of).into_iter().find_map(|field| {
                 let selector = rest.strip_suffix(field.as_str())?.strip_suffix('.')?;
@@ -96,14 +144,36 @@ impl Metric {
         Err(unknown(text, part, shape))
     }
 
-    /// How many flows or links of a run the metric selects; none is an error.
+    /// Whether it is there on the live clock alone.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.of, Of::Live | Of::Hosts | Of::Commands)
+    }
+
+    /// How many flows, links or commands of a run the metric selects; none is an error.
     pub(crate) fn matches(&self, text: &str, shape: &Shape) -> Result<usize, Unknown> {
-        if self.of == Of::Run {
-            return Ok(1);
+        let count = match self.of {
+            Of::Run => return Ok(1),
+            Of::Live => usize::from(!shape.hosts.is_empty()),
+            of => shape.ids(of).filter(|id| glob(&self.selector, id)).count(),
+        };
+        if count == 0 {
+            return Err(unknown(text, self.part, shape));
         }
-        match shape.ids(self.of).filter(|id| glob(&self.selector, id)).count() {
-            0 => Err(unknown(text, self.part, shape)),
-            matches => Ok(matches),
+        let Some(wanted) = self.measured_as() else { return Ok(count) };
+        let commands = shape.commands.iter().filter(|(id, _)| glob(&self.selector, id));
+        match commands.filter(|(_, measured)| *measured == Some(wanted)).count() {
+            0 => Err(Unknown { expected: format!("a command with `measure = \"{wanted}\"`"), suggestion: None }),
+            count => Ok(count),
+        }
+    }
+
+    /// How the output of a command has to be read for this.
+    fn measured_as(&self) -> Option<&'static str> {
+        match self.field.split('.').next() {
+            _ if self.of != Of::Commands => None,
+            Some("json") => Some("json"),
+            Some("rtt_ms") => Some("ping"),
+            _ => None,
         }
     }
 
@@ -111,24 +181,42 @@ impl Metric {
     pub(crate) fn values(&self, summary: &Value) -> Vec<Option<f64>> {
         let list = match self.of {
             Of::Run => return vec![summary.get(&self.field).and_then(Value::as_f64)],
-            Of::Flows => "flows",
-            Of::Links => "links",
+            Of::Live => return vec![self.value(&summary["live"])],
+            Of::Flows => &summary["flows"],
+            Of::Links => &summary["links"],
+            Of::Hosts => &summary["live"]["hosts"],
+            Of::Commands => &summary["commands"],
         };
-        let items = summary.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let items = list.as_array().map_or(&[][..], Vec::as_slice);
+        // One that is not read so is passed over, one that could not be is not.
+        let key = self.measured_as().map(|kind| if kind == "json" { "json" } else { "rtt_ms" });
+        let measured = |item: &&Value| {
+            key.is_none_or(|key| self.selector == item["id"] || item.get(key).is_some() || !item["error"].is_null())
+        };
         let selected = items.iter().filter(|item| item["id"].as_str().is_some_and(|id| glob(&self.selector, id)));
-        selected.map(|item| self.value(item)).collect()
+        selected.filter(measured).map(|item| self.value(item)).collect()
     }
 
     fn value(&self, item: &Value) -> Option<f64> {
-        match self.field.strip_prefix("dropped.") {
+        if self.of == Of::Links
+            && let Some(reason) = self.field.strip_prefix("dropped.")
+        {
             // A reason that did not occur is left out of the summary.
-            Some(reason) => Some(item["dropped"].get(reason).and_then(Value::as_f64).unwrap_or(0.0)),
-            None => self.field.split('.').try_fold(item, |value, key| value.get(key))?.as_f64(),
+            return Some(item["dropped"].get(reason).and_then(Value::as_f64).unwrap_or(0.0));
         }
+        self.field.split('.').try_fold(item, step)?.as_f64()
     }
 }
 
-/// The numbers of a flow or a link direction, as dotted paths.
+/// A value in another one, by its key or, in an array, by its number.
+fn step<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    match value {
+        Value::Array(items) => items.get(key.parse::<usize>().ok()?),
+        value => value.get(key),
+    }
+}
+
+/// The numbers of a flow, a link direction and so on, as dotted paths.
 fn fields(part: Part, of: Of) -> Vec<String> {
     let template = match (of, part) {
         (Of::Run, _) => return Vec::new(),
@@ -136,6 +224,17 @@ fn fields(part: Part, of: Of) -> Vec<String> {
         (Of::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),
         (Of::Links, Part::Run) => serde_json::to_value(LinkSummary::default()),
         (Of::Links, Part::Window) => serde_json::to_value(LinkWindow::default()),
+        (Of::Live | Of::Hosts | Of::Commands, Part::Window) => return Vec::new(),
+        (Of::Live, Part::Run) => {
+            serde_json::to_value(LiveSummary { compared_packets: Some(0), ..LiveSummary::default() })
+        }
+        (Of::Hosts, Part::Run) => serde_json::to_value(LiveHost::default()),
+        // What is null counts as a number without samples.
+        (Of::Commands, Part::Run) => serde_json::to_value(CommandSummary {
+            error: Some(String::new()),
+            rtt_ms: Some(RoundTrips::default()),
+            ..CommandSummary::default()
+        }),
     };
     let mut fields = Vec::new();
     numbers(&template.unwrap_or_default(), "", &mut fields);
@@ -163,16 +262,33 @@ fn numbers(value: &Value, path: &str, fields: &mut Vec<String>) {
 /// Says which part of the path is wrong, and what it may have been.
 fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
     let top = || part.top().iter().copied();
-    let (prefix, of) = match text.split('.').next() {
-        Some("flows") => ("flows", Of::Flows),
-        Some("links") => ("links", Of::Links),
+    let live = part == Part::Run && !shape.hosts.is_empty();
+    let of = match text.split('.').next() {
+        Some("flows") => Of::Flows,
+        Some("links") => Of::Links,
+        Some("commands") if live => Of::Commands,
+        Some("live") if live && text.starts_with("live.hosts.") => Of::Hosts,
+        Some("live") if live => {
+            let fields = fields(part, Of::Live);
+            let field = text.strip_prefix("live.").unwrap_or("");
+            let near = nearest(field, fields.iter().map(String::as_str))
+                .or_else(|| fields.iter().map(String::as_str).find(|known| known.starts_with(&format!("{field}."))));
+            let suggestion = near.map(|near| format!("live.{near}"));
+            let expected =
+                format!("`live.hosts.ID.NAME`, or `live.` and one of {}", listed(fields.iter().map(String::as_str)));
+            return Unknown { expected, suggestion };
+        }
         first => {
-            let suggestion = nearest(first.unwrap_or(""), top().chain(["flows", "links"]));
-            let expected = format!("{}, `flows.ID.NAME` or `links.ID.NAME`", listed(top()));
-            let suggestion = suggestion.map(|name| text.replacen(first.unwrap_or(""), name, 1));
+            let first = first.unwrap_or("");
+            let further: &[&str] = if live { &["flows", "links", "live", "commands"] } else { &["flows", "links"] };
+            let suggestion = nearest(first, top().chain(further.iter().copied()));
+            let suggestion = suggestion.map(|name| text.replacen(first, name, 1)).filter(|_| !further.contains(&first));
+            let further = if live { ", `live.NAME`, `commands.ID.NAME`" } else { "" };
+            let expected = format!("{}{further}, `flows.ID.NAME` or `links.ID.NAME`", listed(top()));
             return Unknown { expected, suggestion };
         }
     };
+    let prefix = of.prefix();
     let ids: Vec<String> = shape.ids(of).take(1000).collect();
     let fields = fields(part, of);
     // Whatever can be told apart as an id is kept; the rest is compared with every name.
@@ -185,7 +301,9 @@ fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
             let near = nearest(field, fields.iter().map(String::as_str))
                 .or_else(|| fields.iter().map(String::as_str).find(|known| known.starts_with(&format!("{field}."))));
             let suggestion = near.map(|near| format!("{prefix}.{selector}.{near}"));
-            Unknown { expected: format!("one of {}", listed(fields.iter().map(String::as_str))), suggestion }
+            let further = if of == Of::Commands { ", or `json.` and a path in what it has printed" } else { "" };
+            let expected = format!("one of {}{further}", listed(fields.iter().map(String::as_str)));
+            Unknown { expected, suggestion }
         }
         None => {
             let known = fields.iter().filter(|field| rest.ends_with(field.as_str())).max_by_key(|field| field.len());
@@ -220,7 +338,12 @@ mod tests {
     use serde_json::json;
 
     fn shape() -> Shape {
-        Shape { flows: vec![("reno".to_owned(), 2), ("cubic".to_owned(), 1)], links: vec!["bottleneck".to_owned()] }
+        Shape {
+            flows: vec![("reno".to_owned(), 2), ("cubic".to_owned(), 1)],
+            links: vec!["bottleneck".to_owned()],
+            hosts: vec!["left".to_owned(), "right".to_owned()],
+            commands: vec![("ping".to_owned(), Some("ping")), ("iperf".to_owned(), Some("json"))],
+        }
     }
 
     #[test]
@@ -238,6 +361,11 @@ mod tests {
             "fairness_jain": 0.5,
             "flows": [{ "id": "reno.0", "rtt_ms": { "p50": 1.5 } }, { "id": "reno.1", "rtt_ms": { "p50": null } }],
             "links": [{ "id": "bottleneck.forward", "dropped": { "limit": 3 } }],
+            "live": { "behind_s": 0.5, "compared_packets": 12, "lateness_ms": { "p99": 0.2 }, "hosts": [{ "id": "left", "device_dropped": 7 }] },
+            "commands": [
+                { "id": "ping", "exit": 0, "rtt_ms": { "p50": 20.5, "p99": 21.5 } },
+                { "id": "iperf", "exit": 1, "json": { "end": { "streams": [{ "x": 1 }, { "x": 2.5 }] }, "rtt_ms": 3 } },
+            ],
         });
         for (text, values) in [
             ("fairness_jain", vec![Some(0.5)]),
@@ -245,6 +373,15 @@ mod tests {
             ("flows.*.rtt_ms.p50", vec![Some(1.5), None]),
             ("links.bottleneck.forward.dropped.limit", vec![Some(3.0)]),
             ("links.bottleneck.forward.dropped.early", vec![Some(0.0)]),
+            ("live.lateness_ms.p99", vec![Some(0.2)]),
+            ("live.compared_packets", vec![Some(12.0)]),
+            ("live.hosts.left.device_dropped", vec![Some(7.0)]),
+            ("commands.*.exit", vec![Some(0.0), Some(1.0)]),
+            ("commands.*.rtt_ms.p50", vec![Some(20.5)]),
+            ("commands.ping.rtt_ms.p99", vec![Some(21.5)]),
+            ("commands.iperf.json.end.streams.1.x", vec![Some(2.5)]),
+            ("commands.iperf.json.rtt_ms", vec![Some(3.0)]),
+            ("commands.iperf.json.end.streams.2.x", vec![None]),
         ] {
             assert_eq!(Metric::parse(text, Part::Run, &shape()).unwrap().values(&summary), values, "{text}");
         }
@@ -258,6 +395,10 @@ mod tests {
             ("flows.reno.0.rtt_ms", "flows.reno.0.rtt_ms.min"),
             ("fairnes_jain", "fairness_jain"),
             ("links.bottleneck.forward.sojourn.p50", "links.bottleneck.forward.sojourn_ms.p50"),
+            ("live.latenes_ms.p99", "live.lateness_ms.p99"),
+            ("live.hosts.left.device_droped", "live.hosts.left.device_dropped"),
+            ("commands.ping.rtt_ms", "commands.ping.rtt_ms.min"),
+            ("command.ping.exit", "commands.ping.exit"),
         ] {
             assert_eq!(
                 Metric::parse(text, Part::Run, &shape()).unwrap_err().suggestion.as_deref(),
@@ -268,9 +409,24 @@ mod tests {
         for (text, suggestion) in [
             ("flows.reon.0.goodput_bps", "flows.reno.0.goodput_bps"),
             ("flows.reno.goodput_bps", "flows.reno.0.goodput_bps"),
+            ("commands.iperv.exit", "commands.iperf.exit"),
         ] {
             let metric = Metric::parse(text, Part::Run, &shape()).unwrap();
             assert_eq!(metric.matches(text, &shape()).unwrap_err().suggestion.as_deref(), Some(suggestion), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_not_read_out_of_an_output_is_no_metric() {
+        for text in ["commands.iperf.rtt_ms.p50", "commands.ping.json.end"] {
+            let metric = Metric::parse(text, Part::Run, &shape()).unwrap();
+            assert!(metric.is_live());
+            assert!(metric.matches(text, &shape()).unwrap_err().expected.contains("measure = "), "{text}");
+        }
+        assert!(Metric::parse("live.behind_s", Part::Window, &shape()).is_err());
+        assert!(Metric::parse("commands.ping.json.", Part::Run, &shape()).is_err());
+        let text = "live.behind_s";
+        let none = Shape { hosts: Vec::new(), commands: Vec::new(), ..shape() };
+        assert!(Metric::parse(text, Part::Run, &none).unwrap().matches(text, &none).is_err());
     }
 }

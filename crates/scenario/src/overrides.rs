@@ -4,6 +4,7 @@
 //! names must exist down to the section (`links.NAME`, `flows.ID`, `run`); below, tables are made as needed and a key that
 //! does not exist is found when the section is read.
 
+use crate::command;
 use crate::document::{Node, Table, Value, parse_value};
 use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
 
@@ -82,55 +83,57 @@ pub(crate) fn resolve(root: &Node, path: &[String], place: &Place, argument: boo
         return fail(format!("`{shown}` is not a path"), "a key is empty", note, None);
     }
     let sections: &[&str] = if argument {
-        &["schema", "title", "run", "links", "flows", "record", "sweep", "expect"]
+        &["schema", "title", "run", "hosts", "links", "paths", "flows", "commands", "record", "sweep", "expect"]
     } else {
-        &["run", "links", "flows"]
+        &["run", "hosts", "links", "paths", "flows", "commands"]
     };
     if !sections.contains(&path[0].as_str()) {
         let note = format!("expected a path that starts with one of {}", listed(sections.iter().copied()));
         let help = did_you_mean(&path[0], sections.iter().copied());
         return fail(format!("`{shown}` names nothing that can be set"), "unknown section", note, help);
     }
-    let named = path[0] == "links" || path[0] == "flows";
+    let section = path[0].as_str();
+    let named = ["hosts", "links", "paths", "flows", "commands"].contains(&section);
     if !argument && path.len() < if named { 3 } else { 2 } {
         let note = "expected the path of one key, such as `links.bottleneck.delay`".to_owned();
         return fail(format!("`{shown}` is not the path of a key"), "a whole section", note, None);
     }
-    match (path[0].as_str(), path.get(1)) {
-        ("links", Some(name)) => {
-            let links = document.get("links").and_then(|entry| entry.node.table());
-            if path.len() > 2 && links.is_none_or(|links| links.get(name).is_none()) {
-                let names: Vec<&str> = links.iter().flat_map(|links| links.keys()).collect();
-                let help = did_you_mean(name, names.iter().copied());
-                let note = format!("the links are {}", listed(names));
-                return fail(format!("`{shown}`: there is no link `{name}`"), "names no link", note, help);
-            }
-            Some(path.to_vec())
+    let Some(name) = path.get(1).filter(|_| named) else { return Some(path.to_vec()) };
+    // What there is one of, `flow` of `flows`.
+    let one = &section[..section.len() - 1];
+    let found = document.get(section).map(|entry| &entry.node);
+    if section == "hosts" || section == "links" {
+        let tables = found.and_then(Node::table);
+        if path.len() > 2 && tables.is_none_or(|tables| tables.get(name).is_none()) {
+            let names: Vec<&str> = tables.iter().flat_map(|tables| tables.keys()).collect();
+            let help = did_you_mean(name, names.iter().copied());
+            let note = format!("the {section} are {}", listed(names));
+            return fail(format!("`{shown}`: there is no {one} `{name}`"), &format!("names no {one}"), note, help);
         }
-        ("flows", Some(name)) => {
-            let flows = document.get("flows").and_then(|entry| entry.node.array()).unwrap_or(&[]);
-            let id = |flow: &Node| flow.table().and_then(|flow| flow.get("id")?.node.str().map(str::to_owned));
-            let ids: Vec<Option<String>> = flows.iter().map(id).collect();
-            let index = match name.parse::<usize>() {
-                Ok(index) => Some(index).filter(|&index| index < flows.len()),
-                Err(_) => ids.iter().position(|id| id.as_ref() == Some(name)),
-            };
-            let Some(index) = index else {
-                let names = || ids.iter().flatten().map(String::as_str);
-                let note = format!("the flows are {}", listed(names()));
-                return fail(
-                    format!("`{shown}`: there is no flow `{name}`"),
-                    "names no flow",
-                    note,
-                    did_you_mean(name, names()),
-                );
-            };
-            let mut path = path.to_vec();
-            path[1] = index.to_string();
-            Some(path)
-        }
-        _ => Some(path.to_vec()),
+        return Some(path.to_vec());
     }
+    let items = found.and_then(Node::array).unwrap_or(&[]);
+    let id = |item: &Node| item.table().and_then(|item| item.get("id")?.node.str().map(str::to_owned));
+    let ids: Vec<Option<String>> = match section {
+        "commands" => command::ids(items).collect(),
+        _ => items.iter().map(id).collect(),
+    };
+    let index = match name.parse::<usize>() {
+        Ok(index) => Some(index).filter(|&index| index < items.len()),
+        Err(_) => ids.iter().position(|id| id.as_ref() == Some(name)),
+    };
+    let Some(index) = index else {
+        let names = || ids.iter().flatten().map(String::as_str);
+        let note = match section {
+            "paths" => format!("the paths are addressed by their numbers; there are {}", items.len()),
+            _ => format!("the {section} are {}", listed(names())),
+        };
+        let help = did_you_mean(name, names());
+        return fail(format!("`{shown}`: there is no {one} `{name}`"), &format!("names no {one}"), note, help);
+    };
+    let mut path = path.to_vec();
+    path[1] = index.to_string();
+    Some(path)
 }
 
 /// Puts a value at a path; the tables between are made.

@@ -16,6 +16,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, sender: &HostSpec, start: Span, dura
     let Some(entry) = fields.get("schedule") else { return Vec::new() };
     let endpoint = match sender {
         HostSpec::Endpoint(endpoint) => endpoint,
+        HostSpec::Outside => return Vec::new(),
         HostSpec::Smoltcp(_) => {
             let problem = Problem::new("a smoltcp host keeps the controller that it starts with", "another `host`");
             fields.reject("schedule", &entry.node, problem);

@@ -19,10 +19,10 @@ pub(crate) fn document(root: &Table) -> String {
                     section(&mut out, &format!("[[{}]]", key(&entry.key)), item.table().unwrap_or(&Table(Vec::new())));
                 }
             }
-            Value::Table(table) if entry.key == "links" => {
-                for link in &table.0 {
-                    let header = format!("[links.{}]", key(&link.key));
-                    section(&mut out, &header, link.node.table().unwrap_or(&Table(Vec::new())));
+            Value::Table(table) if entry.key == "links" || entry.key == "hosts" => {
+                for named in &table.0 {
+                    let header = format!("[{}.{}]", entry.key, key(&named.key));
+                    section(&mut out, &header, named.node.table().unwrap_or(&Table(Vec::new())));
                 }
             }
             Value::Table(table) => section(&mut out, &format!("[{}]", key(&entry.key)), table),

@@ -41,6 +41,76 @@ when = { "flows.f.count" = [1, 3] }
 baseline = { "links.a.queue.kind" = "pie" }
 "#;
 
+const LIVE: &str = r#"schema = 1
+[run]
+duration = "10s"
+spin = "20us"
+lateness_limit = false
+drain = true
+[hosts.l]
+tun = "ack0"
+address = ["10.0.0.1/24", "fd00::1/64"]
+netns = "n"
+[hosts.r]
+tun = "ack1"
+address = "10.0.0.2/24"
+netns = "m"
+mtu = "9000B"
+[hosts.o]
+address = "10.0.1.1/32"
+[links.a]
+rate = "10mbit"
+[links.b]
+rate = "unlimited"
+[[paths]]
+between = ["l", "r"]
+path = ["a"]
+router = { address = "192.0.0.1", mtu = "1400B" }
+[[paths]]
+between = ["l", "o"]
+paths = [["a"], ["b"]]
+split = { kind = "send_vector", weights = [2, 1] }
+router = false
+[[flows]]
+id = "f"
+from = "l"
+to = "r"
+port = 5201
+source_port = 5202
+count = 2
+[[flows]]
+id = "g"
+from = "o"
+to = "l"
+port = 80
+host = "freebsd-14"
+[[flows]]
+id = "h"
+from = "l"
+to = "o"
+port = 81
+data = "pattern"
+[[commands]]
+id = "c"
+host = "l"
+run = "ping -c 3 10.0.0.2"
+measure = "ping"
+at = "1s"
+until = "2s"
+[[commands]]
+host = "r"
+run = "true"
+[[expect]]
+metric = "live.lateness_ms.p99"
+at_most = 1
+[[expect]]
+metric = "commands.c.rtt_ms.p50"
+at_most = 1
+[sweep]
+axes."run.clock" = ["live", "virtual"]
+axes."hosts.l.mtu" = ["1500B", "1400B"]
+"#;
+
 /// Reads a text; what can be read must also resolve to what can be read.
 fn survives(text: &[u8], overrides: &[Override]) {
     match Scenario::parse("fuzz", text, overrides) {
@@ -95,6 +165,12 @@ fn piece() -> impl Strategy<Value = String> {
             "\u{0}",
             "1979-05-27",
             "reverse",
+            "\"replay\"",
+            "\"l\"",
+            "\"o\"",
+            "/",
+            "tun",
+            "65535",
             "*",
         ])
         .prop_map(str::to_owned),
@@ -114,8 +190,8 @@ proptest! {
     }
 
     #[test]
-    fn mutated_scenarios(edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, piece()), 1..4)) {
-        let mut text = FULL.to_owned();
+    fn mutated_scenarios(live in any::<bool>(), edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..6, piece()), 1..4)) {
+        let mut text = if live { LIVE } else { FULL }.to_owned();
         for (index, length, piece) in edits {
             let start = index.index(text.len());
             let end = (start + length).min(text.len());
@@ -127,8 +203,9 @@ proptest! {
     }
 
     #[test]
-    fn exchanged_values(lines in prop::collection::vec((0usize..40, 0usize..40), 1..4)) {
-        let mut text: Vec<String> = FULL.lines().map(str::to_owned).collect();
+    fn exchanged_values(live in any::<bool>(), lines in prop::collection::vec((0usize..75, 0usize..75), 1..4)) {
+        let text = if live { LIVE } else { FULL };
+        let mut text: Vec<String> = text.lines().map(str::to_owned).collect();
         for (from, to) in lines {
             let value = |line: &str| line.split_once(" = ").map(|(key, value)| (key.to_owned(), value.to_owned()));
             let (Some(from), Some(to_line)) = (text.get(from).and_then(|line| value(line)), text.get_mut(to)) else { continue };
@@ -143,6 +220,23 @@ proptest! {
     fn overrides(path in "(links|flows|run|sweep|expect|title|x)(\\.(a|f|0|queue|axes|\"a.b\"|rate|receiver|kind|)){0,4}", value in piece()) {
         let text = format!("{path}={value}");
         survives(FULL.as_bytes(), &[Override { flag: "--set".to_owned(), text }]);
+    }
+
+    #[test]
+    fn overrides_of_hosts(
+        path in "(hosts|paths|commands|flows|run)(\\.(l|o|r|0|1|c|r-0|g|mtu|tun|address|router|between|run|at|host|clock|replay|)){0,4}",
+        value in piece(),
+    ) {
+        let text = format!("{path}={value}");
+        survives(LIVE.as_bytes(), &[Override { flag: "--set".to_owned(), text }]);
+    }
+}
+
+#[test]
+fn what_is_mutated_is_right() {
+    for text in [FULL, LIVE] {
+        Scenario::parse("right", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+        survives(text.as_bytes(), &[]);
     }
 }
 

@@ -12,10 +12,13 @@ use crate::direction::Direction;
 use crate::host::Host;
 use crate::spec::{CcChange, CcSpec, DirectionSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc};
 use crate::stock::{Side, Stock};
+use crate::watch::Watch;
 
-/// Every connection goes from this port to this one; each has its two hosts to itself.
-pub(crate) const SENDER_PORT: u16 = 40_000;
-pub(crate) const RECEIVER_PORT: u16 = 5_001;
+/// Every connection goes from this port, its sender's; each has its two hosts to itself. Where a peer outside knows it by other
+/// ports, they are exchanged at the border.
+pub const SENDER_PORT: u16 = 40_000;
+/// Every connection goes to this port, its receiver's.
+pub const RECEIVER_PORT: u16 = 5_001;
 
 impl QueueSpec {
     /// The discipline's name.
@@ -155,6 +158,10 @@ pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec) -> [Host; 2] {
                 config.states.handshake_timeout = None;
                 let cc = Random::for_component(run.seed, run.run, &format!("flows.{}.{part}.cc", flow.id));
                 Host::Endpoint(Box::new(Endpoint::new(config, endpoint.cc.build(cc), ports, isn, ts_offset)))
+            }
+            HostSpec::Outside => {
+                let both = matches!((&flow.sender, &flow.receiver), (HostSpec::Outside, HostSpec::Outside));
+                Host::Outside(Box::new(Watch::new(!both)))
             }
             HostSpec::Smoltcp(smoltcp) => {
                 Host::Smoltcp(Box::new(Stock::new(smoltcp, side, local, remote, random.bits())))

@@ -8,10 +8,14 @@ use ackclock_units::{Span, Time};
 use crate::host::Host;
 use crate::spec::{FlowSpec, HostSpec};
 use crate::truth::Truth;
+use crate::watch::WatchCounts;
 
 /// Throughput is measured in windows of this many steps, one window for each step.
 const WINDOW_STEPS: usize = 4;
 const STEP: Span = Span::from_millis(500);
+
+/// What stands for congestion control, host and loss detector of a sender outside.
+const KERNEL: &str = "kernel";
 
 /// The source and the measures of one flow.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub(crate) struct Flow {
     stopped: bool,
     closed: bool,
     pub(crate) completed: Option<Time>,
+    /// The traffic came to its end then, completed or not.
+    over: Option<Time>,
     rtt: Histogram,
     cwnd: Histogram,
     throughput: Throughput,
@@ -44,6 +50,8 @@ impl Flow {
                 (endpoint.cc.name(), endpoint.profile.clone(), endpoint.config.loss_detector.name())
             }
             HostSpec::Smoltcp(smoltcp) => (smoltcp.cc.name(), "smoltcp".to_owned(), "smoltcp"),
+            // Its stack has not told.
+            HostSpec::Outside => (KERNEL, KERNEL.to_owned(), KERNEL),
         };
         // All of them, in their order.
         let names = spec.schedule.iter().map(|change| change.cc.name());
@@ -59,8 +67,10 @@ impl Flow {
             remaining: spec.bytes,
             started: false,
             stopped: false,
-            closed: false,
+            // What an application outside does is not ours to do.
+            closed: matches!(spec.sender, HostSpec::Outside),
             completed: None,
+            over: None,
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(spec.start),
@@ -71,9 +81,9 @@ impl Flow {
     /// When the application of the sender acts by itself next.
     pub(crate) fn next_action(&self) -> Time {
         let traffic = match (self.started, self.closed) {
-            (false, _) => self.start,
+            (false, false) => self.start,
             (true, false) if !self.stopped => self.stop.unwrap_or(Time::NEVER),
-            (true, _) => Time::NEVER,
+            (_, _) => Time::NEVER,
         };
         self.schedule.last().map_or(traffic, |&(at, _)| traffic.min(at))
     }
@@ -83,15 +93,15 @@ impl Flow {
         while let Some((_, cc)) = self.schedule.pop_if(|(at, _)| *at <= now) {
             sender.set_congestion_control(now, cc);
         }
+        if self.closed {
+            return;
+        }
         if !self.started {
             if now < self.start {
                 return;
             }
             self.started = true;
             sender.connect(now);
-        }
-        if self.closed {
-            return;
         }
         self.stopped |= self.stop.is_some_and(|stop| stop <= now);
         if !self.stopped {
@@ -117,9 +127,30 @@ impl Flow {
         }
     }
 
+    /// A sender outside has sent a packet: its first one begins the flow.
+    pub(crate) fn begin(&mut self, now: Time) {
+        if !self.started {
+            self.started = true;
+            self.start = now;
+            self.throughput = Throughput::new(now);
+        }
+    }
+
+    /// An end outside has opened or closed a connection. Another may come, and the flow goes on.
+    pub(crate) fn open_or_end(&mut self, now: Time, sender: &Host, receiver: &Host) {
+        let since = |is: bool, since: Option<Time>| is.then(|| since.unwrap_or(now));
+        self.completed = since(sender.is_finished() && receiver.is_finished(), self.completed);
+        self.over = since(sender.is_over() && receiver.is_over(), self.over);
+    }
+
+    /// The end of what is measured, in a run that ends at `end`.
+    fn end(&self, end: Time) -> Time {
+        self.completed.or(self.over).unwrap_or(end)
+    }
+
     /// A packet of `bytes` bytes arrived at the receiver.
     pub(crate) fn measure_packet(&mut self, now: Time, bytes: u32) {
-        if self.completed.is_none() {
+        if self.completed.or(self.over).is_none() {
             self.throughput.add(now, bytes);
         }
     }
@@ -134,7 +165,7 @@ impl Flow {
     ) -> FlowSummary {
         let retransmissions = self.truth.retransmissions(link);
         let counts = Counts::of(sender, receiver);
-        let active = self.completed.unwrap_or(end).since(self.start);
+        let active = self.end(end).since(self.start);
         FlowSummary {
             id: self.id.clone(),
             cc: self.cc.clone(),
@@ -145,7 +176,7 @@ impl Flow {
             } else {
                 0.0
             },
-            throughput_bps: self.throughput.summary(self.completed.unwrap_or(end)),
+            throughput_bps: self.throughput.summary(self.end(end)),
             rtt_ms: self.rtt.distribution(1e-6),
             cwnd_bytes: self.cwnd.quantiles(1.0),
             sent_packets: counts.sent_packets,
@@ -157,14 +188,14 @@ impl Flow {
             ece_acks: counts.ece_acks,
             reordering_max: match sender {
                 Host::Endpoint(endpoint) => endpoint.stats().reordering_max,
-                Host::Smoltcp(_) => 0,
+                Host::Smoltcp(_) | Host::Outside(_) => 0,
             },
             delivered_bytes: counts.delivered_bytes,
             acked_bytes: counts.acked_bytes,
             completed_s: self.completed.map(Time::as_secs_f64),
             limited_s: match sender {
                 Host::Endpoint(endpoint) => limited(endpoint.limited_time(self.completed.unwrap_or(end))),
-                Host::Smoltcp(_) => Limited::default(),
+                Host::Smoltcp(_) | Host::Outside(_) => Limited::default(),
             },
             retransmissions,
             loss_declarations: self.truth.declarations(),
@@ -240,6 +271,10 @@ impl Counts {
                     ece_acks: stats.ece_acks,
                     ..both
                 }
+            }
+            Host::Outside(watch) => {
+                let WatchCounts { retransmitted_packets, ece_acks, .. } = watch.counts();
+                Counts { retransmitted_packets, ece_acks, ..both }
             }
             Host::Smoltcp(stock) => Counts { retransmitted_packets: stock.stats().retransmitted_packets, ..both },
         }

@@ -1,4 +1,4 @@
-//! One end of a connection, ours or smoltcp's, behind one set of calls.
+//! One end of a connection, ours, smoltcp's or one outside, behind one set of calls.
 
 use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
@@ -7,11 +7,14 @@ use ackclock_units::{Ecn, Span, Time};
 
 use crate::RunError;
 use crate::stock::Stock;
+use crate::watch::Watch;
 
 #[derive(Debug)]
 pub(crate) enum Host {
     Endpoint(Box<Endpoint>),
     Smoltcp(Box<Stock>),
+    /// Not ours: what its headers tell.
+    Outside(Box<Watch>),
 }
 
 impl Host {
@@ -19,6 +22,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.connect(),
             Host::Smoltcp(stock) => stock.connect(now),
+            Host::Outside(_) => {}
         }
     }
 
@@ -26,6 +30,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.listen(),
             Host::Smoltcp(stock) => stock.listen(),
+            Host::Outside(_) => {}
         }
     }
 
@@ -33,6 +38,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.write(bytes),
             Host::Smoltcp(stock) => stock.write(now, bytes),
+            Host::Outside(_) => 0,
         }
     }
 
@@ -41,6 +47,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.read(u64::MAX),
             Host::Smoltcp(stock) => stock.read(now),
+            Host::Outside(_) => 0,
         };
     }
 
@@ -48,6 +55,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.shutdown(Shutdown::Write),
             Host::Smoltcp(stock) => stock.close(now),
+            Host::Outside(_) => {}
         }
     }
 
@@ -58,6 +66,7 @@ impl Host {
                 stock.input(now, segment, ecn);
                 Arrival::default()
             }
+            Host::Outside(_) => Arrival::default(),
         }
     }
 
@@ -65,6 +74,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.transmit(now, out),
             Host::Smoltcp(stock) => stock.transmit(now, out),
+            Host::Outside(_) => None,
         }
     }
 
@@ -74,7 +84,7 @@ impl Host {
         let fin = match self {
             Host::Endpoint(_) => segment.flags.contains(Flags::FIN),
             // It does not tell where a FIN without data is.
-            Host::Smoltcp(_) => false,
+            Host::Smoltcp(_) | Host::Outside(_) => false,
         };
         let len = u64::from(len) + u64::from(fin);
         (len > 0).then_some((from, from + len))
@@ -84,8 +94,8 @@ impl Host {
     pub(crate) fn sent_as(&self, by_timer: bool) -> SentAs {
         match self {
             Host::Endpoint(endpoint) => endpoint.sent_as(),
-            Host::Smoltcp(_) if by_timer => SentAs::Timeout,
-            Host::Smoltcp(_) => SentAs::FastRetransmit,
+            Host::Smoltcp(_) | Host::Outside(_) if by_timer => SentAs::Timeout,
+            Host::Smoltcp(_) | Host::Outside(_) => SentAs::FastRetransmit,
         }
     }
 
@@ -93,7 +103,7 @@ impl Host {
     pub(crate) fn stamp(&self, now: Time) -> Time {
         match self {
             Host::Endpoint(endpoint) => endpoint.stamp(now),
-            Host::Smoltcp(_) => now,
+            Host::Smoltcp(_) | Host::Outside(_) => now,
         }
     }
 
@@ -101,7 +111,7 @@ impl Host {
     pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
         match self {
             Host::Endpoint(endpoint) => endpoint.holds(from, to),
-            Host::Smoltcp(_) => true,
+            Host::Smoltcp(_) | Host::Outside(_) => true,
         }
     }
 
@@ -109,7 +119,7 @@ impl Host {
     pub(crate) fn srtt(&self) -> Option<Span> {
         match self {
             Host::Endpoint(endpoint) => endpoint.srtt(),
-            Host::Smoltcp(_) => None,
+            Host::Smoltcp(_) | Host::Outside(_) => None,
         }
     }
 
@@ -117,6 +127,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.next_deadline(),
             Host::Smoltcp(stock) => stock.next_deadline(now),
+            Host::Outside(_) => Time::NEVER,
         }
     }
 
@@ -124,6 +135,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.on_deadline(now),
             Host::Smoltcp(stock) => stock.on_deadline(now),
+            Host::Outside(_) => {}
         }
     }
 
@@ -134,6 +146,7 @@ impl Host {
                 !matches!(endpoint.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
             }
             Host::Smoltcp(stock) => stock.is_established(),
+            Host::Outside(_) => true,
         }
     }
 
@@ -142,6 +155,16 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.is_finished(),
             Host::Smoltcp(stock) => stock.is_time_wait() || stock.is_closed(),
+            Host::Outside(watch) => watch.is_finished(),
+        }
+    }
+
+    /// No connection is open any more, whether it came to a good end or not.
+    pub(crate) fn is_over(&self) -> bool {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.is_finished() || endpoint.state() == State::Closed,
+            Host::Smoltcp(stock) => stock.is_time_wait() || stock.is_closed(),
+            Host::Outside(watch) => watch.is_over(),
         }
     }
 
@@ -149,6 +172,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.peer_finished(),
             Host::Smoltcp(stock) => stock.peer_finished(),
+            Host::Outside(_) => false,
         }
     }
 
@@ -156,6 +180,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.acked_bytes(),
             Host::Smoltcp(stock) => stock.acked_bytes(),
+            Host::Outside(watch) => watch.counts().acked_bytes,
         }
     }
 
@@ -163,6 +188,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.delivered_bytes(),
             Host::Smoltcp(stock) => stock.delivered_bytes(),
+            Host::Outside(watch) => watch.counts().delivered_bytes,
         }
     }
 
@@ -170,7 +196,7 @@ impl Host {
     pub(crate) fn set_congestion_control(&mut self, now: Time, cc: Box<dyn CongestionControl>) {
         match self {
             Host::Endpoint(endpoint) => endpoint.set_congestion_control(now, cc),
-            Host::Smoltcp(_) => {}
+            Host::Smoltcp(_) | Host::Outside(_) => {}
         }
     }
 
@@ -178,7 +204,7 @@ impl Host {
     pub(crate) fn cwnd(&self) -> Option<u64> {
         match self {
             Host::Endpoint(endpoint) => Some(endpoint.cwnd()),
-            Host::Smoltcp(_) => None,
+            Host::Smoltcp(_) | Host::Outside(_) => None,
         }
     }
 
@@ -186,6 +212,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.stats().sent_packets,
             Host::Smoltcp(stock) => stock.stats().data_packets,
+            Host::Outside(watch) => watch.counts().sent_packets,
         }
     }
 
@@ -200,6 +227,7 @@ impl Host {
                 Some(error) => Err(RunError::Stock { flow: flow.to_owned(), error }),
                 None => Ok(()),
             },
+            Host::Outside(_) => Ok(()),
         }
     }
 }

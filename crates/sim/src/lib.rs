@@ -14,6 +14,7 @@ mod record;
 pub mod spec;
 mod stock;
 mod truth;
+mod watch;
 mod window;
 mod world;
 
@@ -22,10 +23,11 @@ use std::ops::ControlFlow;
 use ackclock_trace::Summary;
 use ackclock_units::Time;
 
+pub use build::{RECEIVER_PORT, SENDER_PORT};
 pub use direction::LOST_ON_LINK;
 pub use record::{QueueRecorder, Recorders};
 pub use stock::IntegrityError;
-pub use world::World;
+pub use world::{FlowEnd, Inbound, Outbound, World};
 
 /// Why a run gave no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -11,7 +11,7 @@ use crate::build::{RECEIVER_PORT, SENDER_PORT};
 use crate::host::Host;
 
 /// Rows between two times that they are handed on.
-const BATCH: usize = 4096;
+const BATCH: usize = 64;
 
 /// What of hosts is logged and was not handed on yet.
 #[derive(Debug)]

@@ -12,7 +12,10 @@ use ackclock_emulator::Impairments;
 use ackclock_tcp::Config;
 use ackclock_units::{Rate, Span, Time};
 
+pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
 pub use crate::own::{OwnController, Parameter};
+
+mod live;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +34,8 @@ pub struct RunSpec {
     pub flows: Vec<FlowSpec>,
     /// Parts of the run that are measured for themselves, each from a time on until before another one.
     pub windows: Vec<(Time, Time)>,
+    /// Hosts whose packets come from outside, with what is between them; `None` if all hosts are of the run's own making.
+    pub live: Option<Box<LiveSpec>>,
 }
 
 /// A link.
@@ -111,6 +116,8 @@ pub struct FlowSpec {
     pub stop: Option<Time>,
     /// Other controllers that take over at the sender, in order of time; a stock socket keeps its own.
     pub schedule: Vec<CcChange>,
+    /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one between these hosts.
+    pub ends: Option<EndsSpec>,
 }
 
 /// Another congestion control from a time on: after what arrives at that time, before what is sent then.
@@ -139,6 +146,8 @@ pub enum HostSpec {
     Endpoint(EndpointSpec),
     /// A stock smoltcp socket.
     Smoltcp(SmoltcpSpec),
+    /// An end that is not ours: a kernel behind a device.
+    Outside,
 }
 
 /// Our endpoint with its congestion control.

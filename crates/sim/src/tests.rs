@@ -51,11 +51,21 @@ fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
         start: Time::ZERO,
         stop: None,
         schedule: Vec::new(),
+        ends: None,
     }
 }
 
 fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
-    RunSpec { title: String::new(), duration: Span::from_secs(20), seed: 1, run: 0, links, flows, windows: Vec::new() }
+    RunSpec {
+        title: String::new(),
+        duration: Span::from_secs(20),
+        seed: 1,
+        run: 0,
+        links,
+        flows,
+        windows: Vec::new(),
+        live: None,
+    }
 }
 
 /// A flow with less in flight than 100 packets, and without timestamps, by which a receiver may refuse what is late.

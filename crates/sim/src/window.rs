@@ -61,26 +61,43 @@ impl Windows {
                 let directions = directions.iter().map(|direction| direction.mark(at)).collect();
                 self.open[number] = Some(Mark { flows, directions });
             }
-            Edge::End => {
-                let Some(mark) = self.open[number].take() else { return };
-                let (from, to) = self.spans[number];
-                let length = to.since(from);
-                let flows: Vec<FlowWindow> = (flows.iter().zip(ends).zip(&mark.flows))
-                    .map(|((flow, ends), mark)| flow.since(mark, length, &ends[0], &ends[1]))
-                    .collect();
-                let links: Vec<LinkWindow> = (directions.iter().zip(&mark.directions))
-                    .map(|(direction, mark)| direction.since(mark, length, at))
-                    .collect();
-                self.done[number] = WindowSummary {
-                    from_s: from.as_secs_f64(),
-                    to_s: to.as_secs_f64(),
-                    packets: flows.iter().map(|flow| flow.sent_packets).sum(),
-                    fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
-                    flows,
-                    links,
-                };
+            Edge::End => self.close(number, at, flows, hosts, directions),
+        }
+    }
+
+    /// The run has been broken off at `end`: windows end there that have not yet, and those that have not begun are empty.
+    pub(crate) fn break_off(&mut self, end: Time, flows: &[Flow], hosts: &[Host], directions: &[Direction]) {
+        for &(_, edge, number) in &self.edges.split_off(self.passed) {
+            match edge {
+                Edge::Start => {
+                    let (from, to) = self.spans[number];
+                    let done = &mut self.done[number];
+                    (done.from_s, done.to_s) = (from.as_secs_f64(), to.as_secs_f64());
+                }
+                Edge::End => self.close(number, end, flows, hosts, directions),
             }
         }
+    }
+
+    /// A window ends at `to`, if it has begun.
+    fn close(&mut self, number: usize, to: Time, flows: &[Flow], hosts: &[Host], directions: &[Direction]) {
+        let Some(mark) = self.open[number].take() else { return };
+        let from = self.spans[number].0;
+        let length = to.since(from);
+        let flows: Vec<FlowWindow> = (flows.iter().zip(hosts.chunks_exact(2)).zip(&mark.flows))
+            .map(|((flow, ends), mark)| flow.since(mark, length, &ends[0], &ends[1]))
+            .collect();
+        let links: Vec<LinkWindow> = (directions.iter().zip(&mark.directions))
+            .map(|(direction, mark)| direction.since(mark, length, to))
+            .collect();
+        self.done[number] = WindowSummary {
+            from_s: from.as_secs_f64(),
+            to_s: to.as_secs_f64(),
+            packets: flows.iter().map(|flow| flow.sent_packets).sum(),
+            fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
+            flows,
+            links,
+        };
     }
 
     /// The measures of the windows, in their order, once every edge has passed.

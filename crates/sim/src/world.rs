@@ -16,9 +16,13 @@ use crate::flow::Flow;
 use crate::host::Host;
 use crate::log::HostLog;
 use crate::record::{QueueRecorder, QueueRecording, Recorders, TcpFact, TcpRecording};
-use crate::spec::{FlowSpec, RunSpec};
+use crate::spec::{Clock, FlowSpec, RunSpec};
 use crate::truth::{Culprit, RECEIVER};
 use crate::window::Windows;
+use outside::Outside;
+pub use outside::{FlowEnd, Inbound, Outbound};
+
+mod outside;
 
 /// Wakeups between two calls of the progress hook.
 const PROGRESS_INTERVAL: u64 = 1 << 16;
@@ -37,8 +41,10 @@ pub struct World {
     hosts: Vec<Host>,
     /// The routes of the packets of each host, and behind them the secondary paths of flows that have one.
     routes: Vec<Route>,
-    /// How flows with two paths use them, in order of the flows.
-    splits: Vec<Sharing>,
+    /// Which of two paths packets take.
+    splits: Vec<Split>,
+    /// Hosts that send over two paths, in order of the hosts.
+    sharing: Vec<Sharing>,
     flows: Vec<Flow>,
     pool: Pool<Contents>,
     /// What the link last called reported; empty between calls.
@@ -54,6 +60,8 @@ pub struct World {
     windows: Windows,
     /// When the next window starts or ends.
     next_edge: Time,
+    /// Hosts that are not ours; `None` if all are.
+    outside: Option<Box<Outside>>,
 }
 
 /// The way of packets.
@@ -65,11 +73,12 @@ struct Route {
     to: usize,
 }
 
-/// A flow that sends over two paths.
+/// A host that sends over two paths: the sender of a flow, or, where the paths of others do, its receiver.
 #[derive(Debug)]
 struct Sharing {
-    flow: usize,
-    split: Split,
+    host: usize,
+    /// By number.
+    split: usize,
     /// The route over the secondary path.
     secondary: usize,
 }
@@ -88,10 +97,11 @@ impl World {
         let directions: Vec<Direction> = spec.links.iter().flat_map(|link| build::directions(spec, link)).collect();
         let mut hosts: Vec<Host> = spec.flows.iter().flat_map(|flow| build::hosts(spec, flow)).collect();
         let mut routes: Vec<Route> = spec.flows.iter().enumerate().flat_map(|(n, flow)| primary(n, flow)).collect();
-        let mut splits = Vec::new();
+        let (mut splits, mut sharing) = (Vec::new(), Vec::new());
         for (flow, spec) in spec.flows.iter().enumerate() {
-            let Some(second) = &spec.secondary else { continue };
-            splits.push(Sharing { flow, split: Split::new(second.vector), secondary: routes.len() });
+            let Some(second) = spec.secondary.as_ref().filter(|_| spec.ends.is_none()) else { continue };
+            sharing.push(Sharing { host: 2 * flow, split: splits.len(), secondary: routes.len() });
+            splits.push(Split::new(second.vector));
             let [links, _] = ways(&second.path, spec.reverse);
             routes.push(Route { links, to: 2 * flow + 1 });
         }
@@ -111,6 +121,8 @@ impl World {
                 endpoint.observe_losses();
             }
         }
+        let outside = Outside::new(spec, &mut routes, &mut splits, &mut sharing);
+        sharing.sort_unstable_by_key(|sharing| sharing.host);
         let windows = Windows::new(&spec.windows);
         let mut pool = Pool::new();
         let mut world = World {
@@ -122,6 +134,7 @@ impl World {
             hosts,
             routes,
             splits,
+            sharing,
             flows,
             spare: pool.insert(Contents::default()),
             pool,
@@ -131,6 +144,7 @@ impl World {
             log: None,
             next_edge: windows.next_edge(),
             windows,
+            outside,
         };
         for host in 0..world.hosts.len() {
             world.rearm_host(Time::ZERO, host);
@@ -147,34 +161,12 @@ impl World {
     /// If there is no such direction as is to be recorded, or its packets were not recorded from the first one on.
     pub fn run(
         &mut self,
-        recorders: Recorders<'_>,
+        mut recorders: Recorders<'_>,
         progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
     ) -> Result<(), RunError> {
-        let mut sink = recorders.queues.map(|QueueRecorder { directions, sink }| {
-            directions.iter().for_each(|&direction| self.directions[direction].link.record());
-            self.recording = Some(Box::new(QueueRecording::new(directions)));
-            sink
-        });
-        let (mut siftr, mut ertt) = (recorders.siftr, recorders.ertt);
-        self.log = HostLog::new(siftr.is_some(), ertt.is_some().then_some(self.flows.len()));
-        let mut tcp = recorders.tcp;
-        if tcp.is_some() {
-            self.tcp_recording = Some(Box::new(TcpRecording::new()));
-        }
+        self.start(&recorders);
         while let Some(now) = self.step(self.end) {
-            if let Some(sink) = &mut tcp
-                && self.tcp_recording.as_ref().is_some_and(|recording| recording.is_full())
-            {
-                self.hand_on_tcp(now, now, *sink)?;
-            }
-            if let Some(sink) = &mut sink
-                && self.recording.as_ref().is_some_and(|recording| recording.is_full())
-            {
-                self.hand_on(now, now, *sink)?;
-            }
-            if self.log.as_ref().is_some_and(|log| log.is_full()) {
-                self.hand_on_log(siftr.as_deref_mut(), ertt.as_deref_mut())?;
-            }
+            self.keep_up(now, &mut recorders)?;
             if self.handled.is_multiple_of(PROGRESS_INTERVAL) {
                 self.check_data()?;
                 if progress(now).is_break() {
@@ -182,13 +174,58 @@ impl World {
                 }
             }
         }
-        self.hand_on_log(siftr, ertt)?;
-        if let Some(sink) = sink {
-            self.hand_on(self.end, Time::NEVER, sink)?;
+        self.complete(&mut recorders)
+    }
+
+    /// Begins to record: before the first step.
+    ///
+    /// # Panics
+    /// If there is no such direction as is to be recorded, or its packets were not recorded from the first one on.
+    pub fn start(&mut self, recorders: &Recorders<'_>) {
+        if let Some(QueueRecorder { directions, .. }) = &recorders.queues {
+            directions.iter().for_each(|&direction| self.directions[direction].link.record());
+            self.recording = Some(Box::new(QueueRecording::new(directions)));
         }
-        if let Some(sink) = tcp {
+        self.log = HostLog::new(recorders.siftr.is_some(), recorders.ertt.is_some().then_some(self.flows.len()));
+        if recorders.tcp.is_some() {
+            self.tcp_recording = Some(Box::new(TcpRecording::new()));
+        }
+    }
+
+    /// Hands records on once there are many: after every step, the last of which was at `now`.
+    ///
+    /// # Errors
+    /// An interruption by a recorder.
+    #[inline]
+    pub fn keep_up(&mut self, now: Time, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        if let Some(sink) = &mut recorders.tcp
+            && self.tcp_recording.as_ref().is_some_and(|recording| recording.is_full())
+        {
+            self.hand_on_tcp(now, now, *sink)?;
+        }
+        if let Some(QueueRecorder { sink, .. }) = &mut recorders.queues
+            && self.recording.as_ref().is_some_and(|recording| recording.is_full())
+        {
+            self.hand_on(now, now, *sink)?;
+        }
+        if self.log.as_ref().is_some_and(|log| log.is_full()) {
+            self.hand_on_log(recorders.siftr.as_deref_mut(), recorders.ertt.as_deref_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Hands the last records on: after the last step.
+    ///
+    /// # Errors
+    /// Corrupted data, or an interruption by a recorder.
+    pub fn complete(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        self.hand_on_log(recorders.siftr.as_deref_mut(), recorders.ertt.as_deref_mut())?;
+        if let Some(QueueRecorder { sink, .. }) = &mut recorders.queues {
+            self.hand_on(self.end, Time::NEVER, *sink)?;
+        }
+        if let Some(sink) = &mut recorders.tcp {
             self.finish();
-            self.hand_on_tcp(self.end, Time::NEVER, sink)?;
+            self.hand_on_tcp(self.end, Time::NEVER, *sink)?;
         }
         self.check_data()
     }
@@ -205,7 +242,8 @@ impl World {
         }
         let World { recording, directions, flows, routes, .. } = self;
         let Some(recording) = recording else { return Ok(()) };
-        let flow = |route: usize| flows[routes[route].to / 2].id.as_str();
+        // What is of no flow goes to no host of one.
+        let flow = |route: usize| flows.get(routes[route].to / 2).map_or("", |flow| flow.id.as_str());
         match recording.hand_on(until, |direction| &directions[direction].id, flow, sink) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(RunError::Interrupted),
@@ -328,7 +366,7 @@ impl World {
         if self.recording.is_some() {
             self.note(direction);
         }
-        let World { events, directions, pool, flows, routes, tcp_recording, .. } = self;
+        let World { events, directions, pool, flows, hosts, routes, tcp_recording, outside, .. } = self;
         let measures = &mut directions[direction];
         for event in &*events {
             measures.measure(event);
@@ -344,7 +382,11 @@ impl World {
             let to = routes[packet.route as usize].to;
             let number = pool.get(packet.slot).number;
             // A doubled packet may still arrive.
-            if !is_sender(to) && number > 0 && pool.references(packet.slot) == 1 {
+            let last = pool.references(packet.slot) == 1;
+            if let Some(outside) = outside {
+                outside.free(pool, packet.slot);
+            }
+            if to < hosts.len() && !is_sender(to) && number > 0 && last {
                 let culprit = Culprit { direction: Some(direction), reason, probability };
                 flows[to / 2].truth.lost(event.at, number, culprit, tcp_recording.as_deref_mut());
             }
@@ -372,8 +414,11 @@ impl World {
 
     /// A packet has reached its host.
     fn arrive(&mut self, now: Time, host: usize, packet: Packet) {
-        if !is_sender(host) && !self.splits.is_empty() {
-            self.catch_up_paths(now, host / 2);
+        if !is_sender(host) && !self.sharing.is_empty() {
+            self.catch_up_paths(now, host ^ 1);
+        }
+        if self.leaves(host) {
+            return self.leave(now, host, packet);
         }
         if let Some(log) = &mut self.log {
             log.segment(now, host, &self.hosts[host], true);
@@ -382,6 +427,9 @@ impl World {
         let Contents { segment, number } = self.pool.get(packet.slot);
         let arrival = state.input(now, segment, packet.ecn);
         let number = *number;
+        if let Some(outside) = &mut self.outside {
+            outside.free(&self.pool, packet.slot);
+        }
         self.pool.release(packet.slot);
         let flow = &mut self.flows[host / 2];
         let mut log = self.tcp_recording.as_deref_mut();
@@ -418,9 +466,9 @@ impl World {
 
     /// What a packet that arrives over one path tells about those on the other depends on what happened there before.
     #[cold]
-    fn catch_up_paths(&mut self, now: Time, flow: usize) {
-        let Ok(index) = self.splits.binary_search_by_key(&flow, |sharing| sharing.flow) else { return };
-        for route in [2 * flow, self.splits[index].secondary] {
+    fn catch_up_paths(&mut self, now: Time, sender: usize) {
+        let Ok(index) = self.sharing.binary_search_by_key(&sender, |sharing| sharing.host) else { return };
+        for route in [sender, self.sharing[index].secondary] {
             for hop in 0..self.routes[route].links.len() {
                 let direction = self.routes[route].links[hop];
                 self.directions[direction].link.catch_up(now, &mut self.events);
@@ -494,11 +542,11 @@ impl World {
 
     /// The route of the next packet of a host.
     fn route(&mut self, host: usize) -> usize {
-        if self.splits.is_empty() || !is_sender(host) {
+        if self.sharing.is_empty() {
             return host;
         }
-        match self.splits.binary_search_by_key(&(host / 2), |sharing| sharing.flow) {
-            Ok(index) if self.splits[index].split.takes_secondary() => self.splits[index].secondary,
+        match self.sharing.binary_search_by_key(&host, |sharing| sharing.host).map(|index| &self.sharing[index]) {
+            Ok(sharing) if self.splits[sharing.split].takes_secondary() => sharing.secondary,
             _ => host,
         }
     }
@@ -526,6 +574,7 @@ impl World {
         let end = self.end;
         self.finish();
         self.pass_edges(end);
+        self.windows.break_off(end, &self.flows, &self.hosts, &self.directions);
         let directions = &self.directions;
         let flows: Vec<_> = (self.flows.iter_mut().zip(self.hosts.chunks(2)))
             .map(|(flow, ends)| flow.summary(end, &ends[0], &ends[1], |link| &directions[link].id))
@@ -535,8 +584,15 @@ impl World {
             title: self.spec.title.clone(),
             seed: self.spec.seed,
             run: self.spec.run,
-            clock: "virtual",
-            duration_s: self.spec.duration.as_secs_f64(),
+            clock: match self.spec.live.as_deref().map(|live| &live.clock) {
+                None => "virtual",
+                Some(Clock::Real) => "live",
+                Some(Clock::Replay(_)) => "replay",
+            },
+            partial: end < Time::ZERO + self.spec.duration,
+            live: None,
+            commands: Vec::new(),
+            duration_s: end.as_secs_f64(),
             params: (),
             events: self.handled,
             packets: flows.iter().map(|flow| flow.sent_packets).sum(),

@@ -1,5 +1,6 @@
 //! Once a run has warmed up, no packet, queue or ACK costs an allocation, and no row that is recorded.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
 
 use ackclock_aqm::{CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, Limit, PieConfig};
@@ -8,12 +9,16 @@ use ackclock_cc::{
     HystartPlusPlusConfig, LinuxCdgConfig, NewRenoConfig, PragueConfig, SlowStartRules, VegasConfig, WestwoodConfig,
 };
 use ackclock_emulator::Impairments;
-use ackclock_sim::spec::{CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec};
-use ackclock_sim::{QueueRecorder, Recorders, World, run_recorded};
+use ackclock_packet::{Flags, Payload, Segment};
+use ackclock_sim::spec::{
+    CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
+    QueueSpec, RunSpec,
+};
+use ackclock_sim::{FlowEnd, Inbound, QueueRecorder, Recorders, World, run_recorded};
 use ackclock_tcp::Config;
 use ackclock_testkit::{CountingAllocator, allocations};
 use ackclock_trace::{QueueCsv, TcpCsv, TcpSink};
-use ackclock_units::{Rate, Span, Time};
+use ackclock_units::{Ecn, Rate, Span, Time};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -48,10 +53,12 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         start: Time::ZERO,
         stop: None,
         schedule: Vec::new(),
+        ends: None,
     };
     RunSpec {
         title: String::new(),
         windows: Vec::new(),
+        live: None,
         duration: Span::from_secs(300),
         seed: 1,
         run: 0,
@@ -125,6 +132,92 @@ fn no_controller_costs_an_allocation() {
         let spec = two_flows(&cc, &config, QueueSpec::DualPi2(DualPi2Config::default()));
         allocates_nothing_after_warm_up(cc.name(), &spec, 100);
     }
+}
+
+/// Packets of a flow between two kernels and of none, each with its bytes elsewhere.
+#[test]
+fn packets_from_outside_cost_no_allocation() {
+    let mut spec = two_newreno(QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(50) }));
+    spec.flows.truncate(1);
+    let flow = &mut spec.flows[0];
+    (flow.sender, flow.receiver) = (HostSpec::Outside, HostSpec::Outside);
+    flow.ends = Some(EndsSpec { nodes: [0, 1], port: 5201, source_port: None, check: false });
+    let node = |last: u8| NodeSpec {
+        name: format!("host{last}"),
+        tun: Some(format!("tun{last}")),
+        addresses: vec![(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), 24)],
+        netns: None,
+        mtu: 1500,
+    };
+    let pipe = PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: None };
+    spec.live = Some(Box::new(LiveSpec {
+        clock: Clock::Real,
+        nodes: vec![node(1), node(2)],
+        pipes: vec![pipe],
+        commands: Vec::new(),
+        spin: Span::ZERO,
+        lateness_limit: None,
+        drain: false,
+    }));
+    let mut world = World::new(&spec);
+    let mut now = Time::ZERO;
+    let mut sent = 0u32;
+    let mut left = 0u64;
+    let mut send = |packets: u32| {
+        for _ in 0..packets {
+            now += Span::from_micros(1150);
+            let payload = Payload { offset: 0, len: 1448 };
+            let seq = 1 + 1448 * sent;
+            let segment = Segment { source_port: 1, destination_port: 2, seq, payload, ..Segment::default() };
+            sent += 1;
+            let flow = Some(FlowEnd { flow: 0, sender: true });
+            let raw = Inbound {
+                from: 1,
+                to: 0,
+                flow: None,
+                segment: None,
+                token: Some(0),
+                wire_len: 64,
+                ecn: Ecn::NotEct,
+                flow_hash: 7,
+            };
+            // First what is due, so that answers are in time.
+            loop {
+                let stepped = world.advance(now).is_some();
+                while let Some(packet) = world.outbound() {
+                    left += 1;
+                    let segment = *world.segment(&packet);
+                    world.release(packet);
+                    if packet.flow.is_some_and(|end| !end.sender) {
+                        let ack = Segment {
+                            source_port: 2,
+                            destination_port: 1,
+                            ack: segment.seq + segment.payload.len,
+                            flags: Flags::ACK,
+                            ..Segment::default()
+                        };
+                        let flow = Some(FlowEnd { flow: 0, sender: false });
+                        assert!(world.inject(packet.at, Inbound { flow, segment: Some(&ack), wire_len: 52, ..raw }));
+                    }
+                }
+                while world.freed().is_some() {}
+                if !stepped {
+                    break;
+                }
+            }
+            assert!(world.inject(now, raw));
+            let data = Inbound { from: 0, to: 1, flow, segment: Some(&segment), wire_len: 1500, ..raw };
+            assert!(world.inject(now, data));
+        }
+        std::mem::take(&mut left)
+    };
+    // The rate is just below what arrives.
+    let warm_up = allocations(|| assert!(send(20_000) > 40_000));
+    assert!(warm_up.count > 0, "the allocator counts");
+    let steady = allocations(|| assert!(send(20_000) > 40_000));
+    assert_eq!(steady.count, 0, "{steady:?} after {warm_up:?}");
+    let flow = &world.summary().flows[0];
+    assert!(flow.rtt_ms.samples > 35_000 && flow.acked_bytes > 35_000 * 1448, "{flow:?}");
 }
 
 #[test]

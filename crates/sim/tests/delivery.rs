@@ -30,6 +30,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
     RunSpec {
         title: String::new(),
         windows: Vec::new(),
+        live: None,
         duration: Span::from_secs(1_000_000),
         seed: 1,
         run: 0,
@@ -45,6 +46,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
             start: Time::ZERO,
             stop: None,
             schedule: Vec::new(),
+            ends: None,
         }],
     }
 }

@@ -105,6 +105,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
     RunSpec {
         title: String::new(),
         windows: Vec::new(),
+        live: None,
         duration: Span::from_secs(100_000),
         seed: 1,
         run: 0,
@@ -120,6 +121,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
             start: Time::ZERO,
             stop: None,
             schedule: Vec::new(),
+            ends: None,
         }],
     }
 }

@@ -1,0 +1,91 @@
+//! The keys of `[run]` that say by which clock a scenario runs, and how one that is live keeps its times.
+
+use std::path::PathBuf;
+
+use ackclock_sim::spec::{Clock, NodeSpec};
+use ackclock_units::Span;
+
+use crate::fields::Fields;
+use crate::quantity::{Flag, OneOf, OrOff, Problem, Text, Time};
+use crate::report::Diagnostic;
+
+const CLOCKS: OneOf = OneOf { what: "clock", names: &["virtual", "live", "replay"] };
+
+/// By which clock a scenario runs, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Timing {
+    /// `None` is the virtual clock.
+    pub(crate) clock: Option<Clock>,
+    pub(crate) spin: Span,
+    pub(crate) lateness_limit: Option<Span>,
+    pub(crate) drain: bool,
+}
+
+impl Timing {
+    /// Whether packets come from outside.
+    pub(crate) fn is_outside(&self) -> bool {
+        self.clock.is_some()
+    }
+
+    /// Whether time is the machine's.
+    pub(crate) fn is_live(&self) -> bool {
+        self.clock == Some(Clock::Real)
+    }
+}
+
+impl Default for Timing {
+    fn default() -> Timing {
+        Timing { clock: None, spin: Span::from_micros(200), lateness_limit: Some(Span::from_millis(1)), drain: false }
+    }
+}
+
+/// Reads the keys; `nodes` are the hosts, if they could be read.
+pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
+    let mut timing = Timing::default();
+    let devices = nodes.is_none_or(|nodes| nodes.iter().any(|node| node.tun.is_some()));
+    let replay = run.maybe("replay", OrOff(Text)).flatten();
+    let default = match (&replay, devices) {
+        (Some(_), _) => "replay",
+        (None, true) => "live",
+        (None, false) => "virtual",
+    };
+    let clock = run.or("clock", default, CLOCKS);
+    if let Some(entry) = run.get("replay")
+        && let Some(replay) = &replay
+    {
+        if clock != "replay" {
+            let title = format!("run.replay: a capture beside the {clock} clock");
+            let error = Diagnostic::new(title, &entry.key_place, "found beside `clock`");
+            run.push(
+                error.note("expected `replay = false`, or `clock = \"replay\"`, which is the default beside `replay`"),
+            );
+        } else if replay.is_empty() || replay.contains('\0') {
+            run.reject("replay", &entry.node, Problem::new("not a path", "the path of a capture, or `false`"));
+        }
+    } else if clock == "replay" {
+        run.missing("replay", "the path of a capture that `--record` has written");
+    }
+    if clock != "virtual" && !devices {
+        let place = ["clock", "replay"].iter().find_map(|key| run.get(key)).map(|entry| entry.node.place.clone());
+        let place = place.unwrap_or(run.place().clone());
+        let label = "there is nowhere for packets to come from";
+        let error = Diagnostic::new(format!("the {clock} clock, and no host has a device"), &place, label);
+        run.push(error.note("expected a section `[hosts.NAME]` with a `tun`"));
+    }
+    timing.clock = match (clock, replay) {
+        ("live", _) => Some(Clock::Real),
+        ("replay", Some(path)) => Some(Clock::Replay(PathBuf::from(path))),
+        _ => None,
+    };
+    if nodes.is_some_and(<[NodeSpec]>::is_empty) {
+        // Without hosts they mean nothing, and are not filled in.
+        timing.spin = run.maybe("spin", Time::Any).unwrap_or(timing.spin);
+        timing.lateness_limit = run.maybe("lateness_limit", OrOff(Time::Positive)).unwrap_or(timing.lateness_limit);
+        timing.drain = run.maybe("drain", Flag).unwrap_or(timing.drain);
+    } else {
+        timing.spin = run.or("spin", timing.spin, Time::Any);
+        timing.lateness_limit = run.or("lateness_limit", timing.lateness_limit, OrOff(Time::Positive));
+        timing.drain = run.or("drain", timing.drain, Flag);
+    }
+    timing
+}

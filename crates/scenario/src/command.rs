@@ -1,0 +1,119 @@
+//! `[[commands]]`: programs that run on hosts beside the flows.
+
+use std::collections::BTreeSet;
+
+use ackclock_sim::spec::{CommandSpec, Measure, NodeSpec};
+use ackclock_units::Span;
+
+use crate::document::Node;
+use crate::fields::Fields;
+use crate::link::is_name;
+use crate::paths;
+use crate::quantity::{OneOf, OrOff, Problem, Text, Time};
+use crate::report::Diagnostic;
+
+/// The most commands of a run: each is a process.
+const MAX_COMMANDS: usize = 1000;
+
+const MEASURES: OneOf = OneOf { what: "kind of output", names: &["json", "ping"] };
+
+/// Reads `[[commands]]`. What is wrong is reported and left out.
+pub(crate) fn read_all(root: &mut Fields<'_>, nodes: &[NodeSpec], duration: Span) -> Vec<CommandSpec> {
+    let expected = "sections `[[commands]]`, each with a `host` and what to `run`";
+    let Some(entry) = root.get("commands") else { return Vec::new() };
+    let items = match entry.node.array() {
+        Some(items) if items.len() <= MAX_COMMANDS => items,
+        Some(_) => {
+            root.reject("commands", &entry.node, Problem::new("too many", format!("at most {MAX_COMMANDS}")));
+            return Vec::new();
+        }
+        None => {
+            root.reject("commands", &entry.node, Problem::new("not a list of commands", expected));
+            return Vec::new();
+        }
+    };
+    let mut commands: Vec<CommandSpec> = Vec::new();
+    let mut known = BTreeSet::new();
+    for (index, (item, id)) in items.iter().zip(ids(items)).enumerate() {
+        let Some(fields) = root.item("commands", index, item, expected) else { continue };
+        let shown = id.as_ref().filter(|id| is_name(id)).map(|id| format!("commands.{id}"));
+        let shown = shown.unwrap_or_else(|| format!("commands.{index}"));
+        let Some(command) = read(fields.shown_as(shown), id, nodes, duration) else { continue };
+        if !known.insert(command.id.clone()) {
+            let place = item.table().and_then(|table| table.get("id")).map_or(&item.place, |entry| &entry.node.place);
+            let title = format!("two commands are called `{}`", command.id);
+            root.push(Diagnostic::new(title, place, "used a second time").note("expected an id of its own for each"));
+        }
+        commands.push(command);
+    }
+    commands
+}
+
+/// The names of commands: `id`, or else the host with how many of its commands stand before. `None` where neither can be told.
+pub(crate) fn ids(items: &[Node]) -> impl Iterator<Item = Option<String>> + '_ {
+    let key = |item: &Node, key| item.table().and_then(|table| table.get(key)?.node.str().map(str::to_owned));
+    items.iter().enumerate().map(move |(index, item)| {
+        key(item, "id").or_else(|| {
+            let host = key(item, "host")?;
+            let before = items[..index].iter().filter(|item| key(item, "host").as_ref() == Some(&host)).count();
+            Some(format!("{host}-{before}"))
+        })
+    })
+}
+
+fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration: Span) -> Option<CommandSpec> {
+    match fields.get("id") {
+        Some(entry) if !entry.node.str().is_some_and(is_name) => {
+            let expected = "a letter, then letters, digits, `-` and `_`";
+            fields.reject("id", &entry.node, Problem::new("not a name for a command", expected));
+        }
+        Some(_) => {}
+        None => id.iter().for_each(|id| fields.fill("id", id.as_str())),
+    }
+    let node = match fields.get("host") {
+        Some(entry) => paths::host(&fields, "host", &entry.node, nodes).filter(|&node| {
+            if nodes[node].tun.is_none() {
+                let expected = "a host with a `tun`: only a kernel runs programs";
+                let title = format!("the host `{}` is in this process", nodes[node].name);
+                fields.reject("host", &entry.node, Problem::new(title, expected));
+            }
+            nodes[node].tun.is_some()
+        }),
+        None => {
+            fields.missing("host", "the host that the command runs on");
+            None
+        }
+    };
+    let run = fields.required("run", Text, "a command for /bin/sh, such as \"ping -c 10 10.0.0.2\"");
+    if let (Some(run), Some(entry)) = (&run, fields.get("run"))
+        && (run.trim().is_empty() || run.contains('\0'))
+    {
+        let title = if run.contains('\0') { "a command cannot have a NUL in it" } else { "must not be empty" };
+        fields.reject("run", &entry.node, Problem::new(title, "a command for /bin/sh"));
+    }
+    let at = fields.or("at", Span::ZERO, Time::Any);
+    let until = fields.maybe("until", Time::Positive);
+    let measure = fields.or("measure", None, OrOff(MEASURES)).map(|name| match name {
+        "json" => Measure::Json,
+        _ => Measure::Ping,
+    });
+    times(&mut fields, at, until, duration);
+    fields.finish();
+    Some(CommandSpec { id: id?, node: node?, run: run?, at, until, measure })
+}
+
+/// Checks that the command has some time to run.
+fn times(fields: &mut Fields<'_>, at: Span, until: Option<Span>, duration: Span) {
+    if let Some(entry) = fields.get("at").filter(|_| duration > Span::ZERO && at >= duration) {
+        let expected = format!("a time within `run.duration`, which is {duration}");
+        fields.reject("at", &entry.node, Problem::new("the run is over by then", expected));
+    }
+    let (Some(until), Some(entry)) = (until, fields.get("until")) else { return };
+    if until <= at {
+        let title = format!("not after `at`, which is {at}");
+        fields.reject("until", &entry.node, Problem::new(title, "a later time"));
+    } else if duration > Span::ZERO && until > duration {
+        let expected = format!("a time within `run.duration`, which is {duration}");
+        fields.reject("until", &entry.node, Problem::new("the run is over by then", expected));
+    }
+}

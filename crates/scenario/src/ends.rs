@@ -1,0 +1,147 @@
+//! `from` and `to` of a flow: the hosts that its two ends are on.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use ackclock_sim::spec::{EndsSpec, SecondarySpec};
+
+use crate::fields::Fields;
+use crate::paths::{self, Network};
+use crate::quantity::{OneOf, Problem, Whole};
+use crate::report::{Diagnostic, Place};
+
+const DATA: OneOf = OneOf { what: "kind of data", names: &["any", "pattern"] };
+
+/// The ends of a flow, and the path between their hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Ends {
+    pub(crate) spec: EndsSpec,
+    pub(crate) path: Vec<usize>,
+    pub(crate) secondary: Option<SecondarySpec>,
+    /// The data goes from the second host of the path to the first.
+    pub(crate) reverse: bool,
+    /// Whether sender and receiver are kernels.
+    pub(crate) kernels: [bool; 2],
+    /// What the hosts' devices take.
+    pub(crate) mtus: [u16; 2],
+}
+
+/// Whether a flow names hosts in place of a path.
+pub(crate) fn are_named(fields: &mut Fields<'_>) -> bool {
+    let named = ["from", "to"].map(|key| fields.get(key).is_some());
+    let further = ["port", "source_port", "data"];
+    if named == [false, false] {
+        for (key, entry) in further.map(|key| (key, fields.get(key))) {
+            let Some(entry) = entry else { continue };
+            let title = format!("{}: `{key}` without `from` and `to`", fields.shown());
+            let error = Diagnostic::new(title, &entry.key_place, "means nothing for a flow over a path");
+            fields.push(error.note("expected the hosts of the flow, `from` and `to`, in place of its path"));
+        }
+    }
+    named != [false, false]
+}
+
+/// Reads the ends of a flow that names hosts; `None` was reported.
+pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
+    for key in ["path", "paths", "direction"] {
+        if let Some(entry) = fields.get(key) {
+            let title = format!("{}: `{key}` beside `from` and `to`", fields.shown());
+            let error = Diagnostic::new(title, &entry.key_place, "found beside them");
+            fields.push(
+                error.note("expected none: a flow between hosts takes the path that `[[paths]]` has between them"),
+            );
+        }
+    }
+    let nodes = &network.nodes;
+    let [from, to] = [("from", "the host that sends, and opens the connection"), ("to", "the host that receives")].map(
+        |(key, expected)| match fields.get(key) {
+            Some(entry) => paths::host(fields, key, &entry.node, nodes),
+            None => {
+                fields.missing(key, expected);
+                None
+            }
+        },
+    );
+    let port = fields.required("port", PORT, "the port that the receiver listens on, such as 5201");
+    let source_port = fields.maybe("source_port", PORT).map(|port| port as u16);
+    let check = fields.or("data", "any", DATA) == "pattern";
+    let (from, to, port) = (from?, to?, port? as u16);
+    let kernels = [from, to].map(|node| nodes[node].tun.is_some());
+    if let Some(entry) = fields.get("data").filter(|_| check && kernels != [true, false]) {
+        let expected = "\"any\": a pattern is looked for in what a kernel sends to a host in this process";
+        fields.reject("data", &entry.node, Problem::new("there is nothing to compare", expected));
+    }
+    let entry = fields.get("to")?;
+    let name = |node: usize| nodes[node].name.as_str();
+    if from == to {
+        let problem = Problem::new(format!("a flow from `{}` to itself", name(from)), "two different hosts");
+        fields.reject("to", &entry.node, problem);
+        return None;
+    }
+    let only_v6 = |node: &usize| nodes[*node].addresses.iter().all(|(address, _)| address.is_ipv6());
+    if let (true, Some(&node)) = (kernels[0] != kernels[1], [from, to].iter().find(|node| only_v6(node))) {
+        let title = format!("the host `{}` has no IPv4 address", name(node));
+        fields.reject("to", &entry.node, Problem::new(title, "one: a host in this process speaks nothing else"));
+    }
+    let Some((pipe, along)) = network.between(from, to) else {
+        let title = format!("there is no path between `{}` and `{}`", name(from), name(to));
+        let expected = format!("a section `[[paths]]` with between = [\"{}\", \"{}\"]", name(from), name(to));
+        fields.reject("to", &entry.node, Problem::new(title, expected));
+        return None;
+    };
+    Some(Ends {
+        spec: EndsSpec { nodes: [from, to], port, source_port, check },
+        path: pipe.path.clone(),
+        // What comes back takes the first of two paths.
+        secondary: pipe.secondary.clone().filter(|_| along),
+        reverse: !along,
+        kernels,
+        mtus: [from, to].map(|node| nodes[node].mtu),
+    })
+}
+
+const PORT: Whole = Whole(1, u16::MAX as u64);
+
+/// The connections of all flows between hosts, which are told apart by their ports.
+#[derive(Debug, Default)]
+pub(crate) struct Ports {
+    /// By sender, receiver and port.
+    taken: BTreeMap<([usize; 2], u16), Vec<Taken>>,
+}
+
+/// Ports of a sender that the flow of this name has; `None` is any.
+type Taken = (Option<Range<u64>>, String);
+
+impl Ports {
+    /// Adds the `count` connections of a flow; reports those that cannot be told from others'.
+    pub(crate) fn add(&mut self, fields: &Fields<'_>, place: &Place, id: &str, ends: &Ends, count: u64) {
+        let EndsSpec { nodes, port, source_port, .. } = ends.spec;
+        let fail = |title: String, label: &str, note: &str| {
+            fields.push(Diagnostic::new(format!("flows.{id}: {title}"), place, label).note(note));
+        };
+        let own = source_port.map(|port| u64::from(port)..u64::from(port) + count);
+        if own.as_ref().is_some_and(|own| own.end > u64::from(u16::MAX) + 1) {
+            let note = "expected a `source_port` for the first of them with as many ports above it";
+            return fail(format!("there are no {count} ports from `source_port` on"), "the first one", note);
+        }
+        // An endpoint of ours takes a port that nobody has.
+        if own.is_none() && !ends.kernels[0] {
+            return;
+        }
+        // Between two kernels those that are alike take connections in turn.
+        if own.is_none() && count > 1 && !ends.kernels[1] {
+            let note = "expected `source_port`, the port of the first of them, which the others' follow";
+            return fail(format!("{count} connections of a kernel to one port"), "cannot be told apart", note);
+        }
+        let others = self.taken.entry((nodes, port)).or_default();
+        let meets = |other: &Option<Range<u64>>| match (other, &own) {
+            (Some(other), Some(own)) => other.start < own.end && own.start < other.end,
+            _ => true,
+        };
+        if let Some((_, other)) = others.iter().find(|(other, _)| meets(other)) {
+            let note = "expected another `port`, or a `source_port` of its own for each";
+            fail(format!("the same hosts and ports as flows.{other}"), "cannot be told from it", note);
+        }
+        others.push((own, id.to_owned()));
+    }
+}

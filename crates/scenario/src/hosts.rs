@@ -1,0 +1,268 @@
+//! `[hosts.NAME]`: hosts behind devices and hosts in this process, with their addresses.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ackclock_sim::spec::NodeSpec;
+
+use crate::document::{Entry, Node, Value};
+use crate::fields::{Context, Fields};
+use crate::host::MIN_MSS;
+use crate::link::is_name;
+use crate::quantity::{Bytes, Kind, Problem, Text};
+use crate::report::Diagnostic;
+
+/// The most hosts of a run.
+const MAX_HOSTS: usize = 1000;
+
+/// The most addresses of a host.
+const MAX_ADDRESSES: usize = 64;
+
+/// The least MTU of a device: what every link takes (RFC 791 section 3.2), and Linux's bound.
+pub(crate) const MIN_MTU: u64 = 68;
+
+/// The least MTU of a host with an IPv6 address (RFC 8200 section 5).
+const MIN_MTU_6: u64 = 1280;
+
+/// The least MTU of a host of ours: its smallest MSS with headers.
+const MIN_OWN_MTU: u64 = MIN_MSS + HEADERS;
+
+/// Bytes of an IPv4 and a TCP header without options.
+pub(crate) const HEADERS: u64 = 40;
+
+/// The longest name of a device: Linux's IFNAMSIZ less the byte that ends it.
+const MAX_DEVICE: usize = 15;
+
+const EXPECTED_ADDRESS: &str = "an address with the length of its prefix, such as \"10.0.0.1/24\" or \"fd00::1/64\"";
+
+/// Reads `[hosts]`; `None` if something in it is wrong, which was reported.
+pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>) -> Option<Vec<NodeSpec>> {
+    let Some(entry) = root.get("hosts") else { return Some(Vec::new()) };
+    let expected = "sections `[hosts.NAME]`, each with an `address`";
+    let Some(table) = entry.node.table() else {
+        root.reject("hosts", &entry.node, Problem::new("not a table", expected));
+        return None;
+    };
+    if table.0.len() > MAX_HOSTS {
+        let title = format!("{} hosts are too many", table.0.len());
+        root.reject("hosts", &entry.node, Problem::new(title, format!("at most {MAX_HOSTS}")));
+        return None;
+    }
+    let before = cx.report.len();
+    let nodes: Vec<NodeSpec> = table.0.iter().filter_map(|entry| read(cx, entry)).collect();
+    if cx.report.len() > before {
+        return None;
+    }
+    unique(cx, &table.0, &nodes);
+    (cx.report.len() == before).then_some(nodes)
+}
+
+fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
+    let path = format!("hosts.{}", entry.key);
+    if !is_name(&entry.key) {
+        let error = Diagnostic::new("not a name for a host", &entry.key_place, "found this name");
+        cx.report.push(error.note("expected a letter, then letters, digits, `-` and `_`"));
+        return None;
+    }
+    let Some(table) = entry.node.table() else {
+        let label = format!("found {}", entry.node.found());
+        let error = Diagnostic::new(format!("{path}: not a table"), &entry.node.place, label);
+        cx.report.push(error.note(format!("expected a section `[{path}]` with at least `address`")));
+        return None;
+    };
+    let mut fields = Fields::new(cx, table, &path, &entry.key_place);
+    let tun = fields.maybe("tun", Device);
+    let addresses = addresses(&mut fields);
+    let netns = fields.maybe("netns", Namespace);
+    let least = if fields.get("tun").is_none() {
+        MIN_OWN_MTU
+    } else if addresses.iter().any(|(address, _)| address.is_ipv6()) {
+        MIN_MTU_6
+    } else {
+        MIN_MTU
+    };
+    let mtu = fields.or("mtu", 1500, Bytes(least, u16::MAX.into())) as u16;
+    if fields.get("tun").is_none() {
+        own(&mut fields, &addresses);
+    }
+    fields.finish();
+    Some(NodeSpec { name: entry.key.clone(), tun, addresses, netns, mtu })
+}
+
+/// Checks a host without a device, which is in this process.
+fn own(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) {
+    if let Some(entry) = fields.get("netns") {
+        let title = format!("{}: `netns` without `tun`", fields.shown());
+        let error = Diagnostic::new(title, &entry.key_place, "a host without a device is in no namespace");
+        fields.push(error.note("expected `tun`, the device by which the namespace is reached"));
+    }
+    if let (Some(entry), false) = (fields.get("address"), matches!(addresses, [] | [(IpAddr::V4(_), _)])) {
+        let expected = "one IPv4 address: a host without `tun` is in this process, where nothing else is spoken";
+        fields.reject("address", &entry.node, Problem::new("not the address of a host in this process", expected));
+    }
+}
+
+/// One address or a list of them; empty after an error.
+fn addresses(fields: &mut Fields<'_>) -> Vec<(IpAddr, u8)> {
+    let Some(entry) = fields.get("address") else {
+        fields.missing("address", EXPECTED_ADDRESS);
+        return Vec::new();
+    };
+    let items = match &entry.node.value {
+        Value::Array(items) if (1..=MAX_ADDRESSES).contains(&items.len()) => items.as_slice(),
+        Value::Array(items) => {
+            let title = if items.is_empty() { "must not be empty" } else { "too many addresses" };
+            let expected = format!("{EXPECTED_ADDRESS}, or a list of at most {MAX_ADDRESSES}");
+            fields.reject("address", &entry.node, Problem::new(title, expected));
+            return Vec::new();
+        }
+        _ => std::slice::from_ref(&entry.node),
+    };
+    let read = |item| Address.read(item).map_err(|problem| fields.reject("address", item, problem)).ok();
+    items.iter().map(read).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// Reports addresses and devices that two hosts have.
+fn unique(cx: &Context<'_>, entries: &[Entry], nodes: &[NodeSpec]) {
+    let (mut addresses, mut devices) = (BTreeMap::new(), BTreeMap::new());
+    for (entry, node) in entries.iter().zip(nodes) {
+        let place = |key| {
+            let found = entry.node.table().and_then(|table| table.get(key));
+            found.map_or(&entry.key_place, |entry| &entry.node.place)
+        };
+        for (address, _) in &node.addresses {
+            if let Some(other) = addresses.insert(*address, &node.name) {
+                let title = format!("hosts.{}.address: {address} is an address of `{other}` too", node.name);
+                let error = Diagnostic::new(title, place("address"), "found a second time");
+                cx.report.push(error.note("expected addresses that no other host has"));
+            }
+        }
+        if let Some(tun) = &node.tun
+            && let Some(other) = devices.insert((&node.netns, tun), &node.name)
+        {
+            let title = format!("hosts.{}.tun: `{tun}` is the device of `{other}` too", node.name);
+            let error = Diagnostic::new(title, place("tun"), "found a second time");
+            cx.report.push(error.note("expected a device of its own for each host of a namespace"));
+        }
+    }
+}
+
+/// The address of a host with the length of its prefix.
+struct Address;
+
+impl Kind for Address {
+    type Held = (IpAddr, u8);
+
+    fn read(&self, node: &Node) -> Result<(IpAddr, u8), Problem> {
+        let Some(text) = node.str() else { return Err(Problem::new("not the right type", EXPECTED_ADDRESS)) };
+        let (address, length) = match text.split_once('/') {
+            Some((address, length)) => (address, Some(length)),
+            None => (text, None),
+        };
+        let Ok(address) = address.parse::<IpAddr>() else {
+            return Err(Problem::new("not an IP address", EXPECTED_ADDRESS));
+        };
+        if !is_of_host(address) {
+            return Err(Problem::new("not an address that a host can have", EXPECTED_ADDRESS));
+        }
+        let Some(length) = length else {
+            return Err(Problem::new("the length of the prefix is missing", EXPECTED_ADDRESS));
+        };
+        let longest = if address.is_ipv4() { 32 } else { 128 };
+        // The standard library takes a sign.
+        let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
+        match length.parse::<u8>() {
+            Ok(length) if digits && length <= longest => Ok((address, length)),
+            _ if digits => {
+                Err(Problem::new("the prefix is longer than the address", format!("a length from 0 to {longest}")))
+            }
+            _ => Err(Problem::new("not the length of a prefix", format!("a length from 0 to {longest}"))),
+        }
+    }
+
+    fn show(&self, (address, length): &(IpAddr, u8)) -> Value {
+        Value::String(format!("{address}/{length}"))
+    }
+}
+
+/// Whether an address can stand as the source of a packet on a device.
+fn is_of_host(address: IpAddr) -> bool {
+    let broadcast = address == IpAddr::V4(Ipv4Addr::BROADCAST);
+    let mapped = matches!(address, IpAddr::V6(address) if address.to_ipv4_mapped().is_some());
+    !(address.is_unspecified() || address.is_loopback() || address.is_multicast() || broadcast || mapped)
+}
+
+/// An IPv4 address of a router.
+pub(crate) struct RouterAddress;
+
+impl Kind for RouterAddress {
+    type Held = Ipv4Addr;
+
+    fn read(&self, node: &Node) -> Result<Ipv4Addr, Problem> {
+        let address = node.str().and_then(|text| text.parse().ok()).filter(|&address| is_of_host(IpAddr::V4(address)));
+        address.ok_or_else(|| Problem::new("not an IPv4 address of a router", "an address such as \"192.0.0.8\""))
+    }
+
+    fn show(&self, held: &Ipv4Addr) -> Value {
+        Value::String(held.to_string())
+    }
+}
+
+/// An IPv6 address of a router.
+pub(crate) struct RouterAddress6;
+
+impl Kind for RouterAddress6 {
+    type Held = Ipv6Addr;
+
+    fn read(&self, node: &Node) -> Result<Ipv6Addr, Problem> {
+        let address = node.str().and_then(|text| text.parse().ok()).filter(|&address| is_of_host(IpAddr::V6(address)));
+        address.ok_or_else(|| Problem::new("not an IPv6 address of a router", "an address such as \"fd00::8\""))
+    }
+
+    fn show(&self, held: &Ipv6Addr) -> Value {
+        Value::String(held.to_string())
+    }
+}
+
+/// The name of a network device, as Linux takes it (`dev_valid_name`); `%` would make it number devices.
+struct Device;
+
+impl Kind for Device {
+    type Held = String;
+
+    fn read(&self, node: &Node) -> Result<String, Problem> {
+        let name = Text.read(node)?;
+        let taken = |byte: u8| byte.is_ascii_graphic() && !b"/:%".contains(&byte);
+        if name.is_empty() || name.len() > MAX_DEVICE || name == "." || name == ".." || !name.bytes().all(taken) {
+            let expected =
+                format!("at most {MAX_DEVICE} letters, digits and signs without `/`, `:` and `%`, such as \"ack0\"");
+            return Err(Problem::new("not a name for a device", expected));
+        }
+        Ok(name)
+    }
+
+    fn show(&self, held: &String) -> Value {
+        Text.show(held)
+    }
+}
+
+/// The name of a network namespace: a file name (ip-netns(8)).
+struct Namespace;
+
+impl Kind for Namespace {
+    type Held = String;
+
+    fn read(&self, node: &Node) -> Result<String, Problem> {
+        let name = Text.read(node)?;
+        let taken = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
+        if name.is_empty() || name.len() > 255 || name == "." || name == ".." || !name.bytes().all(taken) {
+            let expected = "at most 255 letters, digits and signs without `/`, such as \"left\"";
+            return Err(Problem::new("not a name for a network namespace", expected));
+        }
+        Ok(name)
+    }
+
+    fn show(&self, held: &String) -> Value {
+        Text.show(held)
+    }
+}

@@ -1,0 +1,239 @@
+//! Paths over links: those of flows, and `[[paths]]` between hosts.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use ackclock_emulator::send_vector;
+use ackclock_sim::spec::{LinkSpec, NodeSpec, PipeSpec, RouterSpec, SecondarySpec};
+
+use crate::document::Node;
+use crate::fields::Fields;
+use crate::hosts::{MIN_MTU, RouterAddress, RouterAddress6};
+use crate::quantity::{Bytes, Kind, OneOf, Problem, Whole};
+use crate::report::{Diagnostic, did_you_mean, listed};
+
+/// The links by name.
+pub(crate) type Links<'n> = BTreeMap<&'n str, usize>;
+
+/// The links by name.
+pub(crate) fn names(links: &[LinkSpec]) -> Links<'_> {
+    links.iter().enumerate().map(|(index, link)| (link.name.as_str(), index)).collect()
+}
+
+/// The hosts of a run and what is between them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Network {
+    pub(crate) nodes: Vec<NodeSpec>,
+    pub(crate) pipes: Vec<PipeSpec>,
+}
+
+impl Network {
+    /// The pipe between two hosts, and whether its first host is the first of these.
+    pub(crate) fn between(&self, first: usize, second: usize) -> Option<(&PipeSpec, bool)> {
+        let pipe = self.pipes.iter().find(|pipe| pipe.joins(first, second))?;
+        Some((pipe, pipe.between[0] == first))
+    }
+}
+
+/// The host of this name, by number; an unknown one is reported.
+pub(crate) fn host(fields: &Fields<'_>, key: &str, node: &Node, nodes: &[NodeSpec]) -> Option<usize> {
+    let names = || nodes.iter().map(|node| node.name.as_str());
+    let expected = match nodes {
+        [] => "a host, and a section `[hosts.NAME]` for it: there is none".to_owned(),
+        nodes => format!("a host; there are: {}", listed(nodes.iter().take(20).map(|node| node.name.as_str()))),
+    };
+    let problem = match node.str() {
+        None => Problem::new("not the right type", expected),
+        Some(name) => match names().position(|known| known == name) {
+            Some(number) => return Some(number),
+            None => Problem {
+                help: did_you_mean(name, names()),
+                ..Problem::new(format!("there is no host `{name}`"), expected)
+            },
+        },
+    };
+    fields.reject(key, node, problem);
+    None
+}
+
+/// The most paths between hosts of a run.
+const MAX_PIPES: usize = 1000;
+
+/// Reads `[[paths]]`. What is wrong is reported and left out.
+pub(crate) fn read_all(root: &mut Fields<'_>, links: &Links<'_>, nodes: &[NodeSpec]) -> Vec<PipeSpec> {
+    let expected = "sections `[[paths]]`, each with the two hosts that it is `between` and a `path`";
+    let Some(entry) = root.get("paths") else {
+        if !nodes.is_empty() {
+            root.missing("paths", expected);
+        }
+        return Vec::new();
+    };
+    let items = match entry.node.array() {
+        Some(items) if (1..=MAX_PIPES).contains(&items.len()) => items,
+        Some(items) if !items.is_empty() => {
+            root.reject("paths", &entry.node, Problem::new("too many", format!("at most {MAX_PIPES}")));
+            return Vec::new();
+        }
+        _ => {
+            root.reject("paths", &entry.node, Problem::new("not a list of paths", expected));
+            return Vec::new();
+        }
+    };
+    let mut pipes: Vec<PipeSpec> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some(mut fields) = root.item("paths", index, item, expected) else { continue };
+        let between = between(&mut fields, nodes, &pipes);
+        let (path, secondary) = of(&mut fields, links);
+        let router = fields.switch("router", Some(ROUTER), ROUTER, router);
+        fields.finish();
+        pipes.extend(between.map(|between| PipeSpec { between, path, secondary, router }));
+    }
+    pipes
+}
+
+/// A router that says nothing of itself. The addresses are those of nobody: the dummies of RFC 7600 and RFC 9780.
+const ROUTER: RouterSpec =
+    RouterSpec { address: Ipv4Addr::new(192, 0, 0, 8), address6: Ipv6Addr::new(0x100, 0, 0, 1, 0, 0, 0, 8), mtu: None };
+
+fn router(fields: &mut Fields<'_>, default: RouterSpec) -> RouterSpec {
+    RouterSpec {
+        address: fields.or("address", default.address, RouterAddress),
+        address6: fields.or("address6", default.address6, RouterAddress6),
+        mtu: fields.maybe("mtu", Bytes(MIN_MTU, u16::MAX.into())).map(|mtu| mtu as u16).or(default.mtu),
+    }
+}
+
+/// The two hosts of a path.
+fn between(fields: &mut Fields<'_>, nodes: &[NodeSpec], pipes: &[PipeSpec]) -> Option<[usize; 2]> {
+    let expected = "two hosts, such as [\"left\", \"right\"]";
+    let Some(entry) = fields.get("between") else {
+        fields.missing("between", expected);
+        return None;
+    };
+    let Some([first, second]) = entry.node.array() else {
+        fields.reject("between", &entry.node, Problem::new("not two hosts", expected));
+        return None;
+    };
+    let [first, second] = [first, second].map(|node| host(fields, "between", node, nodes));
+    let (first, second) = (first?, second?);
+    let name = |number: usize| nodes[number].name.as_str();
+    let problem = if first == second {
+        Problem::new(format!("a path between `{}` and itself", name(first)), "two different hosts")
+    } else if pipes.iter().any(|pipe| pipe.joins(first, second)) {
+        let title = format!("a second path between `{}` and `{}`", name(first), name(second));
+        Problem::new(title, "one; `paths` in it, in place of `path`, takes two in turn")
+    } else if let (Some(_), Some(_), true) =
+        (&nodes[first].tun, &nodes[second].tun, nodes[first].netns == nodes[second].netns)
+    {
+        let title = format!("`{}` and `{}` are in one namespace", name(first), name(second));
+        Problem::new(title, "a `netns` of its own for one of them: a kernel sends nothing to itself by a device")
+    } else {
+        return Some([first, second]);
+    };
+    fields.reject("between", &entry.node, problem);
+    None
+}
+
+/// One path, or two that data takes in turn.
+pub(crate) fn of(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Option<SecondarySpec>) {
+    let one = fields.get("path").map(|entry| &entry.node);
+    let two = fields.get("paths");
+    let Some(entry) = two else {
+        let path = match one {
+            Some(node) => links_of(fields, "path", node, links),
+            None => {
+                fields.missing("path", &path_expected(links));
+                Vec::new()
+            }
+        };
+        return (path, None);
+    };
+    let vector = split(fields);
+    let expected = "two paths, the primary one, over which the ACKs come back, first, such as [[\"hspa\"], [\"wlan\"]]";
+    if one.is_some() {
+        let title = format!("{}: `path` and `paths` exclude each other", fields.shown());
+        fields
+            .push(Diagnostic::new(title, &entry.key_place, "found beside `path`").note(format!("expected {expected}")));
+    }
+    let Some([first, second]) = entry.node.array() else {
+        fields.reject("paths", &entry.node, Problem::new("not two paths", expected));
+        return (Vec::new(), None);
+    };
+    let [path, other] = [first, second].map(|node| links_of(fields, "paths", node, links));
+    (path, Some(SecondarySpec { path: other, vector }))
+}
+
+const SPLITS: OneOf = OneOf { what: "split", names: &["round_robin", "send_vector"] };
+
+/// Weights of paths are no finer.
+const MAX_WEIGHT: u64 = 1 << 20;
+
+/// Which packets take the second path.
+fn split(fields: &mut Fields<'_>) -> u64 {
+    let alternating = send_vector(1, 1).unwrap_or_default();
+    fields.choose("split", "round_robin", &SPLITS, |kind, fields| match kind {
+        "send_vector" => weights(fields).and_then(|[first, second]| send_vector(first, second)).unwrap_or(alternating),
+        _ => alternating,
+    })
+}
+
+fn weights(fields: &mut Fields<'_>) -> Option<[u32; 2]> {
+    let expected = "the weights of the two paths, whole numbers, such as [2, 1]";
+    let Some(entry) = fields.get("weights") else {
+        fields.missing("weights", expected);
+        return None;
+    };
+    let Some([first, second]) = entry.node.array() else {
+        fields.reject("weights", &entry.node, Problem::new("not two weights", expected));
+        return None;
+    };
+    let weight = |node| {
+        let read = Whole(0, MAX_WEIGHT).read(node);
+        read.map_err(|problem| fields.reject("weights", node, problem)).ok()
+    };
+    let (first, second) = (weight(first)? as u32, weight(second)? as u32);
+    if first == 0 && second == 0 {
+        fields.reject("weights", &entry.node, Problem::new("neither path has a weight", expected));
+        return None;
+    }
+    Some([first, second])
+}
+
+fn path_expected(links: &Links<'_>) -> String {
+    let known = listed(links.keys().copied().take(20));
+    format!("the links that the data passes, in order, such as [\"bottleneck\"]; there are: {known}")
+}
+
+fn links_of(fields: &mut Fields<'_>, key: &str, node: &Node, links: &Links<'_>) -> Vec<usize> {
+    let names = || links.keys().copied();
+    let expected = || path_expected(links);
+    let items = match node.array() {
+        Some(items) if !items.is_empty() => items,
+        array => {
+            let title = if array.is_some() { "must not be empty" } else { "not an array" };
+            fields.reject(key, node, Problem::new(title, expected()));
+            return Vec::new();
+        }
+    };
+    let mut path = Vec::new();
+    for item in items {
+        let problem = match item.str() {
+            None => Problem::new("not a name of a link", expected()),
+            Some(name) => match links.get(name) {
+                Some(index) if path.contains(index) => {
+                    Problem::new(format!("the link `{name}` is listed twice"), "each link at most once")
+                }
+                Some(index) => {
+                    path.push(*index);
+                    continue;
+                }
+                None => Problem {
+                    help: did_you_mean(name, names()),
+                    ..Problem::new(format!("there is no link `{name}`"), expected())
+                },
+            },
+        };
+        fields.reject(key, item, problem);
+    }
+    path
+}

@@ -1,0 +1,131 @@
+//! Hosts outside of a run: what the live clock, or a replay of what it recorded, adds to a run.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::path::PathBuf;
+
+use ackclock_units::Span;
+
+use super::SecondarySpec;
+
+/// Where time comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Clock {
+    /// The machine's monotonic clock; packets come from devices.
+    Real,
+    /// Time jumps; packets come from a capture, at the times that it has.
+    Replay(PathBuf),
+}
+
+/// What a run with hosts outside has beside links and flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LiveSpec {
+    /// Where time and packets come from.
+    pub clock: Clock,
+    /// Hosts, those behind devices and our own.
+    pub nodes: Vec<NodeSpec>,
+    /// What is between them. Two hosts have at most one.
+    pub pipes: Vec<PipeSpec>,
+    /// Programs that run beside.
+    pub commands: Vec<CommandSpec>,
+    /// How long before its time something is waited for without sleeping; zero always sleeps.
+    pub spin: Span,
+    /// The 99th percentile of lateness beyond which the run is not valid.
+    pub lateness_limit: Option<Span>,
+    /// Whether what is on its way at the end is still delivered.
+    pub drain: bool,
+}
+
+/// A host by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeSpec {
+    /// Its name in the scenario.
+    pub name: String,
+    /// The device by which its packets come; `None` for a host in this process, which our endpoints are on.
+    pub tun: Option<String>,
+    /// Its addresses with the lengths of their prefixes, at least one; one in this process has one, IPv4.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// The network namespace that the device is in; `None` is the one that we are in.
+    pub netns: Option<String>,
+    /// The most bytes of a packet.
+    pub mtu: u16,
+}
+
+impl NodeSpec {
+    /// Its first IPv4 address.
+    pub fn ipv4(&self) -> Option<Ipv4Addr> {
+        self.addresses.iter().find_map(|(address, _)| match address {
+            IpAddr::V4(address) => Some(*address),
+            IpAddr::V6(_) => None,
+        })
+    }
+}
+
+/// The way between two hosts: everything that one sends to the other takes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PipeSpec {
+    /// The hosts, by number.
+    pub between: [usize; 2],
+    /// Indices of the links from the first to the second, in order; the way back takes their other directions.
+    pub path: Vec<usize>,
+    /// A second path that packets from the first host to the second take in turn with it.
+    pub secondary: Option<SecondarySpec>,
+    /// What a router at the entry of the path does; `None` is a wire.
+    pub router: Option<RouterSpec>,
+}
+
+impl PipeSpec {
+    /// Whether it is between these two, in either order.
+    pub fn joins(&self, one: usize, other: usize) -> bool {
+        [[one, other], [other, one]].contains(&self.between)
+    }
+}
+
+/// What a router does with the packets that it forwards: counts their hops, and keeps to the next link's MTU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RouterSpec {
+    /// Where its ICMP messages come from.
+    pub address: Ipv4Addr,
+    /// Where its `ICMPv6` messages come from.
+    pub address6: Ipv6Addr,
+    /// The most bytes of a packet that it forwards, if less than what the host at the other end takes.
+    pub mtu: Option<u16>,
+}
+
+/// The hosts of a flow, and how its packets are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndsSpec {
+    /// Sender and receiver, by number in [`LiveSpec::nodes`].
+    pub nodes: [usize; 2],
+    /// Port of the receiver.
+    pub port: u16,
+    /// Port of the sender; `None` is any, and for an endpoint of ours one that no other flow has.
+    pub source_port: Option<u16>,
+    /// Whether what an endpoint of ours receives from outside has to be the bytes of [`ackclock_packet::pattern`].
+    pub check: bool,
+}
+
+/// A program that runs on a host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandSpec {
+    /// Its name, and that of its output.
+    pub id: String,
+    /// The host, one behind a device.
+    pub node: usize,
+    /// What is run, by `/bin/sh -c`.
+    pub run: String,
+    /// When it starts.
+    pub at: Span,
+    /// When it is asked to end (SIGINT), if it has not; `None` is the end of the run.
+    pub until: Option<Span>,
+    /// What is read out of its standard output.
+    pub measure: Option<Measure>,
+}
+
+/// Kinds of output that numbers are read out of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Measure {
+    /// One JSON document, as `iperf3 -J` writes it.
+    Json,
+    /// The lines of `ping`, each with a `time=`.
+    Ping,
+}

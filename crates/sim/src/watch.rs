@@ -1,0 +1,399 @@
+//! What headers tell of an end of a connection that is not ours.
+//!
+//! A [`Watch`] stands where packets of that end come in and go out, so that its times are those at the end itself. It sees each
+//! segment that the end sends and each that reaches it, and knows nothing else: what was sent again, what is acknowledged, and
+//! the time from a segment to its acknowledgment. Sequence numbers are distances from the initial ones, as in our endpoint (the
+//! SYN is unit 0, byte i of the stream unit i + 1, a FIN after n bytes unit n + 1).
+//!
+//! Several connections may be open at once or one after the other (`iperf3` opens one for control and one for each stream);
+//! they are told apart by their ports, and their counts are added up. Everything is in constant memory: of connections, and of
+//! segments that wait for their acknowledgment, there is a fixed number at most, beyond which those used last count, and segments
+//! give no RTT.
+//!
+//! A segment is a retransmission by its numbers alone. Linux probes an idle peer or a closed window without data, which is none;
+//! the byte that other systems send for it counts as one, and once more each time (Wireshark calls it a keep-alive).
+//!
+//! # Source
+//! RTT samples as RFC 6298 section 3 (Karn): of segments that were sent once, by an ACK that does not cover one sent again.
+
+use std::collections::VecDeque;
+
+use ackclock_packet::{Flags, Segment};
+use ackclock_tcp::Arrival;
+use ackclock_units::Time;
+
+/// The most connections that are told apart.
+const CONNECTIONS: usize = 64;
+/// The most segments of a connection that are timed at once.
+const TIMED: usize = 4096;
+
+/// An observer of one end of the connections of a flow.
+#[derive(Debug, Default)]
+pub(crate) struct Watch {
+    connections: Vec<Connection>,
+    /// There is one connection, whatever its ports are.
+    single: bool,
+    /// The one seen last.
+    current: usize,
+    /// Segments seen.
+    seen: u64,
+    counts: WatchCounts,
+}
+
+/// What all connections have counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WatchCounts {
+    /// Segments with data or a FIN that the end has sent.
+    pub(crate) sent_packets: u64,
+    /// Of these, those of which the first byte had been sent before.
+    pub(crate) retransmitted_packets: u64,
+    /// Bytes that it has sent and that are acknowledged, as far as it has heard.
+    pub(crate) acked_bytes: u64,
+    /// Bytes that it has acknowledged.
+    pub(crate) delivered_bytes: u64,
+    /// ACKs that have reached it with the ECN echo of RFC 3168, also those that it may refuse as too old.
+    pub(crate) ece_acks: u64,
+}
+
+/// A connection, by the ports of the watched end and of its peer.
+#[derive(Debug)]
+struct Connection {
+    ports: (u16, u16),
+    /// When it was seen last, in segments.
+    used: u64,
+    sent: Option<Stream>,
+    received: Option<Stream>,
+    timed: Timed,
+    /// The SYN asked for ECN as RFC 3168 has it, and the answer agreed.
+    ecn_asked: bool,
+    ecn: bool,
+    reset: bool,
+}
+
+/// One direction of a connection.
+#[derive(Clone, Copy, Debug)]
+struct Stream {
+    isn: u32,
+    /// One past the highest unit seen.
+    end: u64,
+    /// Acknowledged up to here.
+    acked: u64,
+    /// The unit of the FIN.
+    fin: Option<u64>,
+}
+
+/// First transmissions that have not been acknowledged, in order.
+#[derive(Debug, Default)]
+struct Timed {
+    segments: VecDeque<Sent>,
+    /// The blocks of the last ACK that had any: what they report has been dealt with.
+    blocks: [(u64, u64); 4],
+    /// What was sent again of what is not among the segments lies within.
+    uncertain: (u64, u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    from: u64,
+    at: Time,
+    len: u32,
+    resent: bool,
+    sacked: bool,
+}
+
+impl Sent {
+    fn end(&self) -> u64 {
+        self.from + u64::from(self.len)
+    }
+}
+
+impl Stream {
+    /// A stream of which the first that is seen has number `seq`: its SYN, or what comes later.
+    fn new(seq: u32, syn: bool) -> Stream {
+        let isn = if syn { seq } else { seq.wrapping_sub(1) };
+        Stream { isn, end: 1, acked: 1, fin: None }
+    }
+
+    /// The unit with the number of the wire that is nearest to `near`; `None` before the SYN.
+    fn lift(&self, wire: u32, near: u64) -> Option<u64> {
+        let ahead = wire.wrapping_sub(self.isn).wrapping_sub(near as u32).cast_signed();
+        near.checked_add_signed(i64::from(ahead))
+    }
+
+    /// Bytes of the stream before a unit.
+    fn bytes(&self, unit: u64) -> u64 {
+        unit.min(self.fin.unwrap_or(u64::MAX)).saturating_sub(1)
+    }
+
+    /// Takes a segment in and returns its units without the SYN, and how far the stream had been seen before. `None` if it has none,
+    /// or its numbers make no sense.
+    fn pass(&mut self, segment: &Segment) -> Option<(u64, u64, u64)> {
+        let fin = segment.flags.contains(Flags::FIN);
+        let len = u64::from(segment.payload.len) + u64::from(fin);
+        if len == 0 {
+            return None;
+        }
+        // Data on a SYN (TCP Fast Open) is behind it.
+        let syn = u64::from(segment.flags.contains(Flags::SYN));
+        let from = self.lift(segment.seq, self.end)?.checked_add(syn).filter(|&from| from > 0)?;
+        let (to, before) = (from.saturating_add(len), self.end);
+        self.end = before.max(to);
+        if fin {
+            self.fin.get_or_insert(to - 1);
+        }
+        Some((from, to, before))
+    }
+
+    /// Takes an acknowledgment number and returns bytes newly acknowledged, and the unit; `None` if it acknowledges what has not
+    /// been seen.
+    fn acknowledge(&mut self, ack: u32) -> Option<(u64, u64)> {
+        let ack = self.lift(ack, self.acked).filter(|&ack| ack <= self.end)?;
+        let before = self.bytes(self.acked);
+        self.acked = self.acked.max(ack);
+        Some((self.bytes(self.acked).saturating_sub(before), ack))
+    }
+
+    /// The FIN was seen and is acknowledged.
+    fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.acked > fin)
+    }
+}
+
+impl Timed {
+    /// `from..to` is sent, of which what lies below `before` had been sent.
+    fn sent(&mut self, now: Time, from: u64, to: u64, before: u64) {
+        if from >= before {
+            if self.segments.len() < TIMED {
+                let len = (to - from).min(u32::MAX.into()) as u32;
+                self.segments.push_back(Sent { from, at: now, len, resent: false, sacked: false });
+            }
+            return;
+        }
+        let first = self.segments.partition_point(|sent| sent.end() <= from);
+        let mut timed = 0;
+        for sent in self.segments.range_mut(first..).take_while(|sent| sent.from < to) {
+            sent.resent = true;
+            timed += sent.end().min(to) - sent.from.max(from);
+        }
+        if timed < to - from {
+            self.uncertain = match self.uncertain {
+                (_, 0) => (from, to),
+                (first, last) => (first.min(from), last.max(to)),
+            };
+        }
+    }
+
+    /// An ACK of everything before `ack`, and of some blocks of units behind it; `una` was acknowledged before. Returns when the
+    /// newest segment was sent that it measures.
+    fn acknowledged(&mut self, una: u64, ack: u64, blocks: &[(u64, u64)]) -> Option<Time> {
+        let mut newest = None;
+        if una >= self.uncertain.1 {
+            self.uncertain = (0, 0);
+        }
+        let mut certain = ack <= una.max(self.uncertain.0) || self.uncertain.1 == 0;
+        while let Some(&sent) = self.segments.front().filter(|sent| sent.end() <= ack) {
+            self.segments.pop_front();
+            match sent {
+                // It was measured when it was reported.
+                Sent { sacked: true, .. } => {}
+                Sent { resent: true, .. } => certain = false,
+                Sent { at, .. } => newest = newest.max(Some(at)),
+            }
+        }
+        for &(left, right) in blocks {
+            newest = newest.max(self.report(left, right));
+        }
+        if let Some(known) = self.blocks.get_mut(..blocks.len()).filter(|known| !known.is_empty()) {
+            known.copy_from_slice(blocks);
+            self.blocks[blocks.len()..].fill((0, 0));
+        }
+        newest.filter(|_| certain)
+    }
+
+    /// The receiver has `left..right`. What it had reported last is not looked at again.
+    fn report(&mut self, left: u64, right: u64) -> Option<Time> {
+        let mut newest = None;
+        let mut at = left;
+        while at < right {
+            if let Some(known) = self.blocks.iter().find(|known| known.0 <= at && at < known.1) {
+                at = known.1;
+                continue;
+            }
+            let starts = self.blocks.iter().map(|known| known.0).filter(|&start| start > at);
+            let until = starts.min().unwrap_or(right).min(right);
+            let first = self.segments.partition_point(|sent| sent.from < at);
+            for sent in self.segments.range_mut(first..).take_while(|sent| sent.from < until && sent.end() <= right) {
+                if !sent.sacked && !sent.resent {
+                    newest = newest.max(Some(sent.at));
+                }
+                sent.sacked = true;
+            }
+            at = until;
+        }
+        newest
+    }
+}
+
+impl Connection {
+    fn new(ports: (u16, u16)) -> Connection {
+        Connection {
+            ports,
+            used: 0,
+            sent: None,
+            received: None,
+            timed: Timed::default(),
+            ecn_asked: false,
+            ecn: false,
+            reset: false,
+        }
+    }
+
+    /// A SYN, sent or received: a new connection, unless it is a copy of the one known.
+    fn open(&mut self, segment: &Segment, outgoing: bool) {
+        let known = if outgoing { self.sent } else { self.received };
+        let answer = segment.flags.contains(Flags::ACK);
+        if known.is_none_or(|known| known.isn != segment.seq) {
+            if known.is_some() {
+                let mut segments = std::mem::take(&mut self.timed.segments);
+                segments.clear();
+                let timed = Timed { segments, ..Timed::default() };
+                *self = Connection { timed, used: self.used, ..Connection::new(self.ports) };
+            }
+            *(if outgoing { &mut self.sent } else { &mut self.received }) = Some(Stream::new(segment.seq, true));
+        }
+        // RFC 3168 section 6.1.1: ECE and CWR in the SYN, ECE alone in the answer. With AE the SYN asks for more (RFC 9768), and
+        // may get this.
+        match answer {
+            false => self.ecn_asked = segment.flags.contains(Flags::ECE | Flags::CWR),
+            true => self.ecn = self.ecn_asked && segment.flags.ace() == Flags::ECE.ace(),
+        }
+    }
+
+    fn is_finished(&self) -> bool {
+        [self.sent, self.received].iter().all(|stream| stream.is_some_and(|stream| stream.is_finished()))
+    }
+
+    /// Something may be over now.
+    fn is_ending(&self) -> bool {
+        self.reset || [self.sent, self.received].iter().flatten().any(|stream| stream.fin.is_some())
+    }
+}
+
+impl Watch {
+    /// One that has seen nothing yet. `single` if the peer is ours: it has one connection, and its ports are its own affair.
+    pub(crate) fn new(single: bool) -> Watch {
+        Watch { single, ..Watch::default() }
+    }
+
+    /// The counts.
+    pub(crate) fn counts(&self) -> WatchCounts {
+        self.counts
+    }
+
+    /// Every connection seen was closed by both sides, and everything is acknowledged.
+    pub(crate) fn is_finished(&self) -> bool {
+        !self.connections.is_empty() && self.connections.iter().all(Connection::is_finished)
+    }
+
+    /// No connection is open: each was closed by both sides or reset.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.connections.is_empty() && self.connections.iter().all(|one| one.reset || one.is_finished())
+    }
+
+    /// The end sends a segment. Returns where its payload lies in the stream, and whether connections may have opened or ended.
+    pub(crate) fn sends(&mut self, now: Time, segment: &Segment) -> (u64, bool) {
+        let (one, counts) = self.connection(segment.source_port, segment.destination_port);
+        let syn = segment.flags.contains(Flags::SYN);
+        if syn {
+            one.open(segment, true);
+        }
+        let stream = one.sent.get_or_insert_with(|| Stream::new(segment.seq, false));
+        let mut offset = 0;
+        if let Some((from, to, before)) = stream.pass(segment) {
+            offset = from - 1;
+            counts.sent_packets += 1;
+            counts.retransmitted_packets += u64::from(from < before);
+            one.timed.sent(now, from, to, before);
+            // Who sends data has not given up.
+            one.reset = false;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            let received = one.received.get_or_insert_with(|| Stream::new(segment.ack, false));
+            if let Some((bytes, _)) = received.acknowledge(segment.ack) {
+                counts.delivered_bytes += bytes;
+            }
+        }
+        one.reset |= segment.flags.contains(Flags::RST);
+        (offset, syn || one.is_ending())
+    }
+
+    /// A segment has reached the end. Returns what it measures, and whether connections may have opened or ended.
+    pub(crate) fn receives(&mut self, now: Time, segment: &Segment) -> (Arrival, bool) {
+        let (one, counts) = self.connection(segment.destination_port, segment.source_port);
+        let syn = segment.flags.contains(Flags::SYN);
+        if syn {
+            one.open(segment, false);
+        }
+        let stream = one.received.get_or_insert_with(|| Stream::new(segment.seq, false));
+        stream.pass(segment);
+        let mut arrival = Arrival::default();
+        if segment.flags.contains(Flags::ACK)
+            && let Some(sent) = &mut one.sent
+        {
+            let una = sent.acked;
+            if let Some((bytes, ack)) = sent.acknowledge(segment.ack) {
+                counts.acked_bytes += bytes;
+                counts.ece_acks += u64::from(one.ecn && !syn && segment.flags.contains(Flags::ECE));
+                let mut blocks = [(0, 0); 4];
+                let mut len = 0;
+                for &(left, right) in segment.sack.as_slice() {
+                    // What is acknowledged is reported as a duplicate (RFC 2883), or late.
+                    if let (Some(left), Some(right)) = (sent.lift(left, una), sent.lift(right, una))
+                        && left < right
+                        && right > ack
+                        && right <= sent.end
+                    {
+                        blocks[len] = (left, right);
+                        len += 1;
+                    }
+                }
+                let sent_at = one.timed.acknowledged(una, ack, &blocks[..len]);
+                arrival = Arrival { acked: bytes, rtt: sent_at.map(|at| now.since(at)), is_ack: true };
+            }
+        }
+        one.reset |= segment.flags.contains(Flags::RST);
+        (arrival, syn || one.is_ending())
+    }
+
+    /// The connection with these ports; a new one takes the place of one that is over, or of the one not seen for longest, once
+    /// there are many.
+    fn connection(&mut self, own: u16, peer: u16) -> (&mut Connection, &mut WatchCounts) {
+        let Watch { connections, single, current, seen, counts } = self;
+        let ports = if *single { (0, 0) } else { (own, peer) };
+        if connections.get(*current).is_none_or(|one| one.ports != ports) {
+            *current = match connections.iter().position(|one| one.ports == ports) {
+                Some(place) => place,
+                None if connections.len() < CONNECTIONS => {
+                    connections.push(Connection::new(ports));
+                    connections.len() - 1
+                }
+                None => {
+                    let oldest = |place: &usize| {
+                        let one = &connections[*place];
+                        (!(one.reset || one.is_finished()), one.used)
+                    };
+                    let place = (0..connections.len()).min_by_key(oldest).unwrap_or(0);
+                    connections[place] = Connection::new(ports);
+                    place
+                }
+            };
+        }
+        *seen += 1;
+        let one = &mut connections[*current];
+        one.used = *seen;
+        (one, counts)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,380 @@
+//! Hosts outside: packets that come from them enter here, and those for them leave here.
+//!
+//! **The order of arrivals.** A packet that comes in at `now` enters after everything that is due by `now`, that very
+//! nanosecond included; of several at one time, in the order of the calls. [`World::inject`] sees to it by itself. So what is
+//! decided depends on the times of arrivals and their order alone, not on how late the loop was: the same arrivals give the
+//! same decisions in real time and in a replay. Who answers a packet that has reached it ([`Outbound`]) injects the answer at
+//! [`Outbound::at`], before the next step; later it would enter later.
+//!
+//! **Bytes stay outside.** A packet holds a token for them. Each token that was taken in comes back exactly once, by
+//! [`World::freed`], when the last copy of its packet is dropped, lost, read by an endpoint of ours or handed over.
+
+use std::collections::VecDeque;
+
+use ackclock_emulator::Split;
+use ackclock_packet::{Packet, Pool, Segment};
+use ackclock_units::{Ecn, Span, Time};
+
+use super::{Contents, Route, Sharing, World, is_sender, ways};
+use crate::host::Host;
+use crate::spec::RunSpec;
+
+/// What a run with hosts outside keeps beside.
+#[derive(Debug)]
+pub(super) struct Outside {
+    pipes: Vec<Pipe>,
+    /// The hosts of each flow, sender and receiver, by number of the node; of flows that have theirs to themselves, 0.
+    nodes: Vec<[usize; 2]>,
+    /// What has reached its host and has not been taken.
+    outbox: VecDeque<Outbound>,
+    /// By the slots of packets from outside: where their bytes are.
+    tokens: Vec<Option<u32>>,
+    /// Tokens of packets that are no more.
+    freed: Vec<u32>,
+    /// The time of what was done last.
+    now: Time,
+    /// The run is over, and what is on its way is still delivered.
+    pub(super) draining: bool,
+}
+
+/// The way between two hosts.
+#[derive(Debug)]
+struct Pipe {
+    between: [usize; 2],
+    /// Of packets of no flow: along and back.
+    routes: [usize; 2],
+    /// What is shared with a second path along: which split, and its route for packets of no flow.
+    second: Option<(usize, usize)>,
+}
+
+/// One end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FlowEnd {
+    /// The flow, by number.
+    pub flow: usize,
+    /// Whether it is the sender.
+    pub sender: bool,
+}
+
+impl FlowEnd {
+    fn host(self) -> usize {
+        2 * self.flow + usize::from(!self.sender)
+    }
+}
+
+/// A packet from a host outside.
+#[derive(Clone, Copy, Debug)]
+pub struct Inbound<'a> {
+    /// The host that it comes from, by number in [`crate::spec::LiveSpec::nodes`].
+    pub from: usize,
+    /// The host that it goes to; there is a pipe between the two.
+    pub to: usize,
+    /// The end of a flow that has sent it, one outside, if it is of a flow.
+    pub flow: Option<FlowEnd>,
+    /// What it says, if it is of a flow; for an endpoint of ours, its payload is where it lies in the stream of the sender.
+    pub segment: Option<&'a Segment>,
+    /// Where its bytes are; to be had if what it says is all that is wanted.
+    pub token: Option<u32>,
+    /// Bytes of the whole packet.
+    pub wire_len: u32,
+    /// The ECN codepoint.
+    pub ecn: Ecn,
+    /// Hash of its flow.
+    pub flow_hash: u64,
+}
+
+/// A packet that has reached a host, to be handed over to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outbound {
+    /// When it did.
+    pub at: Time,
+    /// The host.
+    pub node: usize,
+    /// The packet, with its marks.
+    pub packet: Packet,
+    /// Where its bytes are; without, it is one of our endpoints' and [`World::segment`] has what it says.
+    pub token: Option<u32>,
+    /// The end that it is for, if it is of a flow.
+    pub flow: Option<FlowEnd>,
+}
+
+impl Outside {
+    /// `None` if there are no hosts outside. Adds the routes between hosts, and those over a second path.
+    pub(super) fn new(
+        spec: &RunSpec,
+        routes: &mut Vec<Route>,
+        splits: &mut Vec<Split>,
+        sharing: &mut Vec<Sharing>,
+    ) -> Option<Box<Outside>> {
+        let live = spec.live.as_deref()?;
+        let hosts = 2 * spec.flows.len();
+        let add = |routes: &mut Vec<Route>, links: Vec<usize>, to: usize| {
+            routes.push(Route { links, to });
+            routes.len() - 1
+        };
+        let mut pipes = Vec::new();
+        for pipe in &live.pipes {
+            let [along, back] = ways(&pipe.path, false);
+            let [first, second] = pipe.between;
+            let ways_there = [add(routes, along, hosts + second), add(routes, back, hosts + first)];
+            let second = pipe.secondary.as_ref().map(|path| {
+                splits.push(Split::new(path.vector));
+                let [along, _] = ways(&path.path, false);
+                (splits.len() - 1, add(routes, along, hosts + second))
+            });
+            pipes.push(Pipe { between: pipe.between, routes: ways_there, second });
+        }
+        let mut nodes = Vec::new();
+        for (flow, spec) in spec.flows.iter().enumerate() {
+            nodes.push(spec.ends.map_or([0, 0], |ends| ends.nodes));
+            let Some(ends) = spec.ends else { continue };
+            let Some((pipe, along)) = find(&pipes, ends.nodes[0], ends.nodes[1]) else { continue };
+            for (host, links) in (2 * flow..).zip(ways(&live.pipes[pipe].path, !along)) {
+                routes[host].links = links;
+            }
+            if let (Some((split, _)), Some(path)) = (pipes[pipe].second, &live.pipes[pipe].secondary) {
+                // The end at the first host of the pipe sends over both paths: data, or ACKs.
+                let host = 2 * flow + usize::from(!along);
+                let [along, _] = ways(&path.path, false);
+                sharing.push(Sharing { host, split, secondary: add(routes, along, host ^ 1) });
+            }
+        }
+        Some(Box::new(Outside {
+            pipes,
+            nodes,
+            outbox: VecDeque::new(),
+            tokens: Vec::new(),
+            freed: Vec::new(),
+            now: Time::ZERO,
+            draining: false,
+        }))
+    }
+
+    /// The route of a packet of no flow.
+    fn route(&self, splits: &mut [Split], from: usize, to: usize) -> Option<usize> {
+        let (pipe, along) = find(&self.pipes, from, to)?;
+        let Pipe { routes: [there, back], second, .. } = self.pipes[pipe];
+        Some(match second {
+            _ if !along => back,
+            Some((split, secondary)) if splits[split].takes_secondary() => secondary,
+            _ => there,
+        })
+    }
+
+    /// A packet is no more. Its token comes back with the last copy.
+    pub(super) fn free(&mut self, pool: &Pool<Contents>, slot: u32) {
+        if pool.references(slot) == 1
+            && let Some(token) = self.tokens.get_mut(slot as usize)
+        {
+            self.freed.extend(token.take());
+        }
+    }
+}
+
+/// The pipe between two hosts, and whether it is listed in this order.
+fn find(pipes: &[Pipe], from: usize, to: usize) -> Option<(usize, bool)> {
+    let pipe = pipes.iter().position(|pipe| [[from, to], [to, from]].contains(&pipe.between))?;
+    Some((pipe, pipes[pipe].between[0] == from))
+}
+
+impl World {
+    /// When the run ends: nothing is handled, and nothing taken in, at this time or later.
+    pub fn end(&self) -> Time {
+        self.end
+    }
+
+    /// When something is due next.
+    pub fn next_due(&self) -> Time {
+        self.wakeups.peek().map_or(Time::NEVER, |(due, _)| due)
+    }
+
+    /// Handles the next wakeup if it is due by `now` and before the end of the run, and returns its time; `None` once everything
+    /// is done. What it sent to hosts outside is in [`World::outbound`].
+    pub fn advance(&mut self, now: Time) -> Option<Time> {
+        let until = now + Span::from_nanos(1);
+        let draining = self.outside.as_ref().is_some_and(|outside| outside.draining);
+        let at = self.step(if draining { until } else { until.min(self.end) })?;
+        if let Some(outside) = &mut self.outside {
+            outside.now = at;
+        }
+        Some(at)
+    }
+
+    /// The run ends at `end`, if that is earlier than the scenario's. What is due by then has been handled.
+    pub fn end_at(&mut self, end: Time) {
+        self.end = self.end.min(end);
+    }
+
+    /// After the end of the run and its [summary](World::summary): what is on its way to hosts outside is still delivered, by
+    /// [`World::advance`], as long as something is due. Nothing is taken in any more, our hosts are silent, and what is on its way
+    /// to them is discarded. Nothing of it is measured or recorded.
+    pub fn drain(&mut self) {
+        let Some(outside) = &mut self.outside else { return };
+        outside.draining = true;
+        for host in 0..self.hosts.len() {
+            let slot = self.host_slot(host);
+            self.wakeups.arm(slot, Time::NEVER);
+        }
+    }
+
+    /// How many packets are on their way or wait in [`World::outbound`], copies not counted.
+    pub fn packets_inside(&self) -> usize {
+        // One slot is kept for the packet to come.
+        self.pool.len() - 1
+    }
+
+    /// A packet from outside enters its path at `now`, or, if that has passed, at the time of what was done last. Everything
+    /// that is due by then is handled before, as by [`World::advance`]. `false`, and nothing taken in, if there is no path
+    /// between the two hosts, or the run is over.
+    pub fn inject(&mut self, now: Time, inbound: Inbound<'_>) -> bool {
+        let Some(outside) = &self.outside else { return false };
+        let now = now.max(outside.now);
+        if now >= self.end || outside.draining {
+            return false;
+        }
+        while self.advance(now).is_some() {}
+        if now >= self.next_edge {
+            self.pass_edges(now);
+        }
+        let route = match (inbound.flow, &mut self.outside) {
+            (Some(end), _) => self.route(end.host()),
+            (None, Some(outside)) => match outside.route(&mut self.splits, inbound.from, inbound.to) {
+                Some(route) => route,
+                None => return false,
+            },
+            (None, None) => return false,
+        };
+        let slot = self.spare;
+        let contents = self.pool.get_mut(slot);
+        contents.segment = inbound.segment.copied().unwrap_or_default();
+        contents.number = 0;
+        if let Some(end) = inbound.flow {
+            self.come_in(now, end);
+        }
+        if let Some(outside) = &mut self.outside {
+            outside.now = now;
+            if outside.tokens.len() <= slot as usize {
+                outside.tokens.resize(slot as usize + 1, None);
+            }
+            outside.tokens[slot as usize] = inbound.token;
+        }
+        let packet = Packet {
+            flow_hash: inbound.flow_hash,
+            slot: std::mem::replace(&mut self.spare, self.pool.claim()),
+            wire_len: inbound.wire_len,
+            route: route as u32,
+            hop: 0,
+            ecn: inbound.ecn,
+        };
+        self.forward(now, packet);
+        true
+    }
+
+    /// The next packet that has reached a host outside, or a host of ours without being one of a flow; in order of time. Each is
+    /// to be given back by [`World::release`].
+    pub fn outbound(&mut self) -> Option<Outbound> {
+        self.outside.as_mut()?.outbox.pop_front()
+    }
+
+    /// What a packet without a token says.
+    pub fn segment(&self, outbound: &Outbound) -> &Segment {
+        &self.pool.get(outbound.packet.slot).segment
+    }
+
+    /// The packet has been handed over.
+    pub fn release(&mut self, outbound: Outbound) {
+        self.free(outbound.packet.slot);
+    }
+
+    /// A token whose packet is no more: handed over, or discarded on its way.
+    pub fn freed(&mut self) -> Option<u32> {
+        self.outside.as_mut()?.freed.pop()
+    }
+
+    /// A packet is no more.
+    #[inline]
+    pub(super) fn free(&mut self, slot: u32) {
+        if let Some(outside) = &mut self.outside {
+            outside.free(&self.pool, slot);
+        }
+        self.pool.release(slot);
+    }
+
+    /// The spare slot has a packet that an end of a flow outside has sent.
+    fn come_in(&mut self, now: Time, end: FlowEnd) {
+        let (host, flow) = (end.host(), &mut self.flows[end.flow]);
+        let contents = self.pool.get_mut(self.spare);
+        if end.sender {
+            flow.begin(now);
+        } else {
+            contents.number = flow.truth.receiver_sent();
+        }
+        let Some(Host::Outside(watch)) = self.hosts.get_mut(host).filter(|_| is_known(&contents.segment)) else {
+            return;
+        };
+        let (offset, turning) = watch.sends(now, &contents.segment);
+        if matches!(self.hosts[host ^ 1], Host::Outside(_)) {
+            // Nobody else knows where the streams of the connections begin.
+            contents.segment.payload.offset = offset;
+        }
+        if turning {
+            self.open_or_end(now, end.flow);
+        }
+    }
+
+    /// A packet has reached an end of a flow outside.
+    fn go_out(&mut self, now: Time, end: FlowEnd, packet: &Packet) {
+        let Contents { segment, number } = self.pool.get(packet.slot);
+        let (host, flow) = (end.host(), &mut self.flows[end.flow]);
+        if !end.sender {
+            if *number > 0 {
+                // Whether the kernel kept it, it does not tell.
+                flow.truth.arrived(now, *number, |_, _| true, self.tcp_recording.as_deref_mut());
+            }
+            flow.measure_packet(now, packet.wire_len);
+        }
+        let Some(Host::Outside(watch)) = self.hosts.get_mut(host).filter(|_| is_known(segment)) else { return };
+        let (arrival, turning) = watch.receives(now, segment);
+        if end.sender {
+            flow.measure_ack(&arrival, &self.hosts[host]);
+        }
+        if turning {
+            self.open_or_end(now, end.flow);
+        }
+    }
+
+    #[cold]
+    fn open_or_end(&mut self, now: Time, flow: usize) {
+        self.flows[flow].open_or_end(now, &self.hosts[2 * flow], &self.hosts[2 * flow + 1]);
+    }
+
+    /// Whether what arrives at a host is not for an endpoint of ours.
+    #[inline]
+    pub(super) fn leaves(&self, host: usize) -> bool {
+        self.outside.as_ref().is_some_and(|outside| {
+            outside.draining || self.hosts.get(host).is_none_or(|host| matches!(host, Host::Outside(_)))
+        })
+    }
+
+    /// A packet has reached a host that is not ours.
+    pub(super) fn leave(&mut self, now: Time, host: usize, packet: Packet) {
+        let hosts = self.hosts.len();
+        if self.hosts.get(host).is_some_and(|host| !matches!(host, Host::Outside(_))) {
+            // Our hosts are silent once the run is over.
+            return self.free(packet.slot);
+        }
+        let flow = (host < hosts).then(|| FlowEnd { flow: host / 2, sender: is_sender(host) });
+        if let Some(end) = flow.filter(|_| now < self.end) {
+            self.go_out(now, end, &packet);
+        }
+        let Some(outside) = &mut self.outside else { return };
+        let node = host.checked_sub(hosts).unwrap_or_else(|| outside.nodes[host / 2][host % 2]);
+        let token = outside.tokens.get(packet.slot as usize).copied().flatten();
+        outside.outbox.push_back(Outbound { at: now, node, packet, token, flow });
+    }
+}
+
+/// Whether there is a segment: one without ports is none.
+fn is_known(segment: &Segment) -> bool {
+    (segment.source_port, segment.destination_port) != (0, 0)
+}
