@@ -1,10 +1,14 @@
 //! Support for the tests and benches of the other crates: packets that are nothing but what a queue sees, proptest
-//! strategies, the promises of congestion controllers, and an allocator that counts.
+//! strategies, the promises of congestion controllers, an allocator that counts, and whether tests with devices can run.
 
 mod allocations;
 mod controllers;
+#[cfg(target_os = "linux")]
+mod live;
 mod queue;
 
 pub use allocations::{Allocations, CountingAllocator, allocations};
 pub use controllers::keeps_every_promise;
+#[cfg(target_os = "linux")]
+pub use live::can_go_live;
 pub use queue::{QueueAction, QueueStep, StubPacket, ecn, queue_steps};

@@ -1,0 +1,131 @@
+//! How much a link without limits carries, beside a loop that only copies packets, by turns.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use crate::lab::Lab;
+use crate::live::{self, Path};
+use crate::load::{self, Stream};
+use crate::{CpuTime, Settings, bare, thread_time};
+
+/// Packets that a device keeps for us, as on the live clock.
+const DEVICE_QUEUE: u32 = 16_384;
+
+/// Packets of 64 bytes per second that are tried, in thousands; from the first one that loses packets on, no further.
+const RATES: &[u32] = &[50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400, 450, 500];
+
+#[derive(Clone, Copy, PartialEq)]
+enum Loop {
+    Bare,
+    Ours,
+}
+
+const LOOPS: [Loop; 2] = [Loop::Bare, Loop::Ours];
+
+/// What a loop did for a load.
+struct Done<T> {
+    load: T,
+    packets: u64,
+    time: CpuTime,
+}
+
+impl<T> Done<T> {
+    /// Time of a processor for each packet, us.
+    fn cost(&self) -> f64 {
+        self.time.as_secs_f64() * 1e6 / self.packets as f64
+    }
+}
+
+pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
+    println!("A link without limits beside a loop that copies packets; {} rounds by turns.", settings.rounds);
+    println!("\n64 bytes by UDP, 2 s each: the highest rate without a loss, and the rate at the highest load");
+    println!("                        without loss   at most    CPU us");
+    let mut udp = [Vec::new(), Vec::new()];
+    for _ in 0..settings.rounds {
+        for (&kind, results) in LOOPS.iter().zip(&mut udp) {
+            let (mut lossless, mut most, mut cost) = (0.0_f64, 0.0_f64, 0.0);
+            for &rate in RATES {
+                let stream = Stream { bytes: 64, rate: f64::from(rate) * 1e3, time: Duration::from_secs(2) };
+                let done = run(lab, kind, settings, || load::udp(lab, stream))?;
+                let lost = done.load.sent - done.load.received.min(done.load.sent);
+                most = most.max(done.load.rate());
+                cost = done.cost();
+                if lost > 0 {
+                    break;
+                }
+                lossless = lossless.max(done.load.rate());
+            }
+            println!("{} {lossless:>12.0}/s {most:>9.0}/s {cost:>9.2}", name(kind));
+            results.push(lossless);
+        }
+    }
+    ratio(&udp);
+    for congestion in ["cubic", "bbr"] {
+        println!("\nTCP of the two kernels, {congestion}, MTU 1500 bytes, {} s", settings.seconds);
+        println!("                             Gbit/s    CPU us");
+        let mut tcp = [Vec::new(), Vec::new()];
+        for _ in 0..settings.rounds {
+            for (&kind, results) in LOOPS.iter().zip(&mut tcp) {
+                let done = run(lab, kind, settings, || load::tcp(lab, settings.seconds, congestion))?;
+                println!("{} {:>14.3}   {:>9.2}", name(kind), done.load / 1e9, done.cost());
+                results.push(done.load);
+            }
+        }
+        ratio(&tcp);
+    }
+    Ok(())
+}
+
+fn name(kind: Loop) -> &'static str {
+    match kind {
+        Loop::Bare => "  copy                ",
+        Loop::Ours => "  link                ",
+    }
+}
+
+fn ratio([bare, ours]: &[Vec<f64>; 2]) {
+    println!(
+        "  link to copy: {:.2} of the medians, {:.2} of the best",
+        median(ours) / median(bare),
+        best(ours) / best(bare)
+    );
+}
+
+fn median(values: &[f64]) -> f64 {
+    let mut values = values.to_vec();
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn best(values: &[f64]) -> f64 {
+    values.iter().copied().fold(0.0, f64::max)
+}
+
+fn run<T: Send>(lab: &Lab, kind: Loop, settings: Settings, load: impl FnOnce() -> Result<T> + Send) -> Result<Done<T>> {
+    match kind {
+        Loop::Ours => {
+            let path = Path { rate: None, delay: Duration::ZERO };
+            let (load, outcome, time) = live::run(lab, path, settings, load)?;
+            let packets = outcome.summary.live.iter().flat_map(|live| &live.hosts).map(|host| host.sent_packets).sum();
+            Ok(Done { load, packets, time })
+        }
+        Loop::Bare => {
+            let devices = [lab.device(0, 1500, DEVICE_QUEUE)?, lab.device(1, 1500, DEVICE_QUEUE)?];
+            let stop = AtomicBool::new(false);
+            thread::scope(|scope| {
+                let copies = scope.spawn(|| {
+                    let before = thread_time();
+                    bare::copy(&devices, &stop).map(|packets| (packets, thread_time() - before))
+                });
+                let load = load();
+                stop.store(true, Ordering::Relaxed);
+                let Ok(copied) = copies.join() else { bail!("the loop failed") };
+                let (packets, time) = copied?;
+                Ok(Done { load: load?, packets, time })
+            })
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What a link between two kernels is worth on this machine, as root, with iproute2, iperf3 and ping:
+//!
+//!     cargo run --release -p ackclock-live --example measure -- capacity
+//!     cargo run --release -p ackclock-live --example measure -- accuracy
+//!     cargo run --release -p ackclock-live --example measure -- recording
+//!
+//! `capacity` is a link without limits beside a loop that only copies packets between two devices: packets of 64 bytes per
+//! second, TCP at an MTU of 1500 bytes, time of a processor for each packet. `accuracy` is delays and rates against those that
+//! were asked for. `recording` is TCP over a link without limits, with a capture and without one; each capture is replayed.
+//! `--spin 200us`, `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept busy meanwhile), `--file FILE` (where the
+//! capture is written).
+
+#![expect(clippy::print_stdout, reason = "tables are what this program is for")]
+
+mod accuracy;
+mod bare;
+mod capacity;
+mod lab;
+mod live;
+mod load;
+mod recording;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use lab::Lab;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike};
+
+/// What is measured how.
+#[derive(Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) spin: Duration,
+    /// How often each thing is measured.
+    pub(crate) rounds: usize,
+    /// For how long each time.
+    pub(crate) seconds: u64,
+    /// Threads that compute without end.
+    pub(crate) busy: usize,
+}
+
+/// Time of a processor.
+pub(crate) type CpuTime = Duration;
+
+/// What the calling thread has taken of a processor.
+pub(crate) fn thread_time() -> CpuTime {
+    let of = |time: TimeVal| Duration::from_micros(time.num_microseconds() as u64);
+    getrusage(UsageWho::RUSAGE_THREAD).map_or(Duration::ZERO, |usage| of(usage.user_time()) + of(usage.system_time()))
+}
+
+fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let what = arguments.next().unwrap_or_default();
+    let mut settings = Settings { spin: Duration::from_micros(200), rounds: 3, seconds: 5, busy: 0 };
+    let mut file = std::env::temp_dir().join(format!("ackclock-measure-{}.pcapng", std::process::id()));
+    while let Some(name) = arguments.next() {
+        let value = arguments.next().with_context(|| format!("{name} takes a value"))?;
+        match name.as_str() {
+            "--spin" => settings.spin = Duration::from_micros(value.trim_end_matches("us").parse()?),
+            "--rounds" => settings.rounds = value.parse()?,
+            "--seconds" => settings.seconds = value.parse()?,
+            "--file" => file = value.into(),
+            "--busy" => settings.busy = value.parse()?,
+            _ => bail!("{name} is no option"),
+        }
+    }
+    let lab = Lab::new()?;
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..settings.busy {
+            scope.spawn(|| {
+                while !stop.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+        }
+        let result = match what.as_str() {
+            "capacity" => capacity::measure(&lab, settings),
+            "accuracy" => accuracy::measure(&lab, settings),
+            "recording" => recording::measure(&lab, settings, file),
+            _ => Err(anyhow::anyhow!("one of: capacity, accuracy, recording")),
+        };
+        stop.store(true, Ordering::Relaxed);
+        result
+    })
+}

@@ -1,0 +1,89 @@
+//! Captures: pcapng with nanoseconds, one interface for each host behind a device.
+//!
+//! # The file
+//! [pcapng](https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/) in one section, little-endian, which Wireshark and
+//! tcpdump read:
+//! - a section header (s4.1) with `shb_userappl` ([`APPLICATION`] and the version) and a comment: title, seed, run and the
+//!   [`fingerprint`] of the scenario;
+//! - for each host behind a device an interface (s4.2) of raw IP packets: `if_name` is the host's name, `if_description` its
+//!   device;
+//! - interface statistics (s4.6) with `isb_starttime`: time 0 of the run;
+//! - what passed the devices, in enhanced packet blocks (s4.3). `epb_flags` has the direction as a capture on the host's own
+//!   device has it: outbound is what the host has sent. A packet from a host has the time at which the run took it in. One to a
+//!   host has the time at which it was due there, which a replay can be compared with; it was written then or, by the run's
+//!   lateness, after it, and stands in the file where it was;
+//! - for each interface statistics again, with `isb_endtime`, the end of the run, and `isb_ifrecv`, the number of its
+//!   packets: a file without them was cut.
+//!
+//! Timestamps count nanoseconds since the epoch, as all tools read them, without `if_tsoffset`; the run's time is the
+//! difference to `isb_starttime`, exactly.
+
+use std::fmt::{self, Write};
+
+use ackclock_sim::spec::{Clock, RunSpec};
+
+mod link;
+mod reader;
+mod section;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+pub(crate) use reader::{Captured, Reader};
+pub(crate) use writer::Writer;
+
+/// What `shb_userappl` of our own captures begins with.
+const APPLICATION: &str = "ackclock";
+
+/// Where the comment of a section names the scenario.
+const SCENARIO: &str = "scenario ";
+
+/// The packet begins with its IP header: `DLT_RAW`, which libpcap and Wireshark take for LINKTYPE_RAW (101). With that number
+/// itself libpcap reads the first interface of a file alone: it compares the others' with what it has made of the first one's,
+/// and that is `DLT_RAW`.
+const RAW_IP: u16 = 12;
+
+/// `epb_flags`, bits 0 and 1: the host has received it.
+const INBOUND: u32 = 1;
+/// The host has sent it.
+const OUTBOUND: u32 = 2;
+
+/// Which way a packet passed its device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Read from the device: the host has sent it.
+    FromHost,
+    /// Written to the device.
+    ToHost,
+}
+
+/// What decides the course of a run beside arrivals, in a number: scenario without what only measures, and version. A
+/// controller from outside makes it that of one process.
+pub(crate) fn fingerprint(spec: &RunSpec) -> u64 {
+    let mut spec = spec.clone();
+    spec.title.clear();
+    spec.windows.clear();
+    if let Some(live) = &mut spec.live {
+        live.clock = Clock::Real;
+        live.commands.clear();
+        live.spin = Default::default();
+        live.lateness_limit = None;
+    }
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    let written = write!(hash, "{} {spec:?}", env!("CARGO_PKG_VERSION"));
+    debug_assert!(written.is_ok(), "it takes everything");
+    hash.0
+}
+
+/// FNV-1a, the same on every machine.
+struct Fnv(u64);
+
+impl Write for Fnv {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for byte in text.bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,482 @@
+//! Reading a capture: ours, or another one's.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use ackclock_sim::spec::NodeSpec;
+use ackclock_units::Time;
+use pcap_parser::{
+    BOM_MAGIC, EPB_MAGIC, IDB_MAGIC, ISB_MAGIC, SHB_MAGIC, SPB_MAGIC, parse_enhancedpacketblock_be,
+    parse_enhancedpacketblock_le, parse_interfacedescriptionblock_be, parse_interfacedescriptionblock_le,
+    parse_interfacestatisticsblock_be, parse_interfacestatisticsblock_le, parse_pcap_frame, parse_pcap_frame_be,
+    parse_pcap_header, parse_sectionheaderblock,
+};
+
+use super::link::{self, KNOWN, Link};
+use super::section::{Section, Ticks};
+use super::stream::Stream;
+use super::{INBOUND, OUTBOUND, Way};
+use crate::LiveError;
+
+/// The predecessor of the enhanced packet block (appendix A): no tool of these days writes it.
+const OBSOLETE_PACKET: u32 = 2;
+
+/// The longest block that is read into memory; one with an IP packet is shorter.
+const LONGEST: usize = 1 << 20;
+
+/// Bytes of the header of a pcap file, and of a packet in it.
+const PCAP_HEADER: usize = 24;
+const PCAP_PACKET: usize = 16;
+
+/// The packets of a capture, in order of time, in constant memory.
+///
+/// In a capture of ours interfaces are hosts by name, directions say what a host has sent, and the end has to be there. In any
+/// other one, pcapng or pcap, an interface that has the name of a host or of its device is that host's; if a packet has a
+/// direction there, it counts. Everything else is of the host that has the source address, and passed over if none has. Its
+/// time 0 is the first packet.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    path: PathBuf,
+    stream: Stream,
+    nodes: Vec<NodeSpec>,
+    format: Format,
+    /// How many packets there were, and of these how many of a host.
+    packets: u64,
+    matched: u64,
+    /// Whether what is being read is a packet: the last of them.
+    in_packet: bool,
+    /// Time 0, in nanoseconds since the epoch.
+    start: Option<i128>,
+    /// The time of the last packet that a host has sent.
+    last: Time,
+    /// When the recorded run ended, at the end of a capture of ours.
+    end: Option<Time>,
+}
+
+/// A packet of a capture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Captured<'a> {
+    /// When.
+    pub(crate) at: Time,
+    /// The host that has sent or received it.
+    pub(crate) node: usize,
+    /// Which of the two.
+    pub(crate) way: Way,
+    /// The whole packet, from its IP header on.
+    pub(crate) bytes: &'a [u8],
+}
+
+#[derive(Debug)]
+enum Format {
+    Pcapng(Section),
+    Pcap { big_endian: bool, clock: Ticks, link: Link },
+}
+
+/// A packet as it is in the file.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// Nanoseconds since the epoch.
+    at: i128,
+    link: Link,
+    /// The host whose interface it was captured at.
+    node: Option<usize>,
+    way: Option<Way>,
+    /// Where it is in the piece of the file.
+    from: usize,
+    captured: usize,
+    original: u64,
+}
+
+/// A packet of a host, with its place in the piece of the file.
+#[derive(Debug)]
+struct Found {
+    at: Time,
+    node: usize,
+    way: Way,
+    place: Range<usize>,
+}
+
+/// What comes next in the file.
+#[derive(Debug)]
+enum Step {
+    Frame(Frame),
+    Other,
+    End,
+}
+
+/// Why there is no next packet; where is added to it.
+#[derive(Debug)]
+enum Failure {
+    Io(io::Error),
+    Problem(String),
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure::Io(error)
+    }
+}
+
+impl From<String> for Failure {
+    fn from(problem: String) -> Failure {
+        Failure::Problem(problem)
+    }
+}
+
+impl From<&str> for Failure {
+    fn from(problem: &str) -> Failure {
+        Failure::Problem(problem.to_owned())
+    }
+}
+
+impl Reader {
+    /// Opens a capture and reads its first header.
+    pub(crate) fn open(path: &Path, nodes: &[NodeSpec]) -> Result<Reader, LiveError> {
+        let file = File::open(path).map_err(|source| LiveError::File { path: path.to_owned(), source })?;
+        Reader::new(path, file, nodes)
+    }
+
+    /// The same of what is read from `file`, which messages call `path`.
+    pub(super) fn new(
+        path: &Path,
+        file: impl io::Read + Send + 'static,
+        nodes: &[NodeSpec],
+    ) -> Result<Reader, LiveError> {
+        let mut reader = Reader {
+            path: path.to_owned(),
+            stream: Stream::new(file),
+            nodes: nodes.to_vec(),
+            format: Format::Pcapng(Section::default()),
+            packets: 0,
+            matched: 0,
+            in_packet: false,
+            start: None,
+            last: Time::ZERO,
+            end: None,
+        };
+        match reader.header() {
+            Ok(()) => Ok(reader),
+            Err(failure) => Err(reader.error(failure)),
+        }
+    }
+
+    /// The scenario that it was recorded with, if it is a capture of ours.
+    pub(crate) fn scenario(&self) -> Option<u64> {
+        match &self.format {
+            Format::Pcapng(section) => section.scenario,
+            Format::Pcap { .. } => None,
+        }
+    }
+
+    /// When the recorded run ended: known once there are no more packets, of a capture of ours.
+    pub(crate) fn end(&self) -> Option<Time> {
+        self.end
+    }
+
+    /// The next packet that a host has sent or received; `None` at the end.
+    ///
+    /// # Errors
+    /// It cannot be read, or what follows is no capture, or one that was cut, or not in order. There is no going on then.
+    pub(crate) fn next(&mut self) -> Result<Option<Captured<'_>>, LiveError> {
+        match self.advance() {
+            Ok(Some(Found { at, node, way, place })) => {
+                Ok(Some(Captured { at, node, way, bytes: &self.stream.piece()[place] }))
+            }
+            Ok(None) => Ok(None),
+            Err(failure) => Err(self.error(failure)),
+        }
+    }
+
+    fn error(&self, failure: Failure) -> LiveError {
+        let path = self.path.clone();
+        let (byte, packets) = (self.stream.position(), self.packets);
+        match failure {
+            Failure::Io(source) => LiveError::File { path, source },
+            Failure::Problem(problem) if self.in_packet => {
+                LiveError::Capture { path, problem: format!("packet {packets}, at byte {byte}: {problem}") }
+            }
+            Failure::Problem(problem) => {
+                LiveError::Capture { path, problem: format!("at byte {byte}, after {packets} packets: {problem}") }
+            }
+        }
+    }
+
+    /// The first header of a file.
+    fn header(&mut self) -> Result<(), Failure> {
+        let magic = self.stream.look(4)?.first_chunk().map(|bytes| u32::from_le_bytes(*bytes));
+        match magic {
+            Some(SHB_MAGIC) => self.block().map(drop),
+            Some(0xa1b2_c3d4 | 0xa1b2_3c4d | 0xd4c3_b2a1 | 0x4d3c_b2a1) => {
+                if !self.stream.take(PCAP_HEADER)? {
+                    return Err("the file ends in its header".into());
+                }
+                let (_, header) = parse_pcap_header(self.stream.piece()).map_err(|_| "it has no pcap header")?;
+                let linktype = header.network.0 & 0xffff;
+                let link = Link::new(linktype).ok_or_else(|| unknown_link(linktype))?;
+                let clock = Ticks::new(if header.is_nanosecond_precision() { 1_000_000_000 } else { 1_000_000 });
+                self.format = Format::Pcap { big_endian: header.is_bigendian(), clock, link };
+                Ok(())
+            }
+            Some(_) => Err("it does not begin as a capture does, pcapng or pcap".into()),
+            None => Err("it is too short for a capture".into()),
+        }
+    }
+
+    /// The next packet of a host.
+    fn advance(&mut self) -> Result<Option<Found>, Failure> {
+        loop {
+            self.in_packet = false;
+            let step = match self.format {
+                Format::Pcapng(_) => self.block()?,
+                Format::Pcap { big_endian, clock, link } => self.pcap_packet(big_endian, clock, link)?,
+            };
+            match step {
+                Step::Other => {}
+                Step::End => {
+                    self.close()?;
+                    return Ok(None);
+                }
+                Step::Frame(frame) => {
+                    if let Some(found) = self.packet(frame)? {
+                        return Ok(Some(found));
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next block of a pcapng file.
+    fn block(&mut self) -> Result<Step, Failure> {
+        let Format::Pcapng(section) = &mut self.format else { return Ok(Step::End) };
+        self.stream.leave();
+        let start = self.stream.look(12)?;
+        if start.is_empty() {
+            return Ok(Step::End);
+        }
+        let Some(start) = start.first_chunk::<12>() else { return Err(cut()) };
+        let [kind, len, order] = [0, 4, 8].map(|at| [start[at], start[at + 1], start[at + 2], start[at + 3]]);
+        let kind_le = u32::from_le_bytes(kind);
+        // The section header's type reads the same both ways, and it says which way the rest is.
+        let big_endian = match kind_le {
+            SHB_MAGIC if order == BOM_MAGIC.to_le_bytes() => false,
+            SHB_MAGIC if order == BOM_MAGIC.to_be_bytes() => true,
+            SHB_MAGIC => return Err("a section header without the byte-order magic".into()),
+            _ => section.big_endian,
+        };
+        let [kind, len] =
+            [kind, len].map(|it| if big_endian { u32::from_be_bytes(it) } else { u32::from_le_bytes(it) });
+        let is_packet = [EPB_MAGIC, SPB_MAGIC, OBSOLETE_PACKET].contains(&kind);
+        if is_packet {
+            self.in_packet = true;
+            self.packets += 1;
+        }
+        // Type, length, and length again.
+        if len < 12 || len % 4 != 0 {
+            return Err(format!("a block of {len} bytes; they have at least 12, and whole words").into());
+        }
+        if !is_packet && ![SHB_MAGIC, IDB_MAGIC, ISB_MAGIC].contains(&kind) {
+            return if self.stream.skip(u64::from(len))? { Ok(Step::Other) } else { Err(cut()) };
+        }
+        if len as usize > LONGEST {
+            return Err(format!("a block of {len} bytes, more than one with an IP packet has").into());
+        }
+        if !self.stream.take(len as usize)? {
+            return Err(cut());
+        }
+        let piece = self.stream.piece();
+        let (first, last) = (&piece[4..8], &piece[piece.len() - 4..]);
+        if first != last {
+            return Err(format!("a block of {len} bytes has another length at its end").into());
+        }
+        match kind {
+            SHB_MAGIC => {
+                if section.own {
+                    return Err("a capture of ackclock has one section".into());
+                }
+                let (_, header) = parse_sectionheaderblock(piece).map_err(|_| malformed("section header"))?;
+                *section = Section::new(&header)?;
+                Ok(Step::Other)
+            }
+            IDB_MAGIC => {
+                let parse =
+                    if big_endian { parse_interfacedescriptionblock_be } else { parse_interfacedescriptionblock_le };
+                let (_, interface) = parse(piece).map_err(|_| malformed("interface description"))?;
+                section.add(&interface, &self.nodes)?;
+                Ok(Step::Other)
+            }
+            ISB_MAGIC => {
+                let parse =
+                    if big_endian { parse_interfacestatisticsblock_be } else { parse_interfacestatisticsblock_le };
+                let (_, statistics) = parse(piece).map_err(|_| malformed("interface statistics"))?;
+                section.statistics(&statistics)?;
+                Ok(Step::Other)
+            }
+            EPB_MAGIC => {
+                let frame = enhanced_packet(section, piece)?;
+                if section.own {
+                    let begun = section.interfaces.iter().find_map(|interface| interface.start);
+                    self.start = self.start.or(begun);
+                    if self.start.is_none() {
+                        return Err(
+                            "a capture of ackclock has the time at which the run began before its packets".into()
+                        );
+                    }
+                }
+                Ok(Step::Frame(frame))
+            }
+            _ => Err("a packet without a time (a simple or an obsolete packet block) cannot be replayed".into()),
+        }
+    }
+
+    /// The next packet of a pcap file.
+    fn pcap_packet(&mut self, big_endian: bool, clock: Ticks, link: Link) -> Result<Step, Failure> {
+        self.stream.leave();
+        let start = self.stream.look(PCAP_PACKET)?;
+        if start.is_empty() {
+            return Ok(Step::End);
+        }
+        self.in_packet = true;
+        self.packets += 1;
+        let Some(&[_, _, _, _, _, _, _, _, a, b, c, d, ..]) = start.first_chunk::<PCAP_PACKET>() else {
+            return Err(cut());
+        };
+        let captured = if big_endian { u32::from_be_bytes([a, b, c, d]) } else { u32::from_le_bytes([a, b, c, d]) };
+        if captured as usize > LONGEST {
+            return Err(format!("it has {captured} bytes, more than an IP packet").into());
+        }
+        if !self.stream.take(PCAP_PACKET + captured as usize)? {
+            return Err(cut());
+        }
+        let parse = if big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
+        let (_, packet) = parse(self.stream.piece()).map_err(|_| malformed("packet"))?;
+        Ok(Step::Frame(Frame {
+            at: clock.seconds_and(packet.ts_sec, packet.ts_usec),
+            link,
+            node: None,
+            way: None,
+            from: PCAP_PACKET,
+            captured: captured as usize,
+            original: u64::from(packet.origlen),
+        }))
+    }
+
+    /// Whose packet a frame is; `None` if it is nobody's.
+    fn packet(&mut self, frame: Frame) -> Result<Option<Found>, Failure> {
+        let start = *self.start.get_or_insert(frame.at);
+        let Some(bytes) = self.stream.piece().get(frame.from..frame.from + frame.captured) else {
+            return Err(malformed("packet").into());
+        };
+        // What our own devices read is a packet, whatever is in it.
+        let place = match (frame.way, frame.link) {
+            (Some(_), Link::Raw) => Some(0..bytes.len()),
+            _ => frame.link.ip(bytes),
+        };
+        let Some(place) = place else { return Ok(None) };
+        let (node, way) = match (frame.node, frame.way) {
+            (Some(node), Some(way)) => (node, way),
+            (node, _) => {
+                let Some(source) = link::source(&bytes[place.clone()]) else { return Ok(None) };
+                let has = |spec: &NodeSpec| {
+                    spec.tun.is_some() && spec.addresses.iter().any(|&(address, _)| address == source)
+                };
+                match self.nodes.iter().position(has) {
+                    // What another host has sent was captured where it arrived.
+                    Some(found) if node.is_none_or(|node| node == found) => (found, Way::FromHost),
+                    _ => return Ok(None),
+                }
+            }
+        };
+        if (frame.captured as u64) < frame.original {
+            let (captured, original) = (frame.captured, frame.original);
+            return Err(format!("{captured} of its {original} bytes were captured; whole packets are needed").into());
+        }
+        let nanos = frame.at - start;
+        // What a host has got stands where it was written, and has the time at which it was due.
+        let last = if way == Way::FromHost { self.last } else { Time::ZERO };
+        let last = i128::from(last.as_nanos());
+        if nanos < last {
+            let early = (last - nanos) as f64 / 1e9;
+            return Err(format!("it is {early} s before the one before it; packets have to be in order of time").into());
+        }
+        let at =
+            u64::try_from(nanos).map(Time::from_nanos).map_err(|_| "its time is centuries after the first one's")?;
+        if way == Way::FromHost {
+            self.last = at;
+        }
+        self.matched += 1;
+        let place = frame.from + place.start..frame.from + place.end;
+        Ok(Some(Found { at, node, way, place }))
+    }
+
+    /// The file is at its end: it has to be whole.
+    fn close(&mut self) -> Result<(), Failure> {
+        let Format::Pcapng(section) = &self.format else { return self.nothing() };
+        if !section.own {
+            return self.nothing();
+        }
+        for interface in &section.interfaces {
+            let (Some(start), Some(end), Some(counted)) = (interface.start, interface.end, interface.counted) else {
+                return Err("it ends here without the statistics that end a capture of ackclock: it was cut".into());
+            };
+            if counted != interface.packets {
+                let packets = interface.packets;
+                return Err(format!("its statistics count {counted} packets of an interface that has {packets}").into());
+            }
+            let end = u64::try_from(end - start).map_err(|_| "its end is before its beginning")?;
+            self.end = Some(Time::from_nanos(end));
+        }
+        Ok(())
+    }
+
+    /// The end of a capture of somebody else: something has to have been in it.
+    fn nothing(&self) -> Result<(), Failure> {
+        if self.matched > 0 {
+            return Ok(());
+        }
+        let hosts = self.nodes.iter().filter(|node| node.tun.is_some());
+        let addresses = hosts.flat_map(|node| node.addresses.iter().map(|(address, _)| address.to_string()));
+        let addresses = addresses.collect::<Vec<_>>().join(", ");
+        Err(format!("no packet is from a host of the scenario ({addresses})").into())
+    }
+}
+
+/// An enhanced packet block (s4.3).
+fn enhanced_packet(section: &mut Section, block: &[u8]) -> Result<Frame, Failure> {
+    let parse = if section.big_endian { parse_enhancedpacketblock_be } else { parse_enhancedpacketblock_le };
+    let (_, packet) = parse(block).map_err(|_| malformed("enhanced packet"))?;
+    let flags = section.flags(&packet.options);
+    let many = section.interfaces.len();
+    let Some(interface) = section.interfaces.get_mut(packet.if_id as usize) else {
+        return Err(format!("it is of interface {}, and there are {many}", packet.if_id).into());
+    };
+    interface.packets += 1;
+    let way = match flags.map(|flags| flags & 3) {
+        Some(OUTBOUND) => Some(Way::FromHost),
+        Some(INBOUND) => Some(Way::ToHost),
+        _ => None,
+    };
+    Ok(Frame {
+        at: interface.clock.nanos(packet.ts_high, packet.ts_low),
+        link: interface.link.ok_or_else(|| unknown_link(interface.linktype))?,
+        node: interface.node,
+        way: way.filter(|_| interface.node.is_some()),
+        // Behind type, length, interface, timestamp and two lengths.
+        from: 28,
+        captured: packet.caplen as usize,
+        original: u64::from(packet.origlen),
+    })
+}
+
+fn cut() -> Failure {
+    "the file ends in the middle of a block or packet: it was cut".into()
+}
+
+fn malformed(what: &str) -> String {
+    format!("a malformed {what}")
+}
+
+fn unknown_link(linktype: i32) -> String {
+    format!("link type {linktype}; {KNOWN} are known")
+}

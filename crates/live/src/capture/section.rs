@@ -1,0 +1,163 @@
+//! What the blocks of a pcapng file say, beside packets.
+
+use ackclock_sim::spec::NodeSpec;
+use pcap_parser::{InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapNGOption, SectionHeaderBlock};
+
+use super::link::Link;
+use super::{APPLICATION, SCENARIO};
+
+/// Interfaces of a section: more than a capture of "any" on a large machine has.
+const INTERFACES: usize = 4096;
+
+/// A section with its interfaces.
+#[derive(Debug, Default)]
+pub(super) struct Section {
+    pub(super) big_endian: bool,
+    /// Whether it is one of ours.
+    pub(super) own: bool,
+    /// The scenario that it was recorded with.
+    pub(super) scenario: Option<u64>,
+    pub(super) interfaces: Vec<Interface>,
+}
+
+/// An interface of a section.
+#[derive(Debug)]
+pub(super) struct Interface {
+    /// `None` is a link layer that is not read.
+    pub(super) link: Option<Link>,
+    pub(super) linktype: i32,
+    pub(super) clock: Ticks,
+    /// The host that has its name.
+    pub(super) node: Option<usize>,
+    /// Its packets so far.
+    pub(super) packets: u64,
+    /// What its statistics have said, in nanoseconds since the epoch.
+    pub(super) start: Option<i128>,
+    pub(super) end: Option<i128>,
+    /// The number of packets that it ought to have.
+    pub(super) counted: Option<u64>,
+}
+
+/// What the timestamps of an interface mean.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ticks {
+    /// Units in a second.
+    per_second: u128,
+    /// Seconds to add.
+    offset: i64,
+}
+
+impl Ticks {
+    pub(super) fn new(per_second: u32) -> Ticks {
+        Ticks { per_second: u128::from(per_second), offset: 0 }
+    }
+
+    /// Nanoseconds since the epoch of a time in seconds and units.
+    pub(super) fn seconds_and(self, seconds: u32, units: u32) -> i128 {
+        i128::from(seconds) * 1_000_000_000 + self.nanos(0, units)
+    }
+
+    /// Nanoseconds since the epoch, rounded down.
+    pub(super) fn nanos(self, high: u32, low: u32) -> i128 {
+        let units = (u128::from(high) << 32) | u128::from(low);
+        // Less than 2^64 times 10^9.
+        (units * 1_000_000_000 / self.per_second) as i128 + i128::from(self.offset) * 1_000_000_000
+    }
+}
+
+impl Section {
+    pub(super) fn new(block: &SectionHeaderBlock<'_>) -> Result<Section, String> {
+        if block.major_version != 1 {
+            let (major, minor) = (block.major_version, block.minor_version);
+            return Err(format!("it is pcapng of version {major}.{minor}, and 1 is what is known"));
+        }
+        let texts = |code| block.options.iter().filter(move |option| option.code == code).filter_map(text);
+        let own = texts(OptionCode::ShbUserAppl).any(|name| name.split(' ').next() == Some(APPLICATION));
+        let scenario = texts(OptionCode::Comment)
+            .filter_map(|comment| comment.rsplit_once(SCENARIO))
+            .find_map(|(_, number)| u64::from_str_radix(number, 16).ok());
+        let scenario = scenario.filter(|_| own);
+        Ok(Section { big_endian: block.big_endian(), own, scenario, interfaces: Vec::new() })
+    }
+
+    pub(super) fn add(&mut self, block: &InterfaceDescriptionBlock<'_>, nodes: &[NodeSpec]) -> Result<(), String> {
+        if self.interfaces.len() == INTERFACES {
+            return Err(format!("it has more than {INTERFACES} interfaces"));
+        }
+        let find = |code| block.options.iter().find(|option| option.code == code);
+        let name = find(OptionCode::IfName).and_then(text);
+        let node = name.and_then(|name| {
+            let known = |node: &NodeSpec| node.tun.as_deref().is_some_and(|tun| node.name == name || tun == name);
+            nodes.iter().position(known)
+        });
+        if self.own && node.is_none() {
+            let name = name.unwrap_or("without a name");
+            return Err(format!("interface {name} is no host of the scenario that has a device"));
+        }
+        if let Some(first) = node.and_then(|_| self.interfaces.iter().position(|other| other.node == node)) {
+            return Err(format!("interfaces {first} and {} are of the same host", self.interfaces.len()));
+        }
+        let per_second = match find(OptionCode::IfTsresol).and_then(|option| option.value().first().copied()) {
+            None => 1_000_000,
+            // Negative powers of 2 if the first bit is set, of 10 otherwise; not more than a timestamp can count.
+            Some(power @ 0..=19) => 10u128.pow(u32::from(power)),
+            Some(power @ 0x80..=0xbf) => 1 << (power & 0x7f),
+            Some(other) => return Err(format!("if_tsresol of an interface is {other:#04x}, which makes no sense")),
+        };
+        let offset = match find(OptionCode::IfTsoffset) {
+            Some(option) => self.number(option).ok_or("if_tsoffset of an interface has not 8 bytes")? as i64,
+            None => 0,
+        };
+        self.interfaces.push(Interface {
+            link: Link::new(block.linktype.0),
+            linktype: block.linktype.0,
+            clock: Ticks { per_second, offset },
+            node,
+            packets: 0,
+            start: None,
+            end: None,
+            counted: None,
+        });
+        Ok(())
+    }
+
+    pub(super) fn statistics(&mut self, block: &InterfaceStatisticsBlock<'_>) -> Result<(), String> {
+        if !self.own {
+            return Ok(());
+        }
+        let find = |code| block.options.iter().find(|option| option.code == code);
+        let time = |code| {
+            let number = self.number(find(code)?)?;
+            // The upper half comes first, whatever the order of bytes.
+            let halves = [number as u32, (number >> 32) as u32];
+            let [high, low] = if self.big_endian { [halves[1], halves[0]] } else { halves };
+            Some(self.interfaces.get(block.if_id as usize)?.clock.nanos(high, low))
+        };
+        let (start, end) = (time(OptionCode::IsbStartTime), time(OptionCode::IsbEndTime));
+        let counted = find(OptionCode::IsbIfRecv).and_then(|option| self.number(option));
+        let many = self.interfaces.len();
+        let Some(interface) = self.interfaces.get_mut(block.if_id as usize) else {
+            return Err(format!("statistics of interface {}, and there are {many}", block.if_id));
+        };
+        interface.start = interface.start.or(start);
+        interface.end = end;
+        interface.counted = counted;
+        Ok(())
+    }
+
+    fn number(&self, option: &PcapNGOption<'_>) -> Option<u64> {
+        let bytes = <[u8; 8]>::try_from(option.as_bytes().ok()?).ok()?;
+        Some(if self.big_endian { u64::from_be_bytes(bytes) } else { u64::from_le_bytes(bytes) })
+    }
+
+    /// `epb_flags` of a packet (s4.3.1).
+    pub(super) fn flags(&self, options: &[PcapNGOption<'_>]) -> Option<u32> {
+        let flags = options.iter().take_while(|option| option.code.0 != 0).find(|option| option.code.0 == 2)?;
+        let bytes = <[u8; 4]>::try_from(flags.as_bytes().ok()?).ok()?;
+        Some(if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
+    }
+}
+
+fn text<'a>(option: &'a PcapNGOption<'_>) -> Option<&'a str> {
+    option.as_str().ok().map(|text| text.trim_end_matches('\0'))
+}

@@ -1,0 +1,98 @@
+//! A file in pieces, each in memory as a whole, in constant memory.
+
+use std::fmt;
+use std::io::{self, Read};
+
+/// Bytes that are read at once.
+const READ: usize = 256 << 10;
+
+/// A file with a piece of it in memory.
+pub(super) struct Stream {
+    file: Box<dyn Read + Send>,
+    buffer: Vec<u8>,
+    /// The piece, and behind it what has been read already up to `end`.
+    piece: (usize, usize),
+    end: usize,
+    /// Bytes of the file before the piece.
+    position: u64,
+}
+
+impl Stream {
+    pub(super) fn new(file: impl Read + Send + 'static) -> Stream {
+        Stream { file: Box::new(file), buffer: vec![0; READ], piece: (0, 0), end: 0, position: 0 }
+    }
+
+    /// The piece last taken.
+    pub(super) fn piece(&self) -> &[u8] {
+        &self.buffer[self.piece.0..self.piece.1]
+    }
+
+    /// Where it begins in the file.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Leaves the piece: the next one begins behind it, and what is looked at is there.
+    pub(super) fn leave(&mut self) {
+        self.position += (self.piece.1 - self.piece.0) as u64;
+        self.piece.0 = self.piece.1;
+    }
+
+    /// Looks at the next bytes, up to `len`; there are fewer at the end of the file.
+    pub(super) fn look(&mut self, len: usize) -> io::Result<&[u8]> {
+        self.fill(len)?;
+        let from = self.piece.1;
+        Ok(&self.buffer[from..self.end.min(from + len)])
+    }
+
+    /// Takes the next `len` bytes as the piece; `false` if the file has fewer.
+    pub(super) fn take(&mut self, len: usize) -> io::Result<bool> {
+        self.leave();
+        self.fill(len)?;
+        if self.end - self.piece.1 < len {
+            return Ok(false);
+        }
+        self.piece.1 += len;
+        Ok(true)
+    }
+
+    /// Passes over the next `len` bytes; `false` if the file has fewer.
+    pub(super) fn skip(&mut self, mut len: u64) -> io::Result<bool> {
+        while len > 0 {
+            let step = len.min(READ as u64) as usize;
+            if !self.take(step)? {
+                return Ok(false);
+            }
+            len -= step as u64;
+        }
+        self.leave();
+        Ok(true)
+    }
+
+    /// Reads until `len` bytes are behind the piece, or the file ends.
+    fn fill(&mut self, len: usize) -> io::Result<()> {
+        while self.end - self.piece.1 < len {
+            if self.piece.0 > 0 && self.buffer.len() - self.piece.1 < len {
+                self.buffer.copy_within(self.piece.0..self.end, 0);
+                self.end -= self.piece.0;
+                self.piece = (0, self.piece.1 - self.piece.0);
+            }
+            if self.buffer.len() - self.piece.1 < len {
+                self.buffer.resize(self.piece.1 + len, 0);
+            }
+            match self.file.read(&mut self.buffer[self.end..]) {
+                Ok(0) => break,
+                Ok(read) => self.end += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").field("position", &self.position).field("piece", &self.piece).finish_non_exhaustive()
+    }
+}

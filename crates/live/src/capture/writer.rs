@@ -1,0 +1,327 @@
+//! Writing a capture.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ackclock_sim::spec::RunSpec;
+use ackclock_units::Time;
+use pcap_parser::{BOM_MAGIC, EPB_MAGIC, IDB_MAGIC, ISB_MAGIC, OptionCode, SHB_MAGIC};
+
+use super::{APPLICATION, INBOUND, OUTBOUND, RAW_IP, SCENARIO, Way, fingerprint};
+use crate::LiveError;
+
+/// Bytes that go to the disk at once.
+const CHUNK: usize = 256 << 10;
+
+/// How many chunks there are at most: 256 MiB may wait for the disk, half a second of 2 Gbit/s that come and go.
+const CHUNKS: usize = 1024;
+
+/// How many are made before the run begins, their memory touched.
+const READY: usize = 16;
+
+/// Longer packets than these are not captured: libpcap's largest snapshot length, and IP has none.
+const SNAPLEN: u32 = 262_144;
+
+/// Bytes of an enhanced packet block beside the packet and its padding: 28 before it (s4.3), then `epb_flags`, the end of
+/// options and the length again.
+const PACKET_BLOCK: usize = 28 + 8 + 4 + 4;
+
+/// The most bytes of a text in an option, which has 16 bits for them.
+const TEXT: usize = 4096;
+
+/// A capture that is being written, on a thread of its own: the loop neither waits for a disk nor allocates for a packet.
+///
+/// The file appears once it is complete: until then it has a hidden name that ends in `.partial`, and dropped, it is removed.
+/// What exists and is no ordinary file (a pipe) is written as it is.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    path: PathBuf,
+    hidden: Option<Hidden>,
+    thread: JoinHandle<io::Result<File>>,
+    full: SyncSender<Vec<u8>>,
+    empty: Arc<Empty>,
+    /// How many chunks there are.
+    chunks: usize,
+    /// What is being filled.
+    chunk: Vec<u8>,
+    /// Nanoseconds from the epoch to time 0.
+    epoch: u64,
+    /// For each host its interface, if it has a device.
+    interfaces: Vec<Option<u32>>,
+    /// Packets of each interface.
+    counts: Vec<u64>,
+    /// The thread has given up.
+    failed: Arc<AtomicBool>,
+    /// How many packets there were when the disk was too far behind.
+    stalled: Option<u64>,
+}
+
+/// Chunks that were written. The last one is the first to be used again: it is still in the cache.
+#[derive(Debug, Default)]
+struct Empty(Mutex<Vec<Vec<u8>>>);
+
+/// The hidden file; dropped, it is removed.
+#[derive(Debug)]
+struct Hidden(PathBuf);
+
+impl Writer {
+    /// Begins a capture at time 0 of a run, which is now.
+    pub(crate) fn create(path: &Path, spec: &RunSpec) -> Result<Writer, LiveError> {
+        let failure = |source| LiveError::File { path: path.to_owned(), source };
+        let ordinary = fs::metadata(path).map_or(true, |found| found.is_file());
+        let hidden = ordinary.then(|| hidden_name(path)).transpose().map_err(failure)?;
+        let file = File::create(hidden.as_deref().unwrap_or(path)).map_err(failure)?;
+        let hidden = hidden.map(Hidden);
+
+        let (full, to_write) = sync_channel(CHUNKS);
+        // The memory is there once it has been written to.
+        let ready = (0..READY).map(|_| vec![1; CHUNK]);
+        let empty = Arc::new(Empty::default());
+        ready.for_each(|chunk| empty.give_back(chunk));
+        let failed = Arc::new(AtomicBool::new(false));
+        let (told, give_back) = (failed.clone(), empty.clone());
+        let thread = thread::Builder::new()
+            .name("capture".to_owned())
+            .spawn(move || write_all(file, &to_write, &give_back, &told))
+            .map_err(failure)?;
+
+        #[expect(clippy::disallowed_methods, reason = "what a clock on the wall shows at time 0, for people")]
+        let now = SystemTime::now();
+        let epoch = now.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0));
+        let nodes = spec.live.as_deref().map_or(&[][..], |live| &live.nodes);
+        let devices = || nodes.iter().filter_map(|node| Some((node, node.tun.as_deref()?)));
+        let mut chunk = Vec::with_capacity(CHUNK);
+        section_header(&mut chunk, spec);
+        for (node, tun) in devices() {
+            interface_description(&mut chunk, &node.name, tun);
+        }
+        for interface in 0..devices().count() as u32 {
+            interface_statistics(&mut chunk, interface, epoch, epoch, None);
+        }
+        let mut numbers = 0..;
+        Ok(Writer {
+            path: path.to_owned(),
+            hidden,
+            thread,
+            full,
+            empty,
+            chunks: READY + 1,
+            chunk,
+            epoch,
+            interfaces: nodes.iter().map(|node| node.tun.as_ref().and_then(|_| numbers.next())).collect(),
+            counts: vec![0; devices().count()],
+            failed,
+            stalled: None,
+        })
+    }
+
+    /// Takes a packet down; times of one way must not go back. What failed is told by [`Writer::failed`] and [`Writer::finish`].
+    #[inline]
+    pub(crate) fn packet(&mut self, at: Time, node: usize, way: Way, bytes: &[u8]) {
+        let Some(interface) = self.interfaces.get(node).copied().flatten() else { return };
+        if self.chunk.len() + PACKET_BLOCK + bytes.len() + 3 > CHUNK {
+            self.hand_over();
+        }
+        if self.stalled.is_some() {
+            return;
+        }
+        self.counts[interface as usize] += 1;
+        enhanced_packet(&mut self.chunk, interface, self.epoch.saturating_add(at.as_nanos()), way, bytes);
+    }
+
+    /// Whether something could not be written; cheap.
+    pub(crate) fn failed(&self) -> bool {
+        self.stalled.is_some() || self.failed.load(Ordering::Relaxed)
+    }
+
+    /// Gives the chunk to the thread and takes an empty one.
+    #[cold]
+    fn hand_over(&mut self) {
+        if self.stalled.is_some() {
+            return;
+        }
+        let empty = match self.empty.take() {
+            Some(chunk) => chunk,
+            None if self.chunks < CHUNKS => {
+                self.chunks += 1;
+                Vec::with_capacity(CHUNK)
+            }
+            None => {
+                self.stalled = Some(self.counts.iter().sum());
+                return;
+            }
+        };
+        match self.full.try_send(std::mem::replace(&mut self.chunk, empty)) {
+            Ok(()) => {}
+            // There is room for all; a thread that has given up says why.
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.stalled = Some(self.counts.iter().sum());
+            }
+        }
+    }
+
+    /// Completes the capture of a run that has ended at `end`: waits for the disk, and gives the file its name.
+    pub(crate) fn finish(mut self, end: Time) -> Result<(), LiveError> {
+        let end = self.epoch.saturating_add(end.as_nanos());
+        for (interface, &packets) in self.counts.iter().enumerate() {
+            interface_statistics(&mut self.chunk, interface as u32, self.epoch, end, Some(packets));
+        }
+        let Writer { path, hidden, thread, full, chunk, stalled, .. } = self;
+        let sent = full.send(chunk);
+        drop(full);
+        let written = thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that writes it has died")));
+        let result = written.and_then(|file| match (stalled, sent) {
+            (Some(packets), _) => Err(io::Error::other(format!(
+                "the disk does not keep up: {} MiB wait to be written after {packets} packets",
+                (CHUNK * CHUNKS) >> 20
+            ))),
+            (None, Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),
+            (None, Ok(())) => match &hidden {
+                Some(hidden) => file.sync_all().and_then(|()| fs::rename(&hidden.0, &path)),
+                None => Ok(()),
+            },
+        });
+        result.map_err(|source| LiveError::File { path, source })
+    }
+}
+
+impl Empty {
+    fn give_back(&self, mut chunk: Vec<u8>) {
+        chunk.clear();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(chunk);
+    }
+
+    fn take(&self) -> Option<Vec<u8>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        // Once it has its name there is none.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// The name of a file while it is written, beside where it will be.
+fn hidden_name(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no name"))?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(".partial");
+    Ok(path.with_file_name(hidden))
+}
+
+/// What the thread does, until there will be no more.
+fn write_all(mut file: File, full: &Receiver<Vec<u8>>, empty: &Empty, failed: &AtomicBool) -> io::Result<File> {
+    for chunk in full {
+        if let Err(error) = file.write_all(&chunk) {
+            failed.store(true, Ordering::Relaxed);
+            return Err(error);
+        }
+        empty.give_back(chunk);
+    }
+    Ok(file)
+}
+
+fn section_header(to: &mut Vec<u8>, spec: &RunSpec) {
+    let begin = begin_block(to, SHB_MAGIC);
+    to.extend(BOM_MAGIC.to_le_bytes());
+    // Version 1.0; the length of the section is not known.
+    to.extend([1, 0, 0, 0]);
+    to.extend((-1i64).to_le_bytes());
+    let RunSpec { title, seed, run, .. } = spec;
+    let title: String = title.chars().take(TEXT / 4 - 128).collect();
+    let comment = format!("{title}\nseed {seed}, run {run}, {SCENARIO}{:016x}", fingerprint(spec));
+    option(to, OptionCode::Comment, comment.as_bytes());
+    option(to, OptionCode::ShbUserAppl, format!("{APPLICATION} {}", env!("CARGO_PKG_VERSION")).as_bytes());
+    end_block(to, begin);
+}
+
+fn interface_description(to: &mut Vec<u8>, name: &str, tun: &str) {
+    let begin = begin_block(to, IDB_MAGIC);
+    to.extend(RAW_IP.to_le_bytes());
+    to.extend([0, 0]);
+    to.extend(SNAPLEN.to_le_bytes());
+    option(to, OptionCode::IfName, name.as_bytes());
+    option(to, OptionCode::IfDescription, tun.as_bytes());
+    // Units of 10^-9 s.
+    option(to, OptionCode::IfTsresol, &[9]);
+    end_block(to, begin);
+}
+
+/// At the beginning with the start of the run, at the end with all.
+fn interface_statistics(to: &mut Vec<u8>, interface: u32, start: u64, now: u64, packets: Option<u64>) {
+    let begin = begin_block(to, ISB_MAGIC);
+    to.extend(interface.to_le_bytes());
+    to.extend(timestamp(now));
+    option(to, OptionCode::IsbStartTime, &timestamp(start));
+    if let Some(packets) = packets {
+        option(to, OptionCode::IsbEndTime, &timestamp(now));
+        option(to, OptionCode::IsbIfRecv, &packets.to_le_bytes());
+    }
+    end_block(to, begin);
+}
+
+#[inline]
+fn enhanced_packet(to: &mut Vec<u8>, interface: u32, at: u64, way: Way, bytes: &[u8]) {
+    let padding = bytes.len().wrapping_neg() % 4;
+    let len = (PACKET_BLOCK + bytes.len() + padding) as u32;
+    let mut head = [0; 28];
+    head[0..4].copy_from_slice(&EPB_MAGIC.to_le_bytes());
+    head[4..8].copy_from_slice(&len.to_le_bytes());
+    head[8..12].copy_from_slice(&interface.to_le_bytes());
+    head[12..20].copy_from_slice(&timestamp(at));
+    head[20..24].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+    head[24..28].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+    to.extend_from_slice(&head);
+    to.extend_from_slice(bytes);
+    to.extend_from_slice(&[0; 3][..padding]);
+    let flags = match way {
+        Way::FromHost => OUTBOUND,
+        Way::ToHost => INBOUND,
+    };
+    let mut tail = [0; 16];
+    // epb_flags has code 2 and 4 bytes; opt_endofopt has neither.
+    tail[0..4].copy_from_slice(&[2, 0, 4, 0]);
+    tail[4..8].copy_from_slice(&flags.to_le_bytes());
+    tail[12..16].copy_from_slice(&len.to_le_bytes());
+    to.extend_from_slice(&tail);
+}
+
+/// The upper half of a timestamp comes first (s4.3).
+fn timestamp(nanos: u64) -> [u8; 8] {
+    nanos.rotate_left(32).to_le_bytes()
+}
+
+/// Where the block begins; its length comes with [`end_block`].
+fn begin_block(to: &mut Vec<u8>, kind: u32) -> usize {
+    let begin = to.len();
+    to.extend(kind.to_le_bytes());
+    to.extend([0; 4]);
+    begin
+}
+
+/// The end of options, and the length before and behind (s3.1).
+fn end_block(to: &mut Vec<u8>, begin: usize) {
+    to.extend([0; 4]);
+    let len = ((to.len() - begin + 4) as u32).to_le_bytes();
+    to[begin + 4..begin + 8].copy_from_slice(&len);
+    to.extend(len);
+}
+
+/// An option with its padding (s3.5); a value that is too long is cut.
+fn option(to: &mut Vec<u8>, code: OptionCode, value: &[u8]) {
+    let value = &value[..value.len().min(TEXT)];
+    to.extend(code.0.to_le_bytes());
+    to.extend((value.len() as u16).to_le_bytes());
+    to.extend(value);
+    to.extend(&[0; 3][..value.len().wrapping_neg() % 4]);
+}

@@ -1,0 +1,312 @@
+//! Programs that run on hosts during a run, each at its time, started by a thread of their own: the loop does not fork.
+
+mod measure;
+mod output;
+#[cfg(test)]
+mod tests;
+
+use std::env;
+use std::fs;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use ackclock_sim::spec::{CommandSpec, LiveSpec};
+use ackclock_trace::CommandSummary;
+use nix::errno::Errno;
+use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
+use nix::unistd::Pid;
+
+use crate::LiveError;
+use crate::testbed::Testbed;
+use output::Output;
+
+/// How long a program has to end after SIGINT, and to be gone after SIGKILL.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The variable in which programs find this one, for `"$ACKCLOCK" pattern`.
+const ACKCLOCK: &str = "ACKCLOCK";
+
+/// What a shell exits with if there is no such program, or if it is none.
+const NOT_FOUND: [i32; 2] = [127, 126];
+
+/// The programs of a run; dropped, they are killed.
+#[derive(Debug)]
+pub(crate) struct Commands {
+    control: Sender<Event>,
+    /// `None` once it has been waited for.
+    thread: Option<JoinHandle<Vec<CommandSummary>>>,
+}
+
+#[derive(Debug)]
+enum Event {
+    /// A program has ended, and waits to be asked for its status.
+    Ended(usize, Instant),
+    /// The run is over: all have to end.
+    Stop,
+    /// At once.
+    Kill,
+}
+
+/// A program and how far it is.
+#[derive(Debug)]
+struct Program {
+    spec: CommandSpec,
+    state: State,
+    summary: CommandSummary,
+}
+
+#[derive(Debug)]
+enum State {
+    Waiting,
+    Running(Running),
+    Over,
+}
+
+#[derive(Debug)]
+struct Running {
+    child: Child,
+    output: Output,
+    /// When it was sent SIGINT.
+    asked: Option<Instant>,
+    /// When it was sent SIGKILL.
+    killed: Option<Instant>,
+}
+
+/// All programs, and what they need.
+struct Schedule {
+    programs: Vec<Program>,
+    testbed: Arc<Testbed>,
+    directory: Option<PathBuf>,
+    /// Time 0 of the run.
+    zero: Instant,
+    events: Sender<Event>,
+}
+
+impl Commands {
+    /// Starts the clock of the programs: time 0 is now. `output` is where their output goes, as `ID.stdout` and `ID.stderr`;
+    /// without, what is measured of it is held in memory.
+    ///
+    /// # Errors
+    /// [`LiveError::File`] if the directory cannot be made. What becomes of a program is in its summary.
+    pub(crate) fn start(
+        spec: &LiveSpec,
+        testbed: Arc<Testbed>,
+        output: Option<PathBuf>,
+    ) -> Result<Commands, LiveError> {
+        let zero = now();
+        let (control, events) = channel();
+        if spec.commands.is_empty() {
+            return Ok(Commands { control, thread: None });
+        }
+        if let Some(path) = &output {
+            fs::create_dir_all(path).map_err(|source| LiveError::File { path: path.clone(), source })?;
+        }
+        let programs = spec.commands.iter().map(|command| {
+            let host = spec.nodes[command.node].name.clone();
+            let summary =
+                CommandSummary { id: command.id.clone(), host, run: command.run.clone(), ..Default::default() };
+            Program { spec: command.clone(), state: State::Waiting, summary }
+        });
+        let programs = programs.collect();
+        let schedule = Schedule { programs, testbed, directory: output, zero, events: control.clone() };
+        let thread = thread::Builder::new().name(String::from("commands")).spawn(move || schedule.run(&events));
+        let thread = thread.map_err(|source| LiveError::SetUp {
+            host: spec.nodes[spec.commands[0].node].name.clone(),
+            what: String::from("a thread for commands"),
+            source,
+        })?;
+        Ok(Commands { control, thread: Some(thread) })
+    }
+
+    /// Asks those that still run to end, waits for them a little, and tells what became of all.
+    pub(crate) fn stop(mut self) -> Vec<CommandSummary> {
+        let _ = self.control.send(Event::Stop);
+        let thread = self.thread.take();
+        thread.map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).unwrap_or_default()
+    }
+}
+
+impl Drop for Commands {
+    fn drop(&mut self) {
+        let _ = self.control.send(Event::Kill);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Schedule {
+    fn run(mut self, events: &Receiver<Event>) -> Vec<CommandSummary> {
+        let mut stopping = false;
+        loop {
+            let now = now();
+            let mut next = None;
+            for index in 0..self.programs.len() {
+                let due = self.act(index, now, stopping);
+                next = [next, due].into_iter().flatten().min();
+            }
+            if stopping && self.programs.iter().all(|program| matches!(program.state, State::Over)) {
+                break;
+            }
+            let event = match next {
+                Some(next) => events.recv_timeout(next.saturating_duration_since(now)),
+                None => events.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            match event {
+                Ok(Event::Ended(index, at)) => self.ended(index, at),
+                Ok(Event::Stop) => stopping = true,
+                // One sender is this thread's own: the channel has no other end.
+                Ok(Event::Kill) | Err(RecvTimeoutError::Disconnected) => {
+                    stopping = true;
+                    self.programs.iter_mut().for_each(Program::kill);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+        // What they have started and left behind.
+        self.testbed.kill_programs();
+        self.programs.into_iter().map(|program| program.summary).collect()
+    }
+
+    /// Does what is due for a program; when something will be next.
+    fn act(&mut self, index: usize, now: Instant, stopping: bool) -> Option<Instant> {
+        let program = &mut self.programs[index];
+        let start = self.zero + Duration::from_nanos(program.spec.at.as_nanos());
+        let until = program.spec.until.map(|until| self.zero + Duration::from_nanos(until.as_nanos()));
+        match &mut program.state {
+            State::Over => None,
+            State::Waiting if stopping => {
+                program.state = State::Over;
+                None
+            }
+            State::Waiting if now < start => Some(start),
+            State::Waiting => {
+                self.start(index);
+                until.filter(|_| matches!(self.programs[index].state, State::Running(_)))
+            }
+            State::Running(running) => match (running.asked, running.killed) {
+                (_, Some(killed)) if now >= killed + PATIENCE => {
+                    program.summary.error = Some(String::from("it did not end"));
+                    program.state = State::Over;
+                    None
+                }
+                (_, Some(killed)) => Some(killed + PATIENCE),
+                (Some(asked), None) if now >= asked + PATIENCE => {
+                    program.kill();
+                    Some(now + PATIENCE)
+                }
+                (Some(asked), None) => Some(asked + PATIENCE),
+                (None, None) if stopping || until.is_some_and(|until| now >= until) => {
+                    running.signal(Signal::SIGINT);
+                    running.asked = Some(now);
+                    program.summary.stopped = true;
+                    Some(now + PATIENCE)
+                }
+                (None, None) => until,
+            },
+        }
+    }
+
+    fn start(&mut self, index: usize) {
+        let Schedule { programs, testbed, directory, zero, events } = self;
+        let program = &mut programs[index];
+        program.summary.started_s = Some(zero.elapsed().as_secs_f64());
+        match program.spawn(testbed, directory.as_deref()) {
+            Ok(running) => {
+                let pid = pid(&running.child);
+                program.state = State::Running(running);
+                let events = events.clone();
+                let waiter = thread::Builder::new().name(format!("command {}", program.spec.id));
+                let waiting = waiter.spawn(move || {
+                    // It stays a zombie, so that its number is nobody else's until it has been asked for its status.
+                    while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
+                    let _ = events.send(Event::Ended(index, now()));
+                });
+                if let Err(error) = waiting {
+                    program.kill();
+                    program.summary.error = Some(error.to_string());
+                }
+            }
+            Err(error) => {
+                program.summary.started_s = None;
+                program.summary.error = Some(error.to_string());
+                program.state = State::Over;
+            }
+        }
+    }
+
+    fn ended(&mut self, index: usize, at: Instant) {
+        let program = &mut self.programs[index];
+        if let State::Running(mut running) = std::mem::replace(&mut program.state, State::Over) {
+            program.summary.ended_s = Some(at.saturating_duration_since(self.zero).as_secs_f64());
+            match running.child.wait() {
+                Ok(status) => program.summarise(status, running.output),
+                Err(error) => program.summary.error = Some(error.to_string()),
+            }
+        }
+    }
+}
+
+impl Program {
+    fn spawn(&self, testbed: &Testbed, directory: Option<&Path>) -> io::Result<Running> {
+        let mut command = Command::new("/bin/sh");
+        command.arg("-c").arg(&self.spec.run);
+        // Unless it is gone: then nothing of it could be run.
+        if let Ok(path) = env::current_exe() {
+            command.env(ACKCLOCK, path);
+        }
+        let output = Output::prepare(&mut command, &self.spec, directory)?;
+        let mut child = testbed.spawn(self.spec.node, &mut command)?;
+        // Its own ends of pipes would keep them open.
+        drop(command);
+        let output = output.begin(&mut child);
+        Ok(Running { child, output, asked: None, killed: None })
+    }
+
+    fn kill(&mut self) {
+        if let State::Running(running) = &mut self.state {
+            running.signal(Signal::SIGKILL);
+            running.killed.get_or_insert_with(now);
+            self.summary.stopped = true;
+        }
+    }
+
+    fn summarise(&mut self, status: ExitStatus, output: Output) {
+        let summary = &mut self.summary;
+        (summary.exit, summary.signal) = (status.code(), status.signal());
+        let read = output.read();
+        if status.code().is_some_and(|code| NOT_FOUND.contains(&code)) {
+            let said = String::from_utf8_lossy(&read.stderr);
+            summary.error = Some(said.lines().next().unwrap_or("there is no such program").to_owned());
+        } else if let Some(kind) = self.spec.measure {
+            summary.error = match read.stdout {
+                Ok(stdout) => measure::measure(kind, &stdout, summary).err(),
+                Err(error) => Some(format!("its output cannot be read: {error}")),
+            };
+        }
+    }
+}
+
+impl Running {
+    /// To its whole process group: a shell, what it runs, and what that has started.
+    fn signal(&self, signal: Signal) {
+        // Its number is not taken for anything else as long as nobody has asked for its status.
+        let _ = killpg(pid(&self.child), signal);
+    }
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).expect("process numbers are positive pid_t"))
+}
+
+#[expect(clippy::disallowed_methods, reason = "programs run by the machine's clock")]
+fn now() -> Instant {
+    Instant::now()
+}

@@ -1,0 +1,114 @@
+//! What programs print: into files, or as much as is needed of it into memory.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
+
+use ackclock_sim::spec::CommandSpec;
+
+/// The most that is read of a program's standard output, in bytes: a week of `ping` has some 50 MB.
+const MOST_STDOUT: u64 = 64 << 20;
+
+/// The most that is read of its standard error.
+const MOST_STDERR: u64 = 64 << 10;
+
+/// How long after the end of a program its output may take to be read. Something that it has left behind may hold it open.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The output of a program that runs or has run.
+#[derive(Debug)]
+pub(super) struct Output {
+    stdout: Stream,
+    stderr: Stream,
+}
+
+/// What was printed.
+#[derive(Debug)]
+pub(super) struct Printed {
+    pub(super) stdout: io::Result<Vec<u8>>,
+    pub(super) stderr: Vec<u8>,
+}
+
+#[derive(Debug)]
+enum Stream {
+    Nowhere,
+    File(PathBuf),
+    /// A pipe that is still to be read.
+    Pipe,
+    /// A pipe that a thread reads. The parts come as they were read.
+    Memory(Receiver<io::Result<Vec<u8>>>),
+}
+
+impl Output {
+    /// Where the output of a program that is to be started goes.
+    pub(super) fn prepare(command: &mut Command, spec: &CommandSpec, directory: Option<&Path>) -> io::Result<Output> {
+        let Some(directory) = directory else {
+            let stdout = if spec.measure.is_some() { Stream::Pipe } else { Stream::Nowhere };
+            command.stdout(if spec.measure.is_some() { Stdio::piped() } else { Stdio::null() }).stderr(Stdio::piped());
+            return Ok(Output { stdout, stderr: Stream::Pipe });
+        };
+        let [stdout, stderr] = ["stdout", "stderr"].map(|stream| directory.join(format!("{}.{stream}", spec.id)));
+        command.stdout(File::create(&stdout)?).stderr(File::create(&stderr)?);
+        Ok(Output { stdout: Stream::File(stdout), stderr: Stream::File(stderr) })
+    }
+
+    /// Begins to read what has to be read.
+    pub(super) fn begin(self, child: &mut Child) -> Output {
+        Output {
+            stdout: self.stdout.begin(child.stdout.take(), MOST_STDOUT),
+            stderr: self.stderr.begin(child.stderr.take(), MOST_STDERR),
+        }
+    }
+
+    /// What a program that has ended has printed.
+    pub(super) fn read(self) -> Printed {
+        Printed { stdout: self.stdout.read(MOST_STDOUT), stderr: self.stderr.read(MOST_STDERR).unwrap_or_default() }
+    }
+}
+
+impl Stream {
+    fn begin(self, pipe: Option<impl Read + Send + 'static>, most: u64) -> Stream {
+        let (Stream::Pipe, Some(mut pipe)) = (&self, pipe) else { return self };
+        let (sender, parts) = channel();
+        let reader = thread::Builder::new().name(String::from("output")).spawn(move || {
+            let mut left = most;
+            let mut buffer = vec![0; 64 << 10];
+            loop {
+                // What is beyond the bound is read, too: the program is not to stand still.
+                let part = match pipe.read(&mut buffer) {
+                    Ok(0) => return,
+                    Ok(read) => Ok(buffer[..read.min(usize::try_from(left).unwrap_or(usize::MAX))].to_vec()),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => Err(error),
+                };
+                let failed = part.is_err();
+                left -= part.as_ref().map_or(0, |part| part.len() as u64);
+                if part.as_ref().map_or(true, |part| !part.is_empty()) && sender.send(part).is_err() || failed {
+                    return;
+                }
+            }
+        });
+        // Without a thread the pipe is closed, and its program sees that.
+        reader.map_or(Stream::Nowhere, |_| Stream::Memory(parts))
+    }
+
+    fn read(self, most: u64) -> io::Result<Vec<u8>> {
+        let mut all = Vec::new();
+        match self {
+            Stream::Nowhere | Stream::Pipe => {}
+            Stream::File(path) => {
+                File::open(path)?.take(most).read_to_end(&mut all)?;
+            }
+            Stream::Memory(parts) => {
+                while let Ok(part) = parts.recv_timeout(PATIENCE) {
+                    all.extend(part?);
+                }
+            }
+        }
+        Ok(all)
+    }
+}

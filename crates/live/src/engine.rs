@@ -1,0 +1,548 @@
+//! A run with hosts outside, without devices and without a clock.
+//!
+//! A packet that a host has sent is looked at once, at its entry: where it goes, what a router does to it, which flow it is of.
+//! Then it is a handle on its path. One for an endpoint of ours is read there too, its checksums verified, and its bytes are
+//! done with; one between two kernels stays in the buffer that it was read into, until it is written out of it. Everything is
+//! done in order of time: what is due until an arrival comes before it. The same arrivals therefore give the same packets, at
+//! the same times, by whatever clock and however late the engine is called.
+//!
+//! What is not forwarded: packets to addresses of no host, or of one that no path leads to. Kernels send such packets by
+//! themselves on every new device (router solicitations, multicast listener reports, mDNS); they are counted. Where a packet
+//! claims to come from is not looked at, as a router without filters does.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr};
+
+use ackclock_packet::{Flags, FlowKey, codec, pattern};
+use ackclock_sim::spec::{HostSpec, LiveSpec, RunSpec};
+use ackclock_sim::{Inbound, Outbound, RECEIVER_PORT, Recorders, RunError, SENDER_PORT, World};
+use ackclock_trace::LiveHost;
+use ackclock_units::{Ecn, Time};
+
+use crate::own::{Answer, OwnHost};
+use crate::router::{Forward, Fragments, Header, Router, mark_ce, protocol};
+use buffers::Buffers;
+use connections::{Connections, Ours};
+
+mod buffers;
+mod connections;
+#[cfg(test)]
+mod tests;
+
+/// Bytes of the headers of a segment without options, which are no part of the MSS.
+const HEADERS: u16 = 40;
+
+/// Bytes of a TCP header without options.
+const SHORTEST_TCP: usize = 20;
+
+/// Packets as bytes in, packets as bytes out, time as an argument.
+#[derive(Debug)]
+pub struct Engine {
+    world: World,
+    nodes: Vec<Node>,
+    /// The hosts' addresses, in order.
+    addresses: Vec<(IpAddr, usize)>,
+    /// Broadcast addresses of the hosts' subnets.
+    broadcasts: Vec<Ipv4Addr>,
+    /// What is at the entry of the path from one host to another: a row for each host that sends.
+    ways: Vec<Option<Way>>,
+    connections: Connections,
+    buffers: Buffers,
+    /// The buffer for the next packet that is read.
+    spare: u32,
+    /// What is read of a packet at most.
+    limit: usize,
+    /// What is for hosts behind devices, in order of time: at equal times as it came about.
+    outgoing: VecDeque<Ready>,
+    /// Messages that were handed over, to be used again.
+    used: Vec<Vec<u8>>,
+    /// What was handed over last, until the next call.
+    handed: Handed,
+    /// A packet as it is handed over, if that is not as it was read: a segment of an endpoint of ours, or marked on its way.
+    scratch: Vec<u8>,
+    /// A packet that is cut into pieces.
+    whole: Vec<u8>,
+    error: Option<RunError>,
+}
+
+#[derive(Debug)]
+struct Node {
+    counts: LiveHost,
+    /// `None` for one behind a device.
+    own: Option<OwnHost>,
+}
+
+/// The entry of a path.
+#[derive(Debug)]
+struct Way {
+    router: Option<Router>,
+}
+
+/// What is to be handed over.
+#[derive(Debug)]
+enum Ready {
+    /// It has reached its host.
+    Packet(Outbound),
+    /// A message of a router to the host that a packet came from.
+    Message { at: Time, node: usize, bytes: Vec<u8> },
+}
+
+impl Ready {
+    fn at(&self) -> Time {
+        match self {
+            Ready::Packet(packet) => packet.at,
+            Ready::Message { at, .. } => *at,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Handed {
+    Nothing,
+    Packet(Outbound),
+    Message(Vec<u8>),
+}
+
+/// A packet for a host behind a device.
+#[derive(Debug)]
+pub struct Outgoing<'a> {
+    /// When it has reached the host.
+    pub at: Time,
+    /// The host, by number in [`ackclock_sim::spec::LiveSpec::nodes`].
+    pub node: usize,
+    /// The packet.
+    pub bytes: &'a [u8],
+}
+
+impl Engine {
+    /// A run at time 0.
+    ///
+    /// # Panics
+    /// If `spec` has no hosts outside.
+    pub fn new(spec: &RunSpec) -> Engine {
+        let spec = with_path_mtu(spec);
+        let live = spec.live.as_deref().expect("a run with hosts outside");
+        let limit = live.nodes.iter().map(|node| usize::from(node.mtu)).max().unwrap_or(0) + 1;
+        // A host of ours answers with up to 40 bytes and the packet's own ones.
+        let mut buffers = Buffers::new(limit.max(1501));
+        let node = |spec: &ackclock_sim::spec::NodeSpec| Node {
+            counts: LiveHost {
+                id: spec.name.clone(),
+                tun: spec.tun.clone().unwrap_or_default(),
+                ..LiveHost::default()
+            },
+            own: spec.tun.is_none().then(|| OwnHost::new(spec)),
+        };
+        let mut addresses: Vec<(IpAddr, usize)> = Vec::new();
+        for (number, node) in live.nodes.iter().enumerate() {
+            addresses.extend(node.addresses.iter().map(|&(address, _)| (address, number)));
+        }
+        addresses.sort_unstable();
+        let count = live.nodes.len();
+        let mut ways: Vec<Option<Way>> = Vec::new();
+        ways.resize_with(count * count, || None);
+        for pipe in &live.pipes {
+            for [from, to] in [pipe.between, [pipe.between[1], pipe.between[0]]] {
+                let router = pipe.router.as_ref().map(|router| Router::new(router, live.nodes[to].mtu));
+                ways[from * count + to] = Some(Way { router });
+            }
+        }
+        Engine {
+            world: World::new(&spec),
+            nodes: live.nodes.iter().map(node).collect(),
+            broadcasts: live.nodes.iter().flat_map(|node| &node.addresses).filter_map(broadcast).collect(),
+            addresses,
+            ways,
+            connections: Connections::new(&spec, live),
+            spare: buffers.claim(),
+            buffers,
+            limit,
+            outgoing: VecDeque::new(),
+            used: Vec::new(),
+            handed: Handed::Nothing,
+            scratch: vec![0; usize::from(u16::MAX)],
+            whole: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// The run behind it, for records and the summary.
+    pub fn world(&mut self) -> &mut World {
+        &mut self.world
+    }
+
+    /// What each host behind a device has sent and got so far, and what became of packets of it that went nowhere.
+    pub fn hosts(&self) -> impl Iterator<Item = &LiveHost> {
+        self.nodes.iter().filter(|node| node.own.is_none()).map(|node| &node.counts)
+    }
+
+    /// Wrong data from a host: the run is over.
+    pub fn error(&self) -> Option<&RunError> {
+        self.error.as_ref()
+    }
+
+    /// Hands the last records on, once everything is done.
+    ///
+    /// # Errors
+    /// Wrong data, or an interruption by a recorder.
+    pub fn complete(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        self.world.complete(recorders)?;
+        self.error.clone().map_or(Ok(()), Err)
+    }
+
+    /// Room for the next packet that is read; what is in it is unspecified. As long as the longest packet of any host and a
+    /// byte, by which one that was cut off is known.
+    pub fn buffer(&mut self) -> &mut [u8] {
+        &mut self.buffers.get_mut(self.spare)[..self.limit]
+    }
+
+    /// The buffer holds `len` bytes: a packet that host `node` has sent. What is due until `now` is handled before.
+    ///
+    /// # Panics
+    /// If `len` is more than there was room for, or there is no such host.
+    pub fn arrive(&mut self, now: Time, node: usize, len: usize) {
+        while self.step(now) {}
+        let counts = &mut self.nodes[node].counts;
+        counts.received_packets += 1;
+        counts.received_bytes += len as u64;
+        if len >= self.limit {
+            counts.truncated += 1;
+            return;
+        }
+        let token = std::mem::replace(&mut self.spare, u32::MAX);
+        self.enter(now, node, token, len);
+        if self.spare == u32::MAX {
+            self.spare = self.claim();
+        }
+    }
+
+    /// Handles what is due until `now` up to the next packet that is to be handed over to a host behind a device, and gives that;
+    /// `None` once everything is done.
+    pub fn advance(&mut self, now: Time) -> Option<Outgoing<'_>> {
+        self.take_back();
+        loop {
+            match self.outgoing.pop_front() {
+                Some(Ready::Message { at, node, bytes }) => {
+                    self.handed = Handed::Message(bytes);
+                    return self.outgoing(at, node);
+                }
+                Some(Ready::Packet(packet)) => {
+                    let (at, node) = (packet.at, packet.node);
+                    let sent = self.prepare(&packet);
+                    self.handed = Handed::Packet(packet);
+                    if sent {
+                        return self.outgoing(at, node);
+                    }
+                    self.take_back();
+                }
+                None if self.step(now) => {}
+                None => return None,
+            }
+        }
+    }
+
+    /// When something is due next.
+    pub fn next_due(&self) -> Time {
+        self.outgoing.front().map_or_else(|| self.world.next_due(), Ready::at)
+    }
+
+    /// Handles the next thing that is due by `now`; `false` if there is none.
+    fn step(&mut self, now: Time) -> bool {
+        let stepped = self.world.advance(now).is_some();
+        let mut took = false;
+        while let Some(packet) = self.world.outbound() {
+            took = true;
+            match self.nodes[packet.node].own {
+                None => self.outgoing.push_back(Ready::Packet(packet)),
+                Some(_) => self.answer(packet),
+            }
+        }
+        stepped || took
+    }
+
+    /// A packet of `len` bytes from `node` enters the path to where it is addressed. The buffer is given back, as the spare one,
+    /// if it is not needed any more.
+    fn enter(&mut self, now: Time, node: usize, token: u32, len: usize) {
+        if !self.forward(now, node, token, len) {
+            if self.spare == u32::MAX {
+                self.spare = token;
+            } else {
+                self.buffers.give_back(token);
+            }
+        }
+    }
+
+    /// The same. `true` if the buffer goes along.
+    fn forward(&mut self, now: Time, from: usize, token: u32, len: usize) -> bool {
+        let bytes = &self.buffers.get(token)[..len];
+        let Ok(header) = Header::read(bytes) else {
+            self.nodes[from].counts.unroutable += 1;
+            return false;
+        };
+        let to = self.node_of(header.destination);
+        let entry = to.map(|to| (to, from * self.nodes.len() + to));
+        let Some((to, way)) = entry.and_then(|(to, index)| self.ways[index].as_mut().map(|way| (to, way))) else {
+            self.nodes[from].counts.unroutable += 1;
+            self.report_no_route(now, from, &header, token);
+            return false;
+        };
+        if let Some(router) = &mut way.router {
+            let mut message = self.used.pop().unwrap_or_default();
+            let packet = &mut self.buffers.get_mut(token)[..header.len];
+            let verdict = router.forward(now, &header, packet, &mut message);
+            let mtu = router.mtu();
+            self.send_message(now, from, message);
+            match verdict {
+                Forward::Whole => {}
+                Forward::Fragments => {
+                    self.forward_pieces(now, [from, to], &header, token, mtu);
+                    return false;
+                }
+                Forward::Discarded(_) => {
+                    self.nodes[from].counts.discarded += 1;
+                    return false;
+                }
+            }
+        }
+        self.inject(now, [from, to], &header, token)
+    }
+
+    /// Where a packet goes no path leads to: the router at the first of the host's paths says so.
+    #[cold]
+    fn report_no_route(&mut self, now: Time, from: usize, header: &Header, token: u32) {
+        // RFC 1812 section 4.3.2.7.
+        if self.broadcasts.iter().any(|broadcast| header.destination == *broadcast) {
+            return;
+        }
+        let count = self.nodes.len();
+        let mut ways = self.ways[from * count..][..count].iter_mut().flatten();
+        let Some(router) = ways.find_map(|way| way.router.as_mut()) else { return };
+        let mut message = self.used.pop().unwrap_or_default();
+        router.no_route(now, header, &self.buffers.get(token)[..header.len], &mut message);
+        self.send_message(now, from, message);
+    }
+
+    /// What a router says goes straight back to where the packet came from, if that is behind a device.
+    fn send_message(&mut self, now: Time, node: usize, message: Vec<u8>) {
+        if message.is_empty() || self.nodes[node].own.is_some() {
+            self.used.push(message);
+        } else {
+            self.outgoing.push_back(Ready::Message { at: now, node, bytes: message });
+        }
+    }
+
+    /// A packet that is longer than the next link takes goes on in pieces.
+    #[cold]
+    fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, token: u32, mtu: u16) {
+        let mut whole = std::mem::take(&mut self.whole);
+        whole.clear();
+        whole.extend_from_slice(&self.buffers.get(token)[..header.len]);
+        let mut pieces = Fragments::new(header, &whole, mtu);
+        loop {
+            let piece = self.claim();
+            let out = self.buffers.get_mut(piece);
+            let read = pieces.next_into(out).and_then(|len| Header::read(&out[..len]).ok());
+            let Some(read) = read else {
+                self.buffers.give_back(piece);
+                break;
+            };
+            if !self.inject(now, between, &read, piece) {
+                self.buffers.give_back(piece);
+            }
+        }
+        self.whole = whole;
+    }
+
+    /// A packet enters its path. `true` if its buffer goes along.
+    fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, token: u32) -> bool {
+        let bytes = &self.buffers.get(token)[..header.len];
+        let Some(key) = FlowKey::from_ip_packet(bytes) else { return false };
+        let mut inbound = Inbound {
+            from,
+            to,
+            flow: None,
+            segment: None,
+            token: Some(token),
+            wire_len: header.len as u32,
+            ecn: header.ecn,
+            flow_hash: 0,
+        };
+        let (mut flow, hash) = self.connections.find(&key);
+        inbound.flow_hash = hash;
+        let tcp = bytes.get(header.payload..).unwrap_or_default();
+        if header.protocol == protocol::TCP && !header.fragment && tcp.len() >= SHORTEST_TCP {
+            if flow.is_none() {
+                let flags = Flags::from_bits(u16::from_be_bytes([tcp[12], tcp[13]]));
+                flow = self.connections.open([from, to], &key, flags, || codec::parse(bytes).is_ok());
+            }
+        } else {
+            flow = None;
+        }
+        inbound.flow = flow;
+        let Some(end) = flow else { return self.world.inject(now, inbound) };
+        let Some(ours) = self.connections.ours(end.flow) else {
+            // Between two kernels; whether its checksum is right is for the one that gets it to say.
+            let segment = codec::peek(tcp).ok();
+            inbound.flow = flow.filter(|_| segment.is_some());
+            return self.world.inject(now, Inbound { segment: segment.as_ref(), ..inbound });
+        };
+        let check = ours.check;
+        match codec::parse(bytes) {
+            Ok(parsed) => {
+                let mut segment = parsed.segment;
+                let placed = self.connections.place(end.flow, &mut segment).is_some();
+                (segment.source_port, segment.destination_port) = match end.sender {
+                    true => (SENDER_PORT, RECEIVER_PORT),
+                    false => (RECEIVER_PORT, SENDER_PORT),
+                };
+                if check
+                    && placed
+                    && self.error.is_none()
+                    && let Some(offset) = pattern::first_mismatch(segment.payload.offset, parsed.payload)
+                {
+                    let flow = self.connections.id(end.flow).to_owned();
+                    self.error = Some(RunError::Integrity { flow, offset });
+                }
+                self.world.inject(now, Inbound { segment: Some(&segment), token: None, ..inbound });
+            }
+            Err(codec::ParseError::TcpChecksum) => self.nodes[from].counts.bad_checksums += 1,
+            Err(_) => self.nodes[from].counts.discarded += 1,
+        }
+        false
+    }
+
+    /// A packet has reached a host of ours, and is of no connection.
+    fn answer(&mut self, packet: Outbound) {
+        let (at, node, len) = (packet.at, packet.node, packet.packet.wire_len as usize);
+        let reply = self.claim();
+        let mut answer = Answer::Nothing;
+        if let Some(token) = packet.token
+            && let Some(own) = &mut self.nodes[node].own
+        {
+            let (bytes, out) = self.buffers.pair(token, reply);
+            answer = own.answer(at, &bytes[..len], out);
+        }
+        match answer {
+            Answer::Reply(len) => self.enter(at, node, reply, len),
+            Answer::Nothing => self.buffers.give_back(reply),
+            Answer::Discarded => {
+                self.buffers.give_back(reply);
+                let source = packet.token.and_then(|token| Header::read(&self.buffers.get(token)[..len]).ok());
+                if let Some(from) = source.and_then(|header| self.node_of(header.source)) {
+                    self.nodes[from].counts.discarded += 1;
+                }
+            }
+        }
+        self.world.release(packet);
+    }
+
+    /// The host with this address.
+    fn node_of(&self, address: IpAddr) -> Option<usize> {
+        let found = self.addresses.binary_search_by(|(own, _)| own.cmp(&address)).ok()?;
+        Some(self.addresses[found].1)
+    }
+
+    /// What was handed over last is done with.
+    fn take_back(&mut self) {
+        match std::mem::replace(&mut self.handed, Handed::Nothing) {
+            Handed::Nothing => {}
+            Handed::Packet(packet) => self.world.release(packet),
+            Handed::Message(message) => self.used.push(message),
+        }
+    }
+
+    /// Makes the bytes of a packet what they are when it reaches its host; `false` if there are none.
+    fn prepare(&mut self, outbound: &Outbound) -> bool {
+        let ecn = outbound.packet.ecn;
+        if let Some(token) = outbound.token {
+            if ecn == Ecn::Ce {
+                // Of two copies of a packet one may be marked and the other not: the buffer stays as it is.
+                let len = outbound.packet.wire_len as usize;
+                let marked = &mut self.scratch[..len];
+                marked.copy_from_slice(&self.buffers.get(token)[..len]);
+                mark_ce(marked);
+            }
+            return true;
+        }
+        let Some(Ours { node, addresses, ports, layout, .. }) =
+            outbound.flow.and_then(|end| self.connections.ours(end.flow))
+        else {
+            return false;
+        };
+        let way = node * self.nodes.len() + outbound.node;
+        let mut segment = *self.world.segment(outbound);
+        (segment.source_port, segment.destination_port) = *ports;
+        let Ok(len) = codec::emit_with(&segment, *layout, *addresses, ecn, &mut self.scratch) else { return false };
+        // The router has passed it on as it does with other packets; that it was not too long is seen to.
+        let packet = &mut self.scratch[..len];
+        match (&mut self.ways[way], Header::read(packet)) {
+            (Some(Way { router: Some(router) }), Ok(header)) => {
+                router.forward(outbound.at, &header, packet, &mut self.whole) == Forward::Whole
+            }
+            _ => true,
+        }
+    }
+
+    /// What is handed over.
+    fn outgoing(&mut self, at: Time, node: usize) -> Option<Outgoing<'_>> {
+        let bytes: &[u8] = match &self.handed {
+            Handed::Nothing => return None,
+            Handed::Message(message) => message,
+            Handed::Packet(packet) => {
+                let len = packet.packet.wire_len as usize;
+                match packet.token.filter(|_| packet.packet.ecn != Ecn::Ce) {
+                    Some(token) => &self.buffers.get(token)[..len],
+                    None => &self.scratch[..len],
+                }
+            }
+        };
+        let counts = &mut self.nodes[node].counts;
+        counts.sent_packets += 1;
+        counts.sent_bytes += bytes.len() as u64;
+        Some(Outgoing { at, node, bytes })
+    }
+
+    /// A buffer that nobody has.
+    fn claim(&mut self) -> u32 {
+        while let Some(token) = self.world.freed() {
+            self.buffers.give_back(token);
+        }
+        self.buffers.claim()
+    }
+}
+
+/// The broadcast address of the subnet that an address is in; there is none of less than four addresses (RFC 3021).
+fn broadcast(&(address, length): &(IpAddr, u8)) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) if length < 31 => Some(Ipv4Addr::from(u32::from(address) | u32::MAX >> length)),
+        _ => None,
+    }
+}
+
+/// The same run with endpoints that send no longer segments than all of their path takes: as a host does that knows the MTU of
+/// its own device, and that of the path from earlier connections. Path MTU discovery is none of theirs.
+fn with_path_mtu(spec: &RunSpec) -> RunSpec {
+    let mut spec = spec.clone();
+    let Some(live) = spec.live.clone() else { return spec };
+    for flow in &mut spec.flows {
+        let Some(ends) = flow.ends else { continue };
+        let mtu = path_mtu(&live, ends.nodes);
+        for end in [&mut flow.sender, &mut flow.receiver] {
+            match end {
+                HostSpec::Endpoint(endpoint) => {
+                    endpoint.config.mss = endpoint.config.mss.min(mtu.saturating_sub(HEADERS)).max(1);
+                }
+                HostSpec::Smoltcp(stock) => stock.mtu = stock.mtu.min(mtu),
+                HostSpec::Outside => {}
+            }
+        }
+    }
+    spec
+}
+
+/// The most bytes of a packet on the path between two hosts.
+fn path_mtu(live: &LiveSpec, [first, second]: [usize; 2]) -> u16 {
+    let ends = live.nodes[first].mtu.min(live.nodes[second].mtu);
+    let routers = live.pipes.iter().filter(|pipe| pipe.joins(first, second)).filter_map(|pipe| pipe.router?.mtu);
+    routers.min().map_or(ends, |router| router.min(ends))
+}

@@ -1,0 +1,749 @@
+use std::net::Ipv4Addr;
+
+use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
+use ackclock_cc::*;
+use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
+use ackclock_packet::codec::Addresses;
+use ackclock_packet::{Payload, Segment};
+use ackclock_sim::spec::*;
+use ackclock_tcp::profile::Profile;
+use ackclock_tcp::{AdaptiveRules, LossDetector, NcrVariant, RrRules};
+use ackclock_testkit::{CountingAllocator, allocations};
+use ackclock_trace::Summary;
+use ackclock_units::{Rate, Span};
+use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
+use proptest::prelude::*;
+
+use super::*;
+use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
+
+mod peers;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+const PORT: u16 = 5201;
+
+fn node(name: &str, address: [u8; 4], tun: bool) -> NodeSpec {
+    NodeSpec {
+        name: name.to_owned(),
+        tun: tun.then(|| name.to_owned()),
+        addresses: vec![(Ipv4Addr::from(address).into(), 24)],
+        netns: None,
+        mtu: 1500,
+    }
+}
+
+fn direction(impairments: Impairments) -> DirectionSpec {
+    DirectionSpec {
+        rate: Rate::from_bps(50_000_000),
+        delay: Span::from_millis(5),
+        burst: None,
+        overhead: 0,
+        queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(200) }),
+        impairments,
+    }
+}
+
+/// Left and right, behind devices or not, with a link between them.
+fn spec(tuns: [bool; 2], impairments: Impairments) -> RunSpec {
+    let one = direction(impairments);
+    let router =
+        RouterSpec { address: [192, 0, 0, 8].into(), address6: "fd00::8".parse().expect("an address"), mtu: None };
+    RunSpec {
+        title: String::new(),
+        duration: Span::from_secs(600),
+        seed: 1,
+        run: 0,
+        links: vec![LinkSpec { name: "link".to_owned(), forward: one.clone(), reverse: one }],
+        flows: Vec::new(),
+        windows: Vec::new(),
+        live: Some(Box::new(LiveSpec {
+            clock: Clock::Real,
+            nodes: vec![node("left", LEFT, tuns[0]), node("right", RIGHT, tuns[1])],
+            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: Some(router) }],
+            commands: Vec::new(),
+            spin: Span::ZERO,
+            lateness_limit: None,
+            drain: false,
+        })),
+    }
+}
+
+fn lossy() -> Impairments {
+    Impairments {
+        loss: Loss::Iid(0.01),
+        reorder: Reorder::HoldBack(HoldBack { probability: 0.02, ..HoldBack::default() }),
+        ..Impairments::default()
+    }
+}
+
+fn endpoint(cc: CcSpec) -> EndpointSpec {
+    let profile = Profile::linux_6_1();
+    EndpointSpec { profile: profile.name.to_owned(), config: profile.endpoint, cc }
+}
+
+fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u64>) -> FlowSpec {
+    FlowSpec {
+        id: "flow.0".to_owned(),
+        path: vec![0],
+        secondary: None,
+        reverse: nodes[0] > nodes[1],
+        sender,
+        receiver,
+        bytes,
+        start: Time::ZERO,
+        stop: None,
+        schedule: Vec::new(),
+        ends: Some(EndsSpec { nodes, port: PORT, source_port: None, check: true }),
+    }
+}
+
+fn addresses(source: [u8; 4], destination: [u8; 4]) -> Addresses {
+    Addresses { source, destination }
+}
+
+/// A packet that passed a device, when and which.
+type Passed = (Time, usize, Vec<u8>);
+
+/// The engine with hosts behind its devices, in virtual time.
+struct Bench {
+    engine: Engine,
+    peers: Vec<Option<Box<dyn Peer>>>,
+    now: Time,
+    /// Everything that was handed over.
+    log: Vec<Passed>,
+    /// Everything that came from hosts, if that is taken down.
+    recording: Option<Vec<Passed>>,
+    /// How often the engine has asked for memory.
+    allocations: u64,
+}
+
+impl Bench {
+    fn new(spec: &RunSpec, peers: Vec<Option<Box<dyn Peer>>>) -> Bench {
+        Bench { engine: Engine::new(spec), peers, now: Time::ZERO, log: Vec::new(), recording: None, allocations: 0 }
+    }
+
+    fn send(&mut self, node: usize, packet: &[u8]) {
+        if let Some(recording) = &mut self.recording {
+            recording.push((self.now, node, packet.to_vec()));
+        }
+        let Bench { engine, now, allocations: count, .. } = self;
+        let asked = allocations(|| {
+            engine.buffer()[..packet.len()].copy_from_slice(packet);
+            engine.arrive(*now, node, packet.len());
+        });
+        *count += asked.count;
+    }
+
+    /// Hands over what has been due until now, and sends what comes back.
+    fn exchange(&mut self) {
+        loop {
+            loop {
+                let mut out = None;
+                let Bench { engine, now, .. } = self;
+                self.allocations += allocations(|| out = engine.advance(*now)).count;
+                let Some(out) = out else { break };
+                assert!(out.at <= self.now);
+                self.log.push((out.at, out.node, out.bytes.to_vec()));
+                if let Some(peer) = &mut self.peers[out.node] {
+                    peer.input(out.at, out.bytes);
+                }
+            }
+            let now = self.now;
+            let asked = self.peers.iter_mut().enumerate();
+            let packets: Vec<(usize, Vec<u8>)> = asked
+                .flat_map(|(node, peer)| {
+                    peer.iter_mut().flat_map(move |peer| peer.output(now)).map(move |out| (node, out))
+                })
+                .collect();
+            if packets.is_empty() {
+                return;
+            }
+            packets.iter().for_each(|(node, packet)| self.send(*node, packet));
+        }
+    }
+
+    fn run_until(&mut self, end: Time, mut done: impl FnMut(&mut Bench) -> bool) -> bool {
+        loop {
+            self.exchange();
+            if done(self) {
+                return true;
+            }
+            let now = self.now;
+            let due = self.peers.iter_mut().flatten().map(|peer| peer.due(now)).min().unwrap_or(Time::NEVER);
+            let next = due.min(self.engine.next_due());
+            if next >= end {
+                return false;
+            }
+            self.now = next.max(self.now);
+        }
+    }
+
+    /// Buffers that hold something: the one to be read into at least.
+    fn buffers_in_use(&mut self) -> usize {
+        let claimed = self.engine.claim();
+        self.engine.buffers.give_back(claimed);
+        self.engine.buffers.in_use()
+    }
+
+    fn summary(&mut self) -> Summary<()> {
+        self.engine.world().end_at(self.now);
+        self.engine.complete(&mut Recorders::default()).expect("right data");
+        self.engine.world().summary()
+    }
+}
+
+fn controllers() -> Vec<CcSpec> {
+    vec![
+        CcSpec::NewReno(NewRenoConfig::default()),
+        CcSpec::Cubic(CubicConfig::default()),
+        CcSpec::Dctcp(DctcpConfig::default()),
+        CcSpec::Prague(PragueConfig::default()),
+        CcSpec::Cdg(CdgConfig::default()),
+        CcSpec::LinuxCdg(LinuxCdgConfig::default()),
+        CcSpec::Htcp(HtcpConfig::default()),
+        CcSpec::Westwood(WestwoodConfig::default()),
+        CcSpec::Bbr(BbrConfig::default()),
+        CcSpec::Hd(HdConfig::default()),
+        CcSpec::Chd(ChdConfig::default()),
+        CcSpec::Vegas(VegasConfig::default()),
+    ]
+}
+
+fn detectors() -> Vec<LossDetector> {
+    vec![
+        LossDetector::Rfc6675,
+        LossDetector::Linux(AdaptiveRules::default()),
+        LossDetector::Ncr(NcrVariant::Careful),
+        LossDetector::Ncr(NcrVariant::Aggressive),
+        LossDetector::RrTcp(RrRules::default()),
+        LossDetector::Rack,
+    ]
+}
+
+fn twin(task: Task) -> Box<dyn Peer> {
+    Box::new(Twin::new(Profile::linux_6_1().endpoint, addresses(RIGHT, LEFT), task))
+}
+
+fn stock(task: Task) -> Box<dyn Peer> {
+    Box::new(Stock::new(RIGHT, LEFT, task))
+}
+
+/// Our endpoint, on the left, sends to the peer on the right.
+fn sends(host: HostSpec, peer: Box<dyn Peer>, impairments: Impairments, bytes: u64) -> Bench {
+    let mut spec = spec([false, true], impairments);
+    spec.flows.push(flow(host, HostSpec::Outside, [0, 1], Some(bytes)));
+    let mut bench = Bench::new(&spec, vec![None, Some(peer)]);
+    let received = |bench: &mut Bench| bench.peers[1].as_ref().is_some_and(|peer| peer.received() == bytes);
+    assert!(bench.run_until(Time::from_secs(300), received), "stopped at {:?}", bench.now);
+    // The last acknowledgment is on its way.
+    let arrived = bench.now + Span::from_secs(1);
+    bench.run_until(arrived, |_| false);
+    bench
+}
+
+/// The peer on the right sends to ours on the left.
+fn receives(host: HostSpec, peer: Box<dyn Peer>, impairments: Impairments, bytes: u64) -> Bench {
+    let mut spec = spec([false, true], impairments);
+    spec.flows.push(flow(HostSpec::Outside, host, [1, 0], None));
+    let mut bench = Bench::new(&spec, vec![None, Some(peer)]);
+    let acked = |bench: &mut Bench| bench.peers[1].as_ref().is_some_and(|peer| peer.acked() == bytes);
+    assert!(bench.run_until(Time::from_secs(300), acked), "stopped at {:?}", bench.now);
+    assert_eq!(bench.engine.error(), None);
+    bench
+}
+
+#[test]
+fn every_controller_sends_to_a_peer_behind_a_device() {
+    for cc in controllers() {
+        let bytes = 600_000;
+        let mut bench = sends(HostSpec::Endpoint(endpoint(cc)), twin(Task::Receive(PORT)), lossy(), bytes);
+        let flow = &bench.summary().flows[0];
+        assert!(flow.retransmitted_packets > 0, "{}: no loss was repaired", flow.cc);
+        assert_eq!(flow.acked_bytes, bytes, "{}", flow.cc);
+    }
+}
+
+#[test]
+fn every_detector_sends_to_a_peer_behind_a_device() {
+    for detector in detectors() {
+        let mut host = endpoint(CcSpec::Cubic(CubicConfig::default()));
+        host.config.loss_detector = detector;
+        let mut bench = sends(HostSpec::Endpoint(host), twin(Task::Receive(PORT)), lossy(), 600_000);
+        assert!(bench.summary().flows[0].retransmitted_packets > 0, "{}", detector.name());
+    }
+}
+
+#[test]
+fn a_peer_behind_a_device_sends_to_ours() {
+    let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+    let mut bench = receives(host, twin(Task::Send(PORT, 600_000)), lossy(), 600_000);
+    assert_eq!(bench.summary().flows[0].delivered_bytes, 600_000);
+}
+
+#[test]
+fn a_stock_interface_is_talked_to_both_ways() {
+    let host = || HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+    let loss = || Impairments { loss: Loss::Iid(0.01), ..Impairments::default() };
+    sends(host(), stock(Task::Receive(PORT)), loss(), 300_000);
+    let mut bench = receives(host(), stock(Task::Send(PORT, 300_000)), loss(), 300_000);
+    assert_eq!(bench.summary().flows[0].delivered_bytes, 300_000);
+}
+
+#[test]
+fn a_stock_socket_of_ours_talks_to_a_peer() {
+    let host = || HostSpec::Smoltcp(SmoltcpSpec::default());
+    sends(host(), twin(Task::Receive(PORT)), Impairments::default(), 300_000);
+    receives(host(), twin(Task::Send(PORT, 300_000)), Impairments::default(), 300_000);
+}
+
+/// The same arrivals give the same packets at the same times, also if the engine is called late.
+#[test]
+fn the_same_arrivals_give_the_same_packets() {
+    let mut spec = spec([false, true], lossy());
+    let host = HostSpec::Endpoint(endpoint(CcSpec::Cubic(CubicConfig::default())));
+    spec.flows.push(flow(host, HostSpec::Outside, [0, 1], Some(300_000)));
+    let mut bench = Bench::new(&spec, vec![None, Some(twin(Task::Receive(PORT)))]);
+    bench.recording = Some(Vec::new());
+    assert!(bench.run_until(Time::from_secs(60), |bench| {
+        bench.peers[1].as_ref().is_some_and(|peer| peer.received() == 300_000)
+    }));
+    let arrivals = bench.recording.take().expect("it records");
+    assert!(arrivals.len() > 50);
+    for late in [false, true] {
+        let mut again = Bench::new(&spec, vec![None, None]);
+        for (at, node, packet) in &arrivals {
+            again.now = *at;
+            if !late {
+                again.exchange();
+            }
+            again.send(*node, packet);
+        }
+        again.now = bench.now;
+        again.exchange();
+        assert_eq!(again.log.len(), bench.log.len(), "late: {late}");
+        assert!(again.log == bench.log, "late: {late}");
+    }
+}
+
+/// An ICMP echo request with `data`.
+fn echo_request(source: [u8; 4], destination: [u8; 4], ttl: u8, data: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    PacketBuilder::ipv4(source, destination, ttl)
+        .icmpv4_echo_request(7, 1)
+        .write(&mut packet, data)
+        .expect("a vector takes it");
+    packet
+}
+
+fn datagram(source: [u8; 4], destination: [u8; 4], data: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    let builder = PacketBuilder::ipv4(source, destination, 64).udp(4000, 53);
+    builder.write(&mut packet, data).expect("a vector takes it");
+    packet
+}
+
+#[test]
+fn a_host_of_ours_answers_an_echo_request_after_a_round_trip() {
+    let mut bench = Bench::new(&spec([false, true], Impairments::default()), vec![None, None]);
+    bench.send(1, &echo_request(RIGHT, LEFT, 64, &[7; 56]));
+    bench.now = Time::from_secs(1);
+    bench.exchange();
+    let [(at, 1, reply)] = &bench.log[..] else { panic!("{:?}", bench.log) };
+    // 84 bytes at 50 Mbit/s are 13.44 us, and the delay is 5 ms, both ways.
+    assert_eq!(*at, Time::ZERO + (Span::from_micros(5000) + Span::from_nanos(13_440)) * 2);
+    let parsed = SlicedPacket::from_ip(reply).expect("a packet");
+    let Some(TransportSlice::Icmpv4(icmp)) = parsed.transport else { panic!("{parsed:?}") };
+    assert!(matches!(icmp.icmp_type(), etherparse::Icmpv4Type::EchoReply(header) if header.id == 7 && header.seq == 1));
+    assert_eq!(icmp.payload(), &[7; 56]);
+    // It left with 64 and passed a router.
+    assert_eq!(reply[8], 63);
+}
+
+#[test]
+fn a_segment_for_no_connection_is_reset() {
+    let mut bench = Bench::new(&spec([false, true], Impairments::default()), vec![None, None]);
+    let syn = Segment { source_port: 4000, destination_port: 80, seq: 17, flags: Flags::SYN, ..Segment::default() };
+    let mut packet = [0; 40];
+    codec::emit(&syn, addresses(RIGHT, LEFT), Ecn::NotEct, &mut packet).expect("there is room");
+    bench.send(1, &packet);
+    bench.now = Time::from_secs(1);
+    bench.exchange();
+    let [(_, 1, reply)] = &bench.log[..] else { panic!("{:?}", bench.log) };
+    let reset = codec::parse(reply).expect("a segment").segment;
+    // RFC 9293 section 3.10.7.1: sequence number 0, and the SYN acknowledged.
+    assert_eq!((reset.flags, reset.seq, reset.ack), (Flags::RST | Flags::ACK, 0, 18));
+    assert_eq!((reset.source_port, reset.destination_port), (80, 4000));
+}
+
+#[test]
+fn a_second_connection_to_a_port_is_reset() {
+    let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+    let mut bench = receives(host, twin(Task::Send(PORT, 1000)), Impairments::default(), 1000);
+    bench.log.clear();
+    bench.peers[1] = None;
+    let syn = Segment { source_port: 4000, destination_port: PORT, flags: Flags::SYN, ..Segment::default() };
+    let mut packet = [0; 40];
+    codec::emit(&syn, addresses(RIGHT, LEFT), Ecn::NotEct, &mut packet).expect("there is room");
+    bench.send(1, &packet);
+    bench.now += Span::from_secs(1);
+    bench.exchange();
+    let reset = bench
+        .log
+        .iter()
+        .filter_map(|(_, _, reply)| codec::parse(reply).ok())
+        .find(|parsed| parsed.segment.destination_port == 4000);
+    assert!(reset.is_some_and(|parsed| parsed.segment.flags == Flags::RST | Flags::ACK), "{:?}", bench.log);
+}
+
+#[test]
+fn a_datagram_to_a_host_of_ours_is_answered_by_port_unreachable() {
+    let mut bench = Bench::new(&spec([false, true], Impairments::default()), vec![None, None]);
+    let packet = datagram(RIGHT, LEFT, b"hello");
+    bench.send(1, &packet);
+    bench.now = Time::from_secs(1);
+    bench.exchange();
+    let [(_, 1, reply)] = &bench.log[..] else { panic!("{:?}", bench.log) };
+    // ICMP, destination unreachable, port; then the packet, a hop later.
+    assert_eq!((reply[9], reply[20], reply[21]), (1, 3, 3));
+    assert_eq!(reply[28 + 20..], packet[20..]);
+}
+
+#[test]
+fn packets_between_two_kernels_pass_with_their_bytes_and_a_hop_less() {
+    let mut bench = Bench::new(&spec([true, true], Impairments::default()), vec![None, None]);
+    let mut packet = datagram(LEFT, RIGHT, &[9; 1472]);
+    bench.send(0, &packet);
+    bench.now = Time::from_secs(1);
+    bench.exchange();
+    let [(_, 1, found)] = &bench.log[..] else { panic!("{:?}", bench.log) };
+    assert_eq!((packet[8], found[8]), (64, 63));
+    // One hop less, one more in the checksum.
+    packet[8] -= 1;
+    let checksum = u16::from_be_bytes([packet[10], packet[11]]).wrapping_add(0x100);
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    assert_eq!(*found, packet);
+    let hosts: Vec<&LiveHost> = bench.engine.hosts().collect();
+    assert_eq!((hosts[0].received_packets, hosts[0].received_bytes), (1, 1500));
+    assert_eq!((hosts[1].sent_packets, hosts[1].sent_bytes), (1, 1500));
+    assert_eq!(bench.buffers_in_use(), 1);
+}
+
+#[test]
+fn a_packet_that_is_out_of_hops_is_reported_at_once() {
+    let mut bench = Bench::new(&spec([true, true], Impairments::default()), vec![None, None]);
+    bench.send(0, &echo_request(LEFT, RIGHT, 1, &[]));
+    bench.exchange();
+    let [(Time::ZERO, 0, message)] = &bench.log[..] else { panic!("{:?}", bench.log) };
+    // Time exceeded, from the router.
+    assert_eq!((message[20], message[21], &message[12..16]), (11, 0, &[192, 0, 0, 8][..]));
+    assert_eq!(bench.engine.hosts().map(|host| host.discarded).collect::<Vec<_>>(), [1, 0]);
+}
+
+#[test]
+fn what_goes_nowhere_is_counted() {
+    let mut bench = Bench::new(&spec([true, true], Impairments::default()), vec![None, None]);
+    for destination in [[10, 0, 0, 77], [224, 0, 0, 251], [10, 0, 0, 255], LEFT] {
+        bench.send(0, &datagram(LEFT, destination, b"x"));
+    }
+    // A router solicitation, as a kernel sends it on a new device.
+    let mut solicitation = vec![0x60, 0, 0, 0, 0, 8, 58, 255];
+    solicitation.extend_from_slice(&"fe80::1".parse::<std::net::Ipv6Addr>().expect("an address").octets());
+    solicitation.extend_from_slice(&"ff02::2".parse::<std::net::Ipv6Addr>().expect("an address").octets());
+    solicitation.extend_from_slice(&[133, 0, 0, 0, 0, 0, 0, 0]);
+    bench.send(0, &solicitation);
+    bench.send(0, &[]);
+    bench.send(0, &[0x45]);
+    // Cut off: it fills the buffer, which is a byte longer than the longest packet.
+    bench.engine.arrive(bench.now, 0, 1501);
+    bench.exchange();
+    // Only what goes to a single host that there is none of is told: network unreachable.
+    let told: Vec<_> = bench.log.iter().map(|(_, node, message)| (*node, &message[20..22], &message[44..48])).collect();
+    assert_eq!(told, [(0, &[3, 0][..], &[10, 0, 0, 77][..]), (0, &[3, 0], &LEFT)]);
+    let left = bench.engine.hosts().next().expect("two hosts");
+    assert_eq!((left.received_packets, left.unroutable, left.truncated), (8, 7, 1));
+}
+
+#[test]
+fn marks_are_written_where_packets_leave() {
+    let mut spec = spec([true, true], Impairments::default());
+    // 1 Mbit/s, and CoDel that marks whatever has waited for a millisecond for ten.
+    let codel = CodelConfig {
+        ecn: true,
+        target: Span::from_millis(1),
+        interval: Span::from_millis(10),
+        ..CodelConfig::default()
+    };
+    spec.links[0].forward.queue = QueueSpec::Codel(codel);
+    spec.links[0].forward.rate = Rate::from_bps(1_000_000);
+    // A second link doubles every packet, and a third one marks some more: not both copies of each.
+    let mut doubling = spec.links[0].clone();
+    doubling.forward = direction(Impairments { duplicate: 1.0, ..Impairments::default() });
+    spec.links.extend([doubling, spec.links[0].clone()]);
+    spec.live.as_mut().expect("it is live").pipes[0].path = vec![0, 1, 2];
+    let mut bench = Bench::new(&spec, vec![None, None]);
+    let data = Segment { payload: Payload { offset: 0, len: 1000 }, flags: Flags::ACK, ..Segment::default() };
+    for _ in 0..50 {
+        let mut packet = [0; 1040];
+        codec::emit(&data, addresses(LEFT, RIGHT), Ecn::Ect0, &mut packet).expect("there is room");
+        bench.send(0, &packet);
+    }
+    bench.now = Time::from_secs(2);
+    bench.exchange();
+    let links = bench.engine.world().summary().links;
+    let (first, third) = (links[0].marked, links[4].marked);
+    // Checksums are right.
+    let read: Vec<Ecn> = bench.log.iter().map(|(_, _, bytes)| codec::parse(bytes).expect("a segment").ecn).collect();
+    assert_eq!(read.len(), 100);
+    // CoDel marks what is marked already once more: of each two copies both were marked by the first link, or one by the third.
+    let marked = read.iter().filter(|&&ecn| ecn == Ecn::Ce).count() as u64;
+    assert!(first > 0 && third > 0 && marked > 2 * first && marked <= 2 * first + third, "{first} {third} {marked}");
+}
+
+#[test]
+fn a_packet_is_cut_where_the_next_link_takes_less() {
+    let mut spec = spec([true, true], Impairments::default());
+    spec.live.as_mut().expect("it is live").nodes[1].mtu = 600;
+    let mut bench = Bench::new(&spec, vec![None, None]);
+    let mut packet = datagram(LEFT, RIGHT, &[5; 1000]);
+    // It may be cut.
+    packet[6] &= !0x40;
+    let mut header = etherparse::Ipv4Header::from_slice(&packet).expect("a header").0;
+    header.header_checksum = header.calc_header_checksum();
+    packet[..20].copy_from_slice(&header.to_bytes());
+    bench.send(0, &packet);
+    bench.now = Time::from_secs(1);
+    bench.exchange();
+    // 1008 bytes: 576 of the 580 that fit, for they are whole units of 8, and the rest.
+    let lengths: Vec<(usize, usize)> = bench.log.iter().map(|(_, node, bytes)| (*node, bytes.len())).collect();
+    assert_eq!(lengths, [(1, 596), (1, 20 + 1008 - 576)]);
+    let data: Vec<u8> = bench.log.iter().flat_map(|(_, _, bytes)| bytes[20..].to_vec()).collect();
+    assert_eq!(data, packet[20..]);
+    assert_eq!(bench.buffers_in_use(), 1);
+}
+
+#[test]
+fn our_segments_fit_the_path() {
+    let mut spec = spec([false, true], Impairments::default());
+    spec.live.as_mut().expect("it is live").pipes[0].router.as_mut().expect("a router").mtu = Some(1000);
+    let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+    spec.flows.push(flow(host, HostSpec::Outside, [0, 1], Some(100_000)));
+    let mut bench = Bench::new(&spec, vec![None, Some(twin(Task::Receive(PORT)))]);
+    assert!(bench.run_until(Time::from_secs(10), |bench| {
+        bench.peers[1].as_ref().is_some_and(|peer| peer.received() == 100_000)
+    }));
+    assert_eq!(bench.log.iter().map(|(_, _, bytes)| bytes.len()).max(), Some(1000));
+}
+
+#[test]
+fn wrong_data_ends_the_run() {
+    let mut spec = spec([false, true], Impairments::default());
+    let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+    spec.flows.push(flow(HostSpec::Outside, host, [1, 0], None));
+    let mut bench = Bench::new(&spec, vec![None, None]);
+    let segment = |seq, flags, len| Segment {
+        source_port: PEER_PORT,
+        destination_port: PORT,
+        seq,
+        flags,
+        payload: Payload { offset: 0, len },
+        ..Segment::default()
+    };
+    for (seq, flags, len, wrong) in
+        [(u32::MAX, Flags::SYN, 0, None), (0, Flags::ACK, 100, None), (100, Flags::ACK, 100, Some(120))]
+    {
+        let segment = segment(seq, flags, len);
+        let mut packet = vec![0; segment.wire_len() as usize];
+        let segment = Segment { payload: Payload { offset: seq.wrapping_add(0).min(100).into(), len }, ..segment };
+        codec::emit(&segment, addresses(RIGHT, LEFT), Ecn::NotEct, &mut packet).expect("there is room");
+        if let Some(offset) = wrong {
+            // Two bits of one column of the checksum's words, so that the sum stays right.
+            let at = 40 + offset - 100;
+            let (first, second) = (packet[at], packet[at + 2]);
+            let bit =
+                (0..8).map(|bit| 1 << bit).find(|bit| (first & bit == 0) != (second & bit == 0)).expect("they differ");
+            packet[at] ^= bit;
+            packet[at + 2] ^= bit;
+        }
+        bench.send(1, &packet);
+        bench.exchange();
+    }
+    let wrong = RunError::Integrity { flow: "flow.0".to_owned(), offset: 120 };
+    assert_eq!(bench.engine.error(), Some(&wrong));
+    bench.engine.world().end_at(bench.now);
+    assert_eq!(bench.engine.complete(&mut Recorders::default()), Err(wrong));
+}
+
+#[test]
+fn a_wrong_checksum_is_counted_and_the_segment_lost() {
+    let mut spec = spec([false, true], Impairments::default());
+    let host = HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+    spec.flows.push(flow(HostSpec::Outside, host, [1, 0], None));
+    let mut bench = Bench::new(&spec, vec![None, None]);
+    let syn = Segment { source_port: PEER_PORT, destination_port: PORT, flags: Flags::SYN, ..Segment::default() };
+    let mut packet = [0; 40];
+    codec::emit(&syn, addresses(RIGHT, LEFT), Ecn::NotEct, &mut packet).expect("there is room");
+    bench.send(1, &packet);
+    packet[35] ^= 1;
+    bench.send(1, &packet);
+    bench.now = Time::from_millis(20);
+    bench.exchange();
+    // The answer to the first.
+    assert_eq!(bench.log.len(), 1);
+    assert_eq!(bench.engine.hosts().map(|host| host.bad_checksums).collect::<Vec<_>>(), [1]);
+}
+
+/// Segments of two connections between kernels, and what a flow has of them.
+#[test]
+fn a_flow_between_kernels_has_every_connection_to_its_port() {
+    let mut spec = spec([true, true], Impairments::default());
+    let between =
+        |name: &str| FlowSpec { id: name.to_owned(), ..flow(HostSpec::Outside, HostSpec::Outside, [0, 1], None) };
+    spec.flows = vec![between("a"), between("b")];
+    let live = spec.live.as_deref().expect("it is live");
+    let mut connections = Connections::new(&spec, live);
+    let key = |source: [u8; 4], destination: [u8; 4], ports: (u16, u16)| FlowKey {
+        source: Ipv4Addr::from(source).into(),
+        destination: Ipv4Addr::from(destination).into(),
+        protocol: protocol::TCP,
+        source_port: ports.0,
+        destination_port: ports.1,
+    };
+    let mut open = |port: u16| connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || true);
+    // In turn.
+    let flows = [open(4000), open(4001), open(4002)].map(|end| end.map(|end| (end.flow, end.sender)));
+    assert_eq!(flows, [Some((0, true)), Some((1, true)), Some((0, true))]);
+    let end = |flow, sender| Some(ackclock_sim::FlowEnd { flow, sender });
+    assert_eq!(connections.find(&key(RIGHT, LEFT, (PORT, 4001))).0, end(1, false));
+    assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, end(0, true));
+    // Another port is nobody's, and the other way round it is that of a client.
+    assert_eq!(connections.open([0, 1], &key(LEFT, RIGHT, (4000, 80)), Flags::SYN, || true), None);
+    assert_eq!(connections.open([1, 0], &key(RIGHT, LEFT, (4000, PORT)), Flags::SYN, || true), None);
+    // More connections than are known at a time: those that opened first are forgotten.
+    for port in 5000..5200 {
+        assert!(connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || true).is_some());
+    }
+    assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, None);
+    assert!(connections.find(&key(RIGHT, LEFT, (PORT, 5199))).0.is_some());
+    assert_eq!(connections.find(&key(RIGHT, LEFT, (PORT, 5000))).0, None);
+}
+
+#[test]
+fn source_ports_are_unique_and_vary_with_the_seed() {
+    let ports = |seed| {
+        let mut spec = spec([false, true], Impairments::default());
+        spec.seed = seed;
+        let host = || HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+        spec.flows = (0..100).map(|_| flow(host(), HostSpec::Outside, [0, 1], None)).collect();
+        let connections = Connections::new(&spec, spec.live.as_deref().expect("it is live"));
+        (0..100).filter_map(|flow| connections.ours(flow)).map(|ours| ours.ports.0).collect::<Vec<_>>()
+    };
+    let (one, two) = (ports(1), ports(2));
+    assert!(one.iter().all(|port| (32_768..61_000).contains(port)));
+    assert_eq!(one.iter().collect::<std::collections::BTreeSet<_>>().len(), 100);
+    assert_ne!(one, two);
+}
+
+/// Two kernels and two of our endpoints, one in each direction: what a packet costs is in place after a while.
+#[test]
+fn packets_allocate_nothing_after_a_warm_up() {
+    let mut spec = spec([false, true], Impairments::default());
+    let mut host = endpoint(CcSpec::Cubic(CubicConfig::default()));
+    host.config.send_buffer = 100_000;
+    spec.flows.push(flow(HostSpec::Endpoint(host), HostSpec::Outside, [0, 1], None));
+    let mut third = node("third", [10, 0, 0, 3], true);
+    third.mtu = 1000;
+    let live = spec.live.as_mut().expect("it is live");
+    live.nodes.push(third);
+    live.pipes.push(PipeSpec { between: [1, 2], ..live.pipes[0].clone() });
+    let mut bench = Bench::new(&spec, vec![None, Some(twin(Task::Receive(PORT))), None]);
+    let mut big = datagram(RIGHT, [10, 0, 0, 3], &[1; 1400]);
+    big[6] = 0;
+    let mut header = etherparse::Ipv4Header::from_slice(&big).expect("a header").0;
+    header.header_checksum = header.calc_header_checksum();
+    big[..20].copy_from_slice(&header.to_bytes());
+    let work = |bench: &mut Bench, seconds: u64| {
+        for _ in 0..seconds * 200 {
+            // In pieces, answered by a router, by a host of ours, and as it is.
+            bench.send(1, &big);
+            bench.send(1, &echo_request(RIGHT, [10, 0, 0, 3], 1, &[3; 56]));
+            bench.send(1, &echo_request(RIGHT, LEFT, 64, &[3; 56]));
+            bench.send(1, &datagram(RIGHT, LEFT, &[]));
+            bench.send(2, &datagram([10, 0, 0, 3], RIGHT, &[1; 900]));
+            let until = bench.now + Span::from_millis(5);
+            bench.run_until(until, |_| false);
+            bench.now = until;
+        }
+        bench.log.clear();
+        std::mem::take(&mut bench.allocations)
+    };
+    assert!(work(&mut bench, 5) > 0);
+    assert_eq!(work(&mut bench, 10), 0);
+    assert!(bench.peers[1].as_ref().is_some_and(|peer| peer.received() > 10_000_000));
+}
+
+/// What is almost a packet: headers that are right, and anything behind them.
+fn almost_packets() -> impl Strategy<Value = Vec<u8>> {
+    let bytes = prop::collection::vec(any::<u8>(), 0..200);
+    let header =
+        (bytes.clone(), prop::sample::select(vec![1u8, 6, 17, 58, 47]), any::<[u8; 2]>(), any::<bool>(), 0..=5u8);
+    let v4 = header.prop_map(|(payload, protocol, fragment, whole, options)| {
+        let header_len = 20 + 4 * usize::from(options);
+        let mut packet = vec![1; header_len];
+        packet.extend_from_slice(&payload);
+        packet[0] = 0x45 + options;
+        packet[1] = 2;
+        let len = packet.len() as u16;
+        packet[2..4].copy_from_slice(&len.to_be_bytes());
+        packet[6..8].copy_from_slice(if whole { &[0, 0] } else { &fragment });
+        (packet[8], packet[9]) = (64, protocol);
+        packet[10..12].fill(0);
+        packet[12..16].copy_from_slice(&RIGHT);
+        packet[16..20].copy_from_slice(&LEFT);
+        if protocol == 6 && packet.len() >= header_len + 20 {
+            // Ports that mean something, and a data offset that is none too wild.
+            let port = PORT.to_be_bytes();
+            packet[header_len + 2..header_len + 4].copy_from_slice(&port);
+            packet[header_len + 12] |= 0x50;
+        }
+        let sum = etherparse::checksum::Sum16BitWords::new().add_slice(&packet[..header_len]).ones_complement();
+        packet[10..12].copy_from_slice(&sum.to_ne_bytes());
+        if protocol == 6 && packet.len() >= header_len + 20 {
+            let mut tcp = smoltcp::wire::TcpPacket::new_unchecked(&mut packet[header_len..]);
+            let ends = [RIGHT, LEFT].map(|address| smoltcp::wire::IpAddress::Ipv4(Ipv4Addr::from(address)));
+            tcp.fill_checksum(&ends[0], &ends[1]);
+        }
+        packet
+    });
+    prop_oneof![4 => v4, 1 => bytes]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// To our endpoints, to a host of ours and between kernels: nothing that arrives panics, and no buffer is lost.
+    #[test]
+    fn no_bytes_panic(packets in prop::collection::vec((almost_packets(), 0..3_000_000u64), 0..40), left_is_ours: bool, listens: bool) {
+        let mut spec = spec([!left_is_ours, true], Impairments { duplicate: 0.2, ..lossy() });
+        let host = || HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+        let own = |ours| if ours { host() } else { HostSpec::Outside };
+        let mut one = if listens {
+            flow(HostSpec::Outside, own(left_is_ours), [1, 0], None)
+        } else {
+            flow(own(left_is_ours), HostSpec::Outside, [0, 1], Some(10_000))
+        };
+        one.ends.as_mut().expect("it has ends").check = false;
+        spec.flows.push(one);
+        let mut bench = Bench::new(&spec, vec![None, None]);
+        for (packet, wait) in packets {
+            bench.now += Span::from_nanos(wait);
+            bench.send(1, &packet);
+            bench.exchange();
+        }
+        bench.now += Span::from_secs(2);
+        bench.exchange();
+        bench.exchange();
+        prop_assert_eq!(bench.buffers_in_use(), 1);
+    }
+}

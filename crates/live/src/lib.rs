@@ -1,0 +1,126 @@
+//! The live clock: packets of real kernels and applications, read from TUN devices, through the links and queues of a run,
+//! in real time; and the replay of what was recorded, in virtual time.
+//!
+//! [`Engine`] is the run itself, without devices and without a clock: packets as bytes in, packets as bytes out, time as an
+//! argument. `runner` drives it by the machine's clock, `replay` by a capture. `testbed` makes namespaces, devices
+//! and addresses, and removes them.
+
+mod capture;
+#[cfg(target_os = "linux")]
+mod commands;
+mod engine;
+mod own;
+mod replay;
+mod router;
+#[cfg(target_os = "linux")]
+mod runner;
+#[cfg(target_os = "linux")]
+mod testbed;
+
+use std::io;
+use std::path::PathBuf;
+
+use ackclock_sim::spec::{Clock, RunSpec};
+use ackclock_sim::{Recorders, RunError};
+use ackclock_trace::Summary;
+
+pub use engine::{Engine, Outgoing};
+
+/// Where a run puts what is not in its summary.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The directory for the output of commands, `ID.stdout` and `ID.stderr`; without, only what is measured of it is kept.
+    pub commands: Option<PathBuf>,
+    /// The capture (pcapng) of what passes the devices.
+    pub capture: Option<PathBuf>,
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Its summary, up to where it came.
+    pub summary: Summary<()>,
+    /// Why it ended before its time; the summary is then marked partial.
+    pub broken_off: Option<LiveError>,
+}
+
+/// Why a run did not begin, or ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// What a live run takes is not there.
+    #[error("{0}")]
+    Missing(String),
+    /// A namespace, a device or an address could not be made.
+    #[error("host {host}: {what}")]
+    SetUp {
+        /// The host.
+        host: String,
+        /// What was tried.
+        what: String,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// A device is gone, or does not work any more.
+    #[error("host {host}: the device {tun} is gone")]
+    Device {
+        /// The host.
+        host: String,
+        /// The device.
+        tun: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A file could not be read or written.
+    #[error("{}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A capture is none.
+    #[error("{}: {problem}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        problem: String,
+    },
+    /// A signal asked for it.
+    #[error("interrupted")]
+    Interrupted,
+    /// The run failed by itself.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// Whether a signal that ends live runs (SIGINT, SIGTERM, SIGHUP) has come since the last one. From the first one on these signals
+/// do not end the program by themselves any more: what it does beside live runs has to ask.
+pub fn interrupted() -> bool {
+    #[cfg(target_os = "linux")]
+    return runner::interrupted();
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+/// Runs `spec`, which has hosts outside, by its clock.
+///
+/// # Errors
+/// Before anything has started: something that it needs is missing, or could not be made. What ends a run later is in its
+/// outcome.
+///
+/// # Panics
+/// If `spec` has no hosts outside.
+pub fn run(spec: &RunSpec, recorders: Recorders<'_>, options: &Options) -> Result<Outcome, LiveError> {
+    let live = spec.live.as_deref().expect("a run with hosts outside");
+    match &live.clock {
+        #[cfg(target_os = "linux")]
+        Clock::Real => runner::run(spec, recorders, options),
+        #[cfg(not(target_os = "linux"))]
+        Clock::Real => {
+            let _ = options;
+            Err(LiveError::Missing("a live run is not possible: TUN devices and network namespaces are Linux's".into()))
+        }
+        Clock::Replay(capture) => replay::run(spec, recorders, capture),
+    }
+}

@@ -1,0 +1,146 @@
+//! A capture in virtual time.
+
+use std::path::Path;
+
+use ackclock_sim::Recorders;
+use ackclock_sim::spec::RunSpec;
+use ackclock_trace::LiveSummary;
+use ackclock_units::{Span, Time};
+
+use crate::capture::{Captured, Reader, Way, fingerprint};
+use crate::{Engine, LiveError, Outcome};
+use check::{Check, Run};
+
+mod check;
+#[cfg(test)]
+mod tests;
+
+/// How much is done between two times that records are handed on.
+const STRIDE: Span = Span::from_millis(100);
+
+/// Runs `spec` with the arrivals of a capture: what hosts have sent enters at its time, what leaves is counted and goes
+/// nowhere. It ends when the recorded run did, if that was before its time.
+///
+/// A capture of the same scenario has also what the recorded run sent to hosts. If this run sends anything else, or at another
+/// time, it says so and is not valid.
+///
+/// # Errors
+/// There is no such capture, or it is none. What is wrong further behind breaks the run off.
+pub(crate) fn run(spec: &RunSpec, recorders: Recorders<'_>, capture: &Path) -> Result<Outcome, LiveError> {
+    let nodes = spec.live.as_deref().map_or(&[][..], |live| &live.nodes);
+    let reader = Reader::open(capture, nodes)?;
+    let same = reader.scenario() == Some(fingerprint(spec));
+    let mut engine = Engine::new(spec);
+    engine.world().start(&recorders);
+    let mut replay = Replay {
+        engine,
+        recorders,
+        check: same.then(|| Check::new(nodes.iter().map(|node| node.name.clone()).collect())),
+        done: Time::ZERO,
+        recorded: None,
+    };
+    let end = Time::ZERO + spec.duration;
+    let failure = replay.play(reader, capture, end).err();
+    Ok(replay.finish(end, failure))
+}
+
+/// A replay on its way.
+#[derive(Debug)]
+struct Replay<'a> {
+    engine: Engine,
+    recorders: Recorders<'a>,
+    /// What it sends against what the recorded run sent, if that can be compared.
+    check: Option<Check>,
+    /// Everything before has been handled.
+    done: Time,
+    /// When the recorded run ended.
+    recorded: Option<Time>,
+}
+
+impl Replay<'_> {
+    /// The whole run, up to `end` or to where the recorded one was broken off.
+    fn play(&mut self, mut reader: Reader, path: &Path, end: Time) -> Result<(), LiveError> {
+        while let Some(Captured { at, node, way, bytes }) = reader.next()? {
+            match way {
+                Way::ToHost => {
+                    if let Some(check) = &mut self.check {
+                        check.sent(Run::Recorded, at, node, bytes);
+                    }
+                }
+                Way::FromHost if at >= end => break,
+                Way::FromHost => {
+                    self.advance(after(at))?;
+                    let room = self.engine.buffer();
+                    let most = room.len().saturating_sub(1);
+                    let Some(room) = room.get_mut(..bytes.len()) else {
+                        let (seconds, len) = (at.as_secs_f64(), bytes.len());
+                        let problem = format!(
+                            "the packet at {seconds} s has {len} bytes, and hosts of the scenario send up to {most}; segments \
+                             that were captured before they were cut into packets cannot be replayed"
+                        );
+                        return Err(LiveError::Capture { path: path.to_owned(), problem });
+                    };
+                    room.copy_from_slice(bytes);
+                    self.engine.arrive(at, node, bytes.len());
+                }
+            }
+        }
+        self.recorded = reader.end();
+        match self.recorded {
+            // It was broken off once all had been done that was due.
+            Some(recorded) if recorded < end => self.advance(after(recorded)),
+            _ => self.advance(end),
+        }
+    }
+
+    /// Handles what is due before `until`.
+    fn advance(&mut self, until: Time) -> Result<(), LiveError> {
+        while self.done < until {
+            // An idle time is passed at once, a busy one in parts.
+            let from = self.engine.next_due().max(self.done);
+            let next = Time::from_nanos(from.as_nanos().saturating_add(STRIDE.as_nanos())).min(until);
+            let last = Time::from_nanos(next.as_nanos() - 1);
+            while let Some(packet) = self.engine.advance(last) {
+                if let Some(check) = &mut self.check {
+                    check.sent(Run::Replay, packet.at, packet.node, packet.bytes);
+                }
+            }
+            self.done = next;
+            self.engine.world().keep_up(last, &mut self.recorders)?;
+            if let Some(error) = self.engine.error() {
+                return Err(error.clone().into());
+            }
+        }
+        Ok(())
+    }
+
+    /// The outcome, up to where it came.
+    fn finish(mut self, end: Time, failure: Option<LiveError>) -> Outcome {
+        let ended = match (&failure, self.recorded) {
+            (Some(_), _) => self.done,
+            (None, recorded) => recorded.map_or(end, |recorded| recorded.min(end)),
+        };
+        self.engine.world().end_at(ended);
+        let complete = self.engine.complete(&mut self.recorders).err();
+        let mut summary = self.engine.world().summary();
+        let mut check = self.check.filter(|_| failure.is_none());
+        let told = check.as_mut().and_then(|check| check.finish(ended, ended < end));
+        let invalid: Vec<String> = told.into_iter().collect();
+        let broken_off = failure.or(complete.map(LiveError::Run));
+        summary.partial = broken_off.is_some() || ended < end;
+        summary.live = Some(LiveSummary {
+            clock: "capture",
+            valid: invalid.is_empty(),
+            invalid,
+            compared_packets: Some(check.map_or(0, |check| check.compared())),
+            hosts: self.engine.hosts().cloned().collect(),
+            ..LiveSummary::default()
+        });
+        Outcome { summary, broken_off }
+    }
+}
+
+/// The moment behind `at`.
+fn after(at: Time) -> Time {
+    Time::from_nanos(at.as_nanos().saturating_add(1))
+}

@@ -1,0 +1,211 @@
+//! What a replay sends against what the recorded run sent.
+
+use std::collections::VecDeque;
+
+use ackclock_units::Time;
+
+/// Bytes of packets that may wait for the other run's: in a replay that goes as the recorded run did, what was sent between two
+/// arrivals, and while the recorded run was late.
+const ROOM: usize = 64 << 20;
+
+/// Compares packets to hosts: times, hosts and bytes, one by one.
+#[derive(Debug)]
+pub(super) struct Check {
+    names: Vec<String>,
+    /// What one of the two runs has sent and the other one has not yet.
+    waiting: VecDeque<Packet>,
+    /// Which of them.
+    ahead: Run,
+    /// The bytes of these packets, from `begin` on.
+    bytes: Vec<u8>,
+    begin: usize,
+    compared: u64,
+    differences: u64,
+    /// The first difference.
+    first: Option<String>,
+    /// They have gone so different ways that the rest is not compared.
+    lost: bool,
+}
+
+/// One of the two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Run {
+    Recorded,
+    Replay,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Packet {
+    at: Time,
+    node: usize,
+    len: usize,
+}
+
+impl Check {
+    /// `names` are those of the hosts.
+    pub(super) fn new(names: Vec<String>) -> Check {
+        Check {
+            names,
+            waiting: VecDeque::new(),
+            ahead: Run::Recorded,
+            bytes: Vec::new(),
+            begin: 0,
+            compared: 0,
+            differences: 0,
+            first: None,
+            lost: false,
+        }
+    }
+
+    /// One of the runs has sent this.
+    pub(super) fn sent(&mut self, run: Run, at: Time, node: usize, bytes: &[u8]) {
+        if self.lost {
+            return;
+        }
+        let packet = Packet { at, node, len: bytes.len() };
+        if self.waiting.is_empty() {
+            self.ahead = run;
+            self.bytes.clear();
+            self.begin = 0;
+        }
+        if self.ahead == run {
+            if self.bytes.len() + bytes.len() > ROOM {
+                self.make_room(bytes.len());
+            }
+            if self.lost {
+                return;
+            }
+            self.waiting.push_back(packet);
+            self.bytes.extend_from_slice(bytes);
+            return;
+        }
+        let Some(other) = self.waiting.pop_front() else { return };
+        self.compared += 1;
+        let theirs = &self.bytes[self.begin..self.begin + other.len];
+        self.begin += other.len;
+        if packet == other {
+            if let Some(byte) = theirs.iter().zip(bytes).position(|(one, two)| one != two) {
+                let what = self.describe(packet);
+                self.differ(format!("{what} is not the recorded one from byte {byte} on"));
+            }
+        } else {
+            let [recorded, replay] = if run == Run::Replay { [other, packet] } else { [packet, other] };
+            self.differ(format!("{} was recorded, and {} replayed", self.describe(recorded), self.describe(replay)));
+        }
+    }
+
+    /// Moves what waits to the beginning; gives up if there is too much of it.
+    #[cold]
+    fn make_room(&mut self, len: usize) {
+        self.bytes.drain(..self.begin);
+        self.begin = 0;
+        if self.bytes.len() + len > ROOM {
+            self.lost = true;
+            let which = if self.ahead == Run::Recorded { "only recorded" } else { "only replayed" };
+            self.differ(format!("a long time of packets that were {which}"));
+        }
+    }
+
+    /// How many packets were compared.
+    pub(super) fn compared(&self) -> u64 {
+        self.compared
+    }
+
+    #[cold]
+    fn differ(&mut self, what: String) {
+        self.differences += 1;
+        self.first.get_or_insert(what);
+    }
+
+    fn describe(&self, packet: Packet) -> String {
+        let Packet { at, node, len } = packet;
+        let [seconds, nanos] = [at.as_nanos() / 1_000_000_000, at.as_nanos() % 1_000_000_000];
+        let name = self.names.get(node).map_or("?", String::as_str);
+        format!("a packet of {len} bytes to {name} at {seconds}.{nanos:09} s")
+    }
+
+    /// What is to be said at the end of both, at `end`: what is due later was sent by the recorded run alone, to drain.
+    /// `None` if there is nothing. A recorded run that was broken off may not have sent all that was due.
+    pub(super) fn finish(&mut self, end: Time, broken_off: bool) -> Option<String> {
+        let left = self.waiting.iter().filter(|packet| packet.at <= end).count() as u64;
+        let excused = self.lost || (broken_off && self.ahead == Run::Replay);
+        if left > 0 && !excused {
+            let which = if self.ahead == Run::Recorded { "recorded" } else { "replayed" };
+            let packet = self.describe(self.waiting[0]);
+            self.differ(format!("{packet} was {which} alone"));
+            self.differences += left - 1;
+            self.compared += left;
+        }
+        let first = self.first.take()?;
+        let (differences, compared) = (self.differences, self.compared);
+        Some(format!(
+            "what it sends differs from what the recorded run sent, in {differences} of {compared} packets; first: {first}"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check() -> Check {
+        Check::new(vec!["left".to_owned(), "right".to_owned()])
+    }
+
+    /// Packets of 10 bytes of this value at this time in ms to `right`.
+    fn send(check: &mut Check, run: Run, packets: &[(u64, u8)]) {
+        packets.iter().for_each(|&(at, value)| check.sent(run, Time::from_millis(at), 1, &[value; 10]));
+    }
+
+    #[test]
+    fn equal_packets_are_equal_whoever_is_first() {
+        let mut check = check();
+        send(&mut check, Run::Recorded, &[(1, 1), (2, 2)]);
+        send(&mut check, Run::Replay, &[(1, 1), (2, 2), (2, 3), (5, 4)]);
+        send(&mut check, Run::Recorded, &[(2, 3), (5, 4)]);
+        assert_eq!(check.compared, 4);
+        assert_eq!(check.finish(Time::from_secs(1), false), None);
+    }
+
+    #[test]
+    fn every_difference_counts_and_the_first_is_told() {
+        let mut check = check();
+        send(&mut check, Run::Recorded, &[(1, 1), (2, 2), (3, 3), (4, 4)]);
+        send(&mut check, Run::Replay, &[(1, 1), (2, 9), (2, 3)]);
+        let told = check.finish(Time::from_secs(1), false).unwrap();
+        assert!(told.contains("in 3 of 4 packets"), "{told}");
+        assert!(told.contains("10 bytes to right at 0.002000000 s is not the recorded one from byte 0 on"), "{told}");
+    }
+
+    #[test]
+    fn a_packet_at_another_time_is_another_one() {
+        let mut check = check();
+        send(&mut check, Run::Replay, &[(2, 2)]);
+        send(&mut check, Run::Recorded, &[(3, 2)]);
+        let told = check.finish(Time::from_secs(1), false).unwrap();
+        assert!(told.contains("at 0.003000000 s was recorded, and a packet of 10 bytes to right at 0.002"), "{told}");
+    }
+
+    #[test]
+    fn what_was_drained_or_left_undone_is_no_difference() {
+        let mut drained = check();
+        send(&mut drained, Run::Recorded, &[(1500, 2)]);
+        assert_eq!(drained.finish(Time::from_secs(1), false), None);
+        let undone = || {
+            let mut check = check();
+            send(&mut check, Run::Replay, &[(999, 2)]);
+            check
+        };
+        assert_eq!(undone().finish(Time::from_secs(1), true), None);
+        assert!(undone().finish(Time::from_secs(1), false).unwrap().contains("was replayed alone"));
+    }
+
+    #[test]
+    fn what_goes_too_far_apart_is_not_kept() {
+        let mut check = check();
+        let packet = vec![0; 1 << 20];
+        (0..100).for_each(|at| check.sent(Run::Replay, Time::from_secs(at), 0, &packet));
+        assert!(check.bytes.len() <= ROOM);
+        assert!(check.finish(Time::NEVER, false).unwrap().contains("packets that were only replayed"));
+    }
+}

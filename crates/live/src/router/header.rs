@@ -1,0 +1,189 @@
+//! The header of an IP packet, and the changes to it on the way.
+
+use std::net::IpAddr;
+
+use ackclock_units::Ecn;
+use etherparse::checksum::Sum16BitWords;
+use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice};
+
+use super::Discard;
+
+/// Protocol numbers (IANA registry "Assigned Internet Protocol Numbers").
+pub(crate) mod protocol {
+    pub(crate) const HOP_BY_HOP: u8 = 0;
+    pub(crate) const ICMP: u8 = 1;
+    pub(crate) const TCP: u8 = 6;
+    pub(crate) const UDP: u8 = 17;
+    pub(crate) const ROUTING: u8 = 43;
+    pub(crate) const FRAGMENT: u8 = 44;
+    pub(crate) const AUTHENTICATION: u8 = 51;
+    pub(crate) const ICMPV6: u8 = 58;
+    pub(crate) const DESTINATION_OPTIONS: u8 = 60;
+}
+
+/// Bytes of an IPv6 header without extensions.
+const V6_HEADER: usize = 40;
+/// Where the time to live is in an IPv4 header, and the hop limit in one of IPv6.
+const TTL_AT: usize = 8;
+const HOP_LIMIT_AT: usize = 7;
+/// Where the checksum is in an IPv4 header.
+const CHECKSUM_AT: usize = 10;
+/// More fragments, and the offset (RFC 791 section 3.1).
+const FRAGMENT_MASK: u16 = 0x3fff;
+const OFFSET_MASK: u16 = 0x1fff;
+
+/// What the header of a packet says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    /// Sender.
+    pub(crate) source: IpAddr,
+    /// Receiver; of the same family.
+    pub(crate) destination: IpAddr,
+    /// Bytes of the whole packet; what follows in a longer slice is not of it.
+    pub(crate) len: usize,
+    /// Where what IP carries begins, behind options and extension headers; of a fragment that is not the first, its part.
+    pub(crate) payload: usize,
+    /// What it carries (IANA registry "Assigned Internet Protocol Numbers").
+    pub(crate) protocol: u8,
+    /// The ECN codepoint.
+    pub(crate) ecn: Ecn,
+    /// Whether it is part of a packet.
+    pub(crate) fragment: bool,
+    /// Whether it is a part other than the first.
+    pub(crate) later_fragment: bool,
+    /// Hops that it may still take, this one included.
+    pub(super) hops: u8,
+    /// Whether a router may cut it into pieces.
+    pub(super) divisible: bool,
+}
+
+impl Header {
+    /// Reads the header of a packet, which has to be right.
+    ///
+    /// IPv6 extension headers are passed over up to the first that does not fit in the packet.
+    ///
+    /// # Errors
+    /// What a router discards without a word (RFC 1812 section 5.2.2): another version, lengths that contradict each other, a
+    /// wrong checksum.
+    pub(crate) fn read(packet: &[u8]) -> Result<Header, Discard> {
+        match packet.first().ok_or(Discard::Length)? >> 4 {
+            4 => Header::read_v4(packet),
+            6 => Header::read_v6(packet),
+            _ => Err(Discard::Version),
+        }
+    }
+
+    fn read_v4(packet: &[u8]) -> Result<Header, Discard> {
+        let header = Ipv4HeaderSlice::from_slice(packet).map_err(|_| Discard::Length)?;
+        let payload = header.slice().len();
+        let len = usize::from(header.total_len());
+        if len < payload || len > packet.len() {
+            return Err(Discard::Length);
+        }
+        if Sum16BitWords::new().add_slice(header.slice()).ones_complement() != 0 {
+            return Err(Discard::Checksum);
+        }
+        let fragment = u16::from_be_bytes([packet[6], packet[7]]) & FRAGMENT_MASK;
+        let offset = fragment & OFFSET_MASK;
+        // It would end behind the longest packet there can be.
+        if 8 * usize::from(offset) + len > usize::from(u16::MAX) {
+            return Err(Discard::Length);
+        }
+        Ok(Header {
+            source: header.source_addr().into(),
+            destination: header.destination_addr().into(),
+            len,
+            payload,
+            protocol: header.protocol().0,
+            ecn: Ecn::from_bits(header.ecn().value()),
+            fragment: fragment != 0,
+            later_fragment: offset != 0,
+            hops: header.ttl(),
+            divisible: !header.dont_fragment(),
+        })
+    }
+
+    fn read_v6(packet: &[u8]) -> Result<Header, Discard> {
+        let header = Ipv6HeaderSlice::from_slice(packet).map_err(|_| Discard::Length)?;
+        let len = V6_HEADER + usize::from(header.payload_length());
+        if len > packet.len() {
+            return Err(Discard::Length);
+        }
+        let mut read = Header {
+            source: header.source_addr().into(),
+            destination: header.destination_addr().into(),
+            len,
+            payload: V6_HEADER,
+            protocol: header.next_header().0,
+            ecn: Ecn::from_bits(header.ecn().value()),
+            fragment: false,
+            later_fragment: false,
+            hops: header.hop_limit(),
+            divisible: false,
+        };
+        read.pass_extensions(&packet[..len]);
+        Ok(read)
+    }
+
+    /// RFC 8200 section 4. The extension headers of a later fragment are those before its fragment header.
+    fn pass_extensions(&mut self, packet: &[u8]) {
+        while !self.later_fragment
+            && let Some(&[next, units, high, low]) = packet[self.payload..].first_chunk()
+        {
+            let len = match self.protocol {
+                protocol::HOP_BY_HOP | protocol::ROUTING | protocol::DESTINATION_OPTIONS => 8 + 8 * usize::from(units),
+                protocol::AUTHENTICATION => 8 + 4 * usize::from(units),
+                protocol::FRAGMENT => 8,
+                _ => return,
+            };
+            if self.payload + len > packet.len() {
+                return;
+            }
+            if self.protocol == protocol::FRAGMENT {
+                let field = u16::from_be_bytes([high, low]);
+                self.later_fragment = field & 0xfff8 != 0;
+                // Without more fragments and offset it is a whole packet (RFC 6946).
+                self.fragment = field & 0xfff9 != 0;
+            }
+            (self.protocol, self.payload) = (next, self.payload + len);
+        }
+    }
+}
+
+/// Sets the ECN codepoint to CE, and the IPv4 header checksum accordingly. The packet is ECN-capable, and its header was read.
+pub(crate) fn mark_ce(packet: &mut [u8]) {
+    match packet[0] >> 4 {
+        4 => change_word(packet, 0, |[version, class]| [version, class | Ecn::Ce.bits()]),
+        // The traffic class has the low half of the first byte and the high half of the second.
+        _ => packet[1] |= Ecn::Ce.bits() << 4,
+    }
+}
+
+/// Takes a hop off. There is one left.
+pub(super) fn count_hop(packet: &mut [u8]) {
+    match packet[0] >> 4 {
+        4 => change_word(packet, TTL_AT, |[ttl, protocol]| [ttl - 1, protocol]),
+        _ => packet[HOP_LIMIT_AT] -= 1,
+    }
+}
+
+/// Changes a word of an IPv4 header, and the checksum with it: RFC 1624 section 3, equation 3.
+fn change_word(packet: &mut [u8], at: usize, change: impl FnOnce([u8; 2]) -> [u8; 2]) {
+    let old = [packet[at], packet[at + 1]];
+    let new = change(old);
+    let checksum = u16::from_be_bytes([packet[CHECKSUM_AT], packet[CHECKSUM_AT + 1]]);
+    let sum = u32::from(!checksum) + u32::from(!u16::from_be_bytes(old)) + u32::from(u16::from_be_bytes(new));
+    // Three words: the first folding leaves at most 0x10001.
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    packet[at..at + 2].copy_from_slice(&new);
+    packet[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+}
+
+/// Writes the checksum of an IPv4 header.
+pub(super) fn set_checksum(header: &mut [u8]) {
+    header[CHECKSUM_AT..CHECKSUM_AT + 2].fill(0);
+    let checksum = Sum16BitWords::new().add_slice(header).ones_complement();
+    // The words were added in the byte order of the machine.
+    header[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&checksum.to_ne_bytes());
+}

@@ -1,0 +1,140 @@
+//! Runs by the machine's clock: packets of devices through the engine, in real time.
+
+mod clock;
+mod drive;
+mod listener;
+mod punctuality;
+#[cfg(test)]
+mod tests;
+mod waiter;
+
+use std::io;
+use std::sync::Arc;
+
+use ackclock_sim::Recorders;
+use ackclock_sim::spec::{NodeSpec, RunSpec};
+use ackclock_trace::{LiveHost, LiveSummary};
+use ackclock_units::{Span, Time};
+
+use crate::capture::Writer;
+use crate::commands::Commands;
+use crate::testbed::{Device, Testbed, check};
+use crate::{Engine, LiveError, Options, Outcome};
+use drive::{Drive, Driven, End, Port};
+use listener::Listener;
+pub(crate) use listener::interrupted;
+
+/// How long what is on its way at the end may take beyond the longest delay of a path: that of its queue.
+const QUEUES: Span = Span::from_secs(5);
+
+impl Port for Device {
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        Device::read(self, buffer)
+    }
+
+    fn write(&self, packet: &[u8]) -> io::Result<()> {
+        Device::write(self, packet)
+    }
+}
+
+/// Runs `spec` in real time.
+///
+/// # Errors
+/// Before anything has started: something that it needs is missing, or could not be made.
+pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Options) -> Result<Outcome, LiveError> {
+    let live = spec.live.as_deref().expect("a run with hosts outside");
+    check(live)?;
+    let here = |what: &str| {
+        let what = what.to_owned();
+        |source| LiveError::SetUp { host: "(all)".to_owned(), what, source }
+    };
+    // Before there is something that a signal would leave behind.
+    let mut listener = Listener::take().map_err(here("event loop"))?;
+    if listener.heard() {
+        return Err(LiveError::Interrupted);
+    }
+    let Listener { runtime, signals } = listener;
+    let inside = runtime.enter();
+    let testbed = Arc::new(Testbed::set_up(live)?);
+    let mut engine = Engine::new(spec);
+    engine.world().start(&recorders);
+    let capture = options.capture.as_deref().map(|path| Writer::create(path, spec)).transpose()?;
+    let ports: Vec<_> = (0..live.nodes.len()).filter_map(|node| Some((node, testbed.device(node)?))).collect();
+    let dropped_before: Vec<u64> = ports.iter().map(|&(node, _)| dropped(&testbed, node)).collect();
+
+    // Time 0 of all of them.
+    let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
+    let mut drive = Drive::start(engine, ports, signals, capture, spec.duration, live.spin).map_err(here("timer"))?;
+    let mut end = runtime.block_on(drive.run(&mut recorders));
+    let ended = drive.now().min(Time::ZERO + spec.duration);
+    // What comes later is not read any more, and dropped.
+    let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
+    let engine = drive.engine();
+    if !matches!(end, End::Over) {
+        // What was due by then has been done, though not handed over if a device is gone: as in a replay.
+        while engine.advance(ended).is_some() {}
+        engine.world().end_at(ended);
+    }
+    if let (Err(error), false) = (engine.complete(&mut recorders), matches!(end, End::Run(_))) {
+        end = End::Run(error);
+    }
+    let mut summary = engine.world().summary();
+    if live.drain && matches!(end, End::Over | End::Interrupted) {
+        let drained = runtime.block_on(drive.drain(longest_delay(spec) + QUEUES));
+        if !matches!(drained, End::Over | End::Interrupted) {
+            end = drained;
+        }
+    }
+    summary.commands = commands.stop();
+    let Driven { engine, ports, capture, punctuality, sleeps, mut signals } = drive.finish();
+    if matches!(end, End::Interrupted) {
+        signals.forget();
+    }
+    drop(inside);
+    Listener { runtime, signals }.keep();
+    let captured = capture.map_or(Ok(()), |capture| capture.finish(ended));
+    let mut hosts: Vec<LiveHost> = engine.hosts().cloned().collect();
+    for (index, host) in hosts.iter_mut().enumerate() {
+        let refused = ports[index].refused;
+        host.refused = refused;
+        host.sent_packets = host.sent_packets.saturating_sub(refused);
+        host.device_dropped = dropped_until[index].saturating_sub(dropped_before[index]);
+    }
+    let invalid = punctuality.faults(live.lateness_limit, &hosts);
+    summary.live = Some(LiveSummary {
+        clock: clock::NAME,
+        spin_ms: live.spin.as_millis_f64(),
+        lateness_ms: punctuality.lateness(),
+        behind_s: punctuality.behind().as_secs_f64(),
+        sleeps,
+        valid: invalid.is_empty(),
+        invalid,
+        compared_packets: None,
+        hosts,
+    });
+    let broken_off = match end {
+        End::Over | End::Capture => None,
+        End::Interrupted => Some(LiveError::Interrupted),
+        End::Gone(index, source) => Some(gone(&live.nodes[ports[index].node], source)),
+        End::Run(error) => Some(LiveError::Run(error)),
+        End::Sleep(source) => Some(here("event loop")(source)),
+    };
+    let broken_off = broken_off.or(captured.err());
+    summary.partial = broken_off.is_some();
+    Ok(Outcome { summary, broken_off })
+}
+
+/// What no path's delay exceeds, without what packets wait in queues: that of all links.
+fn longest_delay(spec: &RunSpec) -> Span {
+    let delays = spec.links.iter().map(|link| link.forward.delay.max(link.reverse.delay));
+    delays.fold(Span::ZERO, |sum, delay| sum + delay)
+}
+
+/// How many packets the device of a host has dropped so far. One that is gone does not tell.
+fn dropped(testbed: &Testbed, node: usize) -> u64 {
+    testbed.dropped(node).unwrap_or(0)
+}
+
+fn gone(node: &NodeSpec, source: io::Error) -> LiveError {
+    LiveError::Device { host: node.name.clone(), tun: node.tun.clone().unwrap_or_default(), source }
+}

@@ -1,0 +1,339 @@
+//! The loop: packets from devices to the engine, what is due to devices, and sleep when there is neither.
+//!
+//! While there is work it does not go back to the event loop. Packets are read in batches, each with the time at which it was
+//! read; a batch ends early when something has waited for long enough. Between two batches all that is due is handed over. How
+//! late that is changes nothing else: the engine does everything at its due time, and the next packet enters the path after
+//! all that was due before it.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+
+use ackclock_sim::{Recorders, RunError};
+use ackclock_units::{Span, Time};
+use nix::errno::Errno;
+
+use super::clock::Clock;
+use super::punctuality::Punctuality;
+use super::waiter::{Signals, Waiter};
+use crate::Engine;
+use crate::capture::{Way, Writer};
+
+/// Packets that are read from a device before the next one has its turn. A batch costs less for each packet (the kernel's
+/// code for reading and that for writing take turns in the cache), and what was due meanwhile waits.
+const BATCH: usize = 32;
+
+/// How long something may have been due before a batch of reads is interrupted for it.
+const PATIENCE: Span = Span::from_micros(20);
+
+/// Packets that are handed over before devices are read again.
+const TURN: usize = 64;
+
+/// How often a loop that has no time to sleep looks for signals.
+const LOOK: Span = Span::from_millis(10);
+
+/// The longest sleep. A device that is gone wakes nobody: it is noticed when it is read.
+const LONGEST_SLEEP: Span = Span::from_millis(100);
+
+/// Where packets of a host come from and go to, without blocking.
+pub(super) trait Port: AsRawFd {
+    /// Reads a packet, as much of it as there is room for; `WouldBlock` if there is none.
+    fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
+
+    /// Writes a packet.
+    fn write(&self, packet: &[u8]) -> io::Result<()>;
+}
+
+/// A host's port.
+#[derive(Debug)]
+pub(super) struct Attached<'a, P> {
+    /// The host, by number.
+    pub(super) node: usize,
+    pub(super) port: &'a P,
+    /// Packets that it did not take.
+    pub(super) refused: u64,
+}
+
+/// How the loop has ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// At its time.
+    Over,
+    /// By a signal.
+    Interrupted,
+    /// A port, by its index, does not work any more.
+    Gone(usize, io::Error),
+    /// The capture cannot be written.
+    Capture,
+    /// Wrong data, or a recorder that does not go on.
+    Run(RunError),
+    /// The kernel refuses to let it sleep.
+    Sleep(io::Error),
+}
+
+/// What was handed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Handed {
+    Nothing,
+    /// Not all that is due.
+    Some,
+    All,
+}
+
+/// The loop with what it holds.
+#[derive(Debug)]
+pub(super) struct Drive<'a, P: Port> {
+    engine: Engine,
+    ports: Vec<Attached<'a, P>>,
+    /// The index of each host's port; `usize::MAX` for one without.
+    port_of: Vec<usize>,
+    capture: Option<Writer>,
+    waiter: Waiter<'a, P>,
+    clock: Clock,
+    /// What the clock showed last.
+    now: Time,
+    /// The last moment of the run.
+    last: Time,
+    spin: Span,
+    punctuality: Punctuality,
+    /// A port may have more than was read of it.
+    more: bool,
+    sleeps: u64,
+}
+
+/// What remains of it.
+#[derive(Debug)]
+pub(super) struct Driven<'a, P> {
+    pub(super) engine: Engine,
+    pub(super) ports: Vec<Attached<'a, P>>,
+    pub(super) capture: Option<Writer>,
+    pub(super) punctuality: Punctuality,
+    pub(super) sleeps: u64,
+    pub(super) signals: Signals,
+}
+
+impl<'a, P: Port> Drive<'a, P> {
+    /// A run of `duration` that begins now. `ports` are hosts' by number.
+    pub(super) fn start(
+        engine: Engine,
+        ports: Vec<(usize, &'a P)>,
+        signals: Signals,
+        capture: Option<Writer>,
+        duration: Span,
+        spin: Span,
+    ) -> io::Result<Drive<'a, P>> {
+        let waiter = Waiter::new(ports.iter().map(|&(_, port)| port), signals)?;
+        let hosts = ports.iter().map(|&(node, _)| node + 1).max().unwrap_or(0);
+        let mut port_of = vec![usize::MAX; hosts];
+        ports.iter().enumerate().for_each(|(index, &(node, _))| port_of[node] = index);
+        Ok(Drive {
+            engine,
+            ports: ports.into_iter().map(|(node, port)| Attached { node, port, refused: 0 }).collect(),
+            port_of,
+            capture,
+            waiter,
+            clock: Clock::start()?,
+            now: Time::ZERO,
+            last: Time::ZERO + (duration - Span::from_nanos(1)),
+            spin,
+            punctuality: Punctuality::default(),
+            more: false,
+            sleeps: 0,
+        })
+    }
+
+    /// What the clock showed last.
+    pub(super) fn now(&self) -> Time {
+        self.now
+    }
+
+    /// The hosts with ports, in order.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = usize> {
+        self.ports.iter().map(|attached| attached.node)
+    }
+
+    pub(super) fn engine(&mut self) -> &mut Engine {
+        &mut self.engine
+    }
+
+    /// Runs until its time is over, or something ends it. What was due until then has been handed over, unless its port is gone.
+    pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> End {
+        let mut looked = Time::ZERO;
+        loop {
+            match self.round(recorders) {
+                Ok(true) => {}
+                Ok(false) if self.now > self.last => return self.hand_over(usize::MAX).err().unwrap_or(End::Over),
+                Ok(false) => {
+                    let until = self.idle_until();
+                    if until > self.now {
+                        self.sleeps += 1;
+                        if let Err(error) = self.waiter.sleep(&self.clock, until).await {
+                            return End::Sleep(error);
+                        }
+                        self.now = self.clock.now();
+                        looked = self.now;
+                    }
+                }
+                Err(end) => return end,
+            }
+            if self.now.since(looked) >= LOOK {
+                looked = self.now;
+                self.waiter.look().await;
+            }
+            if self.waiter.signals() > 0 {
+                self.now = self.clock.now();
+                return self.hand_over(usize::MAX).err().unwrap_or(End::Interrupted);
+            }
+        }
+    }
+
+    /// When to look again if there is nothing to do; now or earlier, if something is due so soon that sleeping would miss it.
+    fn idle_until(&self) -> Time {
+        let due = self.engine.next_due().min(self.last);
+        (due - self.spin).min(self.now + LONGEST_SLEEP)
+    }
+
+    /// Reads from every port, and hands over what is due. `false` if there was nothing to do.
+    fn round(&mut self, recorders: &mut Recorders<'_>) -> Result<bool, End> {
+        let mut read = false;
+        self.more = false;
+        for index in 0..self.ports.len() {
+            read |= self.read(index)?;
+        }
+        self.now = self.clock.now();
+        let handed = self.hand_over(TURN)?;
+        if !read && handed == Handed::Nothing {
+            return Ok(false);
+        }
+        // Links are brought up to now for it: nothing may be due before.
+        if handed != Handed::Some {
+            self.engine.world().keep_up(self.now.min(self.last), recorders).map_err(End::Run)?;
+        }
+        if let Some(error) = self.engine.error() {
+            return Err(End::Run(error.clone()));
+        }
+        if self.capture.as_ref().is_some_and(Writer::failed) {
+            return Err(End::Capture);
+        }
+        Ok(self.now <= self.last)
+    }
+
+    /// Reads a batch of packets. `false` if there was none.
+    fn read(&mut self, index: usize) -> Result<bool, End> {
+        let begin = self.now;
+        for count in 0..BATCH {
+            let Attached { node, port, .. } = self.ports[index];
+            let len = match port.read(self.engine.buffer()) {
+                Ok(len) => len,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(count > 0),
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(End::Gone(index, error)),
+            };
+            self.now = self.clock.now();
+            if self.now > self.last {
+                // It came when the run was over.
+                return Ok(true);
+            }
+            if let Some(capture) = &mut self.capture {
+                capture.packet(self.now, node, Way::FromHost, &self.engine.buffer()[..len]);
+            }
+            self.engine.arrive(self.now, node, len);
+            let due = self.engine.next_due();
+            if due <= self.now {
+                self.punctuality.is_due(due);
+                if self.now.since(due) >= PATIENCE {
+                    break;
+                }
+            }
+        }
+        self.more = true;
+        self.punctuality.is_due(begin);
+        Ok(true)
+    }
+
+    /// Hands over what is due, and what comes due meanwhile, at most `most` packets.
+    fn hand_over(&mut self, most: usize) -> Result<Handed, End> {
+        let due = self.engine.next_due();
+        if due > self.now.min(self.last) {
+            self.caught_up();
+            return Ok(Handed::Nothing);
+        }
+        self.punctuality.is_due(due);
+        for _ in 0..most {
+            let Some(out) = self.engine.advance(self.now.min(self.last)) else {
+                self.caught_up();
+                return Ok(Handed::All);
+            };
+            let Some(Attached { port, refused, .. }) =
+                self.port_of.get(out.node).and_then(|&index| self.ports.get_mut(index))
+            else {
+                continue;
+            };
+            let written = port.write(out.bytes);
+            self.now = self.clock.now();
+            match written {
+                Ok(()) => {
+                    self.punctuality.handed_over(out.at, self.now);
+                    if let Some(capture) = &mut self.capture {
+                        // Its due time, so that a replay can be compared with it.
+                        capture.packet(out.at, out.node, Way::ToHost, out.bytes);
+                    }
+                }
+                Err(error) if is_gone(&error) => return Err(End::Gone(self.port_of[out.node], error)),
+                Err(_) => *refused += 1,
+            }
+        }
+        Ok(Handed::Some)
+    }
+
+    fn caught_up(&mut self) {
+        if !self.more {
+            self.punctuality.caught_up(self.now);
+        }
+    }
+
+    /// Once the run is over: hands over what is still on its way, each packet at its time, until there is nothing more, `patience`
+    /// is over, or a further signal comes. Nothing that hosts send meanwhile is taken.
+    pub(super) async fn drain(&mut self, patience: Span) -> End {
+        self.engine.world().drain();
+        let signals = self.waiter.signals();
+        self.last = self.now + patience;
+        let mut discarded = [0; 1];
+        loop {
+            self.now = self.clock.now();
+            match self.hand_over(TURN) {
+                Ok(Handed::Some | Handed::All) => {}
+                Ok(Handed::Nothing) => {
+                    let due = self.engine.next_due();
+                    if due > self.last {
+                        return End::Over;
+                    }
+                    for Attached { port, .. } in &self.ports {
+                        while port.read(&mut discarded).is_ok() {}
+                    }
+                    let until = (due - self.spin).min(self.now + LONGEST_SLEEP);
+                    if until > self.now
+                        && let Err(error) = self.waiter.sleep(&self.clock, until).await
+                    {
+                        return End::Sleep(error);
+                    }
+                }
+                Err(end) => return end,
+            }
+            if self.waiter.signals() > signals {
+                return End::Interrupted;
+            }
+        }
+    }
+
+    /// The loop is over.
+    pub(super) fn finish(self) -> Driven<'a, P> {
+        let Drive { engine, ports, capture, waiter, punctuality, sleeps, .. } = self;
+        Driven { engine, ports, capture, punctuality, sleeps, signals: waiter.into_signals() }
+    }
+}
+
+/// Whether an error says that a device does not work any more: gone (`EBADFD`), or down (`EIO`). Others are about one packet.
+fn is_gone(error: &io::Error) -> bool {
+    let errno = error.raw_os_error().map(Errno::from_raw);
+    matches!(errno, Some(Errno::EBADFD | Errno::EBADF | Errno::EIO | Errno::ENODEV | Errno::ENXIO))
+}

@@ -1,0 +1,52 @@
+//! Who listens to signals, from the first live run to the end of the program.
+//!
+//! What has listened to a signal once takes it from its default action for good. Beside live runs there may be others (a sweep over
+//! the clock), so that somebody has to listen between two live runs, too: the last one's event loop and signals are kept.
+
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::waiter::{ENDING, Signals};
+
+/// What the last live run has left; `None` before the first one, and during one.
+static KEPT: Mutex<Option<Listener>> = Mutex::new(None);
+
+/// An event loop, and what it listens to.
+#[derive(Debug)]
+pub(super) struct Listener {
+    pub(super) runtime: Runtime,
+    pub(super) signals: Signals,
+}
+
+impl Listener {
+    /// That of the last live run, or a new one.
+    pub(super) fn take() -> io::Result<Listener> {
+        if let Some(kept) = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            return Ok(kept);
+        }
+        let runtime = Builder::new_current_thread().enable_io().build()?;
+        let signals = {
+            let _inside = runtime.enter();
+            Signals::new(&ENDING)?
+        };
+        Ok(Listener { runtime, signals })
+    }
+
+    /// Listens on after the run.
+    pub(super) fn keep(self) {
+        *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
+    }
+
+    /// Whether a signal has come that has ended nothing yet.
+    pub(super) fn heard(&mut self) -> bool {
+        self.runtime.block_on(self.signals.look());
+        self.signals.seen() > 0
+    }
+}
+
+/// Whether a signal has come since the last live run.
+pub(crate) fn interrupted() -> bool {
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).as_mut().is_some_and(Listener::heard)
+}

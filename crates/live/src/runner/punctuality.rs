@@ -1,0 +1,179 @@
+//! How well a run keeps its times, and what is to be said about it in the end.
+
+use ackclock_trace::{Histogram, Lateness, LiveHost};
+use ackclock_units::{Span, Time};
+
+/// Measures of a run.
+#[derive(Debug, Default)]
+pub(super) struct Punctuality {
+    /// From when a packet was due until its device had taken it, ns.
+    lateness: Histogram,
+    /// Since when there has been something to do.
+    since: Option<Time>,
+    behind: Span,
+}
+
+impl Punctuality {
+    /// Something is to be done that was due at `due`. Until [`Punctuality::caught_up`] the loop is behind.
+    #[inline]
+    pub(super) fn is_due(&mut self, due: Time) {
+        self.since = Some(self.since.map_or(due, |since| since.min(due)));
+    }
+
+    /// At `now` nothing is left to be done.
+    #[inline]
+    pub(super) fn caught_up(&mut self, now: Time) {
+        if let Some(since) = self.since.take() {
+            self.behind += now.since(since);
+        }
+    }
+
+    /// A packet that was due at `due` has been taken by its device at `now`.
+    #[inline]
+    pub(super) fn handed_over(&mut self, due: Time, now: Time) {
+        self.lateness.add(now.since(due).as_nanos());
+    }
+
+    /// Time during which something that was due had not been done: the union of the intervals from when something was due, or
+    /// from when a batch of reads began that did not come to the end of what its device had, until everything due had been done
+    /// and the devices had nothing more; the writing of the last packet included.
+    pub(super) fn behind(&self) -> Span {
+        self.behind
+    }
+
+    /// The lateness of packets.
+    pub(super) fn lateness(&self) -> Lateness {
+        let at = |q| self.lateness.quantile(q).map(to_ms);
+        let whole = self.lateness.distribution(1e-6);
+        Lateness {
+            p50: at(0.5),
+            p99: at(0.99),
+            p99_9: at(0.999),
+            max: whole.max.map(|ms| to_ms(ms * 1e6)),
+            samples: whole.samples,
+        }
+    }
+
+    /// Why the run says less about the path than it should; nothing if it is as good as was asked for.
+    pub(super) fn faults(&self, limit: Option<Span>, hosts: &[LiveHost]) -> Vec<String> {
+        let mut faults = Vec::new();
+        let lateness = self.lateness();
+        if let (Some(limit), Some(p99)) = (limit, self.lateness.quantile(0.99))
+            && p99 > limit.as_nanos() as f64
+        {
+            let of = |value: Option<f64>| value.unwrap_or_default();
+            faults.push(format!(
+                "1 packet in 100 was handed over {} ms or more after its time, and no more than {} ms are allowed (median {} ms, \
+                 worst {} ms): leave this machine more idle processors, have less traffic, or allow more (run.lateness_limit)",
+                to_ms(p99),
+                limit.as_millis_f64(),
+                of(lateness.p50),
+                of(lateness.max),
+            ));
+        }
+        for host in hosts {
+            let LiveHost { id, tun, device_dropped, truncated, refused, .. } = host;
+            if *device_dropped > 0 {
+                faults.push(format!(
+                    "{} from host {id} never came to the path: they were not read from {tun} before its queue was full; leave \
+                     this machine more idle processors, or have less traffic",
+                    packets(*device_dropped)
+                ));
+            }
+            if *truncated > 0 {
+                faults.push(format!(
+                    "{} from host {id} were longer than the MTU of every host, and did not get further: {tun} is not as it was \
+                     made",
+                    packets(*truncated)
+                ));
+            }
+            if *refused > 0 {
+                faults.push(format!("{} were not taken by {tun}, and did not reach host {id}", packets(*refused)));
+            }
+        }
+        faults
+    }
+}
+
+fn packets(count: u64) -> String {
+    if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") }
+}
+
+/// Nanoseconds as ms, to the microsecond.
+fn to_ms(nanos: f64) -> f64 {
+    (nanos / 1e3).round() / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_is_from_due_to_done() {
+        let mut measures = Punctuality::default();
+        for late in 1..=1000 {
+            measures.handed_over(Time::from_millis(7), Time::from_millis(7) + Span::from_micros(late));
+        }
+        let lateness = measures.lateness();
+        assert_eq!(lateness.samples, 1000);
+        assert_eq!(lateness.max, Some(1.0));
+        // A histogram's quantiles are within 0.1 %.
+        for (found, expected) in [(lateness.p50, 0.5), (lateness.p99, 0.99), (lateness.p99_9, 0.999)] {
+            let found = found.unwrap();
+            assert!((found - expected).abs() <= 0.001, "{found} for {expected}");
+        }
+    }
+
+    #[test]
+    fn without_packets_there_is_no_lateness() {
+        let measures = Punctuality::default();
+        assert_eq!(measures.lateness(), Lateness::default());
+        assert!(measures.faults(Some(Span::ZERO), &[]).is_empty());
+    }
+
+    #[test]
+    fn behind_is_the_time_with_something_due() {
+        let mut measures = Punctuality::default();
+        let at = Time::from_micros;
+        measures.is_due(at(100));
+        // Further work that is taken up meanwhile does not begin anew.
+        measures.is_due(at(120));
+        measures.caught_up(at(130));
+        // Nothing was due.
+        measures.caught_up(at(500));
+        measures.is_due(at(700));
+        measures.caught_up(at(705));
+        assert_eq!(measures.behind(), Span::from_micros(35));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_in_words() {
+        let mut measures = Punctuality::default();
+        for late in [20, 2310] {
+            measures.handed_over(Time::ZERO, Time::from_micros(late));
+        }
+        assert!(measures.faults(None, &[]).is_empty());
+        // Nanoseconds say nothing.
+        for late in [20_000, 2_310_023] {
+            measures.handed_over(Time::ZERO, Time::from_nanos(late));
+        }
+        // Buckets are 0.1 % wide.
+        assert!(measures.faults(Some(Span::from_micros(2313)), &[]).is_empty());
+        let host = LiveHost {
+            id: "left".into(),
+            tun: "ack0".into(),
+            device_dropped: 12,
+            truncated: 1,
+            refused: 3,
+            ..LiveHost::default()
+        };
+        let faults = measures.faults(Some(Span::from_millis(1)), &[LiveHost::default(), host]);
+        assert_eq!(faults.len(), 4, "{faults:?}");
+        // From 2^21 ns on buckets are 4096 ns wide; the middle of that from 2^21 + 51 * 4096 on is 2308096.
+        assert!(faults[0].contains("2.308 ms or more after its time, and no more than 1 ms"), "{}", faults[0]);
+        assert!(faults[0].contains("median 0.02 ms, worst 2.31 ms"), "{}", faults[0]);
+        assert!(faults[1].starts_with("12 packets from host left never came"), "{}", faults[1]);
+        assert!(faults[2].starts_with("1 packet from host left were longer"), "{}", faults[2]);
+        assert!(faults[3].starts_with("3 packets were not taken by ack0"), "{}", faults[3]);
+    }
+}

@@ -1,0 +1,157 @@
+//! Namespaces, devices and addresses: made before a run, removed after it, also after one that was killed.
+//!
+//! A namespace is what `ip netns` makes: a file in `/run/netns` with the namespace mounted on it, so that `ip netns exec NAME`
+//! works while a run goes on. Only threads that end soon enter one; this process stays where it is. A namespace that was
+//! there before is used and left there. Where a host names no namespace, its device is in the one that we are in, and
+//! nothing but the device is touched.
+//!
+//! What is made is noted first ([`leftovers`]), and the next set-up removes what a killed process has left.
+//!
+//! # What the kernel hands over
+//! Ours are devices without offloads (`TUNSETOFFLOAD` is never called): before a packet comes to a device, the kernel has cut
+//! segments down to the MTU and computed the checksums. It puts the packet into the device's ring, of as many packets as
+//! `txqueuelen` says, and drops it if that is full. The qdisc of the device is the system's default, and has nothing
+//! to queue, as the device does not hold it up: no queue management but ours acts. (Where `net.core.default_qdisc` is `fq`, that
+//! paces a socket that asks for it, as TCP would by itself otherwise.)
+
+mod check;
+mod device;
+mod leftovers;
+mod namespace;
+mod netlink;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use ackclock_sim::spec::{LiveSpec, NodeSpec};
+
+use crate::LiveError;
+use leftovers::{Lock, Record};
+use namespace::Namespace;
+
+pub(crate) use check::check;
+pub(crate) use device::Device;
+
+/// What a run has made on this machine; dropped, it is removed.
+#[derive(Debug)]
+pub(crate) struct Testbed {
+    hosts: Vec<Host>,
+    /// Those that hosts name, each once.
+    namespaces: Vec<Namespace>,
+    record: Record,
+}
+
+/// Where a host is.
+#[derive(Debug)]
+struct Host {
+    /// Its device, with the number that the kernel knows it by.
+    device: Option<(Device, u32)>,
+    /// Index of its namespace; `None` is the one that we are in.
+    namespace: Option<usize>,
+}
+
+impl Testbed {
+    /// Removes what killed runs have left, then makes everything.
+    ///
+    /// # Errors
+    /// [`LiveError::Missing`] with all that [`check`] finds; [`LiveError::SetUp`] if something could not be made. Nothing
+    /// remains of what was.
+    pub(crate) fn set_up(spec: &LiveSpec) -> Result<Testbed, LiveError> {
+        check(spec)?;
+        let here = |source| LiveError::SetUp { host: String::from("(all)"), what: leftovers::DIRECTORY.into(), source };
+        // Two that begin at the same time would take the other's half for left over.
+        let lock = Lock::take().map_err(here)?;
+        leftovers::sweep();
+        check::check_free(spec)?;
+        let record = Record::create(&lock).map_err(here)?;
+        let mut testbed = Testbed { hosts: Vec::new(), namespaces: Vec::new(), record };
+        for node in &spec.nodes {
+            let host = testbed.make_host(spec, node)?;
+            testbed.hosts.push(host);
+        }
+        Ok(testbed)
+    }
+
+    fn make_host(&mut self, spec: &LiveSpec, node: &NodeSpec) -> Result<Host, LiveError> {
+        let failed = |what: String| move |source: io::Error| LiveError::SetUp { host: node.name.clone(), what, source };
+        let Some(tun) = &node.tun else { return Ok(Host { device: None, namespace: None }) };
+        let namespace = match &node.netns {
+            None => None,
+            Some(name) => Some(match self.namespaces.iter().position(|namespace| namespace.name() == name) {
+                Some(index) => index,
+                None => {
+                    let made = Namespace::open_or_make(name, &mut self.record)
+                        .map_err(failed(format!("network namespace {name}")))?;
+                    self.namespaces.push(made);
+                    self.namespaces.len() - 1
+                }
+            }),
+        };
+        let inside = namespace.map(|index| &self.namespaces[index]);
+        let plan = netlink::Plan::new(spec, node);
+        let device = namespace::inside(inside, || {
+            let device = Device::create(tun)?;
+            let index = netlink::configure(tun, &plan)?;
+            Ok((device, index))
+        });
+        let device = device.map_err(failed(format!("device {tun}")))?;
+        Ok(Host { device: Some(device), namespace })
+    }
+
+    /// The device of a host; `None` if it has none.
+    pub(crate) fn device(&self, node: usize) -> Option<&Device> {
+        self.hosts[node].device.as_ref().map(|(device, _)| device)
+    }
+
+    /// Packets that the kernel had for the device of a host and dropped, because they were not read in time: asks it, from a
+    /// thread in the host's namespace.
+    ///
+    /// # Errors
+    /// The device is gone.
+    pub(crate) fn dropped(&self, node: usize) -> io::Result<u64> {
+        let Some((_, index)) = self.hosts[node].device else { return Ok(0) };
+        namespace::inside(self.namespace(node), || netlink::dropped(index))
+    }
+
+    /// Starts a program in the namespace of a host, in a process group of its own and without standard input. It has
+    /// [`leftovers::MARK`] in its environment, by which it and all that it starts are found and killed when the testbed goes.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn spawn(&self, node: usize, command: &mut Command) -> io::Result<Child> {
+        command.stdin(Stdio::null()).process_group(0).env(leftovers::MARK, self.record.token());
+        // A child is in the namespaces of the thread that starts it.
+        namespace::inside(self.namespace(node), || command.spawn())
+    }
+
+    /// Kills every program that was started, and all that they have.
+    pub(crate) fn kill_programs(&self) {
+        leftovers::kill_all(self.record.token(), &[]);
+    }
+
+    /// Those that run.
+    #[cfg(test)]
+    pub(crate) fn programs(&self) -> Vec<nix::unistd::Pid> {
+        leftovers::processes(self.record.token(), &[])
+    }
+
+    fn namespace(&self, node: usize) -> Option<&Namespace> {
+        self.hosts[node].namespace.map(|index| &self.namespaces[index])
+    }
+}
+
+impl Drop for Testbed {
+    fn drop(&mut self) {
+        let own = self.namespaces.iter().filter(|namespace| namespace.is_ours());
+        leftovers::kill_all(self.record.token(), &own.map(Namespace::id).collect::<Vec<_>>());
+        // Devices go with their last file.
+        self.hosts.clear();
+        let removed = self.namespaces.drain(..).map(Namespace::remove).fold(true, |all, one| all & one.is_ok());
+        if removed {
+            self.record.clear();
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! What a live run takes.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+
+use ackclock_sim::spec::LiveSpec;
+
+use super::leftovers::{self, Lock};
+use super::namespace::{self, Namespace};
+use crate::LiveError;
+
+/// Bits of the sets of capabilities (`linux/capability.h`).
+const CAP_NET_ADMIN: u32 = 12;
+const CAP_SYS_ADMIN: u32 = 21;
+
+/// The longest name of a device, in bytes: `IFNAMSIZ` (`linux/if.h`) has a zero behind it.
+const LONGEST_DEVICE: usize = 15;
+
+/// Whether this machine and this process can do a live run of these hosts; makes nothing. What others have is seen by
+/// [`Testbed::set_up`](super::Testbed::set_up).
+///
+/// # Errors
+/// [`LiveError::Missing`] with all that is missing.
+pub(crate) fn check(spec: &LiveSpec) -> Result<(), LiveError> {
+    let mut problems = names(spec);
+    problems.extend(privileges(spec.nodes.iter().any(|node| node.tun.is_some() && node.netns.is_some())));
+    possible(&problems)
+}
+
+/// Whether nobody else has the devices and namespaces of these hosts. Needs the lock, and what is left over to be gone.
+pub(super) fn check_free(spec: &LiveSpec) -> Result<(), LiveError> {
+    possible(&taken(spec))
+}
+
+fn possible(problems: &[String]) -> Result<(), LiveError> {
+    Err(LiveError::Missing(match problems {
+        [] => return Ok(()),
+        [problem] => format!("a live run is not possible: {problem}"),
+        _ => format!("a live run is not possible:\n  - {}", problems.join("\n  - ")),
+    }))
+}
+
+/// Names that cannot be.
+fn names(spec: &LiveSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    let behind_devices = || spec.nodes.iter().filter(|node| node.tun.is_some());
+    for node in behind_devices() {
+        let tun = node.tun.as_deref().unwrap_or_default();
+        if tun.len() > LONGEST_DEVICE {
+            problems.push(format!(
+                "host {}: the name of a device has at most {LONGEST_DEVICE} bytes, {tun:?} has more",
+                node.name
+            ));
+        } else if tun.is_empty()
+            || matches!(tun, "." | "..")
+            || tun.contains(|c: char| matches!(c, '/' | ':' | '%' | '\0') || c.is_whitespace())
+        {
+            problems.push(format!("host {}: {tun:?} cannot be the name of a device", node.name));
+        }
+        if let Some(netns) = &node.netns
+            && !namespace::is_safe(netns)
+        {
+            problems.push(format!("host {}: {netns:?} cannot be the name of a network namespace", node.name));
+        }
+    }
+    for (number, node) in behind_devices().enumerate() {
+        if let Some(other) =
+            behind_devices().take(number).find(|other| (&other.tun, &other.netns) == (&node.tun, &node.netns))
+        {
+            problems.push(format!("hosts {} and {} have the same device", other.name, node.name));
+        }
+    }
+    for [a, b] in spec.pipes.iter().map(|pipe| pipe.between.map(|end| &spec.nodes[end])) {
+        if a.tun.is_some() && b.tun.is_some() && a.netns == b.netns {
+            let reason = "the kernel would hand over packets between them by itself; give each a `netns` of its own";
+            problems.push(format!("hosts {} and {} are in one network namespace: {reason}", a.name, b.name));
+        }
+    }
+    problems
+}
+
+/// What this process may not do.
+fn privileges(with_namespaces: bool) -> Vec<String> {
+    let mut problems = Vec::new();
+    // Opened without a name, it makes nothing.
+    if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
+        problems.push(match error.kind() {
+            io::ErrorKind::NotFound => String::from(
+                "/dev/net/tun is not there; make it by `mkdir -p /dev/net && mknod /dev/net/tun c 10 200`, or start the \
+                 container by `docker run --device /dev/net/tun --cap-add NET_ADMIN`",
+            ),
+            _ => format!("/dev/net/tun cannot be opened: {error}"),
+        });
+    }
+    let effective = effective_capabilities().unwrap_or(0);
+    let has = |capability: u32| effective >> capability & 1 == 1;
+    if !has(CAP_NET_ADMIN) {
+        problems.push(String::from("CAP_NET_ADMIN is missing, which devices need; run as root"));
+    }
+    if with_namespaces && !has(CAP_SYS_ADMIN) {
+        problems.push(String::from(
+            "CAP_SYS_ADMIN is missing, which network namespaces need (`netns`); run as root, in a container with \
+             `--cap-add SYS_ADMIN`",
+        ));
+    }
+    if problems.is_empty()
+        && let Err(error) = Lock::take().and_then(|lock| lock.is_writable())
+    {
+        problems.push(format!("{} cannot be written, where runs are noted: {error}", leftovers::DIRECTORY));
+    }
+    problems
+}
+
+/// The capabilities that count; `None` where `/proc` does not tell.
+fn effective_capabilities() -> Option<u64> {
+    let status = fs::read_to_string("/proc/thread-self/status").ok()?;
+    let set = status.lines().find_map(|line| line.strip_prefix("CapEff:"))?;
+    u64::from_str_radix(set.trim(), 16).ok()
+}
+
+/// What others have.
+fn taken(spec: &LiveSpec) -> Vec<String> {
+    let mut problems = Vec::new();
+    for node in &spec.nodes {
+        let Some(tun) = &node.tun else { continue };
+        let namespace = match node.netns.as_deref().map(Namespace::open) {
+            None => None,
+            // It is going to be made.
+            Some(Ok(None)) => continue,
+            Some(Ok(Some(there))) => match there.owner() {
+                Ok(None) => Some(there),
+                Ok(Some(owner)) => {
+                    let pid = owner.split('-').next().unwrap_or_default();
+                    let whose = format!("belongs to another run (process {pid})");
+                    problems.push(format!("host {}: network namespace {} {whose}", node.name, there.name()));
+                    continue;
+                }
+                Err(error) => {
+                    problems.push(format!("host {}: network namespace {}: {error}", node.name, there.name()));
+                    continue;
+                }
+            },
+            Some(Err(error)) => {
+                let netns = node.netns.as_deref().unwrap_or_default();
+                problems.push(format!("host {}: network namespace {netns}: {error}", node.name));
+                continue;
+            }
+        };
+        let found = namespace::inside(namespace.as_ref(), || Ok(nix::net::if_::if_nametoindex(tun.as_str())?));
+        if found.is_ok() {
+            problems.push(format!("host {}: there is a device {tun} already", node.name));
+        }
+    }
+    problems
+}

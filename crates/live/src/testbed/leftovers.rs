@@ -1,0 +1,217 @@
+//! What killed runs have left, and how it is known.
+//!
+//! A run has a file in `/run/ackclock` that names its namespaces, each noted before it is made, and holds a lock on it for as
+//! long as it lives: a file that can be locked is that of a run that is over. The kernel releases the lock however a process
+//! ends, and whatever its process number is taken for afterwards.
+//!
+//! A namespace carries the run's token (on `lo`, `ip -n NAME link show lo`), programs that it has started have it in their
+//! environment. Nothing without the token is touched, whatever its name.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::{AccessFlags, Pid, access};
+
+use super::namespace::{self, Id, Namespace};
+
+/// Where runs are noted.
+pub(super) const DIRECTORY: &str = "/run/ackclock";
+
+/// The variable in the environment of programs that were started by a run: its token.
+pub(super) const MARK: &str = "ACKCLOCK_RUN";
+
+/// How the names of files of runs end.
+const SUFFIX: &str = ".run";
+
+/// While it is held, no other run is set up and nothing that is left over is removed.
+#[derive(Debug)]
+pub(super) struct Lock {
+    _directory: File,
+}
+
+/// The note about a run that goes on.
+#[derive(Debug)]
+pub(super) struct Record {
+    path: PathBuf,
+    token: String,
+    /// Locked as long as it is open.
+    file: File,
+}
+
+impl Lock {
+    /// Waits for the lock, which is the directory itself.
+    pub(super) fn take() -> io::Result<Lock> {
+        loop {
+            fs::create_dir_all(DIRECTORY)?;
+            let directory = match File::open(DIRECTORY) {
+                // Another run has just ended, and was the last one.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                directory => directory?,
+            };
+            directory.lock()?;
+            // Whoever held it may have removed it.
+            if is_there(&directory) {
+                return Ok(Lock { _directory: directory });
+            }
+        }
+    }
+
+    /// The lock if nobody has it, and there is a directory.
+    fn try_take() -> Option<Lock> {
+        let directory = File::open(DIRECTORY).ok()?;
+        directory.try_lock().ok()?;
+        is_there(&directory).then_some(Lock { _directory: directory })
+    }
+
+    /// Whether a run can be noted.
+    pub(super) fn is_writable(&self) -> io::Result<()> {
+        Ok(access(DIRECTORY, AccessFlags::W_OK)?)
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // If nothing is in it. Who waits for the lock sees that it is gone.
+        let _ = fs::remove_dir(DIRECTORY);
+    }
+}
+
+fn is_there(directory: &File) -> bool {
+    match (directory.metadata(), fs::metadata(DIRECTORY)) {
+        (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
+        _ => false,
+    }
+}
+
+impl Record {
+    /// Notes that a run is being set up.
+    pub(super) fn create(_lock: &Lock) -> io::Result<Record> {
+        let started = start_time().unwrap_or_default();
+        for number in 0.. {
+            let token = format!("{}-{started}-{number}", std::process::id());
+            let path = Path::new(DIRECTORY).join(format!("{token}{SUFFIX}"));
+            match OpenOptions::new().read(true).append(true).create_new(true).open(&path) {
+                Ok(file) => {
+                    file.lock()?;
+                    return Ok(Record { path, token, file });
+                }
+                // Another run of this process, or of one with its number in another container.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        unreachable!("as many runs at a time as there are numbers")
+    }
+
+    /// What marks all that belongs to the run: process number, when that process started, which of its runs.
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// Notes that a namespace is going to be made.
+    pub(super) fn namespace(&mut self, name: &str) -> io::Result<()> {
+        // One write, so that a line is there as a whole or not at all.
+        self.file.write_all(format!("netns {name}\n").as_bytes())
+    }
+
+    /// Nothing remains of the run.
+    pub(super) fn clear(&mut self) {
+        let _ = fs::remove_file(&self.path);
+        drop(Lock::try_take());
+    }
+}
+
+/// Removes what runs that are over have left. What cannot be removed remains noted. Needs the [`Lock`].
+pub(super) fn sweep() {
+    let Ok(files) = fs::read_dir(DIRECTORY) else { return };
+    for path in files.flatten().map(|entry| entry.path()) {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if let Some(token) = name.strip_suffix(SUFFIX)
+            && let Ok(Some(file)) = abandoned(&path)
+            && remove(token, &file).is_ok()
+        {
+            let _ = fs::remove_file(&path);
+        }
+    }
+}
+
+/// The file of a run, locked, if that is over.
+fn abandoned(path: &Path) -> io::Result<Option<File>> {
+    let file = File::open(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn remove(token: &str, file: &File) -> io::Result<()> {
+    let own = Id::of_process("self")?;
+    let mut found = Vec::new();
+    for line in BufReader::new(file).lines() {
+        // A line of a file that somebody else has written there.
+        if let Some(name) = line?.strip_prefix("netns ").filter(|name| namespace::is_safe(name))
+            && let Some(there) = Namespace::open(name)?
+        {
+            match there.owner() {
+                // We are in it ourselves: it is in use.
+                Ok(Some(owner)) if owner == token && there.id() == own => {
+                    return Err(io::ErrorKind::ResourceBusy.into());
+                }
+                Ok(Some(owner)) if owner == token => found.push(there),
+                // Its name belongs to somebody else by now.
+                Ok(_) => {}
+                // A file that was to be a namespace: the run was killed between the two.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => namespace::unmount(name)?,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    kill_all(token, &found.iter().map(Namespace::id).collect::<Vec<_>>());
+    found.iter().try_for_each(|namespace| namespace::unmount(namespace.name()))
+}
+
+/// Kills all processes that a run has started and all that are in its namespaces, and waits until they are gone, a second at
+/// most.
+pub(super) fn kill_all(token: &str, namespaces: &[Id]) {
+    for _ in 0..200 {
+        let found = processes(token, namespaces);
+        if found.is_empty() {
+            return;
+        }
+        for pid in found {
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The processes that have the token of a run in their environment or are in one of these namespaces, but for this one.
+pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
+    let mark = format!("{MARK}={token}");
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let others = names.filter_map(|name| Some((name.parse().ok()?, name)));
+    others
+        .filter(|&(pid, _): &(u32, _)| pid != std::process::id())
+        .filter(|(_, name)| {
+            // What has ended, or is not ours to look at, has neither.
+            Id::of_process(name).is_ok_and(|id| namespaces.contains(&id))
+                || fs::read(Path::new("/proc").join(name).join("environ"))
+                    .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))
+        })
+        .filter_map(|(pid, _)| Some(Pid::from_raw(i32::try_from(pid).ok()?)))
+        .collect()
+}
+
+/// When this process was started, in clock ticks after the start of the system: field 22 of `/proc/PID/stat` (proc(5)).
+fn start_time() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in field 2 may have blanks and brackets.
+    stat.rsplit_once(") ")?.1.split(' ').nth(22 - 3)?.parse().ok()
+}

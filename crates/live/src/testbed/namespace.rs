@@ -1,0 +1,190 @@
+//! Network namespaces as `ip netns` has them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use nix::errno::Errno;
+use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::sched::{CloneFlags, setns, unshare};
+
+use super::leftovers::Record;
+use super::netlink;
+
+/// Where `ip netns` has its namespaces.
+const DIRECTORY: &str = "/run/netns";
+
+/// A namespace that has a name. It exists at least as long as this.
+#[derive(Debug)]
+pub(super) struct Namespace {
+    name: String,
+    file: File,
+    id: Id,
+    ours: bool,
+}
+
+/// By which processes of a namespace are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Id {
+    device: u64,
+    inode: u64,
+}
+
+impl Namespace {
+    /// The namespace of this name if there is one, else a new one.
+    pub(super) fn open_or_make(name: &str, record: &mut Record) -> io::Result<Namespace> {
+        match Namespace::open(name)? {
+            Some(there) => Ok(there),
+            None => Namespace::make(name, record),
+        }
+    }
+
+    /// The namespace of this name, if there is one.
+    pub(super) fn open(name: &str) -> io::Result<Option<Namespace>> {
+        match File::open(path(name)) {
+            Ok(file) => {
+                let id = Id::of(&file.metadata()?);
+                Ok(Some(Namespace { name: name.to_owned(), file, id, ours: false }))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn make(name: &str, record: &mut Record) -> io::Result<Namespace> {
+        prepare_directory()?;
+        record.namespace(name)?;
+        let alias = record.token().to_owned();
+        let file = on_a_thread(|| {
+            unshare(CloneFlags::CLONE_NEWNET)?;
+            // Whose it is has to be seen before it has a name.
+            netlink::claim(&alias)?;
+            let file = File::open("/proc/thread-self/ns/net")?;
+            let path = path(name);
+            OpenOptions::new().write(true).create_new(true).open(&path)?;
+            let mounted = mount(Some("/proc/thread-self/ns/net"), &path, None::<&str>, MsFlags::MS_BIND, None::<&str>);
+            if let Err(error) = mounted {
+                let _ = fs::remove_file(&path);
+                return Err(not_mounted(error));
+            }
+            Ok(file)
+        })?;
+        let id = Id::of(&file.metadata()?);
+        Ok(Namespace { name: name.to_owned(), file, id, ours: true })
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn id(&self) -> Id {
+        self.id
+    }
+
+    /// Whether it was made by this.
+    pub(super) fn is_ours(&self) -> bool {
+        self.ours
+    }
+
+    /// The run that has made it, if one of ours has.
+    ///
+    /// # Errors
+    /// `EINVAL` for a file that no namespace is mounted on.
+    pub(super) fn owner(&self) -> io::Result<Option<String>> {
+        inside(Some(self), netlink::claimed_by)
+    }
+
+    /// Takes its name away if it is ours: it is gone with its last process and file.
+    pub(super) fn remove(self) -> io::Result<()> {
+        if self.ours { unmount(&self.name) } else { Ok(()) }
+    }
+}
+
+impl Id {
+    /// Of the file of a namespace, in `/run/netns` or in `/proc`.
+    pub(super) fn of(metadata: &fs::Metadata) -> Id {
+        Id { device: metadata.dev(), inode: metadata.ino() }
+    }
+
+    /// Of the namespace of a process; ours for `self`.
+    pub(super) fn of_process(pid: &str) -> io::Result<Id> {
+        Ok(Id::of(&fs::metadata(Path::new("/proc").join(pid).join("ns/net"))?))
+    }
+}
+
+/// Whether a name is one of a file in a directory.
+pub(super) fn is_safe(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && name.len() <= 255 && !name.contains(|c: char| c == '/' || c.is_control())
+}
+
+/// The file of a namespace.
+fn path(name: &str) -> PathBuf {
+    Path::new(DIRECTORY).join(name)
+}
+
+/// Takes away the name of a namespace, or what was to become one.
+pub(super) fn unmount(name: &str) -> io::Result<()> {
+    let path = path(name);
+    // `EINVAL`: nothing is mounted there.
+    match umount2(&path, MntFlags::MNT_DETACH) {
+        Ok(()) | Err(Errno::EINVAL | Errno::ENOENT) => {}
+        Err(error) => return Err(error.into()),
+    }
+    match fs::remove_file(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Calls `f` in a namespace, ours if none is given, on a thread that ends with it.
+pub(super) fn inside<T: Send>(
+    namespace: Option<&Namespace>,
+    f: impl FnOnce() -> io::Result<T> + Send,
+) -> io::Result<T> {
+    on_a_thread(|| {
+        if let Some(namespace) = namespace {
+            setns(&namespace.file, CloneFlags::CLONE_NEWNET)?;
+        }
+        f()
+    })
+}
+
+fn on_a_thread<T: Send>(f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name(String::from("namespace")).spawn_scoped(scope, f)?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
+/// The directory as `ip netns add` wants it: a mount of its own that is shared, so that a namespace that is unmounted here is
+/// gone also where `ip netns exec` has made another mount namespace.
+fn prepare_directory() -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(DIRECTORY)?;
+    let share = || mount(None::<&str>, DIRECTORY, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
+    match share() {
+        // It is no mount yet.
+        Err(Errno::EINVAL) => {
+            let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
+            mount(Some(DIRECTORY), DIRECTORY, None::<&str>, flags, None::<&str>).and_then(|()| share())
+        }
+        other => other,
+    }
+    .map_err(not_mounted)
+}
+
+/// Why a mount failed, with what may be done: the capability alone is not enough in a container, nor in a user namespace that
+/// has not made the mount namespace.
+fn not_mounted(error: Errno) -> io::Error {
+    match error {
+        Errno::EPERM | Errno::EACCES => io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!(
+                "mounts are not allowed ({}); a container may need --security-opt apparmor=unconfined",
+                error.desc()
+            ),
+        ),
+        _ => error.into(),
+    }
+}

@@ -1,0 +1,184 @@
+//! What is asked of the kernel about devices. Everything acts in the namespace of the calling thread.
+
+use std::fs;
+use std::io;
+use std::net::IpAddr;
+
+use ackclock_sim::spec::{LiveSpec, NodeSpec};
+use futures_util::TryStreamExt;
+use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags};
+use rtnetlink::packet_route::link::{AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkMessage};
+use rtnetlink::packet_route::route::RouteScope;
+use rtnetlink::{Error, Handle, LinkUnspec, RouteMessageBuilder};
+
+/// How many packets a device holds until they are read. A kernel's TCP does not see what is in it (the device takes packets off
+/// the socket's account), so that a whole window may come at once: 1 Gbit/s for 100 ms is 8333 packets of 1500 bytes.
+const TX_QUEUE_LEN: u32 = 16_384;
+
+/// The alias of the loopback device begins with this where a namespace is a run's.
+const CLAIM: &str = "ackclock ";
+
+/// How the device of a host is to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Plan {
+    mtu: u16,
+    addresses: Vec<(IpAddr, u8)>,
+    /// Addresses of other hosts and of routers that are in no prefix of the device, each once.
+    routes: Vec<IpAddr>,
+}
+
+impl Plan {
+    /// What `node` needs to reach every host that a path leads to.
+    pub(super) fn new(spec: &LiveSpec, node: &NodeSpec) -> Plan {
+        let mut routes = Vec::new();
+        for pipe in &spec.pipes {
+            let [a, b] = pipe.between.map(|end| &spec.nodes[end]);
+            let other = match node.name == a.name {
+                true => b,
+                false if node.name == b.name => a,
+                false => continue,
+            };
+            routes.extend(other.addresses.iter().map(|(address, _)| *address));
+            // What a router says has to come from somewhere (`rp_filter`).
+            if let Some(router) = &pipe.router {
+                routes.extend([IpAddr::V4(router.address), IpAddr::V6(router.address6)]);
+            }
+        }
+        routes.sort_unstable();
+        routes.dedup();
+        routes.retain(|to| {
+            let of_a_kind = |(address, _): &&(IpAddr, u8)| address.is_ipv4() == to.is_ipv4();
+            let mut own = node.addresses.iter().filter(of_a_kind).peekable();
+            own.peek().is_some() && !own.any(|(address, length)| in_prefix(*to, *address, *length))
+        });
+        Plan { mtu: node.mtu, addresses: node.addresses.clone(), routes }
+    }
+}
+
+/// Whether the first `length` bits of two addresses of a kind are the same.
+fn in_prefix(a: IpAddr, b: IpAddr, length: u8) -> bool {
+    let (differing, bits) = match (a, b) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => (u128::from(u32::from(a) ^ u32::from(b)), 32),
+        (IpAddr::V6(a), IpAddr::V6(b)) => (u128::from(a) ^ u128::from(b), 128),
+        _ => return false,
+    };
+    differing.checked_shr(bits - u32::from(length).min(bits)).unwrap_or(0) == 0
+}
+
+/// Gives a new device its MTU, addresses and routes and sets it up; its number.
+pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
+    let index = nix::net::if_::if_nametoindex(name)?;
+    let six = plan.addresses.iter().any(|(address, _)| address.is_ipv6());
+    with_kernel(async |kernel| {
+        let device = || LinkUnspec::new_with_index(index);
+        let sized = device().mtu(u32::from(plan.mtu)).txqueuelen(TX_QUEUE_LEN).build();
+        kernel.link().set(sized).execute().await?;
+        if six {
+            // Without an address of the link's own there are no router solicitations, and nothing but the scenario's traffic.
+            let none = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
+            let quiet = LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![none])]);
+            kernel.link().set(device().append_extra_attribute(quiet).build()).execute().await?;
+        }
+        Ok(())
+    })?;
+    // Without the files (no IPv6) or the right to write them (`/proc/sys` is read-only in many containers) the defaults have to
+    // do, which are these; only an address will say what does not.
+    for (key, value) in [
+        // Devices have addresses of the one that the host asks for or none: nobody advertises routes here.
+        ("ipv6/conf/{}/disable_ipv6", if six { "0" } else { "1" }),
+        ("ipv6/conf/{}/accept_ra", "0"),
+        ("ipv6/conf/{}/accept_dad", "0"),
+        // Loose: what a router between hosts says comes from an address that only has to be known. The larger of this and
+        // `all` counts.
+        ("ipv4/conf/{}/rp_filter", "2"),
+    ] {
+        let _ = fs::write(format!("/proc/sys/net/{}", key.replace("{}", name)), value);
+    }
+    with_kernel(async |kernel| {
+        for &(address, length) in &plan.addresses {
+            let mut request = kernel.address().add(index, address, length);
+            if address.is_ipv6() {
+                // Nobody else can have it; looking for one takes a second.
+                request.message_mut().attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+            }
+            request.execute().await?;
+        }
+        let up = LinkUnspec::new_with_index(index).up().build();
+        kernel.link().set(up).execute().await?;
+        for &to in &plan.routes {
+            let route = RouteMessageBuilder::<IpAddr>::new().output_interface(index).scope(RouteScope::Link);
+            let whole = if to.is_ipv4() { 32 } else { 128 };
+            let route = route.destination_prefix(to, whole).map_err(|error| io::Error::other(format!("{error:?}")))?;
+            match kernel.route().add(route.build()).execute().await.map_err(Failure::from) {
+                // Another device of the host leads there, too; which one is taken is the kernel's affair.
+                Err(Failure(error)) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                other => other?,
+            }
+        }
+        Ok(())
+    })?;
+    Ok(index)
+}
+
+/// Packets that the kernel could not hand over to the reader of a device, because it was not read in time.
+pub(super) fn dropped(index: u32) -> io::Result<u64> {
+    with_kernel(async |kernel| {
+        let link = link(kernel.link().get().match_index(index).execute()).await?;
+        let stats = link.attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::Stats64(stats) => Some(stats.tx_dropped),
+            _ => None,
+        });
+        stats.ok_or_else(|| Failure(io::Error::other("no statistics")))
+    })
+}
+
+/// Sets the loopback device up and writes on it whose namespace it is in.
+pub(super) fn claim(token: &str) -> io::Result<()> {
+    with_kernel(async |kernel| {
+        let lo = LinkUnspec::new_with_name("lo").alias(format!("{CLAIM}{token}")).up().build();
+        Ok(kernel.link().set(lo).execute().await?)
+    })
+}
+
+/// Who has claimed the namespace.
+pub(super) fn claimed_by() -> io::Result<Option<String>> {
+    with_kernel(async |kernel| {
+        let lo = link(kernel.link().get().match_name("lo").execute()).await?;
+        Ok(lo.attributes.into_iter().find_map(|attribute| match attribute {
+            LinkAttribute::IfAlias(alias) => alias.strip_prefix(CLAIM).map(str::to_owned),
+            _ => None,
+        }))
+    })
+}
+
+async fn link(links: impl futures_util::Stream<Item = Result<LinkMessage, Error>>) -> Result<LinkMessage, Failure> {
+    std::pin::pin!(links).try_next().await?.ok_or_else(|| Failure(io::ErrorKind::NotFound.into()))
+}
+
+/// Talks to the kernel, on a socket in the namespace of this thread.
+fn with_kernel<T>(talk: impl AsyncFnOnce(Handle) -> Result<T, Failure>) -> io::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    runtime.block_on(async {
+        let (connection, kernel, _) = rtnetlink::new_connection()?;
+        tokio::spawn(connection);
+        talk(kernel).await.map_err(|Failure(error)| error)
+    })
+}
+
+/// What the kernel has said.
+struct Failure(io::Error);
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        Failure(match error {
+            Error::NetlinkError(message) => message.to_io(),
+            other => io::Error::other(other.to_string()),
+        })
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        Failure(error)
+    }
+}
