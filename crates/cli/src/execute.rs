@@ -1,28 +1,46 @@
 //! Runs on all cores; results in the order of the runs, whatever finishes first.
 
+mod sheets;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
+use ackclock_live::{LiveError, Options, Outcome};
 use ackclock_scenario::Scenario;
-use ackclock_sim::{QueueRecorder, Recorders, RunError};
-use ackclock_trace::{ErttCsv, ErttSink, QueueCsv, SiftrLog, SiftrSink, Summary, TcpCsv, TcpSink};
-use ackclock_units::Time;
+use ackclock_sim::RunError;
+use ackclock_sim::spec::{Clock, LiveSpec, RunSpec};
+use ackclock_trace::Summary;
+use ackclock_units::{Span, Time};
 use anyhow::Context;
 
-use crate::output::{ERTT, Places, QUEUE, SIFTR, TCP};
-use crate::partial::{Partial, Sealed};
+use crate::output::{COMMANDS, Places};
+use crate::partial::{Folder, Sealed};
 use crate::progress::Progress;
 
-/// A run that has come to its end.
+use sheets::Sheets;
+
+/// A run that has come to its end, or has something to show for the time that it took.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) summary: Summary<()>,
-    /// Its `queue.csv`, `tcp.csv`, `siftr.log` and `ertt.csv`, as far as they were asked for.
+    /// What it has written beside, as far as that was asked for.
     pub(crate) records: Vec<Sealed>,
+    /// Why it has not come to its end.
+    pub(crate) broken_off: Option<BrokenOff>,
+}
+
+/// What ends a run with hosts outside before its time.
+#[derive(Debug)]
+pub(crate) enum BrokenOff {
+    /// A person.
+    Interrupted,
+    /// Something that it needs is gone.
+    Failed(anyhow::Error),
 }
 
 /// Why a run gave nothing.
@@ -30,8 +48,19 @@ pub(crate) struct Done {
 pub(crate) enum Failure {
     /// It failed by itself.
     Run(RunError),
+    /// It has hosts outside, and could not begin.
+    Live(LiveError),
     /// What it recorded could not be written.
     Output(anyhow::Error),
+}
+
+/// Where runs put what is not in their summaries.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Aside<'a> {
+    /// In the output, if there is one.
+    pub(crate) places: Option<&'a Places>,
+    /// The capture of the only run.
+    pub(crate) capture: Option<&'a Path>,
 }
 
 /// How many runs this machine takes at the same time.
@@ -39,12 +68,12 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Does all runs of a scenario; each records into a file of its own, if there are places for it. `sink` gets the runs in
+/// Does all runs of a scenario; each records into files of its own, if there are places for them. `sink` gets the runs in
 /// order, on this thread, and may break off. The first run that fails, in order, ends everything.
 pub(crate) fn all(
     scenario: &Scenario,
     threads: usize,
-    places: Option<&Places>,
+    aside: &Aside<'_>,
     progress: &Progress,
     mut sink: impl FnMut(usize, Done) -> ControlFlow<()>,
 ) -> Result<(), (usize, Failure)> {
@@ -52,7 +81,7 @@ pub(crate) fn all(
     in_order(
         scenario.runs(),
         threads,
-        |run, stop| one(scenario, run, places, progress, stop),
+        |run, stop| one(scenario, run, aside, progress, stop),
         |run, result| match result {
             Ok(done) => sink(run, done),
             Err(error) => {
@@ -114,56 +143,65 @@ pub(crate) fn in_order<T: Send>(
 fn one(
     scenario: &Scenario,
     run: usize,
-    places: Option<&Places>,
+    aside: &Aside<'_>,
     progress: &Progress,
     stop: &AtomicBool,
 ) -> Result<Done, Failure> {
     let spec = scenario.spec(run);
+    let mut sheets = Sheets::open(scenario, run, aside.places).map_err(Failure::Output)?;
+    if let Some(live) = &spec.live {
+        return outside(&spec, live, run, sheets, aside, progress);
+    }
     let mut meter = progress.meter(spec.duration);
+    // A live run before it has taken Ctrl-C over.
+    let beside_live = scenario.is_live();
     let mut reach = |now| {
         meter.reach(now);
-        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let over = stop.load(Ordering::Relaxed) || (beside_live && ackclock_live::interrupted());
+        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let done = match places {
-        None => {
-            let summary = ackclock_sim::run(&spec, &mut reach).map_err(Failure::Run)?;
-            Done { summary, records: Vec::new() }
-        }
-        Some(places) => {
-            let directions = scenario.recorded_queues();
-            let file = |wanted: bool, name| wanted.then(|| places.create(run, name)).transpose();
-            let queue = file(!directions.is_empty(), QUEUE).map_err(Failure::Output)?;
-            let tcp = file(scenario.records_tcp(), TCP).map_err(Failure::Output)?;
-            let siftr = file(scenario.records_siftr(), SIFTR).map_err(Failure::Output)?;
-            let ertt = file(scenario.records_ertt(), ERTT).map_err(Failure::Output)?;
-            let paths = [&queue, &tcp, &siftr, &ertt].map(|file| file.as_ref().map(|file| file.path().to_owned()));
-            let (mut queue, mut tcp) = (queue.map(QueueCsv::new), tcp.map(TcpCsv::new));
-            let (mut siftr, mut ertt) = (siftr.map(SiftrLog::new), ertt.map(ErttCsv::new));
-            let recorders = Recorders {
-                queues: queue.as_mut().map(|sink| QueueRecorder { directions, sink }),
-                tcp: tcp.as_mut().map(|sink| sink as &mut dyn TcpSink),
-                siftr: siftr.as_mut().map(|sink| sink as &mut dyn SiftrSink),
-                ertt: ertt.as_mut().map(|sink| sink as &mut dyn ErttSink),
-            };
-            let result = ackclock_sim::run_recorded(&spec, recorders, &mut reach);
-            // What could not be written has broken the run off, and comes first.
-            let end = Time::ZERO + spec.duration;
-            let written = [
-                queue.map(QueueCsv::finish),
-                tcp.map(TcpCsv::finish),
-                siftr.map(|log| log.finish(end)),
-                ertt.map(ErttCsv::finish),
-            ];
-            let mut records = Vec::new();
-            for (written, path) in written.into_iter().zip(paths) {
-                let seal = |file: Partial| if result.is_ok() { file.seal().map(Some) } else { Ok(None) };
-                let sealed = written.transpose().and_then(|file| file.map_or(Ok(None), seal));
-                let context = || format!("cannot write {}", path.unwrap_or_default().display());
-                records.extend(sealed.with_context(context).map_err(Failure::Output)?);
-            }
-            Done { summary: result.map_err(Failure::Run)?, records }
-        }
-    };
+    let result = ackclock_sim::run_recorded(&spec, sheets.recorders(), &mut reach);
+    // What could not be written has broken the run off, and comes first.
+    let (records, written) = sheets.finish(Time::ZERO + spec.duration);
+    written.map_err(Failure::Output)?;
+    let summary = result.map_err(Failure::Run)?;
     meter.finish();
-    Ok(done)
+    Ok(Done { summary, records, broken_off: None })
+}
+
+/// A run with hosts outside. What it has measured and written is kept, also if it is broken off.
+fn outside(
+    spec: &RunSpec,
+    live: &LiveSpec,
+    run: usize,
+    mut sheets: Sheets<'_>,
+    aside: &Aside<'_>,
+    progress: &Progress,
+) -> Result<Done, Failure> {
+    let folder = aside.places.filter(|_| live.clock == Clock::Real && !live.commands.is_empty());
+    let folder = folder.map(|places| places.folder(run, COMMANDS)).transpose().map_err(Failure::Output)?;
+    let options = Options {
+        commands: folder.as_ref().map(|folder| folder.path().to_owned()),
+        capture: aside.capture.map(Path::to_owned),
+    };
+    let mut go = || ackclock_live::run(spec, sheets.recorders(), &options);
+    let outcome = match live.clock {
+        Clock::Real => progress.in_real_time(spec.duration, go),
+        Clock::Replay(_) => go(),
+    };
+    let Outcome { mut summary, broken_off } = outcome.map_err(Failure::Live)?;
+    let came_to = Span::from_secs_f64(summary.duration_s);
+    let (mut records, written) = sheets.finish(Time::ZERO + came_to);
+    let printed = folder.map_or(Ok(Vec::new()), Folder::seal).context("cannot keep what commands have printed");
+    let (printed, kept) = printed.map_or_else(|error| (Vec::new(), Err(error)), |printed| (printed, Ok(())));
+    records.extend(printed);
+    let broken_off = match (written.and(kept), broken_off) {
+        // A file that could not be written has broken the run off, and says more about it.
+        (Err(error), _) => Some(BrokenOff::Failed(error)),
+        (Ok(()), Some(LiveError::Interrupted)) => Some(BrokenOff::Interrupted),
+        (Ok(()), Some(error)) => Some(BrokenOff::Failed(error.into())),
+        (Ok(()), None) => None,
+    };
+    summary.partial |= broken_off.is_some();
+    Ok(Done { summary, records, broken_off })
 }

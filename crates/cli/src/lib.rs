@@ -4,14 +4,18 @@
 //! of is in [`cc`] and [`units`].
 //!
 //! `args` is what a person may say, `execute` runs on all cores and gives summaries in order, `table` and `output` write
-//! them down. `drill` is `ackclock packetdrill`. Exit status: 0, 1 when an expectation was missed or a script did not pass, 2
-//! for bad input, 3 when a run failed by itself.
+//! them down. `drill` is `ackclock packetdrill`, `compare` and `pattern` are the commands of these names. Exit status: 0, 1 when
+//! an expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3 when a run failed by itself,
+//! 130 when a live run was interrupted.
 
 mod args;
+mod compare;
 mod drill;
 mod execute;
+mod live;
 mod output;
 mod partial;
+mod pattern;
 mod progress;
 mod report;
 mod table;
@@ -24,12 +28,14 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
+use ackclock_live::LiveError;
 use ackclock_scenario::{LoadError, Measures, Override, Scenario, Verdict};
-use anyhow::{Context, anyhow};
+use ackclock_sim::RunError;
+use anyhow::{Context, anyhow, bail};
 use clap::Parser;
 
 use args::{Args, Cli, Command};
-use execute::{Done, Failure};
+use execute::{Aside, BrokenOff, Done, Failure};
 use output::Output;
 use progress::Progress;
 use report::Report;
@@ -37,6 +43,8 @@ use report::Report;
 const MISSED: u8 = 1;
 const BAD_INPUT: u8 = 2;
 const RUN_FAILED: u8 = 3;
+/// As shells have it for SIGINT.
+const INTERRUPTED: u8 = 130;
 
 /// The program `ackclock`, whose scenarios may name these congestion controllers too (`cc = "NAME"`), beside its own.
 ///
@@ -46,6 +54,8 @@ pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
     let cli = Cli::parse();
     let ended = match (&cli.command, &cli.scenario) {
         (Some(Command::Packetdrill(args)), _) => drill::run(args),
+        (Some(Command::Compare(args)), _) => compare::run(args),
+        (Some(Command::Pattern(args)), _) => pattern::run(args),
         (None, Some(args)) => run(args, controllers),
         (None, None) => Err(anyhow!("nothing to do: --scenario FILE or a command is missing")),
     };
@@ -86,10 +96,23 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
     if let Some(seed) = args.seed {
         overrides.push(Override { flag: "--seed".to_owned(), text: format!("run.seed={seed}") });
     }
+    if let Some(clock) = &args.clock {
+        overrides.push(Override { flag: "--clock".to_owned(), text: format!("run.clock={clock}") });
+    }
     let scenario = Scenario::load_with(&args.scenario, &overrides, controllers)?;
     if args.show_config {
         let _ = print(&scenario.resolved())?;
         return Ok(0);
+    }
+    if args.record.is_some() {
+        match (scenario.is_live(), scenario.runs()) {
+            (true, 1) => {}
+            (true, runs) => bail!("--record takes one run, and the scenario has {runs}"),
+            (false, _) => bail!("--record takes a live run: one with hosts behind devices, by the clock `live`"),
+        }
+    }
+    for note in scenario.notes() {
+        say(&format!("note: {note}"));
     }
     let mut output = match &args.out {
         Some(dir) => Some(Output::prepare(dir, &scenario).context("cannot use --out")?),
@@ -102,16 +125,30 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
     if recorded && output.is_none() {
         say("note: what `[record]` asks for is only written with --out DIR");
     }
-    let places = output.as_ref().filter(|_| recorded).map(Output::places);
-    let threads = args.threads.map_or_else(execute::cores, |threads| threads.get().into());
+    let places = output.as_ref().filter(|_| recorded || scenario.is_live()).map(Output::places);
+    let aside = Aside { places: places.as_ref(), capture: args.record.as_deref() };
+    let threads = match args.threads {
+        // They would be in each other's way.
+        _ if scenario.is_live() => 1,
+        Some(threads) => threads.get().into(),
+        None => execute::cores(),
+    };
     let progress = Progress::new(scenario.runs(), args.quiet);
+    if scenario.is_live() && !args.quiet {
+        say(&live::heading(&scenario));
+    }
     let mut measures: Vec<Measures> = Vec::with_capacity(scenario.runs());
     let mut verdicts = Vec::new();
     let mut report = Report::new(&scenario);
+    let mut troubles = Vec::new();
+    let mut ended_early = None;
     let mut listening = true;
     let mut written = Ok(());
-    let finished = execute::all(&scenario, threads, places.as_ref(), &progress, |run, Done { summary, records }| {
+    let finished = execute::all(&scenario, threads, &aside, &progress, |run, done| {
+        let Done { summary, records, broken_off } = done;
         let summary = summary.with_params(scenario.params(run));
+        troubles
+            .extend(live::troubles(&summary).map(|trouble| format!("{trouble} ({})", report::name_of(&scenario, run))));
         let mut json = match serde_json::to_value(&summary) {
             Ok(json) => json,
             Err(error) => {
@@ -120,7 +157,8 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
             }
         };
         measures.push(scenario.measure(&json));
-        if measures.len() == scenario.runs() {
+        ended_early = broken_off.map(|why| (run, why));
+        if measures.len() == scenario.runs() && ended_early.is_none() {
             // They are about all runs, and are known with the last one.
             verdicts = scenario.verdicts(&measures);
             let as_json = |verdict: &Verdict| verdict.json(scenario.params(verdict.point * scenario.repeat()));
@@ -143,14 +181,29 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
             written = output.add(&json, records).context("cannot write the summary");
         }
         // Nobody reads on and nothing is kept.
-        if written.is_err() || (!listening && output.is_none()) {
+        if written.is_err() || ended_early.is_some() || (!listening && output.is_none()) {
             ControlFlow::Break(())
         } else {
             ControlFlow::Continue(())
         }
     });
     progress.clear();
-    written?;
+    let finished = match finished {
+        // A run in virtual time beside live ones, or one that was to be the next.
+        Err((run, Failure::Run(RunError::Interrupted) | Failure::Live(LiveError::Interrupted))) => {
+            ended_early = Some((run, BrokenOff::Interrupted));
+            Ok(())
+        }
+        // What live runs before it have measured is kept.
+        Err((run, Failure::Live(error))) if run > 0 => {
+            ended_early = Some((run, BrokenOff::Failed(error.into())));
+            Ok(())
+        }
+        finished => finished,
+    };
+    if let Some((run, BrokenOff::Failed(error))) = &ended_early {
+        say(&format!("error: {} was broken off: {error:#}", report::name_of(&scenario, *run)));
+    }
     match finished {
         Ok(()) => {}
         Err((_, Failure::Output(error))) => return Err(error),
@@ -158,15 +211,30 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
             say(&format!("error: {} failed: {error}", report::name_of(&scenario, run)));
             return Ok(RUN_FAILED);
         }
+        Err((_, Failure::Live(error))) => return Err(error.into()),
     }
-    if !listening && output.is_none() {
-        return Ok(0);
+    // A live run cannot be repeated: what is known of it is said, whatever became of its files.
+    let completed = match output {
+        Some(output) if written.is_ok() => {
+            output.finish(&scenario, ended_early.is_some()).context("cannot complete --out")
+        }
+        Some(_) => written,
+        None if written.is_err() => return written.map(|()| 0),
+        None if !listening => return Ok(0),
+        None => Ok(()),
+    };
+    if !args.json && !args.quiet && (completed.is_ok() || scenario.is_live()) {
+        let judged = ended_early.is_none().then_some(&verdicts[..]);
+        let _ = print(&report.text(judged))?;
     }
-    if let Some(output) = output {
-        output.finish(&scenario).context("cannot complete --out")?;
+    for trouble in &troubles {
+        say(trouble);
     }
-    if !args.json && !args.quiet {
-        let _ = print(&report.text(&verdicts))?;
+    completed?;
+    if let Some((run, why)) = ended_early {
+        let run = report::name_of(&scenario, run);
+        say(&format!("note: {run} came to no end; the results are partial, and no expectation is judged by them"));
+        return Ok(if matches!(why, BrokenOff::Interrupted) { INTERRUPTED } else { RUN_FAILED });
     }
     let misses = scenario.misses(&verdicts);
     for miss in &misses {
@@ -179,5 +247,5 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
         };
         say(&format!("expect missed: {metric} {found}, expected {expected} ({place})"));
     }
-    Ok(if misses.is_empty() { 0 } else { MISSED })
+    Ok(if misses.is_empty() && troubles.is_empty() { 0 } else { MISSED })
 }

@@ -1,10 +1,11 @@
 //! `--out`: a directory that is complete exactly when it has a manifest.
 //!
 //! Files are written under hidden names that end in `.partial` and renamed when the runs are over, the manifest last. An
-//! earlier output stays as it is until then. Nothing in the files depends on the machine, the time or the number of threads.
+//! earlier output stays as it is until then. Nothing in the files of virtual runs depends
+//! on the machine, the time or the number of threads.
 //!
 //! What a run records is beside the summary, or for a sweep in a folder for each run: `runs/0000/queue.csv`
-//! and so on belong to the first line of `summary.jsonl`.
+//! and so on belong to the first line of `summary.jsonl`. What programs have printed is in a folder `commands` beside it.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -15,7 +16,7 @@ use ackclock_scenario::Scenario;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
-use crate::partial::{Partial, Sealed};
+use crate::partial::{self, Folder, Partial, Sealed};
 
 const MANIFEST: &str = "manifest.json";
 const SUMMARY: &str = "summary.json";
@@ -26,6 +27,8 @@ pub(crate) const SIFTR: &str = "siftr.log";
 pub(crate) const ERTT: &str = "ertt.csv";
 /// What a run may record.
 const RECORDS: [&str; 4] = [QUEUE, TCP, SIFTR, ERTT];
+/// The folder with what programs have printed.
+pub(crate) const COMMANDS: &str = "commands";
 /// The folder with one folder for each run of a sweep.
 const RUNS: &str = "runs";
 
@@ -59,6 +62,12 @@ impl Output {
         };
         let (sweep, runs) = (scenario.is_sweep(), scenario.runs());
         let mut output = Output { dir: dir.to_owned(), made, sweep, runs, summary: None, records: Vec::new() };
+        if manifest(dir).is_none()
+            && let Some(unfinished) = read_manifest(&partial::hidden(dir, MANIFEST))
+        {
+            // Killed after its first file had appeared and before its manifest had.
+            names_in(&unfinished).for_each(|name| remove(dir, name));
+        }
         let names = fs::read_dir(dir).and_then(|entries| {
             entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<Vec<_>>>()
         });
@@ -72,7 +81,8 @@ impl Output {
             );
         }
         for left in names.iter().filter(|name| is_ours(name)) {
-            let _ = fs::remove_file(dir.join(left));
+            let left = dir.join(left);
+            let _ = fs::remove_file(&left).or_else(|_| fs::remove_dir_all(&left));
         }
         let name = if sweep { SUMMARIES } else { SUMMARY };
         let file = Partial::create(dir, name).with_context(|| format!("cannot write into {}", dir.display()))?;
@@ -92,27 +102,14 @@ impl Output {
         if self.sweep { writeln!(file, "{summary}") } else { writeln!(file, "{summary:#}") }
     }
 
-    /// Completes the directory.
-    pub(crate) fn finish(mut self, scenario: &Scenario) -> anyhow::Result<()> {
+    /// Completes the directory, after all runs, or after as many as there were until one was broken off.
+    pub(crate) fn finish(mut self, scenario: &Scenario, partial: bool) -> anyhow::Result<()> {
         let Some(summary) = self.summary.take() else { return Ok(()) };
         let dir = &self.dir;
-        let summary = summary.seal()?;
-        let earlier = manifest(dir);
-        if earlier.is_some() {
-            // From here until the new manifest the directory is not complete.
-            fs::remove_file(dir.join(MANIFEST))?;
-        }
-        let mut files = Map::new();
-        for file in [summary].into_iter().chain(std::mem::take(&mut self.records)) {
-            let (name, entry) = file.publish(dir)?;
-            files.insert(name, entry);
-        }
-        for old in earlier.iter().filter_map(|manifest| manifest["files"].as_object()).flat_map(|files| files.keys()) {
-            if !files.contains_key(old) {
-                remove(dir, old);
-            }
-        }
-        let manifest = json!({
+        let mut sealed = vec![summary.seal()?];
+        sealed.append(&mut self.records);
+        let files: Map<String, Value> = sealed.iter().map(Sealed::listed).collect();
+        let mut manifest = json!({
             OURS: env!("CARGO_PKG_VERSION"),
             "title": scenario.title(),
             "seed": scenario.seed(),
@@ -120,9 +117,27 @@ impl Output {
             "files": files,
             "scenario": scenario.resolved(),
         });
+        if partial {
+            manifest["partial"] = true.into();
+        }
         let mut file = Partial::create(dir, MANIFEST)?;
         writeln!(file, "{manifest:#}")?;
-        file.seal()?.publish(dir)?;
+        let manifest = file.seal()?;
+        // Everything is on the disk; what is left takes no time.
+        let earlier = self::manifest(dir);
+        if earlier.is_some() {
+            // From here until the new manifest the directory is not complete.
+            fs::remove_file(dir.join(MANIFEST))?;
+        }
+        for file in sealed {
+            file.publish(dir)?;
+        }
+        for old in earlier.iter().flat_map(names_in) {
+            if !files.contains_key(old) {
+                remove(dir, old);
+            }
+        }
+        manifest.publish(dir)?;
         Ok(())
     }
 }
@@ -148,11 +163,21 @@ pub(crate) struct Places {
 impl Places {
     /// Begins a file of a run.
     pub(crate) fn create(&self, run: usize, file: &str) -> anyhow::Result<Partial> {
-        let name = match self.digits {
+        let name = self.name(run, file);
+        Partial::create(&self.dir, &name).with_context(|| format!("cannot write into {}", self.dir.display()))
+    }
+
+    /// Begins a folder of a run that somebody else fills.
+    pub(crate) fn folder(&self, run: usize, folder: &str) -> anyhow::Result<Folder> {
+        let name = self.name(run, folder);
+        Folder::create(&self.dir, &name).with_context(|| format!("cannot write into {}", self.dir.display()))
+    }
+
+    fn name(&self, run: usize, file: &str) -> String {
+        match self.digits {
             Some(digits) => format!("{RUNS}/{run:0digits$}/{file}"),
             None => file.to_owned(),
-        };
-        Partial::create(&self.dir, &name).with_context(|| format!("cannot write into {}", self.dir.display()))
+        }
     }
 }
 
@@ -162,7 +187,13 @@ fn remove(dir: &Path, name: &str) {
     let parts: Vec<Component<'_>> = Path::new(name).components().collect();
     let depth = match parts[..] {
         [Component::Normal(_)] => 1,
+        [Component::Normal(commands), Component::Normal(_)] if commands == COMMANDS => 2,
         [Component::Normal(runs), Component::Normal(_), Component::Normal(_)] if runs == RUNS => 3,
+        [Component::Normal(runs), Component::Normal(_), Component::Normal(commands), Component::Normal(_)]
+            if runs == RUNS && commands == COMMANDS =>
+        {
+            4
+        }
         _ => return,
     };
     let path = dir.join(name);
@@ -180,15 +211,27 @@ fn is_partial(name: &OsStr) -> bool {
 fn is_ours(name: &OsStr) -> bool {
     let plain = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".partial"));
     plain.is_some_and(|name| {
-        let of_run = |rest: &str| rest.starts_with('-') && RECORDS.iter().any(|file| rest.ends_with(file));
-        [MANIFEST, SUMMARY, SUMMARIES].contains(&name)
-            || RECORDS.contains(&name)
-            || name.strip_prefix(RUNS).is_some_and(of_run)
+        // A record, the folder of what programs print, or a file of it.
+        let of_run = |name: &str| {
+            let printed = name.strip_prefix(COMMANDS);
+            RECORDS.contains(&name) || printed.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        let of_sweep = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('-')?.split_once('-'));
+        [MANIFEST, SUMMARY, SUMMARIES].contains(&name) || of_run(name) || of_sweep.is_some_and(|(_, name)| of_run(name))
     })
 }
 
 /// The manifest of a complete output.
 fn manifest(dir: &Path) -> Option<Value> {
-    let manifest: Value = serde_json::from_slice(&fs::read(dir.join(MANIFEST)).ok()?).ok()?;
+    read_manifest(&dir.join(MANIFEST))
+}
+
+/// The files that a manifest lists.
+fn names_in(manifest: &Value) -> impl Iterator<Item = &String> {
+    manifest["files"].as_object().into_iter().flat_map(Map::keys)
+}
+
+fn read_manifest(path: &Path) -> Option<Value> {
+    let manifest: Value = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
     manifest[OURS].is_string().then_some(manifest)
 }

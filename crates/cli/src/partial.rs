@@ -1,7 +1,7 @@
 //! Files that are not there until they are complete.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -23,6 +23,14 @@ pub(crate) struct Sealed {
     entry: Value,
 }
 
+/// A folder that somebody else fills, likewise hidden. Dropped, it is removed with what is in it.
+#[derive(Debug)]
+pub(crate) struct Folder {
+    dir: PathBuf,
+    path: PathBuf,
+    name: String,
+}
+
 /// The hidden file, and what is to become of it.
 #[derive(Debug)]
 struct Hidden {
@@ -33,10 +41,9 @@ struct Hidden {
 }
 
 impl Partial {
-    /// Begins the file that will be `name`, which may be in a folder of `dir`. Hidden files are in `dir` itself, so that a
-    /// folder appears with its files.
+    /// Begins the file that will be `name`, which may be in a folder of `dir`.
     pub(crate) fn create(dir: &Path, name: &str) -> io::Result<Partial> {
-        let path = dir.join(format!(".{}.partial", name.replace('/', "-")));
+        let path = hidden(dir, name);
         let file = File::create(&path)?;
         let written = Hidden { path, name: name.to_owned(), published: false };
         Ok(Partial { written, writer: BufWriter::new(file), hash: Sha256::new(), bytes: 0 })
@@ -51,9 +58,70 @@ impl Partial {
     pub(crate) fn seal(self) -> io::Result<Sealed> {
         let Partial { written, writer, hash, bytes } = self;
         writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok(Sealed { written, entry: json!({ "bytes": bytes, "sha256": hash }) })
+        Ok(Sealed { written, entry: entry(bytes, hash) })
     }
+}
+
+impl Folder {
+    /// Begins the folder that will be `name` in `dir`.
+    pub(crate) fn create(dir: &Path, name: &str) -> io::Result<Folder> {
+        let path = hidden(dir, name);
+        fs::create_dir(&path)?;
+        Ok(Folder { dir: dir.to_owned(), path, name: name.to_owned() })
+    }
+
+    /// Where it is now.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Brings its files to the disk, in the order of their names.
+    pub(crate) fn seal(self) -> io::Result<Vec<Sealed>> {
+        let entries = fs::read_dir(&self.path)?.map(|entry| entry.map(|entry| entry.file_name()));
+        let mut names = entries.collect::<io::Result<Vec<_>>>()?;
+        names.sort();
+        // What has another name, or is no file, is none of ours.
+        let ours = names.iter().filter_map(|name| name.to_str());
+        ours.filter(|name| self.path.join(name).symlink_metadata().is_ok_and(|found| found.is_file()))
+            .map(|name| self.seal_file(name))
+            .collect()
+    }
+
+    fn seal_file(&self, file: &str) -> io::Result<Sealed> {
+        let name = format!("{}/{file}", self.name);
+        let path = hidden(&self.dir, &name);
+        fs::rename(self.path.join(file), &path)?;
+        let written = Hidden { path, name, published: false };
+        let mut file = File::open(&written.path)?;
+        let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0, vec![0; 64 << 10]);
+        loop {
+            let len = file.read(&mut chunk)?;
+            if len == 0 {
+                break;
+            }
+            hash.update(&chunk[..len]);
+            bytes += len as u64;
+        }
+        file.sync_all()?;
+        Ok(Sealed { written, entry: entry(bytes, hash) })
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// Where a file or a folder is that will be `name` in `dir`: in `dir` itself, so that a folder appears with its files.
+pub(crate) fn hidden(dir: &Path, name: &str) -> PathBuf {
+    dir.join(format!(".{}.partial", name.replace('/', "-")))
+}
+
+/// A file in the manifest.
+fn entry(bytes: u64, hash: Sha256) -> Value {
+    let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({ "bytes": bytes, "sha256": hash })
 }
 
 impl Write for Partial {
@@ -70,15 +138,20 @@ impl Write for Partial {
 }
 
 impl Sealed {
-    /// Gives the file its name; that and its entry in the manifest.
-    pub(crate) fn publish(mut self, dir: &Path) -> io::Result<(String, Value)> {
+    /// Its name, and its entry in the manifest.
+    pub(crate) fn listed(&self) -> (String, Value) {
+        (self.written.name.clone(), self.entry.clone())
+    }
+
+    /// Gives the file its name.
+    pub(crate) fn publish(mut self, dir: &Path) -> io::Result<()> {
         let path = dir.join(&self.written.name);
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
         fs::rename(&self.written.path, path)?;
         self.written.published = true;
-        Ok((std::mem::take(&mut self.written.name), std::mem::take(&mut self.entry)))
+        Ok(())
     }
 }
 

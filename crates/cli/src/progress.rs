@@ -1,10 +1,17 @@
 //! The progress bar: on stderr, if that is a terminal.
 
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
 use ackclock_units::{Span, Time};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Steps of the bar for each run.
 const STEPS: u64 = 1000;
+
+/// How often the bar of a live run moves.
+const TICK: Duration = Duration::from_millis(100);
 
 /// Progress over all runs.
 #[derive(Debug)]
@@ -27,6 +34,24 @@ impl Progress {
     /// The part of one run.
     pub(crate) fn meter(&self, duration: Span) -> Meter<'_> {
         Meter { bar: &self.bar, duration, steps: 0 }
+    }
+
+    /// Does a run that takes as long as it says, while the bar moves along.
+    pub(crate) fn in_real_time<T>(&self, duration: Span, run: impl FnOnce() -> T) -> T {
+        let (begun, mut meter) = (self.bar.elapsed(), self.meter(duration));
+        let (ended, end) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                while let Err(mpsc::RecvTimeoutError::Timeout) = end.recv_timeout(TICK) {
+                    let gone = self.bar.elapsed().saturating_sub(begun).as_nanos();
+                    meter.reach(Time::from_nanos(u64::try_from(gone).unwrap_or(u64::MAX)));
+                }
+                meter.finish();
+            });
+            let result = run();
+            drop(ended);
+            result
+        })
     }
 
     /// Does something while the bar is out of the way.

@@ -6,6 +6,7 @@ use ackclock_scenario::{Scenario, Verdict};
 use ackclock_trace::{LinkSummary, Summary};
 use serde_json::{Map, Value};
 
+use crate::live;
 use crate::table::Table;
 
 /// Points with more flows get one line for all of them.
@@ -63,8 +64,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The text, with what became of the expectations.
-    pub(crate) fn text(&self, verdicts: &[Verdict]) -> String {
+    /// The text, with what became of the expectations if they were judged.
+    pub(crate) fn text(&self, verdicts: Option<&[Verdict]>) -> String {
         let scenario = self.scenario;
         let mut out = String::new();
         if !scenario.title().is_empty() {
@@ -77,6 +78,7 @@ impl<'a> Report<'a> {
         } else {
             out.push_str(&self.body);
         }
+        let Some(verdicts) = verdicts else { return out };
         if scenario.repeat() > 1 && !verdicts.is_empty() {
             let _ = write!(out, "\n{}", spreads(scenario, verdicts));
         }
@@ -260,14 +262,22 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
             cell(link.backlog_packets.quantiles.p95, 0),
         ]);
     }
+    let how = match summary.clock {
+        "virtual" => "simulated",
+        "live" => "in real time",
+        _ => "replayed",
+    };
+    let how = if summary.partial { format!("{how}, then broken off") } else { how.to_owned() };
+    // Everything between two hosts may pass without a flow that watches it.
+    let flows = if summary.flows.is_empty() { String::new() } else { format!("{}\n", flows.render()) };
     format!(
-        "{} s simulated, seed {}, {} data packets, Jain's index {:.3}\n\n{}\n{}",
+        "{} s {how}, seed {}, {} data packets, Jain's index {:.3}\n\n{flows}{}{}",
         summary.duration_s,
         summary.seed,
         summary.packets,
         summary.fairness_jain,
-        flows.render(),
-        links.render()
+        links.render(),
+        live::detail(summary),
     )
 }
 

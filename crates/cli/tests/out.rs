@@ -133,3 +133,22 @@ fn a_killed_run_leaves_nothing_that_looks_complete() {
     assert_eq!(said.status, 0, "{}", said.err);
     assert!(out.join("manifest.json").exists());
 }
+
+#[test]
+fn what_was_killed_before_its_manifest_appeared_is_in_nobodys_way() {
+    let folder = folder("unfinished");
+    let args = ["--out", "out", "--seed", "5"];
+    assert_eq!(run(&folder, SMALL, &args).status, 0);
+    let out = folder.join("out");
+    let complete = files(&out);
+    fs::rename(out.join("manifest.json"), out.join(".manifest.json.partial")).expect("renamed");
+    let said = run(&folder, SMALL, &args);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert_eq!(files(&out), complete);
+    // Files that it does not list are somebody else's, as ever.
+    fs::rename(out.join("manifest.json"), out.join(".manifest.json.partial")).expect("renamed");
+    fs::write(out.join("letter.txt"), "dear").expect("a file can be written");
+    let said = run(&folder, SMALL, &args);
+    assert_eq!(said.status, 2, "{}", said.err);
+    assert!(out.join("letter.txt").exists());
+}

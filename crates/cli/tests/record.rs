@@ -289,7 +289,7 @@ fn a_sweep_does_not_vary_it() {
     17 | axes."record.queue" = [true, false]
        |      ^^^^^^^^^^^^^^ unknown section
        |
-       = note: expected a path that starts with one of `run`, `links`, `flows`
+       = note: expected a path that starts with one of `run`, `hosts`, `links`, `paths`, `flows`, `commands`
     "#);
 }
 

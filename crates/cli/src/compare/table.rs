@@ -1,0 +1,148 @@
+//! A comparison for a person.
+
+use std::fmt::Write;
+
+use super::{Both, Comparison, Pair, Run};
+use crate::table::Table;
+
+/// What is shown of an entry of a list: its name in the summary, that in the table, by what it is divided, and digits.
+type Row = (&'static str, &'static str, f64, usize);
+
+const FLOW: [Row; 9] = [
+    ("goodput_bps", "goodput Mbit/s", 1e6, 3),
+    ("throughput_bps.p50", "throughput p50 Mbit/s", 1e6, 3),
+    ("rtt_ms.p50", "RTT p50 ms", 1.0, 2),
+    ("rtt_ms.p95", "RTT p95 ms", 1.0, 2),
+    ("cwnd_bytes.p50", "cwnd p50 kB", 1e3, 1),
+    ("sent_packets", "sent", 1.0, 0),
+    ("retransmitted_packets", "retransmissions", 1.0, 0),
+    ("timeouts", "timeouts", 1.0, 0),
+    ("ece_acks", "ACKs with ECE", 1.0, 0),
+];
+
+const LINK: [Row; 6] = [
+    ("utilization", "busy %", 0.01, 1),
+    ("offered", "offered", 1.0, 0),
+    ("marked", "marked", 1.0, 0),
+    ("sojourn_ms.p50", "sojourn p50 ms", 1.0, 2),
+    ("sojourn_ms.p95", "sojourn p95 ms", 1.0, 2),
+    ("backlog_packets.p50", "backlog p50", 1.0, 0),
+];
+
+const COMMAND: [Row; 3] =
+    [("exit", "exit status", 1.0, 0), ("rtt_ms.p50", "ping p50 ms", 1.0, 3), ("rtt_ms.p95", "ping p95 ms", 1.0, 3)];
+
+const WHOLE: [Row; 5] = [
+    ("duration_s", "duration s", 1.0, 3),
+    ("packets", "data packets", 1.0, 0),
+    ("fairness_jain", "Jain's index", 1.0, 3),
+    ("live.lateness_ms.p50", "lateness p50 ms", 1.0, 3),
+    ("live.lateness_ms.p99", "lateness p99 ms", 1.0, 3),
+];
+
+pub(super) fn text(comparison: &Comparison<'_>) -> String {
+    let Comparison { a, b, pairs, alone } = comparison;
+    let mut out = format!("A: {}\nB: {}\n", a.name, b.name);
+    for pair in pairs {
+        if pairs.len() > 1 {
+            let _ = write!(out, "\n== {}", pair.a.name());
+        }
+        for (side, run) in [("A", pair.a), ("B", pair.b)] {
+            let _ = write!(out, "\n{side}: {}", heading(run));
+        }
+        let _ = write!(out, "\n\n{}", body(pair));
+    }
+    for (side, names) in ["A", "B"].iter().zip(alone) {
+        for name in names {
+            let _ = writeln!(out, "\nonly in {side}: {name}");
+        }
+    }
+    out
+}
+
+/// What a run was.
+fn heading(run: &Run) -> String {
+    let summary = &run.summary;
+    let text = |key: &str| summary[key].as_str().unwrap_or("?");
+    let mut out = format!("{}, {} clock, seed {}", text("title"), text("clock"), summary["seed"]);
+    if summary["partial"] == true {
+        out.push_str(", broken off before its end");
+    }
+    if summary["live"]["valid"] == false {
+        out.push_str(", not valid");
+    }
+    out
+}
+
+fn body(pair: &Pair<'_>) -> String {
+    let mut out = String::new();
+    let mut whole = Table::new(1, ["run", "A", "B", "difference %"]);
+    add(&mut whole, &[], &WHOLE, |name| pair.both(name));
+    out.push_str(&whole.render());
+    for (list, kind, rows) in
+        [("flows", "flow", &FLOW[..]), ("links", "link", &LINK), ("commands", "command", &COMMAND)]
+    {
+        let (shared, alone) = pair.ids(list);
+        let mut table = Table::new(2, [kind, "", "A", "B", "difference %"]);
+        for id in &shared {
+            let mut name = id.as_str();
+            for row in rows {
+                let both = |key: &str| pair.both(&format!("{list}.{id}.{key}"));
+                // The id stands in the first of its lines.
+                if add(&mut table, &[name], std::slice::from_ref(row), both) {
+                    name = "";
+                }
+            }
+            if list == "links" {
+                add_drops(&mut table, pair, id);
+            }
+        }
+        if !shared.is_empty() {
+            let _ = write!(out, "\n{}", table.render());
+        }
+        for (side, ids) in ["A", "B"].iter().zip(alone) {
+            for id in ids {
+                let _ = writeln!(out, "\nonly in {side}: {kind} {id}");
+            }
+        }
+    }
+    out
+}
+
+/// Adds the rows of which at least one side has a number; whether there were any.
+fn add(table: &mut Table, head: &[&str], rows: &[Row], both: impl Fn(&str) -> Both) -> bool {
+    let mut any = false;
+    for &(key, label, unit, digits) in rows {
+        let both = both(key);
+        if both.a.is_none() && both.b.is_none() {
+            continue;
+        }
+        any = true;
+        let cell =
+            |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value / unit));
+        let mut cells: Vec<String> = head.iter().map(|&cell| cell.to_owned()).collect();
+        cells.extend([label.to_owned(), cell(both.a), cell(both.b), difference(both)]);
+        table.row(cells);
+    }
+    any
+}
+
+fn difference(both: Both) -> String {
+    both.percent().map_or_else(|| "-".to_owned(), |percent| format!("{percent:+.1}"))
+}
+
+/// Drops by their reasons, those that either side has.
+fn add_drops(table: &mut Table, pair: &Pair<'_>, link: &str) {
+    let prefix = format!("links.{link}.dropped.");
+    let mut reasons: Vec<&str> =
+        pair.a.numbers.keys().chain(pair.b.numbers.keys()).filter_map(|name| name.strip_prefix(&prefix)).collect();
+    reasons.sort_unstable();
+    reasons.dedup();
+    for reason in reasons {
+        // What has no entry was not dropped.
+        let both = pair.both(&format!("{prefix}{reason}"));
+        let both = Both { a: Some(both.a.unwrap_or(0.0)), b: Some(both.b.unwrap_or(0.0)) };
+        let [a, b] = [both.a, both.b].map(|count| format!("{:.0}", count.unwrap_or(0.0)));
+        table.row(vec![String::new(), format!("dropped ({reason})"), a, b, difference(both)]);
+    }
+}

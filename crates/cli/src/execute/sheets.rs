@@ -1,0 +1,78 @@
+//! What a run records, each kind in a file of its own.
+
+use std::io;
+use std::path::PathBuf;
+
+use ackclock_scenario::Scenario;
+use ackclock_sim::{QueueRecorder, Recorders};
+use ackclock_trace::{ErttCsv, ErttSink, QueueCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink};
+use ackclock_units::Time;
+use anyhow::Context;
+
+use crate::output::{ERTT, Places, QUEUE, SIFTR, TCP};
+use crate::partial::{Partial, Sealed};
+
+/// The files that a run writes while it goes on; none by default.
+#[derive(Debug, Default)]
+pub(super) struct Sheets<'a> {
+    directions: &'a [usize],
+    queue: Option<QueueCsv<Partial>>,
+    tcp: Option<TcpCsv<Partial>>,
+    siftr: Option<SiftrLog<Partial>>,
+    ertt: Option<ErttCsv<Partial>>,
+    /// Where they are, for what cannot be written.
+    paths: [Option<PathBuf>; 4],
+}
+
+impl<'a> Sheets<'a> {
+    /// Begins what the scenario asks for.
+    pub(super) fn open(scenario: &'a Scenario, run: usize, places: Option<&Places>) -> anyhow::Result<Sheets<'a>> {
+        let Some(places) = places else { return Ok(Sheets::default()) };
+        let directions = scenario.recorded_queues();
+        let file = |wanted: bool, name| wanted.then(|| places.create(run, name)).transpose();
+        let queue = file(!directions.is_empty(), QUEUE)?;
+        let tcp = file(scenario.records_tcp(), TCP)?;
+        let siftr = file(scenario.records_siftr(), SIFTR)?;
+        let ertt = file(scenario.records_ertt(), ERTT)?;
+        let paths = [&queue, &tcp, &siftr, &ertt].map(|file| file.as_ref().map(|file| file.path().to_owned()));
+        Ok(Sheets {
+            directions,
+            queue: queue.map(QueueCsv::new),
+            tcp: tcp.map(TcpCsv::new),
+            siftr: siftr.map(SiftrLog::new),
+            ertt: ertt.map(ErttCsv::new),
+            paths,
+        })
+    }
+
+    pub(super) fn recorders(&mut self) -> Recorders<'_> {
+        let directions = self.directions;
+        Recorders {
+            queues: self.queue.as_mut().map(|sink| QueueRecorder { directions, sink }),
+            tcp: self.tcp.as_mut().map(|sink| sink as &mut dyn TcpSink),
+            siftr: self.siftr.as_mut().map(|sink| sink as &mut dyn SiftrSink),
+            ertt: self.ertt.as_mut().map(|sink| sink as &mut dyn ErttSink),
+        }
+    }
+
+    /// Completes the files of a run that came to `end`, those that could be written; and why one could not. Such a file
+    /// has broken the run off.
+    pub(super) fn finish(self, end: Time) -> (Vec<Sealed>, anyhow::Result<()>) {
+        let written = [
+            self.queue.map(QueueCsv::finish),
+            self.tcp.map(TcpCsv::finish),
+            self.siftr.map(|log| log.finish(end)),
+            self.ertt.map(ErttCsv::finish),
+        ];
+        let (mut records, mut failed) = (Vec::new(), Ok(()));
+        for (written, path) in written.into_iter().zip(self.paths) {
+            let sealed: io::Result<Option<Sealed>> =
+                written.transpose().and_then(|file| file.map(Partial::seal).transpose());
+            match sealed.with_context(|| format!("cannot write {}", path.unwrap_or_default().display())) {
+                Ok(sealed) => records.extend(sealed),
+                Err(error) => failed = failed.and(Err(error)),
+            }
+        }
+        (records, failed)
+    }
+}

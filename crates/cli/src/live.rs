@@ -1,0 +1,131 @@
+//! What a person reads about live runs: which one it is, how punctual it was, and what became of its programs.
+
+use std::fmt::Write;
+
+use ackclock_scenario::Scenario;
+use ackclock_trace::{CommandSummary, Lateness, LiveSummary, Summary};
+
+use crate::table::Table;
+
+/// What is about to run, and for how long.
+pub(crate) fn heading(scenario: &Scenario) -> String {
+    let specs: Vec<_> = (0..scenario.runs()).map(|run| scenario.spec(run)).collect();
+    let seconds: f64 = specs.iter().map(|spec| spec.duration.as_secs_f64()).sum();
+    let title = if scenario.title().is_empty() { "live".to_owned() } else { format!("live: {}", scenario.title()) };
+    let runs = if specs.len() == 1 { String::new() } else { format!("{} runs, ", specs.len()) };
+    format!("{title}; {runs}{seconds} s in real time; Ctrl-C ends it and keeps the results")
+}
+
+/// What makes a run one that is not to be relied on: why it is not valid, and which programs failed.
+pub(crate) fn troubles<P>(summary: &Summary<P>) -> impl Iterator<Item = String> {
+    let invalid = summary.live.iter().flat_map(|live| &live.invalid).map(|why| format!("invalid: {why}"));
+    let failed = summary.commands.iter().filter_map(|command| {
+        let how = failure(command)?;
+        Some(format!("command {} failed: {how}", command.id))
+    });
+    invalid.chain(failed)
+}
+
+/// How a program failed by itself. One that was asked to end may end as it likes.
+fn failure(command: &CommandSummary) -> Option<String> {
+    if let Some(error) = &command.error {
+        return Some(error.clone());
+    }
+    match (command.exit, command.signal) {
+        _ if command.stopped => None,
+        (Some(0), _) => None,
+        (Some(status), _) => Some(format!("exit status {status}")),
+        (None, Some(signal)) => Some(format!("signal {signal}")),
+        // It was not its turn yet when the run ended.
+        (None, None) => None,
+    }
+}
+
+/// Hosts, programs and punctuality, for the report of one run.
+pub(crate) fn detail<P>(summary: &Summary<P>) -> String {
+    let mut out = String::new();
+    if !summary.commands.is_empty() {
+        let _ = write!(out, "\n{}", commands(&summary.commands));
+    }
+    if let Some(live) = &summary.live {
+        let _ = write!(out, "\n{}\n", hosts(live));
+        // A replay is at no time late.
+        if summary.clock == "live" {
+            out.push_str(&punctuality(live));
+        }
+        let verdict = if live.valid { "valid".to_owned() } else { format!("NOT VALID: {}", live.invalid.join("; ")) };
+        let compared = match live.compared_packets {
+            None => String::new(),
+            Some(0) => "; what it sends was not compared with the recorded run's".to_owned(),
+            Some(packets) => format!("; {packets} packets compared with the recorded run's"),
+        };
+        let _ = writeln!(out, "{verdict}{compared}");
+    }
+    out
+}
+
+fn commands(commands: &[CommandSummary]) -> String {
+    let mut table =
+        Table::new(3, ["command", "host", "ended", "from s", "to s", "ping p50 ms", "p95", "p99", "max", "answers"]);
+    let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+    for command in commands {
+        let ended = match (command.exit, command.signal) {
+            (Some(status), _) => format!("exit status {status}"),
+            (None, Some(signal)) => format!("signal {signal}"),
+            (None, None) => "not run".to_owned(),
+        };
+        let ended = if command.stopped { format!("stopped, {ended}") } else { ended };
+        let p99 = command.rtt_ms.and_then(|rtt| rtt.p99);
+        let rtt = command.rtt_ms.map(|rtt| rtt.distribution);
+        table.row(vec![
+            command.id.clone(),
+            command.host.clone(),
+            ended,
+            cell(command.started_s),
+            cell(command.ended_s),
+            cell(rtt.and_then(|rtt| rtt.quantiles.p50)),
+            cell(rtt.and_then(|rtt| rtt.quantiles.p95)),
+            cell(p99),
+            cell(rtt.and_then(|rtt| rtt.max)),
+            rtt.map_or_else(|| "-".to_owned(), |rtt| rtt.samples.to_string()),
+        ]);
+    }
+    table.render()
+}
+
+fn hosts(live: &LiveSummary) -> String {
+    let mut table = Table::new(
+        2,
+        ["host", "device", "packets in", "MB", "packets out", "MB", "lost at device", "cut off", "refused", "no way"],
+    );
+    for host in &live.hosts {
+        table.row(vec![
+            host.id.clone(),
+            host.tun.clone(),
+            host.received_packets.to_string(),
+            format!("{:.1}", host.received_bytes as f64 / 1e6),
+            host.sent_packets.to_string(),
+            format!("{:.1}", host.sent_bytes as f64 / 1e6),
+            host.device_dropped.to_string(),
+            host.truncated.to_string(),
+            host.refused.to_string(),
+            host.unroutable.to_string(),
+        ]);
+    }
+    table.render()
+}
+
+fn punctuality(live: &LiveSummary) -> String {
+    let Lateness { p50, p99, p99_9, max, samples } = live.lateness_ms;
+    let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
+    format!(
+        "late by {} ms p50, {} p99, {} p99.9, {} max, of {samples} packets; behind for {:.3} s; clock {}, spin {} ms\n",
+        ms(p50),
+        ms(p99),
+        ms(p99_9),
+        ms(max),
+        live.behind_s,
+        live.clock,
+        live.spin_ms,
+    )
+}

@@ -1,0 +1,144 @@
+//! `ackclock compare`: two results beside each other, and what cannot be compared.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{SMALL, Said, ackclock, folder, run, sweep};
+use serde_json::{Value, json};
+
+fn compare(folder: &Path, args: &[&str]) -> Said {
+    ackclock().current_dir(folder).arg("compare").args(args).output().expect("the binary runs").into()
+}
+
+/// A folder with two results of the same scenario, at 10 and at 5 Mbit/s.
+fn two(name: &str) -> PathBuf {
+    let folder = folder(name);
+    for (out, rate) in [("fast", "10mbit"), ("slow", "5mbit")] {
+        let said = run(&folder, SMALL, &["--out", out, "--set", &format!("links.wire.rate={rate}")]);
+        assert_eq!(said.status, 0, "{}", said.err);
+    }
+    folder
+}
+
+/// The cells of the line that has both words.
+fn line<'a>(text: &'a str, words: &[&str]) -> Vec<&'a str> {
+    let found = text.lines().find(|line| words.iter().all(|word| line.contains(word)));
+    found
+        .unwrap_or_else(|| panic!("{words:?} in {text}"))
+        .split("  ")
+        .map(str::trim)
+        .filter(|cell| !cell.is_empty())
+        .collect()
+}
+
+#[test]
+fn flows_and_links_stand_beside_each_other() {
+    let folder = two("compare_two");
+    let said = compare(&folder, &["fast", "slow/summary.json"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    let summary =
+        |out: &str| serde_json::from_slice::<Value>(&fs::read(folder.join(out).join("summary.json")).unwrap()).unwrap();
+    let [a, b] = ["fast", "slow"].map(|out| summary(out)["flows"][0]["goodput_bps"].as_f64().unwrap());
+    let expected = [
+        "f.0".to_owned(),
+        "goodput Mbit/s".to_owned(),
+        format!("{:.3}", a / 1e6),
+        format!("{:.3}", b / 1e6),
+        format!("{:+.1}", (b / a - 1.0) * 100.0),
+    ];
+    assert_eq!(line(&said.out, &["goodput"]), expected);
+    assert_eq!(line(&said.out, &["wire.forward"])[1], "busy %");
+    assert!(said.out.contains("A: small, virtual clock, seed 1\nB: small, virtual clock, seed 1\n"), "{}", said.out);
+    // A result differs by nothing from itself.
+    let said = compare(&folder, &["--json", "fast", "fast"]);
+    let same: Value = serde_json::from_str(&said.out).expect("JSON");
+    let metrics = same["runs"][0]["metrics"].as_object().expect("metrics");
+    assert!(metrics.len() > 50, "{}", metrics.len());
+    assert!(metrics.values().all(|metric| metric["a"] == metric["b"] && metric["difference_percent"] == 0.0));
+}
+
+#[test]
+fn json_has_every_number_by_its_name() {
+    let folder = folder("compare_json");
+    let summary = |flows: Value, sojourn: f64| {
+        json!({
+            "schema": 1, "title": "t", "seed": 1, "run": 0, "clock": "virtual", "duration_s": 2.0, "params": {},
+            "flows": flows,
+            "links": [{ "id": "l.forward", "dropped": {}, "sojourn_ms": { "p50": sojourn } }],
+        })
+    };
+    let flow = |id: &str, goodput: f64| json!({ "id": id, "goodput_bps": goodput });
+    let mut a = summary(json!([flow("x.0", 8e6), flow("y.0", 0.0)]), 0.0);
+    a["partial"] = true.into();
+    let mut b = summary(json!([flow("y.0", 0.0), flow("x.0", 6e6), flow("z.0", 1.0)]), 3.0);
+    b["links"][0]["dropped"]["early"] = 7.into();
+    for (name, value) in [("a.json", &a), ("b.json", &b)] {
+        fs::write(folder.join(name), format!("{value:#}")).unwrap();
+    }
+    let said = compare(&folder, &["a.json", "b.json", "--json"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    let found: Value = serde_json::from_str(&said.out).expect("JSON");
+    let run = &found["runs"][0];
+    let metric = |name: &str| run["metrics"][name].clone();
+    let all = |a: Value, b: Value, percent: Value| json!({ "a": a, "b": b, "difference_percent": percent });
+    // (6 - 8) / 8 = -25 %, 0 of 0 differs by nothing, and no percentage leads from 0 to 3.
+    assert_eq!(metric("flows.x.0.goodput_bps"), all(8e6.into(), 6e6.into(), (-25.0).into()));
+    assert_eq!(metric("flows.y.0.goodput_bps"), all(0.0.into(), 0.0.into(), 0.0.into()));
+    assert_eq!(metric("links.l.forward.sojourn_ms.p50"), all(0.0.into(), 3.0.into(), Value::Null));
+    assert_eq!(metric("flows.z.0.goodput_bps"), all(Value::Null, 1.0.into(), Value::Null));
+    assert_eq!((&run["only_in_a"], &run["only_in_b"]), (&json!({}), &json!({ "flows": ["z.0"] })));
+    assert_eq!(run["a"]["partial"], true);
+    let said = compare(&folder, &["a.json", "b.json"]);
+    assert!(said.out.contains("only in B: flow z.0\n"), "{}", said.out);
+    assert!(said.out.contains("A: t, virtual clock, seed 1, broken off before its end\n"), "{}", said.out);
+    assert_eq!(line(&said.out, &["dropped (early)"]), ["dropped (early)", "0", "7", "-"]);
+}
+
+#[test]
+fn runs_of_sweeps_are_matched() {
+    let folder = folder("compare_sweeps");
+    assert_eq!(run(&folder, sweep(), &["--out", "all"]).status, 0);
+    assert_eq!(run(&folder, sweep(), &["--out", "some", "--set", "links.wire.delay=5ms"]).status, 0);
+    let said = compare(&folder, &["all", "some"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    assert_eq!(said.out.matches("\n== links.wire.delay = 5ms, run ").count(), 2, "{}", said.out);
+    assert_eq!(said.out.matches("\nonly in A: links.wire.delay = ").count(), 4, "{}", said.out);
+    // Two points of one sweep; run 4 is the first of the third point.
+    let said = compare(&folder, &["--json", "all:0", "all/summary.jsonl:4"]);
+    let found: Value = serde_json::from_str(&said.out).expect("JSON");
+    assert_eq!(found["runs"][0]["a"]["params"]["links.wire.delay"], "1ms");
+    assert_eq!(found["runs"][0]["b"]["params"]["links.wire.delay"], "9ms");
+    // One run against many that it is none of.
+    assert_eq!(run(&folder, SMALL, &["--out", "one"]).status, 0);
+    let said = compare(&folder, &["one", "all"]);
+    assert_eq!((said.status, said.out.as_str()), (2, ""));
+    assert!(said.err.starts_with("error: one and all have no run in common"), "{}", said.err);
+    let said = compare(&folder, &["all:6", "one"]);
+    assert_eq!((said.status, said.out.as_str()), (2, ""));
+    assert!(said.err.contains("has no run 6"), "{}", said.err);
+}
+
+#[test]
+fn what_is_no_result_is_said() {
+    let folder = two("compare_bad");
+    fs::create_dir(folder.join("empty")).unwrap();
+    fs::write(folder.join("text.json"), "goodput: a lot").unwrap();
+    fs::write(folder.join("other.json"), "{\"schema\": 2, \"flows\": [], \"links\": []}").unwrap();
+    fs::write(folder.join("nothing.json"), "").unwrap();
+    fs::write(folder.join("deep.json"), "[".repeat(100_000)).unwrap();
+    for (other, message) in [
+        ("missing", "error: cannot read missing: "),
+        ("empty", "error: empty has neither summary.json nor summary.jsonl"),
+        ("text.json", "error: text.json is not JSON: "),
+        ("other.json", "error: other.json: object 0 is not a summary of ackclock"),
+        ("nothing.json", "error: nothing.json is empty"),
+        ("deep.json", "error: deep.json is not JSON: "),
+    ] {
+        let said = compare(&folder, &["fast", other]);
+        assert_eq!((said.status, said.out.as_str()), (2, ""), "{other}");
+        assert!(said.err.starts_with(message) && said.err.lines().count() == 1, "{other}: {}", said.err);
+    }
+    assert_eq!(compare(&folder, &["fast"]).status, 2);
+}
