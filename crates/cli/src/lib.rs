@@ -230,7 +230,15 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
     for trouble in &troubles {
         say(trouble);
     }
-    completed?;
+    match completed {
+        Ok(()) => {}
+        // Its input was not bad: it has run.
+        Err(error) if scenario.is_live() => {
+            say(&format!("error: {error:#}"));
+            return Ok(RUN_FAILED);
+        }
+        Err(error) => return Err(error),
+    }
     if let Some((run, why)) = ended_early {
         let run = report::name_of(&scenario, run);
         say(&format!("note: {run} came to no end; the results are partial, and no expectation is judged by them"));

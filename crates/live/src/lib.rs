@@ -61,7 +61,7 @@ pub enum LiveError {
         source: io::Error,
     },
     /// A device is gone, or does not work any more.
-    #[error("host {host}: the device {tun} is gone")]
+    #[error("host {host}: the device {tun} is gone or down")]
     Device {
         /// The host.
         host: String,

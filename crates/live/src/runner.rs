@@ -106,6 +106,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         spin_ms: live.spin.as_millis_f64(),
         lateness_ms: punctuality.lateness(),
         behind_s: punctuality.behind().as_secs_f64(),
+        longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
         sleeps,
         valid: invalid.is_empty(),
         invalid,

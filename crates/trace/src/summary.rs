@@ -80,6 +80,8 @@ pub struct LiveSummary {
     pub lateness_ms: Lateness,
     /// For how long something that was due had not been done yet, s.
     pub behind_s: f64,
+    /// The longest time for which the loop did nothing though it was to, ms.
+    pub longest_stall_ms: f64,
     /// How often the loop slept.
     pub sleeps: u64,
     /// Whether lateness stayed within the limit and no packet was lost beside the path.

@@ -159,6 +159,7 @@ impl<'a, P: Port> Drive<'a, P> {
     pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> End {
         let mut looked = Time::ZERO;
         loop {
+            let mut from = self.now;
             match self.round(recorders) {
                 Ok(true) => {}
                 Ok(false) if self.now > self.last => return self.hand_over(usize::MAX).err().unwrap_or(End::Over),
@@ -171,10 +172,12 @@ impl<'a, P: Port> Drive<'a, P> {
                         }
                         self.now = self.clock.now();
                         looked = self.now;
+                        from = until;
                     }
                 }
                 Err(end) => return end,
             }
+            self.punctuality.stood_still(self.now.since(from));
             if self.now.since(looked) >= LOOK {
                 looked = self.now;
                 self.waiter.look().await;

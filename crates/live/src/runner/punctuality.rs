@@ -3,6 +3,9 @@
 use ackclock_trace::{Histogram, Lateness, LiveHost};
 use ackclock_units::{Span, Time};
 
+/// How long the loop may stand still at a time. What comes meanwhile is dated when it is read, so that lateness does not show it.
+const LONGEST_STALL: Span = Span::from_millis(100);
+
 /// Measures of a run.
 #[derive(Debug, Default)]
 pub(super) struct Punctuality {
@@ -11,6 +14,7 @@ pub(super) struct Punctuality {
     /// Since when there has been something to do.
     since: Option<Time>,
     behind: Span,
+    stall: Span,
 }
 
 impl Punctuality {
@@ -32,6 +36,17 @@ impl Punctuality {
     #[inline]
     pub(super) fn handed_over(&mut self, due: Time, now: Time) {
         self.lateness.add(now.since(due).as_nanos());
+    }
+
+    /// One round of the loop took so long, or it woke so much later than it was to.
+    #[inline]
+    pub(super) fn stood_still(&mut self, time: Span) {
+        self.stall = self.stall.max(time);
+    }
+
+    /// The longest time for which the loop stood still.
+    pub(super) fn longest_stall(&self) -> Span {
+        self.stall
     }
 
     /// Time during which something that was due had not been done: the union of the intervals from when something was due, or
@@ -69,6 +84,12 @@ impl Punctuality {
                 limit.as_millis_f64(),
                 of(lateness.p50),
                 of(lateness.max),
+            ));
+        }
+        if limit.is_some() && self.stall > LONGEST_STALL {
+            faults.push(format!(
+                "the loop stood still for {} ms at a time: what hosts sent meanwhile entered the path too late",
+                to_ms(self.stall.as_nanos() as f64)
             ));
         }
         for host in hosts {
@@ -122,6 +143,22 @@ mod tests {
             let found = found.unwrap();
             assert!((found - expected).abs() <= 0.001, "{found} for {expected}");
         }
+    }
+
+    #[test]
+    fn a_loop_that_stood_still_is_not_valid_though_nothing_was_due() {
+        let mut measures = Punctuality::default();
+        for ms in [3, 100, 20] {
+            measures.stood_still(Span::from_millis(ms));
+        }
+        let limit = Some(Span::from_millis(1));
+        assert!(measures.faults(limit, &[]).is_empty());
+        measures.stood_still(Span::from_micros(1_200_250));
+        measures.stood_still(Span::ZERO);
+        assert_eq!(measures.longest_stall(), Span::from_micros(1_200_250));
+        let faults = measures.faults(limit, &[]);
+        assert!(faults.len() == 1 && faults[0].contains("1200.25 ms"), "{faults:?}");
+        assert!(measures.faults(None, &[]).is_empty());
     }
 
     #[test]
