@@ -613,11 +613,15 @@ fn cases() -> impl Iterator<Item = (Network, QueueSpec, Config, bool)> {
             // By timestamps an end may refuse what is late (PAWS), which nobody else knows.
             let timestamps = matches!(network, Network::Plain | Network::Lossy);
             let config = Config { ecn, timestamps, ..Config::default() };
-            // Over two paths everything that goes along takes both, ACKs of data that comes back too; those of a flow inside do not.
-            let ways = if matches!(network, Network::TwoPaths) { &[false][..] } else { &[false, true] };
-            ways.iter().map(move |&back| (network, queue.clone(), config.clone(), back))
+            [false, true].map(|back| (network, queue.clone(), config.clone(), back))
         })
     })
+}
+
+/// Whether the same flow inside takes the same ways. Over two paths everything that goes along takes both, ACKs of data that comes
+/// back too; those of a flow inside take the first.
+fn has_an_equal_inside(network: Network, back: bool) -> bool {
+    !(matches!(network, Network::TwoPaths) && back)
 }
 
 #[test]
@@ -647,10 +651,14 @@ fn a_watch_counts_what_the_endpoints_count() {
             std::iter::from_fn(|| world.freed()).count() as u64,
             summary.links.iter().map(|link| link.offered).sum::<u64>()
         );
-        // The network is the same.
-        assert_eq!(summary.links, expected.links, "{case}");
-        assert_same_measures(flow, &expected.flows[0]);
-        assert_same_windows(&summary, &expected);
+        if has_an_equal_inside(network, back) {
+            assert_eq!(summary.links, expected.links, "{case}");
+            assert_same_measures(flow, &expected.flows[0]);
+            assert_same_windows(&summary, &expected);
+        } else {
+            let [first, second] = [0, 2].map(|direction: usize| summary.links[direction].offered);
+            assert!(first > 500 && first.abs_diff(second) <= 1, "{case}: ACKs take both paths by turns");
+        }
     }
 }
 
@@ -664,10 +672,12 @@ fn our_sender_to_a_kernel_measures_what_it_does_among_our_own() {
         let mut kernels = [Kernel::new(&spec, BOTH[1], &config, None)];
         let summary = run_with(&mut world, &mut kernels, &mut Recorders::default(), &[]);
         assert_eq!(kernels[0].endpoint.delivered_bytes(), 3_000_000);
-        // All of it: also what became of each transmission.
-        assert_eq!(summary.links, expected.links, "{network:?} {back}");
-        assert_eq!(summary.flows, expected.flows, "{network:?} {back}");
-        assert_same_windows(&summary, &expected);
+        if has_an_equal_inside(network, back) {
+            // All of it: also what became of each transmission.
+            assert_eq!(summary.links, expected.links, "{network:?} {back}");
+            assert_eq!(summary.flows, expected.flows, "{network:?} {back}");
+            assert_same_windows(&summary, &expected);
+        }
     }
 }
 
@@ -681,8 +691,10 @@ fn a_kernel_s_sender_to_our_receiver() {
         let mut kernels = [Kernel::new(&spec, BOTH[0], &config, Some(9))];
         let summary = run_with(&mut world, &mut kernels, &mut Recorders::default(), &[]);
         assert_eq!(kernels[0].endpoint.acked_bytes(), 3_000_000);
-        assert_eq!(summary.links, expected.links, "{network:?} {back}");
-        assert_same_measures(&summary.flows[0], &expected.flows[0]);
+        if has_an_equal_inside(network, back) {
+            assert_eq!(summary.links, expected.links, "{network:?} {back}");
+            assert_same_measures(&summary.flows[0], &expected.flows[0]);
+        }
         assert_eq!(summary.flows[0].retransmissions, Default::default(), "there is no truth about it");
         // Our endpoint reads the segments, and their bytes are done with.
         let data: u64 = summary.flows[0].sent_packets;
