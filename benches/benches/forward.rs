@@ -42,6 +42,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
             sender: HostSpec::Outside,
             receiver: HostSpec::Outside,
             bytes: None,
+            write_size: FlowSpec::WRITE_SIZE,
             start: Time::ZERO,
             stop: None,
             schedule: Vec::new(),

@@ -205,6 +205,7 @@ fn flow(id: &str, number: usize, sender: HostSpec, receiver: HostSpec) -> FlowSp
         sender,
         receiver,
         bytes: from_ours.then_some(BYTES),
+        write_size: FlowSpec::WRITE_SIZE,
         // Who listens is there by then.
         start: Time::from_secs(2),
         stop: None,

@@ -106,6 +106,7 @@ fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [Hos
         sender,
         receiver,
         bytes: None,
+        write_size: FlowSpec::WRITE_SIZE,
         start: Time::from_millis(500),
         stop: None,
         schedule: Vec::new(),

@@ -38,6 +38,7 @@ pub(crate) struct Group {
     /// Whether packets come from these hosts: the ends that are kernels are outside.
     outside: bool,
     bytes: Option<u64>,
+    write_size: u64,
     start: Span,
     /// Every start is later by a time of its own, drawn from 0 to this.
     start_jitter: Span,
@@ -95,6 +96,7 @@ impl Group {
                 sender: self.sender.clone(),
                 receiver: self.receiver.clone(),
                 bytes: self.bytes,
+                write_size: self.write_size,
                 start: Instant::ZERO + start + Span::from_nanos(jitter),
                 stop: stop.map(|stop| Instant::ZERO + stop),
                 schedule: self.schedule.clone(),
@@ -253,6 +255,7 @@ fn read<'a>(
     let facing_kernel = ends.as_ref().is_some_and(|ends| ends.kernels == [false, true]);
     let mut receiver = receiver(&mut fields, &sender, places[1], facing_kernel);
     let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
+    let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
     let start = fields.or("start", Span::ZERO, Time::Any);
     let start_jitter = fields.or("start_jitter", Span::ZERO, Time::Any);
     let stop = fields.maybe("stop", Time::Positive);
@@ -295,6 +298,7 @@ fn read<'a>(
         ends,
         outside: setting.outside,
         bytes,
+        write_size,
         start,
         start_jitter,
         stop,

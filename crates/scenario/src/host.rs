@@ -4,7 +4,7 @@ use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec}
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AdaptiveRules, Config, Controller, CwndValidation, EcnFeedback, InitialWindow, LossDetector, MinRto, NcrVariant,
-    Pacing, PacingWhen, Prr, RrRules,
+    Pacing, PacingWhen, Prr, RrRules, SpaceRule,
 };
 
 use crate::document::{Node, Value};
@@ -199,6 +199,10 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.window_scaling = fields.or("window_scaling", config.window_scaling, Flag);
     config.ecn = fields.or("ecn", config.ecn, Feedbacks);
     config.send_buffer = fields.or("send_buffer", config.send_buffer, Bytes(1, MAX_BUFFER));
+    config.transfer.send_space = match fields.or("send_space", config.transfer.send_space.name(), SPACES) {
+        "segments" => SpaceRule::Segments,
+        _ => SpaceRule::Bytes,
+    };
     config.receive_buffer = fields.or("receive_buffer", config.receive_buffer, Bytes(1, MAX_BUFFER));
     let mut ack = fields.section("delayed_ack", "a table such as { segments = 2, timeout = \"40ms\", quick = 0 }");
     config.delayed_ack.segments = ack.or("segments", config.delayed_ack.segments.into(), Whole(1, 1000)) as u32;
@@ -219,6 +223,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.frto = fields.or("frto", config.frto, Flag);
     config.tlp = fields.or("tlp", config.tlp, Flag);
     config.nagle = fields.or("nagle", config.nagle, Flag);
+    config.transfer.minshall = fields.or("minshall", config.transfer.minshall, Flag);
     config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
     config.cwnd_validation = cwnd_validation(fields, config.cwnd_validation);
     let pacing = config.pacing;
@@ -240,6 +245,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
 
 const DETECTORS: OneOf =
     OneOf { what: "loss detector", names: &["rfc6675", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"] };
+const SPACES: OneOf = OneOf { what: "rule for the send buffer", names: &["bytes", "segments"] };
 const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
 const VALIDATION: OneOf =
     OneOf { what: "congestion window validation", names: &["off", "growth", "rfc2861", "rfc7661"] };
@@ -251,6 +257,10 @@ fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> 
         "linux" => {
             let mut rules = match profile {
                 LossDetector::Linux(rules) => rules,
+                // A kernel that has RACK has neither any more: `tcp_recovery` = 0.
+                LossDetector::Rack => {
+                    AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() }
+                }
                 _ => AdaptiveRules::default(),
             };
             rules.max_reordering = fields.or("max_reordering", rules.max_reordering.into(), Packets(3, 1000)) as u32;

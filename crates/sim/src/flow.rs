@@ -30,6 +30,7 @@ pub(crate) struct Flow {
     stop: Option<Time>,
     /// Bytes that the source has yet to write; `None` is without end.
     remaining: Option<u64>,
+    write_size: u64,
     started: bool,
     stopped: bool,
     closed: bool,
@@ -65,6 +66,7 @@ impl Flow {
             start: spec.start,
             stop: spec.stop,
             remaining: spec.bytes,
+            write_size: spec.write_size,
             started: false,
             stopped: false,
             // What an application outside does is not ours to do.
@@ -104,10 +106,13 @@ impl Flow {
             sender.connect(now);
         }
         self.stopped |= self.stop.is_some_and(|stop| stop <= now);
-        if !self.stopped {
-            let taken = sender.write(now, self.remaining.unwrap_or(u64::MAX));
+        while !self.stopped && sender.is_writable() {
+            let taken = sender.write(now, self.remaining.unwrap_or(u64::MAX).min(self.write_size));
             if let Some(remaining) = &mut self.remaining {
                 *remaining -= taken;
+            }
+            if taken < self.write_size {
+                break;
             }
         }
         // Closing before the handshake is over would call it off.

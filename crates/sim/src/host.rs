@@ -42,6 +42,15 @@ impl Host {
         }
     }
 
+    /// Whether an application that waits until it can write goes on.
+    #[inline]
+    pub(crate) fn is_writable(&self) -> bool {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.is_writable(),
+            Host::Smoltcp(_) | Host::Outside(_) => true,
+        }
+    }
+
     /// The application reads everything there is.
     pub(crate) fn read_all(&mut self, now: Time) {
         match self {

@@ -110,6 +110,9 @@ pub struct FlowSpec {
     pub receiver: HostSpec,
     /// How much is sent; `None` sends until the end.
     pub bytes: Option<u64>,
+    /// Bytes that the sending application writes at a time, whenever its socket is writable. Matters where a full send
+    /// buffer wakes its writer late ([`ackclock_tcp::SpaceRule::Segments`]).
+    pub write_size: u64,
     /// When the sender connects.
     pub start: Time,
     /// When the sender stops writing and closes.
@@ -118,6 +121,11 @@ pub struct FlowSpec {
     pub schedule: Vec<CcChange>,
     /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one between these hosts.
     pub ends: Option<EndsSpec>,
+}
+
+impl FlowSpec {
+    /// Bytes at a time, unless told otherwise: the block of iperf3 over TCP (`DEFAULT_TCP_BLKSIZE`).
+    pub const WRITE_SIZE: u64 = 128 << 10;
 }
 
 /// Another congestion control from a time on: after what arrives at that time, before what is sent then.

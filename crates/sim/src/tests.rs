@@ -48,6 +48,7 @@ fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
         sender: endpoint(ecn),
         receiver: endpoint(ecn),
         bytes: None,
+        write_size: FlowSpec::WRITE_SIZE,
         start: Time::ZERO,
         stop: None,
         schedule: Vec::new(),

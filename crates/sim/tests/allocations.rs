@@ -50,6 +50,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         sender: host(),
         receiver: host(),
         bytes: None,
+        write_size: FlowSpec::WRITE_SIZE,
         start: Time::ZERO,
         stop: None,
         schedule: Vec::new(),

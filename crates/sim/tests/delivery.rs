@@ -43,6 +43,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
             sender,
             receiver,
             bytes: Some(bytes),
+            write_size: FlowSpec::WRITE_SIZE,
             start: Time::ZERO,
             stop: None,
             schedule: Vec::new(),

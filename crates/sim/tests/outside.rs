@@ -382,6 +382,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
         sender: endpoint(config),
         receiver: endpoint(config),
         bytes: Some(bytes),
+        write_size: FlowSpec::WRITE_SIZE,
         start: Time::ZERO,
         stop: None,
         schedule: Vec::new(),

@@ -118,6 +118,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
             sender: host(),
             receiver: host(),
             bytes: Some(BYTES),
+            write_size: FlowSpec::WRITE_SIZE,
             start: Time::ZERO,
             stop: None,
             schedule: Vec::new(),

@@ -211,6 +211,9 @@ impl Endpoint {
         if !self.fits_cwnd(now, payload) {
             return None;
         }
+        if payload < self.mss {
+            self.queue.small = self.send.nxt + u64::from(payload);
+        }
         Some(self.send_new(now, payload, fin))
     }
 
@@ -291,7 +294,8 @@ impl Endpoint {
             }
             return true;
         }
-        self.config.nagle && !self.board.is_empty()
+        let held = !self.config.transfer.minshall || self.send.una < self.queue.small;
+        self.config.nagle && !self.board.is_empty() && held
     }
 
     /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a smaller one.

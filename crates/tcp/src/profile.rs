@@ -18,6 +18,8 @@
 //! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always 40 ms (but for sockets). It acknowledges
 //!   every segment while its window grows (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is
 //!   the whole buffer.
+//! - The send buffer of a Linux host is that of one without segmentation offload ([`SpaceRule::Segments`]): its size is the
+//!   payload that fits, and it is filled again when a third is free.
 //! - How connections open and end follows FreeBSD 14 and Linux 6.1 in the older releases too, and the RFCs for Windows.
 //! - FreeBSD's CUBIC has a fast convergence factor of its own (0.9 for a beta of 0.8, which (1 + beta) / 2 equals) and an
 //!   older Reno-friendly estimate, by time instead of by ACKs; here it is RFC 9438 with FreeBSD's beta.
@@ -31,7 +33,7 @@ use ackclock_units::Span;
 
 use crate::{
     AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, Prr, ReportRule,
-    StateRules, TransferRules,
+    SpaceRule, StateRules, TransferRules,
 };
 
 /// A host as it comes out of the box.
@@ -447,7 +449,12 @@ fn linux(prr: Prr, growth_from: u64) -> Config {
         time_wait: Span::from_secs(60), // TCP_TIMEWAIT_LEN
         max_retries: 15,                // tcp_retries2
         states: StateRules::linux(),
-        transfer: TransferRules { report_refused: true, ..TransferRules::default() },
+        transfer: TransferRules {
+            minshall: true,
+            send_space: SpaceRule::Segments,
+            report_refused: true,
+            ..TransferRules::default()
+        },
     }
 }
 

@@ -44,7 +44,11 @@ pub(crate) struct Sent {
     pub(crate) push: bool,
     /// It was retransmitted at some time: no RTT sample (Karn).
     pub(crate) ever_resent: bool,
+    /// Linux has added it to the socket buffer of the segment before it.
+    merged: bool,
 }
+
+const _: () = assert!(size_of::<Sent>() == 32, "two segments should fit a cache line");
 
 impl Sent {
     pub(crate) fn end(&self) -> u64 {
@@ -62,6 +66,7 @@ pub(crate) struct Scoreboard {
     outstanding: u64,
     sacked: u64,
     sacked_segments: u64,
+    merged_segments: u64,
     lost: u64,
     lost_segments: u64,
     resent: u64,
@@ -119,6 +124,11 @@ impl Scoreboard {
 
     pub(crate) fn sacked_segments(&self) -> u64 {
         self.sacked_segments
+    }
+
+    /// Segments that share the socket buffer of the one before them.
+    pub(crate) fn merged_segments(&self) -> u64 {
+        self.merged_segments
     }
 
     /// Units judged lost and not SACKed since.
@@ -192,6 +202,7 @@ impl Scoreboard {
             resent: false,
             push: false,
             ever_resent: false,
+            merged: false,
         });
         self.outstanding += u64::from(len);
         if self.rates.is_some() {
@@ -256,6 +267,7 @@ impl Scoreboard {
                     progress.reordering = progress.reordering.max((end - 1).saturating_sub(position));
                 }
             }
+            self.merged_segments -= u64::from(taken.merged);
             if taken.sacked {
                 self.sacked_segments -= 1;
                 self.sacked_below -= u64::from(position < self.lost_below && self.sacked_below > 0);
@@ -368,6 +380,8 @@ impl Scoreboard {
         let len = u64::from(sent.len);
         progress.deliver(sent, false);
         progress.sacked_segments += 1;
+        // A retransmission that no loss was the reason of does not become a plain SACKed segment at once.
+        let plain = sent.lost || !sent.resent;
         sent.sacked = true;
         sent.aux = 0;
         if let Some(rates) = &mut self.rates {
@@ -397,6 +411,28 @@ impl Scoreboard {
         self.sacked += len;
         self.sacked_segments += 1;
         self.sacked_below += u64::from(position < self.lost_below);
+        if plain {
+            self.merge_sacked((position - self.base) as usize);
+        }
+    }
+
+    /// The segment at `index` is SACKed: it joins the one before it if that is SACKed too, and then the one behind joins
+    /// (`tcp_shift_skb_data`).
+    fn merge_sacked(&mut self, index: usize) {
+        let alike = |board: &Scoreboard, first: usize, second: usize| {
+            let (Some(first), Some(second)) = (board.entries.get(first), board.entries.get(second)) else {
+                return false;
+            };
+            first.sacked && second.sacked && first.len == second.len && !second.merged
+        };
+        if index > 0 && alike(self, index - 1, index) {
+            self.entries[index].merged = true;
+            self.merged_segments += 1;
+            if alike(self, index, index + 1) {
+                self.entries[index + 1].merged = true;
+                self.merged_segments += 1;
+            }
+        }
     }
 
     /// The receiver got what lies in `left..right` twice (RFC 2883). Returns how many segments of it were retransmitted and
@@ -422,7 +458,7 @@ impl Scoreboard {
         let whole = self.entries[index];
         let head = (seq - whole.seq) as u32;
         self.entries[index] = Sent { len: head, fin: false, push: false, ..whole };
-        let tail = Sent { seq, len: whole.len - head, aux: whole.aux.saturating_sub(head), ..whole };
+        let tail = Sent { seq, len: whole.len - head, aux: whole.aux.saturating_sub(head), merged: false, ..whole };
         self.entries.insert(index + 1, tail);
         if let Some(rates) = &mut self.rates {
             rates.split(index);
@@ -519,6 +555,7 @@ impl Scoreboard {
         let count = |keep: fn(&Sent) -> bool| self.entries.iter().filter(|sent| keep(sent)).count() as u64;
         assert_eq!(self.lost_segments, count(|sent| sent.lost));
         assert_eq!(self.resent_segments, count(|sent| sent.resent));
+        assert_eq!(self.merged_segments, count(|sent| sent.merged));
         for (i, _) in self.entries.iter().enumerate().filter(|(_, sent)| sent.lost && !sent.resent) {
             let position = self.base + i as u64;
             assert!(self.resend_from <= position && position < self.resend_to, "nobody resends it");

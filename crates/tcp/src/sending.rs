@@ -3,12 +3,15 @@
 //! # Source
 //! Linux 6.1: `tcp_sendmsg_locked`, `tcp_push`, `tcp_send_mss` (`net/ipv4/tcp.c`), `tcp_write_xmit`, `tcp_nagle_test`,
 //! `tcp_minshall_check`, `tcp_mss_split_point`, `tcp_snd_wnd_test`, `tcp_tso_autosize`, `tcp_cwnd_test` and
-//! `__tcp_transmit_skb` (`tcp_output.c`), `tcp_sndbuf_expand` and `tcp_bound_to_half_wnd` (`tcp_input.c`, `tcp.h`).
+//! `__tcp_transmit_skb` (`tcp_output.c`), `tcp_sndbuf_expand`, `tcp_shift_skb_data` and `tcp_bound_to_half_wnd`
+//! (`tcp_input.c`, `tcp.h`), `sk_stream_is_writeable` (`sock.h`).
 //!
 //! # Departures
 //! - A burst that could become larger with the next ACK is not put off (`tcp_tso_should_defer`), and small segments that wait
 //!   in the queue of the device hold nothing back (`tcp_autocorking`).
 //! - The overhead of what is queued is that of buffers filled to the goal, whatever their number.
+//! - By [`SpaceRule::Segments`], SACKed segments share one overhead however long they are together; Linux stops at half a
+//!   megabyte, or at 17 fragments.
 
 use std::collections::VecDeque;
 
@@ -62,7 +65,7 @@ pub(crate) struct Queue {
     burst_end: u64,
     burst_pushes: bool,
     /// One past the last segment that was smaller than the MSS (`snd_sml`).
-    small: u64,
+    pub(crate) small: u64,
     /// A write found too little room, and since then there was never enough to tell the application (`SOCK_NOSPACE`).
     short: bool,
     /// An ACK has come since the buffer was last reviewed.
@@ -249,11 +252,15 @@ impl Endpoint {
         }
     }
 
-    /// Memory of what is unsent or unacknowledged.
+    /// Memory of what is unsent or unacknowledged, in the unit of the send buffer.
     pub(crate) fn queued(&self) -> u64 {
         let bytes = self.send.written - self.acked_bytes();
         match self.config.transfer.send_space {
             SpaceRule::Bytes => bytes,
+            SpaceRule::Segments => {
+                let mss = u64::from(self.mss);
+                bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
+            }
             SpaceRule::Linux => bytes + bytes.div_ceil(self.buffer_goal()) * OVERHEAD,
         }
     }

@@ -4,7 +4,7 @@ use ackclock_packet::Flags;
 use ackclock_units::{Span, Time};
 
 use crate::seq::lower;
-use crate::{Endpoint, Error, State, WindowRule};
+use crate::{Endpoint, Error, SpaceRule, State, WindowRule};
 
 /// Which half of the connection [`Endpoint::shutdown`] ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,6 +217,12 @@ impl Endpoint {
             hung_up: closed || read_closed && write_closed,
             error: self.socket.pending.is_some(),
         }
+    }
+
+    /// Whether a writer that waits for room in the send buffer is woken ([`SpaceRule`]).
+    #[inline]
+    pub fn is_writable(&self) -> bool {
+        self.config.transfer.send_space == SpaceRule::Bytes || self.has_room_to_tell()
     }
 
     /// `sk_stream_is_writeable`: what is free is no less than half of what is used.

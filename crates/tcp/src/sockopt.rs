@@ -114,7 +114,7 @@ impl Endpoint {
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.queue.locked = true;
         self.config.send_buffer = match self.config.transfer.send_space {
-            SpaceRule::Bytes => bytes,
+            SpaceRule::Bytes | SpaceRule::Segments => bytes,
             SpaceRule::Linux => (2 * bytes).max(MIN_SEND_BUFFER),
         };
     }

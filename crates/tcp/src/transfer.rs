@@ -21,6 +21,9 @@ pub struct TransferRules {
     pub reports: ReportRule,
     /// How the stream is cut into segments, and when a small one is held back. Default: RFC 9293.
     pub sending: SendRule,
+    /// A small segment waits for an ACK only while another small one is in flight: Minshall's variant of Nagle's algorithm
+    /// (draft-minshall-nagle-01), as Linux has it. Default false; [`SendRule::Linux`] includes it.
+    pub minshall: bool,
     /// How the send buffer is filled. Default: by the bytes of the stream.
     pub send_space: SpaceRule,
     /// Tell the MSS in a SYN. Default true; TCP_NOOPT takes it off along with the other options.
@@ -54,6 +57,7 @@ impl Default for TransferRules {
             acks: AckRule::Delayed,
             reports: ReportRule::Rfc2883,
             sending: SendRule::Rfc,
+            minshall: false,
             send_space: SpaceRule::Bytes,
             mss_option: true,
             lenient_timestamps: false,
@@ -77,6 +81,7 @@ impl TransferRules {
             acks: AckRule::Linux,
             reports: ReportRule::Linux,
             sending: SendRule::Linux,
+            minshall: false,
             send_space: SpaceRule::Linux,
             mss_option: true,
             lenient_timestamps: true,
@@ -98,6 +103,7 @@ impl TransferRules {
             acks: AckRule::FreeBsd,
             reports: ReportRule::FreeBsd,
             sending: SendRule::FreeBsd,
+            minshall: false,
             send_space: SpaceRule::Bytes,
             mss_option: true,
             lenient_timestamps: false,
@@ -201,4 +207,20 @@ pub enum SpaceRule {
     /// As Linux: socket buffers of up to 64 kB are begun while what is queued, their overhead included, is less than the
     /// send buffer.
     Linux,
+    /// As Linux without segmentation offload, where each segment has a socket buffer to itself; the size of the send buffer
+    /// is then that of the payload which fits into it. A writer that found it full is woken once a third is free
+    /// (`sk_stream_write_space`), and segments that are SACKed next to each other share one overhead
+    /// (`tcp_shift_skb_data`).
+    Segments,
+}
+
+impl SpaceRule {
+    /// Its name in scenarios, which know the first and the last.
+    pub fn name(self) -> &'static str {
+        match self {
+            SpaceRule::Bytes => "bytes",
+            SpaceRule::Linux => "linux",
+            SpaceRule::Segments => "segments",
+        }
+    }
 }

@@ -92,6 +92,7 @@ fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u
         sender,
         receiver,
         bytes,
+        write_size: FlowSpec::WRITE_SIZE,
         start: Time::ZERO,
         stop: None,
         schedule: Vec::new(),

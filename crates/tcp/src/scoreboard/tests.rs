@@ -317,6 +317,40 @@ fn a_retransmission_gives_no_time_of_sending() {
 }
 
 #[test]
+fn adjacent_sacked_segments_share_a_socket_buffer() {
+    // tcp_shift_skb_data: into the one before, and then the one behind joins.
+    let mut board = board_of(6);
+    sack(&mut board, &[(1, 2)]);
+    sack(&mut board, &[(3, 5)]);
+    assert_eq!(board.merged_segments(), 1, "4 joins 3");
+    sack(&mut board, &[(1, 5)]);
+    assert_eq!(board.merged_segments(), 3, "2 joins 1, and 3 joins them");
+    board.acknowledge(segment(3), &mut Progress::new(Time::ZERO));
+    assert_eq!(board.merged_segments(), 2);
+    board.acknowledge(segment(6), &mut Progress::new(Time::ZERO));
+    assert_eq!(board.merged_segments(), 0);
+}
+
+#[test]
+fn a_hole_before_a_sacked_segment_stays_by_itself() {
+    // Without one before it nothing is shifted, whatever is behind.
+    let mut board = board_of(4);
+    sack(&mut board, &[(2, 3)]);
+    sack(&mut board, &[(1, 3)]);
+    assert_eq!(board.merged_segments(), 0);
+}
+
+#[test]
+fn a_probe_that_is_reported_stays_by_itself() {
+    // Retransmitted, and not taken for lost: it does not become a plain SACKed segment.
+    let mut board = board_of(4);
+    sack(&mut board, &[(1, 2)]);
+    board.resend(at(1), segment(2), segment(4));
+    sack(&mut board, &[(1, 3)]);
+    assert_eq!(board.merged_segments(), 0);
+}
+
+#[test]
 fn reneging_forgets_all_reports() {
     // RFC 2018 section 8: after a timeout with a SACKed segment in front, nothing that was reported counts.
     let mut board = board_of(4);

@@ -64,6 +64,53 @@ fn nagle_holds_small_segments_while_data_is_outstanding() {
 }
 
 #[test]
+fn one_small_segment_may_be_in_flight_by_minshall() {
+    // draft-minshall-nagle-01, tcp_minshall_check.
+    let transfer = TransferRules { minshall: true, ..TransferRules::default() };
+    let mut script = Script::open(Config { nagle: true, transfer, ..config() });
+    script.write(1300);
+    assert_eq!(script.data(), [(1, 1001), (1001, 1301)], "the full one in flight does not matter");
+    script.write(300);
+    assert_eq!(script.data(), [], "the small one does");
+    script.ack(1301);
+    assert_eq!(script.data(), [(1301, 1601)]);
+}
+
+#[test]
+fn a_full_buffer_wakes_its_writer_when_a_third_is_free() {
+    // sk_stream_is_writeable: what is free is no less than half of what is used.
+    let transfer = TransferRules { send_space: SpaceRule::Segments, ..TransferRules::default() };
+    let mut script = Script::open(Config { send_buffer: 9000, transfer, ..config() });
+    assert!(script.endpoint.is_writable());
+    assert_eq!(script.endpoint.write(20_000), 9000);
+    script.data();
+    for (ack, writable) in [(1001, false), (2001, false), (3001, true)] {
+        assert!(!script.endpoint.is_writable(), "before {ack}");
+        script.ack(ack);
+        assert_eq!(script.endpoint.is_writable(), writable, "{ack}");
+    }
+    // By bytes there is always someone to write.
+    let mut script = Script::open(Config { send_buffer: 9000, ..config() });
+    assert_eq!(script.endpoint.write(20_000), 9000);
+    assert!(script.endpoint.is_writable());
+}
+
+#[test]
+fn segments_that_share_a_socket_buffer_leave_room_in_the_send_buffer() {
+    let transfer = TransferRules { send_space: SpaceRule::Segments, ..TransferRules::default() };
+    let config = Config { send_buffer: 9000, initial_window: InitialWindow::Segments(9), transfer, ..config() };
+    let mut script = Script::open(config);
+    script.write(9000);
+    assert_eq!(script.data().len(), 9);
+    // Six of the nine, in one piece: five overheads of 1280 bytes beside 1000 each are free.
+    script.sack(1, &[(2001, 8001)]);
+    assert_eq!(script.endpoint.send_space(), 5 * 1000 * 1280 / 2280);
+    assert!(!script.endpoint.is_writable(), "2807 free of 9000, 6193 in use");
+    script.sack(1, &[(2001, 9001)]);
+    assert!(script.endpoint.is_writable());
+}
+
+#[test]
 fn without_nagle_small_segments_go_at_once() {
     let mut script = Script::open(config());
     script.write(300);
