@@ -3,14 +3,14 @@
 //! The law is in `codel_law`; this file has its parameters and the queue.
 //!
 //! # Source
-//! RFC 8289; parameters and defaults of `tc-codel(8)`.
+//! RFC 8289, Linux `sch_codel`; parameters and defaults of `tc-codel(8)`.
 //!
 //! # Departures
 //! None beyond those of the law. `ce_threshold_selector` and `ce_threshold_mask` of newer kernels are left out.
 
 use ackclock_units::{Span, Time};
 
-use crate::codel_law::{CodelLaw, CodelSource, CodelState};
+use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
 use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a CoDel queue.
@@ -31,6 +31,8 @@ pub struct CodelConfig {
     /// Bytes of the largest packet: nothing is dropped while no more than this waits behind the head (RFC 8289 section 5.6,
     /// `maxpacket`). Default: 1514, an Ethernet frame.
     pub mtu: u32,
+    /// The arithmetic of the law. Default: Linux's.
+    pub control_law: ControlLaw,
 }
 
 impl Default for CodelConfig {
@@ -42,6 +44,7 @@ impl Default for CodelConfig {
             ecn: false,
             ce_threshold: None,
             mtu: 1514,
+            control_law: ControlLaw::Linux,
         }
     }
 }
@@ -58,8 +61,8 @@ pub struct Codel<P> {
 impl<P: Queued> Codel<P> {
     /// An empty queue.
     pub fn new(config: CodelConfig) -> Codel<P> {
-        let CodelConfig { limit, target, interval, ecn, ce_threshold, mtu } = config;
-        let law = CodelLaw { target, interval, ecn, ce_threshold, mtu };
+        let CodelConfig { limit, target, interval, ecn, ce_threshold, mtu, control_law } = config;
+        let law = CodelLaw::new(control_law, [target, interval], ce_threshold, ecn, mtu);
         Codel { limit, law, state: CodelState::new(), store: Store::new() }
     }
 }

@@ -1,17 +1,17 @@
 //! Flows in queues of their own, served by deficit round robin: what `fq_codel` and `fq_pie` share. The law of a flow is a
 //! parameter; its state is kept beside the flow's queue.
 //!
-//! A packet's flow hash selects its flow. A flow sends up to `quantum` bytes a turn; a flow that starts goes before those that
+//! A packet's flow hash selects its flow, with a salt that is drawn for each run as a kernel draws its own when it boots: which
+//! flows share a queue is another matter in each repetition. A flow sends up to `quantum` bytes a turn; a flow that starts goes before those that
 //! stand (the list of new flows before the list of old ones).
 //!
 //! # Source
 //! RFC 8290 sections 4.1 and 4.2.
 //!
 //! # Departures
-//! - The flow hash is multiplied by an odd constant before it is scaled to the number of flows, so that any hash spreads. It
-//!   is not salted here: a run repeats.
+//! - The flow hash is mixed with the salt before it is scaled to the number of flows, so that any hash spreads.
 
-use ackclock_units::Time;
+use ackclock_units::{Random, Time};
 
 use crate::books::{Books, memory_of};
 use crate::slab::{Queue, Slab};
@@ -31,8 +31,9 @@ pub(crate) struct Drr<P, S> {
     new_flows: Rota,
     old_flows: Rota,
     quantum: i64,
-    /// The flow that sent last.
-    served: u32,
+    salt: u64,
+    /// The flow that a packet came to or left last, or that lost packets at a limit.
+    touched: u32,
     slab: Slab<P>,
     memory: u64,
     books: Books,
@@ -125,11 +126,11 @@ impl<P: Queued> FlowQueue<'_, P> {
 }
 
 impl<P: Queued, S: Clone> Drr<P, S> {
-    /// `flows` empty flows, each with its law in `state`.
+    /// `flows` empty flows, each with its law in `state`; `salt` selects among the ways to spread hashes over them.
     ///
     /// # Panics
     /// If `flows` is not within 1 to 65,536, or `quantum` is zero.
-    pub(crate) fn new(flows: u32, quantum: u32, state: S) -> Drr<P, S> {
+    pub(crate) fn new(flows: u32, quantum: u32, salt: u64, state: S) -> Drr<P, S> {
         assert!((1..=MAX_FLOWS).contains(&flows), "flows must be within 1 to {MAX_FLOWS}");
         assert!(quantum > 0, "quantum must not be zero");
         let flow = Flow { queue: Queue::EMPTY, next: NIL, listed: false, deficit: 0, state };
@@ -139,7 +140,8 @@ impl<P: Queued, S: Clone> Drr<P, S> {
             new_flows: Rota::EMPTY,
             old_flows: Rota::EMPTY,
             quantum: i64::from(quantum),
-            served: 0,
+            salt,
+            touched: 0,
             slab: Slab::new(),
             memory: 0,
             books: Books::default(),
@@ -150,13 +152,12 @@ impl<P: Queued, S: Clone> Drr<P, S> {
 impl<P: Queued, S> Drr<P, S> {
     /// The flow of a hash.
     pub(crate) fn classify(&self, hash: u64) -> u32 {
-        // 2^64 over the golden ratio: the high bits of the product depend on all bits of the hash.
-        let spread = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        ((u128::from(spread) * self.flows.len() as u128) >> 64) as u32
+        ((u128::from(mix(hash ^ self.salt)) * self.flows.len() as u128) >> 64) as u32
     }
 
     /// Takes a packet in at the tail of a flow, which starts if it was not in a rota.
     pub(crate) fn admit(&mut self, index: u32, now: Time, packet: P) {
+        self.touched = index;
         let flow = &mut self.flows[index as usize];
         self.books.admit(packet.wire_len());
         self.flow_bytes[index as usize] += u64::from(packet.wire_len());
@@ -206,7 +207,7 @@ impl<P: Queued, S> Drr<P, S> {
             };
             if let Some(entry) = take(&mut flow.state, &mut queue) {
                 flow.deficit -= i64::from(entry.packet.wire_len());
-                self.served = index;
+                self.touched = index;
                 self.books.release(entry.packet.wire_len());
                 return Some(entry);
             }
@@ -231,6 +232,7 @@ impl<P: Queued, S> Drr<P, S> {
 
     /// A flow's law and queue.
     pub(crate) fn flow(&mut self, index: u32) -> (&mut S, FlowQueue<'_, P>) {
+        self.touched = index;
         let flow = &mut self.flows[index as usize];
         let queue = FlowQueue {
             slab: &mut self.slab,
@@ -242,9 +244,9 @@ impl<P: Queued, S> Drr<P, S> {
         (&mut flow.state, queue)
     }
 
-    /// The law of the flow that sent last.
-    pub(crate) fn served(&self) -> &S {
-        &self.flows[self.served as usize].state
+    /// The law of the flow that a packet came to or left last, or that lost packets at a limit.
+    pub(crate) fn touched(&self) -> &S {
+        &self.flows[self.touched as usize].state
     }
 
     /// Memory of all packets that wait.
@@ -261,6 +263,18 @@ impl<P: Queued, S> Drr<P, S> {
     pub(crate) fn counters(&self) -> &Counters {
         self.books.counters()
     }
+}
+
+/// The salt of a run's flow hashes: as given, or drawn. `random` is left as it is.
+pub(crate) fn salt(hash_seed: Option<u64>, random: &Random) -> u64 {
+    hash_seed.unwrap_or_else(|| Random::for_component(random.clone().bits(), 0, "hash").bits())
+}
+
+/// The finalizer of SplitMix64: every bit of the result depends on all bits.
+pub(crate) fn mix(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
 }
 
 /// Views for tests.

@@ -119,6 +119,8 @@ pub struct DualPi2<P> {
     state: State,
     /// When the next update is due.
     next_update: Time,
+    /// Whether the packet that came or left last was one of the L4S queue.
+    last_scalable: bool,
     /// Bytes times percent that the L4S queue is ahead of its share; the classic queue's turn is while it is positive.
     credit: i64,
     random: Random,
@@ -169,6 +171,7 @@ impl<P: Queued> DualPi2<P> {
         DualPi2 {
             state: State { probability: 0.0, delay: Span::ZERO },
             next_update: Time::ZERO + config.tupdate,
+            last_scalable: false,
             credit: first_credit(&config),
             config,
             random,
@@ -177,6 +180,12 @@ impl<P: Queued> DualPi2<P> {
             memory: 0,
             books: Books::default(),
         }
+    }
+
+    /// Whether a packet of this codepoint belongs to the L4S queue (RFC 9331 section 5.1: CE may come from either, and is taken
+    /// for L4S).
+    fn is_scalable(&self, ecn: Ecn) -> bool {
+        matches!(ecn, Ecn::Ect1 | Ecn::Ce) || self.config.any_ect && ecn == Ecn::Ect0
     }
 
     /// Makes up for the updates that were due up to `now`. Since the first of them nothing came and nothing left.
@@ -256,6 +265,9 @@ impl<P: Queued> DualPi2<P> {
 impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
     fn enqueue(&mut self, now: Time, mut packet: P, drops: &mut Drops<P>) {
         self.catch_up(now);
+        let ecn = packet.ecn();
+        let scalable = self.is_scalable(ecn);
+        self.last_scalable = scalable;
         let backlog = self.books.backlog();
         if backlog.packets >= self.config.limit {
             self.books.refuse(packet, DropReason::Limit, drops);
@@ -265,9 +277,6 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
             self.books.refuse(packet, DropReason::Memory, drops);
             return;
         }
-        let ecn = packet.ecn();
-        // RFC 9331 s5.1: CE may come from either, and is taken for L4S.
-        let scalable = matches!(ecn, Ecn::Ect1 | Ecn::Ce) || self.config.any_ect && ecn == Ecn::Ect0;
         let mut marked = false;
         if self.config.drop_enqueue {
             match self.verdict(scalable, ecn, backlog.bytes) {
@@ -293,6 +302,7 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>> {
         self.catch_up(now);
         while let Some((mut taken, scalable, cost)) = self.take() {
+            self.last_scalable = scalable;
             let mut mark = scalable && self.above_step(now, &taken);
             if !self.config.drop_enqueue {
                 match self.verdict(scalable, taken.entry.packet.ecn(), self.books.backlog().bytes) {
@@ -324,9 +334,14 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         self.books.counters()
     }
 
-    /// The base probability, and the delay that it was last moved for.
+    /// The probability to drop or mark packets of the queue of the last packet that came or left: the square of the base
+    /// probability for the classic queue, `coupling_factor` times it for the L4S queue, up to 1. And the delay that it was last
+    /// moved for.
     fn probe(&self) -> Probe {
-        Probe { probability: Some(self.state.probability), delay: Some(self.state.delay), ..Probe::default() }
+        let base = self.state.probability;
+        let coupled = (base * f64::from(self.config.coupling_factor)).min(1.0);
+        let probability = if self.last_scalable { coupled } else { base * base };
+        Probe { probability: Some(probability), delay: Some(self.state.delay), ..Probe::default() }
     }
 }
 

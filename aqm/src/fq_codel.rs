@@ -9,14 +9,13 @@
 //!
 //! # Departures
 //! - The memory of a packet is taken as its bytes and 576 more, in place of what Linux allocated (`truesize`).
-//! - After a batch of drops Linux may still be above `memory_limit`; here batches follow until it is kept.
 //! - `tc` filters that choose flows are left out, as are `ce_threshold_selector` and `ce_threshold_mask`.
 //! - Those of `drr` and of the law.
 
-use ackclock_units::{Span, Time};
+use ackclock_units::{Random, Span, Time};
 
-use crate::codel_law::{CodelLaw, CodelSource, CodelState};
-use crate::drr::{Drr, Flow, FlowQueue};
+use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
+use crate::drr::{self, Drr, Flow, FlowQueue};
 use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
 /// The least `quantum`.
@@ -40,7 +39,8 @@ pub struct FqCodelConfig {
     /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says (RFC 8290 section 5.2.7).
     /// Default: off.
     pub ce_threshold: Option<Span>,
-    /// The most memory that waiting packets take, in bytes. Default: 32 MiB.
+    /// The memory that waiting packets may take, in bytes; an arrival beyond it costs one batch of drops, which may leave more
+    /// than that. Default: 32 MiB.
     pub memory_limit: u64,
     /// The most packets that the flow with the largest backlog loses at once when a limit is exceeded; it loses no more than
     /// half of its bytes, and at least one packet. Default: 64 (RFC 8290 section 4.1).
@@ -50,6 +50,10 @@ pub struct FqCodelConfig {
     /// Bytes of the largest packet: CoDel drops nothing while no more than this waits in all queues together. Default: 1514,
     /// an Ethernet frame.
     pub mtu: u32,
+    /// The arithmetic of CoDel's law. Default: Linux's.
+    pub control_law: ControlLaw,
+    /// What the hash of flows is salted with; `None` is another salt in each run, from its seed. Default: `None`.
+    pub hash_seed: Option<u64>,
 }
 
 impl Default for FqCodelConfig {
@@ -65,6 +69,8 @@ impl Default for FqCodelConfig {
             drop_batch: 64,
             ecn: true,
             mtu: 1514,
+            control_law: ControlLaw::Linux,
+            hash_seed: None,
         }
     }
 }
@@ -82,24 +88,24 @@ pub struct FqCodel<P> {
 const _: () = assert!(size_of::<Flow<CodelState>>() <= 64, "a flow should fit a cache line");
 
 impl<P: Queued> FqCodel<P> {
-    /// Empty queues.
+    /// Empty queues that draw their salt from `random`.
     ///
     /// # Panics
     /// If `flows` is not within 1 to 65,536.
-    pub fn new(config: FqCodelConfig) -> FqCodel<P> {
-        let FqCodelConfig { limit, flows, quantum, memory_limit, drop_batch, .. } = config;
-        let FqCodelConfig { target, interval, ecn, ce_threshold, mtu, .. } = config;
+    pub fn new(config: FqCodelConfig, random: Random) -> FqCodel<P> {
+        let FqCodelConfig { limit, flows, quantum, memory_limit, drop_batch, hash_seed, .. } = config;
+        let FqCodelConfig { target, interval, ecn, ce_threshold, mtu, control_law, .. } = config;
         FqCodel {
             limit,
             memory_limit,
             drop_batch,
-            law: CodelLaw { target, interval, ecn, ce_threshold, mtu },
-            drr: Drr::new(flows, quantum.max(MIN_QUANTUM), CodelState::new()),
+            law: CodelLaw::new(control_law, [target, interval], ce_threshold, ecn, mtu),
+            drr: Drr::new(flows, quantum.max(MIN_QUANTUM), drr::salt(hash_seed, &random), CodelState::new()),
         }
     }
 
-    /// Discards packets at the head of the flow with the largest backlog (RFC 8290 section 4.1); how many.
-    fn drop_from_fattest(&mut self, reason: DropReason, drops: &mut Drops<P>) -> u32 {
+    /// Discards packets at the head of the flow with the largest backlog (RFC 8290 section 4.1).
+    fn drop_from_fattest(&mut self, reason: DropReason, drops: &mut Drops<P>) {
         let fattest = self.drr.fattest();
         let (codel, mut queue) = self.drr.flow(fattest);
         let enough = queue.flow_bytes() / 2;
@@ -113,7 +119,6 @@ impl<P: Queued> FqCodel<P> {
             }
         }
         codel.count_drops(packets);
-        packets
     }
 }
 
@@ -145,8 +150,12 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let index = self.drr.classify(packet.flow_hash());
         self.drr.admit(index, now, packet);
-        while self.drr.memory() > self.memory_limit && self.drop_from_fattest(DropReason::Memory, drops) > 0 {}
-        while self.drr.backlog().packets > self.limit && self.drop_from_fattest(DropReason::Limit, drops) > 0 {}
+        // One batch, whatever it leaves: a later arrival sees to the rest.
+        if self.drr.memory() > self.memory_limit {
+            self.drop_from_fattest(DropReason::Memory, drops);
+        } else if self.drr.backlog().packets > self.limit {
+            self.drop_from_fattest(DropReason::Limit, drops);
+        }
     }
 
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>> {
@@ -162,9 +171,9 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
         self.drr.counters()
     }
 
-    /// Sojourn time and state of the flow that sent last.
+    /// Sojourn time and state of the flow that a packet came to or left last, or that lost packets at a limit.
     fn probe(&self) -> Probe {
-        let codel = self.drr.served();
+        let codel = self.drr.touched();
         Probe { delay: Some(codel.sojourn()), dropping: Some(codel.dropping()), ..Probe::default() }
     }
 }

@@ -22,8 +22,8 @@
 use ackclock_units::{Random, Span, Time};
 
 use crate::books::memory_of;
-use crate::drr::{Drr, Flow};
-use crate::pie_law::{PieLaw, PieState, Verdict};
+use crate::drr::{self, Drr, Flow};
+use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
 use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
 /// Parameters of an fq_pie queue.
@@ -52,11 +52,13 @@ pub struct FqPieConfig {
     /// Scale the probability with the size of the packet over `mtu`. Default: off.
     pub bytemode: bool,
     /// Estimate a flow's delay as its backlog over its departure rate (RFC 8033 section 5.2) in place of its last packet's
-    /// sojourn time. Default: off.
-    pub dq_rate_estimator: bool,
+    /// sojourn time, and how the rate is measured. Default: off.
+    pub dq_rate_estimator: Option<DqRateEstimator>,
     /// Bytes of the largest packet: no early drops below a backlog of two of them in the flow (RFC 8033 section 4.1).
     /// Default: 1514, an Ethernet frame.
     pub mtu: u32,
+    /// What the hash of flows is salted with; `None` is another salt in each run, from its seed. Default: `None`.
+    pub hash_seed: Option<u64>,
 }
 
 impl Default for FqPieConfig {
@@ -73,8 +75,9 @@ impl Default for FqPieConfig {
             ecn_prob: 10,
             ecn: false,
             bytemode: false,
-            dq_rate_estimator: false,
+            dq_rate_estimator: None,
             mtu: 1514,
+            hash_seed: None,
         }
     }
 }
@@ -115,7 +118,7 @@ impl<P: Queued> FqPie<P> {
     /// If `flows` is not within 1 to 65,536, or `quantum` or `tupdate` is zero.
     pub fn new(config: FqPieConfig, random: Random) -> FqPie<P> {
         let FqPieConfig { limit, flows, target, tupdate, alpha, beta, quantum, memory_limit, .. } = config;
-        let FqPieConfig { ecn_prob, ecn, bytemode, dq_rate_estimator, mtu, .. } = config;
+        let FqPieConfig { ecn_prob, ecn, bytemode, dq_rate_estimator, mtu, hash_seed, .. } = config;
         assert!(tupdate > Span::ZERO, "tupdate must not be zero");
         let mark_up_to = ecn.then_some(f64::from(ecn_prob) / 100.0);
         let state = FlowPie { state: PieState::new(), next_update: Time::ZERO + tupdate };
@@ -134,7 +137,7 @@ impl<P: Queued> FqPie<P> {
                 derandomize: true,
                 mtu,
             },
-            drr: Drr::new(flows, quantum, state),
+            drr: Drr::new(flows, quantum, drr::salt(hash_seed, &random), state),
             random,
         }
     }
@@ -188,9 +191,9 @@ impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
         self.drr.counters()
     }
 
-    /// Probability and delay of the flow that sent last, as of its last packet.
+    /// Probability and delay of the flow that a packet came to or left last.
     fn probe(&self) -> Probe {
-        let state = &self.drr.served().state;
+        let state = &self.drr.touched().state;
         Probe { probability: Some(state.probability), delay: Some(state.delay), ..Probe::default() }
     }
 }

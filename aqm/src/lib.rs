@@ -30,12 +30,14 @@ use ackclock_units::{Ecn, Span, Time};
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
 pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{Codel, CodelConfig};
+pub use codel_law::ControlLaw;
 pub use dualpi2::{DualPi2, DualPi2Config, StepThreshold};
 pub use fifo::{Fifo, FifoConfig, Limit};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use fq_pie::{FqPie, FqPieConfig};
 pub use pie::{Pie, PieConfig};
-pub use red::{Red, RedAdaptive, RedConfig, RedFloyd, RedStats, RedWeight};
+pub use pie_law::DqRateEstimator;
+pub use red::{Red, RedAdaptive, RedBottom, RedConfig, RedFloyd, RedStats, RedWeight};
 pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use store::Store;
 
@@ -54,8 +56,9 @@ pub trait Queued: Debug {
 /// A queue discipline.
 ///
 /// Each packet offered ends, exactly once, dequeued or in the drops. Times never run backwards from call to call. `dequeue`
-/// is asked when the transmitter falls idle or a packet arrives at an idle transmitter; `None` is the idle signal. There is
-/// no timer hook: a law with a timer (PIE) catches up with every tick that was due before it decides.
+/// is asked when the transmitter falls idle or a packet arrives at an idle transmitter; `None` is the idle signal. A shaper that
+/// keeps count of what waits (HTB) never asks an empty queue, and so gives no such signal. There is no timer hook: a law with a
+/// timer (PIE) catches up with every tick that was due before it decides.
 pub trait QueueDisc<P: Queued>: Debug + Send {
     /// Takes in a packet or refuses it; what the law discards, this packet or others, goes to `drops`.
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>);
@@ -66,7 +69,7 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn backlog(&self) -> Backlog;
     /// Totals since the start.
     fn counters(&self) -> &Counters;
-    /// The law's own variables, for traces.
+    /// The law's own variables, for traces; of several queues, those of the one that the last call was about.
     fn probe(&self) -> Probe;
 }
 

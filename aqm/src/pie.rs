@@ -13,7 +13,7 @@
 
 use ackclock_units::{Random, Span, Time};
 
-use crate::pie_law::{PieLaw, PieState, Verdict};
+use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
 use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Up to this probability packets that can carry a mark are marked (RFC 8033 section 5.1, `MARK_ECNTH`).
@@ -40,8 +40,8 @@ pub struct PieConfig {
     /// Scale the probability with the size of the packet over `mtu`. Default: off.
     pub bytemode: bool,
     /// Estimate the delay as backlog over departure rate (RFC 8033 section 5.2; Linux before 5.5) in place of the last
-    /// packet's sojourn time. Default: off.
-    pub dq_rate_estimator: bool,
+    /// packet's sojourn time, and how the rate is measured. Default: off.
+    pub dq_rate_estimator: Option<DqRateEstimator>,
     /// Space drops out: none before the probabilities since the last one sum up to 0.85, one for sure at 8.5 (RFC 8033
     /// section 5.4; Linux since 5.1). Default: on.
     pub derandomize: bool,
@@ -60,7 +60,7 @@ impl Default for PieConfig {
             beta: 20,
             ecn: false,
             bytemode: false,
-            dq_rate_estimator: false,
+            dq_rate_estimator: None,
             derandomize: true,
             mtu: 1514,
         }
@@ -78,7 +78,7 @@ impl PieConfig {
         PieConfig {
             target: Span::from_millis(20),
             tupdate: Span::from_millis(30),
-            dq_rate_estimator: true,
+            dq_rate_estimator: Some(DqRateEstimator::Linux),
             derandomize: false,
             ..PieConfig::default()
         }

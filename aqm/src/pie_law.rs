@@ -1,23 +1,25 @@
 //! The law of PIE apart from any storage: `pie` and `fq_pie` share it.
 //!
 //! It measures the queueing delay: as the sojourn time of the last packet that left, or (`dq_rate_estimator`) as the backlog
-//! over the departure rate. Every `tupdate` a controller moves the drop probability with the delay's distance from `target`
+//! over the departure rate, by the arithmetic of Linux or of the RFC. Every `tupdate` a controller moves the drop probability with the delay's distance from `target`
 //! and with its change since the last update, in steps that are smaller the lower the probability is.
 //!
 //! # Source
-//! RFC 8033; where it leaves a choice, Linux `sch_pie` since 5.5.
+//! RFC 8033; where it leaves a choice, Linux `sch_pie` since 5.5 (`net/sched/sch_pie.c`, `include/net/pie.h`): `pie_drop_early`
+//! is [`PieState::drop_early`], `pie_process_dequeue` is [`PieState::departed`], `pie_calculate_probability` is
+//! [`PieState::update`].
 //!
 //! # Departures
 //! From RFC 8033, as Linux does it:
-//! - The departure rate is averaged, with weight 1/8; the RFC averages the time that 16 KiB take, with weight 1/4.
 //! - The burst allowance shrinks with the time between departures, not by `tupdate` per update.
 //! - Early drops pause below half the target by the current delay estimate, not by the one of the last update.
 //! - A delay above 250 ms adds 2 % per update; the decay without a queue is 1/64 per update, not 2 %.
 //! - The law is always on (section 5.3 has it start above a third of the tail-drop threshold, as an option).
 //!
 //! From Linux:
-//! - Probability and departure rate are floating-point numbers. Linux truncates the rate to multiples of 61 kB/s, which puts
-//!   its delay estimate 7 % low on a 10 Mbit/s link and disables it below 0.5 Mbit/s; since 5.5 it lets the probability pass 1.
+//! - The probability is a floating-point number that stays within 1. Linux has multiples of 2^-56, with gains that are truncated
+//!   to five and more digits, and since 5.5 lets it pass 1.
+//! - Delays from timestamps are in nanoseconds; Linux has ticks of 64 ns.
 //! - The first update is due one `tupdate` after the start, not 500 ms; an update is due at an exact time, not at the next
 //!   tick of the kernel's clock (at HZ=250, 30 ms become 32 ms).
 //! - A mark, like a drop, always sets the accumulated probability back to zero; Linux forgets it when the accumulated
@@ -32,10 +34,27 @@ use ackclock_units::{Random, Span, Time};
 pub(crate) const MAX_BURST: Span = Span::from_millis(150);
 /// Bytes of a measurement of the departure rate (RFC 8033 section 5.2, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
+/// Binary logarithm of the nanoseconds in a tick of Linux's packet scheduler (`PSCHED_SHIFT`).
+const TICK_LOG: u32 = 6;
+/// Linux keeps bytes per tick times 2 to this (`PIE_SCALE`).
+const RATE_LOG: u32 = 8;
 /// Above this delay the probability rises by another [`MAX_STEP`].
 const HIGH_DELAY: Span = Span::from_millis(250);
 /// Largest rise of a probability of 10 % and more in one update (RFC 8033 section 5.5).
 const MAX_STEP: f64 = 0.02;
+
+/// How the departure rate is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DqRateEstimator {
+    /// As Linux does: an average of rates with weight 1/8, in whole 256ths of a byte per tick of 64 ns, that is in multiples of
+    /// 61 kB/s. Its truncated eighths let the average stay where the first measurement put it (22 for the 20.48 of 10 Mbit/s, so
+    /// that the delay reads 7 % low), and below 0.5 Mbit/s there is no estimate at all. The packet that starts a measurement
+    /// counts in it.
+    Linux,
+    /// As RFC 8033 section 5.2 does: an average of the times that 16 KiB take, with weight 1/4. A measurement starts with the
+    /// packet before its first.
+    Rfc8033,
+}
 
 /// The parameters of the law, as in `PieConfig`.
 #[derive(Clone, Debug)]
@@ -47,7 +66,7 @@ pub(crate) struct PieLaw {
     /// Up to this probability packets that can carry a mark are marked; none are if it is absent.
     pub(crate) mark_up_to: Option<f64>,
     pub(crate) bytemode: bool,
-    pub(crate) dq_rate_estimator: bool,
+    pub(crate) dq_rate_estimator: Option<DqRateEstimator>,
     pub(crate) derandomize: bool,
     pub(crate) mtu: u32,
 }
@@ -79,8 +98,9 @@ pub(crate) struct PieState {
     pub(crate) departed_at: Option<Time>,
     /// Bytes departed in the running measurement.
     pub(crate) measured: Option<u64>,
-    /// Bytes per nanosecond, averaged; 0 while unknown.
-    pub(crate) departure_rate: f64,
+    /// The average of the measurements, 0 while there is none: a rate for Linux, in 2^-[`RATE_LOG`] bytes per tick; a time for
+    /// the RFC, in nanoseconds per [`DQ_THRESHOLD`] bytes.
+    pub(crate) average: u64,
 }
 
 impl PieState {
@@ -94,7 +114,7 @@ impl PieState {
             burst_allowance: MAX_BURST,
             departed_at: None,
             measured: None,
-            departure_rate: 0.0,
+            average: 0,
         }
     }
 
@@ -161,19 +181,20 @@ impl PieState {
 
     /// A packet of `bytes` bytes that came at `enqueued_at` left; `backlog` bytes wait behind it.
     pub(crate) fn departed(&mut self, law: &PieLaw, now: Time, enqueued_at: Time, bytes: u32, backlog: u64) {
-        let elapsed = if law.dq_rate_estimator {
-            self.measure_rate(now, bytes, backlog)
-        } else {
-            self.delay = if backlog == 0 { Span::ZERO } else { now.since(enqueued_at) };
-            self.departed_at.replace(now).map(|last| now.since(last))
+        let elapsed = match law.dq_rate_estimator {
+            Some(DqRateEstimator::Linux) => self.measure_rate(now, bytes, backlog),
+            Some(DqRateEstimator::Rfc8033) => self.measure_time(now, bytes, backlog),
+            None => {
+                self.delay = if backlog == 0 { Span::ZERO } else { now.since(enqueued_at) };
+                self.departed_at.replace(now).map(|last| now.since(last))
+            }
         };
         if let Some(elapsed) = elapsed {
             self.burst_allowance = self.burst_allowance - elapsed;
         }
     }
 
-    /// Measures the departure rate while the backlog lasts (RFC 8033 section 5.2); the time that a measurement took once it
-    /// is complete.
+    /// Measures the departure rate while the backlog lasts, as Linux; the time that a measurement took once it is complete.
     fn measure_rate(&mut self, now: Time, bytes: u32, backlog: u64) -> Option<Span> {
         if self.measured.is_none() && backlog >= DQ_THRESHOLD {
             self.departed_at = Some(now);
@@ -181,27 +202,62 @@ impl PieState {
         }
         let (Some(measured), Some(start)) = (&mut self.measured, self.departed_at) else { return None };
         *measured += u64::from(bytes);
-        let elapsed = now.since(start);
-        if *measured < DQ_THRESHOLD || elapsed == Span::ZERO {
+        // Both are 32 bits wide there.
+        let ticks = (tick(now) - tick(start)) as u32;
+        if *measured < DQ_THRESHOLD || ticks == 0 {
             return None;
         }
-        let rate = *measured as f64 / elapsed.as_nanos() as f64;
-        self.departure_rate =
-            if self.departure_rate == 0.0 { rate } else { self.departure_rate + (rate - self.departure_rate) / 8.0 };
+        let rate = u64::from((*measured << RATE_LOG) as u32 / ticks);
+        self.average = if self.average == 0 { rate } else { self.average - (self.average >> 3) + (rate >> 3) };
         // Without the backlog the link may fall idle, and the next measurement would count that time.
         self.measured = (backlog >= DQ_THRESHOLD).then_some(0);
         self.departed_at = Some(now);
-        Some(elapsed)
+        Some(Span::from_nanos(u64::from(ticks) << TICK_LOG))
+    }
+
+    /// Measures how long [`DQ_THRESHOLD`] bytes take while the backlog lasts (RFC 8033 section 5.2); the time that a measurement
+    /// took once it is complete.
+    fn measure_time(&mut self, now: Time, bytes: u32, backlog: u64) -> Option<Span> {
+        let mut complete = None;
+        if let (Some(measured), Some(start)) = (&mut self.measured, self.departed_at) {
+            *measured += u64::from(bytes);
+            if *measured >= DQ_THRESHOLD {
+                let elapsed = now.since(start);
+                // Weight DQ_THRESHOLD / 2^16; in this order it cannot overflow.
+                let (average, time) = (self.average, elapsed.as_nanos());
+                self.average = if average == 0 { time } else { average - average / 4 + time / 4 };
+                self.measured = None;
+                complete = Some(elapsed);
+            }
+        }
+        if self.measured.is_none() && backlog >= DQ_THRESHOLD {
+            self.measured = Some(0);
+            self.departed_at = Some(now);
+        }
+        complete
+    }
+
+    /// The delay of `backlog` bytes at the departure rate; zero while that is unknown.
+    fn delay_at_rate(&self, estimator: DqRateEstimator, backlog: u64) -> Span {
+        if self.average == 0 {
+            return Span::ZERO;
+        }
+        match estimator {
+            // A product of 32 bits there too: beyond 16 MiB it wraps.
+            DqRateEstimator::Linux => {
+                Span::from_nanos((u64::from((backlog << RATE_LOG) as u32) / self.average) << TICK_LOG)
+            }
+            DqRateEstimator::Rfc8033 => {
+                let nanos = u128::from(backlog) * u128::from(self.average) / u128::from(DQ_THRESHOLD);
+                Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+            }
+        }
     }
 
     /// Moves the probability (RFC 8033 section 4.2); `backlog` bytes wait.
     pub(crate) fn update(&mut self, law: &PieLaw, backlog: u64) {
-        if law.dq_rate_estimator {
-            self.delay = if self.departure_rate > 0.0 {
-                Span::from_nanos((backlog as f64 / self.departure_rate) as u64)
-            } else {
-                Span::ZERO
-            };
+        if let Some(estimator) = law.dq_rate_estimator {
+            self.delay = self.delay_at_rate(estimator, backlog);
         }
         let (delay, old_delay) = (self.delay, self.old_delay);
         let alpha = f64::from(law.alpha) / 16.0;
@@ -225,11 +281,16 @@ impl PieState {
 
         // RFC 8033 s4.4: no congestion, so the next burst gets its allowance.
         let low = law.target / 2;
-        let estimated = !law.dq_rate_estimator || self.departure_rate > 0.0;
+        let estimated = law.dq_rate_estimator.is_none() || self.average > 0;
         if delay < low && old_delay < low && self.probability == 0.0 && estimated {
             *self = PieState { delay, old_delay: delay, ..PieState::new() };
         }
     }
+}
+
+/// The tick of Linux's packet scheduler at `time`.
+fn tick(time: Time) -> u64 {
+    time.as_nanos() >> TICK_LOG
 }
 
 /// The factor that keeps steps small against the probability (RFC 8033 section 4.2).

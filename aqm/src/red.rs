@@ -74,7 +74,27 @@ pub struct RedAdaptive {
     /// Above this the probability is not raised. Default: 0.5.
     pub top: f64,
     /// Below this the probability is not lowered. Default: 0.01.
-    pub bottom: f64,
+    pub bottom: RedBottom,
+}
+
+/// The lowest probability of Adaptive RED.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RedBottom {
+    /// This number.
+    Fixed(f64),
+    /// 0.01, but no more than one mark in a window of packets of 1000 bytes that fills the link over 100 ms, that is 80,000 over
+    /// its bits per second (ns-2's `bottom_` of 0).
+    Automatic,
+}
+
+impl RedBottom {
+    /// The number, on a link of `bandwidth`.
+    fn at(self, bandwidth: Rate) -> f64 {
+        match self {
+            RedBottom::Fixed(bottom) => bottom,
+            RedBottom::Automatic => (80_000.0 / bandwidth.as_bps() as f64).min(0.01),
+        }
+    }
 }
 
 /// The law as its authors wrote it, in papers and in ns-2.
@@ -88,6 +108,9 @@ pub struct RedFloyd {
     /// Scale the probability with the size of the packet over `avpkt`, and space marks by bytes (Floyd, Jacobson 1993 section
     /// 5). Default: on, as in ns-2 (RFC 7141 advises against it).
     pub bytemode: bool,
+    /// With `ecn`: mark packets that can carry a mark only while the probability is below this, and drop them as the others from
+    /// there on; no average is then too high for chance. `None` marks at any average that is not. Default: 0.1, as in ns-2.
+    pub mark_p: Option<f64>,
     /// Weight of a packet in the average. Default: from `burst`.
     pub weight: RedWeight,
     /// Derive `min` and `max`, where they are not given, from the queueing delay to settle at: `min` is half of it, at least
@@ -127,13 +150,26 @@ impl Default for RedConfig {
 
 impl Default for RedAdaptive {
     fn default() -> RedAdaptive {
-        RedAdaptive { alpha: 0.01, beta: 0.9, interval: Span::from_millis(500), top: 0.5, bottom: 0.01 }
+        RedAdaptive {
+            alpha: 0.01,
+            beta: 0.9,
+            interval: Span::from_millis(500),
+            top: 0.5,
+            bottom: RedBottom::Fixed(0.01),
+        }
     }
 }
 
 impl Default for RedFloyd {
     fn default() -> RedFloyd {
-        RedFloyd { gentle: true, wait: true, bytemode: true, weight: RedWeight::Burst, target_delay: None }
+        RedFloyd {
+            gentle: true,
+            wait: true,
+            bytemode: true,
+            mark_p: Some(0.1),
+            weight: RedWeight::Burst,
+            target_delay: None,
+        }
     }
 }
 
@@ -145,7 +181,7 @@ impl RedConfig {
             RedFloyd { weight: RedWeight::Automatic, target_delay: Some(Span::from_millis(5)), ..RedFloyd::default() };
         RedConfig {
             probability: 0.1,
-            adaptive: Some(RedAdaptive::default()),
+            adaptive: Some(RedAdaptive { bottom: RedBottom::Automatic, ..RedAdaptive::default() }),
             floyd: Some(floyd),
             ..RedConfig::default()
         }
@@ -197,6 +233,8 @@ impl RedConfig {
             Some("nodrop needs ecn")
         } else if weight == RedWeight::Burst && self.ewma().is_none() {
             Some("no weight of the average lets this burst through: try a larger burst or avpkt")
+        } else if !self.floyd.as_ref().and_then(|floyd| floyd.mark_p).is_none_or(|p| unit.contains(&p)) {
+            Some("mark_p must be within 0 to 1")
         } else if matches!(weight, RedWeight::Fixed(weight) if !(weight > 0.0 && weight <= 1.0)) {
             Some("weight must be above 0 and at most 1")
         } else if self.floyd.is_none() && Damping::new(self.ewma().unwrap_or(1), self.avpkt, self.bandwidth).is_none() {
@@ -205,7 +243,10 @@ impl RedConfig {
             let adaptive = self.adaptive.as_ref()?;
             if adaptive.interval == Span::ZERO {
                 Some("interval must not be zero")
-            } else if ![adaptive.alpha, adaptive.beta, adaptive.top, adaptive.bottom].iter().all(|p| unit.contains(p)) {
+            } else if ![adaptive.alpha, adaptive.beta, adaptive.top, adaptive.bottom.at(self.bandwidth)]
+                .iter()
+                .all(|p| unit.contains(p))
+            {
                 Some("alpha, beta, top and bottom must be within 0 to 1")
             } else {
                 None
@@ -278,6 +319,7 @@ enum Law {
 #[derive(Clone, Debug)]
 struct Adaptation {
     config: RedAdaptive,
+    bottom: f64,
     /// The target range of the average, in bytes.
     low: f64,
     high: f64,
@@ -297,7 +339,7 @@ impl<P: Queued> Red<P> {
             Some(floyd) => Law::Floyd(Floyd::new(&config, floyd)),
             None => Law::Linux(Linux::new(&config)),
         };
-        let adaptation = config.adaptive.clone().map(|adaptive| Adaptation::new(adaptive, config.thresholds()));
+        let adaptation = config.adaptive.clone().map(|adaptive| Adaptation::new(adaptive, &config));
         let RedConfig { limit, ecn, harddrop, nodrop, .. } = config;
         Red { limit, ecn, harddrop, nodrop, law, adaptation, stats: RedStats::default(), random, store: Store::new() }
     }
@@ -336,7 +378,7 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         if verdict != Verdict::Pass {
             let forced = verdict == Verdict::Forced;
             self.stats.overlimits += 1;
-            let may_mark = self.ecn && !(forced && self.harddrop);
+            let may_mark = self.ecn && !(forced && self.harddrop) && self.law.may_mark();
             if !(may_mark && (self.nodrop || packet.ecn().is_capable())) {
                 *(if forced { &mut self.stats.forced_drop } else { &mut self.stats.prob_drop }) += 1;
                 self.store.refuse(packet, DropReason::Early, drops);
@@ -349,6 +391,7 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         if fits {
             self.store.admit(now, packet);
         } else {
+            self.law.overflowed();
             self.store.refuse(packet, DropReason::Limit, drops);
         }
     }
@@ -391,6 +434,22 @@ impl Law {
         }
     }
 
+    /// Whether packets that can carry a mark are marked, at the average of now.
+    fn may_mark(&self) -> bool {
+        match self {
+            Law::Linux(_) => true,
+            Law::Floyd(law) => law.may_mark(),
+        }
+    }
+
+    /// A packet that was not dropped by the law did not fit.
+    fn overflowed(&mut self) {
+        match self {
+            Law::Linux(_) => {}
+            Law::Floyd(law) => law.overflowed(),
+        }
+    }
+
     fn max_p(&self) -> f64 {
         match self {
             Law::Linux(law) => law.max_p,
@@ -414,10 +473,12 @@ impl Law {
 }
 
 impl Adaptation {
-    fn new(config: RedAdaptive, (min, max): (u64, u64)) -> Adaptation {
+    fn new(adaptive: RedAdaptive, config: &RedConfig) -> Adaptation {
+        let (min, max) = config.thresholds();
         let (min, range) = (min as f64, (max - min) as f64);
-        let next = Time::ZERO + config.interval;
-        Adaptation { config, low: min + 0.4 * range, high: min + 0.6 * range, next }
+        let next = Time::ZERO + adaptive.interval;
+        let bottom = adaptive.bottom.at(config.bandwidth);
+        Adaptation { config: adaptive, bottom, low: min + 0.4 * range, high: min + 0.6 * range, next }
     }
 
     fn catch_up(&mut self, law: &mut Law, now: Time) {
@@ -439,7 +500,7 @@ impl Adaptation {
     fn step(&self, max_p: f64, average: f64) -> f64 {
         if average > self.high && max_p <= self.config.top {
             (max_p + self.config.alpha.min(max_p / 4.0)).min(1.0)
-        } else if average < self.low && max_p >= self.config.bottom {
+        } else if average < self.low && max_p >= self.bottom {
             max_p * self.config.beta
         } else {
             max_p

@@ -25,6 +25,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::{Random, Span, Time};
 
+use crate::drr::mix;
 use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Levels of bins (Linux `SFB_LEVELS`).
@@ -57,6 +58,8 @@ pub struct SfbConfig {
     pub penalty_rate: u32,
     /// The most of them at once. Default: 20.
     pub penalty_burst: u32,
+    /// What the numbers that choose a flow's bins are drawn from; `None` is the run's seed. Default: `None`.
+    pub hash_seed: Option<u64>,
 }
 
 impl Default for SfbConfig {
@@ -71,6 +74,7 @@ impl Default for SfbConfig {
             decrement: 0.00005,
             penalty_rate: 10,
             penalty_burst: 20,
+            hash_seed: None,
         }
     }
 }
@@ -82,7 +86,7 @@ impl SfbConfig {
             Some(target) => ((u64::from(target) * 5 + 1) / 4).min(u64::from(u32::MAX)) as u32,
             None => 25,
         });
-        (max, self.target.unwrap_or((u64::from(max) * 4).div_ceil(5) as u32))
+        (max, self.target.unwrap_or(((u64::from(max) * 4 + 3) / 5) as u32))
     }
 
     /// What is wrong with these parameters, if anything is.
@@ -124,6 +128,8 @@ pub struct Sfb<P> {
     law: Law,
     penalty: Penalty,
     random: Random,
+    /// What perturbations are drawn from, if not from `random`.
+    hashes: Option<Random>,
     store: Store<P>,
     /// Where each of the waiting packets is counted, in their order.
     places: VecDeque<Place>,
@@ -181,9 +187,10 @@ impl<P: Queued> Sfb<P> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
-        let law = Law::new(&config, &mut random);
+        let mut hashes = config.hash_seed.map(|seed| Random::for_component(seed, 0, "hash"));
+        let law = Law::new(&config, hashes.as_mut().unwrap_or(&mut random));
         let penalty = Penalty::new(&config);
-        Sfb { config, law, penalty, random, store: Store::new(), places: VecDeque::new() }
+        Sfb { config, law, penalty, random, hashes, store: Store::new(), places: VecDeque::new() }
     }
 
     /// The statistics. Those of the bins are of the set in use.
@@ -214,7 +221,7 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
             self.store.refuse(packet, DropReason::Limit, drops);
             return;
         }
-        let warming = self.law.rehash(&self.config, now, &mut self.random);
+        let warming = self.law.rehash(&self.config, now, self.hashes.as_mut().unwrap_or(&mut self.random));
         let (mut place, shortest) = self.law.arrival(packet.flow_hash());
         if shortest >= self.law.max {
             self.store.refuse(packet, DropReason::Bucket, drops);
@@ -313,7 +320,7 @@ impl Law {
 
     fn adjust(&mut self, slot: usize, flow_hash: u64, place: &mut Place) -> (u32, u32) {
         let set = &mut self.sets[slot];
-        let hash = mix(flow_hash, set.perturbation);
+        let hash = hash_in(flow_hash, set.perturbation);
         place.0[slot] = hash;
         let (mut probability, mut shortest) = (u32::MAX, u32::MAX);
         for (level, bins) in set.bins.iter_mut().enumerate() {
@@ -347,12 +354,9 @@ fn index(hash: u32, level: usize) -> usize {
     (hash >> (4 * level)) as usize % BINS
 }
 
-/// A flow's hash in a set, never 0: the finalizer of SplitMix64, all bits of which depend on all bits.
-fn mix(flow_hash: u64, perturbation: u64) -> u32 {
-    let mut z = flow_hash ^ perturbation;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    ((z >> 32) as u32).max(1)
+/// A flow's hash in a set, never 0.
+fn hash_in(flow_hash: u64, perturbation: u64) -> u32 {
+    ((mix(flow_hash ^ perturbation) >> 32) as u32).max(1)
 }
 
 impl Penalty {

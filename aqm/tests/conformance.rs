@@ -10,8 +10,8 @@ mod red_blue;
 use std::collections::BTreeMap;
 
 use ackclock_aqm::{
-    Codel, CodelConfig, Counters, DropReason, Drops, Fifo, FifoConfig, FqCodel, FqCodelConfig, Limit, Pie, PieConfig,
-    QueueDisc, Tally,
+    Codel, CodelConfig, ControlLaw, Counters, DqRateEstimator, DropReason, Drops, Fifo, FifoConfig, FqCodel,
+    FqCodelConfig, Limit, Pie, PieConfig, QueueDisc, Tally,
 };
 use ackclock_testkit::{QueueAction, QueueStep, StubPacket, queue_steps};
 use ackclock_units::{Ecn, Random, Span, Time};
@@ -128,9 +128,33 @@ fn cases() -> Vec<Case> {
             drops: &[DropReason::Early],
         },
         Case {
+            name: "codel ecn, exact",
+            make: |_| {
+                let config = CodelConfig { ecn: true, control_law: ControlLaw::Rfc8289, ..CodelConfig::default() };
+                Box::new(Codel::new(config))
+            },
+            limit: Limit::Packets(1000),
+            one_queue: true,
+            marks: true,
+            drops: &[DropReason::Delay],
+        },
+        Case {
+            name: "pie, departure rate by the RFC",
+            make: |random| {
+                let estimator = Some(DqRateEstimator::Rfc8033);
+                let config = PieConfig { limit: 60, dq_rate_estimator: estimator, ..PieConfig::default() };
+                Box::new(Pie::new(config, random))
+            },
+            limit: Limit::Packets(60),
+            one_queue: true,
+            marks: false,
+            drops: &[DropReason::Limit, DropReason::Early],
+        },
+        Case {
             name: "pie ecn, departure rate",
             make: |random| {
-                let config = PieConfig { ecn: true, dq_rate_estimator: true, ..PieConfig::default() };
+                let config =
+                    PieConfig { ecn: true, dq_rate_estimator: Some(DqRateEstimator::Linux), ..PieConfig::default() };
                 Box::new(Pie::new(config, random))
             },
             limit: Limit::Packets(1000),
@@ -140,7 +164,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             name: "fq_codel",
-            make: |_| Box::new(FqCodel::new(FqCodelConfig { limit: 60, ..FqCodelConfig::default() })),
+            make: |random| Box::new(FqCodel::new(FqCodelConfig { limit: 60, ..FqCodelConfig::default() }, random)),
             limit: Limit::Packets(60),
             one_queue: false,
             marks: true,
@@ -148,7 +172,7 @@ fn cases() -> Vec<Case> {
         },
         Case {
             name: "fq_codel, memory",
-            make: |_| {
+            make: |random| {
                 let config = FqCodelConfig {
                     flows: 3,
                     quantum: 300,
@@ -157,16 +181,17 @@ fn cases() -> Vec<Case> {
                     ecn: false,
                     ..FqCodelConfig::default()
                 };
-                Box::new(FqCodel::new(config))
+                Box::new(FqCodel::new(config, random))
             },
-            limit: Limit::Bytes(100_000),
+            // Each takes 577 bytes of memory and more; beyond the limit at least one goes for one that comes.
+            limit: Limit::Packets(100_000 / 577),
             one_queue: false,
             marks: false,
             drops: &[DropReason::Memory, DropReason::Delay],
         },
         Case {
             name: "fq_codel, one flow, ce_threshold",
-            make: |_| {
+            make: |random| {
                 let config = FqCodelConfig {
                     flows: 1,
                     ecn: false,
@@ -175,7 +200,7 @@ fn cases() -> Vec<Case> {
                     ce_threshold: Some(Span::from_millis(1)),
                     ..FqCodelConfig::default()
                 };
-                Box::new(FqCodel::new(config))
+                Box::new(FqCodel::new(config, random))
             },
             limit: Limit::Packets(10_240),
             one_queue: true,

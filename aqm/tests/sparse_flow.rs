@@ -3,14 +3,14 @@
 
 use ackclock_aqm::{Drops, FqCodel, FqCodelConfig, QueueDisc, Queued};
 use ackclock_testkit::StubPacket;
-use ackclock_units::{Ecn, Rate, Serializer, Span, Time};
+use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
 const BULK: u64 = 10;
 const PACKET: u32 = 1514;
 
 /// Sojourn times of the sparse flow's packets over a minute.
 fn sparse_sojourns() -> Vec<Span> {
-    let mut queue = FqCodel::new(FqCodelConfig::default());
+    let mut queue = FqCodel::new(FqCodelConfig::default(), Random::for_component(1, 0, "queue"));
     let mut line = Serializer::new(Rate::from_bps(10_000_000).unwrap());
     let mut drops = Drops::new();
     let packet = |flow, wire_len| StubPacket { flow, id: 0, wire_len, ecn: Ecn::NotEct };

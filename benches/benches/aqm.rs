@@ -11,8 +11,9 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use ackclock_aqm::{
-    Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, Drops, DualPi2, DualPi2Config, Fifo, FifoConfig,
-    FqCodel, FqCodelConfig, FqPie, FqPieConfig, Limit, Pie, PieConfig, QueueDisc, Red, RedConfig, Sfb, SfbConfig,
+    Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DqRateEstimator, Drops, DualPi2, DualPi2Config, Fifo,
+    FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, Limit, Pie, PieConfig, QueueDisc, Red, RedConfig, Sfb,
+    SfbConfig,
 };
 use ackclock_testkit::StubPacket;
 use ackclock_units::{Ecn, Random, Span, Time};
@@ -35,12 +36,12 @@ fn disciplines() -> Vec<(&'static str, Discipline)> {
         ("codel", Box::new(Codel::new(codel))),
         ("cobalt", Box::new(Cobalt::new(CobaltConfig::default(), random()))),
         ("pie", Box::new(Pie::new(pie.clone(), random()))),
-        ("pie-dre", Box::new(Pie::new(PieConfig { dq_rate_estimator: true, ..pie }, random()))),
+        ("pie-dre", Box::new(Pie::new(PieConfig { dq_rate_estimator: Some(DqRateEstimator::Linux), ..pie }, random()))),
         ("red", Box::new(Red::new(red, random()))),
         ("red-adaptive", Box::new(Red::new(adaptive, random()))),
         ("blue", Box::new(Blue::new(blue, random()))),
         ("sfb", Box::new(Sfb::new(SfbConfig::default(), random()))),
-        ("fq_codel", Box::new(FqCodel::new(FqCodelConfig::default()))),
+        ("fq_codel", Box::new(FqCodel::new(FqCodelConfig::default(), random()))),
         ("fq_pie", Box::new(FqPie::new(fq_pie, random()))),
         ("dualpi2", Box::new(DualPi2::new(DualPi2Config::default(), random()))),
     ]

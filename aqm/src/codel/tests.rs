@@ -4,6 +4,11 @@ use ackclock_units::Ecn;
 
 const BYTES: u32 = 1500;
 
+/// Defaults with the arithmetic of the RFC, by which the expectations here are worked out.
+fn rfc() -> CodelConfig {
+    CodelConfig { control_law: ControlLaw::Rfc8289, ..CodelConfig::default() }
+}
+
 struct Bed {
     queue: Codel<Stub>,
     drops: Drops<Stub>,
@@ -43,7 +48,7 @@ impl Bed {
 /// Each drop happens at the first send at or after it and moves the ids on by one.
 #[test]
 fn drops_follow_the_control_law() {
-    let mut bed = Bed::new(CodelConfig::default());
+    let mut bed = Bed::new(rfc());
     bed.fill(0, 400, Ecn::NotEct);
     assert_eq!(bed.drain(0..393), [(105, 105), (205, 206), (276, 278), (334, 337), (384, 388)]);
     assert_eq!(bed.queue.probe().dropping, Some(true));
@@ -61,7 +66,7 @@ fn drops_follow_the_control_law() {
 /// after the first, the third 44.72 ms after that.
 #[test]
 fn a_queue_that_stands_again_soon_is_controlled_as_before() {
-    let mut bed = Bed::new(CodelConfig::default());
+    let mut bed = Bed::new(rfc());
     bed.fill(0, 400, Ecn::NotEct);
     bed.drain(0..400);
     bed.fill(400, 300, Ecn::NotEct);
@@ -73,7 +78,7 @@ fn a_queue_that_stands_again_soon_is_controlled_as_before() {
 #[test]
 fn a_queue_that_stands_again_late_is_controlled_anew() {
     for (start, second_drop) in [(1920, 2075), (1930, 2135)] {
-        let mut bed = Bed::new(CodelConfig::default());
+        let mut bed = Bed::new(rfc());
         bed.fill(0, 400, Ecn::NotEct);
         bed.drain(0..400);
         bed.fill(start, 300, Ecn::NotEct);
@@ -85,7 +90,7 @@ fn a_queue_that_stands_again_late_is_controlled_anew() {
 /// Drops due at 205 and 275.71 ms both happen at 300 ms; the next is due at 333.45 ms.
 #[test]
 fn a_late_send_makes_up_for_the_drops_that_were_due() {
-    let mut bed = Bed::new(CodelConfig::default());
+    let mut bed = Bed::new(rfc());
     bed.fill(0, 400, Ecn::NotEct);
     assert_eq!(bed.drain(0..106), [(105, 105)]);
     assert_eq!(bed.drain(300..301), [(300, 107), (300, 108)]);
@@ -95,7 +100,7 @@ fn a_late_send_makes_up_for_the_drops_that_were_due() {
 /// A head below the target, however short, starts the interval again.
 #[test]
 fn the_sojourn_time_has_to_stay_above_the_target() {
-    let mut bed = Bed::new(CodelConfig::default());
+    let mut bed = Bed::new(rfc());
     bed.fill(0, 60, Ecn::NotEct);
     assert_eq!(bed.drain(0..60), []);
     bed.fill(60, 200, Ecn::NotEct);
@@ -105,7 +110,7 @@ fn the_sojourn_time_has_to_stay_above_the_target() {
 
 #[test]
 fn packets_that_can_carry_a_mark_are_marked_at_the_same_times() {
-    let mut bed = Bed::new(CodelConfig { ecn: true, ..CodelConfig::default() });
+    let mut bed = Bed::new(CodelConfig { ecn: true, ..rfc() });
     bed.fill(0, 400, Ecn::Ect0);
     let mut marked = Vec::new();
     for now in 0..400 {
@@ -118,14 +123,14 @@ fn packets_that_can_carry_a_mark_are_marked_at_the_same_times() {
     assert_eq!(bed.drops, []);
     assert_eq!(bed.queue.counters().marked.packets, 5);
 
-    let mut bed = Bed::new(CodelConfig { ecn: true, ..CodelConfig::default() });
+    let mut bed = Bed::new(CodelConfig { ecn: true, ..rfc() });
     bed.fill(0, 400, Ecn::NotEct);
     assert_eq!(bed.drain(0..300), [(105, 105), (205, 206), (276, 278)]);
 }
 
 #[test]
 fn beyond_ce_threshold_every_packet_that_can_carry_a_mark_is_marked() {
-    let config = CodelConfig { ce_threshold: Some(Span::from_millis(1)), ..CodelConfig::default() };
+    let config = CodelConfig { ce_threshold: Some(Span::from_millis(1)), ..rfc() };
     let mut bed = Bed::new(config);
     bed.fill(0, 3, Ecn::Ect1);
     bed.fill(0, 1, Ecn::NotEct);
@@ -135,7 +140,7 @@ fn beyond_ce_threshold_every_packet_that_can_carry_a_mark_is_marked() {
 
 #[test]
 fn arrivals_beyond_the_limit_are_refused() {
-    let mut bed = Bed::new(CodelConfig { limit: 3, ..CodelConfig::default() });
+    let mut bed = Bed::new(CodelConfig { limit: 3, ..rfc() });
     bed.fill(0, 4, Ecn::NotEct);
     assert_eq!(bed.queue.backlog().packets, 3);
     assert_eq!(
@@ -170,7 +175,7 @@ mod ns3 {
     /// "Basic overflow behavior".
     #[test]
     fn what_is_above_the_limit_is_dropped() {
-        let mut queue = Codel::new(CodelConfig { limit: 500, ..CodelConfig::default() });
+        let mut queue = Codel::new(CodelConfig { limit: 500, ..rfc() });
         let mut drops = Drops::new();
         for id in 0..503 {
             queue.enqueue(Time::ZERO, stub(id, 1000), &mut drops);
@@ -181,14 +186,14 @@ mod ns3 {
     /// "Basic drop operations".
     #[test]
     fn drops_come_at_their_times() {
-        let got = states(CodelConfig::default(), 0, [10, 210, 210, 420]);
+        let got = states(rfc(), 0, [10, 210, 210, 420]);
         assert_eq!(got, [(19, 0, 0), (17, 1, 0), (16, 1, 0), (13, 3, 0)]);
     }
 
     /// "Basic mark operations", cases 2 to 4.
     #[test]
     fn marks_come_at_their_times() {
-        let ecn = CodelConfig { ecn: true, ..CodelConfig::default() };
+        let ecn = CodelConfig { ecn: true, ..rfc() };
         let got = states(ecn.clone(), 20, [10, 210, 210, 420]);
         assert_eq!(got, [(19, 0, 0), (18, 0, 1), (17, 0, 1), (16, 0, 2)]);
         // Only the first three can be marked: the fourth dequeue drops instead.

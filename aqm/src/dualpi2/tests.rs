@@ -318,3 +318,30 @@ proptest! {
         prop_assert_eq!(lazy_drops, ticked_drops);
     }
 }
+
+/// What a packet is dropped or marked with (RFC 9332 section 2.1): p' squared in the classic queue, twice p' in the L4S queue, up to
+/// certainty.
+#[test]
+fn the_probe_shows_what_the_packets_meet() {
+    for (base, classic, l4s) in [(0.0, 0.0, 0.0), (0.2, 0.04, 0.4), (0.5, 0.25, 1.0), (0.75, 0.5625, 1.0)] {
+        let mut queue = standing(frozen(), 0, 0, Ecn::NotEct);
+        queue.state.probability = base;
+        let mut drops = Drops::new();
+        let mut probes = Vec::new();
+        for ecn in [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce] {
+            queue.enqueue(Time::ZERO, Stub { ecn, ..stub(0, 100) }, &mut drops);
+            probes.push(queue.probe().probability.unwrap());
+        }
+        for (got, expected) in probes.into_iter().zip([classic, l4s, classic, l4s]) {
+            assert_close(got, expected);
+        }
+        // The L4S queue goes first.
+        let mut sent = Vec::new();
+        while let Some(entry) = queue.dequeue(Time::ZERO, &mut drops) {
+            let expected = if matches!(entry.packet.ecn, Ecn::Ect1 | Ecn::Ce) { l4s } else { classic };
+            assert_close(queue.probe().probability.unwrap(), expected);
+            sent.push(entry.packet.ecn);
+        }
+        assert_eq!(sent.len(), 4);
+    }
+}

@@ -2,6 +2,15 @@ use super::*;
 use crate::stub::{Stub, stub};
 use ackclock_units::Ecn;
 
+fn random() -> Random {
+    Random::for_component(1, 0, "fq_codel")
+}
+
+/// Defaults with the arithmetic of the RFC, by which times of drops are worked out here.
+fn rfc() -> FqCodelConfig {
+    FqCodelConfig { control_law: ControlLaw::Rfc8289, ..FqCodelConfig::default() }
+}
+
 struct Bed {
     queue: FqCodel<Stub>,
     drops: Drops<Stub>,
@@ -9,7 +18,7 @@ struct Bed {
 
 impl Bed {
     fn new(config: FqCodelConfig) -> Bed {
-        Bed { queue: FqCodel::new(config), drops: Drops::new() }
+        Bed { queue: FqCodel::new(config, random()), drops: Drops::new() }
     }
 
     fn offer(&mut self, now_ms: u64, flow: u64, ids: std::ops::Range<u32>, bytes: u32) {
@@ -104,6 +113,23 @@ fn a_batch_of_drops_is_bounded() {
     assert_eq!(bed.dropped(), [0]);
 }
 
+/// Linux drops one batch for an arrival, and leaves the rest to the next: 577 of memory for each small packet, 5000 of which
+/// hold 8. A packet of 3000 bytes makes 8 * 577 + 3576 = 8192; it is the fattest flow, so it goes itself, and the others stay. With
+/// one packet a batch, what comes in place of a small one stays too.
+#[test]
+fn a_batch_may_leave_more_than_the_memory_limit() {
+    let config = FqCodelConfig { memory_limit: 5000, drop_batch: 1, ..FqCodelConfig::default() };
+    let mut bed = Bed::new(config);
+    bed.offer(0, 1, 0..8, 1);
+    bed.offer(0, 2, 100..101, 3000);
+    assert_eq!(bed.dropped(), [100]);
+    bed.offer(0, 1, 8..9, 3000);
+    assert_eq!((bed.dropped(), bed.queue.drr.memory()), (vec![0], 7 * 577 + 3576));
+    bed.offer(0, 1, 9..10, 1);
+    assert_eq!((bed.dropped(), bed.queue.drr.memory()), (vec![1], 7 * 577 + 3576));
+    assert_eq!(bed.queue.counters().dropped[DropReason::Memory as usize], 3);
+}
+
 /// A packet of 1000 bytes takes 1576 of memory; the fourth makes 6304. Half of 4000 bytes is two packets.
 #[test]
 fn memory_has_a_limit_of_its_own() {
@@ -123,7 +149,7 @@ fn memory_has_a_limit_of_its_own() {
 /// Flow 1 stands, flow 2 sends a packet a millisecond, with the half of the link it is entitled to. At 105 ms flow 1 is due.
 #[test]
 fn codel_acts_on_the_flow_that_stands() {
-    let mut bed = Bed::new(FqCodelConfig::default());
+    let mut bed = Bed::new(rfc());
     bed.offer(0, 1, 0..300, 1514);
     let mut dropped = Vec::new();
     for now in 0..206 {
@@ -139,7 +165,7 @@ fn codel_acts_on_the_flow_that_stands() {
 /// above the target from 5 ms on, flow 2's from 105 ms on, so that only flow 1 is due at 105 ms.
 #[test]
 fn a_flow_emptied_by_codel_passes_its_turn() {
-    let mut bed = Bed::new(FqCodelConfig::default());
+    let mut bed = Bed::new(rfc());
     bed.offer(0, 1, 0..2, 1514);
     bed.offer(0, 2, 100..103, 1514);
     assert_eq!(bed.send(5, 1), [0]);
@@ -149,18 +175,44 @@ fn a_flow_emptied_by_codel_passes_its_turn() {
     assert_eq!(bed.send(105, 2), [102]);
 }
 
+/// The first batch of drops comes before the flow was ever in CoDel's dropping state: the count starts at 1, at 105 ms. The
+/// second, in this state, makes it 9: with the drop at 205 ms it is 10, and the next follows 100 / sqrt(10) = 31.6 ms later.
 #[test]
 fn drops_at_the_limit_make_codel_signal_harder() {
-    let mut bed = Bed::new(FqCodelConfig { limit: 200, drop_batch: 8, ..FqCodelConfig::default() });
-    bed.offer(0, 1, 0..201, 1514);
+    let mut bed = Bed::new(FqCodelConfig { limit: 300, drop_batch: 8, ..rfc() });
+    bed.offer(0, 1, 0..301, 1514);
     assert_eq!(bed.dropped().len(), 8);
     let mut times = Vec::new();
-    for now in 0..160 {
+    for now in 0..240 {
         bed.send(now, 1);
         times.extend(bed.dropped().into_iter().map(|_| now));
+        if now == 150 {
+            let waiting = bed.queue.backlog().packets as u32;
+            bed.offer(now, 1, 1000..1301 - waiting, 1514);
+            assert_eq!(bed.dropped().len(), 8);
+        }
     }
-    // The count is 8 already: the second drop comes 100 / sqrt(8) = 35.36 ms after the first.
-    assert_eq!(times[..2], [105, 141]);
+    assert_eq!(times, [105, 205, 237]);
+}
+
+/// The same with Linux's root: after the batch the count goes from 1 to 10 at once, and one Newton step from 1 is
+/// (3 - 10) / 2 = -3.5, of which 16 bits leave 0.5: 50 ms in place of 31.6.
+#[test]
+fn linux_signals_less_hard_after_a_batch() {
+    let mut bed = Bed::new(FqCodelConfig { limit: 300, drop_batch: 8, ..FqCodelConfig::default() });
+    bed.offer(0, 1, 0..301, 1514);
+    bed.dropped();
+    let mut times = Vec::new();
+    for now in 0..260 {
+        bed.send(now, 1);
+        times.extend(bed.dropped().into_iter().map(|_| now));
+        if now == 150 {
+            let waiting = bed.queue.backlog().packets as u32;
+            bed.offer(now, 1, 1000..1301 - waiting, 1514);
+            assert_eq!(bed.dropped().len(), 8);
+        }
+    }
+    assert_eq!(times, [105, 205, 256]);
 }
 
 #[test]
@@ -185,7 +237,7 @@ fn a_quantum_of_zero_does_not_hang() {
 
 #[test]
 fn hashes_spread_over_the_flows() {
-    let queue: FqCodel<Stub> = FqCodel::new(FqCodelConfig::default());
+    let queue: FqCodel<Stub> = FqCodel::new(FqCodelConfig::default(), random());
     for hashes in [|n: u64| n, |n: u64| n << 32, |n: u64| n << 54] {
         let mut flows: Vec<u32> = (0..100).map(|n| queue.drr.classify(hashes(n))).collect();
         flows.sort_unstable();
@@ -196,10 +248,45 @@ fn hashes_spread_over_the_flows() {
     }
 }
 
+/// 40 flows in 1024 queues: 40 * 39 / 2 / 1024 = 0.76 pairs of them share one, other ones in each run.
+#[test]
+fn flows_share_queues_by_chance() {
+    let queue = |run, hash_seed| -> Vec<u32> {
+        let random = Random::for_component(1, run, "queue");
+        let queue: FqCodel<Stub> = FqCodel::new(FqCodelConfig { hash_seed, ..FqCodelConfig::default() }, random);
+        (0..40).map(|flow| queue.drr.classify(flow)).collect()
+    };
+    let pairs = |flows: &[u32]| {
+        let after = |(n, flow): (usize, &u32)| flows[n + 1..].iter().filter(|other| *other == flow).count();
+        flows.iter().enumerate().map(after).sum::<usize>()
+    };
+    let all: Vec<usize> = (0..1000).map(|run| pairs(&queue(run, None))).collect();
+    // Standard deviation sqrt(762) = 28; five of them.
+    let sum: usize = all.iter().sum();
+    assert!(sum.abs_diff(762) < 140, "{sum}");
+    assert!(all.contains(&0) && all.contains(&1) && all.contains(&2));
+    assert_eq!(queue(0, Some(7)), queue(1, Some(7)));
+    assert_ne!(queue(0, Some(7)), queue(0, Some(8)));
+}
+
+/// A packet that arrives is shown with the state of its own flow.
+#[test]
+fn the_probe_is_of_the_flow_at_hand() {
+    let mut bed = Bed::new(FqCodelConfig::default());
+    bed.offer(0, 1, 0..3, 1514);
+    bed.send(7, 1);
+    let delay = |bed: &Bed| bed.queue.probe().delay.map(|delay| delay.as_nanos() / 1_000_000);
+    assert_eq!(delay(&bed), Some(6), "7 ms, in units of 1.024 us");
+    bed.offer(7, 2, 100..101, 100);
+    assert_eq!(delay(&bed), Some(0));
+    bed.offer(7, 1, 3..4, 1514);
+    assert_eq!(delay(&bed), Some(6));
+}
+
 #[test]
 #[should_panic(expected = "flows must be within 1 to 65536")]
 fn no_flows_are_refused() {
-    let _: FqCodel<Stub> = FqCodel::new(FqCodelConfig { flows: 0, ..FqCodelConfig::default() });
+    let _: FqCodel<Stub> = FqCodel::new(FqCodelConfig { flows: 0, ..FqCodelConfig::default() }, random());
 }
 
 /// The expectations of ns-3, `fq-codel-queue-disc-test-suite.cc`.

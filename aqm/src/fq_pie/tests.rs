@@ -167,7 +167,7 @@ proptest! {
             quantum,
             ecn,
             bytemode,
-            dq_rate_estimator,
+            dq_rate_estimator: dq_rate_estimator.then_some(DqRateEstimator::Linux),
             ..FqPieConfig::default()
         };
         let mut lazy = FqPie::new(config.clone(), random());
@@ -227,4 +227,27 @@ proptest! {
         prop_assert_eq!(flows.counters(), single.counters());
         prop_assert_eq!(flows_drops, single_drops);
     }
+}
+
+/// The probability that a packet meets is that of its own flow, whichever sent last.
+#[test]
+fn the_probe_is_of_the_flow_at_hand() {
+    let mut queue: FqPie<Stub> = FqPie::new(FqPieConfig::default(), random());
+    let mut drops = Drops::new();
+    let [one, two] = [1, 2].map(|hash| queue.drr.classify(hash));
+    queue.drr.flow(one).0.state.probability = 0.25;
+    queue.drr.flow(two).0.state.probability = 0.5;
+    for (flow, probability) in [(1, 0.25), (2, 0.5), (1, 0.25)] {
+        queue.enqueue(Time::ZERO, Stub { flow, ..stub(0, 1514) }, &mut drops);
+        assert_eq!(queue.probe().probability, Some(probability));
+    }
+    let sent = std::iter::from_fn(|| {
+        let entry = queue.dequeue(Time::ZERO, &mut drops)?;
+        Some((entry.packet.flow, queue.probe().probability))
+    });
+    assert_eq!(sent.collect::<Vec<_>>(), [(1, Some(0.25)), (2, Some(0.5)), (1, Some(0.25))]);
+    // One that is refused, too.
+    queue.limit = 0;
+    queue.enqueue(Time::ZERO, Stub { flow: 2, ..stub(1, 1514) }, &mut drops);
+    assert_eq!((drops.len(), queue.probe().probability), (1, Some(0.5)));
 }

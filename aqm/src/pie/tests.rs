@@ -137,8 +137,9 @@ fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
 }
 
 fn configs() -> impl Strategy<Value = PieConfig> {
-    (1u64..40, 1u64..40, 0u32..33, 0u32..33, any::<[bool; 4]>()).prop_map(
-        |(target, tupdate, alpha, beta, [ecn, bytemode, dq_rate_estimator, derandomize])| PieConfig {
+    let estimator = prop_oneof![Just(None), Just(Some(DqRateEstimator::Linux)), Just(Some(DqRateEstimator::Rfc8033)),];
+    (1u64..40, 1u64..40, 0u32..33, 0u32..33, any::<[bool; 3]>(), estimator).prop_map(
+        |(target, tupdate, alpha, beta, [ecn, bytemode, derandomize], dq_rate_estimator)| PieConfig {
             target: Span::from_millis(target),
             tupdate: Span::from_millis(tupdate),
             alpha,
@@ -194,7 +195,8 @@ fn the_router_of_teacup() {
     let config = PieConfig::teacup();
     assert_eq!((config.target, config.tupdate), (Span::from_millis(20), Span::from_millis(30)));
     assert_eq!((config.alpha, config.beta), (2, 20));
-    assert!(config.dq_rate_estimator && !config.derandomize && !config.ecn && !config.bytemode);
+    assert_eq!(config.dq_rate_estimator, Some(DqRateEstimator::Linux));
+    assert!(!config.derandomize && !config.ecn && !config.bytemode);
 }
 
 /// The scenarios of ns-3, `pie-queue-disc-test-suite.cc`: room for 300 packets of 1000 bytes, an arrival each 10 ms and a
@@ -277,7 +279,10 @@ mod ns3 {
         let slower = drops(config(), 15);
         assert!(slower > reference, "slower departures");
         assert!(drops(PieConfig { tupdate: Span::from_millis(90), ..config() }, 15) < slower, "rarer updates");
-        assert!(drops(PieConfig { dq_rate_estimator: true, ..defaults() }, 14) > 0, "with the departure rate");
+        for estimator in [DqRateEstimator::Linux, DqRateEstimator::Rfc8033] {
+            let config = PieConfig { dq_rate_estimator: Some(estimator), ..defaults() };
+            assert!(drops(config, 14) > 0, "with the departure rate by {estimator:?}");
+        }
     }
 
     /// Test 8: from 10 % on the probability rises by 2 % at most.

@@ -8,7 +8,7 @@ fn linux_3x() -> PieLaw {
         beta: 20,
         mark_up_to: None,
         bytemode: false,
-        dq_rate_estimator: false,
+        dq_rate_estimator: None,
         derandomize: true,
         mtu: 1514,
     }
@@ -116,32 +116,107 @@ fn bytemode_scales_with_the_size_of_the_packet() {
     }
 }
 
-/// 1500 bytes every 1.2 ms. The packet that starts a measurement is counted in it, so the first one has 11 packets in 10
-/// gaps: 16,500 bytes in 12 ms, 0.001375 bytes/ns. The second has 11 in 13.2 ms, 0.00125: 1/8 of the way there.
+fn measured_by(estimator: DqRateEstimator) -> PieLaw {
+    PieLaw { dq_rate_estimator: Some(estimator), ..linux_3x() }
+}
+
+/// Packets of 1500 bytes leave at the times `at` gives, in microseconds, each with `backlog` bytes behind it.
+fn depart(
+    state: &mut PieState,
+    law: &PieLaw,
+    packets: std::ops::Range<u64>,
+    at: impl Fn(u64) -> u64,
+    backlog: u64,
+) -> PieState {
+    for n in packets {
+        state.departed(law, Time::from_micros(at(n)), Time::ZERO, 1500, backlog);
+    }
+    state.clone()
+}
+
+/// 1500 bytes every 1.2 ms, which is 20.48 in 256ths of a byte per tick of 64 ns. The packet that starts a measurement is
+/// counted in it, so the first one has 11 packets in 10 gaps: 16,500 * 256 / 187,500 = 22.5, truncated. The second has 11 in
+/// 206,250 ticks, 20; but an eighth of either is 2, so that the average stays at 22 for good.
 #[test]
-fn the_departure_rate_is_measured_over_sixteen_kibibytes() {
-    let config = PieLaw { dq_rate_estimator: true, ..linux_3x() };
+fn linux_truncates_the_departure_rate() {
+    let config = measured_by(DqRateEstimator::Linux);
     let mut law = PieState::new();
-    let mut depart = |departures: std::ops::Range<u64>, backlog| {
-        for n in departures {
-            law.departed(&config, Time::from_micros(1200 * n), Time::ZERO, 1500, backlog);
-        }
-        law.clone()
-    };
-    let before = depart(0..10, 30_000);
-    assert_eq!((before.departure_rate, before.burst_allowance), (0.0, MAX_BURST));
-    let first = depart(10..11, 30_000);
-    assert_close(first.departure_rate, 0.001_375);
-    assert_eq!(first.burst_allowance, Span::from_millis(138));
-    let second = depart(11..22, 30_000);
-    assert_close(second.departure_rate, 0.001_375 - 0.000_125 / 8.0);
-    assert_eq!(second.burst_allowance, Span::from_micros(124_800));
-    // 27,500 bytes at that rate take 20.23 ms.
+    let every = |n| 1200 * n;
+    let before = depart(&mut law, &config, 0..10, every, 30_000);
+    assert_eq!((before.average, before.burst_allowance), (0, MAX_BURST));
+    let first = depart(&mut law, &config, 10..11, every, 30_000);
+    assert_eq!((first.average, first.burst_allowance), (22, Span::from_millis(138)));
+    let second = depart(&mut law, &config, 11..22, every, 30_000);
+    assert_eq!((second.average, second.burst_allowance), (22, Span::from_micros(124_800)));
+    assert_eq!(depart(&mut law, &config, 22..220, every, 30_000).average, 22);
+    // 27,500 bytes take 22 ms, but 27,500 * 256 / 22 = 320,000 ticks are 20.48 ms.
     let mut updated = second.clone();
     updated.update(&config, 27_500);
-    assert_eq!(updated.delay, Span::from_nanos((27_500.0 / 0.001_359_375) as u64));
+    assert_eq!(updated.delay, Span::from_micros(20_480));
     // Below 16 KiB a measurement is finished, and none is started.
-    let third = depart(22..33, 16_383);
-    assert_eq!(third.measured, None);
-    assert_eq!(depart(33..60, 16_383).departure_rate, third.departure_rate);
+    let last = depart(&mut law, &config, 220..231, every, 16_383);
+    assert_eq!(last.measured, None);
+    assert_eq!(depart(&mut law, &config, 231..260, |n| 2400 * n, 16_383), last);
+}
+
+/// From 22, a rate of 40 (1500 bytes in 614.4 us) is 22 - 2 + 5 = 25, then 25 - 3 + 5 = 27 and so on up to 40.
+#[test]
+fn linux_averages_whole_eighths() {
+    let config = measured_by(DqRateEstimator::Linux);
+    let mut law = PieState { average: 22, measured: Some(0), departed_at: Some(Time::ZERO), ..PieState::new() };
+    let nanos = |n: u64| Time::from_nanos(614_400 * n);
+    let mut averages = Vec::new();
+    for n in 1..=110 {
+        law.departed(&config, nanos(n), Time::ZERO, 1500, 30_000);
+        if n % 11 == 0 {
+            averages.push(law.average);
+        }
+    }
+    // 256 * 16,500 / (11 * 9600) = 40.
+    assert_eq!(averages, [25, 27, 29, 31, 33, 34, 35, 36, 37, 38]);
+}
+
+/// 0.488 Mbit/s are one 256th of a byte per tick: a slower link has no estimate, and its probability does not move up.
+#[test]
+fn linux_has_no_estimate_for_slow_links() {
+    let config = measured_by(DqRateEstimator::Linux);
+    let mut law = PieState::new();
+    // 0.4 Mbit/s, and 10 % more by 11 packets in 10 gaps: 16,500 * 256 / 4,687,500 = 0.9.
+    depart(&mut law, &config, 0..11, |n| 30_000 * n, 30_000);
+    law.update(&config, 60_000);
+    assert_eq!((law.average, law.delay), (0, Span::ZERO));
+    // The burst allowance goes on shrinking.
+    assert_eq!(law.burst_allowance, Span::ZERO);
+}
+
+/// 32 bits hold 16 MiB times 256: one packet more, and the backlog seems to be that packet.
+#[test]
+fn linux_loses_backlogs_beyond_16_mebibytes() {
+    let config = measured_by(DqRateEstimator::Linux);
+    let mut law = PieState { average: 256, ..PieState::new() };
+    law.update(&config, (1 << 24) - 1);
+    assert_eq!(law.delay, Span::from_nanos(((1 << 24) - 1) * 64));
+    law.update(&config, (1 << 24) + 1500);
+    assert_eq!(law.delay, Span::from_nanos(1500 * 64));
+}
+
+/// RFC 8033 section 5.2: the first packet only starts the measurement, so that 11 packets take 11 gaps: 13.2 ms, at which
+/// 27,500 bytes are 27,500 * 13.2 / 16,384 = 22.16 ms. At half the rate, 3/4 * 13.2 + 1/4 * 26.4 = 16.5 ms.
+#[test]
+fn the_rfc_averages_the_time_of_sixteen_kibibytes() {
+    let config = measured_by(DqRateEstimator::Rfc8033);
+    let mut law = PieState::new();
+    let every = |n| 1200 * n;
+    assert_eq!(depart(&mut law, &config, 0..11, every, 30_000).average, 0);
+    let first = depart(&mut law, &config, 11..12, every, 30_000);
+    assert_eq!((first.average, first.burst_allowance), (13_200_000, Span::from_micros(136_800)));
+    let mut updated = first.clone();
+    updated.update(&config, 27_500);
+    assert_eq!(updated.delay, Span::from_nanos(27_500 * 13_200_000 / 16_384));
+    let slower = depart(&mut law, &config, 12..23, |n| 13_200 + 2400 * (n - 11), 30_000);
+    assert_eq!(slower.average, 16_500_000);
+    // Below 16 KiB a measurement is finished, and none is started.
+    let last = depart(&mut law, &config, 23..34, |n| 39_600 + 1200 * (n - 22), 16_383);
+    assert_eq!((last.average, last.measured), (15_675_000, None));
+    assert_eq!(depart(&mut law, &config, 34..60, |n| 2400 * n, 16_383), last);
 }

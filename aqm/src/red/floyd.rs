@@ -3,7 +3,8 @@
 //! # Source
 //! Floyd, Jacobson 1993; Floyd 1997, "RED: Discussions of Setting Parameters"; Floyd 2000 (gentle); ns-2 `queue/red.cc`, from
 //! which the conditions at the edges are: no drop while the queue is empty, nor for the packet with which the average crosses
-//! `min`; a certain drop starts the count anew.
+//! `min`; a certain drop, and one for want of room, starts the count anew; with `mark_p` (ns-2's `mark_p_` and `use_mark_p_`)
+//! there are no certain drops, but a probability that is 1.
 //!
 //! # Departures
 //! - The queue is measured in bytes whatever `bytemode` says (RFC 7141 section 2.1); ns-2 can also count packets.
@@ -21,6 +22,7 @@ pub(super) struct Floyd {
     gentle: bool,
     wait: bool,
     bytemode: bool,
+    mark_p: Option<f64>,
     min: f64,
     max: f64,
     avpkt: f64,
@@ -32,10 +34,10 @@ pub(super) struct Floyd {
     /// In bytes.
     pub(super) average: f64,
     /// Packets since the last mark, and their bytes.
-    count: u64,
-    count_bytes: u64,
+    pub(super) count: u64,
+    pub(super) count_bytes: u64,
     /// Whether the packet before found the average above `min` and the queue not empty (ns-2's `old`).
-    above: bool,
+    pub(super) above: bool,
     pub(super) idle_since: Option<Time>,
 }
 
@@ -54,6 +56,7 @@ impl Floyd {
             gentle: floyd.gentle,
             wait: floyd.wait,
             bytemode: floyd.bytemode,
+            mark_p: floyd.mark_p,
             min: min as f64,
             max: max as f64,
             avpkt,
@@ -78,7 +81,7 @@ impl Floyd {
             self.above = false;
             return Verdict::Pass;
         }
-        if self.average >= if self.gentle { 2.0 * self.max } else { self.max } {
+        if self.mark_p.is_none() && self.average >= if self.gentle { 2.0 * self.max } else { self.max } {
             self.restart(0, 0);
             return Verdict::Forced;
         }
@@ -92,6 +95,16 @@ impl Floyd {
         }
         self.restart(0, 0);
         Verdict::Early
+    }
+
+    /// Whether the probability of the average is one that packets are marked with.
+    pub(super) fn may_mark(&self) -> bool {
+        self.mark_p.is_none_or(|mark_p| self.probability() < mark_p)
+    }
+
+    /// There was no room for a packet.
+    pub(super) fn overflowed(&mut self) {
+        self.restart(0, 0);
     }
 
     fn restart(&mut self, count: u64, bytes: u32) {
@@ -135,7 +148,8 @@ impl Floyd {
             (false, ..1.0) => probability / (1.0 - passed),
             _ => return 1.0,
         };
-        let scaled = if self.bytemode { spaced * f64::from(bytes) / self.avpkt } else { spaced };
+        // What is certain stays so, whatever the packet's size.
+        let scaled = if self.bytemode && spaced < 1.0 { spaced * f64::from(bytes) / self.avpkt } else { spaced };
         scaled.min(1.0)
     }
 }

@@ -10,7 +10,7 @@ use super::{RedConfig, Verdict, weight_of};
 
 #[derive(Clone, Debug)]
 pub(super) struct Linux {
-    wlog: u32,
+    pub(super) wlog: u32,
     /// `min` and `max` times 2^Wlog.
     min: u64,
     max: u64,
@@ -23,7 +23,7 @@ pub(super) struct Linux {
     /// Packets since the last mark (`qcount`); `None` while the average is not between `min` and `max`.
     pub(super) count: Option<u64>,
     /// What they have to add up to for the next (`qR`).
-    gap: u64,
+    pub(super) gap: u64,
     pub(super) idle_since: Option<Time>,
 }
 

@@ -181,7 +181,7 @@ fn the_authors_space_marks_likewise() {
 #[test]
 fn gentle_rises_to_one_at_twice_max() {
     let law = |average, gentle| {
-        let floyd = RedFloyd { gentle, ..RedFloyd::default() };
+        let floyd = RedFloyd { gentle, mark_p: None, ..RedFloyd::default() };
         let mut law = Floyd::new(&RedConfig { probability: 0.1, ..with(2_000, 6_000, 1000, 2) }, &floyd);
         law.average = average;
         law
@@ -306,7 +306,8 @@ fn linux_selftest_marks_everything_above_the_threshold() {
 /// Floyd, Gummadi, Shenker 2001, figure 1: the target range of 10,000 to 20,000 is 14,000 to 16,000.
 #[test]
 fn adaptive_red_moves_the_probability_towards_the_target() {
-    let adaptation = Adaptation::new(RedAdaptive::default(), (10_000, 20_000));
+    let config = RedConfig { min: Some(10_000), max: Some(20_000), ..RedConfig::default() };
+    let adaptation = Adaptation::new(RedAdaptive::default(), &config);
     for (max_p, average, expected) in [
         // Above: 0.01 more, but at most a quarter.
         (0.02, 16_001.0, 0.025),
@@ -324,6 +325,99 @@ fn adaptive_red_moves_the_probability_towards_the_target() {
     ] {
         assert_close(adaptation.step(max_p, average), expected);
     }
+}
+
+/// ns-2 `red.cc`, `initialize_params`: 80,000 / 10 Mbit/s = 0.008 and a tenth of it at 100 Mbit/s, but 0.01 below 8 Mbit/s. The
+/// first step below 0.008 is the last: 0.1 * 0.9^24 = 0.00798.
+#[test]
+fn the_lowest_probability_may_follow_from_the_bandwidth() {
+    for (mbit, bottom) in [(1, 0.01), (8, 0.01), (10, 0.008), (100, 0.000_8)] {
+        assert_close(RedBottom::Automatic.at(Rate::from_bps(mbit * 1_000_000).unwrap()), bottom);
+        assert_close(RedBottom::Fixed(0.02).at(Rate::from_bps(mbit * 1_000_000).unwrap()), 0.02);
+    }
+    let mut queue = red(RedConfig::adaptive_2001());
+    queue.dequeue(Time::from_secs(1000), &mut Drops::new());
+    assert_close(queue.stats().max_p, 0.1 * maths::pow(0.9, 24.0));
+}
+
+/// The authors' law at an average that stays, in front of packets that can carry a mark; each is the first after a mark that
+/// is due.
+fn at_average(mark_p: Option<f64>, average: f64, capable_too: bool) -> RedStats {
+    let floyd =
+        RedFloyd { mark_p, wait: false, bytemode: false, weight: RedWeight::Fixed(1e-12), ..RedFloyd::default() };
+    let config =
+        RedConfig { ecn: true, probability: 0.2, floyd: Some(floyd), limit: 1 << 30, ..with(2_000, 6_000, 1000, 2) };
+    let mut queue = red(config);
+    let mut drops = Drops::new();
+    queue.enqueue(Time::ZERO, stub(0, 1000), &mut drops);
+    for id in 1..200 {
+        let Law::Floyd(law) = &mut queue.law else { unreachable!() };
+        (law.average, law.above) = (average, true);
+        let packet = if capable_too { capable(id, 1000) } else { stub(id, 1000) };
+        queue.enqueue(Time::ZERO, packet, &mut drops);
+    }
+    queue.stats()
+}
+
+/// ns-2 `red.cc`, `drop_early`: with 0.2 at `max`, the probability is 0.1 half way from 2000 to 6000. Below it is marked what can
+/// be, from there on dropped. Beyond 12,000, twice `max`, all is dropped, by a chance of 1; without `mark_p` for certain, and then
+/// what can be marked is marked at any average.
+#[test]
+fn the_authors_mark_only_while_the_probability_is_low() {
+    for (mark_p, average, marks, drops) in [
+        (Some(0.1), 3_999.0, true, false),
+        (Some(0.1), 4_001.0, false, true),
+        (Some(0.1), 20_000.0, false, true),
+        (Some(0.5), 5_999.0, true, false),
+        (None, 4_000.0, true, false),
+        (None, 20_000.0, true, false),
+    ] {
+        let stats = at_average(mark_p, average, true);
+        let got = (stats.marked > 0, stats.early > 0);
+        assert_eq!(got, (marks, drops), "{mark_p:?} at {average}: {stats:?}");
+        let certain = mark_p.is_none() && average > 12_000.0;
+        assert_eq!(stats.forced_mark > 0, certain, "{mark_p:?} at {average}");
+        if average > 12_000.0 {
+            assert_eq!(stats.marked + stats.early, 199);
+        }
+        let incapable = at_average(mark_p, average, false);
+        assert!(incapable.marked == 0 && incapable.early > 0);
+    }
+}
+
+/// ns-2 `red.cc`, `modify_p`: the size scales a probability below 1 only. 1.5 of 500 bytes in packets of 1000 would be 0.75.
+#[test]
+fn what_is_certain_is_so_for_small_packets() {
+    let floyd = RedFloyd { wait: true, bytemode: true, ..RedFloyd::default() };
+    let mut law = Floyd::new(&with(2_000, 6_000, 1000, 2), &floyd);
+    law.count_bytes = 1_500;
+    // 1.5 packets at 0.9 are 1.35: 0.9 / 0.65 = 1.38.
+    assert_close(law.spaced(0.9, 500), 1.0);
+    // At 0.7 they are 1.05: 0.7 / 0.95 = 0.737, half of it for half a packet.
+    assert_close(law.spaced(0.7, 500), 0.7 / 0.95 / 2.0);
+}
+
+/// ns-2 `red.cc`, `enque`: a forced drop, whether by the average or for want of room, starts the count anew. sch_red.c does not
+/// touch it (`pdrop`).
+#[test]
+fn an_overflow_starts_the_authors_count_anew() {
+    let overflowing = |floyd: Option<RedFloyd>| {
+        let mut queue = red(RedConfig { limit: 5_000, floyd, ..with(2_000, 60_000, 1000, 20) });
+        let mut drops = Drops::new();
+        (0..5).for_each(|id| queue.enqueue(Time::ZERO, stub(id, 1000), &mut drops));
+        match &mut queue.law {
+            Law::Floyd(law) => (law.average, law.above) = (2_100.0, true),
+            Law::Linux(law) => (law.scaled_average, law.count, law.gap) = (2_100 << law.wlog, Some(7), u64::MAX),
+        }
+        queue.enqueue(Time::ZERO, stub(5, 1000), &mut drops);
+        assert_eq!(queue.stats().pdrop, 1);
+        match queue.law {
+            Law::Floyd(law) => (law.count, law.count_bytes),
+            Law::Linux(law) => (law.count.unwrap(), 0),
+        }
+    };
+    assert_eq!(overflowing(Some(RedFloyd::default())), (0, 0));
+    assert_eq!(overflowing(None), (8, 0));
 }
 
 /// From 0.02 without a queue: 0.9^7 * 0.02 = 0.00957 is the first below 0.01.
@@ -376,6 +470,8 @@ fn parameters_that_make_no_sense_are_named() {
     assert!(problem(RedConfig { bandwidth: Rate::from_bps(1).unwrap(), ..RedConfig::default() }).contains("bandwidth"));
     assert!(problem(adaptive(RedAdaptive { interval: Span::ZERO, ..RedAdaptive::default() })).contains("interval"));
     assert!(problem(adaptive(RedAdaptive { beta: 1.5, ..RedAdaptive::default() })).contains("beta"));
+    let mark_p = RedFloyd { mark_p: Some(1.5), ..RedFloyd::default() };
+    assert!(problem(RedConfig { floyd: Some(mark_p), ..RedConfig::default() }).contains("mark_p"));
     let weight = RedFloyd { weight: RedWeight::Fixed(0.0), ..RedFloyd::default() };
     assert!(problem(RedConfig { floyd: Some(weight), ..RedConfig::default() }).contains("weight"));
 }

@@ -13,14 +13,14 @@ fn packet(id: u32, flow: u64) -> Stub {
 /// The eight bins of a flow in the set in use.
 fn bins(queue: &Sfb<Stub>, slot: usize, flow: u64) -> Vec<Bin> {
     let set = &queue.law.sets[slot];
-    let hash = mix(flow, set.perturbation);
+    let hash = hash_in(flow, set.perturbation);
     (0..LEVELS).map(|level| set.bins[level][index(hash, level)]).collect()
 }
 
 /// Sets the probability of a flow's bins, in 1/65,536.
 fn set_probability(queue: &mut Sfb<Stub>, flow: u64, p_mark: u32) {
     let set = &mut queue.law.sets[queue.law.slot];
-    let hash = mix(flow, set.perturbation);
+    let hash = hash_in(flow, set.perturbation);
     for (level, bins) in set.bins.iter_mut().enumerate() {
         bins[index(hash, level)].p_mark = p_mark;
     }
@@ -38,6 +38,10 @@ fn defaults_and_derived_values_are_those_of_tc() {
         (Some(100), None, (100, 80)),
         (None, Some(100), (125, 100)),
         (Some(7), None, (7, 6)),
+        // 19 / 5, where four fifths are 3.2; and 75 / 5 for 14.4, 79 / 5 for 15.2.
+        (Some(4), None, (4, 3)),
+        (Some(18), None, (18, 15)),
+        (Some(19), None, (19, 15)),
         (None, Some(7), (9, 7)),
         (Some(30), Some(10), (30, 10)),
     ] {
@@ -183,7 +187,35 @@ fn the_other_set_learns_before_it_takes_over() {
 
 #[test]
 fn a_hash_of_zero_would_count_nowhere() {
-    assert!((0..100_000u64).all(|flow| mix(flow, 42) != 0));
+    assert!((0..100_000u64).all(|flow| hash_in(flow, 42) != 0));
     // The finalizer takes 0 to 0.
-    assert_eq!(mix(42, 42), 1);
+    assert_eq!(hash_in(42, 42), 1);
+}
+
+/// Which of the bins of flow 1 flow 2 shares.
+fn shared_bins(queue: &Sfb<Stub>, slot: usize) -> Vec<usize> {
+    let hashes = [1, 2].map(|flow| hash_in(flow, queue.law.sets[slot].perturbation));
+    (0..LEVELS).filter(|&level| index(hashes[0], level) == index(hashes[1], level)).collect()
+}
+
+#[test]
+fn bins_differ_from_run_to_run_unless_they_are_pinned() {
+    let queue = |run, hash_seed| {
+        let random = Random::for_component(1, run, "sfb");
+        let mut queue = Sfb::<Stub>::new(SfbConfig { hash_seed, ..SfbConfig::default() }, random);
+        // Another set after another 600 s.
+        let mut drops = Drops::new();
+        queue.enqueue(Time::from_secs(601), packet(0, 1), &mut drops);
+        queue.law.sets.clone().map(|set| set.perturbation)
+    };
+    assert_ne!(queue(0, None), queue(1, None));
+    assert_eq!(queue(0, Some(7)), queue(1, Some(7)));
+    assert_ne!(queue(0, Some(7)), queue(0, Some(8)));
+    // Two flows share one bin in two, 8 / 16, and these are others from run to run.
+    let shared = |run| shared_bins(&Sfb::new(SfbConfig::default(), Random::for_component(1, run, "sfb")), 0);
+    let all: Vec<_> = (0..200).map(shared).collect();
+    let sum: usize = all.iter().map(Vec::len).sum();
+    // Standard deviation sqrt(1600 * 15 / 256) = 9.7; five of them.
+    assert!(sum.abs_diff(100) < 49, "{sum}");
+    assert!(all.iter().any(|levels| levels != &all[0]));
 }

@@ -116,7 +116,7 @@ pub(super) fn cases() -> Vec<Case> {
 }
 
 fn one_flow() -> FqPieConfig {
-    FqPieConfig { flows: 1, ecn: true, dq_rate_estimator: true, ..FqPieConfig::default() }
+    FqPieConfig { flows: 1, ecn: true, dq_rate_estimator: Some(DqRateEstimator::Linux), ..FqPieConfig::default() }
 }
 
 fn eager_cobalt() -> CobaltConfig {
@@ -178,6 +178,14 @@ fn blue_moves_slowly(config: CobaltConfig, steps: &[QueueStep]) {
     });
 }
 
+fn with_codepoint(step: &QueueStep, ecn: Ecn) -> QueueStep {
+    let action = match step.action {
+        QueueAction::Offer { flow, wire_len, .. } => QueueAction::Offer { flow, wire_len, ecn },
+        QueueAction::Send => QueueAction::Send,
+    };
+    QueueStep { action, ..*step }
+}
+
 fn check_laws(steps: &[QueueStep]) {
     let random = || Random::for_component(1, 0, "law");
     let pie = PieConfig { limit: 60, ecn: true, ..PieConfig::default() };
@@ -187,7 +195,11 @@ fn check_laws(steps: &[QueueStep]) {
     let fq_pie = one_flow();
     changes_once_per_update(&mut FqPie::new(fq_pie.clone(), random()), fq_pie.tupdate, steps);
     let dualpi2 = DualPi2Config::default();
-    changes_once_per_update(&mut DualPi2::new(dualpi2.clone(), random()), dualpi2.tupdate, steps);
+    // Its probability is that of the last packet's queue, so that one queue is looked at.
+    for ecn in [Ecn::NotEct, Ecn::Ect1] {
+        let steps: Vec<QueueStep> = steps.iter().map(|step| with_codepoint(step, ecn)).collect();
+        changes_once_per_update(&mut DualPi2::new(dualpi2.clone(), random()), dualpi2.tupdate, &steps);
+    }
     blue_moves_slowly(eager_cobalt(), steps);
     blue_moves_slowly(CobaltConfig { limit: 5, ..CobaltConfig::default() }, steps);
 }

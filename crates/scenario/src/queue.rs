@@ -3,7 +3,8 @@
 mod red;
 
 use ackclock_aqm::{
-    CobaltConfig, CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig, Limit, PieConfig, StepThreshold,
+    CobaltConfig, CodelConfig, ControlLaw, DqRateEstimator, DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig,
+    Limit, PieConfig, StepThreshold,
 };
 use ackclock_sim::spec::QueueSpec;
 
@@ -64,6 +65,7 @@ fn codel(fields: &mut Fields<'_>) -> CodelConfig {
         ecn: fields.or("ecn", tc.ecn, Flag),
         ce_threshold: fields.or("ce_threshold", tc.ce_threshold, OrOff(Time::Any)),
         mtu: mtu(fields, tc.mtu),
+        control_law: control_law(fields),
     }
 }
 
@@ -83,7 +85,7 @@ fn pie(fields: &mut Fields<'_>) -> PieConfig {
         beta: fields.or("beta", tc.beta.into(), Whole(0, 32)) as u32,
         ecn: fields.or("ecn", tc.ecn, Flag),
         bytemode: fields.or("bytemode", tc.bytemode, Flag),
-        dq_rate_estimator: fields.or("dq_rate_estimator", tc.dq_rate_estimator, Flag),
+        dq_rate_estimator: fields.or("dq_rate_estimator", tc.dq_rate_estimator, Estimator),
         derandomize: fields.or("derandomize", tc.derandomize, Flag),
         mtu: mtu(fields, tc.mtu),
     }
@@ -102,6 +104,8 @@ fn fq_codel(fields: &mut Fields<'_>) -> FqCodelConfig {
         drop_batch: fields.or("drop_batch", tc.drop_batch.into(), Whole(1, 65_536)) as u32,
         ecn: fields.or("ecn", tc.ecn, Flag),
         mtu: mtu(fields, tc.mtu),
+        control_law: control_law(fields),
+        hash_seed: hash_seed(fields),
     }
 }
 
@@ -119,8 +123,9 @@ fn fq_pie(fields: &mut Fields<'_>) -> FqPieConfig {
         ecn_prob: fields.or("ecn_prob", tc.ecn_prob.into(), Whole(0, 100)) as u32,
         ecn: fields.or("ecn", tc.ecn, Flag),
         bytemode: fields.or("bytemode", tc.bytemode, Flag),
-        dq_rate_estimator: fields.or("dq_rate_estimator", tc.dq_rate_estimator, Flag),
+        dq_rate_estimator: fields.or("dq_rate_estimator", tc.dq_rate_estimator, Estimator),
         mtu: mtu(fields, tc.mtu),
+        hash_seed: hash_seed(fields),
     }
 }
 
@@ -183,6 +188,44 @@ impl Kind for Step {
             StepThreshold::Packets(packets) => Packets(0, MAX).show(packets),
         }
     }
+}
+
+/// How PIE measures the departure rate, if it does: `true` is as Linux, which has no other way.
+struct Estimator;
+
+impl Kind for Estimator {
+    type Held = Option<DqRateEstimator>;
+
+    fn read(&self, node: &Node) -> Result<Option<DqRateEstimator>, Problem> {
+        match &node.value {
+            Value::Boolean(on) => Ok(on.then_some(DqRateEstimator::Linux)),
+            Value::String(name) if name == "linux" => Ok(Some(DqRateEstimator::Linux)),
+            Value::String(name) if name == "rfc8033" => Ok(Some(DqRateEstimator::Rfc8033)),
+            _ => Err(Problem::new("not an estimator", "`true` or \"linux\", \"rfc8033\", or `false`")),
+        }
+    }
+
+    fn show(&self, held: &Option<DqRateEstimator>) -> Value {
+        match held {
+            None => false.into(),
+            Some(DqRateEstimator::Linux) => "linux".into(),
+            Some(DqRateEstimator::Rfc8033) => "rfc8033".into(),
+        }
+    }
+}
+
+/// The arithmetic of CoDel's law.
+fn control_law(fields: &mut Fields<'_>) -> ControlLaw {
+    let laws = OneOf { what: "control law", names: &["linux", "rfc8289"] };
+    match fields.or("control_law", "linux", laws) {
+        "rfc8289" => ControlLaw::Rfc8289,
+        _ => ControlLaw::Linux,
+    }
+}
+
+/// What the hash of flows is salted with; `false` is another salt in each run, from its seed.
+fn hash_seed(fields: &mut Fields<'_>) -> Option<u64> {
+    fields.or("hash_seed", None, OrOff(Whole(0, MAX)))
 }
 
 fn mtu(fields: &mut Fields<'_>, default: u32) -> u32 {

@@ -1,6 +1,6 @@
 //! What the keys of a scenario become in its runs.
 
-use ackclock_aqm::Limit;
+use ackclock_aqm::{DqRateEstimator, Limit};
 use ackclock_cc::{
     CdgConfig, ChdConfig, HdConfig, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules, LinuxCdgConfig,
     SlowStartRules, VegasConfig, WestwoodConfig,
@@ -530,7 +530,8 @@ fn a_preset_of_pie_sets_what_is_not_given() {
         panic!("not PIE");
     };
     assert_eq!((pie.target, pie.tupdate), (Span::from_millis(20), Span::from_millis(30)));
-    assert_eq!((pie.alpha, pie.beta, pie.dq_rate_estimator, pie.derandomize), (2, 10, true, false));
+    assert_eq!((pie.alpha, pie.beta, pie.derandomize), (2, 10, false));
+    assert_eq!(pie.dq_rate_estimator, Some(DqRateEstimator::Linux));
 }
 
 #[test]

@@ -92,6 +92,9 @@ fn every_queue_discipline_with_and_without_settings() {
         "{ kind = \"blue\", limit = \"50kB\", threshold = false }",
         "{ kind = \"sfb\", max = \"30p\", target = \"20p\", rehash = \"10s\" }",
         "{ kind = \"pie\", preset = \"teacup\", limit = \"180p\" }",
+        "{ kind = \"pie\", dq_rate_estimator = \"rfc8033\" }",
+        "{ kind = \"fq_codel\", control_law = \"rfc8289\", hash_seed = 7 }",
+        "{ kind = \"red\", floyd = { mark_p = false }, adaptive = { bottom = \"automatic\" } }",
         "{ kind = \"cobalt\", ce_threshold = \"1ms\", p_inc = 0 }",
         "{ kind = \"dualpi2\", step_thresh = \"5p\", drop_enqueue = true }",
     ] {

@@ -43,7 +43,7 @@ impl QueueSpec {
             QueueSpec::Pfifo(config) | QueueSpec::Bfifo(config) => Box::new(Fifo::new(*config)),
             QueueSpec::Codel(config) => Box::new(Codel::new(config.clone())),
             QueueSpec::Pie(config) => Box::new(Pie::new(config.clone(), random)),
-            QueueSpec::FqCodel(config) => Box::new(FqCodel::new(config.clone())),
+            QueueSpec::FqCodel(config) => Box::new(FqCodel::new(config.clone(), random)),
             QueueSpec::Red(config) => Box::new(Red::new(config.clone(), random)),
             QueueSpec::Blue(config) => Box::new(Blue::new(config.clone(), random)),
             QueueSpec::Sfb(config) => Box::new(Sfb::new(config.clone(), random)),

@@ -279,7 +279,9 @@ fn build_queue(queue: &AnyQueue) -> Box<dyn QueueDisc<Framed>> {
             let config = PieConfig { limit: 30, ecn: *ecn, ..PieConfig::default() };
             Box::new(Pie::new(config, random("pie")))
         }
-        AnyQueue::FqCodel => Box::new(FqCodel::new(FqCodelConfig { ecn: true, ..FqCodelConfig::default() })),
+        AnyQueue::FqCodel => {
+            Box::new(FqCodel::new(FqCodelConfig { ecn: true, ..FqCodelConfig::default() }, random("queue")))
+        }
     }
 }
 

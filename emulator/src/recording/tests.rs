@@ -102,7 +102,10 @@ fn decisions_add_up_to_the_counters_and_change_nothing() {
         ("pfifo", || pfifo(30)),
         ("codel", || Box::new(Codel::new(CodelConfig { ecn: true, ..CodelConfig::default() }))),
         ("pie", || Box::new(Pie::new(PieConfig { ecn: true, ..PieConfig::default() }, random()))),
-        ("fq_codel", || Box::new(FqCodel::new(FqCodelConfig { limit: 50, drop_batch: 8, ..FqCodelConfig::default() }))),
+        ("fq_codel", || {
+            let config = FqCodelConfig { limit: 50, drop_batch: 8, ..FqCodelConfig::default() };
+            Box::new(FqCodel::new(config, Random::for_component(1, 0, "queue")))
+        }),
     ];
     for (name, queue) in queues {
         let run = |record: bool| {

@@ -1,7 +1,7 @@
 //! RED, BLUE and SFB: disciplines with a probability that follows the queue.
 
 use ackclock_aqm::{
-    BlueConfig, BlueThreshold, BlueUpdates, Limit, RedAdaptive, RedConfig, RedFloyd, RedWeight, SfbConfig,
+    BlueConfig, BlueThreshold, BlueUpdates, Limit, RedAdaptive, RedBottom, RedConfig, RedFloyd, RedWeight, SfbConfig,
 };
 
 use super::MAX;
@@ -38,7 +38,7 @@ fn adaptive(fields: &mut Fields<'_>, paper: RedAdaptive) -> RedAdaptive {
         beta: fields.or("beta", paper.beta, PROBABILITY),
         interval: fields.or("interval", paper.interval, Time::Positive),
         top: fields.or("top", paper.top, PROBABILITY),
-        bottom: fields.or("bottom", paper.bottom, PROBABILITY),
+        bottom: fields.or("bottom", paper.bottom, Bottom),
     }
 }
 
@@ -47,8 +47,31 @@ fn floyd(fields: &mut Fields<'_>, ns2: RedFloyd) -> RedFloyd {
         gentle: fields.or("gentle", ns2.gentle, Flag),
         wait: fields.or("wait", ns2.wait, Flag),
         bytemode: fields.or("bytemode", ns2.bytemode, Flag),
+        mark_p: fields.or("mark_p", ns2.mark_p, OrOff(PROBABILITY)),
         weight: fields.or("weight", ns2.weight, Weight),
         target_delay: fields.or("target_delay", ns2.target_delay, OrOff(Time::Positive)),
+    }
+}
+
+/// The lowest probability of Adaptive RED.
+struct Bottom;
+
+impl Kind for Bottom {
+    type Held = RedBottom;
+
+    fn read(&self, node: &Node) -> Result<RedBottom, Problem> {
+        if node.str() == Some("automatic") {
+            return Ok(RedBottom::Automatic);
+        }
+        let read = PROBABILITY.read(node).map(RedBottom::Fixed);
+        read.map_err(|problem| Problem { expected: format!("\"automatic\", or {}", problem.expected), ..problem })
+    }
+
+    fn show(&self, held: &RedBottom) -> Value {
+        match held {
+            RedBottom::Fixed(bottom) => PROBABILITY.show(bottom),
+            RedBottom::Automatic => "automatic".into(),
+        }
     }
 }
 
@@ -146,6 +169,7 @@ pub(super) fn sfb(fields: &mut Fields<'_>) -> SfbConfig {
         decrement: fields.or("decrement", tc.decrement, PROBABILITY),
         penalty_rate: fields.or("penalty_rate", tc.penalty_rate.into(), Whole(0, 1 << 20)) as u32,
         penalty_burst: fields.or("penalty_burst", tc.penalty_burst.into(), Whole(0, 1 << 20)) as u32,
+        hash_seed: super::hash_seed(fields),
     };
     refuse(fields, "sfb", config.problem());
     config

@@ -1,0 +1,86 @@
+//! What the keys of a queue discipline become.
+
+use ackclock_aqm::{ControlLaw, DqRateEstimator, RedBottom};
+use ackclock_scenario::Scenario;
+use ackclock_sim::spec::QueueSpec;
+
+const BASE: &str = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n";
+const FLOW: &str = "[[flows]]\nid = \"f\"\npath = [\"a\"]\n";
+
+fn queue(settings: &str) -> QueueSpec {
+    let text = format!("{BASE}queue = {{ {settings} }}\n{FLOW}");
+    let scenario = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+    scenario.spec(0).links.remove(0).forward.queue
+}
+
+#[test]
+fn the_departure_rate_is_measured_as_linux_or_the_rfc_does() {
+    for (value, expected) in [
+        ("false", None),
+        ("true", Some(DqRateEstimator::Linux)),
+        ("\"linux\"", Some(DqRateEstimator::Linux)),
+        ("\"rfc8033\"", Some(DqRateEstimator::Rfc8033)),
+    ] {
+        let QueueSpec::Pie(pie) = queue(&format!("kind = \"pie\", dq_rate_estimator = {value}")) else { panic!() };
+        let QueueSpec::FqPie(fq_pie) = queue(&format!("kind = \"fq_pie\", dq_rate_estimator = {value}")) else {
+            panic!()
+        };
+        assert_eq!((pie.dq_rate_estimator, fq_pie.dq_rate_estimator), (expected, expected));
+    }
+}
+
+#[test]
+fn codel_has_the_arithmetic_of_linux_or_of_the_rfc() {
+    for (key, expected) in [
+        ("", ControlLaw::Linux),
+        (", control_law = \"linux\"", ControlLaw::Linux),
+        (", control_law = \"rfc8289\"", ControlLaw::Rfc8289),
+    ] {
+        let QueueSpec::Codel(codel) = queue(&format!("kind = \"codel\"{key}")) else { panic!() };
+        let QueueSpec::FqCodel(fq_codel) = queue(&format!("kind = \"fq_codel\"{key}")) else { panic!() };
+        assert_eq!((codel.control_law, fq_codel.control_law), (expected, expected));
+    }
+}
+
+#[test]
+fn a_hash_can_be_pinned() {
+    let seeds = |key: &str| {
+        let QueueSpec::FqCodel(fq_codel) = queue(&format!("kind = \"fq_codel\"{key}")) else { panic!() };
+        let QueueSpec::FqPie(fq_pie) = queue(&format!("kind = \"fq_pie\"{key}")) else { panic!() };
+        let QueueSpec::Sfb(sfb) = queue(&format!("kind = \"sfb\"{key}")) else { panic!() };
+        [fq_codel.hash_seed, fq_pie.hash_seed, sfb.hash_seed]
+    };
+    assert_eq!(seeds(""), [None; 3]);
+    assert_eq!(seeds(", hash_seed = false"), [None; 3]);
+    assert_eq!(seeds(", hash_seed = 7"), [Some(7); 3]);
+}
+
+#[test]
+fn adaptive_red_and_its_authors_have_ns2s_settings() {
+    let red = |settings: &str| {
+        let QueueSpec::Red(red) = queue(&format!("kind = \"red\", {settings}")) else { panic!() };
+        (red.floyd.map(|floyd| floyd.mark_p), red.adaptive.map(|adaptive| adaptive.bottom))
+    };
+    assert_eq!(red("floyd = true"), (Some(Some(0.1)), None));
+    assert_eq!(red("floyd = { mark_p = 0.5 }"), (Some(Some(0.5)), None));
+    assert_eq!(red("floyd = { mark_p = false }"), (Some(None), None));
+    assert_eq!(red("adaptive = true"), (None, Some(RedBottom::Fixed(0.01))));
+    assert_eq!(red("adaptive = { bottom = 0.02 }"), (None, Some(RedBottom::Fixed(0.02))));
+    assert_eq!(red("adaptive = { bottom = \"automatic\" }"), (None, Some(RedBottom::Automatic)));
+}
+
+#[test]
+fn settings_of_queues_are_checked() {
+    for (settings, title) in [
+        ("kind = \"pie\", dq_rate_estimator = \"linus\"", "not an estimator"),
+        ("kind = \"pie\", dq_rate_estimator = 1", "not an estimator"),
+        ("kind = \"codel\", control_law = \"rfc\"", "unknown control law"),
+        ("kind = \"fq_codel\", hash_seed = -1", "must not be negative"),
+        ("kind = \"red\", floyd = { mark_p = 1.5 }", "out of range"),
+        ("kind = \"red\", adaptive = { bottom = 1.5 }", "out of range"),
+    ] {
+        let text = format!("{BASE}queue = {{ {settings} }}\n{FLOW}");
+        let error = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_err();
+        assert!(error.to_string().contains(title), "{settings}: {error}");
+    }
+}
