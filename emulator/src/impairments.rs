@@ -58,13 +58,14 @@ impl Default for HoldBack {
     }
 }
 
-/// Draws the fate of each packet from a stream of its own.
+/// Draws the fate of each packet. Each impairment has a stream of its own: none of them changes what the others do.
 #[derive(Debug)]
 pub(crate) struct Fate {
     impairments: Impairments,
-    random: Random,
-    /// Decides what is held back: a stream of its own, so that any extent leaves the losses as they are.
-    holding: Option<Random>,
+    losing: Random,
+    doubling: Random,
+    delaying: Random,
+    holding: Random,
     /// Packets seen.
     number: u64,
     /// How many entries of a list of losses are behind.
@@ -75,13 +76,21 @@ pub(crate) struct Fate {
 }
 
 impl Fate {
-    pub(crate) fn new(impairments: Impairments, mut random: Random) -> Fate {
+    pub(crate) fn new(impairments: Impairments, random: Random) -> Fate {
         let is_plain = impairments == Impairments::default();
-        let holding = match impairments.reorder {
-            Reorder::HoldBack(_) => Some(Random::for_component(random.bits(), 0, "reorder")),
-            Reorder::Never | Reorder::ByJitter => None,
-        };
-        Fate { impairments, random, holding, number: 0, passed: 0, latest: Time::ZERO, is_plain }
+        let key = random.clone().bits();
+        let stream = |name| Random::for_component(key, 0, name);
+        Fate {
+            impairments,
+            losing: random,
+            doubling: stream("duplicate"),
+            delaying: stream("jitter"),
+            holding: stream("reorder"),
+            number: 0,
+            passed: 0,
+            latest: Time::ZERO,
+            is_plain,
+        }
     }
 
     /// Whether anything can happen at all.
@@ -97,7 +106,7 @@ impl Fate {
     /// Whether the next packet is held back, and how.
     pub(crate) fn hold_back(&mut self) -> Option<HoldBack> {
         let Reorder::HoldBack(hold) = self.impairments.reorder else { return None };
-        let held = hold.extent > 0 && self.holding.as_mut().is_some_and(|random| random.chance(hold.probability));
+        let held = hold.extent > 0 && self.holding.chance(hold.probability);
         held.then_some(hold)
     }
 
@@ -114,7 +123,7 @@ impl Fate {
         self.number += 1;
         let lost = match &self.impairments.loss {
             Loss::None => false,
-            Loss::Iid(p) => self.random.chance(*p),
+            Loss::Iid(p) => self.losing.chance(*p),
             Loss::List(numbers) => {
                 // Entries that are no later than the one before say nothing new.
                 while numbers.get(self.passed).is_some_and(|&number| number < self.number) {
@@ -126,7 +135,7 @@ impl Fate {
         if lost {
             return 0;
         }
-        1 + u32::from(self.impairments.duplicate > 0.0 && self.random.chance(self.impairments.duplicate))
+        1 + u32::from(self.impairments.duplicate > 0.0 && self.doubling.chance(self.impairments.duplicate))
     }
 
     /// When a packet that would arrive at `arrival` does.
@@ -134,7 +143,7 @@ impl Fate {
         if self.impairments.jitter == Span::ZERO {
             return arrival;
         }
-        let extra = self.random.below(self.impairments.jitter.as_nanos().saturating_add(1));
+        let extra = self.delaying.below(self.impairments.jitter.as_nanos().saturating_add(1));
         let at = arrival + Span::from_nanos(extra);
         if self.impairments.reorder == Reorder::ByJitter {
             return at;

@@ -20,8 +20,9 @@ pub struct LinkConfig {
     /// Rate of the transmitter; `None` sends at once, so that nothing ever waits.
     pub rate: Option<Rate>,
     /// A token bucket of so many bytes in place of the transmitter, as of a shaper before a much faster line: a packet leaves at once
-    /// while there are tokens, and takes the bucket below nothing by what is missing (Linux's HTB: `burst`). `None` is a transmitter,
-    /// from which a packet leaves when its last bit is sent.
+    /// while there are tokens, and takes the bucket below nothing by what is missing (Linux's HTB: `burst`). As HTB, it does not ask
+    /// an empty queue (`htb_dequeue`, `htb_dequeue_tree`), so that the queue never hears that the link is idle. `None` is a
+    /// transmitter, from which a packet leaves when its last bit is sent, and which tells the queue so (`qdisc_restart`).
     pub burst: Option<u32>,
     /// From the end of transmission to arrival.
     pub delay: Span,
@@ -337,6 +338,7 @@ impl Link {
     #[inline(never)]
     fn spend_tokens(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
         while self.sending.is_none()
+            && self.has_packets()
             && let Some(&Bucket { depth, done }) = self.bucket.as_ref()
             && let Some((done, packet)) = self.transmit_next(now, done.max(now), events)
         {
@@ -345,6 +347,15 @@ impl Link {
             self.sending = (filled > now).then_some((filled, None));
             self.launch(now, packet, events);
         }
+    }
+
+    /// Whether anything waits, without asking the queue for it; a new busy period carries no fraction over.
+    fn has_packets(&mut self) -> bool {
+        let waits = self.queue.backlog().packets > 0;
+        if !waits && let Some(serializer) = &mut self.serializer {
+            serializer.restart();
+        }
+        waits
     }
 
     /// Takes a packet off the queue, whose transmission starts at `start`, and tells when it ends. `None` tells the queue that the

@@ -6,6 +6,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::{HoldBack, Loss, Reorder};
 
+mod idle;
+
 const MBIT: u64 = 1_000_000;
 
 fn us(micros: u64) -> Time {
@@ -214,6 +216,46 @@ fn independent_losses_come_at_their_rate() {
     // Standard deviation of the number of 10,000: sqrt(10,000 * 0.25 * 0.75) = 43; five of them.
     let arrived = burst(&mut link, 10_000).0.len();
     assert!(arrived.abs_diff(7500) < 217, "{arrived}");
+}
+
+/// Which packets are lost and which are doubled does not depend on what else happens to them.
+#[test]
+fn every_impairment_draws_from_a_stream_of_its_own() {
+    let fates = |impairments: Impairments| {
+        let mut link = Link::new(LinkConfig { rate: None, impairments, ..config() }, pfifo(1), random("link"));
+        let (_, events) = burst(&mut link, 1000);
+        let slots = |wanted: fn(&LinkEventKind) -> Option<Packet>| -> Vec<u32> {
+            events.iter().filter_map(|event| wanted(&event.kind)).map(|packet| packet.slot).collect()
+        };
+        let lost = slots(|kind| match kind {
+            LinkEventKind::Lost { packet, .. } => Some(*packet),
+            _ => None,
+        });
+        let doubled = slots(|kind| match kind {
+            LinkEventKind::Duplicated { packet } => Some(*packet),
+            _ => None,
+        });
+        (lost, doubled)
+    };
+    let loss = Loss::Iid(0.2);
+    let (lost, _) = fates(Impairments { loss: loss.clone(), ..Impairments::default() });
+    assert!((100..300).contains(&lost.len()));
+    let hold_back = Reorder::HoldBack(HoldBack { probability: 0.3, ..HoldBack::default() });
+    let mut doubles = Vec::new();
+    for (duplicate, jitter, reorder) in [
+        (0.0, Span::from_millis(5), Reorder::Never),
+        (0.0, Span::from_millis(5), Reorder::ByJitter),
+        (0.0, Span::ZERO, hold_back),
+        (0.3, Span::ZERO, Reorder::Never),
+        (0.3, Span::from_millis(5), Reorder::ByJitter),
+        (0.3, Span::from_millis(5), hold_back),
+    ] {
+        let (also_lost, doubled) = fates(Impairments { loss: loss.clone(), duplicate, jitter, reorder });
+        assert_eq!(also_lost, lost, "{duplicate} {jitter} {reorder:?}");
+        doubles.push(doubled);
+    }
+    assert!(doubles[0].is_empty() && doubles[3].len() > 150);
+    assert!(doubles[4] == doubles[3] && doubles[5] == doubles[3]);
 }
 
 #[test]
