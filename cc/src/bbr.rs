@@ -13,8 +13,10 @@
 //! `control.rs` how the model becomes rate and window.
 //!
 //! # Source
-//! draft-ietf-ccwg-bbr, working copy of 2026-08-03 (after -06); names are the draft's. Where the draft leaves something open:
-//! Google's `net/ipv4/tcp_bbr.c`, branch v3.
+//! draft-ietf-ccwg-bbr, working copy of 2026-08-03 (4ce5e87, after -06); names are the draft's. Where the draft leaves something
+//! open: Google's `net/ipv4/tcp_bbr.c`, branch v3. In this revision `ProbeRTTInterval` is 5 s and ProbeRTT's window follows from
+//! the model of the time. The authors consider 10 s, as in version 1, with ProbeRTT's window saved before the shortest round trip
+//! expires (github.com/ietf-wg-ccwg/draft-ietf-ccwg-bbr, issue 109); `probe_rtt_interval` can be set to that.
 //!
 //! # Departures
 //! - The draft has no packet conservation at the start of fast recovery, as earlier versions had; nor has this.
@@ -88,7 +90,8 @@ pub struct BbrConfig {
     pub extra_acked_filter_len: u32,
     /// `MinRTTFilterLen`. Default 10 s (draft).
     pub min_rtt_filter_len: Span,
-    /// `ProbeRTTInterval`. Default 5 s (draft; the same for all flows, so that they empty the queue together).
+    /// `ProbeRTTInterval`. Default 5 s (draft; the same for all flows, so that they empty the queue together). With as much as
+    /// `min_rtt_filter_len` the shortest round trip expires when ProbeRTT begins, and the window is computed by the newest sample.
     pub probe_rtt_interval: Span,
     /// `ProbeRTTDuration`. Default 200 ms (draft).
     pub probe_rtt_duration: Span,

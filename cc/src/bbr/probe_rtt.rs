@@ -79,9 +79,9 @@ impl Bbr {
     /// `CheckProbeRTT`.
     pub(super) fn check_probe_rtt(&mut self, rs: &Sample) {
         if self.state != State::ProbeRtt && self.min_rtt.probe_expired && !self.probe_rtt.idle_restart {
-            // Before the state changes: what follows bounds the window.
-            self.save_cwnd();
             self.state = State::ProbeRtt;
+            // After the state has changed (draft, Linux): a larger window that was saved before stays saved.
+            self.save_cwnd();
             self.probe_rtt.done_at = None;
             self.cycle.ack_phase = AckPhase::ProbeStopping;
             self.start_round();

@@ -458,6 +458,21 @@ fn probe_rtt_lasts_200_ms_and_a_round_trip_and_counts_as_limited_by_the_applicat
 }
 
 #[test]
+fn probe_rtt_keeps_a_larger_window_that_was_saved_before() {
+    // CheckProbeRTT calls SaveCwnd with the state ProbeRTT: prior_cwnd is the larger of the one saved at the last episode and
+    // the window of now. The model bounds it at the end: 2 * 100 segments and what was aggregated.
+    let mut cc = steady(State::ProbeBwCruise);
+    cc.window.cwnd = 150 * MSS;
+    cc.enter_fast_recovery(Time::from_millis(5000));
+    cc.exit_fast_recovery();
+    cc.window.cwnd = 120 * MSS;
+    ack_of(&mut cc, 6001, 100, 1, rate(101, 1));
+    assert_eq!((cc.state, cc.window.cwnd), (State::ProbeRtt, 50 * MSS));
+    cc.restore_cwnd();
+    assert_eq!(cc.window.cwnd, 150 * MSS);
+}
+
+#[test]
 fn the_shortest_round_trip_is_of_the_last_ten_seconds() {
     let mut cc = steady(State::ProbeBwCruise);
     let measure = |cc: &mut Bbr, millis, rtt| {
