@@ -11,7 +11,7 @@
 //!
 //! # Source
 //! FreeBSD `sys/netinet/cc/cc_chd.c` of 9.1; reactions to ECN and timeouts, the end of recovery and idle time from
-//! `cc_newreno.c`. Hayes and Armitage, "Improved coexistence and loss tolerance for delay based TCP congestion
+//! `cc_newreno.c` of 9.1, or as the host's NewReno has them (FreeBSD 14, `cc.c`). Hayes and Armitage, "Improved coexistence and loss tolerance for delay based TCP congestion
 //! control" (LCN 2010).
 //!
 //! # Departures
@@ -26,8 +26,8 @@ use ackclock_units::{Random, Span};
 use crate::ertt::Ertt;
 use crate::hd::{DelayLaw, draw};
 use crate::newreno::{
-    Recovery, avoid, established, grow, halved, idled, put_back, recovered, reduce, resume, slow_start_applies,
-    timed_out,
+    Recovery, avoid, established, grow, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume,
+    slow_start_applies, timed_out,
 };
 use crate::slow_start::SlowStart;
 use crate::{
@@ -280,7 +280,7 @@ impl CongestionControl for Chd {
                 if !repeated || self.saved.is_none() {
                     self.saved = Some(State { recovery: Recovery::None, ..self.state.clone() });
                 }
-                let ssthresh = halved(&self.state.window, f, &self.config.reno);
+                let ssthresh = halved_by_timeout(&self.state.window, f, &self.config.reno);
                 timed_out(&mut self.state.window, (!repeated).then_some(ssthresh), kept, f);
                 self.state.credit = 0;
                 self.state.recovery = Recovery::None;

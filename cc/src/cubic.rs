@@ -311,7 +311,12 @@ impl CongestionControl for Cubic {
                 if !repeated || self.saved.is_none() {
                     self.saved = Some(State { reducing: false, ..self.state.clone() });
                 }
-                let ssthresh = (!repeated).then(|| self.congestion(f, self.config.beta));
+                let ssthresh = (!repeated).then(|| {
+                    let ssthresh = self.congestion(f, self.config.beta);
+                    // FreeBSD 14, `cubic_cong_signal`: of what was in flight.
+                    let flight = self.config.reno.timeout_flight;
+                    if flight { whole_segments((f.in_flight as f64 * self.config.beta) as u64, f) } else { ssthresh }
+                });
                 timed_out(&mut self.state.window, ssthresh, kept, f);
                 // RFC 9438 section 4.8: the next stage begins with K = 0 and W_max = cwnd. Linux's `bictcp_reset` forgets
                 // the path as well.

@@ -8,18 +8,22 @@
 //! a shallow threshold. Beside flows that halve their window it takes nearly everything: it is for data centres.
 //!
 //! # Source
-//! RFC 8257 sections 3.3, 3.4 and 4.2. Linux `net/ipv4/tcp_dctcp.c`; FreeBSD `sys/netinet/cc/cc_dctcp.c` (`slowstart`, bytes in
-//! place of segments).
+//! RFC 8257 sections 3.3, 3.4 and 4.2. Linux `net/ipv4/tcp_dctcp.c` of 6.1; FreeBSD `sys/netinet/cc/cc_dctcp.c` (`slowstart`). Where they differ, [`DctcpRules`] says whose it is.
 //!
 //! # Departures
 //! - Bytes that SACK reports count when they are reported, as in Linux; RFC 8257 section 3.3 step 1 leaves SACK out, and then
 //!   a window with a loss counts what came with its last ACK alone.
 //! - The reduction does not bring the window below two segments, as in both stacks; RFC 8257 does not say.
-//! - Alpha stays over an idle time, as in Linux; FreeBSD begins anew.
-//! - A loss within the window of data in which marks have reduced it halves what the window was before them, as in FreeBSD;
-//!   Linux halves what they left. RFC 8257 section 3.4 asks for the reaction of conventional TCP.
+//! - Nothing grows while the window comes down for marks: RFC 8257 section 3.4 leaves that to conventional TCP, and the
+//!   endpoint calls no controller then, as Linux's does not (`tcp_in_cwnd_reduction`). FreeBSD's leaves congestion recovery for
+//!   the call of `newreno_cc_ack_received` and goes on growing, so that in steady state each of its windows is up to a
+//!   segment larger.
+//! - FreeBSD leaves alpha alone during fast recovery and brings it up to date when that ends and at a timeout; here it goes
+//!   on once per window of data.
 
-use crate::newreno::{acknowledged, established, halved, idled, put_back, recovered, reduce, resume, timed_out};
+use crate::newreno::{
+    acknowledged, established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, timed_out,
+};
 use crate::slow_start::SlowStart;
 use crate::{
     Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewRenoConfig, Signal, Verdict, Window,
@@ -28,6 +32,22 @@ use crate::{
 /// `DCTCP_MAX_ALPHA`: alpha is in units of 1/1024.
 const MAX_ALPHA: u64 = 1024;
 const ALPHA_BITS: u32 = 10;
+
+/// Whose rules hold where stacks differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DctcpRules {
+    /// An observation window ends with the first ACK beyond it (RFC 8257 section 3.3 step 3). Alpha stays over an idle time. A loss
+    /// within the window of data in which marks have reduced it halves what the window was before them: section 3.4 asks for the
+    /// reaction of conventional TCP.
+    #[default]
+    Rfc8257,
+    /// As `Rfc8257`, and an idle time begins a new observation, with alpha as at the start (`dctcp_after_idle`).
+    FreeBsd,
+    /// An observation window ends with the ACK of its last byte, of which what it delivers counts for the next one
+    /// (`dctcp_update_alpha`, called before `tcp_clean_rtx_queue`). The window comes down by whole segments (`dctcp_ssthresh`). A
+    /// loss halves what marks have left of it (`dctcp_react_to_loss`).
+    Linux,
+}
 
 /// Parameters of DCTCP.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,13 +59,21 @@ pub struct DctcpConfig {
     pub alpha_on_init: u32,
     /// The first mark halves the window and sets alpha to 1, whatever it was (FreeBSD `slowstart`). Default false.
     pub slowstart: bool,
+    /// Whose rules hold where stacks differ. Default RFC 8257's.
+    pub rules: DctcpRules,
     /// Growth, the reaction to loss, and the window after idle are Reno's, with these settings.
     pub reno: NewRenoConfig,
 }
 
 impl Default for DctcpConfig {
     fn default() -> DctcpConfig {
-        DctcpConfig { shift_g: 4, alpha_on_init: MAX_ALPHA as u32, slowstart: false, reno: NewRenoConfig::default() }
+        DctcpConfig {
+            shift_g: 4,
+            alpha_on_init: MAX_ALPHA as u32,
+            slowstart: false,
+            rules: DctcpRules::Rfc8257,
+            reno: NewRenoConfig::default(),
+        }
     }
 }
 
@@ -120,8 +148,10 @@ impl Dctcp {
             (self.delivered, self.marked, self.window_end) = (0, 0, f.snd_nxt);
         }
         let cwnd = self.state.window.cwnd;
-        let cut = (u128::from(cwnd) * u128::from(self.alpha)) >> (ALPHA_BITS + 1);
-        (cwnd - cut as u64).max(2 * f.segment())
+        // Linux counts segments, and takes off whole ones.
+        let unit = if self.config.rules == DctcpRules::Linux { f.segment() } else { 1 };
+        let cut = (u128::from(cwnd / unit) * u128::from(self.alpha)) >> (ALPHA_BITS + 1);
+        (cwnd - cut as u64 * unit).max(2 * f.segment())
     }
 }
 
@@ -155,9 +185,14 @@ impl CongestionControl for Dctcp {
     }
 
     fn on_arrival(&mut self, f: &Flight, arrival: &Arrival) {
+        let linux = self.config.rules == DctcpRules::Linux;
+        if linux && arrival.ack >= self.window_end {
+            self.update_alpha();
+            self.window_end = f.snd_nxt;
+        }
         self.delivered = self.delivered.saturating_add(arrival.delivered);
         self.marked = self.marked.saturating_add(arrival.ce.min(arrival.delivered));
-        if arrival.ack > self.window_end && self.delivered > 0 {
+        if !linux && arrival.ack > self.window_end && self.delivered > 0 {
             self.update_alpha();
             self.window_end = f.snd_nxt;
         }
@@ -171,14 +206,14 @@ impl CongestionControl for Dctcp {
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {
         let window = self.state.window;
-        let whole = Window { cwnd: self.state.unmarked.unwrap_or(window.cwnd), ..window };
-        let half = halved(&whole, f, &self.config.reno);
+        let unmarked = self.state.unmarked.filter(|_| self.config.rules != DctcpRules::Linux);
+        let whole = Window { cwnd: unmarked.unwrap_or(window.cwnd), ..window };
         match signal {
             Signal::Loss | Signal::Ecn => {
                 // RFC 8257 section 3.4: a loss is a loss.
                 self.saved = (signal == Signal::Loss).then(|| self.state.clone());
                 let by_marks = signal == Signal::Ecn && self.enabled;
-                let ssthresh = if by_marks { self.reduced(f) } else { half };
+                let ssthresh = if by_marks { self.reduced(f) } else { halved(&whole, f, &self.config.reno) };
                 self.state.unmarked = by_marks.then_some(window.cwnd);
                 reduce(&mut self.state.window, ssthresh);
                 self.state.credit = 0;
@@ -190,6 +225,7 @@ impl CongestionControl for Dctcp {
                 if !repeated || self.saved.is_none() {
                     self.saved = Some(State { reducing: false, ..self.state.clone() });
                 }
+                let half = halved_by_timeout(&whole, f, &self.config.reno);
                 timed_out(&mut self.state.window, (!repeated).then_some(half), kept, f);
                 self.slow_start.restart(f);
                 self.state.credit = 0;
@@ -217,6 +253,10 @@ impl CongestionControl for Dctcp {
     fn on_idle_restart(&mut self, f: &Flight) {
         idled(&mut self.state.window, f, &self.config.reno);
         self.state.credit = 0;
+        if self.config.rules == DctcpRules::FreeBsd && self.enabled {
+            self.alpha = u64::from(self.config.alpha_on_init).min(MAX_ALPHA);
+            (self.delivered, self.marked, self.window_end, self.untouched) = (0, 0, f.snd_nxt, true);
+        }
     }
 }
 

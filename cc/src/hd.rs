@@ -7,7 +7,8 @@
 //! and falls to zero at the largest delay that was seen.
 //!
 //! # Source
-//! FreeBSD `sys/netinet/cc/cc_hd.c` of 9.1; `cc_newreno.c` for all else. Budzisz, Stanojevic, Shorten and Baker, "A
+//! FreeBSD `sys/netinet/cc/cc_hd.c` of 9.1; `cc_newreno.c` for all else, of whichever release the host's NewReno
+//! is. Budzisz, Stanojevic, Shorten and Baker, "A
 //! strategy for fair coexistence of loss and delay-based congestion control algorithms" (IEEE Communications Letters
 //! 13(7), 2009).
 //!

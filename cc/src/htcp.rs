@@ -14,7 +14,7 @@
 //! - RTT scaling is by RTT / 100 ms, as in the draft and FreeBSD 9.2; FreeBSD 14 divides ticks by 32nds of one, which makes
 //!   it a tenth for every RTT below 320 ms.
 //! - The threshold is whole segments, at least two, and what the window is after recovery: FreeBSD works out the latter anew.
-//! - A timeout halves the window for the threshold as NewReno does here.
+//! - A timeout sets the threshold as the host's NewReno does (`timeout_flight`).
 
 use ackclock_units::{Span, Time};
 

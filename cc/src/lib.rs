@@ -22,12 +22,12 @@ pub trait CongestionControl: Debug + Send {
     fn name(&self) -> &'static str;
     /// The window now.
     fn window(&self) -> Window;
-    /// What it asks of the endpoint. It stays the same for as long as the controller is in use.
+    /// What it asks of the endpoint. It stays the same for as long as the controller is in use, but that
+    /// [`CongestionControl::on_ecn`] may change it.
     fn needs(&self) -> Needs {
         Needs::default()
     }
-    /// The rate at which to pace, if the algorithm asks for it: from [`CongestionControl::on_established`] on at all times, or
-    /// never. Asked before each segment with data, after `on_sent`.
+    /// The rate at which to pace, if the algorithm asks for it: from [`CongestionControl::on_ecn`] on at all times, or never. Asked before each segment with data, after `on_sent`.
     fn pacing_rate(&self, _f: &Flight) -> Option<Rate> {
         None
     }
@@ -53,7 +53,7 @@ pub trait CongestionControl: Debug + Send {
     /// Only with [`Needs::arrivals`].
     fn on_round(&mut self, _f: &Flight, _round: u64) {}
     /// The handshake has settled how marks are reported; after [`CongestionControl::on_established`] and
-    /// [`CongestionControl::take_over`].
+    /// [`CongestionControl::take_over`]. What it needs may be another thing from here on.
     fn on_ecn(&mut self, _feedback: EcnFeedback) {}
     /// A segment was marked lost; only with [`Needs::delivery_rate`].
     fn on_lost(&mut self, _f: &Flight, _lost: &Lost) {}
@@ -287,7 +287,9 @@ pub enum Signal {
     /// A loss was detected by duplicate ACKs or SACK: once per episode. In the middle of a reduction for marks it comes only to
     /// those to whom marks are frequent and mean little (not [`EcnUse::Data`]).
     Loss,
-    /// An ECN echo arrived: at most once per window of data.
+    /// An ECN echo arrived: at most once per window of data. Those to whom marks are frequent and mean little (not
+    /// [`EcnUse::Data`]) hear of a loss that a tail loss probe has repaired by this as well: the reduction is that of Linux's CWR
+    /// (`tcp_process_tlp_ack`).
     Ecn,
     /// The retransmission timer expired. `repeated` when the same data had already been resent by timeout: the slow
     /// start threshold then stays (RFC 5681 section 3.1, after equation 4).
@@ -332,7 +334,7 @@ pub use bbr::{Bbr, BbrConfig};
 pub use cdg::{Cdg, CdgConfig, LinuxCdg, LinuxCdgConfig};
 pub use chd::{Chd, ChdConfig};
 pub use cubic::{Cubic, CubicConfig, CubicRules};
-pub use dctcp::{Dctcp, DctcpConfig};
+pub use dctcp::{Dctcp, DctcpConfig, DctcpRules};
 pub use ertt::EnhancedRtt;
 pub use hd::{Hd, HdConfig};
 pub use htcp::{Htcp, HtcpConfig};

@@ -8,11 +8,15 @@
 //! # Source
 //! RFC 5681 sections 3.1 and 4.1; RFC 8511; RFC 6582 section 3.2; RFC 3465 (appropriate byte counting); RFC 3168 section 6.1.2.
 //! Behaviour of stacks, chosen by the configuration: FreeBSD `sys/netinet/cc/cc_newreno.c` of 9.3, Linux
-//! `net/ipv4/tcp_cong.c` of 3.9 and 6.1.
+//! `net/ipv4/tcp_cong.c` of 3.9 and 6.1; `newreno_cc_cong_signal` and `newreno_cc_after_idle` in FreeBSD
+//! `sys/netinet/cc/cc.c` of 14.
 //!
 //! # Departures
-//! - The threshold is half of the window, not of the bytes in flight (RFC 5681 equation 4), unless `halve_flight` says so:
-//!   the stacks do that. It is safe because a window that is not used does not grow.
+//! - The threshold is half of the window, not of the bytes in flight (RFC 5681 equation 4), unless `halve_flight` or
+//!   `timeout_flight` says so: the stacks do that. It is safe because a window that is not used does not grow.
+//! - What is in flight at a timeout is all that is outstanding. FreeBSD's `tcp_compute_pipe` knows of no SACK block then, since
+//!   `tcp_timer_rexmt` forgets them first; development versions after 14 keep them at the first timeout. That the peer's
+//!   window bounds it as well (`snd_wnd`) needs no rule: nothing beyond that window was sent.
 //! - The threshold is rounded down to whole segments, as in both stacks.
 //! - A timeout that repeats keeps the threshold (RFC 5681 section 3.1); FreeBSD 9.2 sets it to two segments then.
 //! - Counting ACKs follows Linux 3.9, one segment once as many ACKs as the window has segments were counted; FreeBSD without
@@ -41,8 +45,11 @@ pub struct NewRenoConfig {
     /// The threshold after a congestion signal is half of the bytes in flight (RFC 5681 equation 4), instead of half of
     /// the window as FreeBSD and Linux have it. Default false.
     pub halve_flight: bool,
-    /// On a restart after idle, raise the threshold to three quarters of the old window (RFC 2861, Linux),
-    /// so that slow start leads back to it. Default false (RFC 5681 section 4.1 leaves it).
+    /// The threshold after a timeout is half of the bytes in flight, also without `halve_flight` (FreeBSD 14,
+    /// `min(snd_wnd, pipe)`). Default false.
+    pub timeout_flight: bool,
+    /// On a restart after idle, raise the threshold to three quarters of the old window (RFC 2861; Linux, FreeBSD 14), so that
+    /// slow start leads back to it. Default false (RFC 5681 section 4.1 leaves it; FreeBSD 9).
     pub remember_idle: bool,
     /// The factor by which the window comes down for an ECN echo, where that is to be less than for a loss (ABE, RFC 8511:
     /// 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
@@ -60,6 +67,7 @@ impl Default for NewRenoConfig {
             limit_burst: true,
             past_ssthresh: false,
             halve_flight: false,
+            timeout_flight: false,
             remember_idle: false,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
@@ -147,7 +155,6 @@ impl CongestionControl for NewReno {
     }
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {
-        let ssthresh = halved(&self.state.window, f, &self.config);
         match signal {
             Signal::Loss | Signal::Ecn => {
                 self.saved = (signal == Signal::Loss).then(|| self.state.clone());
@@ -156,7 +163,7 @@ impl CongestionControl for NewReno {
                     Some(beta) if signal == Signal::Ecn => {
                         whole_segments((self.state.window.cwnd as f64 * beta) as u64, f)
                     }
-                    _ => ssthresh,
+                    _ => halved(&self.state.window, f, &self.config),
                 };
                 reduce(&mut self.state.window, ssthresh);
                 self.state.credit = 0;
@@ -166,6 +173,7 @@ impl CongestionControl for NewReno {
                 if !repeated || self.saved.is_none() {
                     self.saved = Some(State { reducing: false, ..self.state.clone() });
                 }
+                let ssthresh = halved_by_timeout(&self.state.window, f, &self.config);
                 timed_out(&mut self.state.window, (!repeated).then_some(ssthresh), kept, f);
                 self.state.credit = 0;
                 self.state.reducing = false;
@@ -289,6 +297,20 @@ pub(crate) fn avoid(
 pub(crate) fn halved(window: &Window, f: &Flight, config: &NewRenoConfig) -> u64 {
     let used = if config.halve_flight { f.in_flight.min(window.cwnd) } else { window.cwnd };
     whole_segments(used / 2, f)
+}
+
+/// The same after a timeout.
+pub(crate) fn halved_by_timeout(window: &Window, f: &Flight, config: &NewRenoConfig) -> u64 {
+    whole_segments(used_at_timeout(window, f, config) / 2, f)
+}
+
+/// What a timeout reduces: the window, or what was in flight.
+pub(crate) fn used_at_timeout(window: &Window, f: &Flight, config: &NewRenoConfig) -> u64 {
+    match (config.timeout_flight, config.halve_flight) {
+        (true, _) => f.in_flight.min(Window::MAX),
+        (false, true) => f.in_flight.min(window.cwnd),
+        (false, false) => window.cwnd,
+    }
 }
 
 /// `bytes` rounded down to whole segments, at least two.

@@ -4,9 +4,9 @@
 
 use ackclock_cc::{
     Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp,
-    DctcpConfig, Hd, HdConfig, Htcp, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules, LinuxCdg,
-    LinuxCdgConfig, NewReno, NewRenoConfig, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood,
-    WestwoodConfig,
+    DctcpConfig, DctcpRules, Hd, HdConfig, Htcp, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules,
+    LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig,
+    Westwood, WestwoodConfig,
 };
 use ackclock_units::{Random, Span};
 use proptest::prelude::*;
@@ -41,6 +41,8 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         ..Default::default()
     };
     let new_linux = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..Default::default() };
+    let freebsd_14 =
+        NewRenoConfig { past_ssthresh: true, timeout_flight: true, remember_idle: true, ..Default::default() };
     let random = || Random::for_component(1, 0, "conformance");
     let linux = CubicConfig { beta: 717.0 / 1024.0, c: 410.0 / 1024.0, ..CubicConfig::default() };
     vec![
@@ -48,6 +50,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         Box::new(NewReno::new(NewRenoConfig { past_ssthresh: true, halve_flight: true, ..Default::default() })),
         Box::new(NewReno::new(old_linux)),
         Box::new(NewReno::new(new_linux)),
+        Box::new(NewReno::new(freebsd_14)),
         Box::new(NewReno::new(NewRenoConfig { slow_start: plus_plus, ..Default::default() })),
         Box::new(NewReno::new(NewRenoConfig { slow_start: never_enough, past_ssthresh: true, ..Default::default() })),
         Box::new(NewReno::new(NewRenoConfig { slow_start: hystart(HystartRules::Linux61), ..Default::default() })),
@@ -60,6 +63,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
             reno: NewRenoConfig { slow_start: hystart(HystartRules::Linux61), ..NewRenoConfig::default() },
             ..CubicConfig::default()
         })),
+        Box::new(Cubic::new(CubicConfig { reno: freebsd_14, ..CubicConfig::default() })),
         Box::new(Cubic::new(CubicConfig { reno_friendly: false, fast_convergence: false, ..CubicConfig::default() })),
         // A curve that is nowhere a number, and one that is as steep as can be written.
         Box::new(Cubic::new(CubicConfig { c: 0.0, ..CubicConfig::default() })),
@@ -75,7 +79,14 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
             ..linux
         })),
         Box::new(Dctcp::new(DctcpConfig::default())),
-        Box::new(Dctcp::new(DctcpConfig { slowstart: true, alpha_on_init: 0, shift_g: u32::MAX, reno: new_linux })),
+        Box::new(Dctcp::new(DctcpConfig {
+            slowstart: true,
+            alpha_on_init: 0,
+            shift_g: u32::MAX,
+            rules: DctcpRules::Linux,
+            reno: new_linux,
+        })),
+        Box::new(Dctcp::new(DctcpConfig { rules: DctcpRules::FreeBsd, reno: freebsd_14, ..DctcpConfig::default() })),
         Box::new(Prague::new(PragueConfig::default())),
         Box::new(Prague::new(PragueConfig { rtt_target: Span::ZERO, rtt_transition: 0, alpha_on_init: true })),
         Box::new(Cdg::new(CdgConfig::default(), random())),
@@ -94,6 +105,8 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
                 loss_compete_consec_cong: u32::MAX,
                 loss_compete_hold_backoff: u32::MAX,
                 rtt_unit: Span::ZERO,
+                timeout_flight: true,
+                remember_idle: true,
                 slow_start: plus_plus,
             },
             random(),
@@ -105,6 +118,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         )),
         Box::new(Hd::new(HdConfig { queue_min: 0, pmax: 100, reno: old_linux, ..HdConfig::default() }, random())),
         Box::new(Chd::new(ChdConfig::default(), random())),
+        Box::new(Chd::new(ChdConfig { reno: freebsd_14, ..ChdConfig::default() }, random())),
         Box::new(Chd::new(
             ChdConfig { queue_threshold: 0, pmax: u32::MAX, use_max: false, ..ChdConfig::default() },
             random(),
@@ -130,7 +144,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
 }
 
 /// What an algorithm does not promise, and why. All others promise everything.
-const EXCEPTIONS: [Exception; 11] = [
+const EXCEPTIONS: [Exception; 12] = [
     // draft-ietf-ccwg-bbr, "Congestion Window": it follows the model of the path.
     (
         "bbr",
@@ -147,6 +161,8 @@ const EXCEPTIONS: [Exception; 11] = [
     ("bbr", Promise::TakeOverKeepsThreshold, "it begins with Startup"),
     // draft-briscoe-iccrg-prague-congestion-control section 2.4.
     ("prague", Promise::RecoveryDoesNotGrow, "what is not marked goes on growing the window while marks reduce it"),
+    // tcp_prague.c, `prague_update_cwnd`: the step at `adjust` is taken whether the window is full or not.
+    ("prague", Promise::UnusedDoesNotGrow, "the window follows by a segment for each ACK what has grown before"),
     ("prague", Promise::OneReduction, "the window follows one reduction by a segment for each ACK"),
     ("westwood", Promise::OneReduction, "the end of recovery sets window and threshold to the estimate of that time"),
 ];

@@ -15,10 +15,16 @@
 //!
 //! # Source
 //! FreeBSD `sys/netinet/cc/cc_cdg.c` of 10.0 and 15; reactions to ECN and timeouts, the end of recovery and idle time
-//! from `cc_newreno.c`. Hayes and Armitage, "Revisiting TCP congestion control using delay gradients" (IFIP Networking
-//! 2011). Releases differ in two things only: the random number that decides (31 bits of `random` in 10, 32 of
-//! `prng32` later, as here: the table's share times 32768/32768.5 or 32768/32768.25), and a segment of growth, which
-//! since 11 includes the options.
+//! from `cc_newreno.c` of 10.0 and `cc.c` of 15. Hayes and Armitage, "Revisiting TCP congestion control using delay
+//! gradients" (IFIP Networking 2011). Releases differ in four things:
+//! - the random number that decides: 31 bits of `random` in 10, 32 of `prng32` later, as here (the table's share times
+//!   32768/32768.5 or 32768/32768.25);
+//! - a segment of growth, which since 11 includes the options;
+//! - the threshold after a timeout (`timeout_flight`): half of `min(snd_wnd, snd_cwnd)` in 10, of `min(snd_wnd, pipe)`
+//!   in 14;
+//! - the threshold after an idle time (`remember_idle`): kept in 10, `max(ssthresh, 3/4 cwnd)` in 14.
+//!
+//! [`CdgConfig::default`] is the release of 10.0; a host that is a FreeBSD 14 has the last two as that has them.
 //!
 //! # Departures
 //! - The window does not grow while something else limits the sender (RFC 7661); the reference grows it all the same.
@@ -40,8 +46,8 @@ use ackclock_units::{Random, Span, maths};
 
 use crate::ertt::Ertt;
 use crate::newreno::{
-    Recovery, established, freebsd, grow, halved, idled, put_back, recovered, reduce, resume, slow_start_applies,
-    timed_out,
+    Recovery, established, freebsd, grow, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume,
+    slow_start_applies, timed_out,
 };
 use crate::slow_start::SlowStart;
 use crate::{
@@ -79,6 +85,12 @@ pub struct CdgConfig {
     /// A tick. The gradient in ticks is what G is compared with: with a finer clock and the same G, CDG reacts to
     /// smaller changes. Default 1 ms (`hz` 1000).
     pub rtt_unit: Span,
+    /// The threshold after a timeout is half of the bytes in flight, instead of half of the window (FreeBSD 14,
+    /// `newreno_cc_cong_signal`). Default false (FreeBSD 10).
+    pub timeout_flight: bool,
+    /// On a restart after idle, raise the threshold to three quarters of the old window (FreeBSD 14,
+    /// `newreno_cc_after_idle`). Default false (FreeBSD 10).
+    pub remember_idle: bool,
     /// How slow start ends beside back-offs. Default at the threshold.
     pub slow_start: SlowStartRules,
 }
@@ -94,6 +106,8 @@ impl Default for CdgConfig {
             loss_compete_consec_cong: 5,
             loss_compete_hold_backoff: 5,
             rtt_unit: Span::from_millis(1),
+            timeout_flight: false,
+            remember_idle: false,
             slow_start: SlowStartRules::Standard,
         }
     }
@@ -187,10 +201,11 @@ impl Cdg {
     /// A controller of a connection that is not established yet; `random` decides on back-offs.
     pub fn new(config: CdgConfig, random: Random) -> Cdg {
         let window = Window { cwnd: 0, ssthresh: Window::INFINITE };
+        let CdgConfig { timeout_flight, remember_idle, slow_start, .. } = config;
         Cdg {
             config,
             // Slow start counts ACKs.
-            reno: NewRenoConfig { abc: false, slow_start: config.slow_start, ..freebsd() },
+            reno: NewRenoConfig { abc: false, timeout_flight, remember_idle, slow_start, ..freebsd() },
             slow_start: SlowStart::new(config.slow_start),
             random,
             ertt: Ertt::new(config.rtt_unit),
@@ -398,7 +413,7 @@ impl CongestionControl for Cdg {
                 if !repeated || self.saved.is_none() {
                     self.saved = Some(State { recovery: Recovery::None, ..self.state.clone() });
                 }
-                let ssthresh = halved(&self.state.window, f, &self.reno);
+                let ssthresh = halved_by_timeout(&self.state.window, f, &self.reno);
                 timed_out(&mut self.state.window, (!repeated).then_some(ssthresh), kept, f);
                 self.state.recovery = Recovery::None;
                 self.ertt.on_timeout();

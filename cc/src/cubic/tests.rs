@@ -350,3 +350,15 @@ fn the_first_second_of_an_epoch_tells_nothing_of_the_shortest_round_trip() {
     let _ = cubic.on_ack(&flight(1000, 70), &ack(1, 50));
     assert_eq!(cubic.path.shortest, Some(Span::from_millis(50)));
 }
+
+#[test]
+fn a_timeout_goes_by_what_was_in_flight_on_freebsd_14() {
+    // cubic_cong_signal, CC_RTO: beta of min(snd_wnd, pipe), 13 segments of a window of 20: 0.7 * 13 = 9.1. Else 0.7 * 20.
+    for (timeout_flight, threshold) in [(false, 14), (true, 9)] {
+        let reno = NewRenoConfig { timeout_flight, ..crate::newreno::freebsd() };
+        let mut cubic = Cubic::new(CubicConfig { reno, ..CubicConfig::default() });
+        cubic.on_established(&Flight { initial_window: 20 * MSS, ..flight(0, 20) });
+        cubic.on_signal(&flight(100, 13), Signal::Timeout { repeated: false, kept: 0 });
+        assert_eq!((cwnd(&cubic), ssthresh(&cubic)), (1, threshold));
+    }
+}

@@ -123,3 +123,53 @@ fn without_ecn_it_is_reno() {
     acks(&mut cc, 100, 10, 2);
     assert_eq!(cwnd(&cc), 11);
 }
+
+fn ruled(rules: DctcpRules) -> DctcpConfig {
+    DctcpConfig { rules, ..DctcpConfig::default() }
+}
+
+#[test]
+fn linux_ends_an_observation_with_its_last_byte_and_counts_that_ack_for_the_next() {
+    // Windows of ten segments, in each of which the last is marked. RFC 8257 and FreeBSD (>): ten ACKs do not end the window, the
+    // eleventh does. Linux (>=): the tenth does, without what it delivers.
+    let state = |rules, acks: u64| {
+        let mut cc = dctcp(DctcpConfig { alpha_on_init: 0, ..ruled(rules) }, 10);
+        cc.window_end = 10 * MSS;
+        for i in 1..=acks {
+            let ce = if i % 10 == 0 { MSS } else { 0 };
+            let f = Flight { snd_una: i * MSS, snd_nxt: (i + 10) * MSS, ..flight(0, 10) };
+            cc.on_arrival(&f, &Arrival { ack: i * MSS, acked: MSS, delivered: MSS, ce, ..Arrival::default() });
+        }
+        (cc.window_end / MSS, cc.delivered / MSS, cc.marked / MSS, cc.alpha)
+    };
+    for rules in [DctcpRules::Rfc8257, DctcpRules::FreeBsd] {
+        assert_eq!(state(rules, 10), (10, 10, 1, 0));
+        // 1024 / 16 / 11 = 5.
+        assert_eq!(state(rules, 11), (21, 0, 0, 5));
+    }
+    assert_eq!(state(DctcpRules::Linux, 9), (10, 9, 0, 0));
+    assert_eq!(state(DctcpRules::Linux, 10), (20, 1, 1, 0));
+    // 1024 / 16 / 10 = 6.
+    assert_eq!(state(DctcpRules::Linux, 20), (30, 1, 1, 6));
+}
+
+#[test]
+fn linux_takes_off_whole_segments_and_halves_what_marks_have_left() {
+    // Alpha 1/4 of 100 segments: 100 - (25600 >> 11 = 12) = 88, and a loss then 44 (`dctcp_react_to_loss`).
+    let mut cc = dctcp(DctcpConfig { alpha_on_init: 256, ..ruled(DctcpRules::Linux) }, 100);
+    cc.on_signal(&flight(0, 100), Signal::Ecn);
+    assert_eq!(cc.window().cwnd, 88 * MSS);
+    cc.on_signal(&flight(0, 88), Signal::Loss);
+    assert_eq!(cwnd(&cc), 44);
+}
+
+#[test]
+fn an_idle_time_begins_alpha_anew_on_freebsd() {
+    for (rules, alpha) in [(DctcpRules::Rfc8257, 100), (DctcpRules::Linux, 100), (DctcpRules::FreeBsd, 1024)] {
+        let mut cc = dctcp(ruled(rules), 10);
+        (cc.alpha, cc.delivered, cc.marked) = (100, 5 * MSS, MSS);
+        cc.on_idle_restart(&flight(9000, 0));
+        assert_eq!(cc.alpha, alpha, "{rules:?}");
+        assert_eq!(cc.marked == 0, rules == DctcpRules::FreeBsd);
+    }
+}

@@ -135,6 +135,23 @@ fn a_timeout_leaves_one_segment_and_its_repetition_the_threshold() {
 }
 
 #[test]
+fn a_timeout_may_go_by_what_was_in_flight() {
+    // 20 segments of window, 13 in flight: a loss halves the window, FreeBSD 14's timeout takes 13 / 2 = 6 whole segments.
+    for (timeout_flight, at_timeout) in [(false, 10), (true, 6)] {
+        let config = NewRenoConfig { timeout_flight, ..freebsd() };
+        let mut reno = in_avoidance(config, 20);
+        reno.on_signal(&flight(100, 13), Signal::Timeout { repeated: false, kept: 0 });
+        assert_eq!((cwnd(&reno), ssthresh(&reno)), (1, at_timeout));
+        let mut reno = in_avoidance(config, 20);
+        reno.on_signal(&flight(100, 13), Signal::Loss);
+        assert_eq!(ssthresh(&reno), 10);
+        let mut reno = in_avoidance(config, 20);
+        reno.on_signal(&flight(100, 3), Signal::Timeout { repeated: false, kept: 0 });
+        assert_eq!(ssthresh(&reno), if timeout_flight { 2 } else { 10 }, "two segments at least");
+    }
+}
+
+#[test]
 fn a_needless_loss_is_taken_back_once() {
     let mut reno = in_avoidance(NewRenoConfig::default(), 10);
     acks(&mut reno, 100, 4, 2);

@@ -1,8 +1,8 @@
 //! Congestion control: the table of names, and each algorithm's parameters over those of the host's profile.
 
 use ackclock_cc::{
-    BbrConfig, CdgConfig, ChdConfig, CubicConfig, CubicRules, DctcpConfig, EcnFeedback, HdConfig, HtcpConfig,
-    LinuxCdgConfig, NewRenoConfig, PragueConfig, VegasConfig, WestwoodConfig,
+    BbrConfig, CdgConfig, ChdConfig, CubicConfig, CubicRules, DctcpConfig, DctcpRules, EcnFeedback, HdConfig,
+    HtcpConfig, LinuxCdgConfig, NewRenoConfig, PragueConfig, VegasConfig, WestwoodConfig,
 };
 use ackclock_sim::spec::{CcSpec, Parameter};
 use ackclock_tcp::profile::Profile;
@@ -55,6 +55,7 @@ fn newreno(fields: &mut Fields<'_>, config: &mut NewRenoConfig) {
     config.limit_burst = fields.or("limit_burst", config.limit_burst, Flag);
     config.past_ssthresh = fields.or("past_ssthresh", config.past_ssthresh, Flag);
     config.halve_flight = fields.or("halve_flight", config.halve_flight, Flag);
+    config.timeout_flight = fields.or("timeout_flight", config.timeout_flight, Flag);
     config.remember_idle = fields.or("remember_idle", config.remember_idle, Flag);
     config.beta_ecn = fields.or("beta_ecn", config.beta_ecn, OrOff(Number(0.1, 0.99)));
 }
@@ -74,11 +75,17 @@ fn cubic(fields: &mut Fields<'_>, mut config: CubicConfig) -> CubicConfig {
     config
 }
 
+const DCTCP_RULES: [(&str, DctcpRules); 3] =
+    [("rfc8257", DctcpRules::Rfc8257), ("freebsd", DctcpRules::FreeBsd), ("linux", DctcpRules::Linux)];
+const DCTCP_RULES_NAMES: OneOf = OneOf { what: "set of rules", names: &["rfc8257", "freebsd", "linux"] };
+
 fn dctcp(fields: &mut Fields<'_>, profile: &Profile) -> DctcpConfig {
-    let mut config = DctcpConfig { reno: profile.newreno, ..DctcpConfig::default() };
+    let mut config = profile.dctcp();
     config.shift_g = count(fields, "shift_g", config.shift_g, Whole(0, 10));
     config.alpha_on_init = count(fields, "alpha_on_init", config.alpha_on_init, Whole(0, 1024));
     config.slowstart = fields.or("slowstart", config.slowstart, Flag);
+    let rules = name_of(&DCTCP_RULES, config.rules);
+    config.rules = by_name(&DCTCP_RULES, fields.or("rules", rules, DCTCP_RULES_NAMES));
     newreno(fields, &mut config.reno);
     config
 }
@@ -134,13 +141,12 @@ fn cdg(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
     let own = if profile.is_linux() { "linux" } else { "freebsd" };
     match fields.or("variant", own, CDG_VARIANTS) {
         "linux" => CcSpec::LinuxCdg(linux_cdg(fields, profile.newreno)),
-        _ => CcSpec::Cdg(freebsd_cdg(fields)),
+        _ => CcSpec::Cdg(freebsd_cdg(fields, profile.freebsd_cdg())),
     }
 }
 
 /// As the handlers of the sysctls bound them, where they do.
-fn freebsd_cdg(fields: &mut Fields<'_>) -> CdgConfig {
-    let mut config = CdgConfig::default();
+fn freebsd_cdg(fields: &mut Fields<'_>, mut config: CdgConfig) -> CdgConfig {
     config.alpha_inc = count(fields, "alpha_inc", config.alpha_inc, Whole(0, 1_000_000));
     config.beta_delay = count(fields, "beta_delay", config.beta_delay, Whole(1, 100));
     config.beta_loss = count(fields, "beta_loss", config.beta_loss, Whole(1, 100));
@@ -150,6 +156,8 @@ fn freebsd_cdg(fields: &mut Fields<'_>) -> CdgConfig {
     config.loss_compete_consec_cong = count(fields, "loss_compete_consec_cong", consecutive, Whole(0, 1_000_000));
     config.loss_compete_hold_backoff = count(fields, "loss_compete_hold_backoff", held, Whole(0, 1_000_000));
     config.rtt_unit = rtt_unit(fields, config.rtt_unit);
+    config.timeout_flight = fields.or("timeout_flight", config.timeout_flight, Flag);
+    config.remember_idle = fields.or("remember_idle", config.remember_idle, Flag);
     config
 }
 

@@ -2,8 +2,8 @@
 
 use ackclock_aqm::{DqRateEstimator, Limit};
 use ackclock_cc::{
-    CdgConfig, ChdConfig, HdConfig, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules, LinuxCdgConfig,
-    SlowStartRules, VegasConfig, WestwoodConfig,
+    CdgConfig, ChdConfig, DctcpConfig, DctcpRules, HdConfig, HtcpConfig, HystartConfig, HystartPlusPlusConfig,
+    HystartRules, LinuxCdgConfig, SlowStartRules, VegasConfig, WestwoodConfig,
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_scenario::{Override, Scenario};
@@ -329,6 +329,35 @@ fn cdg_is_the_hosts_own_unless_it_says_whose() {
         ),
     ] {
         assert_eq!(cc(keys), spec, "{keys}");
+    }
+}
+
+#[test]
+fn what_stacks_differ_in_is_the_hosts_own_unless_it_is_said() {
+    let cc = |keys: &str| match ends(keys).0 {
+        HostSpec::Endpoint(endpoint) => endpoint.cc,
+        HostSpec::Smoltcp(_) | HostSpec::Outside => panic!("not our endpoint"),
+    };
+    // newreno_cc_cong_signal and newreno_cc_after_idle of 14.
+    let cdg = |timeout_flight, remember_idle| {
+        CcSpec::Cdg(CdgConfig { timeout_flight, remember_idle, ..CdgConfig::default() })
+    };
+    assert_eq!(cc("host = \"freebsd-14\"\ncc = \"cdg\""), cdg(true, true));
+    assert_eq!(cc("host = \"freebsd-9.2\"\ncc = { kind = \"cdg\", timeout_flight = true }"), cdg(true, false));
+    assert_eq!(cc("host = \"linux-6.1\"\ncc = { kind = \"cdg\", variant = \"freebsd\" }"), cdg(false, false));
+    let newreno = Profile::freebsd_14().newreno;
+    assert!(newreno.timeout_flight && newreno.remember_idle);
+    assert_eq!(cc("host = \"freebsd-14\"\ncc = \"newreno\""), CcSpec::NewReno(newreno));
+
+    for (host, profile, rules) in [
+        ("linux-6.1", Profile::linux_6_1(), DctcpRules::Linux),
+        ("freebsd-14", Profile::freebsd_14(), DctcpRules::FreeBsd),
+        ("rfc", Profile::rfc(), DctcpRules::Rfc8257),
+    ] {
+        let dctcp = |rules| CcSpec::Dctcp(DctcpConfig { rules, reno: profile.newreno, ..DctcpConfig::default() });
+        assert_eq!(cc(&format!("host = \"{host}\"\ncc = \"dctcp\"")), dctcp(rules));
+        let said = format!("host = \"{host}\"\ncc = {{ kind = \"dctcp\", rules = \"freebsd\" }}");
+        assert_eq!(cc(&said), dctcp(DctcpRules::FreeBsd));
     }
 }
 

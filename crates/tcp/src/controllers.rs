@@ -2,9 +2,8 @@
 //! scripts take them. Parameters are up to whoever builds one otherwise.
 
 use ackclock_cc::{
-    Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, Dctcp, DctcpConfig, EcnFeedback, Hd,
-    HdConfig, Htcp, HtcpConfig, LinuxCdg, LinuxCdgConfig, NewReno, Prague, PragueConfig, Vegas, VegasConfig, Westwood,
-    WestwoodConfig,
+    Bbr, BbrConfig, Cdg, Chd, ChdConfig, CongestionControl, Cubic, Dctcp, EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig,
+    LinuxCdg, LinuxCdgConfig, NewReno, Prague, PragueConfig, Vegas, VegasConfig, Westwood, WestwoodConfig,
 };
 use ackclock_units::Random;
 
@@ -52,7 +51,7 @@ pub static CONTROLLERS: [Controller; 11] = [
         if host.is_linux() {
             Box::new(LinuxCdg::new(LinuxCdgConfig { reno: host.newreno, ..LinuxCdgConfig::default() }, random))
         } else {
-            Box::new(Cdg::new(CdgConfig::default(), random))
+            Box::new(Cdg::new(host.freebsd_cdg(), random))
         }
     }),
     plain("hd", |host, random| Box::new(Hd::new(HdConfig { reno: host.newreno, ..HdConfig::default() }, random))),
@@ -65,7 +64,7 @@ pub static CONTROLLERS: [Controller; 11] = [
     Controller {
         name: "dctcp",
         feedback: Some(EcnFeedback::Dctcp),
-        build: |host, _| Box::new(Dctcp::new(DctcpConfig { reno: host.newreno, ..DctcpConfig::default() })),
+        build: |host, _| Box::new(Dctcp::new(host.dctcp())),
     },
     Controller {
         name: "prague",

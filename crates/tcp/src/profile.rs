@@ -25,8 +25,8 @@
 //!   older Reno-friendly estimate, by time instead of by ACKs; here it is RFC 9438 with FreeBSD's beta.
 
 use ackclock_cc::{
-    CubicConfig, CubicRules, EcnFeedback, HystartConfig, HystartPlusPlusConfig, HystartRules, NewRenoConfig,
-    SlowStartRules,
+    CdgConfig, CubicConfig, CubicRules, DctcpConfig, DctcpRules, EcnFeedback, HystartConfig, HystartPlusPlusConfig,
+    HystartRules, NewRenoConfig, SlowStartRules,
 };
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
@@ -69,6 +69,25 @@ impl Profile {
     /// Whether it is a Linux.
     pub fn is_linux(&self) -> bool {
         self.name.starts_with("linux")
+    }
+
+    /// FreeBSD's CDG, with what releases differ in as this host has it in NewReno, from which CDG takes it.
+    pub fn freebsd_cdg(&self) -> CdgConfig {
+        let NewRenoConfig { timeout_flight, remember_idle, .. } = self.newreno;
+        match self.is_linux() {
+            true => CdgConfig::default(),
+            false => CdgConfig { timeout_flight, remember_idle, ..CdgConfig::default() },
+        }
+    }
+
+    /// Its DCTCP: what stacks differ in as this one has it, the rest as its NewReno.
+    pub fn dctcp(&self) -> DctcpConfig {
+        let rules = match self.name {
+            _ if self.is_linux() => DctcpRules::Linux,
+            "freebsd-9.2" | "freebsd-14" => DctcpRules::FreeBsd,
+            _ => DctcpRules::Rfc8257,
+        };
+        DctcpConfig { rules, reno: self.newreno, ..DctcpConfig::default() }
     }
 
     /// What slow start is on this host with HyStart on: what its CUBIC has, else what its kernel knows.
@@ -130,6 +149,7 @@ impl Profile {
             limit_burst: true,
             past_ssthresh: true,
             halve_flight: false,
+            timeout_flight: false,
             remember_idle: false,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
@@ -190,7 +210,8 @@ impl Profile {
             limit_burst: true,
             past_ssthresh: true,
             halve_flight: false,
-            remember_idle: false,
+            timeout_flight: true, // newreno_cc_cong_signal, CC_RTO: min(snd_wnd, pipe) / 2
+            remember_idle: true,  // newreno_cc_after_idle
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
@@ -247,6 +268,7 @@ impl Profile {
             limit_burst: false,
             past_ssthresh: true,
             halve_flight: false,
+            timeout_flight: false,
             remember_idle: true, // tcp_cwnd_restart
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
@@ -278,6 +300,7 @@ impl Profile {
             limit_burst: false, // tcp_end_cwnd_reduction: to the threshold
             past_ssthresh: true,
             halve_flight: false,
+            timeout_flight: false,
             remember_idle: true, // tcp_current_ssthresh
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
@@ -300,6 +323,7 @@ impl Profile {
             limit_burst: false,
             past_ssthresh: false, // tcp_slow_start stops at the threshold
             halve_flight: false,
+            timeout_flight: false,
             remember_idle: true,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
@@ -327,6 +351,7 @@ impl Profile {
             limit_burst: false,
             past_ssthresh: false,
             halve_flight: false,
+            timeout_flight: false,
             remember_idle: true,
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,

@@ -67,6 +67,8 @@ const CALM: CdgConfig = CdgConfig {
     loss_compete_consec_cong: 5,
     loss_compete_hold_backoff: 5,
     rtt_unit: Span::from_millis(1),
+    timeout_flight: false,
+    remember_idle: false,
     slow_start: SlowStartRules::Standard,
 };
 /// Backs off for any gradient above five ticks.
@@ -459,4 +461,19 @@ fn idle_time_and_taking_over() {
     cdg.take_over(Window { cwnd: 33 * MSS, ssthresh: 20 * MSS });
     assert_eq!((cwnd(&cdg), cdg.state.shadow), (33, 33 * MSS));
     assert_eq!(cdg.enhanced_rtt().map(|rtt| rtt.measurements), Some(0));
+}
+
+#[test]
+fn releases_differ_in_what_a_timeout_and_an_idle_time_leave() {
+    // cc.c of 14: min(snd_wnd, pipe) / 2 of 13 segments in flight; 3/4 of a window of 40. Both before: half of the window of 40,
+    // and the threshold stays.
+    for (release_14, at_timeout, after_idle) in [(false, 20, 2), (true, 6, 30)] {
+        let config = CdgConfig { timeout_flight: release_14, remember_idle: release_14, ..CALM };
+        let mut cdg = avoiding(config, 40);
+        cdg.on_signal(&flight(100, 13), Signal::Timeout { repeated: false, kept: 0 });
+        assert_eq!((cwnd(&cdg), ssthresh(&cdg)), (1, at_timeout));
+        let mut cdg = avoiding(config, 40);
+        cdg.on_idle_restart(&flight(9000, 0));
+        assert_eq!((cwnd(&cdg), ssthresh(&cdg)), (10, after_idle));
+    }
 }
