@@ -6,7 +6,8 @@
 //! the target: the window then grows with their square, and alpha is averaged and the window reduced no more often. What the
 //! window is worth is kept exactly, and the window follows by a segment for each ACK. A loss halves it, as Reno's.
 //!
-//! Without Accurate ECN it is Reno: it must not claim to be scalable then (RFC 9331 section 4.2).
+//! Without Accurate ECN it is Reno, with the endpoint's PRR and without pacing (`prague_reno`): it must not claim to be scalable
+//! then (RFC 9331 section 4.2).
 //!
 //! # Source
 //! Linux `net/ipv4/tcp_prague.c` 0.7 of the L4S team's 6.18, which is followed; draft-briscoe-iccrg-prague-congestion-control-04
@@ -18,12 +19,20 @@
 //! - The window grows by segments as they are; Linux's growth is of 1500 bytes, whatever the MTU.
 //! - A timeout sets the threshold to half of the window (RFC 5681 section 3.1); Linux leaves it, even if slow start has never
 //!   ended.
+//! - What the window is worth is not less than a 2^20th of a segment, the unit in which Linux counts; more is no bound for losses,
+//!   as there.
+//! - Growth stops for a loss until its recovery ends. Linux goes on without when SACKed or lost segments remain then
+//!   (`prague_ca_open` comes with the state Open alone, not with Disorder).
+//! - A peer that knows RFC 3168's ECN alone has Reno with that ECN; Linux then goes without (`TCP_CONG_NO_FALLBACK_RFC3168`). RFC
+//!   9331 section 4.2 allows both.
 //! - Linux paces by packets with their headers; here by their payload, like everything else.
 
 use ackclock_units::{Rate, Span, Time};
 
 use crate::newreno::{established, put_back, resume, timed_out};
-use crate::{Ack, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, Signal, Verdict, Window};
+use crate::{
+    Ack, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window,
+};
 
 /// `PRAGUE_SHIFT_G`: the gain of the average is 2^-4.
 const GAIN: f64 = 1.0 / 16.0;
@@ -33,6 +42,8 @@ const MOST_SCALED: Span = Span::from_millis(100);
 const LEAST_RATE: u64 = 100_000;
 /// `MIN_CWND_RTT`, segments.
 const LEAST_WINDOW: u64 = 2;
+/// `CWND_UNIT`: a segment has this many parts.
+const PARTS: f64 = (1 << 20) as f64;
 
 /// Parameters of Prague.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,8 +86,8 @@ pub struct Prague {
     reduced_at: Option<Time>,
     /// A mark has come: somebody on the path marks.
     saw_mark: bool,
-    /// Accurate ECN is in use.
-    scalable: bool,
+    /// Without Accurate ECN: everything is up to it (`prague_reno`).
+    fallback: Option<NewReno>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -105,13 +116,13 @@ impl Prague {
             increase: 1.0,
             reduced_at: None,
             saw_mark: false,
-            scalable: true,
+            fallback: None,
         }
     }
 
     /// Whether round trips shorter than the target count as the target (`prague_is_rtt_indep`).
     fn is_independent(&self) -> bool {
-        self.scalable && !self.state.window.in_slow_start() && self.rounds >= self.config.rtt_transition
+        !self.state.window.in_slow_start() && self.rounds >= self.config.rtt_transition
     }
 
     /// `prague_ai_ack_increase`: 1, or the square of the round trip's share of the target, so that the rate grows by as much per
@@ -119,7 +130,7 @@ impl Prague {
     fn scale_increase(&mut self, f: &Flight) {
         let target = self.config.rtt_target;
         self.increase = match f.srtt {
-            Some(srtt) if self.scalable && self.rounds >= self.config.rtt_transition && srtt <= MOST_SCALED => {
+            Some(srtt) if self.rounds >= self.config.rtt_transition && srtt <= MOST_SCALED => {
                 let ratio = srtt.as_secs_f64() / target.as_secs_f64();
                 if srtt < target { ratio * ratio } else { 1.0 }
             }
@@ -145,8 +156,8 @@ impl Prague {
         self.scale_increase(f);
     }
 
-    /// Growth for `acked` bytes that were not marked.
-    fn grow(&mut self, f: &Flight, acked: u64) {
+    /// Growth for `acked` bytes that were not marked; whether it was slow start's alone, which leaves no step to take.
+    fn grow(&mut self, f: &Flight, acked: u64) -> bool {
         let State { window, exact, .. } = &mut self.state;
         let mut rest = acked;
         if window.in_slow_start() {
@@ -154,33 +165,41 @@ impl Prague {
             window.cwnd = window.cwnd.saturating_add(step).min(Window::MAX);
             *exact = window.cwnd as f64;
             rest -= step;
+            if rest == 0 {
+                return true;
+            }
         }
-        if rest > 0 && *exact > 0.0 {
+        if *exact > 0.0 {
             let segments = rest as f64 * self.increase / *exact;
             *exact = (*exact + segments * f.segment() as f64).min(Window::MAX as f64);
         }
+        false
     }
 
-    /// The window follows what it is worth, rounded up, by a segment (`prague_update_cwnd`, `adjust`).
+    /// The window follows what it is worth, rounded up, by a segment, and the increase is computed anew with each
+    /// (`prague_update_cwnd`, `adjust`).
     fn follow(&mut self, f: &Flight) -> Verdict {
         let segment = f.segment();
         let State { window, exact, .. } = &mut self.state;
         let worth = (*exact as u64).div_ceil(segment).max(LEAST_WINDOW).saturating_mul(segment).min(Window::MAX);
         let floor = LEAST_WINDOW * segment;
-        if window.cwnd > worth {
+        let verdict = if window.cwnd > worth {
             window.cwnd = window.cwnd.saturating_sub(segment).max(worth).max(floor);
             window.ssthresh = window.cwnd;
-            return Verdict::Reduced;
-        }
-        if window.cwnd < worth && f.cwnd_limited {
+            Verdict::Reduced
+        } else if window.cwnd < worth {
             window.cwnd = window.cwnd.saturating_add(segment).min(worth);
-        }
-        Verdict::Continue
+            Verdict::Continue
+        } else {
+            return Verdict::Continue;
+        };
+        self.scale_increase(f);
+        verdict
     }
 
     /// Half of what the window is worth, for a loss (`prague_enter_loss`).
     fn halve(&mut self, f: &Flight) {
-        self.state.exact = (self.state.exact / 2.0).max((LEAST_WINDOW * f.segment()) as f64);
+        self.state.exact = (self.state.exact / 2.0).max(f.segment() as f64 / PARTS);
         self.state.in_loss = true;
     }
 
@@ -201,15 +220,21 @@ impl CongestionControl for Prague {
     }
 
     fn window(&self) -> Window {
-        self.state.window
+        self.fallback.as_ref().map_or(self.state.window, NewReno::window)
     }
 
     fn needs(&self) -> Needs {
+        if let Some(reno) = &self.fallback {
+            return reno.needs();
+        }
         Needs { whole_control: true, ecn: EcnUse::Scalable, ..Needs::default() }
     }
 
     /// What is in flight, or the window, per round trip; twice that in slow start.
     fn pacing_rate(&self, f: &Flight) -> Option<Rate> {
+        if self.fallback.is_some() {
+            return None;
+        }
         let window = self.state.window;
         let bytes = (self.state.exact as u64).max(f.in_flight.min(Window::MAX));
         // Before the first sample the handshake has not measured anything: a window in a millisecond.
@@ -228,16 +253,28 @@ impl CongestionControl for Prague {
     }
 
     fn take_over(&mut self, window: Window) {
+        if let Some(reno) = &mut self.fallback {
+            return reno.take_over(window);
+        }
         self.state.window = window;
         self.state.exact = window.cwnd as f64;
     }
 
     fn on_ecn(&mut self, feedback: EcnFeedback) {
-        self.scalable = feedback == EcnFeedback::Accurate;
+        self.fallback = (feedback != EcnFeedback::Accurate).then(|| {
+            // As Linux's.
+            let config = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..Default::default() };
+            let mut reno = NewReno::new(config);
+            reno.take_over(self.state.window);
+            reno
+        });
     }
 
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
-        let marked = if self.scalable { ack.ce.min(ack.delivered) } else { 0 };
+        if let Some(reno) = &mut self.fallback {
+            return reno.on_ack(f, ack);
+        }
+        let marked = ack.ce.min(ack.delivered);
         self.delivered = self.delivered.saturating_add(ack.delivered);
         self.marked = self.marked.saturating_add(marked);
         if marked > 0 && !std::mem::replace(&mut self.saw_mark, true) && !self.config.alpha_on_init {
@@ -245,22 +282,28 @@ impl CongestionControl for Prague {
         }
         let unmarked = ack.delivered - marked;
         let repairs = self.state.in_loss || f.after_timeout;
-        if unmarked > 0 && !repairs && f.cwnd_limited {
-            self.grow(f, unmarked);
-        }
-        let verdict = self.follow(f);
+        let grows = unmarked > 0 && !repairs && f.cwnd_limited;
+        let verdict = if grows && self.grow(f, unmarked) {
+            self.scale_increase(f);
+            Verdict::Continue
+        } else {
+            self.follow(f)
+        };
         self.end_round(f);
         verdict
     }
 
     fn on_signal(&mut self, f: &Flight, signal: Signal) {
+        if let Some(reno) = &mut self.fallback {
+            return reno.on_signal(f, signal);
+        }
         match signal {
-            Signal::Ecn if self.scalable => {
+            Signal::Ecn => {
                 self.saved = None;
                 self.reduce_by_alpha(f);
             }
-            Signal::Loss | Signal::Ecn => {
-                self.saved = (signal == Signal::Loss).then_some(self.state);
+            Signal::Loss => {
+                self.saved = Some(self.state);
                 self.halve(f);
             }
             Signal::Timeout { repeated, kept } => {
@@ -289,12 +332,19 @@ impl CongestionControl for Prague {
         }
     }
 
-    fn on_recovery_end(&mut self, _f: &Flight) {
+    fn on_recovery_end(&mut self, f: &Flight) {
+        if let Some(reno) = &mut self.fallback {
+            reno.on_recovery_end(f);
+        }
         self.state.in_loss = false;
     }
 
     /// Linux does nothing then for a controller that rules its window and paces.
-    fn on_idle_restart(&mut self, _f: &Flight) {}
+    fn on_idle_restart(&mut self, f: &Flight) {
+        if let Some(reno) = &mut self.fallback {
+            reno.on_idle_restart(f);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -145,7 +145,80 @@ fn without_accurate_ecn_a_mark_is_a_loss() {
     let mut cc = prague(PragueConfig::default(), 20);
     cc.on_ecn(EcnFeedback::Classic);
     cc.on_signal(&at(0, 20, 100), Signal::Ecn);
-    near(exact(&cc), 10.0);
+    assert_eq!((cwnd(&cc), ssthresh(&cc)), (10, 10));
+}
+
+#[test]
+fn without_accurate_ecn_it_is_reno_without_pacing_and_in_the_endpoint_s_hands() {
+    // `prague_init`: icsk_ca_ops = &prague_reno.
+    for feedback in [EcnFeedback::None, EcnFeedback::Classic] {
+        let mut cc = prague(PragueConfig::default(), 20);
+        cc.on_ecn(feedback);
+        let f = at(0, 20, 5);
+        assert_eq!((cc.needs(), cc.pacing_rate(&f)), (Needs::default(), None), "{feedback:?}");
+        // A segment for each window acknowledged, however short the round trip.
+        for _ in 0..20 {
+            let _ = cc.on_ack(&at(100, 20, 5), &ack(1, 5));
+        }
+        assert_eq!(cwnd(&cc), 21);
+        cc.on_signal(&at(100, 21, 5), Signal::Loss);
+        assert_eq!((cwnd(&cc), ssthresh(&cc)), (10, 10));
+        cc.on_recovery_end(&at(200, 10, 5));
+        cc.on_idle_restart(&at(9000, 0, 5));
+        assert_eq!(cwnd(&cc), 10);
+    }
+    // On another connection it starts anew.
+    let mut cc = prague(PragueConfig::default(), 20);
+    cc.on_ecn(EcnFeedback::None);
+    cc.on_established(&at(0, 20, 5));
+    cc.on_ecn(EcnFeedback::Accurate);
+    assert!(cc.needs().whole_control && cc.pacing_rate(&at(0, 20, 5)).is_some());
+}
+
+#[test]
+fn the_increase_follows_the_round_trip_with_every_step_of_the_window() {
+    // 10 ms of a target of 20: a quarter. The round trip becomes 20 ms in the middle of a round: 1 from the next step on.
+    let config = PragueConfig { rtt_target: Span::from_millis(20), rtt_transition: 0, ..PragueConfig::default() };
+    let mut cc = prague(config, 10);
+    (cc.increase, cc.round_end) = (0.25, u64::MAX);
+    cc.state.exact = 9.99 * MSS as f64;
+    let f = Flight { snd_una: 1, ..at(100, 10, 20) };
+    let _ = cc.on_ack(&f, &ack(1, 20));
+    // 9.99 + 0.25 / 9.99 = 10.015: the window makes a step.
+    near(exact(&cc), 9.99 + 0.25 / 9.99);
+    assert_eq!((cwnd(&cc), cc.increase), (11, 1.0));
+    let before = exact(&cc);
+    let _ = cc.on_ack(&f, &ack(1, 20));
+    near(exact(&cc) - before, 1.0 / before);
+}
+
+#[test]
+fn the_step_is_taken_whether_the_window_is_full_or_not() {
+    let mut cc = prague(PragueConfig::default(), 10);
+    cc.state.exact = 12.0 * MSS as f64;
+    let unused = Flight { cwnd_limited: false, ..at(100, 3, 100) };
+    let windows: Vec<u64> = (0..4)
+        .map(|_| {
+            let _ = cc.on_ack(&unused, &ack(1, 100));
+            cwnd(&cc)
+        })
+        .collect();
+    assert_eq!(windows, [11, 12, 12, 12]);
+    near(exact(&cc), 12.0);
+}
+
+#[test]
+fn losses_halve_without_a_bound_below_the_window() {
+    // 3 segments are worth 1.5 and 0.75 after two losses; the window stays at two. One segment then adds 1 / 0.75.
+    let mut cc = prague(PragueConfig::default(), 3);
+    for worth in [1.5, 0.75] {
+        cc.on_signal(&at(100, 3, 100), Signal::Loss);
+        near(exact(&cc), worth);
+        cc.on_recovery_end(&at(200, 2, 100));
+    }
+    let _ = cc.on_ack(&at(210, 2, 100), &ack(1, 100));
+    near(exact(&cc), 0.75 + 1.0 / 0.75);
+    assert_eq!(cwnd(&cc), 3, "rounded up from 2.08");
 }
 
 #[test]

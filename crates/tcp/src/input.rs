@@ -167,6 +167,9 @@ impl Endpoint {
         let flight = self.flight(now);
         self.cc.on_established(&flight);
         self.cc.on_ecn(self.usable_feedback());
+        if self.cc.needs() != self.observer.needs {
+            self.adopt_needs();
+        }
         self.decide_pacing(now);
         self.begin_validation(now);
         self.timers.handshake_at = Time::NEVER;

@@ -26,6 +26,16 @@ impl Observer {
 }
 
 impl Endpoint {
+    /// The controller is another one, or needs something else.
+    #[cold]
+    pub(crate) fn adopt_needs(&mut self) {
+        self.observer = Observer::new(&*self.cc);
+        let needs = self.observer.needs;
+        self.board.sample_rates(needs.delivery_rate);
+        self.recovery.left_alone = needs.whole_control;
+        self.choose_codepoints();
+    }
+
     /// An ACK was taken in; `una` and `window` are from before it.
     #[inline(never)]
     pub(crate) fn tell_arrival(&mut self, now: Time, segment: &Segment, progress: &Progress, una: u64, window: u64) {

@@ -3,7 +3,6 @@
 use ackclock_cc::CongestionControl;
 use ackclock_units::Time;
 
-use crate::observer::Observer;
 use crate::transfer::{AckRule, SpaceRule, WindowRule};
 use crate::{Endpoint, State};
 
@@ -89,14 +88,10 @@ impl Endpoint {
             let flight = self.flight(now);
             cc.on_established(&flight);
             cc.take_over(self.cc.window());
+            cc.on_ecn(self.usable_feedback());
         }
-        cc.on_ecn(self.usable_feedback());
-        self.observer = Observer::new(&*cc);
         self.cc = cc;
-        self.choose_codepoints();
-        let needs = self.observer.needs;
-        self.board.sample_rates(needs.delivery_rate);
-        self.recovery.left_alone = needs.whole_control;
+        self.adopt_needs();
         self.decide_pacing(now);
     }
 

@@ -1,6 +1,6 @@
 //! Accurate ECN (RFC 9768).
 
-use ackclock_cc::{Needs, NewReno, NewRenoConfig};
+use ackclock_cc::{Needs, NewReno, NewRenoConfig, Prague, PragueConfig};
 
 use super::*;
 use crate::ecn::safest_marks;
@@ -369,5 +369,23 @@ fn a_scalable_controller_uses_ect_1_with_accurate_feedback_alone() {
         let sent = script.segments();
         // Classic ECN lets the data carry the ACK only after the first.
         assert_eq!([sent[0].2, sent[1].2, sent[2].2], codepoints);
+    }
+}
+
+#[test]
+fn without_accurate_feedback_prague_leaves_window_and_pacing_to_the_endpoint() {
+    // prague_init: plain Reno, so that PRR shapes the window and nothing is paced. 0b011: the SYN came with ECT(1).
+    for (answer, scalable) in [(0b011, true), (0b001, false), (0b000, false)] {
+        let mut script = Script::controlled(accurate(), Box::new(Prague::new(PragueConfig::default())));
+        script.endpoint.connect();
+        script.pump();
+        let (_, _, codepoint) = script.segments()[0];
+        assert_eq!(codepoint, Ecn::Ect1, "before the answer it asks for all");
+        script.wait(100);
+        let answer_segment = script.segment(Flags::SYN | Flags::ACK | ace(answer), 0, 0, 1);
+        script.input(answer_segment);
+        let endpoint = &script.endpoint;
+        assert_eq!((endpoint.recovery.left_alone, endpoint.pacer.on), (scalable, scalable), "{answer:03b}");
+        assert_eq!(endpoint.observer.needs == Needs::default(), !scalable);
     }
 }
