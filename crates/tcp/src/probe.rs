@@ -5,6 +5,7 @@
 //! RFC 8985 section 7. Linux `tcp_schedule_loss_probe` and `tcp_send_loss_probe` in `net/ipv4/tcp_output.c`,
 //! `tcp_process_tlp_ack` in `tcp_input.c`, of 4.0 and 6.18.
 
+use ackclock_cc::{EcnUse, Signal};
 use ackclock_units::{Span, Time};
 
 use crate::episode::Facts;
@@ -43,8 +44,10 @@ impl Endpoint {
         if !probe.resent || facts.duplicates.probe {
             probe.high = 0;
         } else if una > probe.high {
-            // There was a loss, and the probe has repaired it: the window comes down once.
-            self.start_reduction(now, ackclock_cc::Signal::Loss);
+            // There was a loss, and the probe has repaired it: the window comes down once. Linux does so by the state CWR, in
+            // which DCTCP and Prague reduce by what was marked (`dctcp_ssthresh`, `prague_enter_cwr`).
+            let scalable = self.observer.needs.ecn != EcnUse::Data;
+            self.start_reduction(now, if scalable { Signal::Ecn } else { Signal::Loss });
             self.finish_reduction(now);
             self.keep_open();
         } else if !advanced && !facts.plain && progress.sacked_segments == 0 {

@@ -1,8 +1,11 @@
 //! Undoing, F-RTO, tail loss probes and RACK's timer, as Linux has them.
 
+use ackclock_cc::{CongestionControl, Dctcp, DctcpConfig, Prague, PragueConfig};
+
 use super::peer::full;
 use super::*;
-use crate::{AdaptiveRules, CaState, LossDetector, NcrVariant};
+use crate::profile::Profile;
+use crate::{AdaptiveRules, CaState, LossDetector, NcrVariant, Pacing, PacingWhen};
 
 /// Linux with RACK: segments of 1000 bytes, ten to begin with. A first segment has measured a round trip of 100 ms, and
 /// the handshake one as well.
@@ -177,6 +180,38 @@ fn the_loss_of_a_tail_that_a_probe_repaired_reduces_the_window_once() {
     script.ack(11_001);
     assert_eq!(script.endpoint.ca_state(), CaState::Open);
     assert_eq!(script.endpoint.congestion_control().window().ssthresh, 6000, "half of 12: an ACK adds two");
+}
+
+#[test]
+fn a_probe_that_repaired_a_loss_costs_those_whom_marks_reduce_little_as_much_as_marks() {
+    // tcp_process_tlp_ack goes through CWR: dctcp_ssthresh and prague_enter_cwr, by an alpha of 0 here. Prague is left alone.
+    let dctcp = DctcpConfig { alpha_on_init: 0, ..Profile::linux_6_1().dctcp() };
+    let marked_little: [(EcnFeedback, Box<dyn CongestionControl>); 2] = [
+        (EcnFeedback::Dctcp, Box::new(Dctcp::new(dctcp))),
+        (EcnFeedback::Accurate, Box::new(Prague::new(PragueConfig::default()))),
+    ];
+    for (ecn, cc) in marked_little {
+        let pacing = Pacing { when: PacingWhen::Off, ..Pacing::default() };
+        let mut script = Script::controlled(Config { ecn, pacing, ..linux() }, cc);
+        script.endpoint.connect();
+        script.pump();
+        script.wait(100);
+        let answer = if ecn == EcnFeedback::Accurate { Flags::from_ace(0b011) } else { Flags::ECE };
+        script.input(script.syn(Flags::SYN | Flags::ACK | answer));
+        assert!(script.endpoint.ecn_enabled, "{ecn:?}");
+        script.write(10_000);
+        script.segments();
+        script.wait(100);
+        script.ack(9001);
+        script.wait(400);
+        assert_eq!((script.data(), script.endpoint.stats().loss_probes), (full(9001, 1), 1), "{ecn:?}");
+        let before = script.endpoint.congestion_control().window().cwnd;
+        script.write(1000);
+        script.ack(11_001);
+        assert_eq!(script.endpoint.ca_state(), CaState::Open);
+        assert!(script.endpoint.congestion_control().window().cwnd >= before, "{ecn:?}");
+        assert_eq!(script.endpoint.recovery.probe.high, 0, "the reduction was made");
+    }
 }
 
 #[test]
