@@ -14,7 +14,7 @@
 //! # Departures
 //! - Loss detection is RFC 6675 except in Linux 2.4, 4.0 and 6.1. Not modelled: FACK, adaptive reordering, F-RTO and early
 //!   retransmit of Linux 3.9; F-RTO (RFC 4138) of Windows.
-//! - The timeout of Linux's endpoints follows RFC 6298 with a bound on the variance; their sockets have Linux's estimator.
+//! - The timeout of Linux's endpoints before 6.1 follows RFC 6298 with a bound on the variance.
 //! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always 40 ms (but for sockets). It acknowledges
 //!   every segment while its window grows (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is
 //!   the whole buffer.
@@ -33,7 +33,7 @@ use ackclock_units::Span;
 
 use crate::{
     AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, Prr, ReportRule,
-    SpaceRule, StateRules, TransferRules,
+    RttRule, SpaceRule, StateRules, TransferRules,
 };
 
 /// A host as it comes out of the box.
@@ -356,6 +356,7 @@ impl Profile {
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
+        let common = linux(Prr::Rfc9937, 65_535); // tcp_select_initial_window
         Profile {
             name: "linux-6.1",
             // tcp_cwnd_reduction has the conservative bound, and slow start only on ACKs that make progress without a
@@ -363,9 +364,11 @@ impl Profile {
             endpoint: Config {
                 loss_detector: LossDetector::Rack, // tcp_recovery = 1
                 undo: true,
-                frto: true,                    // tcp_frto = 2
-                tlp: true,                     // tcp_early_retrans = 3
-                ..linux(Prr::Rfc9937, 65_535)  // tcp_select_initial_window
+                frto: true, // tcp_frto = 2
+                tlp: true,  // tcp_early_retrans = 3
+                // tcp_ack_update_rtt: the timeout goes by the first segment that an ACK covers, controllers by the last.
+                transfer: TransferRules { rtt: RttRule::Linux, ..common.transfer.clone() },
+                ..common
             },
             cc: "cubic",
             newreno,

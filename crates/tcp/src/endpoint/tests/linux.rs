@@ -339,3 +339,22 @@ fn the_time_that_a_closed_window_costs() {
     let info = script.endpoint.info(script.now);
     assert_eq!((info.busy_time, info.rwnd_limited), (450_000, 250_000));
 }
+
+#[test]
+fn the_timeout_goes_by_the_first_segment_of_an_ack_and_the_controller_by_the_last() {
+    // tcp_ack_update_rtt: seq_rtt_us of first_ackt for the estimator, ca_rtt_us of last_ackt for the rest; of sockets and of the
+    // profile's endpoints. The handshake has measured 100 ms.
+    let config = Config { mss: 1000, timestamps: false, window_scaling: false, ..Profile::linux_6_1().endpoint };
+    for config in [config, socket()] {
+        let mut script = Script::open(config);
+        assert_eq!(script.endpoint.rtt.srtt(), Some(Span::from_millis(100)));
+        script.write(1000);
+        script.wait(20);
+        script.write(1000);
+        script.wait(80);
+        script.ack(2001);
+        let endpoint = &script.endpoint;
+        assert_eq!(endpoint.latest_sample, Some(Span::from_millis(80)));
+        assert_eq!((endpoint.rtt.srtt(), endpoint.rtt.min()), (Some(Span::from_millis(100)), endpoint.latest_sample));
+    }
+}
