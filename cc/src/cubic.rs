@@ -352,11 +352,16 @@ impl CongestionControl for Cubic {
     }
 
     fn on_idle_restart(&mut self, f: &Flight) {
+        let before = self.segments(f);
         idled(&mut self.state.window, f, &self.config.reno);
         self.state.credit = 0;
         if self.config.rules == CubicRules::Rfc9438 {
             // Slow start leads to a new congestion avoidance stage. Linux stays on the old curve.
             self.state.epoch = None;
+            if self.config.reno.remember_idle {
+                // FreeBSD 14, `cubic_after_idle`: the stage leads back to the window of before.
+                self.state.w_max = self.state.w_max.max(before);
+            }
         }
     }
 

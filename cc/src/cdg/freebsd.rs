@@ -31,6 +31,9 @@
 //! - Neither window nor threshold falls below two segments; the reference has no bound for delay and loss.
 //! - Nothing grows during fast recovery. There the reference adds a segment to the shadow window (and to a window that
 //!   is recomputed anyway) for each partial acknowledgment.
+//! - Nor does anything grow while the window comes down for a mark, or, with PRR, for a back-off: the endpoint calls no controller
+//!   then. `cdg_ack_received` asks for no recovery before it adds to the window: a segment more for each measurement, of
+//!   which there is one in such a round trip.
 //! - A threshold above the window, from the shadow window, is not used up before fast recovery is over.
 //! - A back-off that a duplicate ACK calls for is made with the next ACK, at the latest before the loss that the
 //!   duplicates prove.

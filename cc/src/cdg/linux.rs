@@ -6,7 +6,8 @@
 //!
 //! # Source
 //! Linux `net/ipv4/tcp_cdg.c` of 6.1, with `tcp_enter_cwr` and `tcp_reno_cong_avoid`. D. Hayes, G. Armitage: Revisiting TCP
-//! congestion control using delay gradients, IFIP Networking 2011.
+//! congestion control using delay gradients, IFIP Networking 2011. The RTT is that of the last segment that an ACK covers or
+//! SACKs (`ca_rtt_us` of `tcp_ack_update_rtt`), in recovery too; an endpoint of `linux-6.1` gives that.
 //!
 //! # Departures
 //! - The threshold is never below two segments. Linux takes over a window of one, after a timeout, when slow start is left or

@@ -362,3 +362,18 @@ fn a_timeout_goes_by_what_was_in_flight_on_freebsd_14() {
         assert_eq!((cwnd(&cubic), ssthresh(&cubic)), (1, threshold));
     }
 }
+
+#[test]
+fn an_idle_time_is_remembered_in_the_curve_on_freebsd_14() {
+    // cubic_after_idle: W_max = max(W_max, cwnd), and newreno_cc_after_idle: ssthresh = max(ssthresh, 3/4 cwnd).
+    for (remember_idle, w_max, threshold) in [(false, 20.0, 14), (true, 30.0, 22)] {
+        let reno = NewRenoConfig { remember_idle, ..crate::newreno::freebsd() };
+        let mut cubic = Cubic::new(CubicConfig { reno, ..CubicConfig::default() });
+        cubic.on_established(&Flight { initial_window: 20 * MSS, ..flight(0, 20) });
+        cubic.on_signal(&flight(100, 20), Signal::Loss);
+        cubic.on_recovery_end(&flight(200, 14));
+        cubic.state.window.cwnd = 30 * MSS;
+        cubic.on_idle_restart(&flight(9000, 0));
+        assert_eq!((cubic.state.w_max, cwnd(&cubic), ssthresh(&cubic)), (w_max, 10, threshold));
+    }
+}
