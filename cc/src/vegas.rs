@@ -8,7 +8,7 @@
 //!
 //! # Source
 //! FreeBSD `sys/netinet/cc/cc_vegas.c` of 9.1 and 15; `cc_newreno.c` for slow start, loss, ECN, timeouts and idle
-//! time. Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC 13(8),
+//! time, of whichever release the host's NewReno is. Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC 13(8),
 //! 1995), without its rules for duplicate ACKs, as there.
 //!
 //! # Departures
