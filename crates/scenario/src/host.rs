@@ -25,6 +25,7 @@ const HOSTS: OneOf = OneOf {
         "linux-3.9",
         "linux-4.0",
         "linux-6.1",
+        "linux-6.18",
         "windows-7",
         "smoltcp",
     ],

@@ -8,11 +8,11 @@
 //! # Source
 //! The appendices of CAIA technical report 140516A list the sysctls of its FreeBSD 9.2, Linux 3.9.8 and Windows 7 hosts.
 //! Where they are silent, and for FreeBSD 14 (`tcp_subr.c`, `tcp_input.c`, `tcp_output.c`, `tcp_timer.h`): FreeBSD `sys/netinet/{tcp_timer.h,cc/cc_newreno.c,cc/cc_cubic.h}` of releng/9.3, Linux
-//! `include/net/tcp.h` and `net/ipv4/{tcp_cong.c,tcp_input.c,tcp_cubic.c}` of 3.9 and 6.1, and for Windows what each
+//! `include/net/tcp.h` and `net/ipv4/{tcp_cong.c,tcp_input.c,tcp_cubic.c}` of 3.9, 6.1 and 6.18, and for Windows what each
 //! field's comment names.
 //!
 //! # Departures
-//! - Loss detection is RFC 6675 except in Linux 2.4, 4.0 and 6.1. Not modelled: FACK, adaptive reordering, F-RTO and early
+//! - Loss detection is RFC 6675 except in Linux 2.4, 4.0, 6.1 and 6.18. Not modelled: FACK, adaptive reordering, F-RTO and early
 //!   retransmit of Linux 3.9; F-RTO (RFC 4138) of Windows.
 //! - The timeout of Linux's endpoints before 6.1 follows RFC 6298 with a bound on the variance.
 //! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always 40 ms (but for sockets). It acknowledges
@@ -53,7 +53,7 @@ pub struct Profile {
 
 impl Profile {
     /// Every profile.
-    pub fn all() -> [Profile; 8] {
+    pub fn all() -> [Profile; 9] {
         [
             Profile::rfc(),
             Profile::freebsd_9_2(),
@@ -62,6 +62,7 @@ impl Profile {
             Profile::linux_3_9(),
             Profile::linux_4_0(),
             Profile::linux_6_1(),
+            Profile::linux_6_18(),
             Profile::windows_7(),
         ]
     }
@@ -104,7 +105,7 @@ impl Profile {
     }
 
     /// The endpoint behind a socket that was just opened: its buffers are not tuned yet, and windows, acknowledgments,
-    /// segments and options follow the stack where its rules are modelled, which is FreeBSD 14 and Linux 6.1. The others
+    /// segments and options follow the stack where its rules are modelled, which is FreeBSD 14 and Linux 6.1 and 6.18. The others
     /// are as [`Profile::endpoint`].
     pub fn socket(&self) -> Config {
         let endpoint = self.endpoint.clone();
@@ -115,7 +116,7 @@ impl Profile {
                 receive_buffer: 65_536,                      // net.inet.tcp.recvspace
                 ..endpoint
             },
-            "linux-6.1" => Config {
+            "linux-6.1" | "linux-6.18" => Config {
                 transfer: TransferRules::linux(6_291_456), // tcp_rmem
                 send_buffer: 16_384,                       // tcp_wmem; 87,040 once the connection is open
                 receive_buffer: 131_072,                   // tcp_rmem
@@ -376,6 +377,11 @@ impl Profile {
         }
     }
 
+    /// Linux 6.18 with its defaults: Linux 6.1 but for what changed in between.
+    pub fn linux_6_18() -> Profile {
+        Profile { name: "linux-6.18", ..Profile::linux_6_1() }
+    }
+
     /// Windows 7 with the settings of the CAIA report: no add-on congestion provider, that is NewReno.
     pub fn windows_7() -> Profile {
         // RFCs 2582, 2883 and 3517 are among those that Microsoft lists for this stack (TechNet, "Next Generation TCP/IP
@@ -511,6 +517,7 @@ mod tests {
                 ("linux-3.9", "cubic"),
                 ("linux-4.0", "cubic"),
                 ("linux-6.1", "cubic"),
+                ("linux-6.18", "cubic"),
                 ("windows-7", "newreno"),
             ]
         );
@@ -523,7 +530,12 @@ mod tests {
             let reno = NewRenoConfig { slow_start: SlowStartRules::Standard, ..profile.cubic.reno };
             assert_eq!(reno, profile.newreno, "{}", profile.name);
             let hystart = profile.cubic.reno.slow_start != SlowStartRules::Standard;
-            assert_eq!(hystart, ["linux-3.9", "linux-4.0", "linux-6.1"].contains(&profile.name), "{}", profile.name);
+            assert_eq!(
+                hystart,
+                ["linux-3.9", "linux-4.0", "linux-6.1", "linux-6.18"].contains(&profile.name),
+                "{}",
+                profile.name
+            );
         }
     }
 
@@ -536,6 +548,7 @@ mod tests {
             (Profile::freebsd_14(), 14_600),
             (Profile::linux_3_9(), 14_600),
             (Profile::linux_6_1(), 14_600),
+            (Profile::linux_6_18(), 14_600),
             (Profile::windows_7(), 2_920),
         ] {
             assert_eq!(
