@@ -3,6 +3,7 @@
 
 use ackclock_tcp::{
     AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules,
+    SackCompression,
 };
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
@@ -44,6 +45,13 @@ const KEYS: &[Key] = &[
                 (accept it, ask for RFC 3168's) or accecn-passive",
         apply: set_ecn,
     },
+    Key {
+        name: "ecn_fallback",
+        takes: "on or off",
+        apply: |host, value| {
+            switch(value).map(|value| host.config.states.ecn_syn_retries = if value { 0 } else { u32::MAX })
+        },
+    },
     Key { name: "min_rto", takes: "a time", apply: set_min_rto },
     Key {
         name: "max_rto",
@@ -64,6 +72,13 @@ const KEYS: &[Key] = &[
     Key { name: "iw", takes: "a number of segments", apply: set_initial_window },
     Key { name: "delayed_ack", takes: "a time, or off", apply: set_delayed_ack },
     Key { name: "quick_ack", takes: "a number of segments", apply: set_quick_ack },
+    Key {
+        name: "sack_compression",
+        takes: "on or off",
+        apply: |host, value| {
+            switch(value).map(|value| host.config.transfer.sack_compression = value.then(SackCompression::default))
+        },
+    },
     Key {
         name: "mss",
         takes: "bytes",

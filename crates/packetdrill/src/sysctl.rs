@@ -291,6 +291,16 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
             host.config.states.syn_retries = count!(0).min(127) as u32;
             Some(Ok(Some(format!("syn_retries={value}"))))
         }
+        "net.ipv4.tcp_syn_linear_timeouts" => {
+            host.config.states.linear_syn_timeouts = count!(0).min(127) as u32;
+            Some(Ok(Some(format!("syn_linear_timeouts={value}"))))
+        }
+        "net.ipv4.tcp_ecn_fallback" => key!("ecn_fallback", switch(count!(0) != 0)),
+        "net.ipv4.tcp_rto_max_ms" => key!("max_rto", format!("{}ms", count!(1000))),
+        "net.ipv4.tcp_comp_sack_nr" | "net.ipv4.tcp_comp_sack_delay_ns" | "net.ipv4.tcp_comp_sack_slack_ns" => {
+            set_compression(host, name, count!(0));
+            Some(Ok(Some(format!("{}={value}", name.rsplit('.').next().unwrap_or(name)))))
+        }
         "net.ipv4.tcp_synack_retries" => {
             host.config.states.synack_retries = count!(0).min(255) as u32;
             Some(Ok(Some(format!("synack_retries={value}"))))
@@ -387,14 +397,74 @@ fn both(first: Applied, second: Applied) -> Applied {
 
 /// Three numbers of bytes.
 fn third(value: &str) -> Option<[u64; 3]> {
-    let numbers: Vec<u64> = value.split_whitespace().map(|word| word.parse().ok()).collect::<Option<_>>()?;
+    let numbers: Vec<u64> = value.split_whitespace().map(product).collect::<Option<_>>()?;
     numbers.try_into().ok()
+}
+
+/// A number, or the shell's `$((...))` with a product of some in it.
+fn product(word: &str) -> Option<u64> {
+    let factors = word.strip_prefix("$((").and_then(|rest| rest.strip_suffix("))")).unwrap_or(word);
+    factors.split('*').try_fold(1u64, |product, factor| product.checked_mul(factor.parse().ok()?))
+}
+
+/// One of the knobs of ACKs that are put together; none waits if none may (`tcp_comp_sack_nr` = 0).
+fn set_compression(host: &mut Host, name: &str, value: u64) {
+    let rules = &mut host.config.transfer.sack_compression;
+    match name {
+        "net.ipv4.tcp_comp_sack_nr" if value == 0 => *rules = None,
+        "net.ipv4.tcp_comp_sack_nr" => {
+            rules.get_or_insert_default().segments = value.min(255) as u32;
+        }
+        "net.ipv4.tcp_comp_sack_delay_ns" => {
+            if let Some(rules) = rules {
+                rules.delay = Span::from_nanos(value);
+            }
+        }
+        _ => {
+            if let Some(rules) = rules {
+                rules.slack = Span::from_nanos(value);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_tcp::EcnFeedback;
+    use ackclock_tcp::{EcnFeedback, SackCompression};
+
+    #[test]
+    fn sysctls_of_linux_that_set_what_its_profile_has() {
+        let states = |text| applied(text).0.config.states;
+        assert_eq!(states("sysctl -q net.ipv4.tcp_syn_linear_timeouts=3").linear_syn_timeouts, 3);
+        assert_eq!(states("sysctl -q net.ipv4.tcp_ecn_fallback=0").ecn_syn_retries, u32::MAX);
+        assert_eq!(states("sysctl -q net.ipv4.tcp_ecn_fallback=1").ecn_syn_retries, 0);
+        let (host, _) = applied("./set_sysctls.py /proc/sys/net/ipv4/tcp_rto_max_ms=1000");
+        assert_eq!(host.config.max_rto, Span::from_secs(1));
+        assert!(applied("sysctl -q net.ipv4.tcp_rto_max_ms=999").1.unsupported.is_some());
+    }
+
+    #[test]
+    fn acks_are_put_together_as_three_sysctls_say() {
+        let rules = |text| applied(text).0.config.transfer.sack_compression;
+        assert_eq!(rules("true"), Some(SackCompression::default()));
+        assert_eq!(rules("sysctl -q net.ipv4.tcp_comp_sack_nr=0"), None);
+        let text = "sysctl -q net.ipv4.tcp_comp_sack_nr=10 net.ipv4.tcp_comp_sack_delay_ns=5000 \
+                    net.ipv4.tcp_comp_sack_slack_ns=7";
+        let (delay, slack) = (Span::from_micros(5), Span::from_nanos(7));
+        assert_eq!(rules(text), Some(SackCompression { delay, slack, segments: 10 }));
+    }
+
+    #[test]
+    fn a_size_may_be_a_product() {
+        let scale = |text| applied(text).1.unsupported;
+        assert_eq!(scale("sysctl -q net.ipv4.tcp_rmem=\"4096 131072 $((32*1024*1024))\""), None);
+        assert_eq!(product("$((15*1024*1024))"), Some(15_728_640));
+        assert_eq!(product("7"), Some(7));
+        for word in ["$((2*x))", "$((", "$(())", "2*", "$((18446744073709551615*2))"] {
+            assert_eq!(product(word), None, "{word}");
+        }
+    }
 
     fn applied(text: &str) -> (Host, Shell) {
         let mut host = Host::default();

@@ -199,6 +199,10 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.timestamps = fields.or("timestamps", config.timestamps, Flag);
     config.window_scaling = fields.or("window_scaling", config.window_scaling, Flag);
     config.ecn = fields.or("ecn", config.ecn, Feedbacks);
+    let falls_back = config.states.ecn_syn_retries != u32::MAX;
+    if fields.or("ecn_fallback", falls_back, Flag) != falls_back {
+        config.states.ecn_syn_retries = if falls_back { u32::MAX } else { 0 };
+    }
     config.send_buffer = fields.or("send_buffer", config.send_buffer, Bytes(1, MAX_BUFFER));
     config.transfer.send_space = match fields.or("send_space", config.transfer.send_space.name(), SPACES) {
         "segments" => SpaceRule::Segments,
@@ -211,6 +215,9 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.delayed_ack.quick = ack.or("quick", config.delayed_ack.quick.into(), Whole(0, 1 << 20)) as u32;
     config.delayed_ack.growth_from = ack.or("growth_from", config.delayed_ack.growth_from, Bytes(0, MAX_BUFFER));
     ack.finish();
+    let compression = config.transfer.sack_compression;
+    config.transfer.sack_compression =
+        fields.or("sack_compression", compression.is_some(), Flag).then(|| compression.unwrap_or_default());
     config.min_rto = min_rto(fields, config.min_rto);
     config.max_rto = fields.or("max_rto", config.max_rto, Time::Positive);
     config.initial_rto = fields.or("initial_rto", config.initial_rto, Time::Positive);

@@ -159,6 +159,23 @@ fn min_rto_says_what_it_bounds() {
 }
 
 #[test]
+fn what_a_linux_host_does_by_default_can_be_switched() {
+    for (text, retries, compresses) in [
+        ("host = \"linux-6.1\"", 0, true),
+        ("host = \"linux-6.18\"", 0, true),
+        ("host = \"linux-4.0\"", 0, false),
+        ("host = \"linux-6.1\"\necn_fallback = false\nsack_compression = false", u32::MAX, false),
+        ("host = \"linux-6.1\"\necn_fallback = true\nsack_compression = true", 0, true),
+        ("host = \"freebsd-14\"\necn_fallback = true", 1, false),
+        ("host = \"rfc\"\nsack_compression = true", 0, true),
+    ] {
+        let config = config(&ends(text).0).clone();
+        let found = (config.states.ecn_syn_retries, config.transfer.sack_compression.is_some());
+        assert_eq!(found, (retries, compresses), "{text}");
+    }
+}
+
+#[test]
 fn a_receiver_with_a_host_is_a_host_of_its_own() {
     let (sender, receiver) =
         ends("host = \"freebsd-9.2\"\necn = true\nreceiver = { receive_buffer = \"1kB\", ecn = false }");

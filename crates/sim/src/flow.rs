@@ -269,7 +269,7 @@ impl Counts {
             Host::Endpoint(endpoint) => {
                 let stats = endpoint.stats();
                 Counts {
-                    retransmitted_packets: stats.retransmitted_packets,
+                    retransmitted_packets: stats.retransmitted_packets + stats.resent_syns,
                     timeouts: stats.timeouts,
                     fast_recoveries: stats.fast_recoveries,
                     undos: stats.undos,

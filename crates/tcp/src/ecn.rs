@@ -18,8 +18,8 @@
 //! - A peer that asks for, or agrees to, both classic and Accurate ECN in one handshake is not reset (section 3.1.5).
 //! - Marks that do not cease are not taken for mangling (section 3.2.2.3), and the counter may be zero after the handshake
 //!   (section 3.2.2.4): both tests are optional.
-//! - ACKs and retransmissions are not ECT (RFC 3168 sections 6.1.4 and 6.1.5) unless the controller asks for it; Linux sends all
-//!   packets of a connection with Accurate ECN as ECT (ECN++, an experiment of its own).
+//! - ACKs and retransmissions are not ECT (RFC 3168 sections 6.1.4 and 6.1.5) unless the controller asks for it, or the host is
+//!   Linux 6.18, which sends all packets of an open connection with Accurate ECN as ECT (ECN++, an experiment of its own).
 
 use ackclock_cc::{EcnFeedback, EcnUse};
 use ackclock_packet::{Flags, Segment};
@@ -251,6 +251,7 @@ impl Endpoint {
             _ if !self.ecn_enabled => (Ecn::NotEct, Ecn::NotEct),
             EcnUse::All => (Ecn::Ect0, Ecn::Ect0),
             EcnUse::Scalable if accurate => (Ecn::Ect1, Ecn::Ect1),
+            EcnUse::Data if accurate && self.config.transfer.capable_control => (Ecn::Ect0, Ecn::Ect0),
             EcnUse::Data | EcnUse::Scalable => (Ecn::Ect0, Ecn::NotEct),
         };
     }
@@ -288,7 +289,8 @@ impl Endpoint {
                 EcnFeedback::Accurate => reflection(self.feedback.syn_arrived),
                 EcnFeedback::Classic | EcnFeedback::Dctcp => ace::CLASSIC_ANSWER,
             };
-            (field, self.feedback.control)
+            let wanted = self.observer.needs.ecn != EcnUse::Data;
+            (field, if wanted { self.feedback.control } else { Ecn::NotEct })
         } else {
             let asks = self.asks_for_ecn();
             match (self.config.ecn, self.observer.needs.ecn) {

@@ -107,6 +107,8 @@ pub struct Stats {
     pub sent_packets: u64,
     /// Of these, sent again.
     pub retransmitted_packets: u64,
+    /// SYNs sent again, on hosts that count them among their retransmissions ([`crate::StateRules::counts_syns`]).
+    pub resent_syns: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Entries into fast recovery.
@@ -249,6 +251,7 @@ impl Endpoint {
         let needs = observer.needs;
         let mut board = Scoreboard::default();
         board.sample_rates(needs.delivery_rate);
+        board.whole_reports = config.transfer.whole_reports;
         Endpoint {
             linux_episodes: config.linux_episodes(),
             config,

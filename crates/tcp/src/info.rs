@@ -288,7 +288,7 @@ impl Endpoint {
             reordering: counts.reordering,
             rcv_rtt: if self.delivered_bytes() > 0 { self.rtt.srtt().map_or(0, micros) } else { 0 },
             rcv_space: u32::try_from(self.receiver.first_window()).unwrap_or(u32::MAX),
-            total_retrans: u32::try_from(self.stats.retransmitted_packets).unwrap_or(u32::MAX),
+            total_retrans: u32::try_from(self.stats.retransmitted_packets + self.stats.resent_syns).unwrap_or(u32::MAX),
             pacing_rate: self.told_pacing_rate(now),
             bytes_acked: self.send.una.saturating_sub(u64::from(self.socket.passive)),
             bytes_received: self.delivered_bytes(),

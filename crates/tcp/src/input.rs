@@ -7,6 +7,7 @@ use crate::episode::{Duplicates, Facts};
 use crate::receiver::{Arrived, Context};
 use crate::scoreboard::Progress;
 use crate::seq::lift;
+use crate::timers::Pending;
 use crate::{AckRule, Arrival, CaState, Endpoint, Error, RttRule, SendRule, State, SynFin, WindowRule, reset_for};
 
 /// A TS.Recent older than this is not compared any more (RFC 7323 section 5.5).
@@ -87,7 +88,8 @@ impl Endpoint {
         let acceptable = ack == Some(Some(1)) && self.send.nxt > 0;
         if ack.is_some() && !acceptable {
             if let Some(wait) = self.config.states.syn_after_bad_ack.filter(|_| self.rtt.timeouts() == 0) {
-                self.timers.retransmit_at = now + wait;
+                // Two ticks, of whatever length.
+                self.set_timer(now, Pending::Rto, if self.two_ticks() > Span::ZERO { self.two_ticks() } else { wait });
             }
             self.refuse(segment);
             return Arrival::default();
@@ -148,6 +150,7 @@ impl Endpoint {
         let opened = self.state == State::SynSent;
         let offered = self.receiver.syn_window(if opened { self.config.mss.into() } else { with_options });
         self.receiver.begin(shift, mss, with_options, offered);
+        self.receiver.compress(self.config.transfer.sack_compression.filter(|_| self.sack_enabled));
         self.send.wnd = u64::from(segment.window);
         self.send.max_wnd = self.send.wnd;
     }
@@ -223,7 +226,7 @@ impl Endpoint {
         if is_syn {
             return self.input_syn_again(now, segment, left, ecn);
         }
-        if !self.is_in_window(left, right) {
+        if !self.is_in_window(segment, left, right) {
             return self.note_duplicate(now, segment, left, right);
         }
         if !segment.flags.contains(Flags::ACK) {
@@ -280,13 +283,14 @@ impl Endpoint {
     }
 
     /// RFC 9293 section 3.10.7.4, first check. Data that overlaps the window is let in and cut.
-    fn is_in_window(&self, left: u64, right: u64) -> bool {
+    fn is_in_window(&self, segment: &Segment, left: u64, right: u64) -> bool {
         let next = self.receiver.next;
         // A sender may still send up to the right edge that was announced last.
         let window = self.receiver.acceptable();
         if let WindowRule::Linux { .. } = self.config.transfer.window {
             // tcp_sequence: what ends where the last ACK stood has its ACK and timestamp read.
-            return right >= self.receiver.last_ack_sent && left <= next + window;
+            let fits = right >= self.receiver.last_ack_sent && left <= next + window;
+            return fits && (right <= next + window || !self.refuses_overlong(segment, right));
         }
         if right == left {
             // The right edge itself is where the ACKs of a peer that has filled the window stand. Were they unacceptable,
@@ -294,6 +298,15 @@ impl Endpoint {
             return left >= next && left <= next + window;
         }
         window > 0 && right > next && left < next + window
+    }
+
+    /// Whether a segment that ends at `right`, beyond the window, is too long. A FIN takes no room.
+    #[cold]
+    fn refuses_overlong(&self, segment: &Segment, right: u64) -> bool {
+        let data = right - u64::from(segment.flags.contains(Flags::FIN));
+        self.config.states.refuses_overlong
+            && data > self.receiver.next + self.receiver.acceptable()
+            && self.receiver.read < self.receiver.next
     }
 
     /// An unacceptable segment is answered with an ACK; what it repeats is reported (RFC 2883).
@@ -736,8 +749,12 @@ impl Endpoint {
         let mut edge = self.receiver.next + self.receiver.acceptable();
         if let WindowRule::Linux { .. } = self.config.transfer.window {
             if left >= edge || self.receiver.acceptable() == 0 && right > edge {
-                self.receiver.beyond_window();
-                return;
+                if !self.lets_fin_in(segment, left) {
+                    self.receiver.beyond_window();
+                    return;
+                }
+                // There is no memory for it: ICSK_ACK_NOMEM.
+                self.receiver.ack_now = true;
             }
             // All of a segment that begins within the window is taken, up to release 6.16.
             edge = u64::MAX;
@@ -753,14 +770,35 @@ impl Endpoint {
             return;
         }
         self.describe_arrival(segment);
-        // All that lies beyond a gap counts, also what is known.
-        self.counters.out_of_order += u32::from(left > self.receiver.next);
+        if left > self.receiver.next {
+            self.note_gap(now, left, right);
+        }
         let arrived = self.receiver.receive(now, left, right, segment.payload.len);
         if self.socket.discards {
             self.read(u64::MAX);
         }
         if arrived == Arrived::InOrder && self.peer_finished() {
             self.on_peer_fin(now);
+        }
+    }
+
+    /// Whether this is the next number, and a FIN alone that is taken in although the window is closed.
+    #[cold]
+    fn lets_fin_in(&self, segment: &Segment, left: u64) -> bool {
+        let bare_fin = segment.flags.contains(Flags::FIN) && segment.payload.len == 0;
+        bare_fin && left == self.receiver.next && self.config.states.zero_window_fin
+    }
+
+    /// Data beyond a gap is about to be taken in.
+    #[inline(never)]
+    fn note_gap(&mut self, now: Time, left: u64, right: u64) {
+        // All of it counts, also what is known.
+        self.counters.out_of_order += 1;
+        self.receiver.context.srtt = self.rtt.srtt();
+        if self.receiver.tells_before(left, right) && self.feedback.ack_before.is_none() {
+            let mut ack = Segment::default();
+            self.write_ack(now, &mut ack);
+            self.feedback.ack_before = Some(ack);
         }
     }
 
@@ -779,6 +817,7 @@ impl Endpoint {
     }
 
     fn on_peer_fin(&mut self, now: Time) {
+        self.receiver.finished();
         if self.state == State::Established && self.config.transfer.acks == AckRule::Linux {
             // tcp_fin: its ACK may wait for an answer that ends our side too.
             self.receiver.expect_answer();

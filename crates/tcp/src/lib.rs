@@ -62,5 +62,5 @@ pub use recovery::CaState;
 pub use rules::{AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, StateRules, SynFin, TimeWaitAnswers, WindowProbe};
 pub use socket::{Readiness, Received, Sending, Shutdown};
 pub use sockopt::WriteFlags;
-pub use transfer::{AckRule, ReportRule, RttRule, SendRule, SpaceRule, TransferRules, WindowRule};
+pub use transfer::{AckRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule};
 pub use validation::CwndValidation;

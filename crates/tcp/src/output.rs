@@ -554,6 +554,7 @@ impl Endpoint {
         out.window_scale = scaling.then(|| self.own_shift());
         self.send.nxt = self.send.nxt.max(1);
         self.send.syn_sent_at = (!again).then_some(now);
+        self.stats.resent_syns += u64::from(again && !answer && self.config.states.counts_syns);
         self.arm_syn_timers(now, again);
         codepoint
     }

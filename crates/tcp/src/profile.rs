@@ -20,6 +20,7 @@
 //!   the whole buffer.
 //! - The send buffer of a Linux host is that of one without segmentation offload ([`SpaceRule::Segments`]): its size is the
 //!   payload that fits, and it is filled again when a third is free.
+//! - Linux from 6.6 on learns what share of its buffer data takes (`scaling_ratio`), and offers more of it; 6.18 offers half here, as 6.1.
 //! - How connections open and end follows FreeBSD 14 and Linux 6.1 in the older releases too, and the RFCs for Windows.
 //! - FreeBSD's CUBIC has a fast convergence factor of its own (0.9 for a beta of 0.8, which (1 + beta) / 2 equals) and an
 //!   older Reno-friendly estimate, by time instead of by ACKs; here it is RFC 9438 with FreeBSD's beta.
@@ -33,7 +34,7 @@ use ackclock_units::Span;
 
 use crate::{
     AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, Prr, ReportRule,
-    RttRule, SpaceRule, StateRules, TransferRules,
+    RttRule, SackCompression, SpaceRule, StateRules, TransferRules,
 };
 
 /// A host as it comes out of the box.
@@ -116,10 +117,16 @@ impl Profile {
                 receive_buffer: 65_536,                      // net.inet.tcp.recvspace
                 ..endpoint
             },
-            "linux-6.1" | "linux-6.18" => Config {
+            "linux-6.1" => Config {
                 transfer: TransferRules::linux(6_291_456), // tcp_rmem
                 send_buffer: 16_384,                       // tcp_wmem; 87,040 once the connection is open
                 receive_buffer: 131_072,                   // tcp_rmem
+                ..endpoint
+            },
+            "linux-6.18" => Config {
+                transfer: TransferRules::linux_6_18(6_291_456),
+                send_buffer: 16_384,
+                receive_buffer: 131_072,
                 ..endpoint
             },
             _ => endpoint,
@@ -368,7 +375,11 @@ impl Profile {
                 frto: true, // tcp_frto = 2
                 tlp: true,  // tcp_early_retrans = 3
                 // tcp_ack_update_rtt: the timeout goes by the first segment that an ACK covers, controllers by the last.
-                transfer: TransferRules { rtt: RttRule::Linux, ..common.transfer.clone() },
+                transfer: TransferRules {
+                    rtt: RttRule::Linux,
+                    sack_compression: Some(SackCompression::default()),
+                    ..common.transfer.clone()
+                },
                 ..common
             },
             cc: "cubic",
@@ -377,9 +388,14 @@ impl Profile {
         }
     }
 
-    /// Linux 6.18 with its defaults: Linux 6.1 but for what changed in between.
+    /// Linux 6.18 with its defaults: Linux 6.1 but for what changed in between, which is [`StateRules::linux_6_18`], the parts that
+    /// DSACK reports, and ECT on all packets of a connection with Accurate ECN.
     pub fn linux_6_18() -> Profile {
-        Profile { name: "linux-6.18", ..Profile::linux_6_1() }
+        let before = Profile::linux_6_1();
+        let transfer =
+            TransferRules { exact_duplicates: true, capable_control: true, ..before.endpoint.transfer.clone() };
+        let endpoint = Config { states: StateRules::linux_6_18(), transfer, ..before.endpoint.clone() };
+        Profile { name: "linux-6.18", endpoint, ..before }
     }
 
     /// Windows 7 with the settings of the CAIA report: no add-on congestion provider, that is NewReno.
@@ -487,6 +503,7 @@ fn linux(prr: Prr, growth_from: u64) -> Config {
             minshall: true,
             send_space: SpaceRule::Segments,
             report_refused: true,
+            whole_reports: true,
             ..TransferRules::default()
         },
     }

@@ -9,6 +9,7 @@ use crate::seq::lower;
 use crate::{AckRule, DelayedAck, ReportRule, TransferRules, WindowRule};
 
 mod acks;
+mod compression;
 mod reports;
 mod sack_list;
 mod window;
@@ -16,6 +17,7 @@ mod window;
 pub(crate) use acks::Context;
 
 use acks::Acks;
+use compression::Compression;
 use reports::Reports;
 use sack_list::SackList;
 
@@ -74,6 +76,7 @@ pub(crate) struct Receiver {
     acks: Acks,
     reports: Reports,
     sack_list: SackList,
+    compression: Compression,
     /// The unit of the peer's FIN, once it has come in.
     fin: u64,
     /// Window scale in force.
@@ -122,6 +125,7 @@ impl Receiver {
             acks: Acks::new(),
             reports: Reports::default(),
             sack_list: SackList::default(),
+            compression: Compression::default(),
             fin: u64::MAX,
             shift: 0,
             mss: 1460,
@@ -134,6 +138,7 @@ impl Receiver {
     /// By the rules of a stack.
     pub(crate) fn with_rules(mut self, rules: &TransferRules) -> Receiver {
         self.rules = Rules { window: rules.window, acks: rules.acks, reports: rules.reports };
+        self.sack_list.exact = rules.exact_duplicates;
         self.take_buffer(self.buffer);
         self
     }
@@ -156,6 +161,7 @@ impl Receiver {
         self.duplicate = None;
         self.reports.sent(self.next);
         self.sack_list.sent();
+        self.compression.sent();
         if self.rules.acks == AckRule::Linux {
             self.acks.acknowledged();
         }
@@ -228,7 +234,7 @@ impl Receiver {
     pub(crate) fn ack_timed_out(&mut self) {
         self.ack_at = Time::NEVER;
         self.ack_now = true;
-        if self.rules.acks == AckRule::Linux {
+        if self.rules.acks == AckRule::Linux && !self.compression.holds() {
             self.acks.timed_out(self.context.rto);
         }
     }
@@ -268,6 +274,11 @@ impl Receiver {
     /// Whether data waits to be acknowledged, by a timer or at the next opportunity.
     pub(crate) fn owes_ack(&self) -> bool {
         self.ack_now || self.ack_at != Time::NEVER
+    }
+
+    /// The peer's FIN has come in.
+    pub(crate) fn finished(&mut self) {
+        self.sack_list.finish();
     }
 
     /// Whether data is held beyond a gap.
@@ -370,11 +381,7 @@ impl Receiver {
             self.ack_now = true;
             return Arrived::InOrder;
         }
-        self.ack_now = true;
-        if self.rules.acks == AckRule::Linux {
-            self.acks.owed = true;
-            self.grow_window(payload);
-        }
+        self.acknowledge_gap(now, payload);
         self.insert(left, right)
     }
 

@@ -9,6 +9,9 @@ pub struct StateRules {
     /// How often a SYN is sent again before the connection is given up. Default 7: at an initial timeout of one second the
     /// last wait ends after 183 s, the first number with at least 3 minutes (RFC 1122 section 4.2.3.5).
     pub syn_retries: u32,
+    /// So many of the first timeouts of a SYN do not double the timeout, and come on top of [`StateRules::syn_retries`] (Linux
+    /// `tcp_syn_linear_timeouts`). Default 0 (RFC 6298 rule 5.5).
+    pub linear_syn_timeouts: u32,
     /// How often an answer to a SYN is sent again before the half-open connection is forgotten. Default 7, as above.
     pub synack_retries: u32,
     /// How often a SYN that asks for ECN is sent again before one is sent that does not. Default 0 (RFC 3168 section
@@ -54,16 +57,24 @@ pub struct StateRules {
     /// A TSval may be so many ticks older than TS.Recent and still be taken in on an open connection (Linux
     /// `TCP_PAWS_WINDOW`). Default 0 (RFC 7323 section 5.3).
     pub paws_slack: u32,
-    /// After an acknowledgment in SYN-SENT that is not of our SYN, the SYN is sent again this soon if it was sent once, so
-    /// that a peer who was still in an old connection and is reset now gets it (Linux `tcp_rcv_synsent_state_process`).
+    /// After an acknowledgment in SYN-SENT that is not of our SYN, the SYN is sent again this soon if it was sent once (after two
+    /// ticks if [`crate::TransferRules::timer_tick`] says how long they are), so that a peer who was still in an old connection and is reset now gets it (Linux `tcp_rcv_synsent_state_process`).
     /// Default none: when its timeout is over.
     pub syn_after_bad_ack: Option<Span>,
+    /// A SYN that is sent again is one of the retransmissions that are counted (Linux `tcpi_total_retrans`). Default false.
+    pub counts_syns: bool,
     /// A reset in SYN-RECEIVED of a connection that we opened is a reset to the application, as in Linux. Default false:
     /// the connection was refused (RFC 9293 section 3.10.7.4, second check).
     pub reset_in_syn_received: bool,
     /// An ACK for what was never sent is answered on an open connection (RFC 9293 section 3.10.7.4, fifth check). Default
     /// true.
     pub answer_unsent_ack: bool,
+    /// A FIN without data is taken in although the window is closed, as in later releases of Linux (`tcp_data_queue`): some stacks
+    /// send it over and over. Default false.
+    pub zero_window_fin: bool,
+    /// A segment that begins within the window and ends beyond it is taken in only if the application has read all, as in Linux
+    /// from 6.17 on (`tcp_sequence`). Default false; it concerns [`crate::WindowRule::Linux`] alone.
+    pub refuses_overlong: bool,
     /// ACKs carry our FIN again as long as it is not acknowledged, challenges excepted, as BSD's. Default false.
     pub fin_on_acks: bool,
     /// Which segments TIME-WAIT answers. Default: all that are not in their place.
@@ -102,6 +113,7 @@ impl Default for StateRules {
     fn default() -> StateRules {
         StateRules {
             syn_retries: 7,
+            linear_syn_timeouts: 0,
             synack_retries: 7,
             ecn_syn_retries: 0,
             drop_options_after: None,
@@ -121,8 +133,11 @@ impl Default for StateRules {
             accept_unstamped: false,
             paws_slack: 0,
             syn_after_bad_ack: None,
+            counts_syns: false,
             reset_in_syn_received: false,
             answer_unsent_ack: true,
+            zero_window_fin: false,
+            refuses_overlong: false,
             fin_on_acks: false,
             time_wait_answers: TimeWaitAnswers::Rfc5961,
             protect_time_wait: false,
@@ -236,6 +251,7 @@ impl StateRules {
             paws_slack: 1,                                      // TCP_PAWS_WINDOW
             // TCP_TIMEOUT_MIN, two ticks of HZ = 250.
             syn_after_bad_ack: Some(Span::from_millis(8)),
+            counts_syns: true,               // __tcp_retransmit_skb
             answer_unsent_ack: false,        // tcp_ack, from tcp_rcv_established
             broken_pipe_in_close_wait: true, // tcp_reset, all four
             report_late_reset: true,
@@ -244,6 +260,18 @@ impl StateRules {
             reset_after_shutdown: true,               // tcp_rcv_state_process
             invalid_interval: Span::from_millis(500), // tcp_invalid_ratelimit
             ..StateRules::default()
+        }
+    }
+
+    /// Linux 6.18 with its sysctls' defaults, and with a later fix: it challenges the ACK of what was never sent (the release
+    /// itself drops it, as 6.1 does).
+    pub fn linux_6_18() -> StateRules {
+        StateRules {
+            linear_syn_timeouts: 4,  // tcp_syn_linear_timeouts
+            answer_unsent_ack: true, // tcp_ack, the later fix
+            zero_window_fin: true,   // tcp_data_queue
+            refuses_overlong: true,  // tcp_sequence
+            ..StateRules::linux()
         }
     }
 

@@ -86,6 +86,8 @@ pub(crate) struct Scoreboard {
     resend_to: u64,
     /// SACK blocks of the last ACK: what they cover is marked already.
     seen: [(u64, u64); 4],
+    /// A segment counts as reported when SACK blocks cover all of it, not in parts.
+    pub(crate) whole_reports: bool,
     /// What was judged lost, for who observes it.
     pub(crate) declarations: Declarations,
     /// Delivery rates, for a controller that asks for them.
@@ -341,7 +343,11 @@ impl Scoreboard {
                 }
             }
             if from < right {
-                self.sack_range(from, right, progress);
+                if self.whole_reports {
+                    self.sack_whole((left, right), from, progress);
+                } else {
+                    self.sack_range(from, right, progress);
+                }
             }
         }
         self.seen = [(0, 0); 4];
@@ -364,6 +370,17 @@ impl Scoreboard {
                 if sent.end() > right {
                     self.split(position, right);
                 }
+                self.mark_sacked(position, progress);
+            }
+            position += 1;
+        }
+    }
+
+    /// Marks what lies in `left..right` altogether, from the segment with `from` on.
+    fn sack_whole(&mut self, (left, right): (u64, u64), from: u64, progress: &mut Progress) {
+        let mut position = self.position_of(from);
+        while let Some(sent) = self.at(position).filter(|sent| sent.end() <= right) {
+            if !sent.sacked && left <= sent.seq {
                 self.mark_sacked(position, progress);
             }
             position += 1;

@@ -33,6 +33,11 @@ impl Endpoint {
             }
             return Arrival::default();
         }
+        let bare = segment.sequence_len() == 0;
+        if !flags.contains(Flags::ACK) && answers == TimeWaitAnswers::Linux {
+            self.answer_without_ack(now, segment, current, bare && in_place);
+            return Arrival::default();
+        }
         if !flags.contains(Flags::ACK) {
             // A SYN may be an old duplicate, or a new one with too low a number: it does not prolong the wait.
             if flags.contains(Flags::SYN) && answers != TimeWaitAnswers::FreeBsd {
@@ -43,7 +48,6 @@ impl Endpoint {
         let is_ack = current && lift(segment.ack, self.send.isn, self.send.una) == Some(self.send.nxt);
         let arrival = Arrival { is_ack, ..Arrival::default() };
         self.stats.ece_acks += u64::from(is_ack && self.hears_echo(segment));
-        let bare = segment.sequence_len() == 0;
         if bare && in_place && is_ack {
             return arrival;
         }
@@ -59,6 +63,22 @@ impl Endpoint {
         }
         self.answer_invalid(now, segment);
         arrival
+    }
+
+    /// Linux `tcp_timewait_state_process`: all but what is bare and in its place is answered, with ACK or without; the wait starts
+    /// anew only for what is too old, or is no SYN and nothing but in its place.
+    fn answer_without_ack(&mut self, now: Time, segment: &Segment, current: bool, bare_in_place: bool) {
+        if !current || bare_in_place {
+            self.timers.time_wait_at = now + self.config.time_wait;
+        }
+        if bare_in_place && current {
+            return;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.challenge(now);
+        } else {
+            self.answer_invalid(now, segment);
+        }
     }
 
     /// In TIME-WAIT: whether this SYN may open a new connection in place of this one, and the least initial sequence number

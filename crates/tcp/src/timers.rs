@@ -177,7 +177,8 @@ impl Endpoint {
         }
         let limit = match self.state {
             State::SynReceived if self.socket.passive => return timeouts >= rules.synack_retries,
-            State::SynSent | State::SynReceived => return timeouts >= rules.syn_retries,
+            State::SynSent => return timeouts >= rules.syn_retries.saturating_add(rules.linear_syn_timeouts),
+            State::SynReceived => return timeouts >= rules.syn_retries,
             _ => self.retry_limit(self.rto()),
         };
         match rules.give_up {
@@ -230,7 +231,11 @@ impl Endpoint {
     pub(crate) fn arm_syn_timers(&mut self, now: Time, again: bool) {
         // The slop of FreeBSD is added when the timeout is computed, which is for the second SYN.
         let repeats = self.rtt.timeouts();
-        let doubled = self.config.initial_rto.as_nanos().saturating_mul(1 << repeats.min(40));
+        let doublings = match self.state {
+            State::SynSent => repeats.saturating_sub(self.config.states.linear_syn_timeouts),
+            _ => repeats,
+        };
+        let doubled = self.config.initial_rto.as_nanos().saturating_mul(1 << doublings.min(40));
         let slop = if repeats > 0 { self.config.rto_slop } else { Span::ZERO };
         let wait = (Span::from_nanos(doubled) + slop).min(self.config.max_rto);
         self.timers.retransmit_at = now + self.patience(now, wait);
@@ -244,11 +249,17 @@ impl Endpoint {
         if self.timers.persist_at == Time::NEVER {
             let wait = self.persist_wait();
             let wait = match (self.config.states.user_timeout, self.timers.persist_since) {
-                (Some(timeout), Some(since)) => wait.min(remaining(now, since, timeout)),
+                // tcp_clamp_probe0_to_user_timeout
+                (Some(timeout), Some(since)) => wait.min(remaining(now, since, timeout).max(self.two_ticks())),
                 _ => wait,
             };
             self.timers.persist_at = now + wait;
         }
+    }
+
+    /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0 if no tick is set.
+    pub(crate) fn two_ticks(&self) -> Span {
+        self.config.transfer.timer_tick * 2
     }
 
     /// The interval to the next probe.

@@ -19,6 +19,18 @@ pub struct TransferRules {
     pub acks: AckRule,
     /// What the SACK option tells of duplicates. Default: RFC 2883.
     pub reports: ReportRule,
+    /// Where a segment that fills a gap repeats several that are held, the parts that it repeats end where those end, as in later
+    /// releases of Linux (`tcp_ofo_queue`). Default false; it concerns [`ReportRule::Linux`] alone.
+    pub exact_duplicates: bool,
+    /// A segment counts as reported when SACK blocks cover all of it, as in Linux (`tcp_match_skb_to_sack`), instead of in parts.
+    /// Default false.
+    pub whole_reports: bool,
+    /// ACKs of data beyond a gap are put together into fewer (Linux `tcp_comp_sack_nr` and its companions). Default none: each such
+    /// segment is acknowledged (RFC 5681 section 4.2).
+    pub sack_compression: Option<SackCompression>,
+    /// All segments but SYNs are ECN-capable on a connection with Accurate ECN, ACKs and retransmissions too, as in Linux from 6.18
+    /// on. Default false: data that is sent for the first time (RFC 3168 section 6.1.4), unless the controller asks for more.
+    pub capable_control: bool,
     /// How the stream is cut into segments, and when a small one is held back. Default: RFC 9293.
     pub sending: SendRule,
     /// A small segment waits for an ACK only while another small one is in flight: Minshall's variant of Nagle's algorithm
@@ -56,6 +68,10 @@ impl Default for TransferRules {
             window: WindowRule::Rfc,
             acks: AckRule::Delayed,
             reports: ReportRule::Rfc2883,
+            exact_duplicates: false,
+            whole_reports: false,
+            sack_compression: None,
+            capable_control: false,
             sending: SendRule::Rfc,
             minshall: false,
             send_space: SpaceRule::Bytes,
@@ -80,6 +96,10 @@ impl TransferRules {
             window: WindowRule::Linux { most },
             acks: AckRule::Linux,
             reports: ReportRule::Linux,
+            exact_duplicates: false,
+            whole_reports: true,
+            sack_compression: Some(SackCompression::default()),
+            capable_control: false,
             sending: SendRule::Linux,
             minshall: false,
             send_space: SpaceRule::Linux,
@@ -93,6 +113,11 @@ impl TransferRules {
         }
     }
 
+    /// A socket of Linux 6.18 whose receive buffer may be made as large as `most`, bytes.
+    pub fn linux_6_18(most: u64) -> TransferRules {
+        TransferRules { exact_duplicates: true, capable_control: true, ..TransferRules::linux(most) }
+    }
+
     /// A socket of FreeBSD 14 whose buffers may be made as large as `most`, bytes (`kern.ipc.maxsockbuf`): it sets the
     /// window scale.
     pub fn freebsd(most: u64) -> TransferRules {
@@ -102,6 +127,10 @@ impl TransferRules {
             window: WindowRule::FreeBsd { most },
             acks: AckRule::FreeBsd,
             reports: ReportRule::FreeBsd,
+            exact_duplicates: false,
+            whole_reports: false,
+            sack_compression: None,
+            capable_control: false,
             sending: SendRule::FreeBsd,
             minshall: false,
             send_space: SpaceRule::Bytes,
@@ -113,6 +142,24 @@ impl TransferRules {
             least_burst: 2,
             timer_tick: Span::ZERO,
         }
+    }
+}
+
+/// How ACKs of data beyond a gap are put together. After three with the same acknowledgment, which a sender may need to find a
+/// loss, the next one waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SackCompression {
+    /// It waits no longer than a twentieth of the round trip, and this. Default 1 ms (`tcp_comp_sack_delay_ns`).
+    pub delay: Span,
+    /// Added to that, since the timer may be late by so much. Default 100 us (`tcp_comp_sack_slack_ns`).
+    pub slack: Span,
+    /// Segments that wait for one ACK at most. Default 44 (`tcp_comp_sack_nr`).
+    pub segments: u32,
+}
+
+impl Default for SackCompression {
+    fn default() -> SackCompression {
+        SackCompression { delay: Span::from_millis(1), slack: Span::from_micros(100), segments: 44 }
     }
 }
 

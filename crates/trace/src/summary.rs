@@ -204,7 +204,7 @@ pub struct FlowSummary {
     pub cwnd_bytes: Quantiles,
     /// Data packets sent, retransmissions included.
     pub sent_packets: u64,
-    /// Data packets sent again.
+    /// Data packets sent again, and SYNs on a host that counts them (Linux).
     pub retransmitted_packets: u64,
     /// Retransmissions of what was not lost.
     pub spurious_retransmits: u64,

@@ -4,9 +4,6 @@
 //! Linux 6.1, `net/ipv4/tcp_input.c` (`tcp_event_data_recv`, `tcp_measure_rcv_mss`, `tcp_incr_quickack`,
 //! `__tcp_ack_snd_check`), `tcp_output.c` (`tcp_send_delayed_ack`, `tcp_event_data_sent`, `tcp_event_ack_sent`), `tcp_timer.c`
 //! (`tcp_delack_timer_handler`), `tcp.c` (`tcp_cleanup_rbuf`).
-//!
-//! # Departures
-//! ACKs of data out of order are not compressed (`tcp_comp_sack_delay_ns`: after the third, by up to 1 ms).
 
 use ackclock_units::{Span, Time};
 

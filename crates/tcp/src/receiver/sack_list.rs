@@ -24,6 +24,8 @@ pub(super) struct SackList {
     blocks: [Range; MOST],
     len: usize,
     duplicate: Option<Range>,
+    /// Parts that a segment repeats end where the segments end that had brought them.
+    pub(super) exact: bool,
 }
 
 /// Makes `block` larger by `part` if they touch (`tcp_sack_extend`).
@@ -52,6 +54,11 @@ impl SackList {
         self.duplicate = None;
     }
 
+    /// The peer's FIN has come in: nothing is told any more (`tcp_fin`).
+    pub(super) fn finish(&mut self) {
+        *self = SackList { exact: self.exact, ..SackList::default() };
+    }
+
     /// A segment `[left, right)` arrived while `next` was expected.
     #[inline]
     pub(super) fn take(&mut self, (left, right): Range, next: u64) {
@@ -74,7 +81,9 @@ impl SackList {
     fn advance(&mut self, mut next: u64) {
         let mut high = next;
         while let Some(&(left, right)) = self.queue.front().filter(|&&(left, _)| left <= next) {
-            if left < high {
+            if left < high && self.exact {
+                self.repeat((left, high.min(right)));
+            } else if left < high {
                 self.repeat((left, high));
                 high = high.min(right);
             }
@@ -192,6 +201,21 @@ mod tests {
         // tcp_dsack_extend: 11 to 13 in two segments, then with a gap at 14.
         assert_eq!(told(&[(11, 12), (12, 13), (10, 13)])[2], (Some((11, 13)), vec![(10, 13)]));
         assert_eq!(told(&[(11, 12), (13, 14), (10, 15)])[2], (Some((11, 12)), vec![(10, 15)]));
+    }
+
+    #[test]
+    fn of_two_held_segments_that_one_repeats_the_report_ends_with_the_first() {
+        // tcp_ofo_queue: [1001, 3001) and [5001, 6001) in the queue, and [1, 6001) comes.
+        let reported = |exact| {
+            let mut list = SackList { exact, ..SackList::default() };
+            for held in [(1001, 3001), (5001, 6001), (7001, 8001)] {
+                list.take(held, 1);
+            }
+            list.take((1, 6001), 1);
+            (list.duplicate(), list.blocks().to_vec())
+        };
+        assert_eq!(reported(true), (Some((1001, 3001)), vec![(7001, 8001)]));
+        assert_eq!(reported(false), (Some((1001, 6001)), vec![(7001, 8001)]));
     }
 
     #[test]

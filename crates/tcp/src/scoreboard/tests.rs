@@ -263,6 +263,24 @@ fn sack(board: &mut Scoreboard, blocks: &[(u64, u64)]) -> Progress {
 }
 
 #[test]
+fn a_part_of_a_segment_is_reported_with_the_rest_of_it() {
+    // tcp_match_skb_to_sack: segment 1 is units 4 to 6, segment 2 is units 7 to 9.
+    let mut board = board_of(4);
+    board.whole_reports = true;
+    let mut sacked = |left, right| {
+        let mut progress = Progress::new(Time::ZERO);
+        board.sack(&[(left, right)], &mut progress);
+        board.check();
+        (progress.sacked_segments, board.sacked(), board.segments())
+    };
+    assert_eq!(sacked(5, 8), (0, 0, 4), "parts of two");
+    // What the last block covered is not looked for again, unless it was a part.
+    assert_eq!(sacked(5, 10), (1, 3, 4));
+    assert_eq!(sacked(4, 10), (1, 6, 4));
+    assert_eq!(sacked(4, 13), (1, 9, 4));
+}
+
+#[test]
 fn more_than_two_segments_of_sacked_bytes_above_prove_a_loss() {
     // RFC 6675 section 4, IsLost: more than (DupThresh - 1) * SMSS bytes.
     let mut board = board_of(6);

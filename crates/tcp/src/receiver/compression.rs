@@ -1,0 +1,124 @@
+//! ACKs of data beyond a gap, put together into fewer.
+//!
+//! # Source
+//! Linux 6.1, `net/ipv4/tcp_input.c` (`__tcp_ack_snd_check`, `tcp_sack_new_ofo_skb`, `tcp_sack_compress_send_ack`), `tcp_timer.c`
+//! (`tcp_compressed_ack_kick`, `tcp_delack_timer_handler`), `tcp_output.c` (`tcp_event_ack_sent`).
+//!
+//! # Departures
+//! - The round trip is the smoothed one of the data that this end has sent, the handshake's for a pure receiver; Linux takes the
+//!   receiver's estimate (`rcv_rtt_est`) if that is shorter.
+//! - The timer expires at the end of its slack, as where nothing else happens to interrupt the processor in between.
+//! - A segment of which everything is known beyond the gap is acknowledged at once but for sockets, whose rules follow Linux.
+
+use ackclock_units::{Span, Time};
+
+use super::Receiver;
+use crate::{AckRule, SackCompression};
+
+/// ACKs with the same acknowledgment that go out first (`TCP_FASTRETRANS_THRESH`).
+const FIRST: u32 = 3;
+/// Blocks that a peer is told of again and again; another one is not added before what is known of these has been told
+/// (`TCP_SACK_BLOCKS_EXPECTED`).
+const BLOCKS: usize = 2;
+
+/// The ACKs that wait.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Compression {
+    rules: Option<SackCompression>,
+    /// Segments that wait for the next ACK (`compressed_ack`).
+    waiting: u32,
+    /// ACKs that did not wait, with the acknowledgment `next` (`dup_ack_counter`, `compressed_ack_rcv_nxt`).
+    first: u32,
+    next: u64,
+}
+
+impl Compression {
+    /// Whether an ACK waits.
+    pub(super) fn holds(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// An ACK has left.
+    #[inline]
+    pub(super) fn sent(&mut self) {
+        self.waiting = 0;
+    }
+
+    /// A segment beyond the gap at `next` came: how long its ACK may wait, if it may.
+    fn wait(&mut self, next: u64, rtt: Span) -> Option<Span> {
+        let rules = self.rules.filter(|rules| self.waiting < rules.segments)?;
+        if self.next != next {
+            (self.next, self.first) = (next, 0);
+        }
+        if self.first < FIRST {
+            self.first += 1;
+            return None;
+        }
+        self.waiting += 1;
+        Some(rules.delay.min(rtt / 20) + rules.slack)
+    }
+}
+
+impl Receiver {
+    /// From now on, as agreed in the handshake.
+    pub(crate) fn compress(&mut self, rules: Option<SackCompression>) {
+        self.compression.rules = rules;
+    }
+
+    /// Data beyond a gap came, and is about to be taken in: it is acknowledged now or, where ACKs are compressed, soon.
+    pub(super) fn acknowledge_gap(&mut self, now: Time, payload: u32) {
+        let by_rule = self.rules.acks == AckRule::Linux;
+        if by_rule {
+            self.acks.owed = true;
+            self.grow_window(payload);
+        }
+        if self.compression.rules.is_none() {
+            self.ack_now = true;
+            return;
+        }
+        let hurries = if by_rule {
+            let much = self.next - self.last_ack_sent > u64::from(self.acks.segment);
+            much && self.linux_window() >= self.last_window || self.acks.is_quick()
+        } else {
+            let much = self.next - self.last_ack_sent > u64::from(self.peer_segment);
+            let quick = self.quick_left > 0;
+            self.quick_left = self.quick_left.saturating_sub(1);
+            much || quick || self.grows_by_policy()
+        };
+        if self.ack_now || hurries {
+            self.ack_now = true;
+            return;
+        }
+        let idle = !self.compression.holds();
+        match self.compression.wait(self.next, self.context.srtt.unwrap_or(Span::ZERO)) {
+            None => self.ack_now = true,
+            Some(wait) if idle => self.ack_at = self.ack_at.min(now + wait),
+            Some(_) => {}
+        }
+    }
+
+    /// The window grows, for data beyond a gap as for any, and all of it is acknowledged meanwhile.
+    fn grows_by_policy(&mut self) -> bool {
+        let grows = self.grown < self.buffer;
+        if grows {
+            self.grown += 2 * u64::from(self.peer_segment);
+        }
+        grows
+    }
+
+    /// Whether the ACK that waits has to leave before data in `left..right`, beyond a gap, is taken in: it would have another block
+    /// to tell of.
+    pub(crate) fn tells_before(&self, left: u64, right: u64) -> bool {
+        if !self.compression.holds() {
+            return false;
+        }
+        let touches = |block: &(u64, u64)| left <= block.1 && block.0 <= right;
+        let blocks = &self.recent[..self.recent_len];
+        let range = |&edge: &u64| {
+            let at = self.ranges.partition_point(|&(start, _)| start < edge);
+            self.ranges.get(at).copied().unwrap_or((edge, edge))
+        };
+        let at = blocks.iter().map(range).position(|block| touches(&block));
+        at.unwrap_or(blocks.len()) >= BLOCKS
+    }
+}
