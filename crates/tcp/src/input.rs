@@ -799,6 +799,7 @@ impl Endpoint {
             let mut ack = Segment::default();
             self.write_ack(now, &mut ack);
             self.feedback.ack_before = Some(ack);
+            self.receiver.told_before();
         }
     }
 

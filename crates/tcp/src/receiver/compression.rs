@@ -30,6 +30,8 @@ pub(super) struct Compression {
     /// ACKs that did not wait, with the acknowledgment `next` (`dup_ack_counter`, `compressed_ack_rcv_nxt`).
     first: u32,
     next: u64,
+    /// An ACK has just left before the segment in hand is taken in: none is scheduled for it.
+    told: bool,
 }
 
 impl Compression {
@@ -72,6 +74,11 @@ impl Receiver {
             self.acks.owed = true;
             self.grow_window(payload);
         }
+        if std::mem::take(&mut self.compression.told) {
+            // tcp_event_ack_sent has taken the mark away by which tcp_ack_snd_check knows that an ACK is owed.
+            self.acks.owed = false;
+            return;
+        }
         if self.compression.rules.is_none() {
             self.ack_now = true;
             return;
@@ -104,6 +111,11 @@ impl Receiver {
             self.grown += 2 * u64::from(self.peer_segment);
         }
         grows
+    }
+
+    /// The ACK that waited has left before the segment in hand is taken in.
+    pub(crate) fn told_before(&mut self) {
+        self.compression.told = true;
     }
 
     /// Whether the ACK that waits has to leave before data in `left..right`, beyond a gap, is taken in: it would have another block
