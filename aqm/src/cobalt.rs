@@ -15,7 +15,7 @@
 //!   above `target`, not an `interval` later, against its own comment; the next ones are the same.
 //! - BLUE decides before CoDel marks: a packet that it drops is not counted as marked.
 //! - BLUE falls when the link asks an empty queue for a packet. In CAKE that happens while other flows have packets; a single
-//!   queue is asked once when the link falls idle.
+//!   queue is asked once when the link falls idle, if that is a transmitter and not a token bucket.
 //! - The target does not grow with the number of bulk flows (CAKE's `ingress`). The memory of a packet is taken as its bytes
 //!   and 576 more, in place of what Linux allocated (`truesize`).
 //! - `limit` is a limit of its own; in CAKE it only scales `memlimit`.

@@ -1,9 +1,9 @@
 //! RED, Random Early Detection: marks or drops arrivals at random, the more often the longer the queue is on average.
 //!
 //! It measures the backlog in bytes at each arrival and averages it exponentially; time without a queue lets the average
-//! decay as if small packets had passed. Below `min` nothing happens. From `min` to `max` the probability rises to
-//! `probability`, and marks are spaced out evenly instead of at random. From `max` on every packet is marked or dropped.
-//! With `adaptive` the probability at `max` moves so that the average settles half way.
+//! decay as if small packets had passed, if the link tells of it (a token bucket does not). Below `min` nothing happens. From
+//! `min` to `max` the probability rises to `probability`, and marks are spaced out evenly instead of at random. From `max` on
+//! every packet is marked or dropped. With `adaptive` the probability at `max` moves so that the average settles half way.
 //!
 //! Two laws share the queue: Linux's (`red/linux.rs`), and with `floyd` the one of the authors (`red/floyd.rs`).
 //!

@@ -45,9 +45,12 @@ impl Endpoint {
             }
             return Arrival::default();
         }
-        let is_ack = current && lift(segment.ack, self.send.isn, self.send.una) == Some(self.send.nxt);
+        let ack = lift(segment.ack, self.send.isn, self.send.una);
+        let is_ack = current && ack == Some(self.send.nxt);
         let arrival = Arrival { is_ack, ..Arrival::default() };
-        self.stats.ece_acks += u64::from(is_ack && self.hears_echo(segment));
+        // As in other states, one that was overtaken counts too.
+        let echoes = current && ack.is_some_and(|ack| ack <= self.send.nxt) && self.hears_echo(segment);
+        self.stats.ece_acks += u64::from(echoes);
         if bare && in_place && is_ack {
             return arrival;
         }
