@@ -79,15 +79,31 @@ pub enum Direction {
 pub enum PacketSpec {
     /// A TCP segment.
     Tcp(TcpSpec),
-    /// Something the language knows and this runner does not: ICMP, UDP, encapsulations. Kept to be reported.
+    /// An ICMP message that arrives.
+    Icmp(IcmpSpec),
+    /// Something the language knows and this runner does not: UDP, encapsulations. Kept to be reported.
     Unsupported {
         /// Which way.
         direction: Direction,
-        /// What it is: `icmp`, `udp`, `gre`, `mpls`, `psp`, ...
+        /// What it is: `icmp` (outbound, or about something else than TCP), `udp`, `gre`, `mpls`, `psp`, ...
         kind: &'static str,
         /// The text of the line.
         text: String,
     },
+}
+
+/// An ICMP message that arrives. What type and code are depends on the version of IP.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IcmpSpec {
+    /// Its type, such as `unreachable` or `type_3`.
+    pub kind: String,
+    /// Its code, such as `frag_needed` or `code_4`; 0 without one.
+    pub code: Option<String>,
+    /// The MTU of the next hop, where written.
+    pub mtu: Option<u32>,
+    /// First sequence number and payload length of the segment that it quotes, relative to the initial number; the SYN
+    /// without them.
+    pub quoted: Option<(u32, u32)>,
 }
 
 /// A TCP segment; numbers are relative to the initial sequence numbers, as scripts write them.

@@ -67,6 +67,8 @@ errnos! {
     EINVAL 22 "Invalid argument",
     EPIPE 32 "Broken pipe",
     EDOM 33 "Numerical argument out of domain",
+    ENONET 64 "Machine is not on the network",
+    EPROTO 71 "Protocol error",
     ENOTSOCK 88 "Socket operation on non-socket",
     EDESTADDRREQ 89 "Destination address required",
     EMSGSIZE 90 "Message too long",
@@ -109,6 +111,15 @@ impl From<Error> for Errno {
             Error::Aborted => Errno::ECONNABORTED,
             Error::BrokenPipe => Errno::EPIPE,
             Error::NotConnected => Errno::ENOTCONN,
+            Error::NetUnreachable => Errno::ENETUNREACH,
+            Error::HostUnreachable => Errno::EHOSTUNREACH,
+            Error::NoProtocol => Errno::ENOPROTOOPT,
+            Error::MessageTooLong => Errno::EMSGSIZE,
+            Error::NotSupported => Errno::EOPNOTSUPP,
+            Error::HostDown => Errno::EHOSTDOWN,
+            Error::NoNetwork => Errno::ENONET,
+            Error::Protocol => Errno::EPROTO,
+            Error::Forbidden => Errno::EACCES,
         }
     }
 }

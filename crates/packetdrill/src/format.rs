@@ -5,7 +5,7 @@ use std::fmt;
 use ackclock_packet::Flags;
 use ackclock_units::Ecn;
 
-use crate::ast::{Direction, EcnSpec, IpInfo, OptionSpec, Options, PacketSpec, SeqForm, TcpSpec};
+use crate::ast::{Direction, EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, PacketSpec, SeqForm, TcpSpec};
 
 impl fmt::Display for Direction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -20,8 +20,26 @@ impl fmt::Display for PacketSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             PacketSpec::Tcp(tcp) => tcp.fmt(f),
+            PacketSpec::Icmp(icmp) => write!(f, "< {icmp}"),
             PacketSpec::Unsupported { text, .. } => f.write_str(text),
         }
+    }
+}
+
+impl fmt::Display for IcmpSpec {
+    /// `icmp unreachable frag_needed mtu 1200 [1:1461(1460)]`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "icmp {}", self.kind)?;
+        if let Some(code) = &self.code {
+            write!(f, " {code}")?;
+        }
+        if let Some(mtu) = self.mtu {
+            write!(f, " mtu {mtu}")?;
+        }
+        if let Some((seq, payload)) = self.quoted {
+            write!(f, " [{seq}:{}({payload})]", seq.wrapping_add(payload))?;
+        }
+        Ok(())
     }
 }
 

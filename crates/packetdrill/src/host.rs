@@ -6,6 +6,7 @@ use ackclock_tcp::{AcceptOverflow, CONTROLLERS, Config, Controller, KeepAlive, S
 use ackclock_units::{Random, Span};
 
 use crate::SettingError;
+use crate::route::Route;
 
 /// The host unless somebody says otherwise.
 const DEFAULT_PROFILE: &str = "linux-6.1";
@@ -31,6 +32,8 @@ pub(crate) struct Host {
     pub(crate) cc: &'static Controller,
     pub(crate) ipv6: bool,
     pub(crate) mtu: u32,
+    /// The route to the remote host.
+    pub(crate) route: Route,
     /// The MSS, where it does not follow from the MTU.
     pub(crate) mss: Option<u16>,
     /// The times of keep-alive that sockets do not set.
@@ -81,6 +84,7 @@ impl Host {
             cc: controller(profile.cc).unwrap_or(&CONTROLLERS[0]),
             ipv6: false,
             mtu: 1500,
+            route: Route::default(),
             mss: None,
             keepalive: config.states.keepalive.unwrap_or_default(),
             notsent_lowat: None,
@@ -112,6 +116,8 @@ impl Host {
             None => (u32::from(config.mss) + self.mtu).saturating_sub(1500 + headers - 40).clamp(1, 65_535) as u16,
         };
         config.default_peer_mss = if self.ipv6 { 1220 } else { 536 };
+        config.path.ip_header = if self.ipv6 { 40 } else { 20 };
+        self.route.set_up(&mut config, self.mtu);
         // TCP_CONG_NEEDS_ECN, TCP_CONG_NEEDS_ACCECN.
         match self.cc.feedback {
             Some(EcnFeedback::Accurate) => config.ecn = EcnFeedback::Accurate,

@@ -134,6 +134,11 @@ impl Connection {
         }
     }
 
+    /// The initial number of the local side on the wire, that of the SYN.
+    pub(crate) fn first_number(&self) -> u32 {
+        self.local_isn.unwrap_or(0)
+    }
+
     fn remote_offset(&self, syn: bool) -> u32 {
         if syn { 0 } else { self.remote_isn }
     }

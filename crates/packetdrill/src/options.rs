@@ -4,7 +4,7 @@
 //! Linux `net/core/sock.c` (`sk_setsockopt`), `net/ipv4/tcp.c` (`do_tcp_setsockopt`, `do_tcp_getsockopt`), `net/ipv4/ip_sockglue.c`;
 //! FreeBSD `sys/netinet/tcp_usrreq.c` where it differs.
 
-use ackclock_tcp::State;
+use ackclock_tcp::{State, retries_within, time_of_retries};
 use ackclock_units::{Span, Time};
 
 use crate::args::{Args, CallError, bracketed, integer};
@@ -18,6 +18,10 @@ use crate::sockets::{Kernel, Kind, SocketId};
 /// Linux's least socket buffers (`SOCK_MIN_SNDBUF`, `SOCK_MIN_RCVBUF`): two packets' bookkeeping of 2048 + 256 bytes, one.
 const MIN_SEND_BUFFER: u64 = 4608;
 const MIN_RECEIVE_BUFFER: u64 = 2304;
+
+/// `TCP_TIMEOUT_INIT` and `TCP_RTO_MAX`, by which Linux counts `TCP_DEFER_ACCEPT`.
+const SYN_ACK_TIMEOUT: Span = Span::from_secs(1);
+const LONGEST_TIMEOUT: Span = Span::from_secs(120);
 
 /// A value of an option: a number or a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -209,6 +213,17 @@ impl Kernel {
                 options.no_options = on;
                 Ok(())
             }
+            "IP_RECVERR" | "IPV6_RECVERR" => {
+                options.report_errors = on;
+                changed = Changed::ReportErrors;
+                Ok(())
+            }
+            "TCP_DEFER_ACCEPT" if linux => {
+                let time = Span::from_secs(u64::try_from(number).unwrap_or(0));
+                options.defer_accept = retries_within(time, SYN_ACK_TIMEOUT, LONGEST_TIMEOUT);
+                changed = Changed::Deferring;
+                Ok(())
+            }
             "IP_TOS" | "IPV6_TCLASS" => {
                 // INET_ECN_MASK: the codepoint of a TCP socket is not the application's.
                 options.tos = (number as u8) & !0b11;
@@ -236,7 +251,8 @@ impl Kernel {
             Kind::New => {}
             Kind::Listening(listener) => *listener.config_mut() = config,
             Kind::Open(endpoint) => match changed {
-                Changed::Nothing => {}
+                Changed::Nothing | Changed::Deferring => {}
+                Changed::ReportErrors => endpoint.set_report_errors(options.report_errors),
                 Changed::KeepAlive => socket::set_keepalive(endpoint, now, &options, &self.host),
                 Changed::SendBuffer(bytes) => endpoint.set_send_buffer(bytes),
                 Changed::ReceiveBuffer(bytes) => endpoint.set_receive_buffer(bytes),
@@ -310,10 +326,12 @@ impl Kernel {
         let value = match name {
             "SO_ERROR" => {
                 let error = self.endpoint_mut(id).and_then(|endpoint| endpoint.take_error());
+                let soft = error.is_none() && linux;
+                let soft = self.endpoint_mut(id).filter(|_| soft).and_then(|endpoint| endpoint.take_soft_error());
                 if error.is_some() {
                     self.sockets[id].failed = true;
                 }
-                Value::Number(error.map_or(0, |error| Errno::from(error).number()))
+                Value::Number(error.or(soft).map_or(0, |error| Errno::from(error).number()))
             }
             "SO_TYPE" => Value::Number(1),
             "SO_DOMAIN" => Value::Number(if self.host.ipv6 { 10 } else { 2 }),
@@ -349,6 +367,11 @@ impl Kernel {
             }
             "TCP_LINGER2" => seconds(options.fin_wait_2, Span::from_secs(60)),
             "TCP_NOOPT" => flag(options.no_options),
+            "IP_RECVERR" | "IPV6_RECVERR" => flag(options.report_errors),
+            "TCP_DEFER_ACCEPT" if linux => {
+                let time = time_of_retries(options.defer_accept, SYN_ACK_TIMEOUT, LONGEST_TIMEOUT);
+                Value::Number((time.as_millis() / 1000) as i64)
+            }
             "TCP_CONGESTION" => Value::Text(self.host.name_of(self.cc_of(id)).to_owned()),
             "TCP_MAXSEG" => {
                 let connected = self.endpoint(id).filter(|endpoint| {
@@ -364,7 +387,11 @@ impl Kernel {
             }
             "IP_TOS" | "IPV6_TCLASS" => Value::Number(i64::from(options.tos)),
             "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Number(i64::from(options.ttl.unwrap_or(64))),
-            "IP_MTU" | "IPV6_MTU" => Value::Number(i64::from(self.host.mtu)),
+            "IP_MTU" | "IPV6_MTU" => match self.endpoint(id) {
+                Some(endpoint) if endpoint.state() != State::Closed => Value::Number(i64::from(endpoint.path_mtu())),
+                _ if linux => return Ok(Err(Errno::ENOTCONN)),
+                _ => Value::Number(i64::from(self.host.mtu)),
+            },
             _ if accepted_without_meaning(level, name) => Value::Any,
             _ => return Err(unsupported(level, name)),
         };
@@ -387,6 +414,8 @@ enum Changed {
     PacingRate,
     QuickAck(bool),
     FinWait2,
+    ReportErrors,
+    Deferring,
 }
 
 /// The buffer that `setsockopt` makes of `number`: Linux doubles it. `net.core.wmem_max` and `rmem_max` are taken to allow
@@ -429,6 +458,9 @@ fn known(level: &str, name: &str) -> bool {
             | "TCP_SYNCNT"
             | "TCP_LINGER2"
             | "TCP_NOOPT"
+            | "TCP_DEFER_ACCEPT"
+            | "IP_RECVERR"
+            | "IPV6_RECVERR"
             | "TCP_CONGESTION"
             | "IP_TOS"
             | "IP_TTL"
@@ -448,8 +480,6 @@ fn accepted_without_meaning(_level: &str, name: &str) -> bool {
             | "SO_DONTROUTE"
             | "SO_OOBINLINE"
             | "IP_FREEBIND"
-            | "IP_RECVERR"
-            | "IPV6_RECVERR"
             | "IPV6_V6ONLY"
     )
 }

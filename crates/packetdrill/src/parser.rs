@@ -259,6 +259,7 @@ impl<'a> Parser<'a> {
         let outbound = match &action {
             Action::Packet(packet) => match packet.as_ref() {
                 PacketSpec::Tcp(tcp) => tcp.direction == Direction::Outbound,
+                PacketSpec::Icmp(_) => false,
                 PacketSpec::Unsupported { direction, .. } => *direction == Direction::Outbound,
             },
             _ => false,

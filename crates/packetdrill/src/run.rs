@@ -189,6 +189,11 @@ impl<'a> Run<'a> {
                         result => result?,
                     }
                 }
+                PacketSpec::Icmp(spec) => {
+                    is_inbound = true;
+                    self.wait_for(line, window, "the message")?;
+                    self.arrive_icmp(line, spec)?;
+                }
                 PacketSpec::Unsupported { kind, .. } => {
                     return Err(Stop::Unsupported(line, format!("packets of kind {kind}")));
                 }
@@ -211,7 +216,8 @@ impl<'a> Run<'a> {
     fn window(&self, event: &Event) -> Result<Window, Stop> {
         // Arrivals in a row count from each other's times, so that lateness does not add up.
         let is_inbound = matches!(&event.action, Action::Packet(packet)
-            if matches!(&**packet, PacketSpec::Tcp(spec) if spec.direction == Direction::Inbound));
+            if matches!(&**packet, PacketSpec::Icmp(_))
+                || matches!(&**packet, PacketSpec::Tcp(spec) if spec.direction == Direction::Inbound));
         let base = if is_inbound && self.last_is_inbound { self.last } else { self.now };
         let zero = Time::ZERO;
         let (from, to, any) = match event.time {
@@ -503,6 +509,7 @@ impl<'a> Run<'a> {
 
     fn shell(&mut self, line: u32, text: &str) -> Result<(), Stop> {
         let shell = sysctl::apply(&mut self.kernel.host, self.settings, text);
+        self.kernel.note_route();
         if let Some(what) = shell.unsupported {
             return Err(Stop::Unsupported(line, what));
         }

@@ -2,7 +2,7 @@
 //! sysctls may change, each under one name.
 
 use ackclock_tcp::{
-    AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules,
+    AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector, MinRto, MtuProbing, NcrVariant, Prr, RrRules,
     SackCompression,
 };
 use ackclock_units::{Size, Span, parse_size, parse_span};
@@ -146,6 +146,37 @@ const KEYS: &[Key] = &[
         name: "timer_tick",
         takes: "a time, 0 for exact timers",
         apply: |host, value| span(value).map(|value| host.config.transfer.timer_tick = value),
+    },
+    Key { name: "mtu_probing", takes: "off, black-hole or always", apply: set_mtu_probing },
+    Key {
+        name: "base_mss",
+        takes: "bytes",
+        apply: |host, value| number(value, 48..=65_495).map(|value| host.config.path.base_segment = value as u32),
+    },
+    Key {
+        name: "min_pmtu",
+        takes: "bytes",
+        apply: |host, value| number(value, 68..=65_535).map(|value| host.config.path.least_mtu = value as u32),
+    },
+    Key {
+        name: "mtu_expires",
+        takes: "a time",
+        apply: |host, value| positive_span(value).map(|value| host.config.path.timeout = Some(value)),
+    },
+    Key {
+        name: "pmtu_discovery",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.path.discovery = value),
+    },
+    Key {
+        name: "advertise_pmtu",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.path.advertise = value),
+    },
+    Key {
+        name: "icmp_may_rst",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.path.may_reset = value),
     },
     Key { name: "tolerance", takes: "a time", apply: |host, value| span(value).map(|value| host.tolerance = value) },
     Key { name: "tolerance_percent", takes: "a percentage", apply: set_tolerance_percent },
@@ -371,6 +402,16 @@ fn set_rack(host: &mut Host, value: &str) -> Result<(), String> {
     if switch(value)? {
         host.config.loss_detector = LossDetector::Rack;
     }
+    Ok(())
+}
+
+fn set_mtu_probing(host: &mut Host, value: &str) -> Result<(), String> {
+    host.config.path.probing = match value {
+        "off" | "0" => MtuProbing::Off,
+        "black-hole" | "1" => MtuProbing::BlackHole,
+        "always" | "2" => MtuProbing::Always,
+        _ => return Err(format!("`{value}` is none of them")),
+    };
     Ok(())
 }
 

@@ -37,6 +37,10 @@ pub(crate) struct SocketOptions {
     pub(crate) ttl: Option<u8>,
     /// `TCP_NOOPT`: no options at all.
     pub(crate) no_options: bool,
+    /// `IP_RECVERR`: ICMP errors are told at once.
+    pub(crate) report_errors: bool,
+    /// `TCP_DEFER_ACCEPT`, in timeouts of the SYN/ACK.
+    pub(crate) defer_accept: u32,
 }
 
 impl SocketOptions {
@@ -54,7 +58,10 @@ impl SocketOptions {
         let mut config = host.endpoint_config();
         if let Some(mss) = self.max_segment {
             config.mss = config.mss.min(mss);
+            let headers = u32::from(config.path.ip_header) + 20;
+            config.path.mtu = config.path.mtu.map(|mtu| mtu.min(u32::from(mss) + headers));
         }
+        config.states.defer_accept = self.defer_accept;
         if let Some(bytes) = self.receive_buffer {
             config.receive_buffer = host.receive_config(bytes);
             config.transfer.window = config.transfer.window.with_fixed_buffer();
@@ -88,6 +95,7 @@ impl SocketOptions {
     /// Sets up an endpoint that was just made: what is no knob of its.
     pub(crate) fn set_up(&self, host: &Host, endpoint: &mut Endpoint) {
         endpoint.set_linger(self.linger);
+        endpoint.set_report_errors(self.report_errors);
         if self.cork {
             endpoint.set_cork(true);
         }

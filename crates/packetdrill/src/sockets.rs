@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use ackclock_packet::{OptionLayout, Segment};
-use ackclock_tcp::{Controller, Endpoint, Listener, Numbers, Ports, State, reset_for};
-use ackclock_units::{Ecn, Random, Time};
+use ackclock_tcp::{Controller, Endpoint, IcmpError, Listener, Numbers, Ports, State, reset_for};
+use ackclock_units::{Ecn, Random, Span, Time};
 
 use crate::epoll::Epoll;
 use crate::host::{Host, System};
@@ -34,6 +34,10 @@ pub(crate) struct Socket {
     pub(crate) options: SocketOptions,
     /// A connection was tried and failed: its error was told.
     pub(crate) failed: bool,
+    /// The route that its last packet took ([`Route::version`]).
+    ///
+    /// [`Route::version`]: crate::route::Route::version
+    pub(crate) route: u64,
 }
 
 /// What a socket is.
@@ -128,6 +132,7 @@ impl Kernel {
             nonblocking,
             options: SocketOptions::default(),
             failed: false,
+            route: self.host.route.version,
         });
         self.sockets.len() - 1
     }
@@ -182,6 +187,7 @@ impl Kernel {
         options.set_up(&self.host, &mut endpoint);
         endpoint.connect();
         self.sockets[id].kind = Kind::Open(Box::new(endpoint));
+        self.sockets[id].route = self.host.route.version;
         ports
     }
 
@@ -198,6 +204,7 @@ impl Kernel {
             nonblocking: false,
             options,
             failed: false,
+            route: self.host.route.version,
         });
         Some(self.sockets.len() - 1)
     }
@@ -286,6 +293,47 @@ impl Kernel {
         }
     }
 
+    /// An ICMP error arrives, about a segment that was sent from and to these ports.
+    pub(crate) fn icmp(&mut self, now: Time, ports: Ports, error: &IcmpError) {
+        let path = &self.host.config.path;
+        let (may_reset, timeout) = (path.may_reset, path.timeout);
+        if let Some(id) = self.open_at(ports)
+            && let Some(endpoint) = self.endpoint_mut(id)
+        {
+            endpoint.set_icmp_may_reset(may_reset);
+            let before = endpoint.path_mtu();
+            endpoint.icmp(now, error);
+            let mtu = endpoint.path_mtu();
+            if mtu < before {
+                // FreeBSD's host cache keeps it for an hour.
+                let holds = timeout.unwrap_or(Span::from_secs(3600));
+                self.host.route.learn(mtu, now + holds);
+                self.note_route();
+            }
+            return;
+        }
+        for socket in &mut self.sockets {
+            if let Kind::Listening(listener) = &mut socket.kind
+                && ports.local == SERVER_PORT
+            {
+                listener.icmp(now, ports.remote, error);
+            }
+        }
+    }
+
+    /// The route may have changed: connections to come know it.
+    pub(crate) fn note_route(&mut self) {
+        if self.host.route.version == 0 {
+            return;
+        }
+        for id in 0..self.sockets.len() {
+            let config = self.sockets[id].options.config(&self.host);
+            if let Kind::Listening(listener) = &mut self.sockets[id].kind {
+                *listener.config_mut() = config;
+            }
+        }
+    }
+
     /// The earliest deadline of all sockets.
     pub(crate) fn next_deadline(&self) -> Time {
         let deadlines = self.sockets.iter().map(|socket| match &socket.kind {
@@ -293,11 +341,14 @@ impl Kernel {
             Kind::Listening(listener) => listener.next_deadline(),
             Kind::Open(endpoint) => endpoint.next_deadline(),
         });
-        deadlines.min().unwrap_or(Time::NEVER)
+        deadlines.min().unwrap_or(Time::NEVER).min(self.host.route.deadline())
     }
 
     /// Does what is due at `now`.
     pub(crate) fn on_deadline(&mut self, now: Time) {
+        if self.host.route.expire(now) {
+            self.note_route();
+        }
         for socket in &mut self.sockets {
             match &mut socket.kind {
                 Kind::New => {}
@@ -318,7 +369,18 @@ impl Kernel {
     /// Asks every socket for what it has to send.
     pub(crate) fn flush(&mut self, now: Time) {
         let mut segment = Segment::default();
+        let (route, mtu) = (self.host.route.version, self.host.route.mtu(self.host.mtu));
+        let follows = self.host.system == System::Linux && route > 0;
         for socket in &mut self.sockets {
+            if follows
+                && socket.route == route
+                && let Kind::Open(endpoint) = &mut socket.kind
+                && endpoint.unsent() > 0
+                && endpoint.path_mtu() != mtu
+            {
+                // tcp_current_mss; the new route was found when the last packet was sent (__sk_dst_check).
+                endpoint.set_path_mtu(mtu);
+            }
             let (tos, ttl) = (socket.options.tos & !0b11, socket.options.ttl.unwrap_or(TTL));
             for round in 0.. {
                 let ecn = match &mut socket.kind {
@@ -328,6 +390,7 @@ impl Kernel {
                 };
                 let Some(ecn) = ecn else { break };
                 self.sent.push_back(Sent { segment, ecn, tos, ttl });
+                socket.route = route;
                 if round > MOST_SEGMENTS {
                     self.runaway = true;
                     return;

@@ -56,6 +56,12 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
             return Command::Known;
         }
         "true" | ":" => return Command::Known,
+        "ip" => {
+            let changed = host.route.change(rest);
+            let known = changed.is_some();
+            shell.changed.extend(changed);
+            return if known { Command::Known } else { Command::Unknown };
+        }
         // Takes back what was changed, when all is over.
         name if name.starts_with("sysctl_restore_") => return Command::Known,
         _ => return Command::Unknown,
@@ -341,6 +347,38 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
             host.config.states.ecn_syn_retries = count!(0).min(255) as u32;
             Some(Ok(Some(format!("ecn.maxretries={value}"))))
         }
+        "net.ipv4.tcp_mtu_probing" => key!("mtu_probing", value.to_owned()),
+        "net.ipv4.tcp_base_mss" => key!("base_mss", value.to_owned()),
+        "net.ipv4.route.min_pmtu" => key!("min_pmtu", value.to_owned()),
+        "net.ipv4.route.mtu_expires" => key!("mtu_expires", format!("{}s", count!(1))),
+        // 3 checks what TCP checks anyway.
+        "net.ipv4.ip_no_pmtu_disc" => key!("pmtu_discovery", switch(matches!(count!(0), 0 | 3))),
+        "net.ipv4.tcp_mtu_probe_floor" => {
+            host.config.path.probe_floor = count!(48).min(65_535) as u32;
+            Some(Ok(Some(format!("mtu_probe_floor={value}"))))
+        }
+        "net.ipv4.tcp_min_snd_mss" => {
+            host.config.path.least_segment = count!(48).min(65_535) as u32;
+            Some(Ok(Some(format!("min_snd_mss={value}"))))
+        }
+        "net.ipv4.tcp_probe_threshold" => {
+            host.config.path.probe_threshold = count!(0).min(65_535) as u32;
+            Some(Ok(Some(format!("probe_threshold={value}"))))
+        }
+        "net.ipv4.tcp_probe_interval" => {
+            host.config.path.probe_interval = Span::from_secs(count!(0));
+            Some(Ok(Some(format!("probe_interval={value}"))))
+        }
+        "net.ipv4.tcp_retries1" => {
+            host.config.path.black_hole_retries = count!(1).min(255) as u32;
+            Some(Ok(Some(format!("retries1={value}"))))
+        }
+        "net.inet.tcp.icmp_may_rst" => key!("icmp_may_rst", switch(count!(0) != 0)),
+        "net.inet.tcp.minmss" => key!("min_pmtu", count!(0).saturating_add(40).max(68).to_string()),
+        "net.inet.tcp.hostcache.purgenow" => {
+            host.route.purge();
+            nothing
+        }
         "net.ipv4.tcp_fack" | "net.inet.tcp.blackhole" | "net.inet.udp.blackhole" => unsupported(0),
         "net.inet.tcp.syncookies_only" | "net.inet.tcp.udp_tunneling_port" => unsupported(0),
         // They concern what scripts cannot see here, or what comes with a loss detector that is chosen by `--set`.
@@ -355,10 +393,8 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         | "net.ipv4.tcp_fastopen_key"
         | "net.ipv4.tcp_fastopen_cookies"
         | "net.ipv4.tcp_fastopen_blackhole_timeout_sec"
-        | "net.inet.tcp.hostcache.purgenow"
         | "net.inet.tcp.hostcache.purge"
         | "net.inet.tcp.syncookies"
-        | "net.inet.tcp.icmp_may_rst"
         | "net.inet.tcp.fastopen.client_enable"
         | "net.inet.tcp.fastopen.server_enable"
         | "net.inet.tcp.udp_tunneling_overhead"

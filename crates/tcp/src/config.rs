@@ -3,7 +3,7 @@
 use ackclock_cc::EcnFeedback;
 use ackclock_units::Span;
 
-use crate::{CwndValidation, Pacing, StateRules, TransferRules};
+use crate::{CwndValidation, Pacing, PathRules, StateRules, TransferRules};
 
 /// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,6 +69,8 @@ pub struct Config {
     pub states: StateRules,
     /// Sending, offering and acknowledging data. Default: the RFCs.
     pub transfer: TransferRules,
+    /// ICMP errors and the MTU of the path. Default: the RFCs.
+    pub path: PathRules,
 }
 
 impl Config {
@@ -110,6 +112,7 @@ impl Default for Config {
             max_retries: 15,
             states: StateRules::default(),
             transfer: TransferRules::default(),
+            path: PathRules::default(),
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::info::Counters;
 use crate::limited::Held;
 use crate::observer::Observer;
 use crate::pacing::Pacer;
+use crate::pmtu::Path;
 use crate::receiver::Receiver;
 use crate::recovery::Recovery;
 use crate::rtt::RttEstimator;
@@ -64,6 +65,24 @@ pub enum Error {
     BrokenPipe,
     /// Read before there was a connection.
     NotConnected,
+    /// An ICMP error: no route to the peer's network.
+    NetUnreachable,
+    /// An ICMP error: no route to the peer, or a time to live that was over.
+    HostUnreachable,
+    /// An ICMP error: the peer does not speak TCP.
+    NoProtocol,
+    /// An ICMP error: the packet was too big.
+    MessageTooLong,
+    /// An ICMP error: a source route failed.
+    NotSupported,
+    /// An ICMP error: the peer is not known.
+    HostDown,
+    /// An ICMP error: we are isolated.
+    NoNetwork,
+    /// An ICMP error: something is wrong with a header.
+    Protocol,
+    /// An ICMP error: a filter forbids it.
+    Forbidden,
 }
 
 impl Error {
@@ -76,6 +95,15 @@ impl Error {
             Error::Aborted => "ECONNABORTED",
             Error::BrokenPipe => "EPIPE",
             Error::NotConnected => "ENOTCONN",
+            Error::NetUnreachable => "ENETUNREACH",
+            Error::HostUnreachable => "EHOSTUNREACH",
+            Error::NoProtocol => "ENOPROTOOPT",
+            Error::MessageTooLong => "EMSGSIZE",
+            Error::NotSupported => "EOPNOTSUPP",
+            Error::HostDown => "EHOSTDOWN",
+            Error::NoNetwork => "ENONET",
+            Error::Protocol => "EPROTO",
+            Error::Forbidden => "EACCES",
         }
     }
 }
@@ -234,6 +262,7 @@ pub struct Endpoint {
     pub(crate) queue: Queue,
     pub(crate) counters: Counters,
     pub(crate) held: Held,
+    pub(crate) path: Path,
     /// Why the last data segment was sent.
     pub(crate) sent_as: SentAs,
     error: Option<Error>,
@@ -252,6 +281,7 @@ impl Endpoint {
         let mut board = Scoreboard::default();
         board.sample_rates(needs.delivery_rate);
         board.whole_reports = config.transfer.whole_reports;
+        let path = Path::new(&config);
         Endpoint {
             linux_episodes: config.linux_episodes(),
             config,
@@ -320,6 +350,7 @@ impl Endpoint {
             queue: Queue::default(),
             counters: Counters::new(),
             held: Held::default(),
+            path,
             sent_as: SentAs::New,
             error: None,
             integrity_error: None,

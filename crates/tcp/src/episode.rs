@@ -273,6 +273,9 @@ impl Endpoint {
                 }
             }
         }
+        if self.path.probing.size > 0 && self.mtu_probe_failed(now) {
+            return (Resend::Lost, again);
+        }
         self.begin_recovery(now, view.ece);
         if self.detector.is_before_rack() {
             let view = View { begins: true, ..self.current(now, &view) };

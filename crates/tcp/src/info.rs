@@ -273,8 +273,7 @@ impl Endpoint {
             last_ack_sent: 0,
             last_data_recv: millis_since(counters.data_received_at),
             last_ack_recv: millis_since(counters.ack_received_at),
-            // IPv4 and TCP headers without options.
-            pmtu: u32::from(self.config.mss) + 40,
+            pmtu: self.path_mtu(),
             rcv_ssthresh: u32::try_from(self.receiver.threshold()).unwrap_or(u32::MAX),
             rtt: self.rtt.srtt().map_or(0, micros),
             rttvar: micros(self.rtt.variation()),

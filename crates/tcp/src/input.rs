@@ -140,10 +140,9 @@ impl Endpoint {
         if let Some(timestamps) = segment.timestamps {
             (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
         }
-        let peer_mss = segment.mss.unwrap_or(self.config.default_peer_mss);
-        // Our packets are no larger than those that we ask for, and a segment carries something beside its options.
-        // A peer may claim an MSS of 0.
-        let mss = u32::from(self.config.mss.min(peer_mss)).max(1);
+        // Our packets are no larger than those that we ask for or the path takes, and a segment carries something beside its
+        // options. A peer may claim an MSS of 0.
+        let mss = self.clamp_segment(segment.mss.unwrap_or(self.config.default_peer_mss));
         self.mss = mss.saturating_sub(self.options_len()).max(1);
         let shift = if self.scaling_enabled { self.own_shift() } else { 0 };
         let with_options = self.announced_segment();
@@ -167,6 +166,7 @@ impl Endpoint {
         self.counters.delivered_segments += 1;
         self.counters.data_received_at = now;
         self.bound_segment();
+        self.begin_probing(now);
         let flight = self.flight(now);
         self.cc.on_established(&flight);
         self.cc.on_ecn(self.usable_feedback());
@@ -273,7 +273,7 @@ impl Endpoint {
     }
 
     /// RFC 7323 section 4.3: the echo is that of the segment that last advanced the left edge.
-    fn update_ts_recent(&mut self, now: Time, segment: &Segment, left: u64) {
+    pub(crate) fn update_ts_recent(&mut self, now: Time, segment: &Segment, left: u64) {
         if let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps_enabled)
             && left <= self.receiver.last_ack_sent
             && self.is_current(now, timestamps.value, 0)
@@ -490,6 +490,9 @@ impl Endpoint {
             self.rtt.progress();
             self.timers.persist_backoff = 0;
             self.send.probing = false;
+            if self.path.probing.size > 0 {
+                self.on_ack_of_mtu_probe();
+            }
         }
         let (low, position) = progress.low_acked;
         if self.sack_enabled && progress.reported.is_some_and(|(highest, _)| low < highest) {

@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{AckRule, Endpoint, Error, KeepAlive, State};
+use crate::{AckRule, Endpoint, KeepAlive, State};
 
 /// Waits are no shorter than this, whatever is asked for, so that time goes on.
 const SHORTEST: Span = Span::from_millis(1);
@@ -64,7 +64,7 @@ impl Endpoint {
         };
         if over {
             self.reset_peer();
-            self.close_now(Some(Error::TimedOut));
+            self.close_now(Some(self.reason_to_give_up()));
             return;
         }
         self.timers.keepalive_probes += 1;

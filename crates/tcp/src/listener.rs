@@ -7,7 +7,7 @@ use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::{AcceptOverflow, Config, Endpoint, Ports, State};
+use crate::{AcceptOverflow, Config, Endpoint, IcmpError, Ports, State};
 
 /// What a new connection draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,6 +142,9 @@ impl Listener {
     }
 
     fn input_half_open(&mut self, now: Time, at: usize, segment: &Segment, ecn: Ecn) {
+        if self.config.states.defer_accept > 0 && self.half_open[at].defers(now, segment) {
+            return;
+        }
         if self.is_full() && self.half_open[at].completes(segment) {
             match self.config.states.accept_overflow {
                 AcceptOverflow::Drop => return,
@@ -163,6 +166,15 @@ impl Listener {
                 self.ready.push_back(child);
             }
         }
+    }
+
+    /// Takes in an ICMP error that quotes a segment to `remote` from the listener's port, of a connection that was not
+    /// accepted. Then [`Listener::transmit`] is to be asked.
+    pub fn icmp(&mut self, now: Time, remote: u16, error: &IcmpError) {
+        for child in self.half_open.iter_mut().chain(&mut self.ready).filter(|child| child.is_at(remote)) {
+            child.icmp(now, error);
+        }
+        self.half_open.retain(|child| child.state() != State::Closed);
     }
 
     fn input_new(&mut self, now: Time, segment: &Segment, ecn: Ecn) {

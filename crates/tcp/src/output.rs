@@ -5,6 +5,7 @@ use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
 
 use crate::episode::Resend;
+use crate::pmtu::ProbeStep;
 use crate::scoreboard::Sent;
 use crate::sending::Held;
 use crate::seq::lower;
@@ -119,7 +120,7 @@ impl Endpoint {
         }
         if let Some(lost) = self.board.next_lost().filter(|_| resends) {
             // RFC 6675 NextSeg rule 1.
-            if !self.recovery.force && self.window_used() + u64::from(lost.len) > self.cwnd() {
+            if !self.recovery.force && self.window_used() + u64::from(lost.len.min(self.mss + 1)) > self.cwnd() {
                 self.send.cwnd_stopped = true;
                 return None;
             }
@@ -192,6 +193,13 @@ impl Endpoint {
             return None;
         }
         let window = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
+        if self.path.probing.enabled && !self.counters.sending {
+            match self.mtu_probe(now, available, window) {
+                ProbeStep::No => {}
+                ProbeStep::Wait => return None,
+                ProbeStep::Send(payload) => return Some(self.send_mtu_probe(now, payload)),
+            }
+        }
         if self.config.transfer.sending == SendRule::Linux {
             return self.next_new_linux(now, available, window);
         }
@@ -215,6 +223,17 @@ impl Endpoint {
             self.queue.small = self.send.nxt + u64::from(payload);
         }
         Some(self.send_new(now, payload, fin))
+    }
+
+    /// A segment that is larger than the path is known to take.
+    #[cold]
+    fn send_mtu_probe(&mut self, now: Time, payload: u32) -> Piece {
+        self.send.probe_due = false;
+        let piece = self.send_new(now, payload, false);
+        let push = self.note_mtu_probe(piece.seq + u64::from(payload));
+        self.board.set_push(push);
+        self.mtu_probe_sent(piece.seq, payload);
+        Piece { push, ..piece }
     }
 
     /// [`Endpoint::next_new`] by Linux's rules.
@@ -267,9 +286,11 @@ impl Endpoint {
             return piece;
         }
         let last = self.board.last_unreported()?;
-        let payload = last.len - u32::from(last.fin);
+        let last = if last.payload() > self.mss { self.board.cut(last, self.mss) } else { last };
+        let payload = last.payload();
+        self.path.probing.size = 0;
         self.departs(now, last.seq, payload);
-        self.board.resend_last(self.stamp(now));
+        self.board.resend_as_probe(self.stamp(now), last.seq);
         self.stats.retransmitted_packets += 1;
         self.probe_is_out(now, true);
         Some(Piece { seq: last.seq, payload, fin: last.fin, plain: true, push: last.push })
@@ -454,8 +475,12 @@ impl Endpoint {
 
     #[inline(never)]
     fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
+        // What the path does not take in one piece goes out in several (__tcp_retransmit_skb), and a probe of its MTU proves
+        // nothing any more.
+        let sent = if sent.payload() > self.mss { self.board.cut(sent, self.mss) } else { sent };
+        self.path.probing.size = 0;
         let is_first = sent.seq == self.send.una;
-        let payload = sent.len - u32::from(sent.fin);
+        let payload = sent.payload();
         self.departs(now, sent.seq, payload);
         if !sent.ever_resent {
             self.count_resent(payload);
@@ -549,7 +574,7 @@ impl Endpoint {
         let (flags, codepoint) = self.syn_ecn();
         out.flags |= flags;
         out.seq = self.send.isn;
-        out.mss = self.config.transfer.mss_option.then_some(self.config.mss);
+        out.mss = self.config.transfer.mss_option.then(|| self.announced_mss());
         out.sack_permitted = sack;
         out.window_scale = scaling.then(|| self.own_shift());
         self.send.nxt = self.send.nxt.max(1);

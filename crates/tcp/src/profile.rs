@@ -33,8 +33,8 @@ use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
 use crate::{
-    AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, Prr, ReportRule,
-    RttRule, SackCompression, SpaceRule, StateRules, TransferRules,
+    AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, PathRules, Prr,
+    ReportRule, RttRule, SackCompression, SpaceRule, StateRules, TransferRules,
 };
 
 /// A host as it comes out of the box.
@@ -196,6 +196,7 @@ impl Profile {
                 max_retries: 12,                // TCP_MAXRXTSHIFT
                 states: StateRules::freebsd(),
                 transfer: TransferRules::default(),
+                path: PathRules::freebsd(),
             },
             cc: "newreno",
             newreno,
@@ -261,6 +262,7 @@ impl Profile {
                     accept_ecn: EcnFeedback::Classic,
                     ..TransferRules::default()
                 },
+                path: PathRules::freebsd(),
             },
             cc: "cubic",
             newreno,
@@ -437,6 +439,7 @@ impl Profile {
                 max_retries: 5,                  // TcpMaxDataRetransmissions
                 states: StateRules::default(),
                 transfer: TransferRules::default(),
+                path: PathRules::default(),
             },
             cc: "newreno",
             newreno,
@@ -506,6 +509,7 @@ fn linux(prr: Prr, growth_from: u64) -> Config {
             whole_reports: true,
             ..TransferRules::default()
         },
+        path: PathRules::linux(),
     }
 }
 

@@ -124,6 +124,23 @@ impl Recovery {
         self.cwnd = self.cwnd.min(pipe + mss).max(mss);
     }
 
+    /// Linux counts windows in segments, whose size has changed.
+    pub(crate) fn rescale(&mut self, scaled: impl Fn(u64) -> u64) {
+        (self.cwnd, self.ssthresh) = (scaled(self.cwnd), scaled(self.ssthresh));
+    }
+
+    /// What is in flight up to `point` is lost, and not to congestion (`tcp_non_congestion_loss_retransmit`).
+    pub(crate) fn begin_loss_without_reduction(&mut self, point: u64) {
+        (self.state, self.point) = (CaState::Loss, point);
+        (self.undo.marker, self.undo.allowed) = (0, false);
+        self.frto = false;
+    }
+
+    /// What is lost goes out as the window allows.
+    pub(crate) fn resend_lost(&mut self) {
+        self.resend = Resend::Lost;
+    }
+
     /// The segment after the ACK is one that the receiver had reported.
     pub(crate) fn reneging(&self, board: &Scoreboard, advanced: bool) -> bool {
         advanced && board.front().is_some_and(|front| front.sacked)
@@ -268,7 +285,9 @@ impl Endpoint {
         if enough && (fresh || self.sack_enabled) && self.board.lost() == 0 && !self.board.is_empty() {
             self.board.mark_front_lost();
         }
-        if self.board.lost() > 0 {
+        if self.board.lost() > 0 && self.path.probing.size > 0 && self.mtu_probe_failed(now) {
+            self.recovery.dup_acks = 0;
+        } else if self.board.lost() > 0 {
             self.tell_losses(now);
             if in_cwr && self.observer.needs.ecn == EcnUse::Data {
                 // The window is coming down already: one reduction per window of data.

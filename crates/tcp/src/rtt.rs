@@ -148,6 +148,11 @@ impl RttEstimator {
         self.timeouts = self.timeouts.saturating_add(1);
     }
 
+    /// A doubling is taken back (RFC 6069 section 4).
+    pub(crate) fn revert_backoff(&mut self) {
+        self.backoff = self.backoff.saturating_sub(1);
+    }
+
     /// The timeout with back-off.
     pub(crate) fn rto(&self, config: &Config) -> Span {
         let base = match self.srtt {

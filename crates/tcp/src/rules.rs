@@ -107,6 +107,9 @@ pub struct StateRules {
     pub accept_overflow: AcceptOverflow,
     /// Half-open connections that a listening socket keeps at most. Default 256.
     pub syn_queue: usize,
+    /// TCP_DEFER_ACCEPT of Linux: a listening socket waits for data, for so many expiries of the timer of its SYN/ACK
+    /// ([`crate::retries_within`]). Default 0: a connection is complete with the handshake.
+    pub defer_accept: u32,
 }
 
 impl Default for StateRules {
@@ -152,6 +155,7 @@ impl Default for StateRules {
             challenge_limit: None,
             accept_overflow: AcceptOverflow::Drop,
             syn_queue: 256,
+            defer_accept: 0,
         }
     }
 }

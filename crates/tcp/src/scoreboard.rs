@@ -54,6 +54,11 @@ impl Sent {
     pub(crate) fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
+
+    /// Bytes that it carries.
+    pub(crate) fn payload(&self) -> u32 {
+        self.len - u32::from(self.fin)
+    }
 }
 
 /// Segments in flight and the counts over them.
@@ -546,15 +551,24 @@ impl Scoreboard {
         self.entries.back().filter(|last| !last.sacked).copied()
     }
 
-    /// The last segment goes out once more as a probe, beside the original: nothing is taken for lost.
-    pub(crate) fn resend_last(&mut self, now: Time) {
+    /// The segment at `seq` goes out once more as a probe, beside the original: nothing is taken for lost.
+    pub(crate) fn resend_as_probe(&mut self, now: Time, seq: u64) {
         let pipe = self.pipe();
-        let Some(last) = self.entries.back_mut() else { return };
-        (last.sent_at, last.ever_resent) = (now, true);
-        let in_flight = pipe + u64::from(last.len);
+        let index = (self.position_of(seq) - self.base) as usize;
+        let Some(sent) = self.entries.get_mut(index) else { return };
+        (sent.sent_at, sent.ever_resent) = (now, true);
+        let in_flight = pipe + u64::from(sent.len);
         if let Some(rates) = &mut self.rates {
-            rates.resent(self.entries.len() - 1, in_flight);
+            rates.resent(index, in_flight);
         }
+    }
+
+    /// Cuts the segment at `seq` after `payload` bytes, since more do not fit into one (`tcp_fragment`); gives the first part.
+    #[cold]
+    pub(crate) fn cut(&mut self, sent: Sent, payload: u32) -> Sent {
+        let position = self.position_of(sent.seq);
+        self.split(position, sent.seq + u64::from(payload));
+        self.at(position).copied().unwrap_or(sent)
     }
 
     /// Recomputes every count from the entries: for tests.

@@ -192,15 +192,31 @@ impl Endpoint {
         quota.min((bytes / mss).max(u64::from(self.config.transfer.least_burst)))
     }
 
-    /// Segments of a peer with a small window are at most half of it, so that two fit (`tcp_bound_to_half_wnd`).
+    /// Segments of a peer with a small window are at most half of it, so that two fit.
     pub(crate) fn bound_segment(&mut self) {
         if self.config.transfer.sending == SendRule::Linux {
             // Of a connection that the peer opened, the window of the SYN does not count.
             self.send.max_wnd = self.send.wnd;
-            let bound = self.half_window(u64::from(self.mss)).max(68 - 20);
-            self.mss = self.mss.min(bound as u32);
+            self.mss = self.bound_to_half_window(self.mss);
         }
         self.expand_send_buffer();
+    }
+
+    /// `tcp_bound_to_half_wnd`.
+    pub(crate) fn bound_to_half_window(&self, mss: u32) -> u32 {
+        mss.min(self.half_window(u64::from(mss)).max(68 - 20) as u32)
+    }
+
+    /// Whether a record ends among the next `bytes` bytes, or with them.
+    pub(crate) fn ends_record_within(&self, bytes: u64) -> bool {
+        let end = self.send.nxt + bytes;
+        self.queue.marks.iter().take_while(|mark| mark.at <= end).any(|mark| mark.end == End::Record)
+    }
+
+    /// A probe of the path's MTU was sent, and nothing of what follows: whether it has PSH set.
+    pub(crate) fn note_mtu_probe(&mut self, end: u64) -> bool {
+        (self.queue.burst_end, self.queue.burst_pushes) = (end, false);
+        self.queue.sent(end)
     }
 
     fn half_window(&self, size: u64) -> u64 {

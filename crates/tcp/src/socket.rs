@@ -65,6 +65,8 @@ pub(crate) struct Socket {
     pub(crate) read_shut: bool,
     /// What arrives is thrown away.
     pub(crate) discards: bool,
+    /// The handshake's last ACK was dropped, since no data came with it.
+    pub(crate) deferred: bool,
     /// The application has closed: nobody will read, write or ask again.
     pub(crate) orphan: bool,
     /// SO_LINGER.

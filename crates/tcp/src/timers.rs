@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{Endpoint, Error, GiveUp, State, WindowProbe};
+use crate::{Endpoint, GiveUp, MtuProbing, State, WindowProbe};
 
 /// What the retransmission timer is used for at the moment, as Linux's `icsk_pending`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -43,6 +43,8 @@ pub(crate) struct Timers {
     pub(crate) keepalive_probes: u32,
     /// A closed connection has waited in FIN-WAIT-2 for long enough.
     pub(crate) fin_wait_2_at: Time,
+    /// The estimate of the path's MTU is forgotten.
+    pub(crate) path_at: Time,
 }
 
 impl Timers {
@@ -60,12 +62,13 @@ impl Timers {
             keepalive_at: Time::NEVER,
             keepalive_probes: 0,
             fin_wait_2_at: Time::NEVER,
+            path_at: Time::NEVER,
         }
     }
 
     fn next(&self) -> Time {
         let open = self.retransmit_at.min(self.persist_at).min(self.keepalive_at);
-        open.min(self.time_wait_at).min(self.handshake_at).min(self.fin_wait_2_at)
+        open.min(self.time_wait_at).min(self.handshake_at).min(self.fin_wait_2_at).min(self.path_at)
     }
 }
 
@@ -120,6 +123,10 @@ impl Endpoint {
         if self.timers.handshake_at <= now {
             self.give_up();
         }
+        if self.timers.path_at <= now {
+            self.timers.path_at = Time::NEVER;
+            self.forget_path_mtu();
+        }
         if self.timers.retransmit_at <= now {
             self.timers.retransmit_at = Time::NEVER;
             self.now = now.max(self.now);
@@ -144,10 +151,14 @@ impl Endpoint {
         if self.config.states.reset_on_timeout && !matches!(self.state, State::SynSent | State::SynReceived) {
             self.reset_peer();
         }
-        self.close_now(Some(Error::TimedOut));
+        self.close_now(Some(self.reason_to_give_up()));
     }
 
-    fn retransmit_due(&mut self, now: Time) {
+    pub(crate) fn retransmit_due(&mut self, now: Time) {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        if self.config.path.probing != MtuProbing::Off && !opening {
+            self.suspect_black_hole(now);
+        }
         if self.is_given_up(now) {
             self.give_up();
             return;
@@ -157,7 +168,12 @@ impl Endpoint {
         }
         match self.state {
             State::SynSent | State::SynReceived => {
+                let holds = self.holds_syn_ack(self.rtt.timeouts());
                 self.rtt.back_off();
+                if holds {
+                    self.arm_syn_timers(now, true);
+                    return;
+                }
                 self.stats.timeouts += 1;
                 self.send.syn_pending = true;
                 self.send.syn_resent = true;
@@ -176,7 +192,9 @@ impl Endpoint {
             return true;
         }
         let limit = match self.state {
-            State::SynReceived if self.socket.passive => return timeouts >= rules.synack_retries,
+            State::SynReceived if self.socket.passive => {
+                return timeouts >= rules.synack_retries && (!self.socket.deferred || timeouts >= rules.defer_accept);
+            }
             State::SynSent => return timeouts >= rules.syn_retries.saturating_add(rules.linear_syn_timeouts),
             State::SynReceived => return timeouts >= rules.syn_retries,
             _ => self.retry_limit(self.rto()),
@@ -200,7 +218,7 @@ impl Endpoint {
     }
 
     /// How long `retries` retransmissions take if the timeout starts at `least` (Linux `tcp_model_timeout`).
-    fn model_time(&self, retries: u32, least: Span) -> Span {
+    pub(crate) fn model_time(&self, retries: u32, least: Span) -> Span {
         let (least, most) = (least.as_nanos().max(1), self.config.max_rto.as_nanos());
         // Doublings that stay below the maximum.
         let doublings = (most / least).checked_ilog2().unwrap_or(0);

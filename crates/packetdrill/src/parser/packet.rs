@@ -4,7 +4,7 @@ use ackclock_packet::Flags;
 use ackclock_units::Ecn;
 
 use super::{Foreign, Parser};
-use crate::ast::{Action, Direction, EcnSpec, IpInfo, Options, PacketSpec, SeqForm, TcpSpec};
+use crate::ast::{Action, Direction, EcnSpec, IcmpSpec, IpInfo, Options, PacketSpec, SeqForm, TcpSpec};
 use crate::error::ParseError;
 use crate::lexer::{Kind, Token, is_word};
 
@@ -30,7 +30,12 @@ impl<'a> Parser<'a> {
             _ => None,
         };
         match other {
-            Some("icmp") => self.icmp()?,
+            Some("icmp") => {
+                let icmp = self.icmp()?;
+                if let Some(icmp) = icmp.filter(|_| direction == Direction::Inbound) {
+                    return Ok(Action::Packet(Box::new(PacketSpec::Icmp(icmp))));
+                }
+            }
             Some("udp" | "udplite") => self.udp()?,
             Some(_) => self.rest_of_line()?,
             None => {
@@ -49,25 +54,44 @@ impl<'a> Parser<'a> {
         Ok(Action::Packet(Box::new(PacketSpec::Unsupported { direction, kind, text })))
     }
 
-    /// `icmp type [code] [mtu N] [id N] [[what it quotes]]`.
-    fn icmp(&mut self) -> Result<(), ParseError> {
+    /// `icmp type [code] [mtu N] [id N] [[what it quotes]]`; `None` if it is about something else than a segment.
+    fn icmp(&mut self) -> Result<Option<IcmpSpec>, ParseError> {
         self.next()?;
         let token = self.next()?;
-        let Kind::Word(_) = token.kind else {
+        let Kind::Word(kind) = token.kind else {
             return Err(self.unexpected(&token, "an ICMP message without a type", "its type"));
         };
+        let mut icmp = IcmpSpec { kind: kind.to_owned(), code: None, mtu: None, quoted: None };
+        let mut is_error = true;
         while let Kind::Word(word) = self.peek()?.kind {
-            self.next()?;
-            if matches!(word, "mtu" | "id") {
-                self.number_u32(word)?;
+            let token = self.next()?;
+            match word {
+                "mtu" if icmp.mtu.is_none() => icmp.mtu = Some(self.number_u32(word)?.0),
+                "id" => {
+                    self.number_u32(word)?;
+                    is_error = false;
+                }
+                _ if icmp.code.is_none() && icmp.mtu.is_none() => icmp.code = Some(word.to_owned()),
+                _ => return Err(self.unexpected(&token, "more than a type and a code", "`mtu`, `id` or `[`")),
             }
         }
         let open = self.peek()?;
         if open.kind == Kind::Sign('[') {
             self.next()?;
-            self.skip_to_close(&open, '[', ']')?;
+            if let Kind::Integer(_) = self.peek()?.kind {
+                let (seq, payload, ..) = self.sequence()?;
+                icmp.quoted = Some((seq, payload));
+                if self.accept('/')? {
+                    self.encapsulation()?;
+                    is_error = false;
+                }
+                self.expect(']', "a bracket that is not closed")?;
+            } else {
+                self.skip_to_close(&open, '[', ']')?;
+                is_error = false;
+            }
         }
-        Ok(())
+        Ok(is_error.then_some(icmp))
     }
 
     /// `udp [sport > dport] (length)`, `udplite ... (length, coverage)`.

@@ -5,8 +5,9 @@ use ackclock_tcp::Ports;
 use ackclock_units::{Ecn, Time};
 
 use super::{END_OF_TIME, MOST_PACKETS, Outgoing, Run, Stop, Window};
-use crate::ast::{Direction, EcnSpec, IpInfo, OptionSpec, Options, TcpSpec};
+use crate::ast::{Direction, EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, TcpSpec};
 use crate::compare::{self, Strictness};
+use crate::icmp::{self, IcmpMistake};
 use crate::numbers::{Connection, MappingError, Phase};
 use crate::report::{Failure, Seconds, TraceKind};
 use crate::sockets::{SERVER_PORT, Sent};
@@ -107,6 +108,23 @@ impl Run<'_> {
         let text = text.strip_prefix("< ").unwrap_or(&text).to_owned();
         self.push_trace(Some(line), TraceKind::Inbound, text);
         self.kernel.input(self.now, &segment, ecn);
+        self.settle(line)
+    }
+
+    /// An ICMP message arrives, about the connection under test.
+    pub(super) fn arrive_icmp(&mut self, line: u32, spec: &IcmpSpec) -> Result<(), Stop> {
+        let Some(index) = self.under_test else {
+            return Err(self.failed(line, "there is no socket that this message could be about".to_owned()));
+        };
+        let connection = &self.connections[index];
+        let ports = connection.ports;
+        let error = match icmp::error_of(spec, self.kernel.host.ipv6, connection.first_number()) {
+            Ok(error) => error,
+            Err(IcmpMistake::Invalid(reason)) => return Err(Stop::Invalid(line, reason)),
+            Err(IcmpMistake::Unsupported(what)) => return Err(Stop::Unsupported(line, what)),
+        };
+        self.push_trace(Some(line), TraceKind::Inbound, spec.to_string());
+        self.kernel.icmp(self.now, ports, &error);
         self.settle(line)
     }
 

@@ -205,6 +205,17 @@ impl Scoreboard {
         run as usize
     }
 
+    /// What carries more than `payload` bytes is lost, sent again or not: it does not pass (`tcp_simple_retransmit`).
+    #[cold]
+    pub(crate) fn lose_larger(&mut self, payload: u32) {
+        for index in 0..self.entries.len() {
+            let sent = self.entries[index];
+            if !sent.sacked && sent.payload() > payload {
+                self.lose_again(index);
+            }
+        }
+    }
+
     /// The first segment is lost: three duplicate ACKs without SACK, or a partial ACK (RFC 6582).
     pub(crate) fn mark_front_lost(&mut self) {
         if let Some(first) = self.entries.front_mut() {

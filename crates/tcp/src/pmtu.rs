@@ -1,0 +1,396 @@
+//! How large the packets of a path may be: the estimate that ICMP messages lower (RFC 1191, RFC 8201), and probes that find it
+//! without them (RFC 4821).
+//!
+//! # Source
+//! Linux 6.1: `tcp_v4_mtu_reduced`, `tcp_v6_mtu_reduced`, `__ip_rt_update_pmtu` (`net/ipv4/route.c`), `tcp_mtu_to_mss`,
+//! `tcp_mss_to_mtu`, `tcp_mtup_init`, `tcp_sync_mss`, `tcp_mtu_probe`, `tcp_mtu_check_reprobe` (`tcp_output.c`),
+//! `tcp_simple_retransmit`, `tcp_mtup_probe_failed`, `tcp_mtup_probe_success` (`tcp_input.c`), `tcp_mtu_probing`
+//! (`tcp_timer.c`). FreeBSD 14: `tcp_next_pmtu`, `tcp6_next_pmtu`, `tcp_mtudisc` (`tcp_subr.c`), `ip_next_mtu` (`ip_icmp.c`).
+//!
+//! # Departures
+//! - What is too big is resent as the congestion window allows, which stays what it was; RFC 1191 section 6.5 would resend one
+//!   segment and wait for its ACK.
+//! - FreeBSD sends everything again from the first unacknowledged byte; here what was SACKed is not.
+//! - FreeBSD's detection of black holes (`pmtud_blackhole_detection`, off by default) is not here.
+//! - A controller that rules its window at all times (BBR) is not told of the new size: it counts in segments by itself.
+//! - Probes are not put off because the unsent data lies in buffers that cannot be merged, but for ends of records.
+
+use ackclock_cc::Window;
+use ackclock_units::{Span, Time};
+
+use crate::{CaState, Config, Endpoint, Error, GiveUp, IcmpError, IcmpRule, MtuProbing, SendRule, State};
+
+/// The smallest MTU over IPv6 (RFC 8200 section 5).
+const LEAST_V6: u32 = 1280;
+/// Sizes to try for routers that tell none (RFC 1191 section 7.1); 1280 is FreeBSD's.
+const PLATEAUS: [u32; 12] = [65_535, 32_000, 17_914, 8166, 4352, 2002, 1492, 1280, 1006, 508, 296, 68];
+/// A window below which no probe is sent, in segments.
+const LEAST_WINDOW: u64 = 11;
+
+/// What is known of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path {
+    /// The most bytes of a packet (`icsk_pmtu_cookie`).
+    pub(crate) mtu: u32,
+    /// The MTU of the route, to which the estimate goes back.
+    route: u32,
+    /// The most payload and options that the peer takes (`mss_clamp`).
+    clamp: u32,
+    /// The last error that did not end the connection, and when it came.
+    pub(crate) soft: Option<(Error, Time)>,
+    /// [`Endpoint::set_report_errors`].
+    pub(crate) report_errors: bool,
+    pub(crate) probing: Probing,
+}
+
+/// Path MTU discovery by probes (`icsk_mtup`). Sizes are of whole packets.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Probing {
+    pub(crate) enabled: bool,
+    /// What passes, and what the path takes at most.
+    low: u32,
+    high: u32,
+    /// That of the probe in flight; 0 if there is none.
+    pub(crate) size: u32,
+    /// The part of the stream that it carries.
+    start: u64,
+    end: u64,
+    /// When the search began.
+    since: Time,
+}
+
+/// Whether a probe is sent now.
+pub(crate) enum ProbeStep {
+    /// No.
+    No,
+    /// It waits for the congestion window, and so does everything else.
+    Wait,
+    /// One with this payload.
+    Send(u32),
+}
+
+impl Path {
+    pub(crate) fn new(config: &Config) -> Path {
+        let route = config.path.mtu.unwrap_or(u32::from(config.mss) + config.path.headers());
+        Path {
+            mtu: route,
+            route,
+            clamp: u32::from(config.mss),
+            soft: None,
+            report_errors: false,
+            probing: Probing::default(),
+        }
+    }
+}
+
+impl Endpoint {
+    /// The largest packet that the path is believed to take, bytes.
+    pub fn path_mtu(&self) -> u32 {
+        self.path.mtu
+    }
+
+    /// The route to the peer has another MTU from now on. Nothing that was sent is taken for lost.
+    pub fn set_path_mtu(&mut self, mtu: u32) {
+        (self.path.route, self.path.mtu) = (mtu, mtu);
+        self.timers.path_at = Time::NEVER;
+        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
+            self.sync_mss();
+        }
+    }
+
+    /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it, options included.
+    pub(crate) fn clamp_segment(&mut self, peer_mss: u16) -> u32 {
+        let most = match (self.config.path.mtu, self.wishes.max_segment) {
+            (None, _) => self.config.mss,
+            (Some(_), 0) => u16::MAX,
+            (Some(_), wish) => wish,
+        };
+        self.path.clamp = u32::from(most.min(peer_mss)).max(1);
+        // A path that takes less than an MTU of 68 is none.
+        self.path.clamp.min(self.path.mtu.saturating_sub(self.config.path.headers())).max(1)
+    }
+
+    /// `tcp_mtu_to_mss`: the payload of a packet of `mtu` bytes.
+    fn payload_of(&self, mtu: u32) -> u32 {
+        let rules = &self.config.path;
+        let segment = mtu.saturating_sub(rules.headers()).min(self.path.clamp).max(rules.least_segment);
+        segment.saturating_sub(self.options_len()).max(1)
+    }
+
+    /// `tcp_mss_to_mtu`.
+    fn packet_of(&self, payload: u32) -> u32 {
+        payload.saturating_add(self.options_len() + self.config.path.headers())
+    }
+
+    /// `tcp_sync_mss`: the segment size that follows from what is known of the path.
+    fn sync_mss(&mut self) {
+        self.path.probing.high = self.path.probing.high.min(self.path.mtu);
+        let mut mss = self.payload_of(self.path.mtu);
+        if self.config.transfer.sending == SendRule::Linux {
+            mss = self.bound_to_half_window(mss);
+        }
+        if self.path.probing.enabled {
+            mss = mss.min(self.payload_of(self.path.probing.low));
+        }
+        let old = std::mem::replace(&mut self.mss, mss);
+        if old != mss && self.config.path.icmp == IcmpRule::Linux {
+            self.rescale_window(old, mss);
+        }
+    }
+
+    /// Linux's windows are so many segments, of whatever size.
+    fn rescale_window(&mut self, old: u32, new: u32) {
+        let scaled = |bytes: u64| (u128::from(bytes) * u128::from(new) / u128::from(old.max(1))) as u64;
+        self.recovery.rescale(scaled);
+        let Window { cwnd, ssthresh } = self.cc.window();
+        let ssthresh = if ssthresh >= Window::INFINITE { ssthresh } else { scaled(ssthresh) };
+        self.put_window(Window { cwnd: scaled(cwnd).max(u64::from(new)), ssthresh });
+    }
+
+    /// Sets the controller's window, if the endpoint may.
+    fn put_window(&mut self, window: Window) {
+        if !self.recovery.left_alone {
+            self.cc.take_over(window);
+        }
+    }
+
+    /// `tcp_current_ssthresh`.
+    fn current_ssthresh(&self) -> u64 {
+        let Window { ssthresh, .. } = self.cc.window();
+        if self.in_reduction() { ssthresh } else { ssthresh.max(self.cwnd() / 4 * 3) }
+    }
+
+    /// The connection is open.
+    pub(crate) fn begin_probing(&mut self, now: Time) {
+        if self.config.path.probing == MtuProbing::Off {
+            return;
+        }
+        let enabled = self.config.path.probing == MtuProbing::Always;
+        self.path.probing = Probing {
+            enabled,
+            low: self.packet_of(self.config.path.base_segment),
+            high: self.path.clamp + self.config.path.headers(),
+            since: now,
+            ..Probing::default()
+        };
+        // A listening socket's child begins with the MTU of the route (tcp_v4_syn_recv_sock comes before tcp_mtup_init).
+        if !self.socket.passive {
+            self.sync_mss();
+        }
+    }
+
+    /// A message says that a packet was too big.
+    pub(crate) fn packet_too_big(&mut self, now: Time, error: &IcmpError) {
+        let rules = &self.config.path;
+        if !rules.discovery || rules.locked {
+            return;
+        }
+        let Some(mtu) = self.told_mtu(error) else { return };
+        let timeout = rules.timeout;
+        if mtu >= self.path.mtu {
+            if mtu == self.path.mtu && self.timers.path_at != Time::NEVER {
+                self.keep_estimate(now, timeout);
+            }
+            return;
+        }
+        self.path.mtu = mtu;
+        self.timers.path_at = timeout.map_or(Time::NEVER, |timeout| now + timeout);
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            // tcp_mtudisc sends at once. ICMPv6 changes the host cache for what TCP ignores, too (icmp6_mtudisc_update).
+            let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && self.state == State::SynSent;
+            self.send.syn_pending |= freebsd && mtu < self.unopened_mtu();
+            return;
+        }
+        self.sync_mss();
+        if self.config.path.icmp == IcmpRule::FreeBsd {
+            self.board.lose_larger(0);
+        }
+        self.resend_too_large(now);
+    }
+
+    /// The same was told again: it holds for longer, if half of its time is over.
+    fn keep_estimate(&mut self, now: Time, timeout: Option<Span>) {
+        if let Some(timeout) = timeout
+            && now + timeout / 2 >= self.timers.path_at
+        {
+            self.timers.path_at = now + timeout;
+        }
+    }
+
+    /// The MTU that a message leads to; `None` if it is not believed.
+    fn told_mtu(&self, error: &IcmpError) -> Option<u32> {
+        let rules = &self.config.path;
+        match (rules.icmp, error.v6) {
+            // IPV6_MMTU - 8: room for a fragment header.
+            (IcmpRule::FreeBsd, true) if error.mtu < LEAST_V6 => Some(LEAST_V6 - 8),
+            // RFC 8201 section 4.
+            (_, true) => Some(error.mtu).filter(|&mtu| mtu >= LEAST_V6),
+            (IcmpRule::Linux, false) => Some(error.mtu.max(rules.least_mtu)),
+            (rule, false) => {
+                let plateau = |&&mtu: &&u32| mtu < error.length && (mtu != LEAST_V6 || rule == IcmpRule::FreeBsd);
+                let told = if error.mtu > 0 { error.mtu } else { *PLATEAUS.iter().find(plateau)? };
+                let mtu = told.max(rules.least_mtu);
+                let opening = rule == IcmpRule::FreeBsd && self.state == State::SynSent;
+                (!opening || mtu < self.unopened_mtu()).then_some(mtu)
+            }
+        }
+    }
+
+    /// Before the handshake tells more, FreeBSD's `t_maxseg` is the default, and the packet as large.
+    fn unopened_mtu(&self) -> u32 {
+        u32::from(self.config.default_peer_mss) + self.config.path.headers()
+    }
+
+    /// The MSS that a SYN tells.
+    pub(crate) fn announced_mss(&self) -> u16 {
+        let mss = self.config.mss;
+        if !self.config.path.advertise || self.path.mtu >= self.path.route {
+            return mss;
+        }
+        mss.min(self.path.mtu.saturating_sub(self.config.path.headers()) as u16)
+    }
+
+    /// The estimate has held for long enough.
+    pub(crate) fn forget_path_mtu(&mut self) {
+        self.path.mtu = self.path.route;
+        if !matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
+            self.sync_mss();
+        }
+    }
+
+    /// `tcp_simple_retransmit`: what is too large for the path is lost, and sent again in smaller pieces. That is no congestion:
+    /// the window stays.
+    fn resend_too_large(&mut self, now: Time) {
+        self.board.lose_larger(self.mss);
+        if self.board.lost_segments() == 0 {
+            return;
+        }
+        if !self.sack_enabled {
+            let most = self.board.segments() - self.board.lost_segments();
+            self.recovery.reno_sacked = self.recovery.reno_sacked.min(most);
+        }
+        self.tell_losses(now);
+        if self.recovery.state != CaState::Loss {
+            let window = Window { cwnd: self.cwnd(), ssthresh: self.current_ssthresh() };
+            self.recovery.begin_loss_without_reduction(self.send.nxt);
+            self.put_window(window);
+        }
+        self.recovery.resend_lost();
+    }
+
+    /// `tcp_mtu_probe`, asked before new data is sent: `available` bytes are unsent, `window` of them fit the peer's window.
+    #[cold]
+    pub(crate) fn mtu_probe(&mut self, now: Time, available: u64, window: u64) -> ProbeStep {
+        let mss = u64::from(self.mss);
+        let cwnd = self.cwnd() / mss;
+        let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
+        let ready = self.path.probing.size == 0 && self.recovery.state == CaState::Open;
+        if !ready || cwnd < LEAST_WINDOW || reports || self.recovery.probe.unbounded {
+            return ProbeStep::No;
+        }
+        let Probing { low, high, .. } = self.path.probing;
+        let payload = self.payload_of(low.midpoint(high));
+        let narrow = high.saturating_sub(low) < self.config.path.probe_threshold;
+        if narrow || payload > self.payload_of(high) {
+            self.probe_anew(now);
+            return ProbeStep::No;
+        }
+        let needed = u64::from(payload) + (u64::from(self.detector.threshold()) + 1) * mss;
+        if available < needed || self.send.wnd < needed || self.ends_record_within(u64::from(payload)) {
+            return ProbeStep::No;
+        }
+        if window < needed {
+            return ProbeStep::Wait;
+        }
+        match self.segments_in_flight() {
+            0 if cwnd < 2 => ProbeStep::No,
+            in_flight if in_flight + 2 > cwnd => ProbeStep::Wait,
+            _ => ProbeStep::Send(payload),
+        }
+    }
+
+    /// The probe that [`Endpoint::mtu_probe`] asked for has left from `start` on. It counts as two segments.
+    pub(crate) fn mtu_probe_sent(&mut self, start: u64, payload: u32) {
+        let size = self.packet_of(payload);
+        let probing = &mut self.path.probing;
+        (probing.size, probing.start, probing.end) = (size, start, start + u64::from(payload));
+        let Window { cwnd, ssthresh } = self.cc.window();
+        self.put_window(Window { cwnd: cwnd.saturating_sub(u64::from(self.mss)), ssthresh });
+    }
+
+    /// `tcp_mtu_check_reprobe`.
+    fn probe_anew(&mut self, now: Time) {
+        if now.since(self.path.probing.since) >= self.config.path.probe_interval {
+            let (low, high) = (self.packet_of(self.mss), self.path.clamp + self.config.path.headers());
+            let probing = &mut self.path.probing;
+            (probing.size, probing.low, probing.high, probing.since) = (0, low, high, now);
+        }
+    }
+
+    /// New data was acknowledged while a probe is in flight (`tcp_mtup_probe_success`): packets of its size pass. The window
+    /// stays the same in bytes.
+    #[cold]
+    pub(crate) fn on_ack_of_mtu_probe(&mut self) {
+        if self.send.una < self.path.probing.end {
+            return;
+        }
+        let size = u64::from(self.path.probing.size.max(1));
+        let old = u64::from(self.mss);
+        let segments = |bytes: u64| bytes / old;
+        let cwnd = (segments(self.cwnd()) * u64::from(self.packet_of(self.mss)) / size).max(1);
+        let Window { ssthresh, .. } = self.cc.window();
+        self.path.probing.low = self.path.probing.size;
+        self.path.probing.size = 0;
+        self.sync_mss();
+        let mss = u64::from(self.mss);
+        let ssthresh = match ssthresh {
+            Window::INFINITE.. => ssthresh,
+            _ if self.in_reduction() => segments(ssthresh) * mss,
+            _ => segments(ssthresh).max(cwnd * 3 / 4) * mss,
+        };
+        self.put_window(Window { cwnd: cwnd * mss, ssthresh });
+    }
+
+    /// Whether the loss in hand is that of a probe alone: then it was too large (`tcp_mtup_probe_failed`), and nothing is
+    /// reduced.
+    #[cold]
+    pub(crate) fn mtu_probe_failed(&mut self, now: Time) -> bool {
+        let Probing { size, start, .. } = self.path.probing;
+        if size == 0 || self.recovery.state >= CaState::Cwr || self.send.una != start {
+            return false;
+        }
+        self.path.probing.high = size - 1;
+        self.path.probing.size = 0;
+        let Window { cwnd, ssthresh } = self.cc.window();
+        self.put_window(Window { cwnd: cwnd + u64::from(self.mss), ssthresh });
+        self.resend_too_large(now);
+        true
+    }
+
+    /// The retransmission timer has expired. Several times in a row, it may be that large packets vanish without a message
+    /// (`tcp_mtu_probing`).
+    #[cold]
+    pub(crate) fn suspect_black_hole(&mut self, now: Time) {
+        let rules = &self.config.path;
+        let timeouts = self.rtt.timeouts();
+        let enough = match self.config.states.give_up {
+            GiveUp::Retries => timeouts >= rules.black_hole_retries,
+            GiveUp::ModelTime(least) => {
+                let resending = now.since(self.timers.resending_since);
+                timeouts > 0 && resending >= self.model_time(rules.black_hole_retries, least)
+            }
+        };
+        if !enough {
+            return;
+        }
+        if self.path.probing.enabled {
+            let rules = &self.config.path;
+            let half = self.payload_of(self.path.probing.low) / 2;
+            let segment = half.min(rules.base_segment).max(rules.probe_floor).max(rules.least_segment);
+            self.path.probing.low = self.packet_of(segment);
+        } else {
+            (self.path.probing.enabled, self.path.probing.since) = (true, now);
+        }
+        self.sync_mss();
+    }
+}
