@@ -120,7 +120,9 @@ impl Endpoint {
         }
         if let Some(lost) = self.board.next_lost().filter(|_| resends) {
             // RFC 6675 NextSeg rule 1.
-            if !self.recovery.force && self.window_used() + u64::from(lost.len.min(self.mss + 1)) > self.cwnd() {
+            let used = self.window_used();
+            let full = used + u64::from(lost.len.min(self.mss + 1)) > self.cwnd() || self.is_full_of_segments();
+            if full && !self.recovery.force {
                 self.send.cwnd_stopped = true;
                 return None;
             }
@@ -471,6 +473,13 @@ impl Endpoint {
             self.recovery.rescue_above = self.recovery.point;
         }
         Some(self.piece_again(now, sent))
+    }
+
+    /// Linux counts a small segment as a full one (`tcp_xmit_retransmit_queue`).
+    fn is_full_of_segments(&self) -> bool {
+        self.linux_episodes
+            && self.config.transfer.sending == SendRule::Linux
+            && self.segments_in_flight() * u64::from(self.mss) >= self.cwnd()
     }
 
     #[inline(never)]
