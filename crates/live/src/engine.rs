@@ -425,15 +425,29 @@ impl Engine {
         match answer {
             Answer::Reply(len) => self.enter(at, node, reply, len),
             Answer::Nothing => self.buffers.give_back(reply),
+            Answer::Error(addresses, ports, error) => {
+                self.buffers.give_back(reply);
+                match self.connections.sent_by(addresses, ports) {
+                    Some(end) => self.world.icmp(at, end, &error),
+                    None => self.count_discarded(&packet),
+                }
+            }
             Answer::Discarded => {
                 self.buffers.give_back(reply);
-                let source = packet.token.and_then(|token| Header::read(&self.buffers.get(token)[..len]).ok());
-                if let Some(from) = source.and_then(|header| self.node_of(header.source)) {
-                    self.nodes[from].counts.discarded += 1;
-                }
+                self.count_discarded(&packet);
             }
         }
         self.world.release(packet);
+    }
+
+    /// A host of ours can make nothing of a packet.
+    #[cold]
+    fn count_discarded(&mut self, packet: &Outbound) {
+        let len = packet.packet.wire_len as usize;
+        let source = packet.token.and_then(|token| Header::read(&self.buffers.get(token)[..len]).ok());
+        if let Some(from) = source.and_then(|header| self.node_of(header.source)) {
+            self.nodes[from].counts.discarded += 1;
+        }
     }
 
     /// The host with this address.
@@ -519,20 +533,24 @@ fn broadcast(&(address, length): &(IpAddr, u8)) -> Option<Ipv4Addr> {
     }
 }
 
-/// The same run with endpoints that send no longer segments than all of their path takes: as a host does that knows the MTU of
-/// its own device, and that of the path from earlier connections. Path MTU discovery is none of theirs.
+/// The same run with endpoints that ask for and send no longer segments than their own host's device takes; what the path takes
+/// they discover. smoltcp's do not, and know it.
 fn with_path_mtu(spec: &RunSpec) -> RunSpec {
     let mut spec = spec.clone();
     let Some(live) = spec.live.clone() else { return spec };
     for flow in &mut spec.flows {
         let Some(ends) = flow.ends else { continue };
-        let mtu = path_mtu(&live, ends.nodes);
-        for end in [&mut flow.sender, &mut flow.receiver] {
+        let path = path_mtu(&live, ends.nodes);
+        let has_router =
+            live.pipes.iter().any(|pipe| pipe.joins(ends.nodes[0], ends.nodes[1]) && pipe.router.is_some());
+        for (end, node) in [&mut flow.sender, &mut flow.receiver].into_iter().zip(ends.nodes) {
             match end {
                 HostSpec::Endpoint(endpoint) => {
+                    // Nobody tells where there is no router.
+                    let mtu = if has_router { live.nodes[node].mtu } else { path };
                     endpoint.config.mss = endpoint.config.mss.min(mtu.saturating_sub(HEADERS)).max(1);
                 }
-                HostSpec::Smoltcp(stock) => stock.mtu = stock.mtu.min(mtu),
+                HostSpec::Smoltcp(stock) => stock.mtu = stock.mtu.min(path),
                 HostSpec::Outside => {}
             }
         }

@@ -2,12 +2,12 @@
 //!
 //! An ICMP echo request is answered, a segment for no connection is reset (RFC 9293 section 3.10.7.1), a datagram is answered by
 //! port unreachable, other protocols by protocol unreachable (RFC 1122 section 3.2.2.1). They speak IPv4 alone. Fragments are
-//! not put together, and ICMP errors change nothing: our endpoints know the MTU of their path and do not discover it. Both are
-//! counted.
+//! not put together, which is counted. An ICMP error about a segment of one of our endpoints is that endpoint's
+//! (RFC 1122 section 3.2.2.1); one about anything else is counted as well.
 
-use ackclock_packet::codec;
+use ackclock_packet::codec::{self, Addresses};
 use ackclock_sim::spec::NodeSpec;
-use ackclock_tcp::reset_for;
+use ackclock_tcp::{IcmpError, reset_for};
 use ackclock_units::{Ecn, Time};
 
 use crate::router::{Header, Reporter, protocol};
@@ -27,6 +27,8 @@ pub(crate) enum Answer {
     Reply(usize),
     /// The packet asks for nothing.
     Nothing,
+    /// It is an ICMP error about a segment with these addresses and ports, which it may have sent.
+    Error(Addresses, (u16, u16), IcmpError),
     /// It cannot make anything of it.
     Discarded,
 }
@@ -47,6 +49,9 @@ impl OwnHost {
                 Err(_) => Answer::Nothing,
             };
         }
+        if let Some(error) = quoted(&header, packet) {
+            return error;
+        }
         if !self.reporter.answer(now, &header, packet, &mut self.message) {
             return Answer::Discarded;
         }
@@ -58,4 +63,42 @@ impl OwnHost {
             None => Answer::Discarded,
         }
     }
+}
+
+/// Types of ICMP errors: destination unreachable, source quench, time exceeded, parameter problem (RFC 792).
+const ERRORS: [u8; 4] = [3, 4, 11, 12];
+/// Bytes of an ICMP error before the packet that it quotes, and of a TCP header up to its sequence number's end.
+const ICMP_HEADER: usize = 8;
+const PORTS_AND_SEQUENCE: usize = 8;
+
+/// The ICMP error that `packet` is, if it quotes the beginning of a TCP segment. Its checksum has to be right.
+fn quoted(header: &Header, packet: &[u8]) -> Option<Answer> {
+    let message = packet.get(header.payload..header.len)?;
+    let kind = *message.first()?;
+    if header.protocol != protocol::ICMP || header.fragment || !ERRORS.contains(&kind) || !is_sum_right(message) {
+        return None;
+    }
+    let inner = message.get(ICMP_HEADER..)?;
+    // What is quoted may have been cut, and its header's checksum changed on the way.
+    let length = 4 * usize::from(inner.first()? & 0xf);
+    let is_tcp = inner[0] >> 4 == 4 && length >= 20 && *inner.get(9)? == protocol::TCP;
+    let first = u16::from_be_bytes([*inner.get(6)?, *inner.get(7)?]) & 0x1fff == 0;
+    let segment = inner.get(length..length + PORTS_AND_SEQUENCE).filter(|_| is_tcp && first)?;
+    let word = |bytes: &[u8], at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
+    let address = |at: usize| [inner[at], inner[at + 1], inner[at + 2], inner[at + 3]];
+    let addresses = Addresses { source: address(12), destination: address(16) };
+    let error = IcmpError {
+        v6: false,
+        kind,
+        code: message[1],
+        mtu: u32::from(word(message, 6)),
+        sequence: u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]),
+        length: u32::from(word(inner, 2)),
+    };
+    Some(Answer::Error(addresses, (word(segment, 0), word(segment, 2)), error))
+}
+
+/// The checksum of ICMP (RFC 792).
+fn is_sum_right(message: &[u8]) -> bool {
+    etherparse::checksum::Sum16BitWords::new().add_slice(message).ones_complement() == 0
 }

@@ -120,3 +120,41 @@ pub(crate) fn error_of(spec: &IcmpSpec, v6: bool, isn: u32) -> Result<IcmpError,
         length: header + TCP_HEADER + payload,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spec(kind: &str, code: Option<&str>, mtu: Option<u32>) -> IcmpSpec {
+        IcmpSpec { kind: kind.to_owned(), code: code.map(str::to_owned), mtu, quoted: Some((1, 1460)) }
+    }
+
+    #[test]
+    fn names_and_numbers() {
+        // RFC 792: type 3, code 4; RFC 4443: type 4, code 1. 20 + 20 + 1460 bytes, or 40 + 20 + 1460, are quoted.
+        let told = error_of(&spec("unreachable", Some("frag_needed"), Some(1200)), false, 99);
+        let wanted = IcmpError { v6: false, kind: 3, code: 4, mtu: 1200, sequence: 100, length: 1500 };
+        assert_eq!(told, Ok(wanted));
+        let told = error_of(&spec("parameter_problem", Some("unknown_next_header"), None), true, u32::MAX);
+        assert_eq!(told, Ok(IcmpError { v6: true, kind: 4, code: 1, mtu: 0, sequence: 0, length: 1520 }));
+        let told = error_of(&spec("type_11", Some("code_1"), None), false, 0).map(|error| (error.kind, error.code));
+        assert_eq!(told, Ok((11, 1)));
+    }
+
+    #[test]
+    fn what_is_none() {
+        for (kind, code, mtu, v6) in [
+            ("unreachable", Some("frag_needed"), Some(1200), true),
+            ("unreachable", Some("host_unreachable"), Some(1200), false),
+            ("unreachable", Some("frag_needed"), Some(70_000), false),
+            ("packet_too_big", None, Some(1280), false),
+            ("type_300", None, None, false),
+            ("unreachable", Some("code_300"), None, false),
+        ] {
+            let told = error_of(&spec(kind, code, mtu), v6, 0);
+            assert!(matches!(told, Err(IcmpMistake::Invalid(_))), "{kind} {code:?} {mtu:?}: {told:?}");
+        }
+        let told = error_of(&spec("echo_request", None, None), false, 0);
+        assert!(matches!(told, Err(IcmpMistake::Unsupported(_))), "{told:?}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
-use ackclock_tcp::{Arrival, Endpoint, SentAs, Shutdown, State};
+use ackclock_tcp::{Arrival, Endpoint, IcmpError, SentAs, Shutdown, State};
 use ackclock_units::{Ecn, Span, Time};
 
 use crate::RunError;
@@ -76,6 +76,13 @@ impl Host {
                 Arrival::default()
             }
             Host::Outside(_) => Arrival::default(),
+        }
+    }
+
+    /// An ICMP error about a segment that it has sent. smoltcp's sockets are not told of any.
+    pub(crate) fn icmp(&mut self, now: Time, error: &IcmpError) {
+        if let Host::Endpoint(endpoint) = self {
+            endpoint.icmp(now, error);
         }
     }
 

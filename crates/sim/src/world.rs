@@ -537,7 +537,10 @@ impl World {
             hop: 0,
             ecn,
         };
-        self.forward(now, packet);
+        match &self.outside {
+            Some(outside) if wire_len > outside.mtu(host) => self.refuse(now, host, packet),
+            _ => self.forward(now, packet),
+        }
     }
 
     /// The route of the next packet of a host.

@@ -78,6 +78,8 @@ pub(super) struct Ours {
     pub(super) ports: (u16, u16),
     /// The options of its segments.
     pub(super) layout: OptionLayout,
+    /// Whether it is the sender of the flow.
+    sends: bool,
     /// Whether what it receives is to be the pattern.
     pub(super) check: bool,
     /// It has a peer.
@@ -221,6 +223,16 @@ impl Connections {
         }
     }
 
+    /// The end of ours that has sent a segment with these addresses and ports.
+    pub(super) fn sent_by(&self, addresses: Addresses, ports: (u16, u16)) -> Option<FlowEnd> {
+        self.flows.iter().enumerate().find_map(|(flow, entry)| match &entry.kind {
+            Kind::Ours(ours) if ours.addresses == addresses && ours.ports == ports => {
+                Some(FlowEnd { flow, sender: ours.sends })
+            }
+            _ => None,
+        })
+    }
+
     fn insert(&mut self, key: FlowKey, end: FlowEnd) {
         let hash = key.hash(self.seed);
         let at = self.table.partition_point(|entry| entry.hash < hash);
@@ -245,6 +257,7 @@ fn ours(spec: &FlowSpec, ends: EndsSpec, live: &LiveSpec, ports: &mut Ports) -> 
             HostSpec::Endpoint(endpoint) => endpoint.config.transfer.options,
             HostSpec::Smoltcp(_) | HostSpec::Outside => OptionLayout::Linux,
         },
+        sends,
         check: ends.check && !sends,
         taken: sends,
         stream: Stream::default(),

@@ -15,6 +15,7 @@ use etherparse::{PacketBuilder, SlicedPacket, TransportSlice};
 use proptest::prelude::*;
 
 use super::*;
+use crate::router::{Problem, Reporter};
 use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 
 mod peers;
@@ -534,7 +535,51 @@ fn our_segments_fit_the_path() {
     assert!(bench.run_until(Time::from_secs(10), |bench| {
         bench.peers[1].as_ref().is_some_and(|peer| peer.received() == 100_000)
     }));
+    // Until the router has told, they were as long as our host's device takes.
     assert_eq!(bench.log.iter().map(|(_, _, bytes)| bytes.len()).max(), Some(1000));
+    let summary = bench.engine.world().summary();
+    let resent = &summary.flows[0].retransmissions;
+    assert!(resent.by_queue.values().any(|reasons| reasons.contains_key("too_big")), "{resent:?}");
+}
+
+#[test]
+fn an_icmp_error_from_outside_is_for_the_endpoint_that_it_quotes() {
+    let mut spec = spec([false, true], Impairments::default());
+    let mut host = endpoint(CcSpec::NewReno(NewRenoConfig::default()));
+    host.config.path.advertise = true;
+    spec.flows.push(flow(HostSpec::Endpoint(host), HostSpec::Outside, [0, 1], Some(100_000)));
+    let mut bench = Bench::new(&spec, vec![None, None]);
+    let asked = |bench: &Bench| -> Vec<Option<u16>> {
+        bench.log.iter().filter_map(|(_, _, bytes)| Some(codec::parse(bytes).ok()?.segment.mss)).collect()
+    };
+    assert!(bench.run_until(Time::from_millis(500), |bench| !bench.log.is_empty()));
+    let syn = bench.log[0].2.clone();
+    let header = Header::read(&syn).expect("a packet");
+    let tell = |bench: &mut Bench, mtu, change: &dyn Fn(&mut [u8])| {
+        let mut message = Vec::new();
+        let mut reporter = Reporter::new(Some(RIGHT.into()), None);
+        assert!(reporter.report(bench.now, Problem::TooBig(mtu), &header, &syn, &mut message));
+        change(&mut message);
+        bench.send(1, &message);
+        bench.exchange();
+    };
+    // One with a wrong checksum, one that is about another connection, and one that is cut, say nothing.
+    tell(&mut bench, 500, &|message| message[22] ^= 1);
+    tell(&mut bench, 500, &|message| {
+        // The source port of the segment, and what makes the sum right again: the unused word of the message.
+        message[48] ^= 0x40;
+        message[24] ^= 0x40;
+        let sum = etherparse::checksum::Sum16BitWords::new();
+        message[22..24].copy_from_slice(&[0, 0]);
+        let checksum = sum.add_slice(&message[20..]).ones_complement();
+        message[22..24].copy_from_slice(&checksum.to_ne_bytes());
+    });
+    tell(&mut bench, 600, &|_| {});
+    bench.run_until(Time::from_millis(2500), |_| false);
+    // The SYN is sent again after a second, and asks for 600 bytes less 40.
+    assert_eq!(asked(&bench), [Some(1460), Some(560)]);
+    // What was about no connection is counted; a message with a wrong checksum as well.
+    assert_eq!(bench.engine.hosts().next().map(|host| host.discarded), Some(2));
 }
 
 #[test]

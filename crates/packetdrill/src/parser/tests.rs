@@ -7,7 +7,7 @@ use ackclock_units::{Ecn, Span};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ast::{Call, EcnSpec, Expr, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
+use crate::ast::{Call, EcnSpec, Expr, IcmpSpec, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
 
 /// A script with a line of every construct, which the tests change as well.
 const SCRIPT: &str = r#"// A passive open and one segment each way.
@@ -219,6 +219,29 @@ fn tcp_options() {
 }
 
 #[test]
+fn icmp_errors_that_arrive() {
+    let icmp = |text: &str| match packet(&format!("+0 {text}\n")) {
+        PacketSpec::Icmp(icmp) => icmp,
+        other => panic!("{other:?}"),
+    };
+    let spec = |kind: &str, code: Option<&str>, mtu, quoted| IcmpSpec {
+        kind: kind.to_owned(),
+        code: code.map(str::to_owned),
+        mtu,
+        quoted,
+    };
+    assert_eq!(
+        icmp("< icmp unreachable frag_needed mtu 1200 [1:1461(1460)]"),
+        spec("unreachable", Some("frag_needed"), Some(1200), Some((1, 1460)))
+    );
+    assert_eq!(icmp("<icmp packet_too_big mtu 1280"), spec("packet_too_big", None, Some(1280), None));
+    assert_eq!(icmp("< icmp type_3 code_1 [0:0(0)]"), spec("type_3", Some("code_1"), None, Some((0, 0))));
+    for text in ["< icmp", "< icmp unreachable a b", "< icmp unreachable [1:2(3)]", "< icmp unreachable [1:2(1)"] {
+        assert!(parse(&format!("+0 {text}\n")).is_err(), "{text}");
+    }
+}
+
+#[test]
 fn packets_of_other_protocols_are_kept() {
     let kinds = |text: &str| {
         let (kind, kept) = foreign(&format!("+0 {text}\n"));
@@ -227,7 +250,7 @@ fn packets_of_other_protocols_are_kept() {
         assert_eq!(events(&format!("+0 {text}\n.5 close(3) = 0\n")).len(), 2, "{text}");
         kind
     };
-    assert_eq!(kinds("< icmp unreachable frag_needed mtu 800 [1:1461(1460)]"), "icmp");
+    assert_eq!(kinds("> icmp unreachable frag_needed mtu 800 [1:1461(1460)]"), "icmp");
     assert_eq!(kinds("< [ce] icmp time_exceeded ttl_exceeded_in_transit [0:0(0)/udp(1 > 2)]"), "icmp");
     assert_eq!(kinds("< icmp echo_request id 5"), "icmp");
     assert_eq!(kinds("> udp 53 > 54 (100)"), "udp");

@@ -11,7 +11,9 @@
 //! - a time before the start, or before that of the event before it.
 
 use ackclock_packet::{Flags, SackBlocks};
-use ackclock_packetdrill::ast::{Action, Call, Direction, Event, EventTime, Expr, OptionSpec, Options, PacketSpec};
+use ackclock_packetdrill::ast::{
+    Action, Call, Direction, Event, EventTime, Expr, IcmpSpec, OptionSpec, Options, PacketSpec,
+};
 use ackclock_packetdrill::ast::{Script, SeqForm, TcpSpec};
 use ackclock_units::Span;
 
@@ -69,6 +71,7 @@ pub(crate) fn each(script: &Script, terms: Terms, sink: &mut impl FnMut(Mutant))
                     places(script, index, terms, &mut give);
                 }
                 PacketSpec::Tcp(tcp) => inbound(script, index, tcp, &mut give),
+                PacketSpec::Icmp(icmp) => message(index, icmp, &mut give),
                 PacketSpec::Unsupported { .. } => {}
             },
             Action::Call(call) => calls(event, index, call, terms, &mut give),
@@ -84,6 +87,22 @@ pub(crate) fn each(script: &Script, terms: Terms, sink: &mut impl FnMut(Mutant))
 
 type Replace<'a> = &'a mut dyn FnMut(&'static str, TcpSpec);
 type Give<'a> = &'a mut dyn FnMut(&'static str, bool, &dyn Fn(&mut Vec<Event>));
+
+/// A message that tells another MTU, or is about what is not in flight.
+fn message(index: usize, icmp: &IcmpSpec, give: Give<'_>) {
+    let mut replace = |kind, icmp: IcmpSpec| {
+        give(kind, true, &|events| {
+            events[index].action = Action::Packet(Box::new(PacketSpec::Icmp(icmp.clone())));
+        });
+    };
+    if let Some(mtu) = icmp.mtu {
+        replace("told mtu", IcmpSpec { mtu: Some(mtu + 8), ..icmp.clone() });
+    }
+    if let Some((seq, payload)) = icmp.quoted {
+        let far = seq.wrapping_add(1 << 20);
+        replace("quoted seq", IcmpSpec { quoted: Some((far, payload)), ..icmp.clone() });
+    }
+}
 
 /// Whether it is a SYN, and not one that is resent: that has to have the number of the first.
 fn names_first_number(before: &[Event], tcp: &TcpSpec) -> bool {

@@ -13,11 +13,18 @@ use std::collections::VecDeque;
 
 use ackclock_emulator::Split;
 use ackclock_packet::{Packet, Pool, Segment};
+use ackclock_tcp::IcmpError;
 use ackclock_units::{Ecn, Span, Time};
 
 use super::{Contents, Route, Sharing, World, is_sender, ways};
 use crate::host::Host;
 use crate::spec::RunSpec;
+use crate::truth::Culprit;
+
+/// Why a router refuses a packet of one of our endpoints.
+const TOO_BIG: &str = "too_big";
+/// Type and code of the message about it (RFC 792, RFC 1191 section 4).
+const FRAGMENTATION_NEEDED: (u8, u8) = (3, 4);
 
 /// What a run with hosts outside keeps beside.
 #[derive(Debug)]
@@ -25,6 +32,8 @@ pub(super) struct Outside {
     pipes: Vec<Pipe>,
     /// The hosts of each flow, sender and receiver, by number of the node; of flows that have theirs to themselves, 0.
     nodes: Vec<[usize; 2]>,
+    /// The most bytes of a packet that the router lets pass at which each end of a flow sends.
+    mtus: Vec<u32>,
     /// What has reached its host and has not been taken.
     outbox: VecDeque<Outbound>,
     /// By the slots of packets from outside: where their bytes are.
@@ -125,10 +134,17 @@ impl Outside {
             pipes.push(Pipe { between: pipe.between, routes: ways_there, second });
         }
         let mut nodes = Vec::new();
+        let mut mtus = vec![u32::MAX; hosts];
         for (flow, spec) in spec.flows.iter().enumerate() {
             nodes.push(spec.ends.map_or([0, 0], |ends| ends.nodes));
             let Some(ends) = spec.ends else { continue };
             let Some((pipe, along)) = find(&pipes, ends.nodes[0], ends.nodes[1]) else { continue };
+            if let Some(router) = &live.pipes[pipe].router {
+                for (mtu, to) in mtus[2 * flow..].iter_mut().zip([ends.nodes[1], ends.nodes[0]]) {
+                    let device = live.nodes[to].mtu;
+                    *mtu = router.mtu.map_or(device, |own| own.min(device)).into();
+                }
+            }
             for (host, links) in (2 * flow..).zip(ways(&live.pipes[pipe].path, !along)) {
                 routes[host].links = links;
             }
@@ -142,12 +158,18 @@ impl Outside {
         Some(Box::new(Outside {
             pipes,
             nodes,
+            mtus,
             outbox: VecDeque::new(),
             tokens: Vec::new(),
             freed: Vec::new(),
             now: Time::ZERO,
             draining: false,
         }))
+    }
+
+    /// The most bytes of a packet of an end of a flow.
+    pub(super) fn mtu(&self, host: usize) -> u32 {
+        self.mtus.get(host).copied().unwrap_or(u32::MAX)
     }
 
     /// The route of a packet of no flow.
@@ -268,6 +290,37 @@ impl World {
         };
         self.forward(now, packet);
         true
+    }
+
+    /// What an endpoint of ours has sent is too big for the router at the entry of its path, which says so at once.
+    #[cold]
+    pub(super) fn refuse(&mut self, now: Time, host: usize, packet: Packet) {
+        let Some(mtu) = self.outside.as_ref().map(|outside| outside.mtu(host)) else { return };
+        let Contents { segment, number, .. } = self.pool.get(packet.slot);
+        let (sequence, number) = (segment.seq, *number);
+        self.free(packet.slot);
+        if is_sender(host) && number > 0 {
+            let direction = self.routes[packet.route as usize].links.first().copied();
+            let culprit = Culprit { direction, reason: TOO_BIG, probability: None };
+            self.flows[host / 2].truth.lost(now, number, culprit, self.tcp_recording.as_deref_mut());
+        }
+        let (kind, code) = FRAGMENTATION_NEEDED;
+        let error = IcmpError { v6: false, kind, code, mtu, sequence, length: packet.wire_len };
+        self.hosts[host].icmp(now, &error);
+    }
+
+    /// An ICMP error has reached an endpoint of ours that has sent what it quotes. As by [`World::inject`], everything that is
+    /// due before is handled before.
+    pub fn icmp(&mut self, now: Time, end: FlowEnd, error: &IcmpError) {
+        let Some(outside) = &self.outside else { return };
+        let now = now.max(outside.now);
+        if now >= self.end || outside.draining {
+            return;
+        }
+        let host = end.host();
+        self.hosts[host].icmp(now, error);
+        self.pump(now, host, false);
+        self.rearm_host(now, host);
     }
 
     /// The next packet that has reached a host outside, or a host of ours without being one of a flow; in order of time. Each is

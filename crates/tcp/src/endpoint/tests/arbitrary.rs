@@ -10,8 +10,9 @@ use super::*;
 use crate::profile::Profile;
 use crate::seq::lower;
 use crate::{
-    AdaptiveRules, CONTROLLERS, ChallengeLimit, CwndValidation, GiveUp, KeepAlive, LossDetector, NcrVariant, Pacing,
-    PacingWhen, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
+    AdaptiveRules, CONTROLLERS, ChallengeLimit, CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing,
+    NcrVariant, Pacing, PacingWhen, PathRules, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe,
+    WindowRule,
 };
 
 /// What happens next.
@@ -34,6 +35,10 @@ enum Call {
     Noise(Box<Segment>, Ecn),
     /// A segment that a peer could send.
     Plausible(Shape),
+    /// An ICMP error, and where in what is outstanding the segment begins that it quotes.
+    Icmp(IcmpError, prop::sample::Index),
+    /// The route has another MTU.
+    Route(u32),
     /// Time passes, with all deadlines on the way.
     Wait(u64),
     /// Time passes, and the driver comes late.
@@ -167,9 +172,46 @@ fn any_call() -> impl Strategy<Value = Call> {
         1 => (0u8..8).prop_map(|dice| if dice == 0 { Call::Abort } else { Call::Wait(1) }),
         1 => (any_noise(), any_ecn()).prop_map(|(segment, ecn)| Call::Noise(Box::new(segment), ecn)),
         30 => any_shape().prop_map(Call::Plausible),
+        3 => any_icmp(),
+        1 => prop_oneof![1u32..2000, any::<u32>()].prop_map(Call::Route),
         8 => time().prop_map(Call::Wait),
         2 => time().prop_map(Call::Late),
     ]
+}
+
+fn any_icmp() -> impl Strategy<Value = Call> {
+    let mtu = prop_oneof![1 => Just(0u32), 6 => 1u32..2000, 1 => any::<u32>()];
+    let kind =
+        prop_oneof![2 => Just((3u8, 4u8)), 2 => Just((3u8, 1u8)), 2 => (0u8..20, 0u8..18), 1 => any::<(u8, u8)>()];
+    let quoted = (any::<prop::sample::Index>(), any::<u32>(), prop_oneof![0u32..2000, any::<u32>()]);
+    (any::<bool>(), kind, mtu, quoted).prop_map(|(v6, (kind, code), mtu, (index, sequence, length))| {
+        Call::Icmp(IcmpError { v6, kind, code, mtu, sequence, length }, index)
+    })
+}
+
+fn any_path() -> impl Strategy<Value = PathRules> {
+    let of_a_stack = prop_oneof![Just(PathRules::default()), Just(PathRules::linux()), Just(PathRules::freebsd())];
+    let probing =
+        prop_oneof![2 => Just(MtuProbing::Off), 1 => Just(MtuProbing::BlackHole), 2 => Just(MtuProbing::Always)];
+    let sizes = (prop::option::of(68u32..9000), 48u32..3000, 68u32..2000, 0u32..50, 0u32..5);
+    let timeout = prop::option::of((1u64..5000).prop_map(Span::from_millis));
+    (of_a_stack, probing, sizes, timeout, any::<[bool; 3]>()).prop_map(|(stack, probing, sizes, timeout, switches)| {
+        let (mtu, base_segment, least_mtu, probe_threshold, black_hole_retries) = sizes;
+        PathRules {
+            may_reset: switches[0],
+            ip_header: if switches[1] { 40 } else { 20 },
+            revert_backoff: switches[2],
+            mtu,
+            base_segment,
+            least_mtu,
+            probe_threshold,
+            black_hole_retries,
+            timeout,
+            probing,
+            probe_interval: Span::from_secs(1),
+            ..stack
+        }
+    })
 }
 
 fn any_rules() -> impl Strategy<Value = StateRules> {
@@ -221,7 +263,7 @@ fn any_config() -> impl Strategy<Value = Config> {
         1 => Just(TransferRules::linux(6 << 20)),
         1 => Just(TransferRules::freebsd(2 << 20)),
     ];
-    let loss = (any_detector(), any::<[bool; 3]>(), transfer);
+    let loss = (any_detector(), any::<[bool; 3]>(), transfer, any_path());
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
     let delayed_ack = (0u32..4, 0u64..200, 0u32..5, prop_oneof![Just(0u64), 1u64..100_000]);
     let numbers = (mss, 1u32..40, buffer(), buffer(), delayed_ack, 0u32..6);
@@ -242,7 +284,7 @@ fn any_config() -> impl Strategy<Value = Config> {
     ];
     (any::<[bool; 7]>(), prr, numbers, any_rules(), loss, feedback, (pacing, validation)).prop_map(
         |(switches, prr, numbers, states, loss, ecn, (pacing, cwnd_validation))| {
-            let (loss_detector, [undo, frto, tlp], transfer) = loss;
+            let (loss_detector, [undo, frto, tlp], transfer, path) = loss;
             let [sack, dsack, timestamps, window_scaling, limited_transmit, nagle, slow_start_after_idle] = switches;
             let (mss, segments, send_buffer, receive_buffer, (count, timeout, quick, growth_from), max_retries) =
                 numbers;
@@ -270,6 +312,7 @@ fn any_config() -> impl Strategy<Value = Config> {
                 max_retries,
                 transfer,
                 states,
+                path,
                 ..Config::default()
             }
         },
@@ -348,7 +391,7 @@ impl Watched {
         let (una, _) = self.endpoint.sequence();
         let most = 10_000 + 2 * (self.endpoint.send.written + 2).saturating_sub(una);
         for _ in 0..most {
-            let (pipe, nxt) = (self.endpoint.pipe(), self.endpoint.send.nxt);
+            let (pipe, nxt, mss) = (self.endpoint.pipe(), self.endpoint.send.nxt, self.endpoint.mss);
             let send = &self.endpoint.send;
             let exempt =
                 self.endpoint.recovery.force || self.endpoint.recovery.probe.due || send.probe_due || send.resend_probe;
@@ -356,6 +399,8 @@ impl Watched {
                 self.assert_alive();
                 return;
             }
+            // A probe of the path's MTU counts as two segments, whatever its size.
+            let exempt = exempt || segment.payload.len > mss;
             let is_data = segment.payload.len > 0 || segment.flags.contains(Flags::FIN);
             // One unit for a FIN, which occupies no window in the network.
             let allowed = self.endpoint.cwnd().max(pipe) + 1;
@@ -435,6 +480,16 @@ impl Watched {
             &Call::MaxPacingRate(rate) => self.endpoint.set_max_pacing_rate(rate),
             &Call::Look(bytes) => self.look(bytes),
             Call::Noise(segment, ecn) => self.input(segment, *ecn),
+            Call::Icmp(error, index) => {
+                let (una, nxt) = self.endpoint.sequence();
+                let sequence = match error.sequence % 8 {
+                    0 => error.sequence,
+                    _ => lower(una + index.index((nxt - una) as usize + 1) as u64, self.isn),
+                };
+                self.endpoint.icmp(self.now, &IcmpError { sequence, ..*error });
+                self.endpoint.board.check();
+            }
+            &Call::Route(mtu) => self.endpoint.set_path_mtu(mtu),
             Call::Plausible(shape) => {
                 let segment = self.plausible(shape);
                 self.input(&segment, shape.ecn);
