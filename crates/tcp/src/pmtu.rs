@@ -133,8 +133,18 @@ impl Endpoint {
             mss = mss.min(self.payload_of(self.path.probing.low));
         }
         let old = std::mem::replace(&mut self.mss, mss);
-        if old != mss && self.config.path.icmp == IcmpRule::Linux {
+        if old == mss {
+            return;
+        }
+        if self.config.path.icmp == IcmpRule::Linux {
             self.rescale_window(old, mss);
+        }
+        // Any window holds a segment, and no threshold is below two (RFC 5681 section 3.1).
+        let mss = u64::from(mss);
+        self.recovery.hold_a_segment(mss);
+        let Window { cwnd, ssthresh } = self.cc.window();
+        if cwnd < mss || ssthresh < 2 * mss {
+            self.cc.take_over(Window { cwnd: cwnd.max(mss), ssthresh: ssthresh.max(2 * mss) });
         }
     }
 

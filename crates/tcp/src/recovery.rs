@@ -129,6 +129,11 @@ impl Recovery {
         (self.cwnd, self.ssthresh) = (scaled(self.cwnd), scaled(self.ssthresh));
     }
 
+    /// Segments are of `mss` bytes from now on.
+    pub(crate) fn hold_a_segment(&mut self, mss: u64) {
+        self.cwnd = self.cwnd.max(mss);
+    }
+
     /// What is in flight up to `point` is lost, and not to congestion (`tcp_non_congestion_loss_retransmit`).
     pub(crate) fn begin_loss_without_reduction(&mut self, point: u64) {
         (self.state, self.point) = (CaState::Loss, point);
