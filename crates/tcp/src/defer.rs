@@ -20,7 +20,7 @@ pub fn retries_within(time: Span, first: Span, most: Span) -> u32 {
     let (mut retries, mut wait, mut passed) = (0, first, Span::ZERO);
     while passed < time && retries < 255 {
         retries += 1;
-        passed = passed + wait;
+        passed += wait;
         wait = (wait * 2).min(most);
     }
     retries
@@ -30,7 +30,7 @@ pub fn retries_within(time: Span, first: Span, most: Span) -> u32 {
 pub fn time_of_retries(retries: u32, first: Span, most: Span) -> Span {
     let (mut wait, mut passed) = (first, Span::ZERO);
     for _ in 0..retries.min(255) {
-        passed = passed + wait;
+        passed += wait;
         wait = (wait * 2).min(most);
     }
     passed

@@ -153,7 +153,7 @@ impl Endpoint {
         let scaled = |bytes: u64| (u128::from(bytes) * u128::from(new) / u128::from(old.max(1))) as u64;
         self.recovery.rescale(scaled);
         let Window { cwnd, ssthresh } = self.cc.window();
-        let ssthresh = if ssthresh >= Window::INFINITE { ssthresh } else { scaled(ssthresh) };
+        let ssthresh = if ssthresh == Window::INFINITE { ssthresh } else { scaled(ssthresh) };
         self.put_window(Window { cwnd: scaled(cwnd).max(u64::from(new)), ssthresh });
     }
 
