@@ -11,7 +11,7 @@ use ackclock_units::Ecn;
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket, TcpSeqNumber};
 
 use crate::layout::{OptionLayout, TcpOption, options};
-use crate::{Flags, Payload, SackBlocks, Segment, Timestamps, pattern};
+use crate::{AccEcn, AccEcnOrder, Flags, Payload, SackBlocks, Segment, Timestamps, pattern};
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +32,8 @@ mod kind {
     pub(super) const SACK_PERMITTED: u8 = 4;
     pub(super) const SACK: u8 = 5;
     pub(super) const TIMESTAMPS: u8 = 8;
+    pub(super) const ACC_ECN_0: u8 = 172;
+    pub(super) const ACC_ECN_1: u8 = 174;
 }
 
 /// The two ends of a packet, IPv4.
@@ -203,6 +205,14 @@ fn write_options(segment: &Segment, layout: OptionLayout, out: &mut [u8]) {
                     put(&right.to_be_bytes());
                 }
             }
+            TcpOption::AccEcn(option) => {
+                let kind = match option.order() {
+                    AccEcnOrder::Zero => kind::ACC_ECN_0,
+                    AccEcnOrder::One => kind::ACC_ECN_1,
+                };
+                put(&[kind, option.len() as u8]);
+                put(option.as_bytes());
+            }
         }
     }
     debug_assert_eq!(at, out.len(), "options_len() disagrees with the layout");
@@ -314,6 +324,9 @@ fn read_option(kind: u8, data: &[u8], segment: &mut Segment) {
                 }
             }
         }
+        // Fields that are cut off are ignored (RFC 9768 section 3.2.3.3).
+        (kind::ACC_ECN_0, data) => segment.acc_ecn = Some(AccEcn::from_bytes(AccEcnOrder::Zero, data)),
+        (kind::ACC_ECN_1, data) => segment.acc_ecn = Some(AccEcn::from_bytes(AccEcnOrder::One, data)),
         _ => {}
     }
 }

@@ -5,7 +5,7 @@
 //! # Source
 //! Linux `tcp_options_write` (`net/ipv4/tcp_output.c`); FreeBSD `tcp_addoptions` (`sys/netinet/tcp_output.c`).
 
-use crate::{SackBlocks, Segment, Timestamps};
+use crate::{AccEcn, SackBlocks, Segment, Timestamps};
 
 #[cfg(test)]
 mod tests;
@@ -14,16 +14,18 @@ mod tests;
 const MAX_OPTIONS: u32 = 40;
 
 /// The most options, paddings included, of one segment: MSS, SACK-permitted, a NOP and the window scale, two NOPs each
-/// before timestamps and SACK, these two, and the padding of the end.
-const MAX_ITEMS: usize = 14;
+/// before timestamps and SACK, these two, AccECN, and the paddings behind it and of the end.
+const MAX_ITEMS: usize = 18;
 
 /// The order of options and their padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OptionLayout {
-    /// `mss, sackOK, TS, nop, wscale`; without timestamps `mss, nop, nop, sackOK, nop, wscale`.
+    /// `mss, sackOK, TS, nop, wscale`; without timestamps `mss, nop, nop, sackOK, nop, wscale`. AccECN comes behind TS, and
+    /// takes the place of NOPs that follow it.
     #[default]
     Linux,
-    /// `mss, nop, wscale, sackOK, TS`; the end is padded with `eol`.
+    /// `mss, nop, wscale, sackOK, TS`; the end is padded with `eol`. AccECN, which FreeBSD does not have, comes behind TS, or
+    /// behind the MSS where it saves the NOP there.
     FreeBsd,
 }
 
@@ -44,6 +46,8 @@ pub enum TcpOption {
     Timestamps(Timestamps),
     /// SACK, with at least one block.
     Sack(SackBlocks),
+    /// AccECN.
+    AccEcn(AccEcn),
 }
 
 impl TcpOption {
@@ -57,6 +61,7 @@ impl TcpOption {
             TcpOption::Mss(_) => 4,
             TcpOption::Timestamps(_) => 10,
             TcpOption::Sack(blocks) => 2 + 8 * blocks.as_slice().len(),
+            TcpOption::AccEcn(option) => option.len(),
         }
     }
 }
@@ -105,36 +110,8 @@ pub fn options(segment: &Segment, layout: OptionLayout) -> Options {
         out.push(TcpOption::Mss(mss));
     }
     match layout {
-        OptionLayout::Linux => {
-            if segment.sack_permitted {
-                if segment.timestamps.is_none() {
-                    out.align(4, 2);
-                }
-                out.push(TcpOption::SackPermitted);
-            }
-            if let Some(timestamps) = segment.timestamps {
-                out.align(4, 2);
-                out.push(TcpOption::Timestamps(timestamps));
-            }
-            if let Some(shift) = segment.window_scale {
-                out.align(4, 1);
-                out.push(TcpOption::WindowScale(shift));
-            }
-        }
-        OptionLayout::FreeBsd => {
-            if let Some(shift) = segment.window_scale {
-                out.align(2, 1);
-                out.push(TcpOption::WindowScale(shift));
-            }
-            if segment.sack_permitted {
-                out.align(2, 0);
-                out.push(TcpOption::SackPermitted);
-            }
-            if let Some(timestamps) = segment.timestamps {
-                out.align(4, 2);
-                out.push(TcpOption::Timestamps(timestamps));
-            }
-        }
+        OptionLayout::Linux => push_as_linux(segment, &mut out),
+        OptionLayout::FreeBsd => push_as_freebsd(segment, &mut out),
     }
     let fit = sack_blocks_that_fit(segment, fixed_options_len(segment)) as usize;
     if fit > 0 {
@@ -143,14 +120,102 @@ pub fn options(segment: &Segment, layout: OptionLayout) -> Options {
             blocks.push(left, right);
         }
         // No stack sends both SACK and SACK-permitted; together they take what [`options_len`] says.
-        out.align(4, 0);
+        if segment.acc_ecn.is_none() {
+            out.align(4, 0);
+        }
         out.align(4, 2);
         out.push(TcpOption::Sack(blocks));
     }
-    while !out.bytes.is_multiple_of(4) {
-        out.push(TcpOption::End);
+    let pad = if layout == OptionLayout::Linux { TcpOption::Nop } else { TcpOption::End };
+    while out.bytes < options_len(segment) as usize {
+        out.push(pad);
     }
     out
+}
+
+fn push_as_linux(segment: &Segment, out: &mut Options) {
+    // It replaces the NOPs before a timestamp, without which it comes last.
+    let early = segment.sack_permitted && segment.timestamps.is_some();
+    if early {
+        out.push(TcpOption::SackPermitted);
+    }
+    if let Some(timestamps) = segment.timestamps {
+        out.align(4, 2);
+        out.push(TcpOption::Timestamps(timestamps));
+    }
+    // What is left over of an option with one field or none goes where others are aligned; two bytes are not split.
+    let late = segment.acc_ecn.filter(|option| option.len() == 2 && (early || !segment.sack_permitted));
+    if late.is_none() {
+        push_acc_ecn(segment, out);
+    }
+    if segment.sack_permitted && !early {
+        out.align(4, 2);
+        out.push(TcpOption::SackPermitted);
+    }
+    if let Some(shift) = segment.window_scale {
+        out.align(4, 1);
+        out.push(TcpOption::WindowScale(shift));
+    }
+    if late.is_some() {
+        push_acc_ecn(segment, out);
+    }
+}
+
+fn push_as_freebsd(segment: &Segment, out: &mut Options) {
+    let early = segment.window_scale.is_some() && segment.acc_ecn.is_some_and(|option| option.len() == 5);
+    if early {
+        push_acc_ecn(segment, out);
+    }
+    if let Some(shift) = segment.window_scale {
+        out.align(2, 1);
+        out.push(TcpOption::WindowScale(shift));
+    }
+    if segment.sack_permitted {
+        out.align(2, 0);
+        out.push(TcpOption::SackPermitted);
+    }
+    if let Some(timestamps) = segment.timestamps {
+        out.align(4, 2);
+        out.push(TcpOption::Timestamps(timestamps));
+    }
+    if !early {
+        push_acc_ecn(segment, out);
+    }
+}
+
+fn push_acc_ecn(segment: &Segment, out: &mut Options) {
+    if let Some(option) = segment.acc_ecn {
+        out.push(TcpOption::AccEcn(option));
+        if option.len() == 11 {
+            out.push(TcpOption::Nop);
+        }
+    }
+}
+
+/// Puts `option` into `segment`, with as many of its fields as there is room for beside the other options; `false`, and
+/// nothing done, unless there is room for `least` fields. For `least` fields, if not none, up to two SACK blocks may remain
+/// of more.
+///
+/// As Linux's `tcp_options_fit_accecn`.
+pub fn fit_acc_ecn(segment: &mut Segment, option: AccEcn, least: usize) -> bool {
+    segment.acc_ecn = None;
+    let mut blocks = sack_blocks_that_fit(segment, fixed_options_len(segment)) as usize;
+    let mut trial = *segment;
+    loop {
+        trial.sack.truncate(blocks);
+        for fields in (least..=AccEcn::MOST_FIELDS).rev() {
+            trial.acc_ecn = Some(option.shortened(fields));
+            let sack = if blocks > 0 { 4 + 8 * blocks as u32 } else { 0 };
+            if fixed_options_len(&trial) + sack <= MAX_OPTIONS {
+                *segment = trial;
+                return true;
+            }
+        }
+        if least == 0 || blocks <= 2 {
+            return false;
+        }
+        blocks -= 1;
+    }
 }
 
 /// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40 and the same in every
@@ -164,7 +229,7 @@ pub fn options_len(segment: &Segment) -> u32 {
     }
 }
 
-/// Bytes of all options but SACK: at most 20.
+/// Bytes of all options but SACK: at most 32.
 fn fixed_options_len(segment: &Segment) -> u32 {
     let mut len = 0;
     if segment.mss.is_some() {
@@ -179,10 +244,27 @@ fn fixed_options_len(segment: &Segment) -> u32 {
     if segment.window_scale.is_some() {
         len += 4;
     }
+    if let Some(option) = segment.acc_ecn {
+        len += acc_ecn_len(segment, option, len);
+    }
     len
+}
+
+/// What AccECN adds to `others` bytes of other options: where they are aligned by NOPs, it takes the place of one or two.
+#[cold]
+fn acc_ecn_len(segment: &Segment, option: AccEcn, others: u32) -> u32 {
+    // A SACK option follows, whatever the length of this one.
+    let sack = !segment.sack.is_empty() && others + 12 + 4 + 8 <= MAX_OPTIONS;
+    let spare = if segment.sack_permitted && segment.timestamps.is_none() || sack {
+        2
+    } else {
+        usize::from(segment.window_scale.is_some())
+    };
+    let len = option.len();
+    (if len % 4 > spare { len.next_multiple_of(4) } else { len - len % 4 }) as u32
 }
 
 /// How many SACK blocks there is room for behind `fixed` bytes of other options.
 fn sack_blocks_that_fit(segment: &Segment, fixed: u32) -> u32 {
-    (segment.sack.as_slice().len() as u32).min((MAX_OPTIONS - fixed - 4) / 8)
+    (segment.sack.as_slice().len() as u32).min(MAX_OPTIONS.saturating_sub(fixed + 4) / 8)
 }

@@ -1,6 +1,7 @@
 //! What travels: a 24-byte [`Packet`] handle moved by value, a [`Pool`] whose slots hold the contents, the TCP
 //! [`Segment`], and the [`codec`] between segments and bytes; the [`FlowKey`] of packets that are bytes.
 
+mod acc_ecn;
 pub mod codec;
 mod flow;
 mod handle;
@@ -9,8 +10,9 @@ pub mod pattern;
 mod pool;
 mod segment;
 
+pub use acc_ecn::{AccEcn, AccEcnOrder};
 pub use flow::FlowKey;
 pub use handle::{Packet, flow_hash};
-pub use layout::{OptionLayout, Options, TcpOption, options, options_len};
+pub use layout::{OptionLayout, Options, TcpOption, fit_acc_ecn, options, options_len};
 pub use pool::Pool;
 pub use segment::{Flags, Payload, SackBlocks, Segment, Timestamps};

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-/// A TCP segment (RFC 9293 section 3.1, options of RFC 7323 and RFC 2018). Sequence numbers are the 32-bit ones of the wire.
+use crate::AccEcn;
+
+/// A TCP segment (RFC 9293 section 3.1, options of RFC 7323, RFC 2018 and RFC 9768). Sequence numbers are the 32-bit ones of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Which bytes of the stream it carries.
@@ -29,6 +31,8 @@ pub struct Segment {
     pub timestamps: Option<Timestamps>,
     /// SACK option.
     pub sack: SackBlocks,
+    /// AccECN option; not all of them fit beside others: see [`crate::fit_acc_ecn`].
+    pub acc_ecn: Option<AccEcn>,
 }
 
 /// The timestamps option (RFC 7323 section 3).
@@ -162,6 +166,14 @@ impl SackBlocks {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// Leaves out the last blocks, so that there are at most `len`.
+    pub fn truncate(&mut self, len: usize) {
+        while usize::from(self.len) > len {
+            self.len -= 1;
+            self.blocks[usize::from(self.len)] = (0, 0);
+        }
     }
 }
 

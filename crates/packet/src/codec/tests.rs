@@ -25,6 +25,10 @@ fn as_read(segment: &Segment) -> Segment {
     let fixed = u32::from(segment.mss.is_some()) * 4
         + if segment.timestamps.is_some() { 12 } else { u32::from(segment.sack_permitted) * 4 }
         + u32::from(segment.window_scale.is_some()) * 4;
+    if segment.acc_ecn.is_some() {
+        // It was fitted in.
+        return Segment { payload: Payload { offset: 0, len: segment.payload.len }, ..*segment };
+    }
     let room = (0..=4).rev().find(|blocks| *blocks == 0 || fixed + 4 + 8 * blocks <= 40).unwrap_or(0);
     let blocks = segment.sack.as_slice();
     Segment {
@@ -42,8 +46,9 @@ prop_compose! {
         (seq, ack, mss, window_scale) in any::<(u32, u32, Option<u16>, Option<u8>)>(),
         (sack_permitted, timestamps) in any::<(bool, Option<(u32, u32)>)>(),
         blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=4),
+        (order, counters, least) in (any::<bool>(), any::<[u8; 9]>(), prop::option::of(0..=3usize)),
     ) -> Segment {
-        Segment {
+        let mut segment = Segment {
             payload: Payload { offset, len },
             source_port,
             destination_port,
@@ -56,7 +61,13 @@ prop_compose! {
             sack_permitted,
             timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
             sack: sack(&blocks),
+            acc_ecn: None,
+        };
+        if let Some(least) = least {
+            let order = if order { AccEcnOrder::One } else { AccEcnOrder::Zero };
+            crate::fit_acc_ecn(&mut segment, AccEcn::from_bytes(order, &counters), least);
         }
+        segment
     }
 }
 
@@ -156,6 +167,18 @@ fn options_are_read_leniently() {
 }
 
 #[test]
+fn acc_ecn_is_read_in_both_orders_and_in_all_lengths() {
+    // RFC 9768 table 5: kinds 172 and 174, 24 bits each.
+    let counters = |options: &[u8]| read(options).acc_ecn.map(|option| option.to_string());
+    assert_eq!(counters(&[172, 5, 0, 0, 1, 1]).as_deref(), Some("ECN e0b 1"));
+    assert_eq!(counters(&[174, 11, 0, 0, 1, 0, 1, 0, 0, 0, 2, 1]).as_deref(), Some("ECN e1b 1 ceb 256 e0b 2"));
+    assert_eq!(counters(&[1, 1, 174, 2]).as_deref(), Some("AccECN1"));
+    assert_eq!(counters(&[174, 6, 0, 0, 1, 9, 1, 1]).as_deref(), Some("ECN e1b 1"), "a field that is cut off");
+    assert_eq!(counters(&[174, 12, 0, 0, 1]), None, "an impossible length");
+    assert_eq!(counters(&[173, 5, 0, 0, 1, 1]), None);
+}
+
+#[test]
 fn what_is_refused_says_why() {
     let good = written(&Segment { payload: Payload { offset: 5, len: 10 }, ..Segment::default() }, Ecn::Ect0);
     let with = |at: usize, byte: u8| {
@@ -218,6 +241,8 @@ proptest! {
 
     #[test]
     fn etherparse_reads_the_same(segment in segments(), ecn in codepoints()) {
+        // Which does not know AccECN.
+        let segment = Segment { acc_ecn: None, ..segment };
         let bytes = written(&segment, ecn);
         let expected = as_read(&segment);
         let ip = Ipv4HeaderSlice::from_slice(&bytes).unwrap();

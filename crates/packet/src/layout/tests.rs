@@ -22,6 +22,7 @@ fn shown(segment: &Segment, layout: OptionLayout) -> String {
         TcpOption::SackPermitted => "sackOK".to_owned(),
         TcpOption::Timestamps(_) => "TS".to_owned(),
         TcpOption::Sack(blocks) => format!("sack{}", blocks.as_slice().len()),
+        TcpOption::AccEcn(option) => format!("ECN{}", option.fields().count()),
     };
     options(segment, layout).as_slice().iter().map(name).collect::<Vec<_>>().join(",")
 }
@@ -72,10 +73,78 @@ fn sack_blocks_come_last_and_are_cut_to_what_fits() {
     }
 }
 
+fn counters() -> AccEcn {
+    AccEcn::new(crate::AccEcnOrder::One, |_| 1)
+}
+
+/// With `blocks` SACK blocks.
+fn reporting(timestamps: bool, blocks: u32) -> Segment {
+    let mut segment = syn(false, false, false, timestamps);
+    for left in 0..blocks {
+        segment.sack.push(10 * left, 10 * left + 5);
+    }
+    segment
+}
+
+#[test]
+fn acc_ecn_takes_the_place_of_padding() {
+    // tcp_options_write: one NOP behind three fields; what is over of one field or none goes before what is aligned.
+    for (segment, fields, expected) in [
+        (reporting(false, 0), 3, "ECN3,nop"),
+        (reporting(true, 0), 3, "nop,nop,TS,ECN3,nop"),
+        (reporting(false, 0), 2, "ECN2"),
+        (reporting(false, 0), 1, "ECN1,nop,nop,nop"),
+        (reporting(false, 0), 0, "ECN0,nop,nop"),
+        (reporting(false, 1), 3, "ECN3,nop,nop,nop,sack1"),
+        (reporting(false, 1), 1, "ECN1,nop,sack1"),
+        (reporting(false, 1), 0, "ECN0,sack1"),
+        (syn(true, true, true, false), 3, "mss,ECN3,nop,nop,nop,sackOK,nop,wscale"),
+        (syn(true, true, true, false), 1, "mss,ECN1,nop,sackOK,nop,wscale"),
+        (syn(true, true, true, false), 0, "mss,ECN0,sackOK,nop,wscale"),
+        (syn(true, true, true, true), 3, "mss,sackOK,TS,ECN3,nop,nop,wscale"),
+        (syn(true, true, true, true), 1, "mss,sackOK,TS,ECN1,wscale"),
+        // Two bytes are not split.
+        (syn(true, true, true, true), 0, "mss,sackOK,TS,nop,wscale,ECN0,nop,nop"),
+    ] {
+        let segment = Segment { acc_ecn: Some(counters().shortened(fields)), ..segment };
+        assert_eq!(shown(&segment, OptionLayout::Linux), expected);
+    }
+}
+
+#[test]
+fn as_many_fields_as_fit_and_sack_gives_way_to_what_is_needed() {
+    // tcp_options_fit_accecn, of 40 bytes: with timestamps 12, each block 8 and 4 for the option.
+    for (timestamps, blocks, least, expected) in [
+        (true, 0, 0, Some("nop,nop,TS,ECN3,nop")),
+        (true, 1, 0, Some("nop,nop,TS,ECN3,nop,nop,nop,sack1")),
+        // 12 + 20 leave 8: two fields.
+        (true, 2, 1, Some("nop,nop,TS,ECN2,nop,nop,sack2")),
+        (true, 2, 3, None),
+        // 12 + 28 leave none but the NOPs: if that is too little, the third block makes room.
+        (true, 3, 0, Some("nop,nop,TS,ECN0,sack3")),
+        (true, 3, 1, Some("nop,nop,TS,ECN2,nop,nop,sack2")),
+        (true, 3, 2, Some("nop,nop,TS,ECN2,nop,nop,sack2")),
+        (true, 3, 3, None),
+        // Without timestamps the fourth block leaves 4, which the last byte of 5 goes beyond, in the place of a NOP.
+        (false, 4, 0, Some("ECN1,nop,sack4")),
+        (false, 4, 1, Some("ECN1,nop,sack4")),
+        (false, 4, 2, Some("ECN3,nop,nop,nop,sack3")),
+        (false, 3, 3, Some("ECN3,nop,nop,nop,sack3")),
+    ] {
+        let mut segment = reporting(timestamps, blocks);
+        let fits = fit_acc_ecn(&mut segment, counters(), least);
+        assert_eq!(fits.then(|| shown(&segment, OptionLayout::Linux)).as_deref(), expected, "{blocks} blocks, {least}");
+        if !fits {
+            assert_eq!(segment, reporting(timestamps, blocks), "nothing is done");
+        }
+    }
+}
+
 proptest! {
     #[test]
-    fn every_layout_has_the_same_length((mss, scale, sack, timestamps) in any::<(bool, bool, bool, bool)>(), blocks in 0..=4u32) {
+    fn every_layout_has_the_same_length((mss, scale, sack, timestamps) in any::<(bool, bool, bool, bool)>(), blocks in 0..=4u32, fields in prop::option::of(0..=3usize)) {
         let mut segment = syn(mss, scale, sack, timestamps);
+        segment.acc_ecn = fields.map(|fields| counters().shortened(fields));
         for left in 0..blocks {
             segment.sack.push(10 * left, 10 * left + 5);
         }
