@@ -36,6 +36,8 @@ pub(crate) fn lookup(info: &TcpInfo, name: &str) -> Option<Value> {
         lost retrans fackets last_data_sent last_ack_sent last_data_recv last_ack_recv pmtu rcv_ssthresh rtt rttvar
         snd_ssthresh snd_cwnd advmss reordering rcv_rtt rcv_space total_retrans pacing_rate bytes_acked bytes_received
         segs_out segs_in notsent_bytes min_rtt data_segs_in data_segs_out delivery_rate
-        delivery_rate_app_limited busy_time rwnd_limited sndbuf_limited delivered delivered_ce bytes_sent bytes_retrans dsack_dups reord_seen rcv_ooopack snd_wnd);
+        delivery_rate_app_limited busy_time rwnd_limited sndbuf_limited delivered delivered_ce bytes_sent bytes_retrans dsack_dups reord_seen rcv_ooopack snd_wnd
+        received_ce delivered_e1_bytes delivered_e0_bytes delivered_ce_bytes received_e1_bytes received_e0_bytes
+        received_ce_bytes ecn_mode accecn_opt_seen accecn_fail_mode);
     number.map(Value::Int)
 }

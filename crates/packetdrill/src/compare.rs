@@ -163,6 +163,9 @@ fn options_difference(
                     return Some(format!("TS val: expected {value}, got {got}"));
                 }
             }
+            // Whatever it is called.
+            (OptionSpec::Other { kind, data, .. }, OptionSpec::Other { kind: got_kind, data: got_data, .. })
+                if kind == got_kind && data == got_data => {}
             (expected, actual) if expected != actual => {
                 return Some(format!("option: expected {expected}, got {actual}"));
             }

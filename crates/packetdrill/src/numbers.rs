@@ -10,7 +10,9 @@
 
 use std::collections::BTreeMap;
 
-use ackclock_packet::{Flags, OptionLayout, Payload, SackBlocks, Segment, TcpOption, Timestamps, options};
+use ackclock_packet::{
+    AccEcn, AccEcnOrder, Flags, OptionLayout, Payload, SackBlocks, Segment, TcpOption, Timestamps, options,
+};
 use ackclock_tcp::Ports;
 
 use crate::ast::{Direction, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
@@ -18,6 +20,9 @@ use crate::sockets::SocketId;
 
 /// The kind of the MD5 signature option (RFC 2385).
 const MD5: u8 = 19;
+/// The kinds of the AccECN option (RFC 9768 section 3.2.3).
+pub(crate) const ACC_ECN_0: u8 = 172;
+pub(crate) const ACC_ECN_1: u8 = 174;
 
 /// How far a connection has come, as far as the script tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,6 +185,12 @@ impl Connection {
                     let echo = if has_ack { self.wire_echo(*echo, scaled_echo)? } else { *echo };
                     segment.timestamps = Some(Timestamps { value: *value, echo });
                 }
+                OptionSpec::Other { kind: ACC_ECN_0, data, .. } => {
+                    segment.acc_ecn = Some(AccEcn::from_bytes(AccEcnOrder::Zero, data));
+                }
+                OptionSpec::Other { kind: ACC_ECN_1, data, .. } => {
+                    segment.acc_ecn = Some(AccEcn::from_bytes(AccEcnOrder::One, data));
+                }
                 // A host looks for the key of a signed segment.
                 OptionSpec::Other { name, kind: MD5, .. } => {
                     return Err(MappingError::Unsupported(format!("the option `{name}`")));
@@ -222,6 +233,11 @@ impl Connection {
                     }
                     OptionSpec::Sack(shifted)
                 }
+                TcpOption::AccEcn(option) => OptionSpec::Other {
+                    name: option.to_string(),
+                    kind: if option.order() == AccEcnOrder::Zero { ACC_ECN_0 } else { ACC_ECN_1 },
+                    data: option.as_bytes().to_vec(),
+                },
             });
         }
         TcpSpec {

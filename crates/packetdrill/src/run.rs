@@ -510,6 +510,7 @@ impl<'a> Run<'a> {
     fn shell(&mut self, line: u32, text: &str) -> Result<(), Stop> {
         let shell = sysctl::apply(&mut self.kernel.host, self.settings, text);
         self.kernel.note_route();
+        self.kernel.retune();
         if let Some(what) = shell.unsupported {
             return Err(Stop::Unsupported(line, what));
         }

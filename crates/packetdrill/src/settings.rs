@@ -2,8 +2,8 @@
 //! sysctls may change, each under one name.
 
 use ackclock_tcp::{
-    AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector, MinRto, MtuProbing, NcrVariant, Prr, RrRules,
-    SackCompression,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector,
+    MinRto, MtuProbing, NcrVariant, Prr, RrRules, SackCompression,
 };
 use ackclock_units::{Size, Span, parse_size, parse_span};
 
@@ -45,6 +45,17 @@ const KEYS: &[Key] = &[
                 (accept it, ask for RFC 3168's) or accecn-passive",
         apply: set_ecn,
     },
+    Key {
+        name: "accecn_option",
+        takes: "off, minimum, full or persist (Linux's tcp_ecn_option 0 to 3)",
+        apply: set_acc_ecn_option,
+    },
+    Key {
+        name: "accecn_beacon",
+        takes: "a number of options in a round trip",
+        apply: |host, value| number(value, 0..=65_535).map(|value| acc_ecn(host).beacon = value as u32),
+    },
+    Key { name: "accecn_rules", takes: "rfc9768 or linux", apply: set_acc_ecn_rules },
     Key {
         name: "ecn_fallback",
         takes: "on or off",
@@ -367,6 +378,24 @@ fn set_ecn(host: &mut Host, value: &str) -> Result<(), String> {
         "accecn-passive" => (None, Accurate),
         _ if switch(value)? => (Classic, Classic),
         _ => (None, None),
+    };
+    Ok(())
+}
+
+fn acc_ecn(host: &mut Host) -> &mut AccEcnRules {
+    &mut host.config.transfer.acc_ecn
+}
+
+fn set_acc_ecn_option(host: &mut Host, value: &str) -> Result<(), String> {
+    acc_ecn(host).option = AccEcnOption::by_name(value).ok_or_else(|| format!("`{value}` is none of them"))?;
+    Ok(())
+}
+
+fn set_acc_ecn_rules(host: &mut Host, value: &str) -> Result<(), String> {
+    acc_ecn(host).rule = match value {
+        "rfc9768" => AccEcnRule::Rfc9768,
+        "linux" => AccEcnRule::Linux,
+        _ => return Err(format!("`{value}` is none of them")),
     };
     Ok(())
 }

@@ -105,6 +105,18 @@ impl Kernel {
         Numbers { isn: bits as u32, ts_offset: (bits >> 32) as u32 }
     }
 
+    /// What open connections read of the host's settings whenever they send.
+    pub(crate) fn retune(&mut self) {
+        let rules = self.host.config.transfer.acc_ecn;
+        for socket in &mut self.sockets {
+            match &mut socket.kind {
+                Kind::New => {}
+                Kind::Listening(listener) => listener.set_acc_ecn_option(rules.option, rules.beacon),
+                Kind::Open(endpoint) => endpoint.set_acc_ecn_option(rules.option, rules.beacon),
+            }
+        }
+    }
+
     pub(crate) fn layout(&self) -> OptionLayout {
         self.host.config.transfer.options
     }

@@ -6,7 +6,7 @@
 
 use crate::host::Host;
 use crate::settings::{self, Settings};
-use ackclock_tcp::LossDetector;
+use ackclock_tcp::{AccEcnOption, LossDetector};
 use ackclock_units::Span;
 
 /// What was made of one shell line, which may be several commands.
@@ -220,6 +220,11 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
             5 => key!("ecn", "accecn-passive".to_owned()),
             _ => Some(Err("a number from 0 to 5".to_owned())),
         },
+        "net.ipv4.tcp_ecn_option" => match usize::try_from(count!(0)).ok().and_then(|at| AccEcnOption::ALL.get(at)) {
+            Some(option) => key!("accecn_option", option.name().to_owned()),
+            None => Some(Err("a number from 0 to 3".to_owned())),
+        },
+        "net.ipv4.tcp_ecn_option_beacon" => key!("accecn_beacon", value.to_owned()),
         "net.ipv4.tcp_congestion_control" | "net.inet.tcp.cc.algorithm" => key!("cc", value.to_owned()),
         // Since Linux 4.12 the first of them is for tail loss probes alone. A host that has none stays without.
         "net.ipv4.tcp_early_retrans" if is_linux(host) => key!("tlp", switch(count!(0) >= 3)),
@@ -389,7 +394,6 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         | "net.ipv4.tcp_moderate_rcvbuf"
         | "net.ipv4.tcp_autocorking"
         | "net.ipv4.tcp_syncookies"
-        | "net.ipv4.tcp_ecn_option"
         | "net.ipv4.tcp_fastopen_key"
         | "net.ipv4.tcp_fastopen_cookies"
         | "net.ipv4.tcp_fastopen_blackhole_timeout_sec"

@@ -3,8 +3,8 @@
 use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
-    AdaptiveRules, Config, Controller, CwndValidation, EcnFeedback, InitialWindow, LossDetector, MinRto, NcrVariant,
-    Pacing, PacingWhen, Prr, RrRules, SpaceRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, Controller, CwndValidation, EcnFeedback,
+    InitialWindow, LossDetector, MinRto, NcrVariant, Pacing, PacingWhen, Prr, RrRules, SpaceRule,
 };
 
 use crate::document::{Node, Value};
@@ -203,6 +203,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     if fields.or("ecn_fallback", falls_back, Flag) != falls_back {
         config.states.ecn_syn_retries = if falls_back { u32::MAX } else { 0 };
     }
+    acc_ecn(fields, &mut config.transfer.acc_ecn);
     config.send_buffer = fields.or("send_buffer", config.send_buffer, Bytes(1, MAX_BUFFER));
     config.transfer.send_space = match fields.or("send_space", config.transfer.send_space.name(), SPACES) {
         "segments" => SpaceRule::Segments,
@@ -251,6 +252,8 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     }
 }
 
+const ACC_ECN_RULES: OneOf = OneOf { what: "rules of Accurate ECN", names: &["rfc9768", "linux"] };
+const ACC_ECN_OPTION: OneOf = OneOf { what: "AccECN option", names: &["off", "minimum", "full", "persist"] };
 const DETECTORS: OneOf =
     OneOf { what: "loss detector", names: &["rfc6675", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"] };
 const SPACES: OneOf = OneOf { what: "rule for the send buffer", names: &["bytes", "segments"] };
@@ -258,6 +261,27 @@ const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };
 const VALIDATION: OneOf =
     OneOf { what: "congestion window validation", names: &["off", "growth", "rfc2861", "rfc7661"] };
 const BOUNDED: OneOf = OneOf { what: "bound", names: &["total", "variance"] };
+
+/// What Accurate ECN does beyond its packet counter.
+fn acc_ecn(fields: &mut Fields<'_>, rules: &mut AccEcnRules) {
+    let name = match rules.rule {
+        AccEcnRule::Rfc9768 => "rfc9768",
+        AccEcnRule::Linux => "linux",
+    };
+    rules.rule = match fields.or("accecn_rules", name, ACC_ECN_RULES) {
+        "linux" => AccEcnRule::Linux,
+        _ => AccEcnRule::Rfc9768,
+    };
+    let profile = *rules;
+    *rules = fields.choose("accecn_option", profile.option.name(), &ACC_ECN_OPTION, |kind, fields| {
+        let option = AccEcnOption::by_name(kind).unwrap_or_default();
+        let beacon = match option {
+            AccEcnOption::Minimum => fields.or("beacon", profile.beacon.into(), Whole(0, 65_535)) as u32,
+            _ => profile.beacon,
+        };
+        AccEcnRules { option, beacon, ..profile }
+    });
+}
 
 /// The detector called `kind`, with the profile's parameters where the file has none.
 fn loss_detector(kind: &str, fields: &mut Fields<'_>, profile: LossDetector) -> LossDetector {

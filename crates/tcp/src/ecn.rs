@@ -6,20 +6,22 @@
 //!
 //! # Source
 //! RFC 3168 section 6.1, RFC 8257 sections 3.2 and 3.5, RFC 9768 section 3; Linux `include/net/tcp_ecn.h`, `net/ipv4/tcp_input.c`
-//! (`tcp_accecn_process`) and `tcp_dctcp.h` of 6.18.
+//! (`tcp_accecn_process`, `tcp_validate_incoming`), `tcp_output.c` (`tcp_ecn_send`), `tcp_minisocks.c` (`tcp_check_req`,
+//! `tcp_ecn_openreq_child`) and `tcp_dctcp.h` of 6.18 to 7.0. Where these differ from the RFC, [`AccEcnRule`] chooses;
+//! `ecn/option.rs` is the AccECN option.
 //!
 //! # Departures
-//! - The AccECN option with its byte counters is not sent (RFC 9768 section 3.2.3 makes it optional; Linux `tcp_ecn_option` 0),
-//!   and skipped where it comes. How many packets an ACK reports as marked is then known modulo 8, and the safest case that the
-//!   count of delivered segments allows is taken (appendix A.2), unless ACKs mostly cover many segments, as in Linux. A segment
-//!   that is reported marked counts as a full one.
+//! - Without the option how many packets an ACK reports as marked is known modulo 8, and the safest case that the count of
+//!   delivered segments allows is taken (appendix A.2), unless ACKs mostly cover many segments, as in Linux. A segment that is
+//!   reported marked counts as a full one then.
 //! - A mark on the SYN or on its answer is reported, but the initial window does not become smaller for it (RFC 9768 section
 //!   3.2.2.2 asks for a reaction). Only controllers that want all packets ECT ever send such a SYN.
 //! - A peer that asks for, or agrees to, both classic and Accurate ECN in one handshake is not reset (section 3.1.5).
 //! - Marks that do not cease are not taken for mangling (section 3.2.2.3), and the counter may be zero after the handshake
 //!   (section 3.2.2.4): both tests are optional.
-//! - ACKs and retransmissions are not ECT (RFC 3168 sections 6.1.4 and 6.1.5) unless the controller asks for it, or the host is
-//!   Linux 6.18, which sends all packets of an open connection with Accurate ECN as ECT (ECN++, an experiment of its own).
+//! - By the rules of the RFC ACKs and retransmissions are not ECT (RFC 3168 sections 6.1.4 and 6.1.5) unless the controller
+//!   asks for it; by those of Linux, and on Linux 6.18 (`capable_control`), all packets of a connection with Accurate ECN are (ECN++, an experiment of its own).
+//! - In TIME-WAIT Linux sends no counter; here it does unless the application has closed the socket altogether.
 
 use ackclock_cc::{EcnFeedback, EcnUse};
 use ackclock_packet::{Flags, Segment};
@@ -28,17 +30,15 @@ use ackclock_units::{Ecn, Time};
 use crate::scoreboard::Progress;
 use crate::{Endpoint, State};
 
-/// What r.cep and s.cep begin with (RFC 9768 section 3.2.1).
-const FIRST_COUNT: u8 = 5;
-/// Marks since the last ACK after which the next is sent at once: while data waits for an ACK, and while none does (RFC 9768
-/// section 3.2.2.5.1).
-const MARKS_WITH_DATA: u8 = 2;
-const MARKS_WITHOUT: u8 = 3;
+mod accurate;
+mod option;
+mod rules;
 
-/// The average number of segments that an ACK delivers has a gain of 2^-6 and is in units of 1/64 (`PKTS_ACKED_WEIGHT`,
-/// `PKTS_ACKED_PREC`); above 4 (`ACK_COMP_THRESH`) an ACK of many is no sign that others were lost.
-const DELIVERED_SHIFT: u32 = 6;
-const MOST_DELIVERED: u64 = 4 << DELIVERED_SHIFT;
+#[cfg(test)]
+pub(crate) use accurate::safest_marks;
+use accurate::{FIRST_COUNT, reflected, reflection};
+pub(crate) use option::ByteCounters;
+pub use rules::{AccEcnOption, AccEcnRule, AccEcnRules};
 
 /// ACE fields that are no counters: AE, CWR and ECE of the handshake.
 mod ace {
@@ -68,13 +68,15 @@ pub(crate) struct Feedback {
     pub(crate) marked: u64,
     /// RFC 8257's ACK of what came before the mark that has just come, or ceased to.
     pub(crate) ack_before: Option<Segment>,
-    /// r.cep and s.cep, modulo 8: packets that came with a mark, and of ours that the peer has reported so.
-    received: u8,
+    /// r.cep and s.cep, this modulo 8: packets that came with a mark, and of ours that the peer has reported so.
+    received: u32,
     reported: u8,
     /// Marks since the last ACK.
     pending: u8,
-    /// The last packet had a mark.
-    marks: bool,
+    /// The codepoint of the last packet that arrived.
+    last: Ecn,
+    /// The next ACK that is owed is sent at once (Linux `ICSK_ACK_NOW`).
+    hurries: bool,
     /// Somebody zeroes the field: it is not heeded.
     deaf: bool,
     /// The codepoint of our SYN or its answer, and that with which the peer's arrived.
@@ -82,8 +84,12 @@ pub(crate) struct Feedback {
     syn_arrived: Ecn,
     /// The first ACK of ours tells `syn_arrived`.
     reflects: bool,
+    /// So does the challenge that is due, after the peer's answer has come again.
+    challenge_reflects: bool,
     /// Segments that an ACK delivers on average, in 1/64 (`pkts_acked_ewma`); 0 before the first.
     each: u64,
+    /// Bytes by codepoint, if the option is read.
+    pub(crate) bytes: Option<Box<ByteCounters>>,
 }
 
 impl Feedback {
@@ -96,53 +102,19 @@ impl Feedback {
             marked: 0,
             ack_before: None,
             received: FIRST_COUNT,
-            reported: FIRST_COUNT,
+            reported: FIRST_COUNT as u8,
             pending: 0,
-            marks: false,
+            last: Ecn::NotEct,
+            hurries: false,
             deaf: false,
             syn_sent: Ecn::NotEct,
             syn_arrived: Ecn::NotEct,
             reflects: false,
+            challenge_reflects: false,
             each: 0,
+            bytes: None,
         }
     }
-
-    /// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved`.
-    fn likely_marks(&mut self, packets: u64, moved: u8) -> u64 {
-        self.each = match (packets, self.each) {
-            (0, each) => each,
-            (_, 0) => packets << DELIVERED_SHIFT,
-            (_, each) => ((each << DELIVERED_SHIFT) - each + (packets << DELIVERED_SHIFT)) >> DELIVERED_SHIFT,
-        };
-        if self.each > MOST_DELIVERED { u64::from(moved & 7) } else { safest_marks(packets, moved) }
-    }
-}
-
-/// The ACE field that tells with which codepoint a SYN, or its answer, arrived (RFC 9768 tables 2 and 3).
-fn reflection(arrived: Ecn) -> u8 {
-    match arrived {
-        Ecn::NotEct => 0b010,
-        Ecn::Ect1 => 0b011,
-        Ecn::Ect0 => 0b100,
-        Ecn::Ce => 0b110,
-    }
-}
-
-/// The codepoint that an ACE field of the handshake tells; `None` for those that tell nothing.
-fn reflected(ace: u8) -> Option<Ecn> {
-    [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().find(|&codepoint| reflection(codepoint) == ace)
-}
-
-/// Whether the network may have turned one codepoint into the other (RFC 9768 section 3.2.2.3).
-fn may_become(sent: Ecn, arrived: Ecn) -> bool {
-    sent == arrived || (sent.is_capable() && sent != Ecn::Ce && arrived.is_capable())
-}
-
-/// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved` modulo 8: the most that is
-/// consistent with that, where it may have wrapped (RFC 9768 appendix A.2.1).
-pub(crate) fn safest_marks(packets: u64, moved: u8) -> u64 {
-    let moved = u64::from(moved & 7);
-    if packets < 8 { moved } else { packets - ((packets - moved) & 7) }
 }
 
 impl Endpoint {
@@ -167,6 +139,10 @@ impl Endpoint {
         self.feedback.mode = mode;
         self.feedback.syn_arrived = ecn;
         self.set_ecn(on, on);
+        if mode == EcnFeedback::Accurate {
+            self.feedback.last = ecn;
+            self.begin_counting(1);
+        }
     }
 
     /// Another SYN before the connection is open.
@@ -203,38 +179,20 @@ impl Endpoint {
         // None is sent if a SYN did not ask for it.
         let mut usable = on && self.asks_for_ecn();
         if mode == EcnFeedback::Accurate {
-            usable &= may_become(self.feedback.syn_sent, reflected(field).unwrap_or(self.feedback.syn_sent));
+            let linux = self.acc_ecn_rule() == AccEcnRule::Linux;
+            let valid = self.may_have_become(reflected(field).unwrap_or(self.feedback.syn_sent));
+            // tcp_ecn_rcv_synack looks at what became of the SYN only where its answer was marked.
+            usable = (usable || linux) && (valid || linux && ecn != Ecn::Ce);
             (self.feedback.syn_arrived, self.feedback.reflects) = (ecn, true);
             // The last ACK of the handshake has no data (RFC 9768 section 3.2.2.1).
             self.send.bare_ack = true;
-            self.feedback.received += u8::from(ecn == Ecn::Ce);
+            self.feedback.received += u32::from(ecn == Ecn::Ce && (valid || !linux));
+            // The SYN counts as delivered.
+            self.feedback.average(1);
+            self.begin_counting(0);
+            self.look_at_option(answer, 2);
         }
         self.set_ecn(usable, on);
-    }
-
-    /// The first segment after the SYN, from the one who opened the connection (RFC 9768 table 4).
-    #[cold]
-    pub(crate) fn check_first_ace(&mut self, segment: &Segment) {
-        let bare = segment.sequence_len() == 0 && segment.sack.is_empty();
-        if self.feedback.mode != EcnFeedback::Accurate || !bare {
-            return;
-        }
-        let field = segment.flags.ace();
-        let arrived = match reflected(field) {
-            Some(arrived) => arrived,
-            None if field == ace::NONE => {
-                // RFC 9768 section 3.2.2.1: somebody zeroes the field. No ECT and no reaction, but feedback goes on.
-                self.feedback.deaf = true;
-                self.set_ecn(false, self.ecn_echoes);
-                return;
-            }
-            None => self.feedback.syn_sent,
-        };
-        if may_become(self.feedback.syn_sent, arrived) {
-            self.feedback.reported += u8::from(arrived == Ecn::Ce);
-        } else {
-            self.set_ecn(false, self.ecn_echoes);
-        }
     }
 
     /// Whether packets of ours may be ECN-capable, and whether the peer's may.
@@ -251,7 +209,7 @@ impl Endpoint {
             _ if !self.ecn_enabled => (Ecn::NotEct, Ecn::NotEct),
             EcnUse::All => (Ecn::Ect0, Ecn::Ect0),
             EcnUse::Scalable if accurate => (Ecn::Ect1, Ecn::Ect1),
-            EcnUse::Data if accurate && self.config.transfer.capable_control => (Ecn::Ect0, Ecn::Ect0),
+            EcnUse::Data if accurate && self.has_capable_control() => (Ecn::Ect0, Ecn::Ect0),
             EcnUse::Data | EcnUse::Scalable => (Ecn::Ect0, Ecn::NotEct),
         };
     }
@@ -311,8 +269,8 @@ impl Endpoint {
     #[inline]
     pub(crate) fn echo_flags(&mut self) -> Flags {
         if self.feedback.mode == EcnFeedback::Accurate {
-            self.feedback.pending = 0;
-            Flags::from_ace(self.feedback.received)
+            (self.feedback.pending, self.feedback.hurries) = (0, false);
+            if self.answers_for_orphan() { Flags::NONE } else { Flags::from_ace((self.feedback.received & 7) as u8) }
         } else if self.echo_ce {
             Flags::ECE
         } else {
@@ -320,34 +278,12 @@ impl Endpoint {
         }
     }
 
-    /// The first ACK of who has opened the connection tells how the answer to the SYN arrived (RFC 9768 section 3.2.2.1).
-    #[inline]
-    pub(crate) fn reflect_answer(&mut self, out: &mut Segment) {
-        if std::mem::take(&mut self.feedback.reflects) && out.payload.len == 0 && out.sack.is_empty() {
-            let field = Flags::from_ace(ace::ACCURATE_SYN).bits();
-            let others = Flags::from_bits(out.flags.bits() & !field);
-            out.flags = others | Flags::from_ace(reflection(self.feedback.syn_arrived));
-        }
-    }
-
     /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN counts it.
     #[inline]
     pub(crate) fn count_mark(&mut self, segment: &Segment, ecn: Ecn) {
         if self.feedback.mode == EcnFeedback::Accurate {
-            self.count_accurately(segment.payload.len > 0, ecn == Ecn::Ce);
+            self.count_accurately(segment.payload.len, ecn);
         }
-    }
-
-    fn count_accurately(&mut self, data: bool, marked: bool) {
-        let feedback = &mut self.feedback;
-        if marked {
-            feedback.received = (feedback.received + 1) & 7;
-            feedback.pending = feedback.pending.saturating_add(1);
-        }
-        let most = if data || self.receiver.owes_ack() { MARKS_WITH_DATA } else { MARKS_WITHOUT };
-        // A mark on data after a packet of any kind that had none.
-        let began = !std::mem::replace(&mut feedback.marks, marked) && marked && data;
-        self.receiver.ack_now |= began || feedback.pending >= most;
     }
 
     /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and DCTCP's.
@@ -395,7 +331,8 @@ impl Endpoint {
     pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
         if self.feedback.mode == EcnFeedback::Accurate {
             // RFC 9768 section 3.1.5: also of packets that were not ECT.
-            !self.feedback.deaf && segment.flags.ace() != self.feedback.reported
+            let counted = !self.feedback.deaf && segment.flags.ace() != self.feedback.reported;
+            counted || segment.acc_ecn.is_some() && self.hears_bytes(segment)
         } else {
             self.ecn_enabled && segment.flags.contains(Flags::ECE)
         }
@@ -411,26 +348,5 @@ impl Endpoint {
         self.feedback.echo = echo;
         self.feedback.marked = if echo { progress.delivered } else { 0 };
         if echo { progress.delivered_segments } else { 0 }
-    }
-
-    #[inline(never)]
-    fn take_counted(&mut self, segment: &Segment, progress: &Progress, outstanding: bool) -> u64 {
-        (self.feedback.echo, self.feedback.marked) = (false, 0);
-        // An ACK that tells nothing new may have been overtaken by others.
-        let newer = segment.timestamps.is_some_and(|stamps| {
-            self.timestamps_enabled && stamps.value.wrapping_sub(self.ts_recent).cast_signed() > 0
-        });
-        if self.feedback.deaf || !(newer || progress.delivered > 0 || progress.acked > 0) {
-            return 0;
-        }
-        // Without SACK, duplicate ACKs have told of some before.
-        let packets = progress.delivered_segments.saturating_sub(self.recovery.reno_sacked);
-        let field = segment.flags.ace();
-        let marks = self.feedback.likely_marks(packets, field.wrapping_sub(self.feedback.reported));
-        self.feedback.reported = field;
-        // Marks on ACKs are counted as well, and say nothing of data.
-        self.feedback.echo = marks > 0 && outstanding;
-        self.feedback.marked = (marks * u64::from(self.mss)).min(progress.delivered);
-        marks
     }
 }

@@ -8,9 +8,11 @@
 //! `rcv_rtt` is the smoothed RTT once data has arrived, in place of a measurement of the receiver's own; `rcv_space` is
 //! the window that was announced first. `delivery_rate` is measured only where the congestion controller asks for it, and else 0.
 
+use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
 
+use crate::ecn::ByteCounters;
 use crate::scoreboard::Progress;
 use crate::{CaState, Endpoint, State};
 
@@ -109,6 +111,22 @@ pub struct TcpInfo {
     pub reord_seen: u32,
     pub rcv_ooopack: u32,
     pub snd_wnd: u32,
+    /// Packets that came with a mark, where Accurate ECN is in use; it counts no others.
+    pub received_ce: u32,
+    /// Payload of ours as the peer's AccECN options report it, by codepoint.
+    pub delivered_e1_bytes: u32,
+    pub delivered_e0_bytes: u32,
+    pub delivered_ce_bytes: u32,
+    /// Payload that arrived, by codepoint, as our AccECN options report it.
+    pub received_e1_bytes: u32,
+    pub received_e0_bytes: u32,
+    pub received_ce_bytes: u32,
+    /// `TCPI_ECN_MODE_DISABLED` 0, `RFC3168` 1, `ACCECN` 2, `PENDING` 3.
+    pub ecn_mode: u8,
+    /// AccECN options of the peer: 0 none, 1 without counters, 2 with them, 3 invalid.
+    pub accecn_opt_seen: u8,
+    /// `TCP_ACCECN_ACE_FAIL_SEND` 1 and `RECV` 2 (as one here), `TCP_ACCECN_OPT_FAIL_SEND` 4, `TCP_ACCECN_OPT_FAIL_RECV` 8.
+    pub accecn_fail_mode: u8,
 }
 
 /// What is counted for [`TcpInfo`] beside [`crate::Stats`].
@@ -311,6 +329,37 @@ impl Endpoint {
             reord_seen: count(counts.reord_seen),
             rcv_ooopack: counters.out_of_order,
             snd_wnd: u32::try_from(self.send.wnd).unwrap_or(u32::MAX),
+            ..self.ecn_info()
+        }
+    }
+
+    /// What Accurate ECN adds.
+    fn ecn_info(&self) -> TcpInfo {
+        let accurate = self.feedback.mode == EcnFeedback::Accurate;
+        let bytes = self.feedback.bytes.as_deref();
+        let ([received_e1_bytes, received_e0_bytes, received_ce_bytes], delivered) =
+            bytes.map_or_else(Default::default, ByteCounters::totals);
+        let [delivered_e1_bytes, delivered_e0_bytes, delivered_ce_bytes] = delivered;
+        let (accecn_opt_seen, ignored, stopped) = bytes.map_or((0, false, false), ByteCounters::seen);
+        let failed = accurate && self.state != State::SynReceived && !self.ecn_enabled;
+        let pending = self.state == State::SynSent && self.config.ecn == EcnFeedback::Accurate;
+        TcpInfo {
+            received_ce: if accurate { self.feedback.marks_received() } else { 0 },
+            delivered_e1_bytes,
+            delivered_e0_bytes,
+            delivered_ce_bytes,
+            received_e1_bytes,
+            received_e0_bytes,
+            received_ce_bytes,
+            ecn_mode: match self.feedback.mode {
+                EcnFeedback::None if pending => 3,
+                EcnFeedback::None => 0,
+                EcnFeedback::Classic | EcnFeedback::Dctcp => 1,
+                EcnFeedback::Accurate => 2,
+            },
+            accecn_opt_seen,
+            accecn_fail_mode: u8::from(failed) * 3 | u8::from(stopped) * 4 | u8::from(ignored) * 8,
+            ..TcpInfo::default()
         }
     }
 }

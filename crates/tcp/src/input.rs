@@ -313,6 +313,7 @@ impl Endpoint {
     fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) -> Arrival {
         self.answer_invalid(now, segment);
         if right > left && right <= self.receiver.next {
+            self.note_spurious(left);
             self.describe_arrival(segment);
             self.receiver.receive(now, left, right, segment.payload.len);
         }
@@ -350,6 +351,7 @@ impl Endpoint {
         }
         // RFC 5961 section 4: challenged wherever it lies.
         self.challenge(now);
+        self.reflect_again(segment, ecn);
         Arrival::default()
     }
 
@@ -771,6 +773,9 @@ impl Endpoint {
         if right <= left {
             self.receiver.ack_now = true;
             return;
+        }
+        if right <= self.receiver.next {
+            self.note_spurious(left);
         }
         self.describe_arrival(segment);
         if left > self.receiver.next {

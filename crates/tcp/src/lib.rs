@@ -55,6 +55,7 @@ pub use config::{AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector,
 pub use controllers::{CONTROLLERS, Controller};
 pub use defer::{retries_within, time_of_retries};
 pub use detector::LossCounts;
+pub use ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
 pub use endpoint::{Arrival, Endpoint, Error, Ports, State, Stats};
 pub use facts::{ControlBlock, LossDeclaration, SentAs, Snapshot};
 pub use icmp::IcmpError;

@@ -7,7 +7,7 @@ use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::{AcceptOverflow, Config, Endpoint, IcmpError, Ports, State};
+use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, IcmpError, Ports, State};
 
 /// What a new connection draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +96,15 @@ impl Listener {
     /// The settings that children inherit from now on.
     pub fn config_mut(&mut self) -> &mut Config {
         &mut self.config
+    }
+
+    /// Changes when the AccECN option is sent, for all children that were not accepted yet too.
+    pub fn set_acc_ecn_option(&mut self, option: AccEcnOption, beacon: u32) {
+        let rules = &mut self.config.transfer.acc_ecn;
+        (rules.option, rules.beacon) = (option, beacon);
+        for child in self.half_open.iter_mut().chain(&mut self.ready) {
+            child.set_acc_ecn_option(option, beacon);
+        }
     }
 
     /// Another backlog, as a second listen(2) sets it.

@@ -205,7 +205,8 @@ impl Endpoint {
         if self.config.transfer.sending == SendRule::Linux {
             return self.next_new_linux(now, available, window);
         }
-        let payload = u64::from(self.mss).min(available).min(window) as u32;
+        let full = self.full_payload();
+        let payload = u64::from(full).min(available).min(window) as u32;
         let drains = u64::from(payload) == available;
         let fin = closing && drains && u64::from(payload) < window;
         if payload == 0 && !fin || self.is_silly(payload, available, fin) {
@@ -215,7 +216,7 @@ impl Endpoint {
             self.send.probe_due = false;
         }
         // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in flight.
-        if payload < self.mss && !fin && self.waits_for_more(now, payload) {
+        if payload < full && !fin && self.waits_for_more(now, payload) {
             return None;
         }
         if !self.fits_cwnd(now, payload) {
@@ -369,7 +370,7 @@ impl Endpoint {
     /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it, and it is less than half
     /// of the largest window that the peer offered (RFC 9293 section 3.8.6.2.1).
     fn is_silly(&self, payload: u32, available: u64, fin: bool) -> bool {
-        payload < self.mss
+        payload < self.full_payload()
             && u64::from(payload) < available
             && !fin
             && u64::from(payload) < self.send.max_wnd.div_ceil(2)
@@ -394,7 +395,7 @@ impl Endpoint {
             return None;
         }
         self.sent_as = SentAs::WindowProbe;
-        let payload = available.min(window.max(1)).min(u64::from(self.mss)) as u32;
+        let payload = available.min(window.max(1)).min(u64::from(self.full_payload())) as u32;
         let fin = payload == 0;
         let seq = self.send.nxt;
         let len = payload + u32::from(fin);
@@ -435,7 +436,7 @@ impl Endpoint {
             return probe;
         }
         let available = self.send.written + 1 - probe.seq;
-        let payload = available.min(self.send.wnd).min(u64::from(self.mss)) as u32;
+        let payload = available.min(self.send.wnd).min(u64::from(self.full_payload())) as u32;
         let waits = self.wishes.cork || self.wishes.more;
         if payload <= probe.len || self.is_silly(payload, available, false) || payload < self.mss && waits {
             return probe;
@@ -586,6 +587,7 @@ impl Endpoint {
         out.mss = self.config.transfer.mss_option.then(|| self.announced_mss());
         out.sack_permitted = sack;
         out.window_scale = scaling.then(|| self.own_shift());
+        self.offer_option(again, out);
         self.send.nxt = self.send.nxt.max(1);
         self.send.syn_sent_at = (!again).then_some(now);
         self.stats.resent_syns += u64::from(again && !answer && self.config.states.counts_syns);
@@ -599,6 +601,7 @@ impl Endpoint {
         out.seq = lower(self.send.nxt, self.send.isn);
         out.sack = sack;
         self.reflect_answer(out);
+        self.add_option(now, out);
         if self.config.states.fin_on_acks && self.send.fin_sent && self.send.una < self.send.nxt {
             out.seq = lower(self.send.nxt - 1, self.send.isn);
             out.flags |= Flags::FIN;
@@ -629,13 +632,14 @@ impl Endpoint {
     #[cold]
     fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
         let seq = if self.challenge_due { self.send.nxt } else { self.send.una.saturating_sub(1) };
-        if self.challenge_due {
-            self.challenge_due = false;
-        } else {
-            self.probe_now = false;
-        }
+        let challenge = std::mem::take(&mut self.challenge_due);
+        self.probe_now &= challenge;
         self.write_common(now, out, Flags::NONE);
         out.seq = lower(seq, self.send.isn);
+        if challenge {
+            self.reflect_in_challenge(out);
+        }
+        self.add_option(now, out);
     }
 
     #[inline]
@@ -650,7 +654,7 @@ impl Endpoint {
     #[inline(always)]
     fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
         // SACK blocks ride along only where the segment leaves room for them within the MSS.
-        let spare = self.mss.saturating_sub(piece.payload);
+        let spare = self.full_payload().saturating_sub(piece.payload);
         let blocks = if spare >= 12 { ((spare - 4) / 8).min(3) as usize } else { 0 };
         let sack = if blocks > 0 { self.sack_option(blocks) } else { SackBlocks::default() };
         let mut flags = Flags::NONE;
@@ -666,6 +670,7 @@ impl Endpoint {
         out.seq = lower(piece.seq, self.send.isn);
         out.sack = sack;
         out.payload = Payload { offset: piece.seq - 1, len: piece.payload };
+        self.add_option(now, out);
         self.stats.sent_packets += 1;
         self.counters.bytes_sent += u64::from(piece.payload);
         self.counters.bytes_resent += if piece.plain { u64::from(piece.payload) } else { 0 };

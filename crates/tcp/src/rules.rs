@@ -15,7 +15,8 @@ pub struct StateRules {
     /// How often an answer to a SYN is sent again before the half-open connection is forgotten. Default 7, as above.
     pub synack_retries: u32,
     /// How often a SYN that asks for ECN is sent again before one is sent that does not. Default 0 (RFC 3168 section
-    /// 6.1.1.1).
+    /// 6.1.1.1). `u32::MAX` is never (Linux `tcp_ecn_fallback` 0), and then what a handshake of Accurate ECN tells of the
+    /// codepoints of its own packets is not looked at either.
     pub ecn_syn_retries: u32,
     /// A SYN that was sent this often without an answer is sent without options, for middleboxes that drop them. Default
     /// none.

@@ -130,7 +130,7 @@ impl Endpoint {
         let whole = available.min(self.queue.buffer_end(nxt).saturating_sub(nxt));
         // A burst that begins with a full segment may end with a small one that fills the peer's window.
         let burst = self.queue.burst_end.checked_sub(nxt).filter(|&rest| rest > 0);
-        let payload = whole.min(u64::from(self.mss)).min(burst.unwrap_or(u64::MAX));
+        let payload = whole.min(u64::from(self.full_payload())).min(burst.unwrap_or(u64::MAX));
         let fin = self.send.closed && payload == available;
         if payload + u64::from(fin) > window {
             return Err(Held::Window);
@@ -146,7 +146,7 @@ impl Endpoint {
     /// Whether the last `payload` bytes written wait for more, or for an ACK: Nagle's rule as Minshall changed it (one small
     /// segment may be in flight), TCP_CORK and MSG_MORE.
     fn waits(&self, payload: u64) -> bool {
-        if payload >= u64::from(self.mss) || self.wishes.push {
+        if payload >= u64::from(self.full_payload()) || self.wishes.push {
             return false;
         }
         let small_in_flight = self.send.una < self.queue.small;
@@ -155,7 +155,7 @@ impl Endpoint {
 
     /// The segment that [`Endpoint::cut`] gave is sent: whether it has PSH set.
     pub(crate) fn note_cut(&mut self, cut: Cut, available: u64, window: u64) -> bool {
-        let (seq, mss) = (self.send.nxt, u64::from(self.mss));
+        let (seq, mss) = (self.send.nxt, u64::from(self.full_payload()));
         let end = seq + u64::from(cut.payload);
         if seq >= self.queue.burst_end {
             let whole = available.min(self.queue.buffer_end(seq).saturating_sub(seq));
@@ -227,7 +227,7 @@ impl Endpoint {
 
     /// The payload to which a buffer is filled: whole segments.
     fn buffer_goal(&self) -> u64 {
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.full_payload());
         (self.half_window(MAX_BUFFER) / mss).max(1) * mss
     }
 
@@ -345,7 +345,7 @@ impl Endpoint {
         let ahead = from - self.send.nxt.max(1);
         let by_cwnd = self.cwnd().saturating_sub(self.window_used() + ahead);
         let by_peer = (self.send.una + self.send.wnd).saturating_sub(from);
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.full_payload());
         by_cwnd.min(by_peer).min(to - from) / mss * mss
     }
 }

@@ -5,6 +5,8 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
+use crate::AccEcnRules;
+
 /// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports duplicates and cuts its
 /// stream into segments. The default is what the RFCs say; [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +54,8 @@ pub struct TransferRules {
     /// The best feedback of ECN that is agreed to when the peer asks, without asking (`ecn` = 2 of both systems, `tcp_ecn` = 4
     /// and 5 of Linux). Default none: as [`crate::Config::ecn`] says.
     pub accept_ecn: EcnFeedback,
+    /// How Accurate ECN is spoken. Default: as RFC 9768 says, without its option.
+    pub acc_ecn: AccEcnRules,
     /// Segments of a burst at least, if the windows allow so many (Linux `net.ipv4.tcp_min_tso_segs`): where PSH is set by
     /// [`SendRule::Linux`]. Default 2.
     pub least_burst: u32,
@@ -80,6 +84,7 @@ impl Default for TransferRules {
             report_refused: false,
             bare_handshake_ack: false,
             accept_ecn: EcnFeedback::None,
+            acc_ecn: AccEcnRules::default(),
             least_burst: 2,
             timer_tick: Span::ZERO,
         }
@@ -108,6 +113,7 @@ impl TransferRules {
             report_refused: true,
             bare_handshake_ack: false,
             accept_ecn: EcnFeedback::Classic,
+            acc_ecn: AccEcnRules::default(),
             least_burst: 2,
             timer_tick: Span::ZERO,
         }
@@ -139,6 +145,7 @@ impl TransferRules {
             report_refused: false,
             bare_handshake_ack: false,
             accept_ecn: EcnFeedback::Classic,
+            acc_ecn: AccEcnRules::default(),
             least_burst: 2,
             timer_tick: Span::ZERO,
         }

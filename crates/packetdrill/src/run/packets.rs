@@ -8,7 +8,7 @@ use super::{END_OF_TIME, MOST_PACKETS, Outgoing, Run, Stop, Window};
 use crate::ast::{Direction, EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, TcpSpec};
 use crate::compare::{self, Strictness};
 use crate::icmp::{self, IcmpMistake};
-use crate::numbers::{Connection, MappingError, Phase};
+use crate::numbers::{ACC_ECN_0, ACC_ECN_1, Connection, MappingError, Phase};
 use crate::report::{Failure, Seconds, TraceKind};
 use crate::sockets::{SERVER_PORT, Sent};
 
@@ -287,6 +287,7 @@ fn counter_as_flags(spec: &TcpSpec) -> TcpSpec {
 fn unknown_option(spec: &TcpSpec) -> Option<&str> {
     let Options::List(list) = &spec.options else { return None };
     list.iter().find_map(|option| match option {
+        OptionSpec::Other { kind: ACC_ECN_0 | ACC_ECN_1, .. } => None,
         OptionSpec::Other { name, .. } => Some(name.as_str()),
         _ => None,
     })

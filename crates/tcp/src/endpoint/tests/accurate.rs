@@ -278,12 +278,24 @@ fn the_safest_count_that_the_delivery_allows() {
 fn acks_of_many_segments_are_taken_at_their_word() {
     // Linux's pkts_acked_ewma: the first ACK delivers ten, above 4: nothing was marked (tcp_accecn_delivered_largeack), or 7.
     for (counter, marks) in [(5, 0), (4, 7)] {
-        let mut script = opened(Ecn::NotEct);
+        let mut script = accepted(0b010);
         script.write(10_000);
-        let segment = script.segment(Flags::ACK | ace(counter), script.seq, 0, 10_001);
+        script.segments();
+        let segment = script.segment(Flags::ACK | ace(counter), 1, 0, 10_001);
         script.input(segment);
         assert_eq!(script.endpoint.feedback.marked, marks * 1000);
     }
+}
+
+#[test]
+fn the_syn_counts_among_what_an_ack_delivers_on_average() {
+    // tcp_clean_rtx_queue counts it for who has opened the connection: (64 * 64 - 64 + 10 * 64) / 64 = 73, less than 256.
+    let mut script = opened(Ecn::NotEct);
+    script.write(10_000);
+    let segment = script.segment(Flags::ACK | ace(5), script.seq, 0, 10_001);
+    script.input(segment);
+    // 10 - (10 - 0) mod 8 = 8.
+    assert_eq!(script.endpoint.feedback.marked, 8000);
 }
 
 #[test]

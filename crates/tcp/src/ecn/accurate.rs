@@ -1,0 +1,241 @@
+//! Accurate ECN's packet counter: the handshake's fields, the marks that are counted, and how many an ACK reports.
+
+use ackclock_cc::EcnFeedback;
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::Ecn;
+
+use super::option::BytesTold;
+use super::{AccEcnRule, Feedback, ace};
+use crate::scoreboard::Progress;
+use crate::{CaState, Endpoint, State};
+
+/// What r.cep and s.cep begin with (RFC 9768 section 3.2.1).
+pub(super) const FIRST_COUNT: u32 = 5;
+/// Marks since the last ACK after which the next is sent at once: while data waits for an ACK, and while none does (RFC 9768
+/// section 3.2.2.5.1).
+const MARKS_WITH_DATA: u8 = 2;
+const MARKS_WITHOUT: u8 = 3;
+/// The same in Linux (`TCP_ACCECN_ACE_MAX_DELTA`).
+const MARKS_LINUX: u8 = 6;
+
+/// The average number of segments that an ACK delivers has a gain of 2^-6 and is in units of 1/64 (`PKTS_ACKED_WEIGHT`,
+/// `PKTS_ACKED_PREC`); above 4 (`ACK_COMP_THRESH`) an ACK of many is no sign that others were lost.
+const DELIVERED_SHIFT: u32 = 6;
+const MOST_DELIVERED: u64 = 4 << DELIVERED_SHIFT;
+
+impl Feedback {
+    /// An ACK delivers `packets`: the average.
+    pub(super) fn average(&mut self, packets: u64) {
+        self.each = match (packets, self.each) {
+            (0, each) => each,
+            (_, 0) => packets << DELIVERED_SHIFT,
+            (_, each) => ((each << DELIVERED_SHIFT) - each + (packets << DELIVERED_SHIFT)) >> DELIVERED_SHIFT,
+        };
+    }
+
+    /// Packets that came with a mark.
+    pub(crate) fn marks_received(&self) -> u32 {
+        self.received.wrapping_sub(FIRST_COUNT)
+    }
+}
+
+/// The ACE field that tells with which codepoint a SYN, or its answer, arrived (RFC 9768 tables 2 and 3).
+pub(super) fn reflection(arrived: Ecn) -> u8 {
+    match arrived {
+        Ecn::NotEct => 0b010,
+        Ecn::Ect1 => 0b011,
+        Ecn::Ect0 => 0b100,
+        Ecn::Ce => 0b110,
+    }
+}
+
+/// The codepoint that an ACE field of the handshake tells; `None` for those that tell nothing.
+pub(super) fn reflected(ace: u8) -> Option<Ecn> {
+    [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().find(|&codepoint| reflection(codepoint) == ace)
+}
+
+/// Whether the network may have turned one codepoint into the other (RFC 9768 section 3.2.2.3).
+fn may_become(sent: Ecn, arrived: Ecn) -> bool {
+    sent == arrived || (sent.is_capable() && sent != Ecn::Ce && arrived.is_capable())
+}
+
+/// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved` modulo 8: the most that is
+/// consistent with that, where it may have wrapped (RFC 9768 appendix A.2.1).
+pub(crate) fn safest_marks(packets: u64, moved: u8) -> u64 {
+    let moved = u64::from(moved & 7);
+    if packets < 8 { moved } else { packets - ((packets - moved) & 7) }
+}
+
+impl Endpoint {
+    pub(super) fn acc_ecn_rule(&self) -> AccEcnRule {
+        self.config.transfer.acc_ecn.rule
+    }
+
+    /// Whether all packets of a connection with Accurate ECN are ECN-capable.
+    pub(super) fn has_capable_control(&self) -> bool {
+        self.config.transfer.capable_control || self.acc_ecn_rule() == AccEcnRule::Linux
+    }
+
+    /// Whether our SYN or its answer may have arrived so, unless it is not looked at (Linux `tcp_ecn_fallback` 0).
+    pub(super) fn may_have_become(&self, arrived: Ecn) -> bool {
+        self.config.states.ecn_syn_retries == u32::MAX || may_become(self.feedback.syn_sent, arrived)
+    }
+
+    /// The first options of the peer, which are answered with `due` of ours.
+    #[cold]
+    pub(super) fn look_at_option(&mut self, segment: &Segment, due: u8) {
+        if let Some(counters) = &mut self.feedback.bytes
+            && counters.look_at(segment.acc_ecn)
+        {
+            counters.demand(due);
+        }
+    }
+
+    /// The first segment after the SYN, from the one who opened the connection (RFC 9768 table 4).
+    #[cold]
+    pub(crate) fn check_first_ace(&mut self, segment: &Segment) {
+        if self.feedback.mode != EcnFeedback::Accurate {
+            return;
+        }
+        self.look_at_option(segment, 0);
+        let bare = segment.sequence_len() == 0 && segment.sack.is_empty();
+        let linux = self.acc_ecn_rule() == AccEcnRule::Linux;
+        let field = segment.flags.ace();
+        let arrived = match reflected(field) {
+            None if field == ace::NONE && (bare || linux) => {
+                // RFC 9768 section 3.2.2.1: somebody zeroes the field. No ECT and no reaction, but feedback goes on.
+                self.feedback.deaf = !linux;
+                self.set_ecn(false, self.ecn_echoes);
+                return;
+            }
+            Some(arrived) if bare => arrived,
+            _ => return,
+        };
+        if !self.may_have_become(arrived) {
+            self.set_ecn(false, self.ecn_echoes);
+        } else if arrived == Ecn::Ce {
+            self.feedback.reported = (self.feedback.reported + 1) & 7;
+            self.counters.delivered_ce += 1;
+        }
+    }
+
+    /// The answer to our SYN has come again, to an open connection: the ACK tells how it arrived this time (RFC 9768 section
+    /// 3.2.2.1; Linux `tcp_validate_incoming`).
+    #[cold]
+    pub(crate) fn reflect_again(&mut self, segment: &Segment, ecn: Ecn) {
+        if self.feedback.mode == EcnFeedback::Accurate {
+            self.feedback.syn_arrived = ecn;
+            self.feedback.challenge_reflects = self.challenge_due;
+            self.look_at_option(segment, 1);
+        }
+    }
+
+    /// Linux's TIME-WAIT of a socket that nobody holds any more: it knows no counters (`tcp_v4_timewait_ack`).
+    #[inline]
+    pub(super) fn answers_for_orphan(&self) -> bool {
+        self.state == State::TimeWait && self.socket.orphan && self.acc_ecn_rule() == AccEcnRule::Linux
+    }
+
+    /// The first ACK of who has opened the connection tells how the answer to the SYN arrived (RFC 9768 section 3.2.2.1).
+    #[inline]
+    pub(crate) fn reflect_answer(&mut self, out: &mut Segment) {
+        if std::mem::take(&mut self.feedback.reflects) && out.payload.len == 0 && out.sack.is_empty() {
+            self.reflect(out);
+        }
+    }
+
+    /// The same of a challenge.
+    #[cold]
+    pub(crate) fn reflect_in_challenge(&mut self, out: &mut Segment) {
+        if std::mem::take(&mut self.feedback.challenge_reflects) {
+            self.reflect(out);
+        }
+    }
+
+    fn reflect(&self, out: &mut Segment) {
+        let field = Flags::from_ace(ace::ACCURATE_SYN).bits();
+        let others = Flags::from_bits(out.flags.bits() & !field);
+        out.flags = others | Flags::from_ace(reflection(self.feedback.syn_arrived));
+    }
+
+    pub(super) fn count_accurately(&mut self, payload: u32, ecn: Ecn) {
+        let marked = ecn == Ecn::Ce;
+        let (data, owed) = (payload > 0, self.receiver.owes_ack());
+        let linux = self.acc_ecn_rule() == AccEcnRule::Linux;
+        let feedback = &mut self.feedback;
+        let before = std::mem::replace(&mut feedback.last, ecn);
+        if marked {
+            feedback.received = feedback.received.wrapping_add(1);
+            feedback.pending = feedback.pending.saturating_add(1);
+        }
+        if let Some(counters) = &mut feedback.bytes {
+            counters.count(ecn, payload, before != ecn);
+        }
+        self.receiver.ack_now |= if linux {
+            // tcp_ecn_received_counters, tcp_accecn_process.
+            feedback.hurries |= before != ecn || feedback.pending >= MARKS_LINUX;
+            feedback.hurries && (data || owed)
+        } else {
+            let most = if data || owed { MARKS_WITH_DATA } else { MARKS_WITHOUT };
+            // A mark on data after a packet of any kind that had none.
+            data && marked && before != Ecn::Ce || feedback.pending >= most
+        };
+    }
+
+    #[cold]
+    pub(super) fn hears_bytes(&self, segment: &Segment) -> bool {
+        let counters = self.feedback.bytes.as_deref();
+        counters.zip(segment.acc_ecn.as_ref()).is_some_and(|(counters, option)| counters.is_news(option))
+    }
+
+    #[inline(never)]
+    pub(super) fn take_counted(&mut self, segment: &Segment, progress: &Progress, outstanding: bool) -> u64 {
+        (self.feedback.echo, self.feedback.marked) = (false, 0);
+        // An ACK that tells nothing new may have been overtaken by others.
+        let newer = segment.timestamps.is_some_and(|stamps| {
+            self.timestamps_enabled && stamps.value.wrapping_sub(self.ts_recent).cast_signed() > 0
+        });
+        if self.feedback.deaf || !(newer || progress.delivered > 0 || progress.acked > 0) {
+            return 0;
+        }
+        let bytes = self.take_bytes(segment, progress);
+        // Without SACK, duplicate ACKs have told of some before.
+        let packets = progress.delivered_segments.saturating_sub(self.recovery.reno_sacked);
+        self.feedback.average(packets);
+        let field = segment.flags.ace();
+        let moved = field.wrapping_sub(self.feedback.reported) & 7;
+        let marks = self.likely_marks(packets, moved, bytes, progress);
+        self.feedback.reported = field;
+        // Marks on ACKs are counted as well, and say nothing of data.
+        self.feedback.echo = marks > 0 && outstanding;
+        let marked = bytes.marked.map_or(marks * u64::from(self.mss), u64::from);
+        self.feedback.marked = if marks > 0 { marked.min(progress.delivered) } else { 0 };
+        marks
+    }
+
+    /// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved` modulo 8 (RFC 9768 appendix
+    /// A.2; Linux `__tcp_accecn_process`).
+    fn likely_marks(&self, packets: u64, moved: u8, bytes: BytesTold, progress: &Progress) -> u64 {
+        let (least, most) = (u64::from(moved), safest_marks(packets, moved));
+        if least == most {
+            return least;
+        }
+        let Some(marked) = bytes.marked.filter(|_| bytes.valid).map(u64::from) else {
+            return if self.feedback.each > MOST_DELIVERED { least } else { most };
+        };
+        if marked == 0 {
+            return least;
+        }
+        let mss = u64::from(self.mss);
+        // Where it may have wrapped more than once, what is marked of the bytes tells how often.
+        if packets >= 16 && (self.sack_enabled || matches!(self.recovery.state, CaState::Open | CaState::Cwr)) {
+            if progress.delivered <= marked {
+                return most;
+            }
+            let estimate = (marked * packets).div_ceil(progress.delivered);
+            return most.min(least + (estimate & !7));
+        }
+        // A factor of two for segments that are not full.
+        if marked > least * mss || marked >= most * mss / 2 { most } else { least }
+    }
+}

@@ -1,0 +1,67 @@
+//! The knobs of Accurate ECN.
+
+/// How a host speaks Accurate ECN (RFC 9768), once both ends have agreed on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AccEcnRules {
+    /// Where the RFC and Linux differ. Default: the RFC.
+    pub rule: AccEcnRule,
+    /// When byte counters are sent along. Default never: what an ACK reports is known by the packet counter alone.
+    pub option: AccEcnOption,
+    /// Options that are sent in a round trip at least, on a connection that sends anything (RFC 9768 section 3.2.3.3); 0 for
+    /// none but those that something has changed for. Default 3 (Linux `tcp_ecn_option_beacon`).
+    pub beacon: u32,
+}
+
+impl Default for AccEcnRules {
+    fn default() -> AccEcnRules {
+        AccEcnRules { rule: AccEcnRule::Rfc9768, option: AccEcnOption::Off, beacon: 3 }
+    }
+}
+
+/// What is done with packets and feedback where the RFC leaves a choice, or Linux does something else.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AccEcnRule {
+    /// New data alone is ECN-capable, unless the controller asks for more. ACKs are forced by new marks on data and by two or
+    /// three marks (section 3.2.2.5.1). Nothing is ECN-capable after a SYN that did not ask for ECN (section 3.1.5), and a
+    /// counter that somebody has zeroed is not heeded (section 3.2.2.1).
+    #[default]
+    Rfc9768,
+    /// All packets of the connection but the handshake's are ECN-capable. Any change of the codepoint that arrives forces an
+    /// ACK if one is owed, and so do six marks. A SYN that did not ask, or a zeroed counter, changes nothing in what is read.
+    Linux,
+}
+
+/// When the AccECN option is sent, besides the answer to a SYN (Linux `tcp_ecn_option`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum AccEcnOption {
+    /// Never, nor with the SYN's answer.
+    #[default]
+    Off,
+    /// After changes of the codepoint that arrives, marks, every 4 MiB that a counter has moved, and as beacons.
+    Minimum,
+    /// On every segment that has room for what has changed.
+    Full,
+    /// The same, also after it seems that ACKs with the option get lost.
+    Persist,
+}
+
+impl AccEcnOption {
+    /// Every choice, in the order of Linux's numbers from 0 on.
+    pub const ALL: [AccEcnOption; 4] =
+        [AccEcnOption::Off, AccEcnOption::Minimum, AccEcnOption::Full, AccEcnOption::Persist];
+
+    /// Its name in scenarios and scripts.
+    pub const fn name(self) -> &'static str {
+        match self {
+            AccEcnOption::Off => "off",
+            AccEcnOption::Minimum => "minimum",
+            AccEcnOption::Full => "full",
+            AccEcnOption::Persist => "persist",
+        }
+    }
+
+    /// The choice called `name`.
+    pub fn by_name(name: &str) -> Option<AccEcnOption> {
+        AccEcnOption::ALL.into_iter().find(|option| option.name() == name)
+    }
+}
