@@ -332,3 +332,6 @@ impl Endpoint {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

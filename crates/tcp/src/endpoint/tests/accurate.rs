@@ -1,9 +1,11 @@
 //! Accurate ECN (RFC 9768).
 
 use ackclock_cc::{Needs, NewReno, NewRenoConfig, Prague, PragueConfig};
+use ackclock_packet::{AccEcn, AccEcnOrder};
 
 use super::*;
 use crate::ecn::safest_marks;
+use crate::{AccEcnOption, AccEcnRule, AccEcnRules, TransferRules};
 
 fn accurate() -> Config {
     Config { ecn: EcnFeedback::Accurate, initial_window: InitialWindow::Segments(20), ..config() }
@@ -285,6 +287,108 @@ fn acks_of_many_segments_are_taken_at_their_word() {
         script.input(segment);
         assert_eq!(script.endpoint.feedback.marked, marks * 1000);
     }
+}
+
+/// A peer whose counters have moved by so many bytes.
+fn counters(e1: u32, ce: u32, e0: u32) -> Option<AccEcn> {
+    Some(AccEcn::new(AccEcnOrder::One, |codepoint| match codepoint {
+        Ecn::Ect1 => 1 + e1,
+        Ecn::Ce => ce,
+        _ => 1 + e0,
+    }))
+}
+
+/// As [`accepted`], with Accurate ECN by these rules; the last ACK of the handshake has an option.
+fn accepted_with(acc_ecn: AccEcnRules) -> Script {
+    let transfer = TransferRules { acc_ecn, ..TransferRules::default() };
+    let initial_window = InitialWindow::Segments(60);
+    let mut script = Script::new(Config { transfer, initial_window, ..accurate() });
+    script.endpoint.listen();
+    script.input(script.syn(Flags::SYN));
+    script.segments();
+    let ack = script.segment(Flags::ACK | ace(0b010), 1, 0, 1);
+    script.input(Segment { acc_ecn: counters(0, 0, 0), ..ack });
+    script
+}
+
+fn full() -> AccEcnRules {
+    AccEcnRules { option: AccEcnOption::Full, ..AccEcnRules::default() }
+}
+
+#[test]
+fn marked_bytes_tell_how_often_the_counter_has_wrapped() {
+    // Linux __tcp_accecn_process. An ACK of one segment, ECT(0), and then one of `packets`, of which the bytes of `marked` came
+    // with CE, and the counter has moved by `moved`.
+    for (packets, marked, moved, marks) in [
+        // Fewer than eight cannot have wrapped it.
+        (7, 3, 3, 3),
+        // No marked bytes: ACKs were marked, not data.
+        (9, 0, 0, 0),
+        (20, 0, 3, 3),
+        // 9 - (9 - 1) mod 8 = 9. More bytes than one segment has: it wrapped; the bytes of one, less than half of nine: not.
+        (9, 9, 1, 9),
+        (9, 1, 1, 1),
+        // Two wraps are possible from 16 on: 10 of 32 is 2 modulo 8, ceil(10 * 32 / 32) = 10, of which 8 are a wrap.
+        (32, 10, 2, 10),
+        (32, 26, 2, 26),
+        (32, 2, 2, 2),
+        // All were: the safest case, 32 - (32 - 0) mod 8.
+        (32, 32, 0, 32),
+    ] {
+        let mut script = accepted_with(full());
+        let segment = u64::from(script.endpoint.full_payload());
+        assert_eq!(segment, 1000 - 12, "the option takes 12 bytes");
+        script.write(40 * segment);
+        let ack = script.segment(Flags::ACK | ace(5), 1, 0, 1 + segment);
+        script.input(Segment { acc_ecn: counters(0, 0, segment as u32), ..ack });
+        let bytes = |segments: u64| (segments * segment) as u32;
+        let ack = script.segment(Flags::ACK | ace(5 + moved), 1, 0, 1 + (1 + packets) * segment);
+        script.input(Segment { acc_ecn: counters(0, bytes(marked), bytes(1 + packets - marked)), ..ack });
+        let info = script.endpoint.info(script.now);
+        assert_eq!(info.delivered_ce, marks, "{marked} of {packets}");
+        let told = if marks > 0 { u64::from(bytes(marked)) } else { 0 };
+        assert_eq!(script.endpoint.feedback.marked, told, "{marked} of {packets}");
+    }
+}
+
+#[test]
+fn controllers_hear_of_the_bytes_that_were_marked() {
+    // One mark, on the small segment: without the option it counts as a full one.
+    for (option, heard) in [(None, 1000), (counters(0, 88, 988), 88)] {
+        let mut script = accepted_with(full());
+        script.write(1076);
+        let ack = script.segment(Flags::ACK | ace(6), 1, 0, 1077);
+        script.input(Segment { acc_ecn: option, ..ack });
+        assert_eq!(script.endpoint.feedback.marked, heard);
+    }
+}
+
+#[test]
+fn linux_has_all_packets_capable() {
+    let mut script = accepted_with(AccEcnRules { rule: AccEcnRule::Linux, ..full() });
+    let data = script.segment(Flags::ACK | ace(5), 1, 1000, 1);
+    script.input_marked(data, Ecn::Ect0);
+    script.endpoint.read(1000);
+    script.write(100);
+    script.endpoint.close(script.now);
+    script.wait(1000);
+    let sent = script.segments();
+    assert!(
+        sent.len() > 3
+            && sent.iter().all(|(_, segment, codepoint)| { *codepoint == Ecn::Ect0 && segment.acc_ecn.is_some() }),
+        "{sent:?}"
+    );
+}
+
+#[test]
+fn an_endpoint_without_the_option_takes_no_notice_of_it() {
+    let mut script = accepted_with(AccEcnRules::default());
+    script.write(1000);
+    let ack = script.segment(Flags::ACK | ace(5), 1, 0, 989);
+    script.input(Segment { acc_ecn: counters(0, 988, 0), ..ack });
+    let info = script.endpoint.info(script.now);
+    assert_eq!((info.delivered_ce, info.delivered_ce_bytes, info.accecn_opt_seen), (0, 0, 0));
+    assert!(script.segments().iter().all(|(_, segment, _)| segment.acc_ecn.is_none()));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use ackclock_cc::{
     CongestionControl, CubicConfig, HystartConfig, HystartPlusPlusConfig, NewRenoConfig, SlowStartRules,
 };
+use ackclock_packet::{AccEcn, AccEcnOrder};
 use ackclock_units::Random;
 use proptest::prelude::*;
 
@@ -10,9 +11,9 @@ use super::*;
 use crate::profile::Profile;
 use crate::seq::lower;
 use crate::{
-    AdaptiveRules, CONTROLLERS, ChallengeLimit, CwndValidation, GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing,
-    NcrVariant, Pacing, PacingWhen, PathRules, Received, RrRules, Sending, SynFin, TransferRules, WindowProbe,
-    WindowRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, ChallengeLimit, CwndValidation, GiveUp, IcmpError,
+    KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules, Received, RrRules, Sending, SynFin,
+    TransferRules, WindowProbe, WindowRule,
 };
 
 /// What happens next.
@@ -61,17 +62,34 @@ struct Shape {
     timestamps: Option<i32>,
     mss: Option<u16>,
     ecn: Ecn,
+    acc_ecn: Option<AccEcn>,
 }
 
 fn any_ecn() -> impl Strategy<Value = Ecn> {
     (0u8..4).prop_map(Ecn::from_bits)
 }
 
+/// Small counters mostly, so that they move by what was sent.
+fn any_acc_ecn() -> impl Strategy<Value = Option<AccEcn>> {
+    let counter = || prop_oneof![2 => Just(1u32), 4 => 0u32..10_000, 1 => any::<u32>()];
+    let option = ([counter(), counter(), counter()], any::<bool>(), 0usize..=3);
+    let option = option.prop_map(|([e1, ce, e0], zero, fields)| {
+        let order = if zero { AccEcnOrder::Zero } else { AccEcnOrder::One };
+        let counters = |codepoint| match codepoint {
+            Ecn::Ect1 => e1,
+            Ecn::Ce => ce,
+            _ => e0,
+        };
+        AccEcn::new(order, counters).shortened(fields)
+    });
+    prop::option::of(option)
+}
+
 fn any_noise() -> impl Strategy<Value = Segment> {
     let blocks = prop::collection::vec(any::<(u32, u32)>(), 0..5);
     let numbers = (any::<[u32; 2]>(), any::<u16>(), any::<u16>(), any::<u64>(), 0u32..65_000);
     let options = (any::<Option<u16>>(), any::<Option<u8>>(), any::<bool>(), any::<Option<[u32; 2]>>(), blocks);
-    (numbers, options).prop_map(|(numbers, options)| {
+    (numbers, options, any_acc_ecn()).prop_map(|(numbers, options, acc_ecn)| {
         let ([seq, ack], flags, window, offset, len) = numbers;
         let (mss, window_scale, sack_permitted, timestamps, blocks) = options;
         let mut sack = SackBlocks::default();
@@ -87,6 +105,7 @@ fn any_noise() -> impl Strategy<Value = Segment> {
             sack_permitted,
             timestamps: timestamps.map(|[value, echo]| Timestamps { value, echo }),
             sack,
+            acc_ecn,
             ..Segment::default()
         }
     })
@@ -112,8 +131,8 @@ fn any_shape() -> impl Strategy<Value = Shape> {
     let ack = prop::option::weighted(0.7, index());
     let timestamps = prop_oneof![8 => Just(Some(0)), 1 => (-100_000i32..1000).prop_map(Some), 1 => Just(None)];
     let beyond = prop_oneof![20 => Just(0u64), 1 => 0u64..5000];
-    ((flags, seq, len, ack, beyond), (window, blocks, timestamps, any::<Option<u16>>(), any_ecn())).prop_map(
-        |((flags, seq, len, ack, ack_beyond), (window, blocks, timestamps, mss, ecn))| Shape {
+    ((flags, seq, len, ack, beyond), (window, blocks, timestamps, any::<Option<u16>>(), any_ecn(), any_acc_ecn()))
+        .prop_map(|((flags, seq, len, ack, ack_beyond), (window, blocks, timestamps, mss, ecn, acc_ecn))| Shape {
             flags,
             seq,
             len,
@@ -124,8 +143,8 @@ fn any_shape() -> impl Strategy<Value = Shape> {
             timestamps,
             mss,
             ecn,
-        },
-    )
+            acc_ecn,
+        })
 }
 
 /// A congestion controller: any, as the hosts have it, with any slow start.
@@ -219,11 +238,22 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
     let retries = prop::array::uniform3(0u32..6);
     let syn_fin = prop_oneof![Just(SynFin::Accept), Just(SynFin::DropInListen), Just(SynFin::Drop)];
     let times = prop::array::uniform3(prop::option::of((0u64..200_000).prop_map(Span::from_millis)));
-    (of_a_stack, any::<[bool; 8]>(), retries, syn_fin, times).prop_map(|(stack, switches, retries, syn_fin, times)| {
-        let [insecure_rst, insecure_syn, syn_data, fin_on_acks, reset_unread, discard_unread, empty, model] = switches;
+    (of_a_stack, any::<[bool; 9]>(), retries, syn_fin, times).prop_map(|(stack, switches, retries, syn_fin, times)| {
+        let [
+            insecure_rst,
+            insecure_syn,
+            syn_data,
+            fin_on_acks,
+            reset_unread,
+            discard_unread,
+            empty,
+            model,
+            ecn_fallback,
+        ] = switches;
         let [user_timeout, fin_wait_2_timeout, handshake_timeout] = times;
         StateRules {
             syn_retries: retries[0],
+            ecn_fallback,
             synack_retries: retries[1],
             drop_options_after: Some(retries[2]),
             handshake_timeout,
@@ -263,6 +293,10 @@ fn any_config() -> impl Strategy<Value = Config> {
         1 => Just(TransferRules::linux(6 << 20)),
         1 => Just(TransferRules::freebsd(2 << 20)),
     ];
+    let rule = prop_oneof![Just(AccEcnRule::Rfc9768), Just(AccEcnRule::Linux)];
+    let acc_ecn = (rule, prop::sample::select(&AccEcnOption::ALL[..]), 0u32..4)
+        .prop_map(|(rule, option, beacon)| AccEcnRules { rule, option, beacon });
+    let transfer = (transfer, acc_ecn).prop_map(|(transfer, acc_ecn)| TransferRules { acc_ecn, ..transfer });
     let loss = (any_detector(), any::<[bool; 3]>(), transfer, any_path());
     let mss = prop_oneof![2 => Just(1000u16), 1 => 1u16..100, 1 => 100u16..9001, 1 => Just(u16::MAX)];
     let delayed_ack = (0u32..4, 0u64..200, 0u32..5, prop_oneof![Just(0u64), 1u64..100_000]);
@@ -372,6 +406,7 @@ impl Watched {
                 echo: millis.wrapping_sub(self.endpoint.ts_offset),
             }),
             sack,
+            acc_ecn: shape.acc_ecn,
             ..Segment::default()
         }
     }
@@ -402,6 +437,10 @@ impl Watched {
             // A probe of the path's MTU counts as two segments, whatever its size.
             let exempt = exempt || segment.payload.len > mss;
             let is_data = segment.payload.len > 0 || segment.flags.contains(Flags::FIN);
+            if segment.payload.len > 0 && segment.acc_ecn.is_some() && !exempt {
+                let options = segment.header_len() - 20 - self.endpoint.options_len();
+                assert!(segment.payload.len + options <= self.endpoint.mss, "more than the MSS");
+            }
             // One unit for a FIN, which occupies no window in the network.
             let allowed = self.endpoint.cwnd().max(pipe) + 1;
             assert!(!is_data || exempt || self.endpoint.pipe() <= allowed, "more than the congestion window");
@@ -568,6 +607,7 @@ impl Watched {
             timestamps: Some(0),
             mss: Some(1460),
             ecn: Ecn::NotEct,
+            acc_ecn: None,
         };
         let segment = self.plausible(&shape);
         self.input(&segment, Ecn::NotEct);
