@@ -150,13 +150,15 @@ fn words(text: &str, random: &mut Random) -> String {
 
 /// Any host with any controller and feedback of ECN, most often the one that the script is for.
 fn any_settings(random: &mut Random) -> Settings {
-    const CHOICES: [(&str, &[&str]); 5] = [
+    const CHOICES: [(&str, &[&str]); 7] = [
         (
             "profile",
             &["rfc", "linux-2.4", "linux-4.0", "linux-6.1", "linux-6.18", "freebsd-9.2", "freebsd-14", "windows-7"],
         ),
         ("cc", &["newreno", "cubic", "cdg", "hd", "chd", "vegas", "htcp", "westwood", "dctcp", "prague", "bbr"]),
         ("ecn", &["on", "off", "passive", "dctcp", "accecn", "accecn-classic", "accecn-passive"]),
+        ("accecn_option", &["off", "minimum", "full", "persist"]),
+        ("accecn_rules", &["rfc9768", "linux"]),
         ("loss_detector", &["rfc6675", "linux", "ncr", "rr-tcp", "rack"]),
         ("abe", &["on", "off"]),
     ];

@@ -9,7 +9,10 @@ use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_scenario::{Override, Scenario};
 use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SecondarySpec, SmoltcpCc};
 use ackclock_tcp::profile::Profile;
-use ackclock_tcp::{AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector, MinRto, Prr};
+use ackclock_tcp::{
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector,
+    MinRto, Prr,
+};
 use ackclock_units::{Rate, Span, Time};
 
 const BASE: &str = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n";
@@ -190,6 +193,22 @@ fn a_receiver_with_a_host_is_a_host_of_its_own() {
         let (_, receiver) = ends(&format!("host = \"freebsd-9.2\"\necn = true\nreceiver = {receiver}"));
         assert_eq!(*config(&receiver), Profile::linux_6_1().endpoint);
     }
+}
+
+#[test]
+fn what_accurate_ecn_does_is_said_by_three_keys() {
+    let keys = "ecn = \"accecn\"\necn_fallback = false\naccecn_rules = \"linux\"";
+    let read = |option: &str| {
+        let (sender, _) = ends(&format!("{keys}\naccecn_option = {option}"));
+        let config = config(&sender);
+        let AccEcnRules { rule, option, beacon } = config.transfer.acc_ecn;
+        assert_eq!((rule, config.states.ecn_fallback), (AccEcnRule::Linux, false));
+        (option, beacon)
+    };
+    assert_eq!(read("\"full\""), (AccEcnOption::Full, 3));
+    assert_eq!(read("\"persist\""), (AccEcnOption::Persist, 3));
+    assert_eq!(read("{ kind = \"minimum\", beacon = 10 }"), (AccEcnOption::Minimum, 10));
+    assert_eq!(read("\"off\"").0, AccEcnOption::Off);
 }
 
 #[test]

@@ -177,6 +177,13 @@ fn options(tcp: &TcpSpec, replace: Replace<'_>) {
                     with(kind, changed(OptionSpec::Sack(blocks)));
                 }
             }
+            OptionSpec::Other { name, kind: kind @ (172 | 174), data } if !data.is_empty() => {
+                let option = |kind, data| changed(OptionSpec::Other { name: name.clone(), kind, data });
+                with("AccECN in the other order", option(kind ^ 172 ^ 174, data.clone()));
+                let mut counted = data.clone();
+                counted[data.len() - 1] ^= 1;
+                with("AccECN bytes changed", option(*kind, counted));
+            }
             OptionSpec::Nop | OptionSpec::Eol | OptionSpec::SackPermitted | OptionSpec::Other { .. } => {}
         }
     }
