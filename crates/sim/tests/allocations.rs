@@ -15,7 +15,7 @@ use ackclock_sim::spec::{
     QueueSpec, RunSpec,
 };
 use ackclock_sim::{FlowEnd, Inbound, QueueRecorder, Recorders, World, run_recorded};
-use ackclock_tcp::Config;
+use ackclock_tcp::{AccEcnOption, Config};
 use ackclock_testkit::{CountingAllocator, allocations};
 use ackclock_trace::{QueueCsv, TcpCsv, TcpSink};
 use ackclock_units::{Ecn, Rate, Span, Time};
@@ -129,9 +129,12 @@ fn no_controller_costs_an_allocation() {
         (CcSpec::Dctcp(DctcpConfig::default()), EcnFeedback::Dctcp),
         (CcSpec::Prague(PragueConfig::default()), EcnFeedback::Accurate),
     ] {
-        let config = Config { ecn, ..Config::default() };
-        let spec = two_flows(&cc, &config, QueueSpec::DualPi2(DualPi2Config::default()));
-        allocates_nothing_after_warm_up(cc.name(), &spec, 100);
+        for option in [AccEcnOption::Off, AccEcnOption::Full] {
+            let mut config = Config { ecn, ..Config::default() };
+            config.transfer.acc_ecn.option = option;
+            let spec = two_flows(&cc, &config, QueueSpec::DualPi2(DualPi2Config::default()));
+            allocates_nothing_after_warm_up(cc.name(), &spec, 100);
+        }
     }
 }
 

@@ -14,8 +14,8 @@ use ackclock_sim::spec::{
     SmoltcpSpec,
 };
 use ackclock_tcp::{
-    AdaptiveRules, Config, CwndValidation, DelayedAck, EcnFeedback, InitialWindow, LossDetector, NcrVariant, Pacing,
-    PacingWhen, Prr, RrRules, TransferRules,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EcnFeedback,
+    InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, RrRules, TransferRules,
 };
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
@@ -129,6 +129,11 @@ fn any_config() -> impl Strategy<Value = Config> {
         1 => Just(TransferRules::linux(6 << 20)),
         1 => Just(TransferRules::freebsd(2 << 20)),
     ];
+    let acc_ecn = (any::<bool>(), prop::sample::select(&AccEcnOption::ALL[..])).prop_map(|(linux, option)| {
+        let rule = if linux { AccEcnRule::Linux } else { AccEcnRule::Rfc9768 };
+        AccEcnRules { rule, option, ..AccEcnRules::default() }
+    });
+    let transfer = (transfer, acc_ecn).prop_map(|(transfer, acc_ecn)| TransferRules { acc_ecn, ..transfer });
     let loss = (any_detector(), any::<[bool; 3]>(), transfer);
     ((options, loss), delayed_ack, window, prr, any_buffer(), any_buffer(), 50u16..9000).prop_map(
         |((options, loss), delayed_ack, initial_window, prr, send_buffer, receive_buffer, mss)| {

@@ -69,7 +69,7 @@ const END: Time = Time::from_secs(60);
 /// What differs between runs: the stack that is ours.
 const STACKS: [&[&str]; 5] = [
     &[],
-    &["cc=bbr", "ecn=accecn"],
+    &["cc=bbr", "ecn=accecn", "accecn_option=full"],
     &["cc=cdg", "host=freebsd-9.2"],
     &["cc=newreno", "loss_detector=ncr"],
     &["cc=vegas", "ecn=true", "loss_detector=rr-tcp"],
