@@ -202,7 +202,7 @@ fn what_accurate_ecn_does_is_said_by_three_keys() {
         let (sender, _) = ends(&format!("{keys}\naccecn_option = {option}"));
         let config = config(&sender);
         let AccEcnRules { rule, option, beacon } = config.transfer.acc_ecn;
-        assert_eq!((rule, config.states.ecn_fallback), (AccEcnRule::Linux, false));
+        assert_eq!((rule, config.states.ecn_syn_retries), (AccEcnRule::Linux, u32::MAX));
         (option, beacon)
     };
     assert_eq!(read("\"full\""), (AccEcnOption::Full, 3));

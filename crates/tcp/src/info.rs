@@ -358,7 +358,7 @@ impl Endpoint {
                 EcnFeedback::Accurate => 2,
             },
             accecn_opt_seen,
-            accecn_fail_mode: u8::from(failed) * 3 | u8::from(stopped) * 4 | u8::from(ignored) * 8,
+            accecn_fail_mode: 3 * u8::from(failed) + 4 * u8::from(stopped) + 8 * u8::from(ignored),
             ..TcpInfo::default()
         }
     }

@@ -112,7 +112,7 @@ fn without_an_option_the_one_that_moves_goes_on() {
     assert_eq!(counters.take(None, 300, 1300), BytesTold { valid: true, marked: Some(300) });
     assert_eq!(counters.totals().1, [0, 0, 1300]);
     // The next one sets it right.
-    assert_eq!(counters.take(Some(option(1, 1000, 301)), 0, 1300).valid, false);
+    assert!(!counters.take(Some(option(1, 1000, 301)), 0, 1300).valid);
     assert_eq!(counters.totals().1, [0, 300, 1000]);
 }
 

@@ -253,7 +253,7 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
         let [user_timeout, fin_wait_2_timeout, handshake_timeout] = times;
         StateRules {
             syn_retries: retries[0],
-            ecn_fallback,
+            ecn_syn_retries: if ecn_fallback { 0 } else { u32::MAX },
             synack_retries: retries[1],
             drop_options_after: Some(retries[2]),
             handshake_timeout,
