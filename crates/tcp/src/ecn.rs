@@ -20,7 +20,8 @@
 //! - Marks that do not cease are not taken for mangling (section 3.2.2.3), and the counter may be zero after the handshake
 //!   (section 3.2.2.4): both tests are optional.
 //! - By the rules of the RFC ACKs and retransmissions are not ECT (RFC 3168 sections 6.1.4 and 6.1.5) unless the controller
-//!   asks for it; by those of Linux, and on Linux 6.18 (`capable_control`), all packets of a connection with Accurate ECN are (ECN++, an experiment of its own).
+//!   asks for it; by those of Linux, and where `capable_control` is set, all packets of a connection with Accurate ECN are (ECN++,
+//!   an experiment of its own).
 //! - In TIME-WAIT Linux sends no counter; here it does unless the application has closed the socket altogether.
 
 use ackclock_cc::{EcnFeedback, EcnUse};

@@ -33,8 +33,8 @@ use ackclock_packet::OptionLayout;
 use ackclock_units::Span;
 
 use crate::{
-    AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, PathRules, Prr,
-    ReportRule, RttRule, SackCompression, SpaceRule, StateRules, TransferRules,
+    AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing,
+    PathRules, Prr, ReportRule, RttRule, SackCompression, SpaceRule, StateRules, TransferRules,
 };
 
 /// A host as it comes out of the box.
@@ -391,11 +391,15 @@ impl Profile {
     }
 
     /// Linux 6.18 with its defaults: Linux 6.1 but for what changed in between, which is [`StateRules::linux_6_18`], the parts that
-    /// DSACK reports, and ECT on all packets of a connection with Accurate ECN.
+    /// DSACK reports, and what Accurate ECN does where `ecn` asks for it: its option, and ECT on all packets.
     pub fn linux_6_18() -> Profile {
         let before = Profile::linux_6_1();
-        let transfer =
-            TransferRules { exact_duplicates: true, capable_control: true, ..before.endpoint.transfer.clone() };
+        let transfer = TransferRules {
+            exact_duplicates: true,
+            capable_control: true,
+            acc_ecn: AccEcnRules::linux(),
+            ..before.endpoint.transfer.clone()
+        };
         let endpoint = Config { states: StateRules::linux_6_18(), transfer, ..before.endpoint.clone() };
         Profile { name: "linux-6.18", endpoint, ..before }
     }

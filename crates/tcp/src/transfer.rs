@@ -121,7 +121,12 @@ impl TransferRules {
 
     /// A socket of Linux 6.18 whose receive buffer may be made as large as `most`, bytes.
     pub fn linux_6_18(most: u64) -> TransferRules {
-        TransferRules { exact_duplicates: true, capable_control: true, ..TransferRules::linux(most) }
+        TransferRules {
+            exact_duplicates: true,
+            capable_control: true,
+            acc_ecn: AccEcnRules::linux(),
+            ..TransferRules::linux(most)
+        }
     }
 
     /// A socket of FreeBSD 14 whose buffers may be made as large as `most`, bytes (`kern.ipc.maxsockbuf`): it sets the

@@ -12,6 +12,14 @@ pub struct AccEcnRules {
     pub beacon: u32,
 }
 
+impl AccEcnRules {
+    /// Linux from 6.18 on with its sysctls' defaults, where Accurate ECN is in use at all.
+    pub fn linux() -> AccEcnRules {
+        // tcp_ecn_option = 2, tcp_ecn_option_beacon = 3
+        AccEcnRules { rule: AccEcnRule::Linux, option: AccEcnOption::Full, beacon: 3 }
+    }
+}
+
 impl Default for AccEcnRules {
     fn default() -> AccEcnRules {
         AccEcnRules { rule: AccEcnRule::Rfc9768, option: AccEcnOption::Off, beacon: 3 }

@@ -11,9 +11,9 @@ use super::*;
 use crate::profile::Profile;
 use crate::seq::lower;
 use crate::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, ChallengeLimit, CwndValidation, GiveUp, IcmpError,
-    KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules, Received, RrRules, Sending, SynFin,
-    TransferRules, WindowProbe, WindowRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, ChallengeLimit, CwndValidation, GiveUp,
+    IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules, Received, RrRules,
+    Sending, SynFin, TransferRules, WindowProbe, WindowRule,
 };
 
 /// What happens next.
