@@ -11,7 +11,7 @@ use ackclock_units::Ecn;
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket, TcpSeqNumber};
 
 use crate::layout::{OptionLayout, TcpOption, options};
-use crate::{AccEcn, AccEcnOrder, Flags, Payload, SackBlocks, Segment, Timestamps, pattern};
+use crate::{AccEcn, AccEcnOrder, FastOpen, Flags, Payload, SackBlocks, Segment, Timestamps, pattern};
 
 #[cfg(test)]
 mod tests;
@@ -32,6 +32,8 @@ mod kind {
     pub(super) const SACK_PERMITTED: u8 = 4;
     pub(super) const SACK: u8 = 5;
     pub(super) const TIMESTAMPS: u8 = 8;
+    pub(super) const FAST_OPEN: u8 = 34;
+    pub(super) const EXPERIMENT: u8 = 254;
     pub(super) const ACC_ECN_0: u8 = 172;
     pub(super) const ACC_ECN_1: u8 = 174;
 }
@@ -213,6 +215,14 @@ fn write_options(segment: &Segment, layout: OptionLayout, out: &mut [u8]) {
                 put(&[kind, option.len() as u8]);
                 put(option.as_bytes());
             }
+            TcpOption::FastOpen(fast_open) => {
+                let len = option.len() as u8;
+                match fast_open.experimental {
+                    true => put(&[kind::EXPERIMENT, len, FastOpen::EXPERIMENT[0], FastOpen::EXPERIMENT[1]]),
+                    false => put(&[kind::FAST_OPEN, len]),
+                }
+                put(fast_open.cookie());
+            }
         }
     }
     debug_assert_eq!(at, out.len(), "options_len() disagrees with the layout");
@@ -327,6 +337,12 @@ fn read_option(kind: u8, data: &[u8], segment: &mut Segment) {
         // Fields that are cut off are ignored (RFC 9768 section 3.2.3.3).
         (kind::ACC_ECN_0, data) => segment.acc_ecn = Some(AccEcn::from_bytes(AccEcnOrder::Zero, data)),
         (kind::ACC_ECN_1, data) => segment.acc_ecn = Some(AccEcn::from_bytes(AccEcnOrder::One, data)),
+        (kind::FAST_OPEN, cookie) => segment.fast_open = Some(FastOpen::new(cookie)),
+        (kind::EXPERIMENT, data) => {
+            if let Some(cookie) = data.strip_prefix(&FastOpen::EXPERIMENT) {
+                segment.fast_open = Some(FastOpen::new(cookie).in_form(true));
+            }
+        }
         _ => {}
     }
 }

@@ -4,8 +4,12 @@
 //!
 //! # Source
 //! Linux `tcp_options_write` (`net/ipv4/tcp_output.c`); FreeBSD `tcp_addoptions` (`sys/netinet/tcp_output.c`).
+//!
+//! # Departures
+//! FreeBSD's Fast Open option follows SACK-permitted without padding where there are no timestamps; here it begins a word, so
+//! that the length is that of Linux.
 
-use crate::{AccEcn, SackBlocks, Segment, Timestamps};
+use crate::{AccEcn, FastOpen, SackBlocks, Segment, Timestamps};
 
 #[cfg(test)]
 mod tests;
@@ -14,8 +18,8 @@ mod tests;
 const MAX_OPTIONS: u32 = 40;
 
 /// The most options, paddings included, of one segment: MSS, SACK-permitted, a NOP and the window scale, two NOPs each
-/// before timestamps and SACK, these two, AccECN, and the paddings behind it and of the end.
-const MAX_ITEMS: usize = 18;
+/// before timestamps and SACK, these two, AccECN, Fast Open, and the paddings before and behind them and of the end.
+const MAX_ITEMS: usize = 22;
 
 /// The order of options and their padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +52,8 @@ pub enum TcpOption {
     Sack(SackBlocks),
     /// AccECN.
     AccEcn(AccEcn),
+    /// TCP Fast Open.
+    FastOpen(FastOpen),
 }
 
 impl TcpOption {
@@ -62,6 +68,7 @@ impl TcpOption {
             TcpOption::Timestamps(_) => 10,
             TcpOption::Sack(blocks) => 2 + 8 * blocks.as_slice().len(),
             TcpOption::AccEcn(option) => option.len(),
+            TcpOption::FastOpen(fast_open) => fast_open.option_len(),
         }
     }
 }
@@ -125,6 +132,9 @@ pub fn options(segment: &Segment, layout: OptionLayout) -> Options {
         }
         out.align(4, 2);
         out.push(TcpOption::Sack(blocks));
+    }
+    if let Some(fast_open) = segment.fast_open {
+        push_fast_open(&mut out, fast_open, layout);
     }
     let pad = if layout == OptionLayout::Linux { TcpOption::Nop } else { TcpOption::End };
     while out.bytes < options_len(segment) as usize {
@@ -218,6 +228,17 @@ pub fn fit_acc_ecn(segment: &mut Segment, option: AccEcn, least: usize) -> bool 
     }
 }
 
+/// Linux pads the option with NOPs; FreeBSD leaves it to the end of the header, but without timestamps the options before it
+/// may not fill a word, and are filled here: see the module's departures.
+#[cold]
+fn push_fast_open(out: &mut Options, fast_open: FastOpen, layout: OptionLayout) {
+    out.align(4, 0);
+    out.push(TcpOption::FastOpen(fast_open));
+    if layout == OptionLayout::Linux {
+        out.align(4, 0);
+    }
+}
+
 /// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40 and the same in every
 /// [`OptionLayout`]. SACK blocks that do not fit are cut, from the last: with timestamps three remain, and on a packet with
 /// all other options two.
@@ -229,7 +250,7 @@ pub fn options_len(segment: &Segment) -> u32 {
     }
 }
 
-/// Bytes of all options but SACK: at most 32.
+/// Bytes of all options but SACK: at most 40, of which 20 are for Fast Open.
 fn fixed_options_len(segment: &Segment) -> u32 {
     let mut len = 0;
     if segment.mss.is_some() {
@@ -243,6 +264,9 @@ fn fixed_options_len(segment: &Segment) -> u32 {
     }
     if segment.window_scale.is_some() {
         len += 4;
+    }
+    if let Some(fast_open) = &segment.fast_open {
+        len += (fast_open.option_len() as u32).next_multiple_of(4);
     }
     if let Some(option) = segment.acc_ecn {
         len += acc_ecn_len(segment, option, len);

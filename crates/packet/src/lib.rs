@@ -3,6 +3,7 @@
 
 mod acc_ecn;
 pub mod codec;
+mod cookie;
 mod flow;
 mod handle;
 mod layout;
@@ -11,6 +12,7 @@ mod pool;
 mod segment;
 
 pub use acc_ecn::{AccEcn, AccEcnOrder};
+pub use cookie::FastOpen;
 pub use flow::FlowKey;
 pub use handle::{Packet, flow_hash};
 pub use layout::{OptionLayout, Options, TcpOption, fit_acc_ecn, options, options_len};

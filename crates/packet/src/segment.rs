@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use crate::AccEcn;
+use crate::{AccEcn, FastOpen};
 
-/// A TCP segment (RFC 9293 section 3.1, options of RFC 7323, RFC 2018 and RFC 9768). Sequence numbers are the 32-bit ones of the wire.
+/// A TCP segment (RFC 9293 section 3.1, options of RFC 7323, RFC 2018, RFC 7413 and RFC 9768). Sequence numbers are the 32-bit ones of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Which bytes of the stream it carries.
@@ -31,6 +31,8 @@ pub struct Segment {
     pub timestamps: Option<Timestamps>,
     /// SACK option.
     pub sack: SackBlocks,
+    /// TCP Fast Open option (RFC 7413).
+    pub fast_open: Option<FastOpen>,
     /// AccECN option; not all of them fit beside others: see [`crate::fit_acc_ecn`].
     pub acc_ecn: Option<AccEcn>,
 }

@@ -30,6 +30,8 @@ const NAMES: &[(&str, i64)] = &[
     ("SOCK_STREAM", 1),
     ("SOCK_DGRAM", 2),
     ("SOCK_RAW", 3),
+    ("SOCK_NONBLOCK", 0x800),
+    ("SOCK_CLOEXEC", 0x80000),
     ("IPPROTO_IP", 0),
     ("IPPROTO_ICMP", 1),
     ("IPPROTO_TCP", 6),
@@ -181,6 +183,17 @@ impl<'a> Args<'a> {
     /// `[n]`
     pub(crate) fn bracketed(&self, index: usize) -> Result<i64, CallError> {
         integer(bracketed(self.get(index)?)?, self.system)
+    }
+
+    /// The address that a call sends to, if it names one: of sendto() the fifth argument, of sendmsg() a part of the message.
+    pub(crate) fn address(&self) -> Option<&'a Expr> {
+        match (self.call.name.as_str(), self.call.args.as_slice()) {
+            ("sendto", [_, _, _, _, address, _]) => Some(address),
+            ("sendmsg", [_, Expr::Struct(parts), ..]) => {
+                parts.iter().find(|(name, _)| name == "msg_name").map(|(_, value)| value)
+            }
+            _ => None,
+        }
     }
 
     pub(crate) fn is_ellipsis(&self, index: usize) -> bool {

@@ -11,13 +11,15 @@ use crate::args::{Args, CallError, integer};
 use crate::ast::{Call, Expr};
 use crate::epoll::{ERR, Epoll, HUP, NVAL};
 use crate::errno::Errno;
+use crate::fast_open::MSG_FASTOPEN;
+use crate::host::System;
 use crate::shapes::{Expected, Message, control, event_data, message_vector, part, parts, vector};
 use crate::socket;
 use crate::sockets::{Kernel, Kind, SocketId};
 
 const PEEK: i64 = 0x2;
 const TRUNC: i64 = 0x20;
-const DONTWAIT: i64 = 0x40;
+pub(crate) const DONTWAIT: i64 = 0x40;
 const EOR: i64 = 0x80;
 const WAITALL: i64 = 0x100;
 const MORE: i64 = 0x8000;
@@ -60,7 +62,7 @@ pub(crate) enum Step {
 /// A call that waits for something to happen on its socket.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Waiting {
-    op: Op,
+    pub(crate) op: Op,
     /// When it stops waiting.
     pub(crate) until: Time,
     /// For what, in a few words.
@@ -69,9 +71,10 @@ pub(crate) struct Waiting {
 
 /// The calls that can wait.
 #[derive(Clone, Debug, PartialEq)]
-enum Op {
+pub(crate) enum Op {
     Accept { listener: SocketId, fd: i64, nonblocking: bool },
     Connect { socket: SocketId },
+    FastOpen { socket: SocketId, total: u64, sent: u64, flags: i64 },
     Send { socket: SocketId, total: u64, sent: u64, flags: i64, asleep: bool },
     Receive { socket: SocketId, most: u64, got: u64, flags: i64, message: Option<Message> },
     Poll { fds: Vec<Polled> },
@@ -81,7 +84,7 @@ enum Op {
 
 /// One `struct pollfd`.
 #[derive(Clone, Debug, PartialEq)]
-struct Polled {
+pub(crate) struct Polled {
     fd: i64,
     events: u32,
     expected: Option<u32>,
@@ -166,6 +169,7 @@ impl Kernel {
                 Some(done) => Ok(done),
                 None => Err((op, Done::failed(Errno::EINPROGRESS))),
             },
+            Op::FastOpen { socket, total, sent, flags } => self.attempt_fast_open(socket, total, sent, flags),
             Op::Send { socket, total, sent, flags, asleep } => {
                 // Who sleeps is woken when there is room worth the while (`sk_stream_write_space`).
                 let sleeps = asleep
@@ -286,6 +290,7 @@ impl Kernel {
             Kind::Open(_) => return Ok(Done::failed(Errno::EINVAL)),
             Kind::Listening(listener) => {
                 listener.set_backlog(backlog);
+                self.listens(id, backlog);
                 return Ok(Done::value(0));
             }
             Kind::New => {}
@@ -293,6 +298,7 @@ impl Kernel {
         if self.port_is_taken(id, true) {
             return Ok(Done::failed(Errno::EADDRINUSE));
         }
+        self.listens(id, backlog);
         self.listen(id, backlog);
         Ok(Done::value(0))
     }
@@ -333,6 +339,9 @@ impl Kernel {
         }
         let nonblocking = self.sockets[id].nonblocking;
         let wait = Op::Connect { socket: id };
+        if self.sockets[id].deferred {
+            return Ok(Step::Done(Done::failed(Errno::EISCONN)));
+        }
         match &mut self.sockets[id].kind {
             Kind::New => {}
             Kind::Listening(_) => return Ok(Step::Done(Done::failed(Errno::EISCONN))),
@@ -350,7 +359,9 @@ impl Kernel {
                 _ => return Ok(Step::Done(Done::failed(Errno::EISCONN))),
             },
         }
-        self.connect(id);
+        if self.connect_or_defer(now, id) {
+            return Ok(Step::Done(Done::value(0)));
+        }
         self.flush(now);
         Ok(self.start(now, wait, nonblocking, "the handshake"))
     }
@@ -373,7 +384,7 @@ impl Kernel {
     }
 
     /// What connect() returns, once it is known.
-    fn connected(&mut self, id: SocketId) -> Option<Done> {
+    pub(crate) fn connected(&mut self, id: SocketId) -> Option<Done> {
         let endpoint = self.endpoint_mut(id)?;
         match endpoint.state() {
             State::SynSent | State::SynReceived => None,
@@ -382,7 +393,10 @@ impl Kernel {
                 self.sockets[id].kind = Kind::New;
                 Some(Done::failed(error.into()))
             }
-            _ => Some(Done::value(0)),
+            _ => {
+                self.sockets[id].told_open = true;
+                Some(Done::value(0))
+            }
         }
     }
 
@@ -401,10 +415,10 @@ impl Kernel {
     }
 
     fn send(&mut self, now: Time, args: &Args<'_>, length: i64, flags: i64, null: bool) -> Result<Step, CallError> {
-        let other = flags & !(DONTWAIT | EOR | MORE | NOSIGNAL);
+        let linux = self.host.system == System::Linux;
+        let other = flags & !(DONTWAIT | EOR | MORE | NOSIGNAL | if linux { MSG_FASTOPEN } else { 0 });
         if other != 0 {
             let name = match other {
-                _ if other & 0x2000_0000 != 0 => "MSG_FASTOPEN".to_owned(),
                 _ if other & 0x400_0000 != 0 => "MSG_ZEROCOPY".to_owned(),
                 _ if other & 0x1 != 0 => "MSG_OOB".to_owned(),
                 _ => format!("the flags {other:#x}"),
@@ -416,6 +430,11 @@ impl Kernel {
             Err(errno) => return Ok(Step::Done(Done::failed(errno))),
         };
         let Ok(total) = u64::try_from(length) else { return Ok(Step::Done(Done::failed(Errno::EINVAL))) };
+        let address = args.address();
+        let unspecified = matches!(address, Some(Expr::Symbol(name)) if name == "AF_UNSPEC");
+        if let Some(step) = self.send_fast_open(now, id, (total, null), flags, (address.is_some(), unspecified)) {
+            return Ok(step);
+        }
         if !matches!(self.sockets[id].kind, Kind::Open(_)) {
             return Ok(Step::Done(Done::failed(Errno::EPIPE)));
         }
@@ -432,7 +451,7 @@ impl Kernel {
         Ok(step)
     }
 
-    fn attempt_send(&mut self, id: SocketId, total: u64, sent: u64, flags: i64) -> Result<Done, (Op, Done)> {
+    pub(crate) fn attempt_send(&mut self, id: SocketId, total: u64, sent: u64, flags: i64) -> Result<Done, (Op, Done)> {
         let Some(endpoint) = self.endpoint_mut(id) else { return Ok(Done::failed(Errno::EPIPE)) };
         match socket::send(endpoint, total - sent, flags & MORE != 0, flags & EOR != 0) {
             Sending::Taken(taken) if sent + taken == total => Ok(Done::value(total as i64)),
@@ -488,6 +507,7 @@ impl Kernel {
         };
         let Ok(most) = u64::try_from(length) else { return Ok(Step::Done(Done::failed(Errno::EINVAL))) };
         match &self.sockets[id].kind {
+            Kind::New if self.sockets[id].deferred => return Ok(Step::Done(Done::failed(Errno::EAGAIN))),
             Kind::New if self.sockets[id].failed => return Ok(Step::Done(Done::value(0))),
             Kind::New | Kind::Listening(_) => return Ok(Step::Done(Done::failed(Errno::ENOTCONN))),
             Kind::Open(endpoint) if null && endpoint.unread() > 0 && most > 0 => {

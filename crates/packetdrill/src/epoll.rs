@@ -60,6 +60,7 @@ impl Kernel {
     pub(crate) fn poll_mask(&self, id: SocketId) -> u32 {
         match self.sockets.get(id).map(|socket| &socket.kind) {
             None => NVAL,
+            Some(Kind::New) if self.sockets[id].deferred => OUT | WRNORM,
             Some(Kind::New) => OUT | WRNORM | HUP,
             Some(Kind::Listening(listener)) => {
                 if listener.is_readable() {

@@ -6,6 +6,7 @@ use ackclock_tcp::{AcceptOverflow, CONTROLLERS, Config, Controller, KeepAlive, S
 use ackclock_units::{Random, Span};
 
 use crate::SettingError;
+use crate::fast_open::HostFastOpen;
 use crate::route::Route;
 
 /// The host unless somebody says otherwise.
@@ -40,8 +41,7 @@ pub(crate) struct Host {
     pub(crate) keepalive: KeepAlive,
     /// `TCP_NOTSENT_LOWAT` that sockets do not set.
     pub(crate) notsent_lowat: Option<u32>,
-    /// Every listening socket takes Fast Open, which is not here.
-    pub(crate) fast_open: bool,
+    pub(crate) fast_open: HostFastOpen,
     /// What `getsockopt` says of the receive buffer, if it was set by hand.
     pub(crate) receive_buffer_shown: Option<u64>,
 
@@ -88,7 +88,7 @@ impl Host {
             mss: None,
             keepalive: config.states.keepalive.unwrap_or_default(),
             notsent_lowat: None,
-            fast_open: false,
+            fast_open: HostFastOpen::new(system),
             receive_buffer_shown: None,
             // packetdrill's own defaults but for the percentage (12.5 there, of the time since the event before), which makes
             // up for the timers of real machines and would hide wrong ones.

@@ -14,6 +14,7 @@ mod epoll;
 mod errno;
 mod error;
 pub mod expr;
+mod fast_open;
 mod format;
 mod host;
 mod icmp;

@@ -11,18 +11,20 @@
 use std::collections::BTreeMap;
 
 use ackclock_packet::{
-    AccEcn, AccEcnOrder, Flags, OptionLayout, Payload, SackBlocks, Segment, TcpOption, Timestamps, options,
+    AccEcn, AccEcnOrder, FastOpen, Flags, OptionLayout, Payload, SackBlocks, Segment, TcpOption, Timestamps, options,
 };
 use ackclock_tcp::Ports;
 
 use crate::ast::{Direction, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
 use crate::sockets::SocketId;
 
-/// The kind of the MD5 signature option (RFC 2385).
+/// Kinds of options (IANA registry "TCP Option Kind Numbers"): the MD5 signature, Fast Open, experiments.
 const MD5: u8 = 19;
 /// The kinds of the AccECN option (RFC 9768 section 3.2.3).
 pub(crate) const ACC_ECN_0: u8 = 172;
 pub(crate) const ACC_ECN_1: u8 = 174;
+const FAST_OPEN: u8 = 34;
+const EXPERIMENT: u8 = 254;
 
 /// How far a connection has come, as far as the script tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -195,6 +197,10 @@ impl Connection {
                 OptionSpec::Other { name, kind: MD5, .. } => {
                     return Err(MappingError::Unsupported(format!("the option `{name}`")));
                 }
+                OptionSpec::Other { kind: FAST_OPEN, data, .. } => segment.fast_open = Some(FastOpen::new(data)),
+                OptionSpec::Other { kind: EXPERIMENT, data, .. } if data.starts_with(&FastOpen::EXPERIMENT) => {
+                    segment.fast_open = Some(FastOpen::new(&data[2..]).in_form(true));
+                }
                 // Skipped by a host that has not implemented it (RFC 9293 section 3.1, MUST-6).
                 OptionSpec::Other { .. } => {}
             }
@@ -238,6 +244,14 @@ impl Connection {
                     kind: if option.order() == AccEcnOrder::Zero { ACC_ECN_0 } else { ACC_ECN_1 },
                     data: option.as_bytes().to_vec(),
                 },
+                TcpOption::FastOpen(fast_open) => {
+                    let cookie = fast_open.cookie().to_vec();
+                    let (kind, data) = match fast_open.experimental {
+                        true => (EXPERIMENT, [&FastOpen::EXPERIMENT[..], &cookie].concat()),
+                        false => (FAST_OPEN, cookie),
+                    };
+                    OptionSpec::Other { name: format!("{fast_open:?}"), kind, data }
+                }
             });
         }
         TcpSpec {

@@ -65,10 +65,18 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), Verdict> {
         }
         "udp_encapsulation" if value != "none" => unsupported(),
         "wire_client" | "wire_server" | "so_filename" | "psp_udp_port" => unsupported(),
+        "local_ip" | "remote_ip" => {
+            // Of an address with its prefix length, the address.
+            let address = value.split('/').next().unwrap_or(value).parse().map_err(|_| Verdict::Invalid {
+                line: line.line,
+                message: format!("--{}: `{value}` is no address", line.name),
+            })?;
+            let fast_open = &mut host.fast_open;
+            *(if line.name == "local_ip" { &mut fast_open.local } else { &mut fast_open.remote }) = Some(address);
+            Ok(())
+        }
         // They name addresses, ports and tools of the machine that packetdrill runs on.
-        "local_ip"
-        | "remote_ip"
-        | "gateway_ip"
+        "gateway_ip"
         | "netmask_ip"
         | "bind_port"
         | "connect_port"

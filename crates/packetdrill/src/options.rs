@@ -11,6 +11,7 @@ use crate::args::{Args, CallError, bracketed, integer};
 use crate::ast::Expr;
 use crate::calls::Done;
 use crate::errno::Errno;
+use crate::fast_open::{Keys, string_bytes};
 use crate::host::{System, controller};
 use crate::socket;
 use crate::sockets::{Kernel, Kind, SocketId};
@@ -47,6 +48,14 @@ impl Kernel {
                     endpoint.set_linger(linger);
                 }
                 Ok(())
+            }
+            ("SOL_TCP" | "IPPROTO_TCP", "TCP_FASTOPEN_KEY") => {
+                let Some(bytes) = text(value)?.and_then(|text| string_bytes(&text)) else {
+                    return Err(CallError::script("TCP_FASTOPEN_KEY takes a string of bytes"));
+                };
+                let length = usize::try_from(args.integer(4)?).unwrap_or(0);
+                let keys = bytes.get(..length).and_then(Keys::from_bytes);
+                keys.map(|keys| self.sockets[id].options.fast_open_keys = Some(keys)).ok_or(Errno::EINVAL)
             }
             ("SOL_TCP" | "IPPROTO_TCP", "TCP_CONGESTION") => match text(value)? {
                 Some(name) => self.set_congestion(now, id, &name),
@@ -101,6 +110,9 @@ impl Kernel {
             }
         };
         let raw = number.clamp(0, i64::from(i32::MAX / 2)) as u64;
+        if let "TCP_FASTOPEN" | "TCP_FASTOPEN_CONNECT" | "TCP_FASTOPEN_NO_COOKIE" = name {
+            return Ok(self.set_fast_open(id, name, number));
+        }
         let options = &mut self.sockets[id].options;
         let mut changed = Changed::Nothing;
         let result = match name {
@@ -197,6 +209,7 @@ impl Kernel {
             }
             "TCP_SYNCNT" if (1..=127).contains(&number) => {
                 options.syn_retries = Some(number as u32);
+                changed = Changed::SynRetries(number as u32);
                 Ok(())
             }
             "TCP_LINGER2" => {
@@ -262,6 +275,7 @@ impl Kernel {
                 Changed::UserTimeout => endpoint.set_user_timeout(options.user_timeout),
                 Changed::NotSent => endpoint.set_notsent_lowat(options.notsent_lowat.or(self.host.notsent_lowat)),
                 Changed::PacingRate => endpoint.set_max_pacing_rate(options.max_pacing_rate),
+                Changed::SynRetries(retries) => endpoint.set_syn_retries(retries),
                 Changed::QuickAck(on) => endpoint.set_quick_ack(on),
                 Changed::FinWait2 => endpoint.set_fin_wait_2_timeout(config.states.fin_wait_2_timeout),
             },
@@ -365,6 +379,9 @@ impl Kernel {
             "TCP_SYNCNT" => {
                 Value::Number(i64::from(options.syn_retries.unwrap_or(self.host.config.states.syn_retries)))
             }
+            "TCP_FASTOPEN" => Value::Number(options.fast_open_queue.unwrap_or(0) as i64),
+            "TCP_FASTOPEN_CONNECT" => flag(options.fast_open_connect),
+            "TCP_FASTOPEN_NO_COOKIE" => flag(options.fast_open_no_cookie),
             "TCP_LINGER2" => seconds(options.fin_wait_2, Span::from_secs(60)),
             "TCP_NOOPT" => flag(options.no_options),
             "IP_RECVERR" | "IPV6_RECVERR" => flag(options.report_errors),
@@ -413,6 +430,7 @@ enum Changed {
     NotSent,
     PacingRate,
     QuickAck(bool),
+    SynRetries(u32),
     FinWait2,
     ReportErrors,
     Deferring,
@@ -456,6 +474,9 @@ fn known(level: &str, name: &str) -> bool {
             | "TCP_INQ"
             | "TCP_QUICKACK"
             | "TCP_SYNCNT"
+            | "TCP_FASTOPEN"
+            | "TCP_FASTOPEN_CONNECT"
+            | "TCP_FASTOPEN_NO_COOKIE"
             | "TCP_LINGER2"
             | "TCP_NOOPT"
             | "TCP_DEFER_ACCEPT"

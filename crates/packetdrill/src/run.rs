@@ -9,8 +9,8 @@
 //!
 //! # Departures
 //! - packetdrill runs code after the last event, with what was recorded before; here it runs at its time.
-//! - A packet of the connection under test that was sent up to the time of the last event, and that nobody expected, is an
-//!   error, unless `check_end` is off.
+//! - A packet of the connection under test that was sent up to the time of the last event, or until another socket is made, and
+//!   that nobody expected, is an error, unless `check_end` is off.
 //! - Packets and calls happen at their very time, so that the tolerance is for what the host does.
 
 use std::collections::VecDeque;
@@ -342,6 +342,10 @@ impl<'a> Run<'a> {
             EventTime::Absolute(_) | EventTime::AbsoluteRange(..) => Time::ZERO + until,
             _ => base + until,
         });
+        if call.name == "socket" {
+            // Another connection will be under test.
+            self.check_end(line)?;
+        }
         let started = self.now;
         let step = match self.kernel.call(self.now, call) {
             Ok(step) => step,
@@ -396,7 +400,9 @@ impl<'a> Run<'a> {
 
     /// connect() gives a connection its ports.
     fn note_connect(&mut self, call: &Call) {
-        if call.name != "connect" {
+        // Others may open a connection too, but only connect() opens one anew.
+        let anew = call.name == "connect";
+        if !anew && !matches!(call.name.as_str(), "sendto" | "sendmsg" | "send" | "write" | "writev") {
             return;
         }
         let system = self.kernel.host.system;
@@ -404,11 +410,14 @@ impl<'a> Run<'a> {
         let Some(id) = fd.and_then(|fd| self.kernel.by_fd(fd)) else { return };
         let Some(index) = self.connections.iter().rposition(|connection| connection.socket == Some(id)) else { return };
         match self.kernel.endpoint(id).map(|endpoint| endpoint.ports()) {
-            Some(ports) if self.connections[index].phase == Phase::New || self.connections[index].ports != ports => {
+            Some(ports)
+                if self.connections[index].phase == Phase::New || anew && self.connections[index].ports != ports =>
+            {
                 self.connections[index] = Connection::new(Phase::Connecting, ports, Some(id));
             }
             Some(_) => {}
-            None => self.connections[index].phase = Phase::New,
+            None if anew => self.connections[index].phase = Phase::New,
+            None => {}
         }
     }
 

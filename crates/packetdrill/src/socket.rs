@@ -3,6 +3,7 @@
 use ackclock_tcp::{Config, Controller, Endpoint, KeepAlive, Received, Sending, WriteFlags};
 use ackclock_units::{Span, Time};
 
+use crate::fast_open::Keys;
 use crate::host::Host;
 
 /// What `setsockopt` has set. What is `None` is the host's.
@@ -35,6 +36,11 @@ pub(crate) struct SocketOptions {
     pub(crate) cc: Option<&'static Controller>,
     pub(crate) tos: u8,
     pub(crate) ttl: Option<u8>,
+    /// `TCP_FASTOPEN`: how many connections may be open early; of FreeBSD, that it is switched on.
+    pub(crate) fast_open_queue: Option<usize>,
+    pub(crate) fast_open_connect: bool,
+    pub(crate) fast_open_no_cookie: bool,
+    pub(crate) fast_open_keys: Option<Keys>,
     /// `TCP_NOOPT`: no options at all.
     pub(crate) no_options: bool,
     /// `IP_RECVERR`: ICMP errors are told at once.

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use ackclock_packet::{OptionLayout, Segment};
-use ackclock_tcp::{Controller, Endpoint, IcmpError, Listener, Numbers, Ports, State, reset_for};
+use ackclock_tcp::{Controller, Endpoint, FastOpenAttempt, IcmpError, Listener, Numbers, Ports, State, reset_for};
 use ackclock_units::{Ecn, Random, Span, Time};
 
 use crate::epoll::Epoll;
@@ -38,6 +38,12 @@ pub(crate) struct Socket {
     ///
     /// [`Route::version`]: crate::route::Route::version
     pub(crate) route: u64,
+    /// connect() has returned, but the SYN waits for data (`TCP_FASTOPEN_CONNECT`).
+    pub(crate) deferred: bool,
+    /// The application has been told that the connection is open (`SS_CONNECTED`).
+    pub(crate) told_open: bool,
+    /// That of listen().
+    pub(crate) backlog: usize,
 }
 
 /// What a socket is.
@@ -145,6 +151,9 @@ impl Kernel {
             options: SocketOptions::default(),
             failed: false,
             route: self.host.route.version,
+            deferred: false,
+            told_open: false,
+            backlog: 0,
         });
         self.sockets.len() - 1
     }
@@ -187,8 +196,8 @@ impl Kernel {
         socket.kind = Kind::Listening(Box::new(listener));
     }
 
-    /// connect() on a socket that is new: the SYN waits to be sent.
-    pub(crate) fn connect(&mut self, id: SocketId) -> Ports {
+    /// connect() on a socket that is new: the SYN waits to be sent, with Fast Open if it is to be tried.
+    pub(crate) fn connect(&mut self, id: SocketId, fast_open: Option<FastOpenAttempt>) -> Ports {
         let local = if self.sockets[id].bound { SERVER_PORT } else { self.client_port() };
         let ports = Ports { local, remote: SERVER_PORT };
         let numbers = self.numbers();
@@ -197,7 +206,10 @@ impl Kernel {
         let cc = self.host.congestion_control(self.cc_of(id));
         let mut endpoint = Endpoint::new(config, cc, ports, numbers.isn, numbers.ts_offset);
         options.set_up(&self.host, &mut endpoint);
-        endpoint.connect();
+        match fast_open {
+            Some(attempt) => endpoint.connect_fast_open(attempt),
+            None => endpoint.connect(),
+        }
         self.sockets[id].kind = Kind::Open(Box::new(endpoint));
         self.sockets[id].route = self.host.route.version;
         ports
@@ -217,6 +229,9 @@ impl Kernel {
             options,
             failed: false,
             route: self.host.route.version,
+            deferred: false,
+            told_open: true,
+            backlog: 0,
         });
         Some(self.sockets.len() - 1)
     }
@@ -277,9 +292,15 @@ impl Kernel {
                 return;
             }
         }
-        let listening = self.sockets.iter_mut().find_map(|socket| match &mut socket.kind {
-            // After close() the listener still sends its resets, and takes nothing in.
-            Kind::Listening(listener) if socket.fd.is_some() && ports.local == SERVER_PORT => Some(listener),
+        // After close() the listener still sends its resets, and takes nothing in.
+        let listens = |socket: &Socket| matches!(socket.kind, Kind::Listening(_)) && socket.fd.is_some();
+        let listening = self.sockets.iter().position(listens).filter(|_| ports.local == SERVER_PORT);
+        let fast_open = listening.and_then(|id| self.fast_open_server(id));
+        let listening = listening.and_then(|id| match &mut self.sockets[id].kind {
+            Kind::Listening(listener) => {
+                listener.set_fast_open(fast_open);
+                Some(listener)
+            }
             _ => None,
         });
         match (listening, least) {
@@ -380,6 +401,7 @@ impl Kernel {
 
     /// Asks every socket for what it has to send.
     pub(crate) fn flush(&mut self, now: Time) {
+        self.learn_fast_open(now);
         let mut segment = Segment::default();
         let (route, mtu) = (self.host.route.version, self.host.route.mtu(self.host.mtu));
         let follows = self.host.system == System::Linux && route > 0;

@@ -4,6 +4,7 @@
 //! Linux `Documentation/networking/ip-sysctl.rst`; FreeBSD tcp(4), `sys/netinet/tcp_subr.c` and its neighbours; the scripts
 //! `common/defaults.sh` and `common/set_sysctls.py` of google/packetdrill.
 
+use crate::fast_open::Keys;
 use crate::host::Host;
 use crate::settings::{self, Settings};
 use ackclock_tcp::{AccEcnOption, LossDetector};
@@ -52,10 +53,20 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
                 // Each of them is known.
                 let _ = set(host, settings, name, value);
             }
+            // The suite of the kernel itself has them beside its scripts, and differs in one.
+            if !program.contains("common/") {
+                let _ = set(host, settings, "net.ipv4.tcp_fastopen", "0x3");
+            }
+            host.fast_open.cache.flush();
             shell.changed.push("the suite's defaults".to_owned());
             return Command::Known;
         }
         "true" | ":" => return Command::Known,
+        "ip" if matches!(rest, [object, action, ..] if object == "tcp_metrics" && action == "flush") => {
+            host.fast_open.cache.flush();
+            shell.changed.push("metrics flushed".to_owned());
+            return Command::Known;
+        }
         "ip" => {
             let changed = host.route.change(rest);
             let known = changed.is_some();
@@ -153,6 +164,7 @@ const DEFAULTS: &[(&str, &str)] = &[
     ("net.ipv4.tcp_ecn", "0"),
     ("net.ipv4.tcp_notsent_lowat", "4294967295"),
     ("net.ipv4.tcp_fastopen", "0x70403"),
+    ("net.ipv4.tcp_fastopen_key", "a1a1a1a1-b2b2b2b2-c3c3c3c3-d4d4d4d4"),
 ];
 
 /// What became of one setting: `None` if it is not known, else what it did, or why it cannot be.
@@ -196,10 +208,40 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
     }
     match name {
         "net.ipv4.tcp_fastopen" => {
-            // TFO_SERVER_ENABLE and TFO_SERVER_WO_SOCKOPT1.
-            host.fast_open = count!(0) & 0x402 == 0x402;
+            host.fast_open.flags = count!(0);
+            Some(Ok(Some(format!("fastopen={value}"))))
+        }
+        "net.ipv4.tcp_fastopen_key" => match Keys::from_sysctl(value) {
+            Some(keys) => {
+                host.fast_open.keys = keys;
+                Some(Ok(Some("fastopen_key".to_owned())))
+            }
+            None => Some(Err("one key or two are needed, each four words in hexadecimal".to_owned())),
+        },
+        "net.ipv4.tcp_fastopen_blackhole_timeout_sec" => {
+            host.fast_open.cache.blackhole_timeout = Span::from_secs(count!(0));
+            Some(Ok(Some(format!("fastopen_blackhole_timeout={value}s"))))
+        }
+        // Not in any release: how many cookies are kept.
+        "net.ipv4.tcp_fastopen_cookies" => {
+            if count!(0) == 0 {
+                host.fast_open.cache.flush();
+            }
             nothing
         }
+        "net.inet.tcp.fastopen.client_enable" => {
+            host.fast_open.enable_client(count!(0) != 0);
+            Some(Ok(Some(format!("fastopen.client_enable={value}"))))
+        }
+        "net.inet.tcp.fastopen.server_enable" => {
+            host.fast_open.server = count!(0) != 0;
+            Some(Ok(Some(format!("fastopen.server_enable={value}"))))
+        }
+        "net.inet.tcp.fastopen.path_disable_time" => {
+            host.fast_open.cache.path_disable_time = Span::from_secs(count!(0));
+            Some(Ok(Some(format!("fastopen.path_disable_time={value}s"))))
+        }
+        "net.inet.tcp.fastopen.acceptany" | "net.inet.tcp.fastopen.psk_enable" => unsupported(0),
         "net.ipv4.tcp_sack" | "net.inet.tcp.sack.enable" => key!("sack", switch(count!(0) != 0)),
         "net.ipv4.tcp_dsack" => key!("dsack", switch(count!(0) != 0)),
         "net.ipv4.tcp_timestamps" => key!("timestamps", switch(count!(0) != 0)),
@@ -394,13 +436,8 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         | "net.ipv4.tcp_moderate_rcvbuf"
         | "net.ipv4.tcp_autocorking"
         | "net.ipv4.tcp_syncookies"
-        | "net.ipv4.tcp_fastopen_key"
-        | "net.ipv4.tcp_fastopen_cookies"
-        | "net.ipv4.tcp_fastopen_blackhole_timeout_sec"
         | "net.inet.tcp.hostcache.purge"
         | "net.inet.tcp.syncookies"
-        | "net.inet.tcp.fastopen.client_enable"
-        | "net.inet.tcp.fastopen.server_enable"
         | "net.inet.tcp.udp_tunneling_overhead"
         | "net.inet.tcp.pmtud_blackhole_detection"
         | "net.inet.tcp.path_mtu_discovery"

@@ -233,6 +233,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
     config.tlp = fields.or("tlp", config.tlp, Flag);
     config.nagle = fields.or("nagle", config.nagle, Flag);
     config.transfer.minshall = fields.or("minshall", config.transfer.minshall, Flag);
+    config.states.fast_open = fields.or("fast_open", config.states.fast_open, Flag);
     config.slow_start_after_idle = fields.or("slow_start_after_idle", config.slow_start_after_idle, Flag);
     config.cwnd_validation = cwnd_validation(fields, config.cwnd_validation);
     let pacing = config.pacing;

@@ -119,7 +119,7 @@ fn every_knob_is_a_key() {
          window_scaling = false\necn = true\nsend_buffer = \"10kB\"\nreceive_buffer = \"20KiB\"\n\
          delayed_ack = { segments = 1, quick = 5 }\nmin_rto = \"50ms\"\nmax_rto = \"10s\"\ninitial_rto = \"2s\"\nrto_slop = \"1ms\"\n\
          limited_transmit = false\nprr = \"rfc6937\"\nloss_detector = \"rfc6675\"\n\
-         undo = true\nfrto = true\ntlp = true\nnagle = false\n\
+         undo = true\nfrto = true\ntlp = true\nnagle = false\nfast_open = true\n\
          slow_start_after_idle = false\ntime_wait = \"1s\"\nmax_retries = 3",
     );
     assert_eq!(sender, receiver);
@@ -137,6 +137,7 @@ fn every_knob_is_a_key() {
     );
     assert_eq!((config.undo, config.frto, config.tlp), (true, true, true));
     assert_eq!((config.limited_transmit, config.prr, config.nagle), (false, Prr::Rfc6937, false));
+    assert!(config.states.fast_open);
     assert_eq!((config.slow_start_after_idle, config.time_wait, config.max_retries), (false, Span::from_secs(1), 3));
 }
 

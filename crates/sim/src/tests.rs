@@ -153,6 +153,34 @@ fn a_flow_that_stops_closes_its_connection() {
 }
 
 #[test]
+fn fast_open_brings_the_first_data_a_round_trip_earlier() {
+    let delivered = |fast_open: [bool; 2], micros: u64| {
+        let mut flow = flow("f", vec![0], false);
+        for (host, fast_open) in [&mut flow.sender, &mut flow.receiver].into_iter().zip(fast_open) {
+            let HostSpec::Endpoint(endpoint) = host else { unreachable!("it is ours") };
+            endpoint.config.states.fast_open = fast_open;
+        }
+        flow.bytes = Some(1000);
+        let mut spec = spec(vec![link("a", pfifo(100))], vec![flow]);
+        spec.duration = Span::from_micros(micros);
+        let summary = run_to_end(&spec);
+        let flow = &summary.flows[0];
+        (flow.delivered_bytes, flow.sent_packets, flow.retransmitted_packets)
+    };
+    // 10 ms there. The SYN has 20 + 20 + 20 + 12 bytes of headers and 1000 of data: 1072 bytes take 857.6 us.
+    assert_eq!(delivered([true, true], 10_857), (0, 1, 0));
+    assert_eq!(delivered([true, true], 10_858), (1000, 1, 0));
+    // SYN and SYN/ACK of 60 bytes take 48 us each, the data of 1052 bytes 841.6 us: 30.9376 ms.
+    assert_eq!(delivered([false, false], 30_937), (0, 1, 0));
+    assert_eq!(delivered([false, false], 30_938), (1000, 1, 0));
+    // A receiver that does not take it: the data goes again with the ACK of the SYN, and the FIN behind it.
+    let late = 10_858 + 10_000 + 48 + 842 + 10_000;
+    assert_eq!((delivered([true, false], late - 1), delivered([true, false], late)), ((0, 3, 1), (1000, 3, 1)));
+    // And the connection ends as any other.
+    assert_eq!(delivered([true, true], 1_000_000), (1000, 2, 0));
+}
+
+#[test]
 fn an_interruption_ends_the_run() {
     let one = spec(vec![link("a", pfifo(100))], vec![flow("f", vec![0], false)]);
     let mut long = one.clone();

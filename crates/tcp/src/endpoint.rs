@@ -7,6 +7,7 @@ use ackclock_units::{Span, Time};
 use crate::challenge::Limits;
 use crate::detector::Detector;
 use crate::ecn::Feedback;
+use crate::fast_open::Opening;
 use crate::info::Counters;
 use crate::limited::Held;
 use crate::observer::Observer;
@@ -175,6 +176,8 @@ pub(crate) struct Sender {
     pub(crate) syn_pending: bool,
     /// When the SYN was first sent, until it has been sent again.
     pub(crate) syn_sent_at: Option<Time>,
+    /// TSval of the first SYN.
+    pub(crate) syn_stamp: u32,
     /// The SYN or its answer was presumably lost.
     pub(crate) syn_resent: bool,
     /// The handshake's last ACK waits, and goes out by itself.
@@ -257,6 +260,8 @@ pub struct Endpoint {
     pub(crate) syn_payload: u32,
     /// The RTT sample of the ACK in hand.
     pub(crate) latest_sample: Option<Span>,
+    /// Its part in Fast Open, if it has one.
+    pub(crate) opening: Option<Box<Opening>>,
     pub(crate) socket: Socket,
     pub(crate) wishes: Wishes,
     pub(crate) queue: Queue,
@@ -303,6 +308,7 @@ impl Endpoint {
                 fin_sent: false,
                 syn_pending: false,
                 syn_sent_at: None,
+                syn_stamp: 0,
                 syn_resent: false,
                 bare_ack: false,
                 probe_due: false,
@@ -345,6 +351,7 @@ impl Endpoint {
             limits: Limits::default(),
             syn_payload: 0,
             latest_sample: None,
+            opening: None,
             socket: Socket::default(),
             wishes: Wishes::default(),
             queue: Queue::default(),
@@ -388,6 +395,9 @@ impl Endpoint {
     pub(crate) fn close_now(&mut self, error: Option<Error>) {
         self.state = State::Closed;
         self.error = self.error.or(error);
+        if self.opening.is_some() {
+            self.end_fast_open();
+        }
         if let Some(error) = error {
             self.report(error);
         }

@@ -26,6 +26,8 @@ pub const TCPI_OPT_WSCALE: u8 = 4;
 pub const TCPI_OPT_ECN: u8 = 8;
 /// `tcpi_options`: a packet with an ECN-capable codepoint has arrived.
 pub const TCPI_OPT_ECN_SEEN: u8 = 16;
+/// `tcpi_options`: data of a SYN was acknowledged, or taken in, by the SYN/ACK (TCP Fast Open).
+pub const TCPI_OPT_SYN_DATA: u8 = 32;
 
 /// A slow start threshold that has not been set (`TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
@@ -251,6 +253,8 @@ impl Endpoint {
             state: match self.state {
                 State::Established => 1,
                 State::SynSent => 2,
+                // Closed before the last ACK of the handshake.
+                State::SynReceived if self.send.fin_sent => 4,
                 State::SynReceived => 3,
                 State::FinWait1 => 4,
                 State::FinWait2 => 5,
@@ -275,7 +279,8 @@ impl Endpoint {
                 | flag(self.sack_enabled, TCPI_OPT_SACK)
                 | flag(self.scaling_enabled, TCPI_OPT_WSCALE)
                 | flag(self.ecn_enabled, TCPI_OPT_ECN)
-                | flag(counters.ecn_seen, TCPI_OPT_ECN_SEEN),
+                | flag(counters.ecn_seen, TCPI_OPT_ECN_SEEN)
+                | flag(self.syn_data_acknowledged(), TCPI_OPT_SYN_DATA),
             snd_wscale: self.send.shift,
             rcv_wscale: self.receiver.shift(),
             rto: micros(self.rto()),

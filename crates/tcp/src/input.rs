@@ -78,15 +78,21 @@ impl Endpoint {
             self.agree_to_ecn(segment, ecn);
             self.state = State::SynReceived;
             self.send.syn_pending = true;
+            if self.config.states.fast_open {
+                self.take_fast_open(now, segment);
+            }
         }
     }
 
     #[cold]
     fn input_syn_sent(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
         let ack = segment.flags.contains(Flags::ACK).then(|| lift(segment.ack, self.send.isn, self.send.nxt));
-        // Only our SYN can be acknowledged.
-        let acceptable = ack == Some(Some(1)) && self.send.nxt > 0;
-        if ack.is_some() && !acceptable {
+        // Our SYN, and what was sent with it.
+        let acceptable = ack.flatten().filter(|ack| (1..=self.send.nxt).contains(ack));
+        if let Some(ack) = acceptable {
+            return self.input_answer(now, segment, ack, ecn);
+        }
+        if ack.is_some() {
             if let Some(wait) = self.config.states.syn_after_bad_ack.filter(|_| self.rtt.timeouts() == 0) {
                 // Two ticks, of whatever length.
                 self.set_timer(now, Pending::Rto, if self.two_ticks() > Span::ZERO { self.two_ticks() } else { wait });
@@ -94,39 +100,57 @@ impl Endpoint {
             self.refuse(segment);
             return Arrival::default();
         }
+        if segment.flags.contains(Flags::RST) || !segment.flags.contains(Flags::SYN) {
+            return Arrival::default();
+        }
+        // Simultaneous open. Text waits until the connection is open.
+        self.take_syn(now, segment);
+        self.syn_payload = if self.config.states.syn_data { segment.payload.len } else { 0 };
+        self.state = State::SynReceived;
+        self.send.syn_pending = true;
+        if self.config.transfer.sending == SendRule::FreeBsd {
+            // tcp_ecn_input_parallel_syn: agreed to as by a listening socket.
+            self.agree_to_ecn(segment, ecn);
+        }
+        Arrival::default()
+    }
+
+    /// A segment that acknowledges our SYN, and what was sent with it up to `ack`.
+    fn input_answer(&mut self, now: Time, segment: &Segment, ack: u64, ecn: Ecn) -> Arrival {
+        if self.config.states.check_syn_echo && self.echoes_another(now, segment) {
+            self.refuse(segment);
+            return Arrival::default();
+        }
         if segment.flags.contains(Flags::RST) {
-            if acceptable {
-                self.close_now(Some(Error::Refused));
-            }
+            self.close_now(Some(Error::Refused));
             return Arrival::default();
         }
         if !segment.flags.contains(Flags::SYN) {
             return Arrival::default();
         }
         self.take_syn(now, segment);
-        if acceptable {
-            self.agreed_on_ecn(segment, ecn);
-            self.send.wnd = u64::from(segment.window);
-            self.send.max_wnd = self.send.wnd;
-            self.establish(now);
+        self.agreed_on_ecn(segment, ecn);
+        self.send.wnd = u64::from(segment.window);
+        self.send.max_wnd = self.send.wnd;
+        self.establish(now);
+        self.receiver.ack_now = true;
+        self.send.bare_ack |= self.config.transfer.bare_handshake_ack;
+        let takes_data = self.opening.is_some() && self.answer_to_fast_open(now, segment, ack);
+        let right = u64::from(segment.sequence_len());
+        if right > 1 && (self.config.states.syn_data || takes_data) {
+            self.input_data(now, segment, 1, right, ecn);
             self.receiver.ack_now = true;
-            self.send.bare_ack |= self.config.transfer.bare_handshake_ack;
-            let right = u64::from(segment.sequence_len());
-            if right > 1 && self.config.states.syn_data {
-                self.input_data(now, segment, 1, right, ecn);
-            }
-            Arrival { acked: 0, rtt: None, is_ack: true }
-        } else {
-            // Simultaneous open. Text waits until the connection is open.
-            self.syn_payload = if self.config.states.syn_data { segment.payload.len } else { 0 };
-            self.state = State::SynReceived;
-            self.send.syn_pending = true;
-            if self.config.transfer.sending == SendRule::FreeBsd {
-                // tcp_ecn_input_parallel_syn: agreed to as by a listening socket.
-                self.agree_to_ecn(segment, ecn);
-            }
-            Arrival::default()
         }
+        Arrival { acked: ack - 1, rtt: None, is_ack: true }
+    }
+
+    /// Whether the timestamp that a SYN/ACK echoes is none that was sent since the first SYN.
+    fn echoes_another(&self, now: Time, segment: &Segment) -> bool {
+        let first = self.send.syn_stamp;
+        segment
+            .timestamps
+            .filter(|stamps| self.config.timestamps && stamps.echo != 0)
+            .is_some_and(|stamps| stamps.echo.wrapping_sub(first) > self.timestamp(now).wrapping_sub(first))
     }
 
     /// What a SYN tells: sequence number, options.
@@ -157,6 +181,16 @@ impl Endpoint {
     fn establish(&mut self, now: Time) {
         self.state = State::Established;
         self.send.una = 1;
+        self.finish_handshake(now);
+        self.begin_sending(now);
+        let held = u64::from(std::mem::take(&mut self.syn_payload)).min(self.receiver.acceptable());
+        if held > 0 {
+            self.receiver.receive(now, 1, 1 + held, held as u32);
+        }
+    }
+
+    /// Our SYN is acknowledged.
+    pub(crate) fn finish_handshake(&mut self, now: Time) {
         self.timers.retransmit_at = Time::NEVER;
         if let Some(sent_at) = self.send.syn_sent_at {
             self.sample_rtt(now.since(sent_at));
@@ -165,6 +199,13 @@ impl Endpoint {
         self.rtt.established(self.send.syn_resent);
         self.counters.delivered_segments += 1;
         self.counters.data_received_at = now;
+        self.timers.handshake_at = Time::NEVER;
+        self.limits.heard_at = now;
+        self.arm_keepalive(now);
+    }
+
+    /// The window and all that follows from it are set up: data may be sent.
+    pub(crate) fn begin_sending(&mut self, now: Time) {
         self.bound_segment();
         self.begin_probing(now);
         let flight = self.flight(now);
@@ -175,13 +216,6 @@ impl Endpoint {
         }
         self.decide_pacing(now);
         self.begin_validation(now);
-        self.timers.handshake_at = Time::NEVER;
-        self.limits.heard_at = now;
-        self.arm_keepalive(now);
-        let held = u64::from(std::mem::take(&mut self.syn_payload)).min(self.receiver.acceptable());
-        if held > 0 {
-            self.receiver.receive(now, 1, 1 + held, held as u32);
-        }
     }
 
     fn input_synchronized(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
@@ -339,6 +373,11 @@ impl Endpoint {
                 self.agree_to_ecn_again(segment, ecn);
                 return Arrival::default();
             }
+            if self.is_open_early() {
+                // tcp_check_req: a bad SYN is reset, and does not end the connection.
+                self.refuse(segment);
+                return Arrival::default();
+            }
             if self.socket.passive && self.is_reset_in_window(left) {
                 // RFC 9293 section 3.10.7.4, fourth check: back to LISTEN, which is the listener's part.
                 self.close_now(None);
@@ -367,12 +406,18 @@ impl Endpoint {
     /// RFC 5961 section 3: only the exact next number resets; another one within the window is challenged.
     #[cold]
     fn input_reset(&mut self, now: Time, left: u64) {
+        if self.state == State::SynReceived && self.is_open_early() && self.is_reset_in_window(left) {
+            self.reset_early(now);
+            self.reset_by_peer();
+            return;
+        }
         let exact = left == self.receiver.next || self.config.states.reset_before_fin && self.is_number_of_fin(left);
         if !exact {
             if self.is_reset_in_window(left) {
                 if self.config.states.insecure_rst {
                     self.reset_by_peer();
                 } else {
+                    self.suspect_reset();
                     self.challenge(now);
                 }
             }
@@ -418,15 +463,22 @@ impl Endpoint {
     fn input_ack(&mut self, now: Time, segment: &Segment, left: u64) -> Option<u64> {
         let ack = lift(segment.ack, self.send.isn, self.send.una);
         if self.state == State::SynReceived {
-            if ack != Some(1) {
+            let Some(ack) = ack.filter(|ack| (1..=self.send.nxt).contains(ack)) else {
                 self.refuse(segment);
                 return None;
-            }
-            self.set_window(segment, left, 1, true);
+            };
+            self.set_window(segment, left, ack, true);
             self.check_first_ace(segment);
-            self.establish(now);
+            if self.is_open_early() {
+                self.complete_early(now);
+            } else {
+                self.establish(now);
+            }
             self.latest_sample = None;
-            return Some(0);
+            if self.send.nxt == 1 {
+                return Some(0);
+            }
+            // Data of ours is in flight already: it is an ACK like any other.
         }
         let una = self.send.una;
         // RFC 5961 section 5: an ACK for what was never sent, or older than the largest window, is answered and dropped.
@@ -569,7 +621,12 @@ impl Endpoint {
     /// An ACK has come at `now`.
     #[inline]
     fn take_time(&mut self, now: Time) {
-        self.now = if self.linux_episodes() { now.max(self.now + Span::from_nanos(1)) } else { now };
+        self.now = if self.linux_episodes() {
+            // Later than what the application has released, too.
+            now.max(self.now.max(self.send.last_sent_at) + Span::from_nanos(1))
+        } else {
+            now
+        };
     }
 
     /// What the ACK in hand is held against.

@@ -22,6 +22,7 @@ mod ecn;
 mod endpoint;
 mod episode;
 mod facts;
+mod fast_open;
 mod icmp;
 mod info;
 mod input;
@@ -58,9 +59,11 @@ pub use detector::LossCounts;
 pub use ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
 pub use endpoint::{Arrival, Endpoint, Error, Ports, State, Stats};
 pub use facts::{ControlBlock, LossDeclaration, SentAs, Snapshot};
+pub use fast_open::{FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie};
 pub use icmp::IcmpError;
 pub use info::{
-    INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_TIMESTAMPS, TCPI_OPT_WSCALE, TcpInfo,
+    INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_SYN_DATA, TCPI_OPT_TIMESTAMPS,
+    TCPI_OPT_WSCALE, TcpInfo,
 };
 pub use limited::LimitedTime;
 pub use listener::{Listener, Numbers, reset_for};

@@ -1,13 +1,16 @@
-//! A listening socket: half-open connections, complete ones that wait to be accepted, and the reset for everybody else.
+//! A listening socket: half-open connections, complete ones that wait to be accepted (or that were opened by their SYN), and
+//! the reset for everybody else.
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, IcmpError, Ports, State};
+use crate::fast_open::{EarlyQueue, Judged};
+use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, State};
 
 /// What a new connection draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,9 +57,11 @@ pub struct Listener {
     backlog: usize,
     /// SYN-RECEIVED, in the order of the SYNs.
     half_open: Vec<Endpoint>,
-    /// Complete, in the order of completion.
+    /// Complete, or opened by their SYN, in that order.
     ready: VecDeque<Endpoint>,
     replies: VecDeque<Segment>,
+    fast_open: Option<FastOpenServer>,
+    early: Arc<Mutex<EarlyQueue>>,
     open: bool,
 }
 
@@ -89,6 +94,8 @@ impl Listener {
             half_open: Vec::new(),
             ready: VecDeque::new(),
             replies: VecDeque::new(),
+            fast_open: None,
+            early: Arc::default(),
             open: true,
         }
     }
@@ -112,9 +119,18 @@ impl Listener {
         self.backlog = backlog;
     }
 
-    /// The oldest complete connection.
+    /// TCP Fast Open (RFC 7413): data that comes with a SYN is taken in from now on, or no longer.
+    pub fn set_fast_open(&mut self, server: Option<FastOpenServer>) {
+        let penalty = server.as_ref().and_then(|server| server.penalty);
+        self.early.lock().unwrap_or_else(PoisonError::into_inner).set_penalty(penalty);
+        self.fast_open = server;
+    }
+
+    /// The oldest complete connection, or one that was opened by its SYN.
     pub fn accept(&mut self) -> Option<Endpoint> {
-        self.ready.pop_front()
+        let mut child = self.ready.pop_front()?;
+        child.accepted_early();
+        Some(child)
     }
 
     /// POLLIN of a listening socket: whether there is a connection to accept.
@@ -225,8 +241,27 @@ impl Listener {
         let mut child = Endpoint::new(self.config.clone(), (self.make_cc)(), ports, numbers.isn, numbers.ts_offset);
         child.listen();
         child.input(now, segment, ecn);
-        if child.state() == State::SynReceived {
-            self.half_open.push(child);
+        if child.state() != State::SynReceived {
+            return;
+        }
+        match self.judge(now, segment) {
+            Judged::Early(reply) => {
+                child.open_early(now, segment, reply, &self.early);
+                self.ready.push_back(child);
+            }
+            Judged::Ordinary(reply) => {
+                child.reply_to_fast_open(reply);
+                self.half_open.push(child);
+            }
+        }
+    }
+
+    fn judge(&self, now: Time, segment: &Segment) -> Judged {
+        match &self.fast_open {
+            // Its child would find no place (FreeBSD `sonewconn`).
+            Some(_) if self.is_full() => Judged::Ordinary(None),
+            Some(server) => server.judge(now, segment, &mut self.early.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => Judged::Ordinary(None),
         }
     }
 
@@ -265,6 +300,7 @@ impl Listener {
     /// close(2): half-open connections are forgotten, complete ones reset; nothing is taken in any more.
     pub fn close(&mut self, now: Time) {
         self.open = false;
+        self.early.lock().unwrap_or_else(PoisonError::into_inner).set_penalty(None);
         self.half_open.clear();
         let mut reset = Segment::default();
         for mut child in self.ready.drain(..) {

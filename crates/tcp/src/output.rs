@@ -67,6 +67,9 @@ impl Endpoint {
                 if self.send.syn_pending {
                     return Some(self.write_syn(now, out));
                 }
+                if let Some(piece) = self.next_early(now) {
+                    return Some(self.write_data(now, out, piece));
+                }
             }
             _ => {
                 // A report of a gap or a duplicate does not ride on data: there may be no room for its SACK blocks, and an
@@ -90,6 +93,16 @@ impl Endpoint {
             return Some(self.feedback.control);
         }
         None
+    }
+
+    /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of the handshake has come.
+    #[cold]
+    fn next_early(&mut self, now: Time) -> Option<Piece> {
+        if !self.is_open_early() || self.pacer.on && self.waits_for_release(now) {
+            return None;
+        }
+        self.sent_as = SentAs::New;
+        self.next_new(now)
     }
 
     /// Chooses what to send: a retransmission, new data, a FIN, or a probe.
@@ -563,36 +576,46 @@ impl Endpoint {
     fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
         self.send.syn_pending = false;
         // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open, was not.
-        let again = self.send.nxt > 0;
-        let answer = self.state == State::SynReceived;
-        let (sack, timestamps, scaling) = if answer {
-            (self.sack_enabled, self.timestamps_enabled, self.scaling_enabled)
-        } else if self.config.states.drop_options_after.is_some_and(|most| self.rtt.timeouts() >= most) {
-            (false, false, false)
-        } else {
-            (self.config.sack, self.config.timestamps, self.config.window_scaling)
-        };
-        if answer {
+        let again = !self.is_first_syn();
+        if self.state == State::SynReceived {
             self.write_common(now, out, Flags::SYN);
         } else {
             *out = self.blank(Flags::SYN);
             out.window = self.receiver.syn_window(self.config.mss.into()) as u16;
-            if timestamps {
-                out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: 0 });
-            }
         }
+        self.put_syn_options(now, out);
         let (flags, codepoint) = self.syn_ecn();
         out.flags |= flags;
         out.seq = self.send.isn;
+        if self.opening.is_some() && !again {
+            self.put_fast_open(now, out);
+        }
+        self.offer_option(again, out);
+        self.send.nxt = self.send.nxt.max(1);
+        if !again {
+            self.send.syn_stamp = self.timestamp(now);
+        }
+        self.send.syn_sent_at = (!again).then_some(now);
+        self.stats.resent_syns += u64::from(again && self.state == State::SynSent && self.config.states.counts_syns);
+        self.arm_syn_timers(now, again);
+        codepoint
+    }
+
+    /// The options of a SYN; those of an answer were agreed on.
+    pub(crate) fn put_syn_options(&self, now: Time, out: &mut Segment) {
+        let (sack, scaling) = if self.state == State::SynReceived {
+            (self.sack_enabled, self.scaling_enabled)
+        } else if self.config.states.drop_options_after.is_some_and(|most| self.rtt.timeouts() >= most) {
+            (false, false)
+        } else {
+            if self.config.timestamps {
+                out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: 0 });
+            }
+            (self.config.sack, self.config.window_scaling)
+        };
         out.mss = self.config.transfer.mss_option.then(|| self.announced_mss());
         out.sack_permitted = sack;
         out.window_scale = scaling.then(|| self.own_shift());
-        self.offer_option(again, out);
-        self.send.nxt = self.send.nxt.max(1);
-        self.send.syn_sent_at = (!again).then_some(now);
-        self.stats.resent_syns += u64::from(again && !answer && self.config.states.counts_syns);
-        self.arm_syn_timers(now, again);
-        codepoint
     }
 
     pub(crate) fn write_ack(&mut self, now: Time, out: &mut Segment) {

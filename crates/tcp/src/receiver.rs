@@ -200,6 +200,19 @@ impl Receiver {
         self.ack_now |= on && self.rules.acks == AckRule::Linux && self.acks.owed;
     }
 
+    /// Takes in `len` bytes that came with a SYN, which the answer acknowledges: they are no reason for an ACK, nor do they widen
+    /// the window (`tcp_fastopen_add_skb`).
+    pub(crate) fn take_with_syn(&mut self, len: u64) {
+        self.next += len;
+    }
+
+    /// The ACK of the handshake waits for the data of a writer that sleeps (`tcp_rcv_synsent_state_process`).
+    pub(crate) fn wait_for_writer(&mut self, now: Time) {
+        self.ack_now = false;
+        self.ack_at = now + acks::MOST;
+        self.acks.await_writer(now, self.last_window);
+    }
+
     /// The connection answers data with data (Linux's ping-pong mode).
     pub(crate) fn is_interactive(&self) -> bool {
         self.acks.interactive

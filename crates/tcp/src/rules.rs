@@ -52,6 +52,10 @@ pub struct StateRules {
     pub listen_drops_syn_ack: bool,
     /// Data with a SYN that answers or crosses ours is kept (RFC 9293 section 3.10.7.3). Default true.
     pub syn_data: bool,
+    /// TCP Fast Open (RFC 7413) as with a cookie that was got before: the first data goes with the SYN, and a passive end takes it
+    /// in. [`Endpoint::connect_fast_open`](crate::Endpoint::connect_fast_open) and [`crate::FastOpenServer`] have all of it.
+    /// Default false.
+    pub fast_open: bool,
     /// Segments without timestamps are taken in on a connection that agreed on them, as in Linux, instead of dropped (RFC 7323
     /// section 3.2). Default false.
     pub accept_unstamped: bool,
@@ -64,6 +68,9 @@ pub struct StateRules {
     pub syn_after_bad_ack: Option<Span>,
     /// A SYN that is sent again is one of the retransmissions that are counted (Linux `tcpi_total_retrans`). Default false.
     pub counts_syns: bool,
+    /// A SYN/ACK that echoes a timestamp which was not sent since the first SYN is answered with a reset, as in Linux. Default
+    /// false.
+    pub check_syn_echo: bool,
     /// A reset in SYN-RECEIVED of a connection that we opened is a reset to the application, as in Linux. Default false:
     /// the connection was refused (RFC 9293 section 3.10.7.4, second check).
     pub reset_in_syn_received: bool,
@@ -134,10 +141,12 @@ impl Default for StateRules {
             syn_fin: SynFin::Accept,
             listen_drops_syn_ack: false,
             syn_data: true,
+            fast_open: false,
             accept_unstamped: false,
             paws_slack: 0,
             syn_after_bad_ack: None,
             counts_syns: false,
+            check_syn_echo: false,
             reset_in_syn_received: false,
             answer_unsent_ack: true,
             zero_window_fin: false,
@@ -257,6 +266,7 @@ impl StateRules {
             // TCP_TIMEOUT_MIN, two ticks of HZ = 250.
             syn_after_bad_ack: Some(Span::from_millis(8)),
             counts_syns: true,               // __tcp_retransmit_skb
+            check_syn_echo: true,            // tcp_rcv_synsent_state_process
             answer_unsent_ack: false,        // tcp_ack, from tcp_rcv_established
             broken_pipe_in_close_wait: true, // tcp_reset, all four
             report_late_reset: true,

@@ -494,6 +494,15 @@ impl Scoreboard {
         }
     }
 
+    /// Cuts the first segment into ones of `most` units: it was sent before the size of segments was agreed on.
+    pub(crate) fn split_front(&mut self, most: u32) {
+        let Some(front) = self.entries.front().copied() else { return };
+        let pieces = u64::from(front.len.div_ceil(most.max(1)));
+        for piece in 1..pieces {
+            self.split(self.base + piece - 1, front.seq + piece * u64::from(most));
+        }
+    }
+
     /// RFC 6675 `NextSeg` rule 1: the first lost segment that is not in flight again.
     pub(crate) fn next_lost(&mut self) -> Option<Sent> {
         while self.resend_from < self.resend_to {

@@ -98,7 +98,7 @@ impl Queue {
     }
 
     /// Everything below `seq` is sent; whether PSH is set on what ends there.
-    fn sent(&mut self, seq: u64) -> bool {
+    pub(crate) fn sent(&mut self, seq: u64) -> bool {
         let mut push = false;
         while self.marks.front().is_some_and(|mark| mark.at <= seq) {
             push |= self.marks.pop_front().is_some_and(|mark| mark.at == seq && mark.end == End::Write);

@@ -81,6 +81,9 @@ impl Endpoint {
         if self.state == State::Closed && self.error().is_none() && self.send.nxt == 0 {
             self.state = State::SynSent;
             self.send.syn_pending = true;
+            if self.config.states.fast_open {
+                self.try_fast_open();
+            }
         }
     }
 
@@ -89,7 +92,7 @@ impl Endpoint {
         if self.send.closed || matches!(self.state, State::Closed | State::Listen) {
             return Sending::Failed(self.take_error().unwrap_or(Error::BrokenPipe));
         }
-        if matches!(self.state, State::SynSent | State::SynReceived) {
+        if matches!(self.state, State::SynSent | State::SynReceived) && !self.is_open_early() {
             return Sending::WouldBlock;
         }
         match self.write(bytes) {
@@ -211,7 +214,7 @@ impl Endpoint {
         let closed = self.state == State::Closed;
         let read_closed = self.socket.read_shut || self.peer_finished() || closed && self.send.nxt > 0;
         let write_closed = self.send.closed || closed;
-        let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived);
+        let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.is_open_early();
         Readiness {
             readable: open && (self.unread() > 0) || read_closed,
             writable: open && (write_closed || self.has_room_to_tell()),

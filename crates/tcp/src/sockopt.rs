@@ -57,6 +57,11 @@ impl Endpoint {
         self.wishes.cork
     }
 
+    /// TCP_SYNCNT, from now on.
+    pub fn set_syn_retries(&mut self, retries: u32) {
+        self.config.states.syn_retries = retries;
+    }
+
     /// TCP_QUICKACK: acknowledge at once for now, or as in an interactive connection. Of the hosts that follow Linux.
     pub fn set_quick_ack(&mut self, on: bool) {
         self.receiver.set_quick_ack(on);

@@ -35,7 +35,7 @@ pub(crate) struct Timers {
     pub(crate) resending_since: Time,
     /// End of TIME-WAIT.
     pub(crate) time_wait_at: Time,
-    /// The handshake has taken too long.
+    /// The handshake has taken too long; of a child that was opened by its SYN, the SYN/ACK is due again.
     pub(crate) handshake_at: Time,
     /// The next look at how long the peer has been silent.
     pub(crate) keepalive_at: Time,
@@ -121,7 +121,7 @@ impl Endpoint {
             self.close_now(None);
         }
         if self.timers.handshake_at <= now {
-            self.give_up();
+            self.handshake_due(now);
         }
         if self.timers.path_at <= now {
             self.timers.path_at = Time::NEVER;
@@ -131,6 +131,8 @@ impl Endpoint {
             self.timers.retransmit_at = Time::NEVER;
             self.now = now.max(self.now);
             match self.timers.pending {
+                // tcp_retransmit_timer: only the SYN/ACK is sent again, by a timer of its own.
+                _ if self.state == State::SynReceived && self.is_open_early() => {}
                 Pending::Rto => self.retransmit_due(now),
                 Pending::Probe => self.on_probe_timer(now),
                 Pending::Reorder => self.on_detector_timer(now),
@@ -143,6 +145,15 @@ impl Endpoint {
         if self.timers.keepalive_at <= now {
             self.timers.keepalive_at = Time::NEVER;
             self.keepalive_due(now);
+        }
+    }
+
+    #[cold]
+    fn handshake_due(&mut self, now: Time) {
+        if self.is_open_early() {
+            self.early_answer_due(now);
+        } else {
+            self.give_up();
         }
     }
 
@@ -159,7 +170,11 @@ impl Endpoint {
         if self.config.path.probing != MtuProbing::Off && !opening {
             self.suspect_black_hole(now);
         }
-        if self.is_given_up(now) {
+        let gives_up = self.is_given_up(now);
+        if self.opening.is_some() {
+            self.detect_blackhole(gives_up);
+        }
+        if gives_up {
             self.give_up();
             return;
         }
@@ -256,6 +271,10 @@ impl Endpoint {
         let doubled = self.config.initial_rto.as_nanos().saturating_mul(1 << doublings.min(40));
         let slop = if repeats > 0 { self.config.rto_slop } else { Span::ZERO };
         let wait = (Span::from_nanos(doubled) + slop).min(self.config.max_rto);
+        if self.is_open_early() {
+            self.timers.handshake_at = now + wait;
+            return;
+        }
         self.timers.retransmit_at = now + self.patience(now, wait);
         if !again && let Some(timeout) = self.config.states.handshake_timeout.filter(|_| !self.socket.passive) {
             self.timers.handshake_at = now + timeout;

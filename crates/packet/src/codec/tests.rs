@@ -24,16 +24,20 @@ fn sack(blocks: &[(u32, u32)]) -> SackBlocks {
 fn as_read(segment: &Segment) -> Segment {
     let fixed = u32::from(segment.mss.is_some()) * 4
         + if segment.timestamps.is_some() { 12 } else { u32::from(segment.sack_permitted) * 4 }
-        + u32::from(segment.window_scale.is_some()) * 4;
+        + u32::from(segment.window_scale.is_some()) * 4
+        + segment.fast_open.map_or(0, |fast_open| (fast_open.option_len() as u32).next_multiple_of(4));
+    // A cookie that is too long was not kept, and is written as a request.
+    let fast_open = segment.fast_open.map(|option| FastOpen::new(option.cookie()).in_form(option.experimental));
     if segment.acc_ecn.is_some() {
         // It was fitted in.
-        return Segment { payload: Payload { offset: 0, len: segment.payload.len }, ..*segment };
+        return Segment { payload: Payload { offset: 0, len: segment.payload.len }, fast_open, ..*segment };
     }
     let room = (0..=4).rev().find(|blocks| *blocks == 0 || fixed + 4 + 8 * blocks <= 40).unwrap_or(0);
     let blocks = segment.sack.as_slice();
     Segment {
         payload: Payload { offset: 0, len: segment.payload.len },
         sack: sack(&blocks[..blocks.len().min(room as usize)]),
+        fast_open,
         ..*segment
     }
 }
@@ -47,6 +51,7 @@ prop_compose! {
         (sack_permitted, timestamps) in any::<(bool, Option<(u32, u32)>)>(),
         blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=4),
         (order, counters, least) in (any::<bool>(), any::<[u8; 9]>(), prop::option::of(0..=3usize)),
+        fast_open in prop::option::weighted(0.2, (any::<bool>(), prop::collection::vec(any::<u8>(), 0..=16))),
     ) -> Segment {
         let mut segment = Segment {
             payload: Payload { offset, len },
@@ -61,6 +66,7 @@ prop_compose! {
             sack_permitted,
             timestamps: timestamps.map(|(value, echo)| Timestamps { value, echo }),
             sack: sack(&blocks),
+            fast_open: fast_open.map(|(experimental, cookie)| FastOpen::new(&cookie).in_form(experimental)),
             acc_ecn: None,
         };
         if let Some(least) = least {
@@ -69,6 +75,35 @@ prop_compose! {
         }
         segment
     }
+}
+
+#[test]
+fn fast_open_in_both_forms() {
+    let cookie = FastOpen::new(&[0xab, 0xcd, 0x12, 0x34]);
+    for (fast_open, bytes) in [
+        (cookie, &[34, 6, 0xab, 0xcd, 0x12, 0x34, 1, 1][..]),
+        (cookie.in_form(true), &[254, 8, 0xf9, 0x89, 0xab, 0xcd, 0x12, 0x34][..]),
+        (FastOpen::REQUEST, &[34, 2, 1, 1][..]),
+        (FastOpen::REQUEST.in_form(true), &[254, 4, 0xf9, 0x89][..]),
+    ] {
+        let segment = Segment { flags: Flags::SYN, fast_open: Some(fast_open), ..Segment::default() };
+        let packet = written(&segment, Ecn::NotEct);
+        assert_eq!(&packet[40..], bytes);
+        assert_eq!(parse(&packet).unwrap().segment, segment);
+    }
+}
+
+#[test]
+fn other_experiments_are_skipped_and_long_cookies_are_noticed() {
+    let read = |options: &[u8]| {
+        let mut segment = Segment::default();
+        read_options(options, &mut segment);
+        segment.fast_open
+    };
+    assert_eq!(read(&[254, 4, 0xf9, 0x88]), None);
+    assert_eq!(read(&[254, 3, 0xf9]), None);
+    let long: Vec<u8> = [34, 20].into_iter().chain(0..18).collect();
+    assert_eq!(read(&long).map(|fast_open| (fast_open.cookie_len(), fast_open.is_cookie())), Some((18, false)));
 }
 
 fn codepoints() -> impl Strategy<Value = Ecn> {
@@ -145,7 +180,7 @@ fn options_are_read_leniently() {
     for (name, options, expected) in [
         ("what follows the end is not read", &[0, 2, 4, 3, 232][..], plain),
         ("unknown kinds are skipped", &[254, 6, 1, 2, 3, 4, 2, 4, 3, 232], mss),
-        ("an unknown kind without data", &[34, 2, 2, 4, 3, 232], mss),
+        ("an unknown kind without data", &[33, 2, 2, 4, 3, 232], mss),
         ("length 0 ends the list", &[254, 0, 2, 4, 3, 232], plain),
         ("length 1 ends the list", &[254, 1, 2, 4, 3, 232], plain),
         ("a length past the header ends the list", &[2, 4, 3, 232, 8, 10, 1, 2, 3], mss),
@@ -241,8 +276,8 @@ proptest! {
 
     #[test]
     fn etherparse_reads_the_same(segment in segments(), ecn in codepoints()) {
-        // Which does not know AccECN.
-        let segment = Segment { acc_ecn: None, ..segment };
+        // It knows neither AccECN nor Fast Open.
+        let segment = Segment { acc_ecn: None, fast_open: None, ..segment };
         let bytes = written(&segment, ecn);
         let expected = as_read(&segment);
         let ip = Ipv4HeaderSlice::from_slice(&bytes).unwrap();

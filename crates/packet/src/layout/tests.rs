@@ -23,6 +23,7 @@ fn shown(segment: &Segment, layout: OptionLayout) -> String {
         TcpOption::Timestamps(_) => "TS".to_owned(),
         TcpOption::Sack(blocks) => format!("sack{}", blocks.as_slice().len()),
         TcpOption::AccEcn(option) => format!("ECN{}", option.fields().count()),
+        TcpOption::FastOpen(fast_open) => format!("{fast_open:?}"),
     };
     options(segment, layout).as_slice().iter().map(name).collect::<Vec<_>>().join(",")
 }
@@ -140,13 +141,48 @@ fn as_many_fields_as_fit_and_sack_gives_way_to_what_is_needed() {
     }
 }
 
+#[test]
+fn fast_open_comes_last() {
+    let asks = Some(FastOpen::REQUEST);
+    let cookie = Some(FastOpen::new(&[0xab, 0xcd, 0x12, 0x34]));
+    let with = |timestamps, fast_open| Segment { fast_open, ..syn(true, true, true, timestamps) };
+    for (segment, linux, freebsd) in [
+        (with(true, asks), "mss,sackOK,TS,nop,wscale,FO,nop,nop", "mss,nop,wscale,sackOK,TS,FO,eol,eol"),
+        (
+            with(true, cookie),
+            "mss,sackOK,TS,nop,wscale,FO abcd1234,nop,nop",
+            "mss,nop,wscale,sackOK,TS,FO abcd1234,eol,eol",
+        ),
+        (
+            with(false, asks.map(|asks| asks.in_form(true))),
+            "mss,nop,nop,sackOK,nop,wscale,FOEXP",
+            "mss,nop,wscale,sackOK,nop,nop,FOEXP",
+        ),
+    ] {
+        assert_eq!(shown(&segment, OptionLayout::Linux), linux);
+        assert_eq!(shown(&segment, OptionLayout::FreeBsd), freebsd);
+    }
+}
+
 proptest! {
     #[test]
-    fn every_layout_has_the_same_length((mss, scale, sack, timestamps) in any::<(bool, bool, bool, bool)>(), blocks in 0..=4u32, fields in prop::option::of(0..=3usize)) {
+    fn every_layout_has_the_same_length(
+        (mss, scale, sack, timestamps) in any::<(bool, bool, bool, bool)>(),
+        blocks in 0..=4u32,
+        fields in prop::option::of(0..=3usize),
+        fast_open in prop::option::of((any::<bool>(), 0..=16usize)),
+    ) {
         let mut segment = syn(mss, scale, sack, timestamps);
-        segment.acc_ecn = fields.map(|fields| counters().shortened(fields));
+        segment.fast_open = fast_open.map(|(experimental, len)| FastOpen::new(&vec![1; len]).in_form(experimental));
         for left in 0..blocks {
             segment.sack.push(10 * left, 10 * left + 5);
+        }
+        match fields.map(|fields| counters().shortened(fields)) {
+            // Beside Fast Open there may be no room for it.
+            Some(option) if fast_open.is_some() => {
+                fit_acc_ecn(&mut segment, option, 0);
+            }
+            option => segment.acc_ecn = option,
         }
         for layout in [OptionLayout::Linux, OptionLayout::FreeBsd] {
             let bytes: usize = options(&segment, layout).into_iter().map(|option| option.len()).sum();

@@ -1,6 +1,6 @@
 //! Packets of a script: what arrives, what is expected, and what is left over.
 
-use ackclock_packet::Flags;
+use ackclock_packet::{FastOpen, Flags};
 use ackclock_tcp::Ports;
 use ackclock_units::{Ecn, Time};
 
@@ -80,12 +80,6 @@ impl Run<'_> {
     /// A packet arrives.
     pub(super) fn arrive(&mut self, line: u32, spec: &TcpSpec) -> Result<(), Stop> {
         let spec = &counter_as_flags(spec);
-        if self.kernel.host.fast_open
-            && spec.flags.contains(Flags::SYN)
-            && let Some(option) = unknown_option(spec)
-        {
-            return Err(Stop::Unsupported(line, format!("the option `{option}`")));
-        }
         let index = self.connection_for(line, spec)?;
         let scaled = self.kernel.host.ts_ecr_scaled;
         let connection = &mut self.connections[index];
@@ -259,7 +253,7 @@ impl Run<'_> {
         }))
     }
 
-    /// A packet of the connection under test that was sent up to the end, and that nobody expected.
+    /// A packet of the connection under test that was sent up to now, and that nobody expected.
     pub(super) fn check_end(&mut self, line: u32) -> Result<(), Stop> {
         if !self.kernel.host.check_end {
             return Ok(());
@@ -288,6 +282,9 @@ fn unknown_option(spec: &TcpSpec) -> Option<&str> {
     let Options::List(list) = &spec.options else { return None };
     list.iter().find_map(|option| match option {
         OptionSpec::Other { kind: ACC_ECN_0 | ACC_ECN_1, .. } => None,
+        // Kind 34, and 254 with its identifier.
+        OptionSpec::Other { kind: 34, .. } => None,
+        OptionSpec::Other { kind: 254, data, .. } if data.starts_with(&FastOpen::EXPERIMENT) => None,
         OptionSpec::Other { name, .. } => Some(name.as_str()),
         _ => None,
     })

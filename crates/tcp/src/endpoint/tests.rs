@@ -6,6 +6,7 @@ mod belonging;
 mod closing;
 mod dctcp;
 mod ecn;
+mod fast_open;
 mod freebsd;
 mod golden;
 mod handshake;

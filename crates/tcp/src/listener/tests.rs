@@ -1,5 +1,5 @@
 use ackclock_cc::{NewReno, NewRenoConfig};
-use ackclock_packet::Payload;
+use ackclock_packet::{FastOpen, Payload};
 use ackclock_units::Span;
 use proptest::prelude::*;
 
@@ -267,6 +267,84 @@ fn a_syn_in_place_of_time_wait_gets_a_larger_number() {
     assert_eq!(server.sent(), [format!("1: S. {} 101", (1 << 20) + STEP)]);
 }
 
+const COOKIE: [u8; 8] = *b"a cookie";
+
+/// A SYN with the right cookie and a hundred bytes.
+fn fast_syn(port: u16) -> Segment {
+    let payload = Payload { offset: 0, len: 100 };
+    Segment { fast_open: Some(FastOpen::new(&COOKIE)), payload, ..syn(port) }
+}
+
+fn fast_server(limit: usize) -> Server {
+    let mut server = Server::new(8, |_| {});
+    server.listener.set_fast_open(Some(FastOpenServer::with_cookie(FastOpen::new(&COOKIE), limit)));
+    server
+}
+
+#[test]
+fn a_child_that_its_syn_opened_can_be_accepted_and_read_at_once() {
+    let mut server = fast_server(4);
+    server.input(fast_syn(1));
+    assert_eq!(server.sent(), ["1: S. 1000 201"]);
+    assert_eq!((server.listener.half_open(), server.listener.ready()), (0, 1));
+    let mut child = server.listener.accept().unwrap();
+    assert!(child.is_open_early() && child.syn_data_acknowledged());
+    assert_eq!(child.read(1000), 100);
+    child.input(server.now, &Segment { seq: 201, ..ack(1, 1001) }, Ecn::NotEct);
+    assert_eq!((child.state(), child.is_open_early()), (State::Established, false));
+}
+
+#[test]
+fn only_so_many_children_wait_for_their_last_ack() {
+    // RFC 7413 section 5.1.
+    let mut server = fast_server(2);
+    for port in 1..=3 {
+        server.input(fast_syn(port));
+    }
+    // The third one is an ordinary SYN: its data is not acknowledged.
+    assert_eq!(server.sent(), ["1: S. 1000 201", "2: S. 2000 301", "3: S. 3000 301"]);
+    // The second one completes, wherever it is by then.
+    let _first = server.listener.accept();
+    let mut second = server.listener.accept().unwrap();
+    second.input(server.now, &Segment { seq: 301, ..ack(2, 2001) }, Ecn::NotEct);
+    server.input(fast_syn(4));
+    assert_eq!(server.sent(), ["4: S. 4000 501"]);
+}
+
+#[test]
+fn a_child_that_is_reset_once_it_was_accepted_counts_for_a_minute() {
+    // RFC 7413 section 5.1; Linux `reqsk_fastopen_remove`.
+    let reset = |port: u16| Segment { seq: 100 * u32::from(port) + 101, ..segment(port, Flags::RST, 0, 0) };
+    let mut server = fast_server(1);
+    server.input(fast_syn(1));
+    // Not accepted yet: its place is free at once.
+    server.input(reset(1));
+    server.input(fast_syn(2));
+    assert_eq!(server.sent(), ["1: S. 1000 201", "2: S. 2000 301"]);
+    let _first = server.listener.accept();
+    let mut second = server.listener.accept().unwrap();
+    second.input(server.now, &reset(2), Ecn::NotEct);
+    assert_eq!(second.state(), State::Closed);
+    server.now += Span::from_millis(59_999);
+    server.input(fast_syn(3));
+    server.now += Span::from_millis(1);
+    server.input(fast_syn(4));
+    assert_eq!(server.sent(), ["3: S. 3000 301", "4: S. 4000 501"]);
+}
+
+#[test]
+fn any_reset_within_the_window_ends_a_child_that_its_syn_opened() {
+    // tcp_check_req knows no challenges.
+    let mut server = fast_server(1);
+    server.input(fast_syn(1));
+    let outside = Segment { seq: 200, ..segment(1, Flags::RST, 0, 0) };
+    server.input(outside);
+    assert!(server.listener.has_child(&outside));
+    let within = Segment { seq: 1000, ..outside };
+    server.input(within);
+    assert!(!server.listener.has_child(&within));
+}
+
 #[test]
 fn nobodys_segments_are_reset() {
     // RFC 9293 section 3.10.7.1.
@@ -288,6 +366,7 @@ enum Call {
     Accept,
     Reopen { port: u16, least: u32 },
     Backlog(usize),
+    FastOpen { port: u16, len: u32, cookie: usize },
     Close,
 }
 
@@ -304,6 +383,8 @@ fn any_call() -> impl Strategy<Value = Call> {
         2 => Just(Call::Accept),
         1 => (port(), any::<u32>()).prop_map(|(port, least)| Call::Reopen { port, least }),
         1 => (0usize..4).prop_map(Call::Backlog),
+        4 => (port(), 0u32..100, 0usize..10)
+            .prop_map(|(port, len, cookie)| Call::FastOpen { port, len, cookie }),
         1 => Just(Call::Close),
     ]
 }
@@ -321,6 +402,7 @@ proptest! {
             rules.accept_overflow = if reset { AcceptOverflow::Reset } else { AcceptOverflow::Drop };
         });
         let mut limit = backlog;
+        server.listener.set_fast_open(Some(FastOpenServer::with_cookie(FastOpen::new(&COOKIE), 2)));
         for call in calls {
             match call {
                 Call::Segment { port, flags, seq, ack, len, mss } => {
@@ -335,10 +417,16 @@ proptest! {
                         server.input(ack(port, isn.wrapping_add(1)));
                     }
                 }
+                Call::FastOpen { port, len, cookie } => {
+                    let fast_open = COOKIE.get(..cookie).map(FastOpen::new);
+                    let payload = Payload { offset: 0, len };
+                    server.input(Segment { fast_open, payload, ..syn(port) });
+                }
                 Call::Wait(millis) => server.wait(millis),
                 Call::Accept => {
                     if let Some(child) = server.listener.accept() {
-                        prop_assert!(child.state() != State::Listen && child.state() != State::SynReceived);
+                        let open = child.state() != State::Listen && child.state() != State::SynReceived;
+                        prop_assert!(open || child.is_open_early());
                     }
                 }
                 Call::Reopen { port, least } => {

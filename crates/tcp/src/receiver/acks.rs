@@ -10,7 +10,7 @@ use ackclock_units::{Span, Time};
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
 const LEAST: Span = Span::from_millis(40);
 /// `TCP_DELACK_MAX`.
-const MOST: Span = Span::from_millis(200);
+pub(super) const MOST: Span = Span::from_millis(200);
 /// The bound of a connection that neither answers data with data nor ends its writes with PSH: half a second.
 const MOST_UNPUSHED: Span = Span::from_millis(500);
 /// `TCP_MAX_QUICKACKS`.
@@ -123,6 +123,13 @@ impl Acks {
             fill => u32::try_from(fill).unwrap_or(u32::MAX),
         };
         self.quick = self.quick.max(fill.min(most));
+    }
+
+    /// The ACK of the handshake is saved, and whatever is sent now answers it.
+    pub(super) fn await_writer(&mut self, now: Time, window: u64) {
+        self.owed = true;
+        self.last_arrival = now;
+        self.hurry(QUICK, window);
     }
 
     /// The peer has sent everything: the ACK may wait for our end (`tcp_fin`).

@@ -3,7 +3,7 @@
 use ackclock_cc::{
     CongestionControl, CubicConfig, HystartConfig, HystartPlusPlusConfig, NewRenoConfig, SlowStartRules,
 };
-use ackclock_packet::{AccEcn, AccEcnOrder};
+use ackclock_packet::{AccEcn, AccEcnOrder, FastOpen};
 use ackclock_units::Random;
 use proptest::prelude::*;
 
@@ -238,7 +238,7 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
     let retries = prop::array::uniform3(0u32..6);
     let syn_fin = prop_oneof![Just(SynFin::Accept), Just(SynFin::DropInListen), Just(SynFin::Drop)];
     let times = prop::array::uniform3(prop::option::of((0u64..200_000).prop_map(Span::from_millis)));
-    (of_a_stack, any::<[bool; 9]>(), retries, syn_fin, times).prop_map(|(stack, switches, retries, syn_fin, times)| {
+    (of_a_stack, any::<[bool; 10]>(), retries, syn_fin, times).prop_map(|(stack, switches, retries, syn_fin, times)| {
         let [
             insecure_rst,
             insecure_syn,
@@ -249,6 +249,7 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
             empty,
             model,
             ecn_fallback,
+            fast_open,
         ] = switches;
         let [user_timeout, fin_wait_2_timeout, handshake_timeout] = times;
         StateRules {
@@ -267,6 +268,7 @@ fn any_rules() -> impl Strategy<Value = StateRules> {
             insecure_syn,
             syn_fin,
             syn_data,
+            fast_open,
             fin_on_acks,
             challenge_limit: Some(ChallengeLimit { count: retries[2], interval: Span::from_secs(1) }),
             ..stack
@@ -391,9 +393,10 @@ impl Watched {
             let edge = |index: &prop::sample::Index| lower(una + index.index(outstanding + 1) as u64, self.isn);
             sack.push(edge(a), edge(b));
         }
+        let has_cookie = is_syn && shape.window.is_multiple_of(3);
         let millis = (self.now.as_nanos() / 1_000_000) as u32;
         Segment {
-            payload: Payload { offset: seq.saturating_sub(1), len: if is_syn { 0 } else { shape.len } },
+            payload: Payload { offset: seq.saturating_sub(1), len: if is_syn && !has_cookie { 0 } else { shape.len } },
             seq: lower(seq, irs),
             ack: lower(ack, self.isn),
             flags: shape.flags,
@@ -407,6 +410,7 @@ impl Watched {
             }),
             sack,
             acc_ecn: shape.acc_ecn,
+            fast_open: has_cookie.then(|| FastOpen::new(b"ackclock")),
             ..Segment::default()
         }
     }
@@ -428,14 +432,17 @@ impl Watched {
         for _ in 0..most {
             let (pipe, nxt, mss) = (self.endpoint.pipe(), self.endpoint.send.nxt, self.endpoint.mss);
             let send = &self.endpoint.send;
-            let exempt =
+            let mut exempt =
                 self.endpoint.recovery.force || self.endpoint.recovery.probe.due || send.probe_due || send.resend_probe;
             if self.endpoint.transmit(self.now, &mut segment).is_none() {
                 self.assert_alive();
                 return;
             }
             // A probe of the path's MTU counts as two segments, whatever its size.
-            let exempt = exempt || segment.payload.len > mss;
+            exempt |= segment.payload.len > mss;
+            // Nobody knows a window before the first SYN/ACK (RFC 7413).
+            let with_syn = segment.flags.contains(Flags::SYN);
+            exempt |= with_syn;
             let is_data = segment.payload.len > 0 || segment.flags.contains(Flags::FIN);
             if segment.payload.len > 0 && segment.acc_ecn.is_some() && !exempt {
                 let options = segment.header_len() - 20 - self.endpoint.options_len();
@@ -446,7 +453,7 @@ impl Watched {
             assert!(!is_data || exempt || self.endpoint.pipe() <= allowed, "more than the congestion window");
             let new = self.endpoint.send.nxt.max(1) - nxt.max(1);
             assert!(
-                self.endpoint.send.nxt <= self.edge.max(self.sent).max(1) || (exempt && new == 1),
+                self.endpoint.send.nxt <= self.edge.max(self.sent).max(1) || with_syn || (exempt && new == 1),
                 "beyond the window"
             );
             self.sent = self.sent.max(self.endpoint.send.nxt);
@@ -463,7 +470,8 @@ impl Watched {
         let waits = !send.fin_sent && (send.written + 1 > send.nxt || send.closed);
         if open && (opening || waits || !endpoint.board.is_empty()) {
             let timers = &endpoint.timers;
-            let least = timers.retransmit_at.min(timers.persist_at).min(endpoint.pacer.deadline());
+            let least =
+                timers.retransmit_at.min(timers.persist_at).min(endpoint.pacer.deadline()).min(timers.handshake_at);
             assert!(least < Time::NEVER, "stuck");
         }
     }
