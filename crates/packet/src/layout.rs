@@ -242,6 +242,7 @@ fn push_fast_open(out: &mut Options, fast_open: FastOpen, layout: OptionLayout) 
 /// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40 and the same in every
 /// [`OptionLayout`]. SACK blocks that do not fit are cut, from the last: with timestamps three remain, and on a packet with
 /// all other options two.
+#[inline]
 pub fn options_len(segment: &Segment) -> u32 {
     let len = fixed_options_len(segment);
     match sack_blocks_that_fit(segment, len) {
@@ -251,6 +252,7 @@ pub fn options_len(segment: &Segment) -> u32 {
 }
 
 /// Bytes of all options but SACK: at most 40, of which 20 are for Fast Open.
+#[inline]
 fn fixed_options_len(segment: &Segment) -> u32 {
     let mut len = 0;
     if segment.mss.is_some() {
@@ -265,6 +267,15 @@ fn fixed_options_len(segment: &Segment) -> u32 {
     if segment.window_scale.is_some() {
         len += 4;
     }
+    if segment.fast_open.is_some() || segment.acc_ecn.is_some() {
+        len = with_rare_options(segment, len);
+    }
+    len
+}
+
+/// `len` bytes of other options, and those that few segments have.
+#[cold]
+fn with_rare_options(segment: &Segment, mut len: u32) -> u32 {
     if let Some(fast_open) = &segment.fast_open {
         len += (fast_open.option_len() as u32).next_multiple_of(4);
     }
@@ -275,7 +286,6 @@ fn fixed_options_len(segment: &Segment) -> u32 {
 }
 
 /// What AccECN adds to `others` bytes of other options: where they are aligned by NOPs, it takes the place of one or two.
-#[cold]
 fn acc_ecn_len(segment: &Segment, option: AccEcn, others: u32) -> u32 {
     // A SACK option follows, whatever the length of this one.
     let sack = !segment.sack.is_empty() && others + 12 + 4 + 8 <= MAX_OPTIONS;
