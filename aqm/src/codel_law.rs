@@ -148,14 +148,14 @@ impl CodelState {
         queue: &mut impl CodelSource<P>,
     ) -> Option<Entry<P>> {
         let now = law.units(now);
-        let Some(head) = queue.take() else {
+        let Some(mut entry) = queue.take() else {
             self.dropping = false;
             if law.control_law == ControlLaw::Rfc8289 {
                 self.first_above = NEVER;
             }
             return None;
         };
-        let (mut entry, mut ok_to_drop) = self.head(law, now, head, queue);
+        let mut ok_to_drop = self.is_over(law, now, entry.enqueued_at, queue);
         if self.dropping {
             while ok_to_drop && now >= self.drop_next {
                 self.count_to(law, self.count.wrapping_add(1));
@@ -164,11 +164,12 @@ impl CodelState {
                     return Some(entry);
                 }
                 queue.discard(entry);
-                let Some(next) = self.next_head(law, now, queue) else {
+                let Some(next) = self.next_head(queue) else {
                     self.dropping = false;
                     return None;
                 };
-                (entry, ok_to_drop) = next;
+                entry = next;
+                ok_to_drop = self.is_over(law, now, entry.enqueued_at, queue);
                 if ok_to_drop {
                     self.drop_next = self.control_law(law, self.drop_next);
                 }
@@ -180,7 +181,8 @@ impl CodelState {
                 return Some(entry);
             }
             queue.discard(entry);
-            (entry, _) = self.next_head(law, now, queue)?;
+            entry = self.next_head(queue)?;
+            self.is_over(law, now, entry.enqueued_at, queue);
         }
         if law.ce_threshold.is_some_and(|threshold| now - law.units(entry.enqueued_at) > threshold) {
             queue.mark(&mut entry.packet);
@@ -189,45 +191,33 @@ impl CodelState {
     }
 
     /// The head behind one that was dropped.
-    fn next_head<P: Queued>(
-        &mut self,
-        law: &CodelLaw,
-        now: u64,
-        queue: &mut impl CodelSource<P>,
-    ) -> Option<(Entry<P>, bool)> {
-        match queue.take() {
-            Some(entry) => Some(self.head(law, now, entry, queue)),
-            None => {
-                self.first_above = NEVER;
-                None
-            }
+    fn next_head<P: Queued>(&mut self, queue: &mut impl CodelSource<P>) -> Option<Entry<P>> {
+        let next = queue.take();
+        if next.is_none() {
+            self.first_above = NEVER;
         }
+        next
     }
 
-    /// Whether the sojourn time of a head was above `target` for an `interval` (RFC 8289 section 5.6, `dodequeue`).
-    fn head<P: Queued>(
-        &mut self,
-        law: &CodelLaw,
-        now: u64,
-        entry: Entry<P>,
-        queue: &impl CodelSource<P>,
-    ) -> (Entry<P>, bool) {
-        let sojourn = now - law.units(entry.enqueued_at);
+    /// Whether the sojourn time was above `target` for an `interval` (RFC 8289 section 5.6, `dodequeue`), now that the head came at
+    /// `enqueued_at`.
+    #[inline]
+    fn is_over<P: Queued>(&mut self, law: &CodelLaw, now: u64, enqueued_at: Time, queue: &impl CodelSource<P>) -> bool {
+        let sojourn = now - law.units(enqueued_at);
         self.sojourn = Span::from_nanos(sojourn << law.unit_log);
         // With at most one packet left behind it, dropping the head could leave the transmitter idle.
         if sojourn < law.target || queue.backlog_bytes() <= u64::from(law.mtu) {
             self.first_above = NEVER;
-            return (entry, false);
+            return false;
         }
         if self.first_above == NEVER {
             self.first_above = now.saturating_add(law.interval);
-            return (entry, false);
+            return false;
         }
-        let over = match law.control_law {
+        match law.control_law {
             ControlLaw::Linux => now > self.first_above,
             ControlLaw::Rfc8289 => now >= self.first_above,
-        };
-        (entry, over)
+        }
     }
 
     fn start_dropping(&mut self, law: &CodelLaw, now: u64) {
