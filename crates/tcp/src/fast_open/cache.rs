@@ -17,7 +17,7 @@ pub struct FastOpenAttempt {
 }
 
 impl FastOpenAttempt {
-    /// As with a cookie that was got before.
+    /// As with a cookie cached from an earlier connection.
     pub fn with_cookie(cookie: FastOpen) -> FastOpenAttempt {
         FastOpenAttempt { option: Some(cookie), with_data: true, ..FastOpenAttempt::default() }
     }
