@@ -47,9 +47,13 @@ impl Lock {
     /// Waits for the lock, which is the directory itself.
     pub(super) fn take() -> io::Result<Lock> {
         loop {
-            fs::create_dir_all(DIRECTORY)?;
+            // Another run that ends, and is the last one, may remove it at any time: between two steps of the standard library
+            // as well, which then says that it exists.
+            match fs::create_dir_all(DIRECTORY) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_something_else() => continue,
+                made => made?,
+            }
             let directory = match File::open(DIRECTORY) {
-                // Another run has just ended, and was the last one.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 directory => directory?,
             };
@@ -81,6 +85,11 @@ impl Drop for Lock {
     }
 }
 
+/// Whether there is something with the name of the directory that is none.
+fn is_something_else() -> bool {
+    fs::symlink_metadata(DIRECTORY).is_ok_and(|there| !there.is_dir())
+}
+
 fn is_there(directory: &File) -> bool {
     match (directory.metadata(), fs::metadata(DIRECTORY)) {
         (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
@@ -91,7 +100,7 @@ fn is_there(directory: &File) -> bool {
 impl Record {
     /// Notes that a run is being set up.
     pub(super) fn create(_lock: &Lock) -> io::Result<Record> {
-        let started = start_time().unwrap_or_default();
+        let started = start_time("self").unwrap_or_default();
         for number in 0.. {
             let token = format!("{}-{started}-{number}", std::process::id());
             let path = Path::new(DIRECTORY).join(format!("{token}{SUFFIX}"));
@@ -132,7 +141,7 @@ pub(super) fn sweep() {
     for path in files.flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if let Some(token) = name.strip_suffix(SUFFIX)
-            && let Ok(Some(file)) = abandoned(&path)
+            && let Ok(Some(file)) = abandoned(token, &path)
             && remove(token, &file).is_ok()
         {
             let _ = fs::remove_file(&path);
@@ -141,12 +150,26 @@ pub(super) fn sweep() {
 }
 
 /// The file of a run, locked, if that is over.
-fn abandoned(path: &Path) -> io::Result<Option<File>> {
+pub(super) fn abandoned(token: &str, path: &Path) -> io::Result<Option<File>> {
     let file = File::open(path)?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(error),
+    // A program that was being started when the run was killed has the lock as well until it is executed.
+    for _ in 0..40 {
+        match file.try_lock() {
+            Ok(()) => return Ok(Some(file)),
+            Err(TryLockError::WouldBlock) if is_alive(token) => return Ok(None),
+            Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
+    Ok(None)
+}
+
+/// Whether the process of a run is there. That of a run in another container does not show.
+fn is_alive(token: &str) -> bool {
+    let mut parts = token.split('-');
+    match (parts.next(), parts.next()) {
+        (Some(pid), Some(started)) => start_time(pid).is_some_and(|time| time.to_string() == started),
+        _ => false,
     }
 }
 
@@ -209,9 +232,14 @@ pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
         .collect()
 }
 
-/// When this process was started, in clock ticks after the start of the system: field 22 of `/proc/PID/stat` (proc(5)).
-fn start_time() -> Option<u64> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+/// When a process was started, in clock ticks after the start of the system: field 22 of `/proc/PID/stat` (proc(5)). `None` if
+/// it is gone, also if its parent has not asked for its status yet.
+pub(super) fn start_time(pid: &str) -> Option<u64> {
+    let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).ok()?;
     // The name in field 2 may have blanks and brackets.
-    stat.rsplit_once(") ")?.1.split(' ').nth(22 - 3)?.parse().ok()
+    let fields = stat.rsplit_once(") ")?.1;
+    if fields.starts_with(['Z', 'X']) {
+        return None;
+    }
+    fields.split(' ').nth(22 - 3)?.parse().ok()
 }

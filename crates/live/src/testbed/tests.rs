@@ -375,6 +375,48 @@ fn nothing_remains_of_killed_runs_after_the_next() {
     assert!(found > 0, "no victim came far enough to leave something");
 }
 
+#[test]
+fn runs_that_begin_and_end_at_once_wait_for_each_other() {
+    if !can_go_live("testbed: the lock", &[]) {
+        return;
+    }
+    // The last one to end removes the directory, while others make it.
+    let inside = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for round in 0..5000 {
+                    let lock = leftovers::Lock::take().unwrap_or_else(|error| panic!("round {round}: {error}"));
+                    assert!(!inside.swap(true, Ordering::Relaxed), "two have the lock");
+                    lock.is_writable().expect("a directory");
+                    inside.store(false, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn a_run_is_over_when_its_process_is_gone_and_what_it_was_starting_has_let_go() {
+    let path = std::env::temp_dir().join(format!("ackt-note-{}", std::process::id()));
+    let note = std::fs::File::create(&path).expect("a file");
+    note.lock().expect("locked");
+    let own = format!("{}-{}-0", std::process::id(), leftovers::start_time("self").expect("a time"));
+    assert!(leftovers::abandoned(&own, &path).expect("a file").is_none(), "it is alive");
+    thread::scope(|scope| {
+        // As a program does that was forked and not yet executed when its run was killed.
+        scope.spawn(|| {
+            thread::sleep(Duration::from_millis(30));
+            note.unlock().expect("unlocked");
+        });
+        // No process has the number 0; the number of this one with another start is that of one that is gone.
+        let gone = format!("{}-1-0", std::process::id());
+        assert!(leftovers::abandoned("0-0-0", &path).expect("a file").is_some());
+        assert!(leftovers::abandoned(&gone, &path).expect("a file").is_some());
+    });
+    std::fs::remove_file(&path).expect("removed");
+}
+
 /// Processes that victims have started.
 fn programs(process: &str) -> Vec<String> {
     let mark = format!("{VICTIM}={process}");
