@@ -145,8 +145,9 @@ pub struct DelayedAck {
     pub segments: u32,
     /// Acknowledge at the latest this long after the first of them. Default 40 ms.
     pub timeout: Span,
-    /// Segments at the start of a connection that are acknowledged at once, as Linux's quick-ACK mode; above 0 also the
-    /// two that follow a first congestion mark, and one that says that the window came down. Default 0.
+    /// Segments at the start of a connection and after one that repeats what has arrived, which are acknowledged at once, as in
+    /// Linux's quick-ACK mode; above 0 also the two that follow a first congestion mark, and one that says that the window came
+    /// down. Default 0.
     pub quick: u32,
     /// Linux acknowledges every segment while its receive window grows: by two segments for each one that arrives, from
     /// this many bytes up to the receive buffer. Default 0: no such growth.

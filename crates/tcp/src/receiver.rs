@@ -260,12 +260,22 @@ impl Receiver {
         }
     }
 
-    /// A segment came that repeats what is known, or lies outside of the window.
+    /// A segment came that repeats what is known, or lies outside of the window. The peer has sent something again: it shall see
+    /// at once what of the next segments arrives (Linux `tcp_enter_quickack_mode`).
     fn unacceptable(&mut self) {
         self.ack_now = true;
         if self.rules.acks == AckRule::Linux {
             self.acks.hurry(acks::QUICK, self.last_window);
+        } else {
+            let fill = (self.last_window / (2 * u64::from(self.peer_segment.max(1)))).max(2);
+            let quick = u64::from(self.policy.quick).min(fill) as u32;
+            self.quick_left = self.quick_left.max(quick);
         }
+    }
+
+    /// Whether the host has Linux's quick-ACK mode.
+    fn has_quick_mode(&self) -> bool {
+        self.rules.acks == AckRule::Linux || self.policy.quick > 0
     }
 
     /// Whether every unit of `left..right` has arrived.
@@ -312,7 +322,7 @@ impl Receiver {
 
     /// The sender says that its window came down, perhaps so far that it waits for this ACK (Linux `tcp_ecn_accept_cwr`).
     pub(crate) fn window_was_reduced(&mut self) {
-        self.ack_now |= self.policy.quick > 0 || self.rules.acks == AckRule::Linux;
+        self.ack_now |= self.has_quick_mode();
     }
 
     /// Reads up to `most` bytes of those before `end_of_data`; a window that opens far enough is announced at once.
@@ -371,8 +381,11 @@ impl Receiver {
         if right <= self.next {
             self.duplicate = Some((left, right));
             // Otherwise tcp_send_dupack answers, an ACK that quick-ACK mode does not count.
-            self.acks.owed |= right >= self.last_ack_sent;
-            return self.nothing_new();
+            let counts = right >= self.last_ack_sent;
+            self.acks.owed |= counts;
+            let arrived = self.nothing_new();
+            self.quick_left = self.quick_left.saturating_sub(u32::from(counts));
+            return arrived;
         }
         if left < self.next {
             // The front is known; RFC 2883 reports it.
@@ -381,6 +394,7 @@ impl Receiver {
         let left = left.max(self.next);
         if left == self.next {
             self.advance(right);
+            self.count_progress();
             if self.rules.acks == AckRule::Linux {
                 self.ack_now |= !in_order;
                 self.schedule_ack(now, payload);
@@ -435,7 +449,7 @@ impl Receiver {
             if range_left <= left && right <= range_right {
                 self.duplicate = Some((left, right));
                 self.touch(range_left);
-                if self.rules.acks == AckRule::Linux {
+                if self.has_quick_mode() {
                     // What is known beyond a gap is no reason for quick ACKs.
                     self.duplicate_segments += 1;
                     return Arrived::Duplicate;

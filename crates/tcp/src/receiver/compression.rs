@@ -8,7 +8,6 @@
 //! - The round trip is the smoothed one of the data that this end has sent, the handshake's for a pure receiver; Linux takes the
 //!   receiver's estimate (`rcv_rtt_est`) if that is shorter.
 //! - The timer expires at the end of its slack, as where nothing else happens to interrupt the processor in between.
-//! - A segment of which everything is known beyond the gap is acknowledged at once but for sockets, whose rules follow Linux.
 
 use ackclock_units::{Span, Time};
 
@@ -46,7 +45,7 @@ impl Compression {
         self.waiting = 0;
     }
 
-    /// A segment beyond the gap at `next` came: how long its ACK may wait, if it may.
+    /// A segment beyond the gap at `next` came, or one that moved `next` and left a gap: how long its ACK may wait, if it may.
     fn wait(&mut self, next: u64, rtt: Span) -> Option<Span> {
         let rules = self.rules.filter(|rules| self.waiting < rules.segments)?;
         if self.next != next {
@@ -101,6 +100,19 @@ impl Receiver {
             None => self.ack_now = true,
             Some(wait) if idle => self.ack_at = self.ack_at.min(now + wait),
             Some(_) => {}
+        }
+    }
+
+    /// The left edge has moved, by a segment at most. If a gap remains, the ACK that says so is among the first with its
+    /// acknowledgment.
+    pub(super) fn count_progress(&mut self) {
+        let (segment, quick) = if self.rules.acks == AckRule::Linux {
+            (self.acks.segment, self.acks.is_quick())
+        } else {
+            (self.peer_segment, self.quick_left > 0 || self.grown < self.buffer)
+        };
+        if !self.ranges.is_empty() && !quick && self.next - self.last_ack_sent <= u64::from(segment) {
+            self.compression.wait(self.next, Span::ZERO);
         }
     }
 

@@ -226,6 +226,52 @@ fn the_first_segments_are_acknowledged_quickly() {
     }
 }
 
+/// Which of the segments at these left edges, 1000 units each, are acknowledged at once.
+fn at_once<const N: usize>(receiver: &mut Receiver, lefts: [u64; N]) -> [bool; N] {
+    lefts.map(|left| {
+        receive(receiver, left, left + 1000);
+        let now = receiver.ack_now;
+        if now {
+            ack(receiver);
+        }
+        now
+    })
+}
+
+#[test]
+fn quick_acks_follow_a_segment_that_repeats_what_has_arrived() {
+    let mut receiver = receiver(BUFFER, DelayedAck { quick: 3, ..DelayedAck::default() });
+    at_once(&mut receiver, [1, 1001, 2001, 3001, 4001]);
+    assert_eq!(at_once(&mut receiver, [5001]), [false], "the first three are over");
+    ack(&mut receiver);
+    // Linux counts the ACK of a duplicate only if it passes tcp_sequence, which asks for an end from the last ACK on.
+    assert_eq!(at_once(&mut receiver, [5001, 6001, 7001, 8001]), [true, true, true, false]);
+    ack(&mut receiver);
+    assert_eq!(at_once(&mut receiver, [1, 9001, 10_001, 11_001, 12_001]), [true, true, true, true, false]);
+    ack(&mut receiver);
+    // No more than half a window of them: here two.
+    receiver.acknowledged(4000);
+    assert_eq!(at_once(&mut receiver, [1, 13_001]), [true, true]);
+    receiver.acknowledged(4000);
+    assert_eq!(receiver.quick_left, 1);
+}
+
+#[test]
+fn compression_waits_for_quick_acks_and_counts_the_first_three_acks() {
+    let mut receiver = receiver(BUFFER, DelayedAck { quick: 2, ..DelayedAck::default() });
+    receiver.compress(Some(crate::SackCompression::default()));
+    receiver.context.srtt = Some(Span::from_millis(100));
+    // Two quick ACKs, then three duplicates at once; each is a range of its own, so that the fifth and later ones wait.
+    assert_eq!(at_once(&mut receiver, [2001, 4001, 6001, 8001, 10_001]), [true; 5]);
+    assert_eq!(at_once(&mut receiver, [12_001]), [false]);
+    ack(&mut receiver);
+    // What fills a part of the gap is acknowledged at once, and is the first of three.
+    assert_eq!(at_once(&mut receiver, [1, 14_001, 16_001, 18_001]), [true, true, true, false]);
+    ack(&mut receiver);
+    // A duplicate and the one after it are quick; the first three with this acknowledgment have been.
+    assert_eq!(at_once(&mut receiver, [1, 20_001, 22_001]), [true, true, false]);
+}
+
 #[test]
 fn every_segment_is_acknowledged_while_the_window_grows() {
     // From 60,000 by 2000 per segment: 62, 64, 66 thousand, past the buffer of 65,536.
