@@ -53,7 +53,7 @@ pub enum LinkEventKind {
     Sent {
         /// How long it had waited.
         sojourn: Span,
-        /// How long its transmission takes.
+        /// How long its transmission takes; with a bucket, at the rate, once what it gave out before has been sent so.
         busy: Span,
     },
     /// The queue discarded a packet.
@@ -306,6 +306,11 @@ impl Link {
     /// The rate; `None` if unlimited.
     pub fn rate(&self) -> Option<Rate> {
         self.serializer.as_ref().map(Serializer::rate)
+    }
+
+    /// What the token bucket holds, in time at the rate; `None` without a bucket.
+    pub fn bucket_depth(&self) -> Option<Span> {
+        self.bucket.as_ref().map(|bucket| bucket.depth)
     }
 
     /// Ends every transmission that is due until `now`, each at its due time, and starts the next.

@@ -21,14 +21,32 @@ pub(crate) struct Direction {
     backlog: Histogram,
     level: u32,
     since: Time,
-    /// Time in transmission, the last one perhaps beyond the end of the run.
+    /// Time in transmission at the rate, the last part of it perhaps beyond the end of the run.
     busy: Span,
     busy_until: Time,
+    bucket: Option<Bucket>,
     lost: u64,
+    duplicated: u64,
+}
+
+/// The measures of a token bucket.
+#[derive(Debug)]
+struct Bucket {
+    depth: Span,
+    /// Time without tokens, the last part of it perhaps beyond the end of the run.
+    empty: Span,
+    empty_until: Time,
+}
+
+impl Bucket {
+    fn empty_by(&self, now: Time) -> Span {
+        self.empty - self.empty_until.since(now)
+    }
 }
 
 impl Direction {
     pub(crate) fn new(id: String, queue: &'static str, link: Link) -> Direction {
+        let bucket = link.bucket_depth().map(|depth| Bucket { depth, empty: Span::ZERO, empty_until: Time::ZERO });
         Direction {
             link,
             id,
@@ -39,7 +57,9 @@ impl Direction {
             since: Time::ZERO,
             busy: Span::ZERO,
             busy_until: Time::ZERO,
+            bucket,
             lost: 0,
+            duplicated: 0,
         }
     }
 
@@ -51,10 +71,17 @@ impl Direction {
             LinkEventKind::Sent { sojourn, busy } => {
                 self.sojourn.add(sojourn.as_nanos());
                 self.busy += busy;
-                self.busy_until = event.at + busy;
+                // A bucket gives packets out before a transmitter of the rate would have come to them.
+                self.busy_until = self.busy_until.max(event.at) + busy;
+                if let Some(bucket) = &mut self.bucket {
+                    let filled = self.busy_until - bucket.depth;
+                    bucket.empty += filled.since(event.at);
+                    bucket.empty_until = bucket.empty_until.max(filled);
+                }
             }
             LinkEventKind::Lost { .. } => self.lost += 1,
-            LinkEventKind::Offered | LinkEventKind::Dropped { .. } | LinkEventKind::Duplicated { .. } => {}
+            LinkEventKind::Duplicated { .. } => self.duplicated += 1,
+            LinkEventKind::Offered | LinkEventKind::Dropped { .. } => {}
         }
     }
 
@@ -82,11 +109,14 @@ impl Direction {
             dequeued: counters.dequeued.packets,
             marked: counters.marked.packets,
             dropped: dropped(|reason| counters.dropped[reason as usize], self.lost),
-            utilization: if end > Time::ZERO { busy.as_secs_f64() / end.as_secs_f64() } else { 0.0 },
+            duplicated: self.duplicated,
+            utilization: share(busy, end.since(Time::ZERO)),
+            bucket_empty: self.bucket.as_ref().map(|bucket| share(bucket.empty_by(end), end.since(Time::ZERO))),
             sojourn_ms: self.sojourn.distribution(1e-6),
             backlog_packets: self.backlog.distribution(1.0),
         }
     }
+
     /// The time in transmission until `now`.
     fn busy_by(&self, now: Time) -> Span {
         self.busy - self.busy_until.since(now)
@@ -99,7 +129,9 @@ impl Direction {
         DirectionMark {
             counters: *self.link.queue().counters(),
             lost: self.lost,
+            duplicated: self.duplicated,
             busy: self.busy_by(now),
+            bucket_empty: self.bucket.as_ref().map(|bucket| bucket.empty_by(now)),
             sojourn: self.sojourn.clone(),
             backlog,
         }
@@ -120,7 +152,10 @@ impl Direction {
             dequeued: counters.dequeued.packets - then.dequeued.packets,
             marked: counters.marked.packets - then.marked.packets,
             dropped: dropped(drops, self.lost - mark.lost),
-            utilization: if length > Span::ZERO { busy.as_secs_f64() / length.as_secs_f64() } else { 0.0 },
+            duplicated: self.duplicated - mark.duplicated,
+            utilization: share(busy, length),
+            bucket_empty: (self.bucket.as_ref().zip(mark.bucket_empty))
+                .map(|(bucket, then)| share(bucket.empty_by(now) - then, length)),
             sojourn_ms: self.sojourn.since(&mark.sojourn).distribution(1e-6),
             backlog_packets: backlog.since(&mark.backlog).distribution(1.0),
         }
@@ -132,13 +167,91 @@ impl Direction {
 pub(crate) struct DirectionMark {
     counters: Counters,
     lost: u64,
+    duplicated: u64,
     busy: Span,
+    bucket_empty: Option<Span>,
     sojourn: Histogram,
     backlog: Histogram,
+}
+
+fn share(part: Span, whole: Span) -> f64 {
+    if whole > Span::ZERO { part.as_secs_f64() / whole.as_secs_f64() } else { 0.0 }
 }
 
 /// Drops by reason, those that occurred, with what was lost on the wire.
 fn dropped(drops: impl Fn(DropReason) -> u64, lost: u64) -> BTreeMap<&'static str, u64> {
     let by_queue = DropReason::ALL.iter().map(|&reason| (reason.name(), drops(reason)));
     by_queue.chain([(LOST_ON_LINK, lost)]).filter(|&(_, packets)| packets > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_aqm::{Fifo, FifoConfig, Limit};
+    use ackclock_emulator::{Impairments, LinkConfig};
+    use ackclock_packet::Packet;
+    use ackclock_units::{Ecn, Random};
+
+    use super::*;
+
+    /// 8 Mbit/s, so that a byte takes a microsecond; packets of 1000 bytes, all offered at time 0.
+    fn offered(packets: u32, burst: Option<u32>, impairments: Impairments) -> Direction {
+        let queue = Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(100) }));
+        let config = LinkConfig { rate: Rate::from_bps(8_000_000), burst, delay: Span::ZERO, overhead: 0, impairments };
+        let link = Link::new(config, queue, Random::for_component(1, 0, "link"));
+        let mut direction = Direction::new("wire.forward".to_owned(), "pfifo", link);
+        let mut events = Vec::new();
+        for slot in 1..=packets {
+            let packet = Packet { flow_hash: 1, slot, wire_len: 1000, route: 0, hop: 0, ecn: Ecn::NotEct };
+            direction.link.offer(Time::ZERO, packet, &mut events);
+        }
+        events.drain(..).for_each(|event| direction.measure(&event));
+        direction
+    }
+
+    fn catch_up(direction: &mut Direction, now: Time) {
+        let mut events = Vec::new();
+        direction.link.catch_up(now, &mut events);
+        events.drain(..).for_each(|event| direction.measure(&event));
+    }
+
+    #[test]
+    fn a_bucket_is_busy_by_its_rate_and_never_more_than_all_of_the_time() {
+        // A bucket of 3000 bytes. Three packets take what it holds, the fourth takes it 1000 below: nothing leaves until 1 ms, when
+        // the fifth does, and it is empty until 2 ms. At 8 Mbit/s the five take 5 ms.
+        for (end_ms, busy, empty) in [(1, 1.0, 1.0), (2, 1.0, 1.0), (4, 1.0, 0.5), (10, 0.5, 0.2)] {
+            let mut direction = offered(5, Some(3000), Impairments::default());
+            let end = Time::from_millis(end_ms);
+            catch_up(&mut direction, end);
+            let summary = direction.summary(end);
+            assert_eq!((summary.utilization, summary.bucket_empty), (busy, Some(empty)), "after {end_ms} ms");
+        }
+        // The same, from 1 to 4 ms: busy for all of it, empty for one of three.
+        let mut direction = offered(5, Some(3000), Impairments::default());
+        catch_up(&mut direction, Time::from_millis(1));
+        let mark = direction.mark(Time::from_millis(1));
+        catch_up(&mut direction, Time::from_millis(4));
+        let window = direction.since(&mark, Span::from_millis(3), Time::from_millis(4));
+        assert_eq!((window.utilization, window.bucket_empty), (1.0, Some(1.0 / 3.0)));
+    }
+
+    #[test]
+    fn a_transmitter_has_no_bucket() {
+        let mut direction = offered(5, None, Impairments::default());
+        catch_up(&mut direction, Time::from_millis(10));
+        let summary = direction.summary(Time::from_millis(10));
+        assert_eq!((summary.utilization, summary.bucket_empty), (0.5, None));
+    }
+
+    #[test]
+    fn packets_that_are_on_the_wire_twice_are_counted() {
+        let mut direction = offered(5, None, Impairments { duplicate: 1.0, ..Impairments::default() });
+        catch_up(&mut direction, Time::from_millis(4));
+        let mark = direction.mark(Time::from_millis(4));
+        catch_up(&mut direction, Time::from_millis(10));
+        assert_eq!(direction.since(&mark, Span::from_millis(6), Time::from_millis(10)).duplicated, 1);
+        assert_eq!(
+            (direction.summary(Time::from_millis(10)).duplicated, direction.link.queue().counters().offered.packets),
+            (5, 5)
+        );
+    }
 }

@@ -311,8 +311,13 @@ pub struct LinkSummary {
     pub marked: u64,
     /// Packets dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Share of the time in which the transmitter was busy; 0 for an unlimited rate.
+    /// Packets that were on the wire twice.
+    pub duplicated: u64,
+    /// Share of the time in which a transmitter of the rate was busy; 0 for an unlimited rate. What a token bucket gives out at
+    /// once takes its time at the rate here, too, so that this is at most 1.
     pub utilization: f64,
+    /// Share of the time in which the token bucket was empty, so that packets had to wait; null without one.
+    pub bucket_empty: Option<f64>,
     /// Time in the queue of the packets that were transmitted.
     pub sojourn_ms: Distribution,
     /// Packets waiting, over time.
@@ -382,8 +387,12 @@ pub struct LinkWindow {
     pub marked: u64,
     /// Packets dropped, by reason.
     pub dropped: BTreeMap<&'static str, u64>,
-    /// Share of the window in which the transmitter was busy.
+    /// Packets that were on the wire twice.
+    pub duplicated: u64,
+    /// Share of the window in which a transmitter of the rate was busy.
     pub utilization: f64,
+    /// Share of the window in which the token bucket was empty; null without one.
+    pub bucket_empty: Option<f64>,
     /// Time in the queue of the packets that were transmitted.
     pub sojourn_ms: Distribution,
     /// Packets waiting, over time.
