@@ -246,8 +246,10 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
     }
     let misses = scenario.misses(&verdicts);
     for miss in &misses {
-        let found =
-            miss.found.map_or_else(|| "has no samples".to_owned(), |found| format!("is {}", report::number(found)));
+        let found = match miss.found {
+            Some(found) => format!("is {}", report::number(found)),
+            None => miss.reason.unwrap_or("has no value").to_owned(),
+        };
         let (metric, expected) = (&miss.metric, &miss.expected);
         let place = match miss.run {
             Some(run) => report::name_of(&scenario, run),

@@ -122,6 +122,34 @@ impl Expect {
         !self.absent.is_empty()
     }
 
+    /// Whether it says anything about any point of the sweep as it stands in the file; what is wrong is reported.
+    fn checks_something(&self, fields: &mut Fields<'_>, sweep: &Sweep) -> bool {
+        let reject = |fields: &mut Fields<'_>, key: &str, title: &str, expected: &str| {
+            if let Some(entry) = fields.get(if key == "when" { "when" } else { "baseline" }) {
+                fields.reject(key, &entry.node, Problem::new(title, expected));
+            }
+            false
+        };
+        let chosen = |axis: usize| self.when.iter().find(|(number, _)| *number == axis).map(|(_, values)| &values[..]);
+        if self.when.iter().any(|(_, values)| values.is_empty()) {
+            return reject(
+                fields,
+                "when",
+                "no value, so that this would check nothing",
+                "at least one value of the axis",
+            );
+        }
+        // A point that is not the baseline itself has another value on one of its axes.
+        let other = |(axis, base): &(usize, Node)| {
+            chosen(*axis).unwrap_or(&sweep.axes[*axis].before).iter().any(|value| !value.same(base))
+        };
+        if !self.baseline.is_empty() && !self.baseline.iter().any(other) {
+            let title = "compared with itself alone, so that this would check nothing";
+            return reject(fields, "baseline", title, "an axis with another value, which `when` does not leave out");
+        }
+        true
+    }
+
     /// How many comparisons it makes.
     pub(crate) fn checks(&self, sweep: &Sweep) -> usize {
         let points = (0..sweep.points()).filter(|&point| self.applies(sweep, point)).count();
@@ -269,7 +297,8 @@ fn read(mut fields: Fields<'_>, sweep: &Sweep, subjects: &[Subject], windows: &m
     let absent = subjects.iter().enumerate().filter(|(_, subject)| live && !subject.live).map(|(point, _)| point);
     let absent = absent.collect();
     let expect = Expect { quantity, ratio_to, window, runs, at_most, at_least, when, baseline, absent };
-    let result = expect.suits(&mut fields, sweep, subjects, node, ratio_node);
+    let result =
+        expect.checks_something(&mut fields, sweep) && expect.suits(&mut fields, sweep, subjects, node, ratio_node);
     fields.finish();
     result.then_some(expect)
 }

@@ -45,9 +45,9 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// A value that is not there, or a ratio of two zeros, meets no bound.
+    /// A value that is not there meets no bound.
     fn meets(self, found: Option<f64>) -> bool {
-        found.is_some_and(|found| {
+        found.filter(|found| found.is_finite()).is_some_and(|found| {
             self.at_most.is_none_or(|bound| found <= bound) && self.at_least.is_none_or(|bound| found >= bound)
         })
     }
@@ -62,6 +62,11 @@ impl Bounds {
     }
 }
 
+/// Why there is no value: something has none in one of the runs.
+const NO_SAMPLES: &str = "has no samples";
+/// Why there is no value: a ratio to 0 is none, whichever way it would go.
+const RELATIVE_TO_ZERO: &str = "has no value, since what it is relative to is 0";
+
 /// An expectation at one point of the sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
@@ -73,7 +78,7 @@ pub struct Verdict {
     pub expected: String,
     /// Which of the runs have to meet them: `each`, or the name of a statistic of their values.
     pub runs: &'static str,
-    /// The value of every run in their order; `None` without samples.
+    /// The value of every run in their order; `None` without samples, and for a ratio to 0.
     pub values: Vec<Option<f64>>,
     /// Of the runs that have a value.
     pub spread: Option<Spread>,
@@ -85,10 +90,17 @@ pub struct Verdict {
     pub met: bool,
     /// The runs that miss the bounds, if each has to meet them.
     missed: Vec<usize>,
+    /// The runs in which it is relative to 0.
+    to_zero: Vec<usize>,
 }
 
 impl Verdict {
+    /// What a run is relative to is 0 where its value is not finite.
     pub(crate) fn new(point: usize, metric: String, bounds: Bounds, runs: OfRuns, values: Vec<Option<f64>>) -> Verdict {
+        let is_ratio_to_zero = |value: Option<f64>| value.is_some_and(|value| !value.is_finite());
+        let to_zero = (0..values.len()).filter(|&run| is_ratio_to_zero(values[run])).collect();
+        let values: Vec<Option<f64>> =
+            values.into_iter().map(|value| value.filter(|value| value.is_finite())).collect();
         let known: Vec<f64> = values.iter().copied().flatten().collect();
         let complete = known.len() == values.len();
         let spread = Spread::of(known);
@@ -115,21 +127,32 @@ impl Verdict {
             runs_met,
             met,
             missed: if runs == OfRuns::Each { missed } else { Vec::new() },
+            to_zero,
         }
+    }
+
+    /// Why there is no value in a run, or for a statistic.
+    fn reason(&self, run: Option<usize>) -> Option<&'static str> {
+        let (lacks, to_zero) = match run {
+            Some(run) => (self.values[run].is_none(), self.to_zero.contains(&run)),
+            None => (self.values.contains(&None), !self.to_zero.is_empty()),
+        };
+        lacks.then_some(if to_zero { RELATIVE_TO_ZERO } else { NO_SAMPLES })
     }
 
     /// What was not met: a run each, or the point as a whole.
     pub(crate) fn misses(&self) -> Vec<Miss> {
         let (point, runs) = (self.point, self.values.len());
-        let miss = |run, metric: &str, found| Miss {
+        let miss = |run: Option<usize>, metric: &str, found| Miss {
             point,
-            run,
+            run: run.map(|run| point * runs + run),
             metric: metric.to_owned(),
             found,
+            reason: self.reason(run),
             expected: self.expected.clone(),
         };
         if self.runs == "each" {
-            let of = |&run: &usize| miss(Some(point * runs + run), &self.metric, self.values[run]);
+            let of = |&run: &usize| miss(Some(run), &self.metric, self.values[run]);
             return self.missed.iter().map(of).collect();
         }
         if self.met {
@@ -147,6 +170,7 @@ impl Verdict {
             "runs": self.runs,
             "met": self.met,
             "found": self.found,
+            "reason": self.reason(None),
             "runs_met": self.runs_met,
             "values": self.values,
             "spread": self.spread.as_ref().map(Spread::json),
@@ -163,8 +187,10 @@ pub struct Miss {
     pub run: Option<usize>,
     /// The metric, with its reduction and what it is relative to.
     pub metric: String,
-    /// What was measured; `None` without samples.
+    /// What was measured.
     pub found: Option<f64>,
+    /// Why there is no value, if there is none.
+    pub reason: Option<&'static str>,
     /// The bounds.
     pub expected: String,
 }
@@ -240,6 +266,24 @@ mod tests {
         // A run without samples is not left out silently.
         let gap = of(OfRuns::named("median"), vec![Some(1.0), None, Some(2.0)]);
         assert_eq!((gap.met, gap.found, gap.runs_met), (false, None, 2));
-        assert_eq!(gap.spread.map(|spread| spread.quantile(100)), Some(2.0));
+        assert_eq!(gap.spread.as_ref().map(|spread| spread.quantile(100)), Some(2.0));
+        assert_eq!(gap.misses()[0].reason, Some(NO_SAMPLES));
+    }
+
+    #[test]
+    fn a_ratio_to_zero_meets_no_bound() {
+        let bounds = Bounds { at_least: Some(3.0), at_most: None };
+        let of = |runs, values| Verdict::new(0, "m".to_owned(), bounds, runs, values);
+        // 5/0, 0/0, 5/1, and one without samples.
+        let values = || vec![Some(f64::INFINITY), Some(f64::NAN), Some(5.0), None];
+        let each = of(OfRuns::Each, values());
+        assert_eq!((each.met, each.runs_met, each.values.clone()), (false, 1, vec![None, None, Some(5.0), None]));
+        let reasons: Vec<_> = each.misses().iter().map(|miss| (miss.run, miss.reason)).collect();
+        let to_zero = Some(RELATIVE_TO_ZERO);
+        assert_eq!(reasons, [(Some(0), to_zero), (Some(1), to_zero), (Some(3), Some(NO_SAMPLES))]);
+        // No statistic hides it.
+        let high = of(OfRuns::named("p95"), values());
+        assert_eq!((high.met, high.found, high.misses()[0].reason), (false, None, to_zero));
+        assert_eq!(high.json(Map::new())["reason"], RELATIVE_TO_ZERO);
     }
 }

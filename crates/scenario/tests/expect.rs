@@ -1,15 +1,22 @@
 //! Expectations: which runs they are about, and what meets them.
 
-use ackclock_scenario::{Measures, Miss, Scenario};
+use ackclock_scenario::{Measures, Miss, Override, Scenario, ScenarioError};
 use ackclock_units::Time;
 use serde_json::{Value, json};
 
 fn scenario(expects: &str) -> Scenario {
+    attempt(expects, &[]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// One axis of the sweep has a single value.
+fn attempt(expects: &str, overrides: &[Override]) -> Result<Scenario, ScenarioError> {
     let text = format!(
-        "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n[[flows]]\nid = \"f\"\ncount = 2\npath = [\"a\"]\n\
-         [sweep]\nrepeat = 2\naxes.\"links.a.queue.kind\" = [\"pfifo\", \"pie\"]\naxes.\"links.a.delay\" = [\"1ms\", \"2ms\"]\n{expects}"
+        "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"10mbit\"\n[links.b]\nrate = \"10mbit\"\n\
+         [[flows]]\nid = \"f\"\ncount = 2\npath = [\"a\"]\n\
+         [sweep]\nrepeat = 2\naxes.\"links.a.queue.kind\" = [\"pfifo\", \"pie\"]\naxes.\"links.a.delay\" = [\"1ms\", \"2ms\"]\n\
+         axes.\"links.b.delay\" = [\"1ms\"]\n{expects}"
     );
-    Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"))
+    Scenario::parse("test.toml", text.as_bytes(), overrides)
 }
 
 /// A summary in which the median RTTs of the two flows are these.
@@ -84,6 +91,48 @@ fn no_samples_meet_no_bound() {
 }
 
 #[test]
+fn a_ratio_to_0_is_a_miss_with_its_reason() {
+    let to_zero = scenario(
+        "[[expect]]\nmetric = \"flows.f.0.rtt_ms.p50\"\nratio_to = \"flows.f.1.rtt_ms.p50\"\nat_least = 1\n\
+         [[expect]]\nmetric = \"flows.f.1.rtt_ms.p50\"\nbaseline = { \"links.a.delay\" = \"1ms\" }\nat_least = 1\n",
+    );
+    let measures: Vec<Measures> = (0..8).map(|_| to_zero.measure(&summary([Some(5.0), Some(0.0)]))).collect();
+    let misses = to_zero.misses(&to_zero.verdicts(&measures));
+    // All 8 runs of the one, and those at 2 ms of the other.
+    assert_eq!((misses.len(), to_zero.checks()), (12, 12));
+    assert!(misses.iter().all(|miss| miss.found.is_none()), "{misses:?}");
+    assert!(misses.iter().all(|miss| miss.reason.is_some_and(|reason| reason.contains("relative to is 0"))));
+}
+
+#[test]
+fn an_expectation_that_checks_nothing_is_an_error() {
+    let metric = "[[expect]]\nmetric = \"flows.f.0.rtt_ms.p50\"\nat_least = 1\n";
+    let kind = "\"links.a.queue.kind\"";
+    for (keys, place) in [
+        (format!("when = {{ {kind} = [] }}"), "expect.0.when: no value"),
+        (format!("when = {{ {kind} = \"pie\" }}\nbaseline = {{ {kind} = \"pie\" }}"), "expect.0.baseline: compared"),
+        (
+            format!(
+                "when = {{ {kind} = [\"pie\"], \"links.a.delay\" = \"1ms\" }}\nbaseline = {{ {kind} = \"pie\", \"links.a.delay\" = \"1ms\" }}"
+            ),
+            "expect.0.baseline: compared",
+        ),
+        ("baseline = { \"links.b.delay\" = \"1ms\" }".to_owned(), "expect.0.baseline: compared"),
+    ] {
+        let error = attempt(&format!("{metric}{keys}\n"), &[]).unwrap_err().render(false);
+        assert!(error.contains(place) && error.contains("check nothing"), "{keys}: {error}");
+        assert_eq!(error.matches("error").count(), 1, "{keys}: {error}");
+    }
+    // One that an argument leaves without points is none: the file still has them.
+    let only = Override { flag: "--set".to_owned(), text: "links.a.queue.kind=pfifo".to_owned() };
+    let scenario = attempt(&format!("{metric}baseline = {{ {kind} = \"pfifo\" }}\n"), &[only]).unwrap();
+    assert_eq!(scenario.checks(), 0);
+    // A point that differs from the baseline along one of two axes is one to compare.
+    let keys = format!("when = {{ {kind} = \"pie\" }}\nbaseline = {{ {kind} = \"pie\", \"links.a.delay\" = \"1ms\" }}");
+    assert_eq!(attempt(&format!("{metric}{keys}\n"), &[]).unwrap().checks(), 2);
+}
+
+#[test]
 fn a_statistic_of_the_runs_of_a_point_is_judged_with_its_spread() {
     // Points of two runs each: (1, 2), (3, 4), (5, 6), (7, 8).
     let misses = judge("metric = \"flows.f.0.rtt_ms.p50\"\nruns = \"median\"\nat_most = 5.5");
@@ -100,8 +149,8 @@ fn a_statistic_of_the_runs_of_a_point_is_judged_with_its_spread() {
         json,
         json!({
             "metric": "flows.f.0.rtt_ms.p50",
-            "params": { "links.a.queue.kind": "pfifo", "links.a.delay": "2ms" },
-            "expected": "at least 1", "runs": "mean", "met": true, "found": 2.5, "runs_met": 2, "values": [2.0, 3.0],
+            "params": { "links.a.queue.kind": "pfifo", "links.a.delay": "2ms", "links.b.delay": "1ms" },
+            "expected": "at least 1", "runs": "mean", "met": true, "found": 2.5, "reason": null, "runs_met": 2, "values": [2.0, 3.0],
             "spread": { "min": 2.0, "p25": 2.25, "p50": 2.5, "p75": 2.75, "max": 3.0, "mean": 2.5 },
         })
     );
