@@ -96,7 +96,7 @@ fn numbers(summary: &Value) -> Map<String, Value> {
     for (key, value) in summary.as_object().into_iter().flatten() {
         match value {
             // What the runs were, and parts of them.
-            _ if ["schema", "params", "run", "seed", "windows", "expectations"].contains(&key.as_str()) => {}
+            _ if ["schema", "params", "run", "index", "seed", "windows", "expectations"].contains(&key.as_str()) => {}
             Value::Array(entries) if WITH_ID.contains(&key.as_str()) => with_ids(key, entries, &mut found),
             _ => collect(key, value, &mut found),
         }
@@ -224,7 +224,7 @@ impl Pair<'_> {
     fn json(&self) -> Value {
         let side = |run: &Run| {
             let mut head = Map::new();
-            for key in ["title", "clock", "seed", "run", "params", "partial"] {
+            for key in ["title", "clock", "seed", "run", "index", "run_seed", "params", "partial"] {
                 head.extend(run.summary.get(key).map(|value| (key.to_owned(), value.clone())));
             }
             Value::Object(head)
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn numbers_are_named_as_expectations_name_them() {
         let summary = json!({
-            "schema": 1, "seed": 3, "duration_s": 2.0,
+            "schema": 1, "seed": 3, "run": 1, "index": 5, "run_seed": "00000000000000ff", "duration_s": 2.0,
             "flows": [{ "id": "cubic.0", "cc": "cubic", "goodput_bps": 1e6, "rtt_ms": { "p50": 20.5, "p95": null } }],
             "links": [],
             "live": { "lateness_ms": { "p99": 0.1 }, "valid": true, "hosts": [{ "id": "left", "truncated": 4 }] },

@@ -146,7 +146,8 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
     let mut written = Ok(());
     let finished = execute::all(&scenario, threads, &aside, &progress, |run, done| {
         let Done { summary, records, broken_off } = done;
-        let summary = summary.with_params(scenario.params(run));
+        let mut summary = summary.with_params(scenario.params(run));
+        summary.index = run as u64;
         troubles
             .extend(live::troubles(&summary).map(|trouble| format!("{trouble} ({})", report::name_of(&scenario, run))));
         let mut json = match serde_json::to_value(&summary) {

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ackclock_scenario::{Scenario, Verdict};
-use ackclock_trace::{LinkSummary, Summary};
+use ackclock_trace::{FlowSummary, LinkSummary, Summary};
 use serde_json::{Map, Value};
 
 use crate::live;
@@ -168,22 +168,18 @@ fn short(axes: &[&str]) -> Vec<String> {
 
 fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
     let flows = &summary.flows;
-    let jain = Some(summary.fairness_jain);
+    let ways = [("forward", summary.fairness_jain_forward), ("reverse", summary.fairness_jain_reverse)];
+    let ways =
+        ways.map(|(way, jain)| (flows.iter().filter(|flow| flow.direction == way).collect::<Vec<_>>(), way, jain));
     if flows.len() > MAX_FLOW_LINES {
-        let of =
-            |value: fn(&ackclock_trace::FlowSummary) -> Option<f64>| median(flows.iter().filter_map(value).collect());
-        let sum = |value: fn(&ackclock_trace::FlowSummary) -> u64| Some(flows.iter().map(value).sum::<u64>() as f64);
-        let values = [
-            Some(flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / 1e6),
-            of(|flow| flow.rtt_ms.quantiles.p5),
-            of(|flow| flow.rtt_ms.quantiles.p50),
-            of(|flow| flow.rtt_ms.quantiles.p95),
-            sum(|flow| flow.sent_packets),
-            sum(|flow| flow.retransmitted_packets),
-            sum(|flow| flow.timeouts),
-            jain,
-        ];
-        return vec![Line { name: format!("{} flows", flows.len()), values }];
+        let both = ways.iter().all(|(flows, ..)| !flows.is_empty());
+        let there = ways.iter().filter(|(flows, ..)| !flows.is_empty());
+        return there
+            .map(|(flows, way, jain)| {
+                let name = format!("{} flows", flows.len());
+                total(if both { format!("{name} {way}") } else { name }, flows, *jain)
+            })
+            .collect();
     }
     flows
         .iter()
@@ -196,11 +192,38 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
                 Some(flow.sent_packets as f64),
                 Some(flow.retransmitted_packets as f64),
                 Some(flow.timeouts as f64),
-                jain,
+                ways.iter().find(|(_, way, _)| flow.direction == *way).and_then(|(.., jain)| *jain),
             ];
             Line { name: flow.id.clone(), values }
         })
         .collect()
+}
+
+/// One line for many flows that send the same way.
+fn total(name: String, flows: &[&FlowSummary], jain: Option<f64>) -> Line {
+    let of = |value: fn(&FlowSummary) -> Option<f64>| median(flows.iter().filter_map(|flow| value(flow)).collect());
+    let sum = |value: fn(&FlowSummary) -> u64| Some(flows.iter().map(|flow| value(flow)).sum::<u64>() as f64);
+    let values = [
+        Some(flows.iter().map(|flow| flow.goodput_bps).sum::<f64>() / 1e6),
+        of(|flow| flow.rtt_ms.quantiles.p5),
+        of(|flow| flow.rtt_ms.quantiles.p50),
+        of(|flow| flow.rtt_ms.quantiles.p95),
+        sum(|flow| flow.sent_packets),
+        sum(|flow| flow.retransmitted_packets),
+        sum(|flow| flow.timeouts),
+        jain,
+    ];
+    Line { name, values }
+}
+
+/// Jain's index for a person: of flows both ways, one for each.
+fn fairness(summary: &Summary<Map<String, Value>>) -> String {
+    let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| fixed(value, 3));
+    let one_way = |way: &str| summary.flows.iter().all(|flow| flow.direction == way);
+    if one_way("forward") || one_way("reverse") {
+        return cell(summary.fairness_jain);
+    }
+    format!("{} forward, {} reverse", cell(summary.fairness_jain_forward), cell(summary.fairness_jain_reverse))
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
@@ -271,11 +294,11 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
     // Everything between two hosts may pass without a flow that watches it.
     let flows = if summary.flows.is_empty() { String::new() } else { format!("{}\n", flows.render()) };
     format!(
-        "{} s {how}, seed {}, {} data packets, Jain's index {:.3}\n\n{flows}{}{}",
+        "{} s {how}, seed {}, {} data packets, Jain's index {}\n\n{flows}{}{}",
         summary.duration_s,
         summary.seed,
         summary.packets,
-        summary.fairness_jain,
+        fairness(summary),
         links.render(),
         live::detail(summary),
     )

@@ -47,10 +47,11 @@ fn the_keys_of_the_summary_are_a_contract() {
     let keys = |value: &Value| value.as_object().expect("an object").keys().cloned().collect::<Vec<_>>().join(" ");
     assert_eq!(
         keys(&summary),
-        "schema title seed run clock duration_s params events packets flows links fairness_jain"
+        "schema title seed run index run_seed clock duration_s params events packets flows links fairness_jain \
+         fairness_jain_forward fairness_jain_reverse"
     );
     for key in
-        "id cc host loss_detector goodput_bps throughput_bps rtt_ms cwnd_bytes sent_packets retransmitted_packets \
+        "id direction cc host loss_detector goodput_bps throughput_bps rtt_ms cwnd_bytes sent_packets retransmitted_packets \
                 spurious_retransmits timeouts fast_recoveries undos ece_acks reordering_max limited_s retransmissions \
                 loss_declarations loss_declared_late_ms repair_rtts displacement"
             .split_whitespace()
@@ -58,7 +59,8 @@ fn the_keys_of_the_summary_are_a_contract() {
         assert!(summary["flows"][0].get(key).is_some(), "{key}");
     }
     for key in
-        "id queue offered enqueued dequeued marked dropped utilization sojourn_ms backlog_packets".split_whitespace()
+        "id queue offered enqueued dequeued marked dropped duplicated utilization bucket_empty sojourn_ms backlog_packets"
+            .split_whitespace()
     {
         assert!(summary["links"][0].get(key).is_some(), "{key}");
     }
@@ -69,6 +71,48 @@ fn the_keys_of_the_summary_are_a_contract() {
     assert_eq!(keys(&flow["retransmissions"]), "needed spurious_reordering spurious_delay by_queue");
     assert_eq!(keys(&flow["loss_declarations"]), "right blind wrong");
     assert_eq!(keys(&flow["displacement"]), "early on_time late min p5 p25 p50 p75 p95 max samples");
+}
+
+#[test]
+fn lines_tell_their_number_and_the_seed_of_their_run() {
+    let folder = folder("indices");
+    let seeds = format!("{}axes.\"run.seed\" = [1, 2]\n", sweep());
+    let said = run(&folder, seeds, &["--json", "--out", "out"]);
+    assert_eq!(said.status, 0, "{}", said.err);
+    let lines: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let indices: Vec<u64> = lines.iter().map(|line| line["index"].as_u64().unwrap()).collect();
+    assert_eq!(indices, (0..12).collect::<Vec<_>>());
+    // Points draw the same numbers, repetitions and seeds do not: 2 seeds times 2 repetitions.
+    let of = |seed: u64, run: u64| lines.iter().filter(move |line| line["seed"] == seed && line["run"] == run);
+    let mut drawn = Vec::new();
+    for (seed, run) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
+        let of: Vec<&str> = of(seed, run).map(|line| line["run_seed"].as_str().expect("text")).collect();
+        assert!(of.len() == 3 && of.iter().all(|other| *other == of[0]), "{of:?}");
+        assert!(of[0].len() == 16 && !drawn.contains(&of[0]));
+        drawn.push(of[0]);
+    }
+    // The number is the one that `compare` takes.
+    let said =
+        ackclock().current_dir(&folder).args(["compare", "out:7", "out:10", "--json"]).output().expect("it runs");
+    let compared: Value = serde_json::from_slice(&said.stdout).expect("JSON");
+    let pair = &compared["runs"][0];
+    assert_eq!((&pair["a"]["index"], &pair["b"]["index"]), (&lines[7]["index"], &lines[10]["index"]));
+    assert_eq!(pair["a"]["run_seed"], lines[7]["run_seed"]);
+}
+
+#[test]
+fn many_flows_are_summed_up_by_their_direction() {
+    let reverse = "[[flows]]\nid = \"r\"\npath = [\"wire\"]\nbytes = \"100kB\"\ncount = 3\ndirection = \"reverse\"\n";
+    let many = format!("{}{reverse}[sweep]\nrepeat = 2\n", SMALL.replace("id = \"f\"", "id = \"f\"\ncount = 7"));
+    let said = run(&folder("ways"), &many, &[]);
+    assert!(said.out.contains("\n7 flows forward ") && said.out.contains("\n3 flows reverse "), "{}", said.out);
+    let one = many.replace("[sweep]\nrepeat = 2\n", "");
+    let said = run(&folder("ways"), one, &[]);
+    assert!(said.out.lines().nth(1).is_some_and(|line| line.ends_with(" reverse")), "{}", said.out);
+    // Nothing arrives at all.
+    let lossy = SMALL.replace("[[flows]]", "loss = { kind = \"iid\", probability = 1.0 }\n[[flows]]");
+    let said = run(&folder("ways"), lossy, &[]);
+    assert!(said.out.contains("Jain's index -\n"), "{} {}", said.out, said.err);
 }
 
 #[test]

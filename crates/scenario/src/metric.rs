@@ -24,8 +24,10 @@ impl Part {
     /// The numbers beside the flows and links.
     fn top(self) -> &'static [&'static str] {
         match self {
-            Part::Run => &["duration_s", "events", "packets", "fairness_jain"],
-            Part::Window => &["packets", "fairness_jain"],
+            Part::Run => {
+                &["duration_s", "events", "packets", "fairness_jain", "fairness_jain_forward", "fairness_jain_reverse"]
+            }
+            Part::Window => &["packets", "fairness_jain", "fairness_jain_forward", "fairness_jain_reverse"],
         }
     }
 }

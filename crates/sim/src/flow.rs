@@ -21,6 +21,7 @@ const KERNEL: &str = "kernel";
 #[derive(Debug)]
 pub(crate) struct Flow {
     pub(crate) id: String,
+    pub(crate) reverse: bool,
     cc: String,
     /// The controllers to come, the next one last.
     schedule: Vec<(Time, Box<dyn CongestionControl>)>,
@@ -59,6 +60,7 @@ impl Flow {
         let cc = [cc].into_iter().chain(names).collect::<Vec<_>>().join(",");
         Flow {
             id: spec.id.clone(),
+            reverse: spec.reverse,
             cc,
             schedule,
             host,
@@ -173,6 +175,7 @@ impl Flow {
         let active = self.end(end).since(self.start);
         FlowSummary {
             id: self.id.clone(),
+            direction: if self.reverse { "reverse" } else { "forward" },
             cc: self.cc.clone(),
             host: self.host.clone(),
             loss_detector: self.loss_detector.to_owned(),

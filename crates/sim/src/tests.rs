@@ -94,7 +94,7 @@ fn a_lone_flow_fills_the_link_and_its_shortest_rtt_is_the_path_s() {
     // here, it has no data.
     assert_eq!(flow.rtt_ms.min, Some(20.0 + 1.2 + 0.0416));
     assert!(summary.links[0].utilization > 0.97);
-    assert_eq!(summary.fairness_jain, 1.0);
+    assert_eq!(summary.fairness_jain, Some(1.0));
 }
 
 #[test]
@@ -113,6 +113,44 @@ fn a_reverse_flow_sends_its_data_the_other_way() {
     let summary = run_to_end(&spec(vec![link("a", pfifo(100))], vec![reverse]));
     assert!(summary.links[1].utilization > 0.97);
     assert!(summary.links[0].utilization < 0.05);
+}
+
+#[test]
+fn fairness_is_of_flows_that_send_the_same_way() {
+    let flows = |names: [&str; 3]| names.map(|name| flow(name, vec![0], false));
+    let mut flows = flows(["a", "b", "c"]);
+    // Two share one direction, the third has the other to itself.
+    flows[2].reverse = true;
+    let mut run = spec(vec![link("a", pfifo(100))], flows.to_vec());
+    run.windows = vec![(Time::from_secs(5), Time::from_secs(20))];
+    let summary = run_to_end(&run);
+    let goodputs: Vec<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).collect();
+    let forward = (goodputs[0] + goodputs[1]).powi(2) / 2.0 / (goodputs[0].powi(2) + goodputs[1].powi(2));
+    assert_eq!(summary.fairness_jain_forward, Some(forward));
+    assert_eq!(summary.fairness_jain_reverse, Some(1.0));
+    assert!(summary.fairness_jain.unwrap() < forward && forward < 1.0, "{goodputs:?}");
+    let window = &summary.windows[0];
+    assert!(window.fairness_jain_forward > window.fairness_jain && window.fairness_jain_reverse == Some(1.0));
+    assert_eq!(summary.flows.iter().map(|flow| flow.direction).collect::<Vec<_>>(), ["forward", "forward", "reverse"]);
+    // Nobody gets through.
+    let mut cut = link("a", pfifo(100));
+    cut.forward.impairments.loss = Loss::Iid(1.0);
+    let summary = run_to_end(&spec(vec![cut], flows[..2].to_vec()));
+    assert_eq!(
+        (summary.fairness_jain, summary.fairness_jain_forward, summary.fairness_jain_reverse),
+        (None, None, None)
+    );
+}
+
+#[test]
+fn throughput_counts_what_the_wire_doubled_and_goodput_does_not() {
+    let mut doubling = link("a", pfifo(100));
+    doubling.forward.impairments.duplicate = 1.0;
+    let summary = run_to_end(&spec(vec![doubling], vec![flow("f", vec![0], false)]));
+    let (flow, link) = (&summary.flows[0], &summary.links[0]);
+    assert!(flow.throughput_bps.quantiles.p50.unwrap() > 1.9 * 10e6, "{:?}", flow.throughput_bps);
+    assert!(flow.goodput_bps < 10e6 * 1448.0 / 1500.0, "{}", flow.goodput_bps);
+    assert!(link.duplicated >= link.dequeued - 1 && link.utilization <= 1.0, "{link:?}");
 }
 
 #[test]

@@ -84,17 +84,22 @@ impl Windows {
         let Some(mark) = self.open[number].take() else { return };
         let from = self.spans[number].0;
         let length = to.since(from);
+        let ways = flows;
         let flows: Vec<FlowWindow> = (flows.iter().zip(hosts.chunks_exact(2)).zip(&mark.flows))
             .map(|((flow, ends), mark)| flow.since(mark, length, &ends[0], &ends[1]))
             .collect();
         let links: Vec<LinkWindow> = (directions.iter().zip(&mark.directions))
             .map(|(direction, mark)| direction.since(mark, length, to))
             .collect();
+        let way = |reverse: bool| flows.iter().zip(ways).filter(move |(_, flow)| flow.reverse == reverse);
+        let jain_of = |reverse| jain(way(reverse).map(|(flow, _)| flow.goodput_bps));
         self.done[number] = WindowSummary {
             from_s: from.as_secs_f64(),
             to_s: to.as_secs_f64(),
             packets: flows.iter().map(|flow| flow.sent_packets).sum(),
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
+            fairness_jain_forward: jain_of(false),
+            fairness_jain_reverse: jain_of(true),
             flows,
             links,
         };

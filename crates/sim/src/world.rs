@@ -7,7 +7,7 @@ use ackclock_engine::{Slot, Wakeups};
 use ackclock_packet::{Packet, Pool, Segment, flow_hash};
 use ackclock_tcp::{Arrival, CaState, Endpoint};
 use ackclock_trace::{AckRecord, ErttSink, QueueSink, SiftrSink, Summary, TcpSink, jain};
-use ackclock_units::{Ecn, Time};
+use ackclock_units::{Ecn, Random, Time};
 
 use crate::RunError;
 use crate::build;
@@ -582,11 +582,15 @@ impl World {
         let flows: Vec<_> = (self.flows.iter_mut().zip(self.hosts.chunks(2)))
             .map(|(flow, ends)| flow.summary(end, &ends[0], &ends[1], |link| &directions[link].id))
             .collect();
+        let way = |reverse: bool| flows.iter().zip(&self.flows).filter(move |(_, flow)| flow.reverse == reverse);
+        let jain_of = |reverse| jain(way(reverse).map(|(flow, _)| flow.goodput_bps));
         Summary {
             schema: 1,
             title: self.spec.title.clone(),
             seed: self.spec.seed,
             run: self.spec.run,
+            index: self.spec.run,
+            run_seed: format!("{:016x}", Random::seed_of_run(self.spec.seed, self.spec.run)),
             clock: match self.spec.live.as_deref().map(|live| &live.clock) {
                 None => "virtual",
                 Some(Clock::Real) => "live",
@@ -601,6 +605,8 @@ impl World {
             packets: flows.iter().map(|flow| flow.sent_packets).sum(),
             links: self.directions.iter_mut().map(|direction| direction.summary(end)).collect(),
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
+            fairness_jain_forward: jain_of(false),
+            fairness_jain_reverse: jain_of(true),
             flows,
             windows: self.windows.take(),
         }

@@ -11,10 +11,14 @@ pub struct Summary<P> {
     pub schema: u32,
     /// The scenario's title.
     pub title: String,
-    /// The root seed.
+    /// The root seed, the same for all repetitions.
     pub seed: u64,
     /// Which repetition of the sweep point this is, from 0.
     pub run: u64,
+    /// Which run of the scenario this is, from 0: the line of `summary.jsonl`, the folder in `runs`, what `compare DIR:N` takes.
+    pub index: u64,
+    /// What every random stream of this run is derived from, by `seed` and `run`: 16 hexadecimal digits.
+    pub run_seed: String,
     /// `virtual`, `live` or `replay`.
     pub clock: &'static str,
     /// Simulated time.
@@ -29,8 +33,12 @@ pub struct Summary<P> {
     pub flows: Vec<FlowSummary>,
     /// The link directions in the order of the scenario.
     pub links: Vec<LinkSummary>,
-    /// Jain's fairness index of the flows' goodputs; 1 when nothing was delivered.
-    pub fairness_jain: f64,
+    /// Jain's fairness index of the goodputs of all flows, whichever way they send; null when nothing was delivered.
+    pub fairness_jain: Option<f64>,
+    /// That of the flows that send along their paths; null without any.
+    pub fairness_jain_forward: Option<f64>,
+    /// That of the flows that send against their paths (`direction = "reverse"`); null without any.
+    pub fairness_jain_reverse: Option<f64>,
     /// Parts of the run that were measured for themselves; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
@@ -53,6 +61,8 @@ impl<P> Summary<P> {
             title: self.title,
             seed: self.seed,
             run: self.run,
+            index: self.index,
+            run_seed: self.run_seed,
             clock: self.clock,
             duration_s: self.duration_s,
             params,
@@ -61,6 +71,8 @@ impl<P> Summary<P> {
             flows: self.flows,
             links: self.links,
             fairness_jain: self.fairness_jain,
+            fairness_jain_forward: self.fairness_jain_forward,
+            fairness_jain_reverse: self.fairness_jain_reverse,
             windows: self.windows,
             partial: self.partial,
             live: self.live,
@@ -188,6 +200,8 @@ pub struct RoundTrips {
 pub struct FlowSummary {
     /// Name of the flow and its number, `reno.0`.
     pub id: String,
+    /// `forward`, or `reverse` where the data goes against the path.
+    pub direction: &'static str,
     /// The sender's congestion control.
     pub cc: String,
     /// The sender's host profile.
@@ -196,7 +210,8 @@ pub struct FlowSummary {
     pub loss_detector: String,
     /// New payload bytes at the receiver over the flow's time.
     pub goodput_bps: f64,
-    /// IP bytes at the receiver, retransmissions included, in windows of 2 s, one every 0.5 s.
+    /// IP bytes at the receiver in windows of 2 s, one every 0.5 s: of everything that arrives, retransmissions and what the
+    /// wire has doubled included, so that with `duplicate` it may be more than the rate.
     pub throughput_bps: MeanQuantiles,
     /// Round-trip times, one per ACK that measures one, not smoothed.
     pub rtt_ms: Distribution,
@@ -337,8 +352,12 @@ pub struct WindowSummary {
     pub flows: Vec<FlowWindow>,
     /// The link directions in the order of the scenario.
     pub links: Vec<LinkWindow>,
-    /// Jain's fairness index of the goodputs.
-    pub fairness_jain: f64,
+    /// Jain's fairness index of the goodputs; null when nothing was delivered.
+    pub fairness_jain: Option<f64>,
+    /// That of the flows that send along their paths.
+    pub fairness_jain_forward: Option<f64>,
+    /// That of the flows that send against their paths.
+    pub fairness_jain_reverse: Option<f64>,
 }
 
 /// A flow in a window; names as in [`FlowSummary`].
@@ -399,10 +418,13 @@ pub struct LinkWindow {
     pub backlog_packets: Distribution,
 }
 
-/// Jain's fairness index of some rates; 1 when all are 0.
-pub fn jain(rates: impl ExactSizeIterator<Item = f64> + Clone) -> f64 {
-    let (sum, squares) = (rates.clone().sum::<f64>(), rates.clone().map(|x| x * x).sum::<f64>());
-    if squares > 0.0 { sum * sum / (rates.len() as f64 * squares) } else { 1.0 }
+/// Jain's fairness index of some rates; `None` when all are 0: what nobody has is not shared.
+pub fn jain(rates: impl Iterator<Item = f64>) -> Option<f64> {
+    let (mut count, mut sum, mut squares) = (0u64, 0.0, 0.0);
+    for rate in rates {
+        (count, sum, squares) = (count + 1, sum + rate, squares + rate * rate);
+    }
+    (squares > 0.0).then(|| sum * sum / (count as f64 * squares))
 }
 
 /// Five percentiles; all null without samples.
@@ -442,4 +464,18 @@ pub struct Distribution {
     pub max: Option<f64>,
     /// How many.
     pub samples: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jain_s_index_is_of_what_there_is() {
+        // (1 + 3)^2 / (2 (1 + 9)).
+        assert_eq!(jain([1.0, 3.0].into_iter()), Some(0.8));
+        assert_eq!(jain([5.0, 0.0].into_iter()), Some(0.5));
+        assert_eq!(jain([0.0, 0.0].into_iter()), None);
+        assert_eq!(jain(std::iter::empty()), None);
+    }
 }

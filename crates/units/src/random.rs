@@ -16,10 +16,13 @@ impl Random {
     /// Streams depend on the name alone, not on how many components there are: adding a link changes no other
     /// link's stream.
     pub fn for_component(seed: u64, run: u64, name: &str) -> Random {
-        let mut key = splitmix64(seed);
-        key = splitmix64(key ^ run);
-        key = splitmix64(key ^ fnv1a(name.as_bytes()));
+        let key = splitmix64(Random::seed_of_run(seed, run) ^ fnv1a(name.as_bytes()));
         Random(Xoshiro256PlusPlus::seed_from_u64(key))
+    }
+
+    /// What the streams of all components in repetition `run` are derived from: runs with the same one draw the same numbers.
+    pub fn seed_of_run(seed: u64, run: u64) -> u64 {
+        splitmix64(splitmix64(seed) ^ run)
     }
 
     /// The next 64 random bits.
@@ -77,6 +80,8 @@ mod tests {
         assert_ne!(reference, first(2, 0, "link.a"));
         assert_ne!(reference, first(1, 1, "link.a"));
         assert_ne!(reference, first(1, 0, "link.b"));
+        // Runs that begin from the same seed draw the same numbers, whatever it was derived from.
+        assert_eq!(Random::seed_of_run(1, 1), splitmix64(splitmix64(1) ^ 1));
     }
 
     #[test]
