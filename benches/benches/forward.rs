@@ -45,6 +45,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
             write_size: FlowSpec::WRITE_SIZE,
             start: Time::ZERO,
             stop: None,
+            abort: None,
             schedule: Vec::new(),
             ends: Some(EndsSpec { nodes: [0, 1], port: 5201, source_port: None, check: false }),
         }],

@@ -53,7 +53,7 @@ fn the_keys_of_the_summary_are_a_contract() {
     for key in
         "id direction cc host loss_detector goodput_bps throughput_bps rtt_ms cwnd_bytes sent_packets retransmitted_packets \
                 spurious_retransmits timeouts fast_recoveries undos ece_acks reordering_max limited_s retransmissions \
-                loss_declarations loss_declared_late_ms repair_rtts displacement"
+                loss_declarations loss_declared_late_ms repair_rtts displacement start_s completed_s fct_s"
             .split_whitespace()
     {
         assert!(summary["flows"][0].get(key).is_some(), "{key}");

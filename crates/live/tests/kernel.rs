@@ -209,6 +209,7 @@ fn flow(id: &str, number: usize, sender: HostSpec, receiver: HostSpec) -> FlowSp
         // Who listens is there by then.
         start: Time::from_secs(2),
         stop: None,
+        abort: None,
         schedule: Vec::new(),
         ends: Some(EndsSpec {
             nodes: if from_ours { [0, 1] } else { [1, 0] },

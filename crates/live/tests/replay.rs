@@ -109,6 +109,7 @@ fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [Hos
         write_size: FlowSpec::WRITE_SIZE,
         start: Time::from_millis(500),
         stop: None,
+        abort: None,
         schedule: Vec::new(),
         ends: Some(EndsSpec { nodes, port, source_port: None, check: false }),
     }

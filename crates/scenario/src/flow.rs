@@ -43,10 +43,11 @@ pub(crate) struct Group {
     /// Every start is later by a time of its own, drawn from 0 to this.
     start_jitter: Span,
     stop: Option<Span>,
+    abort: Option<Span>,
     schedule: Vec<CcChange>,
     /// Each connection lasts this long, and another one follows.
     restart_every: Option<Span>,
-    /// When the last one may start: the end of the run, or `stop`.
+    /// When the last one may start: the end of the run, `stop` or `abort`.
     end: Span,
 }
 
@@ -99,6 +100,7 @@ impl Group {
                 write_size: self.write_size,
                 start: Instant::ZERO + start + Span::from_nanos(jitter),
                 stop: stop.map(|stop| Instant::ZERO + stop),
+                abort: self.abort.map(|abort| Instant::ZERO + abort),
                 schedule: self.schedule.clone(),
                 ends: self.ends.as_ref().filter(|_| self.outside).map(|ends| EndsSpec {
                     source_port: ends
@@ -259,10 +261,17 @@ fn read<'a>(
     let start = fields.or("start", Span::ZERO, Time::Any);
     let start_jitter = fields.or("start_jitter", Span::ZERO, Time::Any);
     let stop = fields.maybe("stop", Time::Positive);
+    let abort = fields.maybe("abort", Time::Positive);
     let restart_every = fields.maybe("restart_every", Time::Positive);
     let mut schedule = schedule::read(&mut fields, &sender, start, duration);
     let last_start = start + stagger * (parallel - 1) + start_jitter;
-    times(&mut fields, last_start, stop, duration);
+    times(&mut fields, last_start, [("stop", stop), ("abort", abort)], duration);
+    if let (Some(stop), Some(abort), Some(entry)) = (stop, abort, table.get("abort"))
+        && abort <= stop
+    {
+        let problem = Problem::new(format!("not after `stop`, which is {stop} and would do nothing"), "a later time");
+        fields.reject("abort", &entry.node, problem);
+    }
     if let (Some(every), Some(entry)) = (restart_every, table.get("start_jitter"))
         && start_jitter >= every
     {
@@ -285,7 +294,7 @@ fn read<'a>(
         }
     }
     fields.finish();
-    let end = stop.unwrap_or(Span::MAX).min(duration);
+    let end = [stop, abort].into_iter().flatten().fold(duration, Span::min);
     Some(Group {
         id: id?,
         parallel,
@@ -302,6 +311,7 @@ fn read<'a>(
         start,
         start_jitter,
         stop,
+        abort,
         schedule,
         restart_every,
         end,
@@ -330,7 +340,7 @@ fn receiver(fields: &mut Fields<'_>, sender: &HostSpec, place: Place, facing_ker
 }
 
 /// Checks that every flow of the group has some time to send.
-fn times(fields: &mut Fields<'_>, last_start: Span, stop: Option<Span>, duration: Span) {
+fn times(fields: &mut Fields<'_>, last_start: Span, ends: [(&'static str, Option<Span>); 2], duration: Span) {
     let found = |fields: &mut Fields<'_>, keys: &[&'static str]| {
         let place = keys.iter().find_map(|&key| fields.get(key)).map(|entry| entry.node.place.clone());
         place.unwrap_or(fields.place().clone())
@@ -340,11 +350,11 @@ fn times(fields: &mut Fields<'_>, last_start: Span, stop: Option<Span>, duration
         let label = format!("the last flow of the group starts at {last_start}");
         let error = Diagnostic::new(format!("{}: starts when the run is over", fields.shown()), &place, label);
         fields.push(error.note(format!("`run.duration` is {duration}")));
-    } else if let Some(stop) = stop
-        && stop <= last_start
-    {
-        let place = found(fields, &["stop", "start"]);
+        return;
+    }
+    for (key, _) in ends.into_iter().filter(|(_, end)| end.is_some_and(|end| end <= last_start)) {
+        let place = found(fields, &[key, "start"]);
         let label = format!("the last flow of the group starts at {last_start}");
-        fields.push(Diagnostic::new(format!("{}: stops before it starts", fields.shown()), &place, label));
+        fields.push(Diagnostic::new(format!("{}: {key}s before it starts", fields.shown()), &place, label));
     }
 }

@@ -580,10 +580,21 @@ fn starts_are_jittered_by_flow_and_repetition() {
 }
 
 #[test]
+fn an_abort_ends_every_connection_of_a_group() {
+    let keys = "start = \"1s\"\nrestart_every = \"1s\"\nabort = \"3500ms\"\n";
+    let flows = scenario(&format!("{BASE}{FLOW}{keys}")).spec(0).flows;
+    let found: Vec<_> = flows.iter().map(|flow| (flow.start, flow.stop, flow.abort)).collect();
+    let of = |start| (Time::from_secs(start), Some(Time::from_secs(start + 1)), Some(Time::from_millis(3500)));
+    assert_eq!(found, [of(1), of(2), of(3)]);
+}
+
+#[test]
 fn a_jittered_start_leaves_time_to_send() {
     for (keys, title) in [
         ("start_jitter = \"10s\"", "starts when the run is over"),
         ("start = \"4s\"\nstart_jitter = \"1s\"\nstop = \"5s\"", "stops before it starts"),
+        ("start = \"4s\"\nabort = \"4s\"", "aborts before it starts"),
+        ("stop = \"4s\"\nabort = \"4s\"", "not after `stop`, which is 4s"),
         ("start_jitter = \"2s\"\nrestart_every = \"2s\"", "as long as the connections last"),
     ] {
         let error = Scenario::parse("test.toml", format!("{BASE}{FLOW}{keys}\n").as_bytes(), &[]).unwrap_err();

@@ -29,6 +29,7 @@ prr = false
 receiver = { host = "smoltcp", ack_delay = false }
 start = "1s"
 stop = "2s"
+abort = "3s"
 [sweep]
 repeat = 2
 axes."links.a.queue.kind" = ["pie", "fq_codel"]

@@ -29,14 +29,21 @@ pub(crate) struct Flow {
     loss_detector: &'static str,
     start: Time,
     stop: Option<Time>,
+    /// When the sender closes hard; never once it has, or there is nothing left to end.
+    abort: Time,
     /// Bytes that the source has yet to write; `None` is without end.
     remaining: Option<u64>,
     write_size: u64,
+    /// With so many bytes acknowledged the transfer is complete; no number of them once it is, or if it is without end.
+    target: u64,
     started: bool,
     stopped: bool,
     closed: bool,
-    pub(crate) completed: Option<Time>,
-    /// The traffic came to its end then, completed or not.
+    aborted: bool,
+    completed: Option<Time>,
+    /// Both ends have closed, and everything is acknowledged.
+    finished: Option<Time>,
+    /// The traffic came to its end then, finished or not.
     over: Option<Time>,
     rtt: Histogram,
     cwnd: Histogram,
@@ -55,6 +62,7 @@ impl Flow {
             // Its stack has not told.
             HostSpec::Outside => (KERNEL, KERNEL.to_owned(), KERNEL),
         };
+        let outside = matches!(spec.sender, HostSpec::Outside);
         // All of them, in their order.
         let names = spec.schedule.iter().map(|change| change.cc.name());
         let cc = [cc].into_iter().chain(names).collect::<Vec<_>>().join(",");
@@ -67,13 +75,17 @@ impl Flow {
             loss_detector,
             start: spec.start,
             stop: spec.stop,
+            // What an application outside does is not ours to do.
+            abort: spec.abort.filter(|_| !outside).unwrap_or(Time::NEVER),
             remaining: spec.bytes,
             write_size: spec.write_size,
+            target: spec.bytes.unwrap_or(u64::MAX),
             started: false,
             stopped: false,
-            // What an application outside does is not ours to do.
-            closed: matches!(spec.sender, HostSpec::Outside),
+            closed: outside,
+            aborted: false,
             completed: None,
+            finished: None,
             over: None,
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
@@ -89,6 +101,7 @@ impl Flow {
             (true, false) if !self.stopped => self.stop.unwrap_or(Time::NEVER),
             (_, _) => Time::NEVER,
         };
+        let traffic = traffic.min(self.abort);
         self.schedule.last().map_or(traffic, |&(at, _)| traffic.min(at))
     }
 
@@ -96,6 +109,9 @@ impl Flow {
     pub(crate) fn drive(&mut self, now: Time, sender: &mut Host) {
         while let Some((_, cc)) = self.schedule.pop_if(|(at, _)| *at <= now) {
             sender.set_congestion_control(now, cc);
+        }
+        if self.abort <= now {
+            return self.hang_up(now, sender);
         }
         if self.closed {
             return;
@@ -124,6 +140,37 @@ impl Flow {
         }
     }
 
+    /// The application closes hard. What is on its way still arrives, and is measured.
+    #[cold]
+    fn hang_up(&mut self, now: Time, sender: &mut Host) {
+        (self.abort, self.closed, self.stopped, self.aborted) = (Time::NEVER, true, true, true);
+        self.over = Some(now);
+        sender.abort(now);
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished.is_some()
+    }
+
+    /// Both ends have closed, and everything is acknowledged.
+    pub(crate) fn finish(&mut self, now: Time) {
+        (self.finished, self.abort) = (Some(now), Time::NEVER);
+    }
+
+    /// Whether the transfer is complete with so many bytes acknowledged.
+    #[inline]
+    pub(crate) fn is_complete(&self, acked: u64) -> bool {
+        acked >= self.target
+    }
+
+    /// All bytes are acknowledged to the sender.
+    #[cold]
+    pub(crate) fn complete(&mut self, now: Time, receiver: &Host) {
+        if receiver.delivered_bytes() >= self.target {
+            (self.completed, self.target) = (Some(now), u64::MAX);
+        }
+    }
+
     /// An ACK arrived at the sender.
     pub(crate) fn measure_ack(&mut self, arrival: &Arrival, sender: &Host) {
         if let Some(rtt) = arrival.rtt {
@@ -146,18 +193,21 @@ impl Flow {
     /// An end outside has opened or closed a connection. Another may come, and the flow goes on.
     pub(crate) fn open_or_end(&mut self, now: Time, sender: &Host, receiver: &Host) {
         let since = |is: bool, since: Option<Time>| is.then(|| since.unwrap_or(now));
-        self.completed = since(sender.is_finished() && receiver.is_finished(), self.completed);
-        self.over = since(sender.is_over() && receiver.is_over(), self.over);
+        self.finished = since(sender.is_finished() && receiver.is_finished(), self.finished);
+        self.over = since(self.aborted || (sender.is_over() && receiver.is_over()), self.over);
     }
 
     /// The end of what is measured, in a run that ends at `end`.
     fn end(&self, end: Time) -> Time {
-        self.completed.or(self.over).unwrap_or(end)
+        self.finished.or(self.over).unwrap_or(end)
     }
 
     /// A packet of `bytes` bytes arrived at the receiver.
     pub(crate) fn measure_packet(&mut self, now: Time, bytes: u32) {
-        if self.completed.or(self.over).is_none() {
+        if self.finished.or(self.over).is_none() {
+            self.throughput.add(now, bytes);
+        } else if self.aborted {
+            self.over = Some(now);
             self.throughput.add(now, bytes);
         }
     }
@@ -200,9 +250,11 @@ impl Flow {
             },
             delivered_bytes: counts.delivered_bytes,
             acked_bytes: counts.acked_bytes,
+            start_s: self.started.then(|| self.start.as_secs_f64()),
             completed_s: self.completed.map(Time::as_secs_f64),
+            fct_s: self.completed.map(|completed| completed.since(self.start).as_secs_f64()),
             limited_s: match sender {
-                Host::Endpoint(endpoint) => limited(endpoint.limited_time(self.completed.unwrap_or(end))),
+                Host::Endpoint(endpoint) => limited(endpoint.limited_time(self.finished.or(self.over).unwrap_or(end))),
                 Host::Smoltcp(_) | Host::Outside(_) => Limited::default(),
             },
             retransmissions,

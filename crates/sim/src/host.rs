@@ -68,6 +68,15 @@ impl Host {
         }
     }
 
+    /// Closes hard: RST to the peer.
+    pub(crate) fn abort(&mut self, now: Time) {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.abort(),
+            Host::Smoltcp(stock) => stock.abort(now),
+            Host::Outside(_) => {}
+        }
+    }
+
     pub(crate) fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
         match self {
             Host::Endpoint(endpoint) => endpoint.input(now, segment, ecn),

@@ -115,8 +115,10 @@ pub struct FlowSpec {
     pub write_size: u64,
     /// When the sender connects.
     pub start: Time,
-    /// When the sender stops writing and closes.
+    /// When the sender's application writes no more and closes: what its socket has taken is still sent.
     pub stop: Option<Time>,
+    /// When the sender's application closes hard, as with SO_LINGER 0: what is not sent is not, and the peer gets an RST.
+    pub abort: Option<Time>,
     /// Other controllers that take over at the sender, in order of time; a stock socket keeps its own.
     pub schedule: Vec<CcChange>,
     /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one between these hosts.

@@ -238,7 +238,6 @@ impl Stock {
     }
 
     /// Sends RST, if there is a peer, and forgets the connection.
-    #[cfg_attr(not(test), allow(dead_code, reason = "the same calls as our endpoint; no traffic aborts yet"))]
     pub(crate) fn abort(&mut self, now: Time) {
         self.aborted = true;
         self.socket_mut().abort();

@@ -11,6 +11,8 @@ use ackclock_units::{Rate, Span};
 use super::*;
 use crate::spec::*;
 
+mod ends;
+
 fn endpoint(ecn: bool) -> HostSpec {
     let profile = Profile::linux_6_1();
     let mut config = profile.endpoint;
@@ -51,6 +53,7 @@ fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
         write_size: FlowSpec::WRITE_SIZE,
         start: Time::ZERO,
         stop: None,
+        abort: None,
         schedule: Vec::new(),
         ends: None,
     }
@@ -175,19 +178,6 @@ fn losses_on_the_wire_are_counted_and_repaired() {
     assert_eq!((flow.retransmitted_packets, flow.spurious_retransmits, flow.timeouts), (3, 0, 0));
     assert_eq!((flow.delivered_bytes, flow.acked_bytes), (1_000_000, 1_000_000));
     assert!(flow.completed_s.is_some());
-}
-
-#[test]
-fn a_flow_that_stops_closes_its_connection() {
-    let mut stopping = flow("f", vec![0], false);
-    stopping.start = Time::from_secs(1);
-    stopping.stop = Some(Time::from_secs(3));
-    let summary = run_to_end(&spec(vec![link("a", pfifo(100))], vec![stopping]));
-    let flow = &summary.flows[0];
-    let completed = flow.completed_s.expect("it has stopped");
-    // What is in the send buffer at the stop is still delivered: 4 MiB take 3.5 s.
-    assert!((3.0..7.5).contains(&completed), "{completed}");
-    assert_eq!(flow.delivered_bytes, flow.acked_bytes);
 }
 
 #[test]
@@ -452,8 +442,8 @@ fn a_controller_takes_over_before_the_handshake_ends_and_after_the_flow() {
     // So is one that comes before the flow starts.
     let (told, _) = switched(&[5], false, |flow| flow.start = Time::from_secs(1));
     assert!(told[0].1 > Time::from_millis(1020), "{told:?}");
-    // At 501 ms the last data is still on its way; ten seconds later the connection is no more.
-    let stop = |flow: &mut FlowSpec| flow.stop = Some(Time::from_millis(500));
+    // At 501 ms data is still on its way; ten seconds later the connection is no more.
+    let stop = |flow: &mut FlowSpec| flow.bytes = Some(1_000_000);
     let (_, alone) = switched(&[], false, stop);
     let (told, mut summary) = switched(&[501, 10_500], false, stop);
     assert_eq!((told[0].0, told[0].1), ("established", Time::from_millis(501)));

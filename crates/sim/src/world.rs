@@ -450,6 +450,9 @@ impl World {
                 flow.truth.sender_received(now, number, state.acked_bytes(), state.srtt(), log);
             }
             flow.drive(now, state);
+            if flow.is_complete(state.acked_bytes()) {
+                flow.complete(now, &self.hosts[host ^ 1]);
+            }
         } else {
             if number > 0 {
                 flow.truth.arrived(now, number, |from, to| state.holds(from, to), log);
@@ -503,9 +506,8 @@ impl World {
             self.send(now, host, ecn, by_timer);
         }
         let flow = host / 2;
-        if self.flows[flow].completed.is_none() && self.hosts[host].is_finished() && self.hosts[host ^ 1].is_finished()
-        {
-            self.flows[flow].completed = Some(now);
+        if !self.flows[flow].is_finished() && self.hosts[host].is_finished() && self.hosts[host ^ 1].is_finished() {
+            self.flows[flow].finish(now);
         }
         // Deadlines mostly move back; a wakeup that comes too early costs less than moving it each time.
         let due = self.host_due(now, host);

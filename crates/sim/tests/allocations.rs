@@ -53,6 +53,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         write_size: FlowSpec::WRITE_SIZE,
         start: Time::ZERO,
         stop: None,
+        abort: None,
         schedule: Vec::new(),
         ends: None,
     };

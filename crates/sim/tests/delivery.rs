@@ -46,6 +46,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
             write_size: FlowSpec::WRITE_SIZE,
             start: Time::ZERO,
             stop: None,
+            abort: None,
             schedule: Vec::new(),
             ends: None,
         }],

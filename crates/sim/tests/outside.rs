@@ -385,6 +385,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
         write_size: FlowSpec::WRITE_SIZE,
         start: Time::ZERO,
         stop: None,
+        abort: None,
         schedule: Vec::new(),
         ends: Some(EndsSpec {
             nodes: if back { [RIGHT, LEFT] } else { [LEFT, RIGHT] },

@@ -121,6 +121,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
             write_size: FlowSpec::WRITE_SIZE,
             start: Time::ZERO,
             stop: None,
+            abort: None,
             schedule: Vec::new(),
             ends: None,
         }],

@@ -192,7 +192,8 @@ pub struct RoundTrips {
 ///
 /// Of a flow whose sender is a kernel this is what the headers of its packets tell where they come in: packets, retransmissions,
 /// round-trip times (of segments sent once, to their ACKs), ACKs with the echo (where RFC 3168 was agreed on), bytes acknowledged.
-/// Its time is from the first packet until no connection is open. What goes on inside is not known: controller, host and detector
+/// Its time is from the first packet, which is also its `start_s`, until no connection is open. What its program does is its own:
+/// of `bytes` only `completed_s` knows, `stop` and `abort` do nothing. What goes on inside is not known: controller, host and detector
 /// are `kernel`, `cwnd_bytes` is null, and timeouts, recoveries, undos, `limited_s` and what the retransmissions and losses were in
 /// truth are 0. Of a receiver that is a kernel, what it has acknowledged counts as delivered, and every packet that has
 /// arrived as kept.
@@ -237,8 +238,13 @@ pub struct FlowSummary {
     pub delivered_bytes: u64,
     /// Payload bytes acknowledged to the sender.
     pub acked_bytes: u64,
-    /// When a transfer of fixed size was complete, acknowledged and closed by both sides; null if it was not.
+    /// When the sender connected; null if it never did.
+    pub start_s: Option<f64>,
+    /// When the last byte of a transfer of fixed size (`bytes`) had been delivered and was acknowledged to the sender; null if it was
+    /// not, also because `stop`, `abort` or the end of the run came before.
     pub completed_s: Option<f64>,
+    /// Flow completion time: from the one to the other.
+    pub fct_s: Option<f64>,
     /// What held the sender back while it had not closed; zero for `smoltcp`.
     pub limited_s: Limited,
     /// What the retransmissions were in truth.

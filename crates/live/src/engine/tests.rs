@@ -96,6 +96,7 @@ fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u
         write_size: FlowSpec::WRITE_SIZE,
         start: Time::ZERO,
         stop: None,
+        abort: None,
         schedule: Vec::new(),
         ends: Some(EndsSpec { nodes, port: PORT, source_port: None, check: true }),
     }

@@ -389,7 +389,11 @@ impl World {
         let Some(Host::Outside(watch)) = self.hosts.get_mut(host).filter(|_| is_known(segment)) else { return };
         let (arrival, turning) = watch.receives(now, segment);
         if end.sender {
-            flow.measure_ack(&arrival, &self.hosts[host]);
+            let (sender, receiver) = (&self.hosts[host], &self.hosts[host ^ 1]);
+            flow.measure_ack(&arrival, sender);
+            if flow.is_complete(sender.acked_bytes()) {
+                flow.complete(now, receiver);
+            }
         }
         if turning {
             self.open_or_end(now, end.flow);
