@@ -60,7 +60,9 @@ impl Side {
                     path.display()
                 );
             }
-            if only.is_none_or(|only| only == number) {
+            // Of a sweep that was broken off, runs may be missing between others.
+            let index = summary["index"].as_u64().unwrap_or(number as u64);
+            if only.is_none_or(|only| only as u64 == index) {
                 runs.push(Run { numbers: numbers(&summary), summary });
             }
         }

@@ -69,7 +69,8 @@ pub(crate) fn cores() -> usize {
 }
 
 /// Does all runs of a scenario; each records into files of its own, if there are places for them. `sink` gets the runs in
-/// order, on this thread, and may break off. The first run that fails, in order, ends everything.
+/// order, on this thread, and may break off. The first run that fails, in order, ends everything; a signal ends those that go on,
+/// and what has finished is still given out.
 pub(crate) fn all(
     scenario: &Scenario,
     threads: usize,
@@ -85,8 +86,9 @@ pub(crate) fn all(
         |run, result| match result {
             Ok(done) => sink(run, done),
             Err(error) => {
-                failed = Some((run, error));
-                ControlFlow::Break(())
+                let interrupted = matches!(error, Failure::Run(RunError::Interrupted));
+                failed.get_or_insert((run, error));
+                if interrupted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             }
         },
     );
@@ -147,17 +149,18 @@ fn one(
     progress: &Progress,
     stop: &AtomicBool,
 ) -> Result<Done, Failure> {
+    if !scenario.is_live() && ackclock_live::interrupted() {
+        return Err(Failure::Run(RunError::Interrupted));
+    }
     let spec = scenario.spec(run);
     let mut sheets = Sheets::open(scenario, run, aside.places).map_err(Failure::Output)?;
     if let Some(live) = &spec.live {
         return outside(&spec, live, run, sheets, aside, progress);
     }
     let mut meter = progress.meter(spec.duration);
-    // A live run before it has taken Ctrl-C over.
-    let beside_live = scenario.is_live();
     let mut reach = |now| {
         meter.reach(now);
-        let over = stop.load(Ordering::Relaxed) || (beside_live && ackclock_live::interrupted());
+        let over = stop.load(Ordering::Relaxed) || ackclock_live::interrupted();
         if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let result = ackclock_sim::run_recorded(&spec, sheets.recorders(), &mut reach);

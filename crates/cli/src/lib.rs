@@ -6,7 +6,7 @@
 //! `args` is what a person may say, `execute` runs on all cores and gives summaries in order, `table` and `output` write
 //! them down. `drill` is `ackclock packetdrill`, `compare` and `pattern` are the commands of these names. Exit status: 0, 1 when
 //! an expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3 when a run failed by itself,
-//! 130 when a live run was interrupted.
+//! 130 when runs were interrupted.
 
 mod args;
 mod compare;
@@ -118,6 +118,9 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
         Some(dir) => Some(Output::prepare(dir, &scenario).context("cannot use --out")?),
         None => None,
     };
+    if let Some(kept) = output.as_ref().and_then(Output::kept) {
+        say(&format!("note: {kept}"));
+    }
     let recorded = !scenario.recorded_queues().is_empty()
         || scenario.records_tcp()
         || scenario.records_siftr()
@@ -133,6 +136,10 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
         Some(threads) => threads.get().into(),
         None => execute::cores(),
     };
+    if !scenario.is_live() {
+        // Without it a signal ends the program as ever.
+        let _ = ackclock_live::listen();
+    }
     let progress = Progress::new(scenario.runs(), args.quiet);
     if scenario.is_live() && !args.quiet {
         say(&live::heading(&scenario));
@@ -214,6 +221,10 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
         }
         Err((_, Failure::Live(error))) => return Err(error.into()),
     }
+    if ended_early.is_some() && measures.is_empty() && !scenario.is_live() {
+        // There is nothing to keep, and an earlier output stays as it is.
+        output = None;
+    }
     // A live run cannot be repeated: what is known of it is said, whatever became of its files.
     let completed = match output {
         Some(output) if written.is_ok() => {
@@ -224,7 +235,7 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
         None if !listening => return Ok(0),
         None => Ok(()),
     };
-    if !args.json && !args.quiet && (completed.is_ok() || scenario.is_live()) {
+    if !args.json && !args.quiet && !measures.is_empty() && (completed.is_ok() || scenario.is_live()) {
         let judged = ended_early.is_none().then_some(&verdicts[..]);
         let _ = print(&report.text(judged))?;
     }
@@ -243,7 +254,18 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
     if let Some((run, why)) = ended_early {
         let run = report::name_of(&scenario, run);
         say(&format!("note: {run} came to no end; the results are partial, and no expectation is judged by them"));
-        return Ok(if matches!(why, BrokenOff::Interrupted) { INTERRUPTED } else { RUN_FAILED });
+        if !scenario.is_live() && scenario.runs() > 1 {
+            let where_to = match &args.out {
+                Some(dir) if !measures.is_empty() => format!(", and are kept in {}", dir.display()),
+                _ => String::new(),
+            };
+            say(&format!("note: {} of {} runs had finished{where_to}", measures.len(), scenario.runs()));
+        }
+        return Ok(match why {
+            BrokenOff::Interrupted => INTERRUPTED,
+            BrokenOff::Failed(error) if is_damaged_capture(&error) => BAD_INPUT,
+            BrokenOff::Failed(_) => RUN_FAILED,
+        });
     }
     let misses = scenario.misses(&verdicts);
     for miss in &misses {
@@ -259,4 +281,9 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
         say(&format!("expect missed: {metric} {found}, expected {expected} ({place})"));
     }
     Ok(if misses.is_empty() && troubles.is_empty() { 0 } else { MISSED })
+}
+
+/// Whether the capture that a run is fed with has ended it: what came before is kept, and the input was bad all the same.
+fn is_damaged_capture(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(LiveError::Capture { .. }))
 }

@@ -2,12 +2,17 @@
 //!
 //! Files are written under hidden names that end in `.partial` and renamed when the runs are over, the manifest last. An
 //! earlier output stays as it is until then. Nothing in the files of virtual runs depends
-//! on the machine, the time or the number of threads.
+//! on the machine, the time or the number of threads. One program at a time fills a directory, and what one has left that was
+//! killed is put aside.
 //!
 //! What a run records is beside the summary, or for a sweep in a folder for each run: `runs/0000/queue.csv`
 //! and so on belong to the first line of `summary.jsonl`. What programs have printed is in a folder `commands` beside it.
 
-use std::ffi::OsStr;
+mod leftovers;
+mod lock;
+
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
@@ -17,6 +22,7 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
 use crate::partial::{self, Folder, Partial, Sealed};
+use lock::Lock;
 
 const MANIFEST: &str = "manifest.json";
 const SUMMARY: &str = "summary.json";
@@ -46,6 +52,9 @@ pub(crate) struct Output {
     summary: Option<Partial>,
     /// What the runs so far have recorded, in their order.
     records: Vec<Sealed>,
+    /// What was put aside, in a sentence.
+    kept: Option<String>,
+    lock: Option<Lock>,
 }
 
 impl Output {
@@ -61,33 +70,32 @@ impl Output {
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", dir.display())),
         };
         let (sweep, runs) = (scenario.is_sweep(), scenario.runs());
-        let mut output = Output { dir: dir.to_owned(), made, sweep, runs, summary: None, records: Vec::new() };
-        if manifest(dir).is_none()
-            && let Some(unfinished) = read_manifest(&partial::hidden(dir, MANIFEST))
-        {
-            // Killed after its first file had appeared and before its manifest had.
-            names_in(&unfinished).for_each(|name| remove(dir, name));
-        }
-        let names = fs::read_dir(dir).and_then(|entries| {
-            entries.map(|entry| entry.map(|entry| entry.file_name())).collect::<io::Result<Vec<_>>>()
-        });
-        let names = names.with_context(|| format!("cannot read the directory {}", dir.display()))?;
-        // What a killed run left behind is in nobody's way.
-        let foreign = names.iter().any(|name| !is_partial(name));
-        if foreign && manifest(dir).is_none() {
+        let unfinished = unfinished(dir);
+        let listed = unfinished.iter().flat_map(names_in).filter_map(|name| name.split('/').next());
+        let listed: BTreeSet<&str> = listed.collect();
+        let is_known = |name: &OsString| {
+            is_partial(name) || leftovers::is_kept(name) || name.to_str().is_some_and(|name| listed.contains(name))
+        };
+        if manifest(dir).is_none() && !names(dir)?.iter().all(is_known) {
             bail!(
                 "{} is not empty, and what is in it is not an output of ackclock (no {MANIFEST} of ours)",
                 dir.display()
             );
         }
-        for left in names.iter().filter(|name| is_ours(name)) {
-            let left = dir.join(left);
-            let _ = fs::remove_file(&left).or_else(|_| fs::remove_dir_all(&left));
-        }
+        let lock = Some(Lock::take(dir)?);
+        // Who had it until now may have completed it since.
+        let kept = leftovers::put_aside(dir, &names(dir)?, self::unfinished(dir).as_ref())?;
+        let mut output =
+            Output { dir: dir.to_owned(), made, sweep, runs, summary: None, records: Vec::new(), kept, lock };
         let name = if sweep { SUMMARIES } else { SUMMARY };
         let file = Partial::create(dir, name).with_context(|| format!("cannot write into {}", dir.display()))?;
         output.summary = Some(file);
         Ok(output)
+    }
+
+    /// What an earlier run has left that was killed, and where it is now, if anything.
+    pub(crate) fn kept(&self) -> Option<&str> {
+        self.kept.as_deref()
     }
 
     /// Where runs put what they record, for the threads that they are on.
@@ -99,7 +107,12 @@ impl Output {
     pub(crate) fn add(&mut self, summary: &Value, records: impl IntoIterator<Item = Sealed>) -> io::Result<()> {
         self.records.extend(records);
         let Some(file) = &mut self.summary else { return Ok(()) };
-        if self.sweep { writeln!(file, "{summary}") } else { writeln!(file, "{summary:#}") }
+        match self.sweep {
+            true => writeln!(file, "{summary}")?,
+            false => writeln!(file, "{summary:#}")?,
+        }
+        // Whatever ends the program, this run is not lost.
+        file.flush()
     }
 
     /// Completes the directory, after all runs, or after as many as there were until one was broken off.
@@ -147,6 +160,7 @@ impl Drop for Output {
     fn drop(&mut self) {
         if self.summary.take().is_some() && self.made {
             self.records.clear();
+            self.lock = None;
             let _ = fs::remove_dir(&self.dir);
         }
     }
@@ -181,26 +195,44 @@ impl Places {
     }
 }
 
-/// Removes a file of an earlier output, and its folders if nothing is left in them. A manifest may have been edited: it
-/// has no say about other places than ours.
+/// Removes a file of an earlier output, and its folders if nothing is left in them.
 fn remove(dir: &Path, name: &str) {
-    let parts: Vec<Component<'_>> = Path::new(name).components().collect();
-    let depth = match parts[..] {
-        [Component::Normal(_)] => 1,
-        [Component::Normal(commands), Component::Normal(_)] if commands == COMMANDS => 2,
-        [Component::Normal(runs), Component::Normal(_), Component::Normal(_)] if runs == RUNS => 3,
-        [Component::Normal(runs), Component::Normal(_), Component::Normal(commands), Component::Normal(_)]
-            if runs == RUNS && commands == COMMANDS =>
-        {
-            4
-        }
-        _ => return,
-    };
+    let Some(depth) = depth_of(name) else { return };
     let path = dir.join(name);
     let _ = fs::remove_file(&path);
     for folder in path.ancestors().skip(1).take(depth - 1) {
         let _ = fs::remove_dir(folder);
     }
+}
+
+/// How many parts the name of a file has. A manifest may have been edited: it has no say about other places than ours.
+fn depth_of(name: &str) -> Option<usize> {
+    let parts: Vec<Component<'_>> = Path::new(name).components().collect();
+    match parts[..] {
+        [Component::Normal(_)] => Some(1),
+        [Component::Normal(commands), Component::Normal(_)] if commands == COMMANDS => Some(2),
+        [Component::Normal(runs), Component::Normal(_), Component::Normal(_)] if runs == RUNS => Some(3),
+        [Component::Normal(runs), Component::Normal(_), Component::Normal(commands), Component::Normal(_)]
+            if runs == RUNS && commands == COMMANDS =>
+        {
+            Some(4)
+        }
+        _ => None,
+    }
+}
+
+/// The manifest of a run that was killed after its first file had appeared and before its manifest had.
+fn unfinished(dir: &Path) -> Option<Value> {
+    match manifest(dir) {
+        None => read_manifest(&partial::hidden(dir, MANIFEST)),
+        Some(_) => None,
+    }
+}
+
+/// What is in a directory.
+fn names(dir: &Path) -> anyhow::Result<Vec<OsString>> {
+    let names = fs::read_dir(dir).and_then(|entries| entries.map(|entry| Ok(entry?.file_name())).collect());
+    names.with_context(|| format!("cannot read the directory {}", dir.display()))
 }
 
 fn is_partial(name: &OsStr) -> bool {

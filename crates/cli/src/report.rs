@@ -18,8 +18,9 @@ pub(crate) struct Report<'a> {
     scenario: &'a Scenario,
     body: String,
     sweep: Table,
-    /// The runs of the point at hand.
+    /// The runs of the point at hand, and the number of one of them.
     point: Vec<Vec<Line>>,
+    run: usize,
 }
 
 /// What is shown of one flow, or of all, in one run.
@@ -39,7 +40,7 @@ impl<'a> Report<'a> {
     pub(crate) fn new(scenario: &'a Scenario) -> Report<'a> {
         let axes: Vec<&str> = scenario.axes().collect();
         let header = short(&axes).into_iter().chain(["flow".to_owned()]).chain(COLUMNS.map(str::to_owned));
-        Report { scenario, body: String::new(), sweep: Table::new(axes.len() + 1, header), point: Vec::new() }
+        Report { scenario, body: String::new(), sweep: Table::new(axes.len() + 1, header), point: Vec::new(), run: 0 }
     }
 
     /// Adds a run; they come in order.
@@ -48,24 +49,32 @@ impl<'a> Report<'a> {
             self.body = detail(summary);
             return;
         }
+        // Some runs of a point may be missing where others have been broken off.
+        if run / self.scenario.repeat() != self.run / self.scenario.repeat() {
+            self.end_point();
+        }
+        self.run = run;
         self.point.push(lines(summary));
-        if self.point.len() == self.scenario.repeat() {
-            let axes: Vec<String> = self.scenario.params(run).values().map(plain).collect();
-            let runs = std::mem::take(&mut self.point);
-            for (number, first) in runs[0].iter().enumerate() {
-                let mut cells = axes.clone();
-                cells.push(first.name.clone());
-                for (column, &digits) in DIGITS.iter().enumerate() {
-                    let values = runs.iter().filter_map(|run| run.get(number)?.values[column]).collect();
-                    cells.push(median(values).map_or_else(|| "-".to_owned(), |value| fixed(value, digits)));
-                }
-                self.sweep.row(cells);
+    }
+
+    /// Every run of the point at hand has been added.
+    fn end_point(&mut self) {
+        let runs = std::mem::take(&mut self.point);
+        let axes: Vec<String> = self.scenario.params(self.run).values().map(plain).collect();
+        for (number, first) in runs.first().into_iter().flatten().enumerate() {
+            let mut cells = axes.clone();
+            cells.push(first.name.clone());
+            for (column, &digits) in DIGITS.iter().enumerate() {
+                let values = runs.iter().filter_map(|run| run.get(number)?.values[column]).collect();
+                cells.push(median(values).map_or_else(|| "-".to_owned(), |value| fixed(value, digits)));
             }
+            self.sweep.row(cells);
         }
     }
 
     /// The text, with what became of the expectations if they were judged.
-    pub(crate) fn text(&self, verdicts: Option<&[Verdict]>) -> String {
+    pub(crate) fn text(&mut self, verdicts: Option<&[Verdict]>) -> String {
+        self.end_point();
         let scenario = self.scenario;
         let mut out = String::new();
         if !scenario.title().is_empty() {

@@ -192,3 +192,29 @@ fn a_command_that_fails_is_told() {
     assert!(said.err.ends_with("command late failed: exit status 7 (run 0)\n"), "{said:?}");
     assert!(said.out.contains("1 s in real time"), "{}", said.out);
 }
+
+/// A replay needs no devices, and so no privileges.
+#[test]
+fn a_damaged_capture_is_bad_input_and_what_came_before_is_kept() {
+    let folder = folder("broken-off-capture");
+    // Of tcpdump: raw IP, packets with seconds, microseconds, and their length twice.
+    let words = |words: &[u32]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let mut packet = vec![0x45, 0, 0, 28, 0, 1, 0, 0, 64, 17, 0, 0, 10, 77, 9, 1, 10, 77, 9, 2];
+    packet.extend([0x13, 0x88, 0x13, 0x88, 0, 8, 0, 0]);
+    let header = words(&[0xa1b2_c3d4, 4 << 16 | 2, 0, 0, 65_535, 101]);
+    let whole = [header, words(&[1, 0, 28, 28]), packet].concat();
+    let damaged = [whole.clone(), words(&[2, 0, 1 << 30, 1 << 30]), vec![0; 9]].concat();
+    let text = scenario("cap");
+    let (text, _) = text.split_once("[[commands]]").expect("commands");
+    for (name, capture, status) in [("whole.pcap", whole, 0), ("damaged.pcap", damaged, 2)] {
+        fs::write(folder.join(name), capture).expect("a capture can be written");
+        let said = common::run(&folder, text, &["--set", &format!("run.replay={name}"), "--out", "out", "--quiet"]);
+        assert_eq!(said.status, status, "{name}: {}", said.err);
+        let told = said.err.contains("error: run 0 was broken off: damaged.pcap: packet 2, at byte 68: ");
+        assert_eq!(told, status == 2, "{}", said.err);
+        let summary = fs::read(folder.join("out/summary.json")).expect("a summary");
+        let summary: Value = serde_json::from_slice(&summary).expect("JSON");
+        let received = &summary["live"]["hosts"][0]["received_packets"];
+        assert_eq!((received, summary["partial"] == true), (&1.into(), status == 2), "{summary}");
+    }
+}

@@ -5,11 +5,11 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::{SMALL, ackclock, folder, run, sweep};
+use common::{SMALL, Said, ackclock, folder, run, sweep};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -106,32 +106,149 @@ fn a_missed_expectation_still_completes_the_output() {
     assert_eq!(manifest(&folder.join("out"))["runs"], 1);
 }
 
-#[test]
-fn a_killed_run_leaves_nothing_that_looks_complete() {
-    let folder = folder("killed");
-    // Hours of work, if it were let.
+/// Hours of work, if it were let, on two threads; three of its runs have finished.
+fn begun(folder: &Path, out: &str) -> Child {
     let long = sweep().replace("repeat = 2", "repeat = 30_000").replace("bytes = \"100kB\"\n", "");
     fs::write(folder.join("scenario.toml"), long).unwrap();
-    let mut child = ackclock()
-        .current_dir(&folder)
-        .args(["--scenario", "scenario.toml", "--out", "out", "-q"])
-        .stdout(Stdio::null())
+    let child = ackclock()
+        .current_dir(folder)
+        .args(["--scenario", "scenario.toml", "--threads", "2", "--out", out])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
         .spawn()
         .expect("the binary runs");
-    let out = folder.join("out");
     for _ in 0..1000 {
-        if out.join(".summary.jsonl.partial").exists() {
+        let written = fs::read_to_string(folder.join(out).join(".summary.jsonl.partial")).unwrap_or_default();
+        if written.matches('\n').count() >= 3 {
             break;
         }
         thread::sleep(Duration::from_millis(10));
     }
+    child
+}
+
+/// The numbers of the runs in a file of summaries.
+fn indices(file: &Path) -> Vec<u64> {
+    let text = fs::read_to_string(file).expect("there are summaries");
+    let index = |line: &str| serde_json::from_str::<Value>(line).expect("a whole line")["index"].as_u64().unwrap();
+    text.lines().map(index).collect()
+}
+
+#[test]
+fn what_a_killed_run_has_finished_is_kept() {
+    let folder = folder("killed");
+    let out = folder.join("out");
+    for kept in ["unfinished-1", "unfinished-2"] {
+        let mut child = begun(&folder, "out");
+        child.kill().expect("it still runs");
+        child.wait().expect("it has ended");
+        assert!(!out.join("manifest.json").exists(), "nothing that looks complete");
+        // A line that was not written to its end.
+        let left = out.join(".summary.jsonl.partial");
+        let text = fs::read_to_string(&left).expect("it is left") + "{ \"schema\": 1, \"title";
+        fs::write(&left, &text).expect("it can be written");
+        // The next run says where it is, and is not in its way.
+        let said = run(&folder, SMALL, &["--out", "out", "--quiet"]);
+        let finished = indices(&out.join(kept).join("summary.jsonl"));
+        assert!(finished.len() >= 3 && finished == (0..finished.len() as u64).collect::<Vec<_>>(), "{finished:?}");
+        let (count, note) = (finished.len(), "note: what a run has left in out that was killed is kept in out/");
+        assert_eq!((said.status, said.err), (0, format!("{note}{kept}, with {count} finished runs\n")));
+        let compared = ackclock().current_dir(&folder).args(["compare", &format!("out/{kept}:1"), "out"]).output();
+        assert!(compared.expect("it runs").status.success());
+        fs::remove_file(out.join("manifest.json")).expect("removed");
+        fs::remove_file(out.join("summary.json")).expect("removed");
+    }
+    // Where nothing had finished there is nothing to keep.
+    fs::write(out.join(".summary.jsonl.partial"), "").expect("it can be written");
+    let said = run(&folder, SMALL, &["--out", "out", "--quiet"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    let mut names: Vec<_> = fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["manifest.json", "summary.json", "unfinished-1", "unfinished-2"]);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_ends_a_sweep_and_keeps_the_runs_that_have_finished() {
+    // A shell that begins something in the background has it ignore Ctrl-C, and so does `nohup` with a hangup: that stays.
+    let status = fs::read_to_string("/proc/self/status").expect("Linux tells");
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a line").trim();
+    let ignored = u64::from_str_radix(ignored, 16).expect("a mask");
+    for signal in
+        [(1, "HUP"), (2, "INT"), (15, "TERM")].into_iter().filter(|(number, _)| ignored & 1 << (number - 1) == 0)
+    {
+        let (_, signal) = signal;
+        let folder = folder(&format!("signal-{signal}"));
+        let child = begun(&folder, "out");
+        let killed = Command::new("sh").args(["-c", &format!("kill -{signal} {}", child.id())]).status();
+        assert!(killed.expect("a shell").success());
+        let said: Said = child.wait_with_output().expect("it ends").into();
+        assert_eq!(said.status, 130, "{said:?}");
+        let finished = indices(&folder.join("out/summary.jsonl"));
+        let note = format!("note: {} of 90000 runs had finished, and are kept in out\n", finished.len());
+        assert!(said.err.ends_with(&note), "{note}{}", said.err);
+        assert!(finished.len() >= 3 && finished.is_sorted_by(|a, b| a < b), "{finished:?}");
+        let manifest = manifest(&folder.join("out"));
+        assert_eq!((&manifest["partial"], &manifest["runs"]), (&true.into(), &90_000.into()));
+        // The table is there, and judges nothing.
+        assert!(said.out.contains("\n1ms ") && !said.out.contains("expectations"), "{}", said.out);
+        let last = format!("out:{}", finished[finished.len() - 1]);
+        let compared = ackclock().current_dir(&folder).args(["compare", &last, "out:0"]).output().expect("it runs");
+        assert!(compared.status.success(), "{compared:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_signal_before_any_run_has_finished_leaves_an_earlier_output() {
+    let folder = folder("signal-early");
+    assert_eq!(run(&folder, SMALL, &["--out", "out"]).status, 0);
+    let before = files(&folder.join("out"));
+    let endless = SMALL.replace("\"2s\"", "\"1000000s\"").replace("bytes = \"100kB\"\n", "");
+    fs::write(folder.join("scenario.toml"), endless).unwrap();
+    let args = ["--scenario", "scenario.toml", "--out", "out"];
+    let mut command = ackclock();
+    command.current_dir(&folder).args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let child = command.spawn().expect("the binary runs");
+    while !folder.join("out/.summary.json.partial").exists() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    thread::sleep(Duration::from_millis(200));
+    let killed = Command::new("sh").args(["-c", &format!("kill -TERM {}", child.id())]).status();
+    assert!(killed.expect("a shell").success());
+    let said: Said = child.wait_with_output().expect("it ends").into();
+    assert_eq!((said.status, said.out.as_str()), (130, ""), "{said:?}");
+    assert_eq!(files(&folder.join("out")), before);
+}
+
+#[test]
+fn a_directory_is_filled_by_one_run_at_a_time() {
+    let folder = folder("locked");
+    let mut child = begun(&folder, "out");
+    for _ in 0..2 {
+        let said = run(&folder, SMALL, &["--out", "out"]);
+        let holder = format!("error: cannot use --out: out is being filled by process {}\n", child.id());
+        assert_eq!((said.status, said.out.as_str(), said.err), (2, "", holder));
+    }
     child.kill().expect("it still runs");
     child.wait().expect("it has ended");
-    assert_eq!(files(&out).into_keys().collect::<Vec<_>>(), [".summary.jsonl.partial"]);
-    // It is in nobody's way.
-    let said = run(&folder, SMALL, &["--out", "out"]);
-    assert_eq!(said.status, 0, "{}", said.err);
-    assert!(out.join("manifest.json").exists());
+    // A killed run holds nothing.
+    assert_eq!(run(&folder, SMALL, &["--out", "out"]).status, 0);
+    // Of many at the same time those complete it that do not meet another, and each leaves it complete.
+    let runs: Vec<Child> = (0..8)
+        .map(|_| {
+            let mut command = ackclock();
+            command.current_dir(&folder).args(["--scenario", "scenario.toml", "--out", "out", "-q"]);
+            command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary runs")
+        })
+        .collect();
+    let said: Vec<Said> = runs.into_iter().map(|run| run.wait_with_output().expect("it ends").into()).collect();
+    let (completed, refused): (Vec<&Said>, Vec<&Said>) = said.iter().partition(|said| said.status == 0);
+    assert!(!completed.is_empty(), "{said:?}");
+    assert!(refused.iter().all(|said| said.status == 2 && said.err.contains("is being filled by ")), "{refused:?}");
+    let names = fs::read_dir(folder.join("out")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with('.')));
+    assert_eq!(manifest(&folder.join("out"))["runs"], 1);
 }
 
 #[test]
@@ -144,11 +261,15 @@ fn what_was_killed_before_its_manifest_appeared_is_in_nobodys_way() {
     fs::rename(out.join("manifest.json"), out.join(".manifest.json.partial")).expect("renamed");
     let said = run(&folder, SMALL, &args);
     assert_eq!(said.status, 0, "{}", said.err);
+    // It was complete but for its name.
+    assert_eq!(files(&out.join("unfinished-1")), complete);
+    assert!(said.err.contains("is kept in out/unfinished-1"), "{}", said.err);
+    fs::remove_dir_all(out.join("unfinished-1")).expect("removed");
     assert_eq!(files(&out), complete);
     // Files that it does not list are somebody else's, as ever.
     fs::rename(out.join("manifest.json"), out.join(".manifest.json.partial")).expect("renamed");
     fs::write(out.join("letter.txt"), "dear").expect("a file can be written");
     let said = run(&folder, SMALL, &args);
     assert_eq!(said.status, 2, "{}", said.err);
-    assert!(out.join("letter.txt").exists());
+    assert!(out.join("letter.txt").exists() && out.join("summary.json").exists());
 }

@@ -94,13 +94,24 @@ pub enum LiveError {
     Run(#[from] RunError),
 }
 
-/// Whether a signal that ends live runs (SIGINT, SIGTERM, SIGHUP) has come since the last one. From the first one on these signals
+/// Whether a signal that ends live runs (SIGINT, SIGTERM, SIGHUP) has come since the last one. From the first one on, or from [`listen`], these signals
 /// do not end the program by themselves any more: what it does beside live runs has to ask.
 pub fn interrupted() -> bool {
     #[cfg(target_os = "linux")]
     return runner::interrupted();
     #[cfg(not(target_os = "linux"))]
     false
+}
+
+/// Listens to signals before any live run, so that [`interrupted`] tells of them, and they do not end the program.
+///
+/// # Errors
+/// There is nothing to listen with; signals then end the program.
+pub fn listen() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return runner::listen();
+    #[cfg(not(target_os = "linux"))]
+    Ok(())
 }
 
 /// Runs `spec`, which has hosts outside, by its clock.

@@ -106,6 +106,9 @@ impl Replay<'_> {
                 }
             }
             self.done = next;
+            if crate::interrupted() {
+                return Err(LiveError::Interrupted);
+            }
             self.engine.world().keep_up(last, &mut self.recorders)?;
             if let Some(error) = self.engine.error() {
                 return Err(error.clone().into());

@@ -3,10 +3,12 @@
 //! What has listened to a signal once takes it from its default action for good. Beside live runs there may be others (a sweep over
 //! the clock), so that somebody has to listen between two live runs, too: the last one's event loop and signals are kept.
 
+use std::fs;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::SignalKind;
 
 use super::waiter::{ENDING, Signals};
 
@@ -26,10 +28,14 @@ impl Listener {
         if let Some(kept) = KEPT.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Ok(kept);
         }
+        Listener::new(&ENDING)
+    }
+
+    fn new(kinds: &[SignalKind]) -> io::Result<Listener> {
         let runtime = Builder::new_current_thread().enable_io().build()?;
         let signals = {
             let _inside = runtime.enter();
-            Signals::new(&ENDING)?
+            Signals::new(kinds)?
         };
         Ok(Listener { runtime, signals })
     }
@@ -44,6 +50,14 @@ impl Listener {
         self.runtime.block_on(self.signals.look());
         self.signals.seen() > 0
     }
+}
+
+/// Listens from now on, to those that are not ignored: `nohup` and shells ask for that.
+pub(crate) fn listen() -> io::Result<()> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let listens = |kind: &SignalKind| ignored.unwrap_or(0) & 1 << (kind.as_raw_value() - 1) == 0;
+    Listener::new(&ENDING.into_iter().filter(listens).collect::<Vec<_>>()).map(Listener::keep)
 }
 
 /// Whether a signal has come since the last live run.
