@@ -23,6 +23,9 @@ struct Case {
     make: fn(Random) -> Box<dyn QueueDisc<StubPacket>>,
     /// The most that may wait after any call.
     limit: Limit,
+    /// How many packets of 1000 bytes, all of other flows and at one time, wait before the next one is too much; `None` if the law
+    /// objects before there are so many.
+    holds: Option<u64>,
     /// Whether packets leave in order of arrival altogether, not only within a flow.
     one_queue: bool,
     /// Whether it may mark.
@@ -51,6 +54,7 @@ fn cases() -> Vec<Case> {
             name: "pfifo",
             make: |_| Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(20) })),
             limit: Limit::Packets(20),
+            holds: Some(20),
             one_queue: true,
             marks: false,
             drops: &[DropReason::Limit],
@@ -59,6 +63,7 @@ fn cases() -> Vec<Case> {
             name: "bfifo",
             make: |_| Box::new(Fifo::new(FifoConfig { limit: Limit::Bytes(100_000) })),
             limit: Limit::Bytes(100_000),
+            holds: Some(100),
             one_queue: true,
             marks: false,
             drops: &[DropReason::Limit],
@@ -67,6 +72,7 @@ fn cases() -> Vec<Case> {
             name: "codel",
             make: |_| Box::new(Codel::new(CodelConfig { limit: 60, ..CodelConfig::default() })),
             limit: Limit::Packets(60),
+            holds: Some(60),
             one_queue: true,
             marks: false,
             drops: &[DropReason::Limit, DropReason::Delay],
@@ -84,6 +90,7 @@ fn cases() -> Vec<Case> {
                 }))
             },
             limit: Limit::Packets(1000),
+            holds: Some(1000),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Delay],
@@ -94,6 +101,7 @@ fn cases() -> Vec<Case> {
                 Box::new(Codel::new(CodelConfig { target: Span::ZERO, interval: Span::ZERO, ..CodelConfig::default() }))
             },
             limit: Limit::Packets(1000),
+            holds: Some(1000),
             one_queue: true,
             marks: false,
             drops: &[DropReason::Delay],
@@ -102,6 +110,7 @@ fn cases() -> Vec<Case> {
             name: "pie",
             make: |random| Box::new(Pie::new(PieConfig { limit: 60, ..PieConfig::default() }, random)),
             limit: Limit::Packets(60),
+            holds: Some(60),
             one_queue: true,
             marks: false,
             drops: &[DropReason::Limit, DropReason::Early],
@@ -123,6 +132,7 @@ fn cases() -> Vec<Case> {
                 Box::new(Pie::new(config, random))
             },
             limit: Limit::Packets(1000),
+            holds: Some(1000),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Early],
@@ -134,6 +144,7 @@ fn cases() -> Vec<Case> {
                 Box::new(Codel::new(config))
             },
             limit: Limit::Packets(1000),
+            holds: Some(1000),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Delay],
@@ -146,6 +157,7 @@ fn cases() -> Vec<Case> {
                 Box::new(Pie::new(config, random))
             },
             limit: Limit::Packets(60),
+            holds: Some(60),
             one_queue: true,
             marks: false,
             drops: &[DropReason::Limit, DropReason::Early],
@@ -158,6 +170,7 @@ fn cases() -> Vec<Case> {
                 Box::new(Pie::new(config, random))
             },
             limit: Limit::Packets(1000),
+            holds: Some(1000),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Early],
@@ -166,6 +179,7 @@ fn cases() -> Vec<Case> {
             name: "fq_codel",
             make: |random| Box::new(FqCodel::new(FqCodelConfig { limit: 60, ..FqCodelConfig::default() }, random)),
             limit: Limit::Packets(60),
+            holds: Some(60),
             one_queue: false,
             marks: true,
             drops: &[DropReason::Limit, DropReason::Delay],
@@ -185,6 +199,8 @@ fn cases() -> Vec<Case> {
             },
             // Each takes 577 bytes of memory and more; beyond the limit at least one goes for one that comes.
             limit: Limit::Packets(100_000 / 577),
+            // 63 * 1576 = 99,288.
+            holds: Some(63),
             one_queue: false,
             marks: false,
             drops: &[DropReason::Memory, DropReason::Delay],
@@ -203,6 +219,7 @@ fn cases() -> Vec<Case> {
                 Box::new(FqCodel::new(config, random))
             },
             limit: Limit::Packets(10_240),
+            holds: Some(10_240),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Delay],
@@ -358,6 +375,32 @@ proptest! {
     fn every_discipline_keeps_the_contract(steps in queue_steps(600)) {
         for case in cases() {
             run(&case, 1, &steps);
+        }
+    }
+}
+
+/// As many as the parameters say get in at once, and not one more; what makes room for it may be one inside.
+#[test]
+fn the_limit_is_reached_exactly() {
+    let now = Time::from_millis(5);
+    for case in cases() {
+        let mut queue = (case.make)(Random::for_component(1, 0, case.name));
+        let mut drops = Drops::new();
+        let mut offer = |id: u32| {
+            let packet = StubPacket { flow: u64::from(id), id, wire_len: 1000, ecn: Ecn::Ect0 };
+            queue.enqueue(now, packet, &mut drops);
+            (queue.backlog().packets, drops.first().map(|drop| drop.reason))
+        };
+        let full = [Some(DropReason::Limit), Some(DropReason::Memory)];
+        if let Some(holds) = case.holds {
+            for id in 0..holds as u32 {
+                assert_eq!(offer(id), (u64::from(id) + 1, None), "{}", case.name);
+            }
+            let (waiting, reason) = offer(u32::MAX);
+            assert!(waiting <= holds && full.contains(&reason), "{}: {waiting} wait, {reason:?}", case.name);
+        } else {
+            let reason = (0..1000).find_map(|id| offer(id).1);
+            assert!(reason.is_some() && !full.contains(&reason), "{}: {reason:?}", case.name);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A flow that sends little is not held up by flows that send all they can (RFC 8290 section 1): one packet each 20 ms beside
 //! ten flows that always have packets waiting, on a link of 10 Mbit/s.
 
-use ackclock_aqm::{Drops, FqCodel, FqCodelConfig, QueueDisc, Queued};
+use ackclock_aqm::{Drops, FqCodel, FqCodelConfig, FqPie, FqPieConfig, QueueDisc, Queued};
 use ackclock_testkit::StubPacket;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
@@ -9,8 +9,7 @@ const BULK: u64 = 10;
 const PACKET: u32 = 1514;
 
 /// Sojourn times of the sparse flow's packets over a minute.
-fn sparse_sojourns() -> Vec<Span> {
-    let mut queue = FqCodel::new(FqCodelConfig::default(), Random::for_component(1, 0, "queue"));
+fn sparse_sojourns(mut queue: impl QueueDisc<StubPacket>) -> Vec<Span> {
     let mut line = Serializer::new(Rate::from_bps(10_000_000).unwrap());
     let mut drops = Drops::new();
     let packet = |flow, wire_len| StubPacket { flow, id: 0, wire_len, ecn: Ecn::NotEct };
@@ -23,7 +22,7 @@ fn sparse_sojourns() -> Vec<Span> {
             queue.enqueue(next_sparse, packet(BULK, 200), &mut drops);
             next_sparse += Span::from_millis(20);
         }
-        // Each bulk flow keeps ten packets in the queue, however many CoDel discards.
+        // Each bulk flow keeps ten packets in the queue, however many the law discards.
         let waiting = queue.backlog().packets;
         for flow in 0..BULK {
             (waiting / BULK..10).for_each(|_| queue.enqueue(now, packet(flow, PACKET), &mut drops));
@@ -40,12 +39,17 @@ fn sparse_sojourns() -> Vec<Span> {
 
 #[test]
 fn a_sparse_flow_waits_less_than_a_turn_of_the_others() {
-    let mut sojourns = sparse_sojourns();
-    sojourns.sort_unstable();
-    assert!(sojourns.len() > 2900, "{} packets of 3000 passed", sojourns.len());
-    let quantum = Span::from_nanos(1514 * 8 * 100);
-    let median = sojourns[sojourns.len() / 2];
-    assert!(median < quantum * (BULK + 1), "{median}");
-    // In fact it waits for the packet in transmission alone.
-    assert!(median <= quantum, "{median}");
+    let random = || Random::for_component(1, 0, "queue");
+    for mut sojourns in [
+        sparse_sojourns(FqCodel::new(FqCodelConfig::default(), random())),
+        sparse_sojourns(FqPie::new(FqPieConfig::default(), random())),
+    ] {
+        sojourns.sort_unstable();
+        assert!(sojourns.len() > 2900, "{} packets of 3000 passed", sojourns.len());
+        let quantum = Span::from_nanos(1514 * 8 * 100);
+        let median = sojourns[sojourns.len() / 2];
+        assert!(median < quantum * (BULK + 1), "{median}");
+        // In fact it waits for the packet in transmission alone.
+        assert!(median <= quantum, "{median}");
+    }
 }

@@ -130,6 +130,24 @@ fn blue_drops_what_could_be_marked_but_not_the_last() {
     assert!(bed.drops.iter().all(|drop| drop.reason == DropReason::Early && drop.packet.ecn == Ecn::Ect0));
 }
 
+/// sch_cake.c, `cobalt_should_drop`: BLUE draws for heads that CoDel has marked as for others ("lack of ECN is deliberate"). The
+/// first head is due for a mark and is dropped; the schedule moves on (70.7 ms), so that the second is only the last.
+#[test]
+fn blue_drops_what_codel_would_mark() {
+    let mut bed = Bed::new(CobaltConfig::default());
+    bed.queue.state = State { count: 1, dropping: true, p_drop: u32::MAX, ..State::new() };
+    bed.offer(0, 2, Ecn::Ect0);
+    assert!(bed.send(50).is_some());
+    assert_eq!(bed.tally(), (0, 1, 0));
+    assert_eq!((bed.drops[0].reason, bed.drops[0].packet.ecn), (DropReason::Early, Ecn::Ect0));
+    // Without BLUE it is marked, and so is the last one once it is due.
+    let mut bed = Bed::new(CobaltConfig::default());
+    bed.queue.state = State { count: 1, dropping: true, ..State::new() };
+    bed.offer(0, 1, Ecn::Ect0);
+    bed.send(50);
+    assert_eq!(bed.tally(), (0, 0, 1));
+}
+
 #[test]
 fn four_packets_are_no_queue() {
     let config = CobaltConfig { mtu_time: Span::from_millis(10), ..CobaltConfig::default() };

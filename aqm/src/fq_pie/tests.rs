@@ -9,6 +9,11 @@ fn random() -> Random {
     Random::for_component(1, 0, "fq_pie")
 }
 
+#[track_caller]
+fn assert_close(got: f64, expected: f64) {
+    assert!((got - expected).abs() <= 1e-12, "{got} is not {expected}");
+}
+
 fn offer(queue: &mut FqPie<Stub>, now: Time, flow: u64, bytes: u32, drops: &mut Drops<Stub>) {
     queue.enqueue(now, Stub { flow, ..stub(0, bytes) }, drops);
 }
@@ -109,6 +114,55 @@ fn marks_replace_drops_up_to_ecn_prob() {
     assert_eq!(offer(0.1001, 10), (0, 1));
     assert_eq!(offer(0.5, 50), (1, 0));
     assert_eq!(offer(0.01, 0), (0, 1));
+}
+
+/// sch_fq_pie.c, `fq_pie_qdisc_enqueue`: a packet refused for want of room starts its flow's accumulated probability anew, and no
+/// other's. A packet of 1000 bytes takes 1576 of memory.
+#[test]
+fn an_overflow_forgets_the_accumulated_probability_of_its_flow() {
+    for (config, reason) in [
+        (FqPieConfig { limit: 2, ..FqPieConfig::default() }, DropReason::Limit),
+        (FqPieConfig { memory_limit: 2 * 1576, ..FqPieConfig::default() }, DropReason::Memory),
+    ] {
+        let mut queue = FqPie::new(config, random());
+        let mut drops = Drops::new();
+        let [one, two] = [1, 2].map(|hash| queue.drr.classify(hash));
+        queue.drr.flow(one).0.state.accumulated = 5.0;
+        queue.drr.flow(two).0.state.accumulated = 6.0;
+        offer(&mut queue, Time::ZERO, 1, 1000, &mut drops);
+        offer(&mut queue, Time::ZERO, 2, 1000, &mut drops);
+        assert!(drops.is_empty());
+        let mut accumulated = || [one, two].map(|index| queue.drr.flow(index).0.state.accumulated);
+        assert_eq!(accumulated(), [5.0, 6.0]);
+        offer(&mut queue, Time::ZERO, 1, 1000, &mut drops);
+        assert_eq!((drops.len(), drops[0].reason), (1, reason));
+        let mut accumulated = || [one, two].map(|index| queue.drr.flow(index).0.state.accumulated);
+        assert_eq!(accumulated(), [0.0, 6.0]);
+    }
+}
+
+/// Two flows of which nothing leaves between 20 and 80 ms. Flow 1 has had a delay of 20 ms: updates at 15 ms (delay 0, old 0), 30 ms
+/// (0.125 * 0.005 + 1.25 * 0.02 = 0.025625, capped at 0.02), 45, 60 and 75 ms (0.000625 each). Flow 2 rests without a queue: from 0.5
+/// five times 0.125 * 0.015 = 0.001875 and then 1/64 less.
+#[test]
+fn each_flow_makes_up_for_its_own_updates() {
+    let mut queue = FqPie::new(FqPieConfig::default(), random());
+    let mut drops = Drops::new();
+    let [one, two] = [1, 2].map(|hash| queue.drr.classify(hash));
+    for _ in 0..3 {
+        offer(&mut queue, Time::ZERO, 1, 1514, &mut drops);
+    }
+    queue.drr.flow(one).0.state.probability = 0.4;
+    queue.drr.flow(two).0.state.probability = 0.5;
+    queue.dequeue(Time::from_millis(20), &mut drops);
+    // With a backlog: 0.4 - 0.001875 at 15 ms.
+    assert_close(queue.drr.flow(one).0.state.probability, 0.398_125);
+    offer(&mut queue, Time::from_millis(80), 1, 1514, &mut drops);
+    assert_close(queue.drr.flow(one).0.state.probability, 0.398_125 + 0.02 + 3.0 * 0.000_625);
+    offer(&mut queue, Time::from_millis(80), 2, 1514, &mut drops);
+    let idle = (0..5).fold(0.5, |p, _| (p - 0.001_875) * 63.0 / 64.0);
+    assert_close(queue.drr.flow(two).0.state.probability, idle);
+    assert_eq!([one, two].map(|index| queue.drr.flow(index).0.next_update), [Time::from_millis(90); 2]);
 }
 
 /// Whatever the number of flows, an arrival touches its own only.

@@ -86,6 +86,38 @@ fn marks_replace_drops_up_to_ten_percent() {
     assert_eq!(offer(0.1001, Ecn::Ect0), (0, Some(DropReason::Early)));
 }
 
+/// sch_pie.c, `pie_qdisc_enqueue`: what finds `limit` packets is refused, and the accumulated probability starts anew.
+#[test]
+fn the_limit_is_reached_and_not_passed() {
+    let mut queue = Pie::new(PieConfig { limit: 3, ..linux_3x() }, random());
+    let mut drops = Drops::new();
+    queue.state.accumulated = 5.0;
+    for id in 0..3 {
+        queue.enqueue(Time::ZERO, stub(id, 1514), &mut drops);
+    }
+    assert_eq!((queue.backlog().packets, drops.len(), queue.state.accumulated), (3, 0, 5.0));
+    queue.enqueue(Time::ZERO, stub(3, 1514), &mut drops);
+    assert_eq!((queue.backlog().packets, drops[0].packet.id, drops[0].reason), (3, 3, DropReason::Limit));
+    assert_eq!(queue.state.accumulated, 0.0);
+}
+
+/// Two packets wait from 0 on; the first leaves at 20 ms, so that the delay is 20 ms, the target, for the updates that are due at 30,
+/// 60 and 90 ms. The change from 0 counts at 30 ms alone, and not before: 0.4 + 1.25 * 0.02, capped at 0.02.
+#[test]
+fn an_arrival_makes_up_for_the_updates_before_it() {
+    let mut queue: Pie<Stub> = Pie::new(linux_3x(), random());
+    let mut drops = Drops::new();
+    for id in 0..3 {
+        queue.enqueue(Time::ZERO, stub(id, 1514), &mut drops);
+    }
+    queue.state.probability = 0.4;
+    queue.dequeue(Time::from_millis(20), &mut drops);
+    assert_eq!((queue.probe().probability, queue.probe().delay), (Some(0.4), Some(Span::from_millis(20))));
+    queue.enqueue(Time::from_millis(95), stub(3, 1514), &mut drops);
+    assert_close(queue.probe().probability.unwrap(), 0.42);
+    assert_eq!(queue.next_update, Time::from_millis(120));
+}
+
 #[test]
 fn an_update_due_with_a_packet_comes_first() {
     let mut queue: Pie<Stub> = Pie::new(linux_3x(), random());

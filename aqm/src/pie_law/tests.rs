@@ -55,6 +55,9 @@ fn the_probability_moves_by_the_control_law() {
         // Above 250 ms another 2 %: 0.125 * 0.28 = 0.035, capped, and halved.
         (0.5, 300, 300, 0.54),
         (0.05, 300, 300, 0.05 + 0.0175 + 0.02),
+        // 250 ms themselves do not: 0.125 * 0.23 and 0.125 * 0.231, halved.
+        (0.05, 250, 250, 0.05 + 0.014375),
+        (0.05, 251, 251, 0.05 + 0.0144375 + 0.02),
         // Both ends.
         (0.99, 300, 300, 1.0),
         (0.001, 0, 300, 0.0),
@@ -64,6 +67,26 @@ fn the_probability_moves_by_the_control_law() {
         assert_close(law.probability, after);
         assert_eq!(law.old_delay, Span::from_millis(delay));
     }
+}
+
+/// Delays that stay at 30 ms: 0.125 * 0.01 = 0.00125 for each update, half of it below a probability of 10 %. Six are due from 30 to
+/// 180 ms: 0.0985 + 3 * 0.000625 = 0.100375, + 3 * 0.00125 = 0.104125.
+#[test]
+fn each_update_that_was_due_has_the_state_of_its_time() {
+    let mut late = law(0.0985, 30, 30);
+    let next = late.catch_up(&linux_3x(), Time::from_millis(30), Time::from_millis(180), 30_000);
+    assert_close(late.probability, 0.104_125);
+    assert_eq!(next, Time::from_millis(210));
+    // The change of the delay counts once, 1.25 * 0.01 = 0.0125 in the first of four updates: 0.5 + 0.0125 + 4 * 0.00125.
+    let mut late = law(0.5, 30, 20);
+    let next = late.catch_up(&linux_3x(), Time::from_millis(30), Time::from_millis(149), 30_000);
+    assert_close(late.probability, 0.517_5);
+    assert_eq!(next, Time::from_millis(150));
+    // Without a queue, 0.125 * 0.02 = 0.0025 less and then 1/64 less, three times.
+    let mut idle = law(0.5, 0, 0);
+    let next = idle.catch_up(&linux_3x(), Time::from_millis(30), Time::from_millis(90), 0);
+    assert_close(idle.probability, ((0.4975 * 63.0 / 64.0 - 0.0025) * 63.0 / 64.0 - 0.0025) * 63.0 / 64.0);
+    assert_eq!(next, Time::from_millis(120));
 }
 
 /// 0.5 - 0.125 * 0.02 = 0.4975, less 1/64 of it if there is no queue.

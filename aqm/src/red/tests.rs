@@ -122,6 +122,79 @@ fn time_without_a_queue_shifts_the_average_down() {
     assert_eq!(average(3_600_000_000), 2);
 }
 
+/// sch_red.c, `red_dequeue`: the first empty dequeue starts the time without a queue, later ones do not start it anew. After 20 s
+/// (of 3.3 that the longest shift takes) nothing is left; after the 10 ms since the last of them there would be half. The authors'
+/// law: 20 s are 25,000 packets of weight 1/32.
+#[test]
+fn time_without_a_queue_starts_once() {
+    for floyd in [None, Some(RedFloyd::default())] {
+        let mut queue = red(RedConfig { floyd, ..RedConfig::default() });
+        match &mut queue.law {
+            Law::Linux(law) => law.scaled_average = 30_000 << law.wlog,
+            Law::Floyd(law) => law.average = 30_000.0,
+        }
+        let mut drops = Drops::new();
+        for millis in [1_000, 11_000, 20_990] {
+            assert_eq!(queue.dequeue(Time::from_millis(millis), &mut drops), None);
+        }
+        assert_eq!(*queue.law.idle_since(), Some(Time::from_secs(1)));
+        queue.enqueue(Time::from_secs(21), stub(0, 1000), &mut drops);
+        assert!(queue.probe().average.unwrap() < 1e-3, "{:?}", queue.probe());
+        // With a packet in the queue there is none.
+        assert_eq!(*queue.law.idle_since(), None);
+        queue.dequeue(Time::from_secs(22), &mut drops);
+        assert_eq!(*queue.law.idle_since(), None);
+    }
+}
+
+/// include/net/red.h, `red_action`: `RED_HARD_MARK` sets `qcount` to -1, as an average below `min` does. So the next packet
+/// between the thresholds only starts the count, however many passed before.
+#[test]
+fn a_forced_mark_forgets_the_count() {
+    for (average, verdict) in [(7_000, Verdict::Forced), (1_000, Verdict::Pass)] {
+        let mut law = Linux::new(&RedConfig { probability: 1.0, ..with(2_000, 6_000, 1000, 2) });
+        // Weight 1/2: arrivals that find the average leave it where it is.
+        law.scaled_average = 4_000 << 1;
+        (law.count, law.gap) = (Some(1_000), 1_000_000);
+        law.scaled_average = average << 1;
+        assert_eq!(law.arrival(Time::ZERO, average, &mut random(1)), verdict);
+        assert_eq!(law.count, None);
+        law.scaled_average = 4_000 << 1;
+        assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Verdict::Pass);
+        assert_eq!(law.count, Some(0));
+        // The gap is drawn anew, below (max - min) / max_P = 4000: 2000 above `min` reach it within two packets.
+        let next = [0; 2].map(|_| law.arrival(Time::ZERO, 4_000, &mut random(2)));
+        assert!(next.contains(&Verdict::Early), "{next:?}");
+    }
+}
+
+/// ns-2 `red.cc`, `enque`: the packet with which the average crosses `min` is the first of the count. At a probability of 1/2, with
+/// `wait`: none before count 2, half of those, all at count 3. So the crossing one is followed by a mark after one packet or two, a
+/// mark (count 0) after two or three.
+#[test]
+fn the_packet_that_crosses_min_counts() {
+    let floyd = RedFloyd { wait: true, mark_p: None, weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
+    let config = RedConfig { floyd: Some(floyd.clone()), probability: 1.0, ..with(2_000, 6_000, 1000, 2) };
+    for bytemode in [false, true] {
+        let mut seen = [[0; 2]; 2];
+        for seed in 0..200 {
+            let mut law = Floyd::new(&config, &RedFloyd { bytemode, ..floyd.clone() });
+            law.average = 4_000.0;
+            let mut random = random(seed);
+            assert_eq!(law.arrival(Time::ZERO, 4_000, 1000, &mut random), Verdict::Pass);
+            for (gaps, shortest) in seen.iter_mut().zip([1, 2]) {
+                let gap = 1
+                    + (0..10)
+                        .take_while(|_| law.arrival(Time::ZERO, 4_000, 1000, &mut random) == Verdict::Pass)
+                        .count();
+                gaps[gap - shortest] += 1;
+            }
+        }
+        // Each with a chance of one half: 100 of 200, five standard deviations are 35.
+        assert!(seen.iter().flatten().all(|count| (65..=135).contains(count)), "{seen:?}");
+    }
+}
+
 /// At an average that stays, the packets from one mark to the next: how often each number of them occurs.
 fn gaps(mut arrival: impl FnMut(&mut Random) -> Verdict, marks: u32) -> Vec<u32> {
     let mut random = random(3);
@@ -435,6 +508,59 @@ fn updates_are_due_every_interval() {
     assert_close(max_p(3_000), 0.02 * 0.531_441);
     assert_close(max_p(3_500), 0.02 * 0.478_296_9);
     assert_close(max_p(1_000_000_000), 0.02 * 0.478_296_9);
+}
+
+/// An average of 20,000 in a queue that nothing comes to or leaves, above the 16,000 of the target range: a quarter more for each
+/// update up to 0.04, then 0.01. Six are due from 0.5 to 3 s: 0.02, 0.025, 0.03125, 0.0390625, 0.048828125, + 0.01, + 0.01. Above
+/// `top` it stays: 0.5 is reached and passed once.
+#[test]
+fn updates_with_a_queue_raise_the_probability_each_by_its_own_step() {
+    for floyd in [None, Some(RedFloyd { weight: RedWeight::Fixed(1e-12), ..RedFloyd::default() })] {
+        let mut queue = red(RedConfig {
+            min: Some(10_000),
+            max: Some(20_000),
+            adaptive: Some(RedAdaptive::default()),
+            floyd,
+            ..RedConfig::default()
+        });
+        match &mut queue.law {
+            Law::Linux(law) => law.scaled_average = 20_000 << law.wlog,
+            Law::Floyd(law) => law.average = 20_000.0,
+        }
+        queue.catch_up(Time::from_millis(3_100));
+        // The fifth step is a quarter of 0.0390625, 0.009765625; from 0.048828125 on it is 0.01.
+        assert_close(queue.stats().max_p, 0.048_828_125 + 0.02);
+        queue.catch_up(Time::from_secs(10_000));
+        // 0.068828125 + 44 * 0.01 is the first above 0.5.
+        assert_close(queue.stats().max_p, 0.508_828_125);
+        assert_eq!(queue.adaptation.unwrap().next, Time::from_millis(10_000_500));
+    }
+}
+
+/// Updates while the average decays see it at their own times. 625 packets pass in each half second: with a weight of 1/4096 they
+/// leave (4095/4096)^625 = 0.85847 of it, that is of 40,000 bytes 34,339, 29,479, 25,306, 21,725, 18,650, 16,010 and 13,744. The
+/// first six are above the target range of 14,000 to 16,000, the seventh is below. With 1/32 nothing is left at the first.
+#[test]
+fn updates_see_the_average_of_their_own_time() {
+    let run = |weight: f64, until: u64| {
+        let floyd = RedFloyd { weight: RedWeight::Fixed(weight), ..RedFloyd::default() };
+        let mut queue = red(RedConfig {
+            min: Some(10_000),
+            max: Some(20_000),
+            adaptive: Some(RedAdaptive::default()),
+            probability: 0.1,
+            floyd: Some(floyd),
+            ..RedConfig::default()
+        });
+        let Law::Floyd(law) = &mut queue.law else { unreachable!() };
+        (law.average, law.idle_since) = (40_000.0, Some(Time::ZERO));
+        queue.catch_up(Time::from_millis(until));
+        queue.stats().max_p
+    };
+    assert_close(run(1.0 / 32.0, 1_000), 0.1 * 0.81);
+    // Six rises by 0.01, then a fall by a tenth at 3.5 s.
+    assert_close(run(1.0 / 4096.0, 3_499), 0.16);
+    assert_close(run(1.0 / 4096.0, 3_500), 0.144);
 }
 
 /// Floyd, Gummadi, Shenker 2001 section 5: 5 ms at 10 Mbit/s are 6250 bytes, half of it less than five packets; at 100 Mbit/s

@@ -9,6 +9,7 @@ pub(super) fn cases() -> Vec<Case> {
             name: "fq_pie",
             make: |random| Box::new(FqPie::new(FqPieConfig { limit: 30, ..FqPieConfig::default() }, random)),
             limit: Limit::Packets(30),
+            holds: Some(30),
             one_queue: false,
             marks: false,
             drops: &[DropReason::Limit, DropReason::Early],
@@ -28,6 +29,8 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(FqPie::new(config, random))
             },
             limit: Limit::Bytes(50_000),
+            // 31 * 1576 = 48,856.
+            holds: Some(31),
             one_queue: false,
             marks: true,
             drops: &[DropReason::Memory, DropReason::Early],
@@ -36,6 +39,7 @@ pub(super) fn cases() -> Vec<Case> {
             name: "fq_pie ecn, one flow, departure rate",
             make: |random| Box::new(FqPie::new(one_flow(), random)),
             limit: Limit::Packets(10_240),
+            holds: Some(10_240),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Early],
@@ -44,6 +48,7 @@ pub(super) fn cases() -> Vec<Case> {
             name: "cobalt",
             make: |random| Box::new(Cobalt::new(CobaltConfig { limit: 60, ..CobaltConfig::default() }, random)),
             limit: Limit::Packets(60),
+            holds: Some(60),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Limit, DropReason::Delay, DropReason::Early],
@@ -52,6 +57,7 @@ pub(super) fn cases() -> Vec<Case> {
             name: "cobalt, no ecn, memory, eager BLUE",
             make: |random| Box::new(Cobalt::new(eager_cobalt(), random)),
             limit: Limit::Bytes(100_000),
+            holds: Some(63),
             one_queue: true,
             marks: false,
             drops: &[DropReason::Memory, DropReason::Delay, DropReason::Early],
@@ -63,6 +69,8 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(Cobalt::new(config, random))
             },
             limit: Limit::Packets(10_240),
+            // 15,503,360 / 1576 = 9837.2
+            holds: Some(9837),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Delay],
@@ -71,6 +79,7 @@ pub(super) fn cases() -> Vec<Case> {
             name: "dualpi2",
             make: |random| Box::new(DualPi2::new(DualPi2Config::default(), random)),
             limit: Limit::Packets(10_000),
+            holds: Some(10_000),
             one_queue: false,
             marks: true,
             drops: &[DropReason::Early],
@@ -91,6 +100,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(DualPi2::new(config, random))
             },
             limit: Limit::Packets(40),
+            holds: Some(40),
             one_queue: false,
             marks: true,
             drops: &[DropReason::Limit, DropReason::Early],
@@ -108,6 +118,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(DualPi2::new(config, random))
             },
             limit: Limit::Bytes(50_000),
+            holds: Some(31),
             one_queue: false,
             marks: true,
             drops: &[DropReason::Memory, DropReason::Early],

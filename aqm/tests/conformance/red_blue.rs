@@ -14,6 +14,7 @@ pub(super) fn cases() -> Vec<Case> {
             name: "red",
             make: |random| Box::new(Red::new(RedConfig::default(), random)),
             limit: Limit::Bytes(400_000),
+            holds: None,
             one_queue: true,
             marks: false,
             drops: &[DropReason::Early],
@@ -33,6 +34,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(Red::new(config, random))
             },
             limit: Limit::Bytes(51_200),
+            holds: Some(51),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Limit, DropReason::Early],
@@ -50,6 +52,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(Red::new(config, random))
             },
             limit: Limit::Bytes(400_000),
+            holds: None,
             one_queue: true,
             marks: true,
             drops: &[DropReason::Early],
@@ -58,6 +61,7 @@ pub(super) fn cases() -> Vec<Case> {
             name: "red, adaptive 2001",
             make: |random| Box::new(Red::new(RedConfig::adaptive_2001(), random)),
             limit: Limit::Bytes(400_000),
+            holds: None,
             one_queue: true,
             marks: false,
             drops: &[DropReason::Early],
@@ -70,6 +74,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(Red::new(config, random))
             },
             limit: Limit::Bytes(150_000),
+            holds: None,
             one_queue: true,
             marks: true,
             drops: &[DropReason::Early],
@@ -78,6 +83,8 @@ pub(super) fn cases() -> Vec<Case> {
             name: "blue",
             make: |random| Box::new(Blue::new(BlueConfig::default(), random)),
             limit: Limit::Bytes(51_200 + LARGEST),
+            // One that finds 51,000 is let in.
+            holds: Some(52),
             one_queue: true,
             marks: false,
             drops: &[DropReason::Limit, DropReason::Early],
@@ -98,6 +105,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(Blue::new(config, random))
             },
             limit: Limit::Bytes(51_200 + LARGEST),
+            holds: Some(52),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Limit, DropReason::Early],
@@ -114,6 +122,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(Blue::new(config, random))
             },
             limit: Limit::Packets(21),
+            holds: Some(21),
             one_queue: true,
             marks: false,
             drops: &[DropReason::Limit, DropReason::Early],
@@ -122,6 +131,7 @@ pub(super) fn cases() -> Vec<Case> {
             name: "sfb",
             make: |random| Box::new(Sfb::new(SfbConfig { limit: 70, ..SfbConfig::default() }, random)),
             limit: Limit::Packets(70),
+            holds: Some(70),
             one_queue: true,
             marks: true,
             drops: &[DropReason::Limit, DropReason::Early, DropReason::Bucket],
@@ -139,6 +149,7 @@ pub(super) fn cases() -> Vec<Case> {
                 Box::new(Sfb::new(config, random))
             },
             limit: Limit::Packets(1000),
+            holds: None,
             one_queue: true,
             marks: true,
             drops: &[DropReason::Early, DropReason::Bucket, DropReason::Penalty],

@@ -1,6 +1,9 @@
 //! A link by hand, and polled at different times: what happens on it depends on what is offered alone.
 
-use ackclock_aqm::{Codel, CodelConfig, Fifo, FifoConfig, FqCodel, FqCodelConfig, Limit, Pie, PieConfig};
+use ackclock_aqm::{
+    Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo, FifoConfig, FqCodel,
+    FqCodelConfig, FqPie, FqPieConfig, Limit, Pie, PieConfig, Red, RedAdaptive, RedConfig, RedFloyd, Sfb, SfbConfig,
+};
 use proptest::prelude::*;
 
 use super::*;
@@ -271,6 +274,24 @@ fn jitter_may_change_the_order_only_if_told() {
     }
 }
 
+/// Uniform from nothing to all of it: of 10,000 packets a tenth falls into each tenth, with a standard deviation of 30.
+#[test]
+fn jitter_is_uniform_up_to_what_it_says() {
+    let impairments =
+        Impairments { jitter: Span::from_millis(50), reorder: Reorder::ByJitter, ..Impairments::default() };
+    let (arrivals, _) = burst(&mut link(LinkConfig { rate: None, impairments, ..config() }), 10_000);
+    let mut tenths = [0u32; 10];
+    for (at, _) in &arrivals {
+        tenths[((at - 1000) / 5_000) as usize] += 1;
+    }
+    assert_eq!(arrivals.len(), 10_000);
+    assert!(tenths.iter().all(|count| count.abs_diff(1000) < 150), "{tenths:?}");
+    // With order kept each waits for the latest before it: in the end all that.
+    let impairments = Impairments { jitter: Span::from_millis(50), ..Impairments::default() };
+    let (arrivals, _) = burst(&mut link(LinkConfig { rate: None, impairments, ..config() }), 10_000);
+    assert!(arrivals.is_sorted() && (50_900..=51_000).contains(&arrivals.last().unwrap().0), "{:?}", arrivals.last());
+}
+
 fn held_back(probability: f64, extent: u32, timeout: Span) -> Link {
     let reorder = Reorder::HoldBack(HoldBack { probability, extent, timeout });
     let impairments = Impairments { reorder, ..Impairments::default() };
@@ -311,6 +332,21 @@ enum AnyQueue {
     Codel,
     Pie(bool),
     FqCodel,
+    /// With the authors' law, and adaptive.
+    Red(bool, bool),
+    Blue,
+    Cobalt,
+    /// Decides on arrival.
+    DualPi2(bool),
+    FqPie,
+    Sfb,
+}
+
+impl AnyQueue {
+    /// Whether packets leave it in the order in which they came.
+    fn keeps_order(&self) -> bool {
+        !matches!(self, AnyQueue::FqCodel | AnyQueue::FqPie | AnyQueue::DualPi2(_))
+    }
 }
 
 fn build_queue(queue: &AnyQueue) -> Box<dyn QueueDisc<Framed>> {
@@ -324,6 +360,73 @@ fn build_queue(queue: &AnyQueue) -> Box<dyn QueueDisc<Framed>> {
         AnyQueue::FqCodel => {
             Box::new(FqCodel::new(FqCodelConfig { ecn: true, ..FqCodelConfig::default() }, random("queue")))
         }
+        AnyQueue::Red(floyd, adaptive) => {
+            let config = RedConfig {
+                limit: 40_000,
+                min: Some(3_000),
+                max: Some(9_000),
+                probability: 0.2,
+                ecn: true,
+                adaptive: adaptive.then(|| RedAdaptive { interval: Span::from_millis(3), ..RedAdaptive::default() }),
+                floyd: floyd.then(RedFloyd::default),
+                ..RedConfig::default()
+            };
+            Box::new(Red::new(config, random("red")))
+        }
+        AnyQueue::Blue => {
+            let config = BlueConfig {
+                limit: Limit::Packets(12),
+                freeze: Span::from_millis(1),
+                inc: 0.05,
+                dec: 0.02,
+                ecn: true,
+                ..BlueConfig::default()
+            };
+            Box::new(Blue::new(config, random("blue")))
+        }
+        AnyQueue::Cobalt => {
+            let config = CobaltConfig {
+                limit: 20,
+                target: Span::from_millis(1),
+                interval: Span::from_millis(10),
+                p_inc: 1 << 28,
+                p_dec: 1 << 26,
+                ..CobaltConfig::default()
+            };
+            Box::new(Cobalt::new(config, random("cobalt")))
+        }
+        AnyQueue::DualPi2(drop_enqueue) => {
+            let config = DualPi2Config {
+                limit: 30,
+                target: Span::from_millis(1),
+                tupdate: Span::from_millis(2),
+                drop_enqueue: *drop_enqueue,
+                ..DualPi2Config::default()
+            };
+            Box::new(DualPi2::new(config, random("dualpi2")))
+        }
+        AnyQueue::FqPie => {
+            let config = FqPieConfig {
+                limit: 30,
+                target: Span::from_millis(1),
+                tupdate: Span::from_millis(2),
+                ecn: true,
+                ..FqPieConfig::default()
+            };
+            Box::new(FqPie::new(config, random("queue")))
+        }
+        AnyQueue::Sfb => {
+            let config = SfbConfig {
+                rehash: Span::from_millis(50),
+                db: Span::from_millis(20),
+                limit: 20,
+                target: Some(3),
+                increment: 0.2,
+                decrement: 0.1,
+                ..SfbConfig::default()
+            };
+            Box::new(Sfb::new(config, random("sfb")))
+        }
     }
 }
 
@@ -333,6 +436,12 @@ fn any_queue() -> impl Strategy<Value = AnyQueue> {
         Just(AnyQueue::Codel),
         any::<bool>().prop_map(AnyQueue::Pie),
         Just(AnyQueue::FqCodel),
+        any::<(bool, bool)>().prop_map(|(floyd, adaptive)| AnyQueue::Red(floyd, adaptive)),
+        Just(AnyQueue::Blue),
+        Just(AnyQueue::Cobalt),
+        any::<bool>().prop_map(AnyQueue::DualPi2),
+        Just(AnyQueue::FqPie),
+        Just(AnyQueue::Sfb),
     ]
 }
 
@@ -373,7 +482,7 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
 /// Packets and when they are offered, in bursts and after pauses.
 fn any_arrivals() -> impl Strategy<Value = Vec<(Time, Packet)>> {
     let gap = prop_oneof![2 => Just(0u64), 4 => 0u64..3_000, 1 => 0u64..300_000];
-    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0)];
+    let ecn = prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect0), Just(Ecn::Ect1)];
     prop::collection::vec((gap, prop_oneof![Just(1250u32), 40u32..1500], ecn), 1..200).prop_map(|arrivals| {
         let mut now = Time::ZERO;
         let arrival = |(slot, (gap, wire_len, ecn))| {
@@ -455,7 +564,7 @@ proptest! {
             Reorder::ByJitter => config.impairments.jitter == Span::ZERO,
             Reorder::HoldBack(hold) => hold.extent == 0,
         };
-        if keeps_order && !matches!(queue, AnyQueue::FqCodel) {
+        if keeps_order && queue.keeps_order() {
             prop_assert!(delivered.is_sorted_by_key(|(_, packet)| packet.slot));
         }
     }
