@@ -125,3 +125,42 @@ impl Books {
         self.counters.mark(packet)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 10 packets of 100 bytes were offered: 2 refused, 5 sent, 1 discarded inside, 2 wait. Any one of these off by a packet or a
+    /// byte and the books do not balance.
+    #[test]
+    fn books_balance_in_packets_and_in_bytes() {
+        let tally = |packets| Tally { packets, bytes: 100 * packets };
+        let books = Counters {
+            offered: tally(10),
+            enqueued: tally(8),
+            dequeued: tally(5),
+            dropped_on_enqueue: tally(2),
+            dropped_on_dequeue: tally(1),
+            ..Counters::default()
+        };
+        assert!(books.balance(tally(2)));
+        assert!(!books.balance(tally(1)));
+        assert!(!books.balance(Tally { packets: 2, bytes: 201 }));
+        assert!(!books.balance(Tally { packets: 3, bytes: 200 }));
+        let fields: [fn(&mut Counters) -> &mut Tally; 5] = [
+            |books| &mut books.offered,
+            |books| &mut books.enqueued,
+            |books| &mut books.dequeued,
+            |books| &mut books.dropped_on_enqueue,
+            |books| &mut books.dropped_on_dequeue,
+        ];
+        for (packets, bytes) in [(1, 0), (0, 1)] {
+            for field in fields {
+                let mut wrong = books;
+                field(&mut wrong).packets += packets;
+                field(&mut wrong).bytes += bytes;
+                assert!(!wrong.balance(tally(2)), "{wrong:?}");
+            }
+        }
+    }
+}

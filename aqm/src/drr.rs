@@ -286,3 +286,33 @@ impl<P: Queued, S> Drr<P, S> {
         self.flows.iter_mut().zip(bytes).map(|(flow, &bytes)| (&mut flow.state, bytes, flow.deficit, flow.listed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stub::{Stub, stub};
+
+    /// The first outputs of SplitMix64 from a seed of 1,234,567 (Steele, Lea, Flood 2014; the vector is that of Rosetta Code,
+    /// "Pseudo-random numbers/Splitmix64"): the state moves by the golden ratio, the finalizer is what is used here.
+    #[test]
+    fn the_mix_is_that_of_splitmix() {
+        let mut state = 1_234_567u64;
+        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        for expected in expected {
+            state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            assert_eq!(mix(state), expected);
+        }
+    }
+
+    /// sch_fq_codel.c, `fq_codel_drop`: of flows with as many bytes it is the first that loses packets.
+    #[test]
+    fn of_flows_alike_the_first_is_the_fattest() {
+        let mut drr: Drr<Stub, ()> = Drr::new(4, 1514, 0, ());
+        for index in [3, 1, 2] {
+            drr.admit(index, Time::ZERO, stub(index, 500));
+        }
+        assert_eq!(drr.fattest(), 1);
+        drr.admit(2, Time::ZERO, stub(4, 1));
+        assert_eq!(drr.fattest(), 2);
+    }
+}

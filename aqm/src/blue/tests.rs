@@ -181,3 +181,20 @@ fn ns3_steps_and_freeze_time_order_the_early_drops() {
     let (second, third, fourth) = (early(0.25, 5), early(0.35, 5), early(0.35, 1));
     assert!(0 < second && second < third && third < fourth, "{second} {third} {fourth}");
 }
+
+#[test]
+fn parameters_that_make_no_sense_are_named() {
+    let problem = |config: BlueConfig| config.problem().unwrap_or("none");
+    assert_eq!(problem(BlueConfig::default()), "none");
+    assert_eq!(problem(BlueConfig { init: 0.5, max: 0.5, ..BlueConfig::default() }), "none");
+    assert!(problem(BlueConfig { init: 0.5, max: 0.4, ..BlueConfig::default() }).contains("init must not exceed max"));
+    assert!(problem(BlueConfig { inc: 1.1, ..BlueConfig::default() }).contains("within 0 to 1"));
+    assert!(problem(BlueConfig { dec: -0.1, ..BlueConfig::default() }).contains("within 0 to 1"));
+    assert!(problem(BlueConfig { max: f64::NAN, ..BlueConfig::default() }).contains("within 0 to 1"));
+}
+
+#[test]
+#[should_panic(expected = "init must not exceed max")]
+fn senseless_parameters_are_refused() {
+    blue(BlueConfig { init: 0.5, max: 0.4, ..BlueConfig::default() });
+}

@@ -118,6 +118,52 @@ fn overflow_drops_the_head_and_raises_blue_once_per_target() {
     assert_eq!((bed.drops[0].reason, bed.queue.memory), (DropReason::Memory, 1576));
     bed.send(0);
     assert_eq!(bed.queue.memory, 0);
+    // Two of them fit exactly.
+    let mut bed = Bed::new(CobaltConfig { memlimit: 3152, ..CobaltConfig::default() });
+    bed.offer(0, 2, Ecn::NotEct);
+    assert_eq!(bed.tally(), (2, 0, 0));
+}
+
+/// An empty queue moves BLUE's clock only when it lowers the probability: with nothing to lower, an overflow 2 ms later counts.
+#[test]
+fn an_empty_queue_without_a_probability_does_not_hold_blue_back() {
+    let mut bed = Bed::new(CobaltConfig { limit: 0, ..CobaltConfig::default() });
+    bed.send(10);
+    bed.offer(12, 1, Ecn::NotEct);
+    assert_eq!(bed.queue.state.p_drop, 1 << 24);
+}
+
+/// sch_cake.c, `cobalt_should_drop`: a schedule that lies behind (`schedule > 0`) is brought up to now by a head that is not
+/// dropped; one that is for now is set an interval ahead by the first head above the target.
+#[test]
+fn a_schedule_does_not_run_behind() {
+    let config = CobaltConfig::default();
+    let mut random = Random::for_component(1, 0, "cobalt");
+    for (due, next) in [(49, 50), (50, 150)] {
+        let mut state = State { drop_next: Time::from_millis(due), ..State::new() };
+        let verdict = state.head(&config, Time::from_millis(50), Time::ZERO, false, &mut random);
+        assert_eq!(verdict, Verdict { mark: false, drop: None });
+        // 2^32 - 1 of 2^32 parts of an interval.
+        let short = Time::from_millis(next).since(state.drop_next);
+        assert!(short <= Span::from_nanos(100) && state.drop_next <= Time::from_millis(next), "{:?}", state.drop_next);
+    }
+    // BLUE at rest draws nothing, and what CoDel drops is no affair of BLUE's.
+    assert_eq!(random, Random::for_component(1, 0, "cobalt"));
+    let mut state = State { count: 1, dropping: true, p_drop: u32::MAX, ..State::new() };
+    let verdict = state.head(&config, Time::from_millis(50), Time::ZERO, false, &mut random);
+    assert_eq!(verdict, Verdict { mark: false, drop: Some(DropReason::Delay) });
+    assert_eq!(random, Random::for_component(1, 0, "cobalt"));
+}
+
+#[test]
+fn the_probe_shows_the_last_head() {
+    let mut bed = Bed::new(CobaltConfig::default());
+    bed.offer(0, 2, Ecn::NotEct);
+    for (ms, dropping) in [(5, false), (7, true)] {
+        bed.send(ms);
+        let probe = bed.queue.probe();
+        assert_eq!((probe.delay, probe.dropping), (Some(Span::from_millis(ms)), Some(dropping)));
+    }
 }
 
 #[test]
@@ -167,6 +213,9 @@ fn the_rate_of_the_link_sets_the_target() {
     assert_eq!(slow.mtu_time, Span::from_micros(12_112));
     assert_eq!((slow.target, slow.interval), (Span::from_micros(18_168), Span::from_micros(113_168)));
     assert_eq!(slow.memlimit, 4 << 20);
+    // At 100 kbit/s 121.12 ms, 181.68 ms, and for the interval twice that: 176.68 ms above 100 are less.
+    let slower = CobaltConfig::for_rate(Rate::from_bps(100_000).expect("a rate"));
+    assert_eq!((slower.target, slower.interval), (Span::from_micros(181_680), Span::from_micros(363_360)));
     let fast = CobaltConfig::for_rate(Rate::from_bps(10_000_000_000).expect("a rate"));
     assert_eq!(fast, CobaltConfig { mtu_time: Span::from_nanos(1211), ..CobaltConfig::default() });
     // 200 Mbit/s: 25 MB/s for 0.1 s, four times.

@@ -205,3 +205,22 @@ mod ns3 {
         assert_eq!(got, [(19, 0, 0), (18, 0, 1), (17, 0, 2), (16, 0, 3)]);
     }
 }
+
+/// The threshold is one of waiting, whatever the time: a second into the run 1 ms is 1 ms. (In Linux's units of 1.024 us it depends on
+/// where they begin: 977,539 less 976,562 are 977, more than the 976 of a millisecond.)
+#[test]
+fn a_threshold_of_its_own_is_held_against_the_sojourn_time() {
+    for (control_law, sent, marked) in [
+        (ControlLaw::Rfc8289, 1000, 0),
+        (ControlLaw::Rfc8289, 1001, 0),
+        (ControlLaw::Rfc8289, 1002, 1),
+        (ControlLaw::Linux, 1000, 0),
+        (ControlLaw::Linux, 1001, 1),
+    ] {
+        let ce_threshold = Some(Span::from_millis(1));
+        let mut bed = Bed::new(CodelConfig { ce_threshold, control_law, ..CodelConfig::default() });
+        bed.fill(1000, 1, Ecn::Ect0);
+        bed.send(sent);
+        assert_eq!(bed.queue.counters().marked.packets, marked, "{control_law:?} at {sent} ms");
+    }
+}

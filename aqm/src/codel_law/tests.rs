@@ -160,3 +160,23 @@ fn a_queue_that_never_dropped_did_not_drop_recently() {
         assert_eq!((state.count, state.last_count), (64, 64), "{control_law:?}");
     }
 }
+
+/// sch_codel.c, `codel_dequeue`: what was learnt counts for less than 16 intervals after `drop_next`, and if the last time gave more
+/// than one drop; else the count is 1, and the root that of 1.
+#[test]
+fn what_was_learnt_counts_for_sixteen_intervals() {
+    for control_law in [ControlLaw::Rfc8289, ControlLaw::Linux] {
+        let law = usual(control_law);
+        let start = |count, elapsed| {
+            let mut state = CodelState { last_count: 1, drop_next: 1000, reciprocal_root: 30_000, ..CodelState::new() };
+            state.count = count;
+            state.start_dropping(&law, 1000 + elapsed);
+            (state.count, state.last_count, state.reciprocal_root)
+        };
+        let over = 16 * law.interval;
+        assert_eq!(start(5, over - 1).0, 4);
+        assert_eq!(start(5, over), (1, 1, u16::MAX));
+        assert_eq!(start(3, 0).0, 2);
+        assert_eq!(start(2, 0), (1, 1, u16::MAX));
+    }
+}

@@ -241,6 +241,55 @@ fn updates_see_the_older_head_at_their_own_time() {
     assert_eq!((queue.state.delay, queue.next_update), (Span::from_millis(48), Time::from_millis(64)));
 }
 
+/// An update due with a packet comes before it, a nanosecond earlier there is none. 41/256 * 0.001 + 819/256 * 0.016.
+#[test]
+fn an_update_due_with_a_packet_comes_first() {
+    let mut queue = standing(DualPi2Config::default(), 0, 3, Ecn::NotEct);
+    let mut drops = Drops::new();
+    queue.enqueue(Time::from_nanos(15_999_999), stub(7, 100), &mut drops);
+    assert_eq!((queue.state.probability, queue.probe().delay), (0.0, Some(Span::ZERO)));
+    queue.enqueue(Time::from_millis(16), stub(8, 100), &mut drops);
+    assert_close(queue.state.probability, (41.0 * 0.001 + 819.0 * 0.016) / 256.0);
+    assert_eq!((queue.probe().delay, queue.next_update), (Some(Span::from_millis(16)), Time::from_millis(32)));
+}
+
+/// A step up that comes from the change since the last arrival alone does not last: with a target of 15 ms, 5 ms after none are
+/// -0.010 + 3 * 0.005 = 0.005, 6 ms after 5 -0.009 + 3 * 0.001 = -0.006.
+#[test]
+fn the_highest_probability_is_left_again() {
+    let config = DualPi2Config { alpha: 1.0, beta: 3.0, tupdate: Span::from_millis(1), ..DualPi2Config::default() };
+    let mut state = State { probability: 1.0, delay: Span::ZERO };
+    let next = state.catch_up(&config, Time::from_millis(5), Time::from_millis(6), Some(Time::ZERO));
+    assert_close(state.probability, 0.994);
+    assert_eq!(next, Time::from_millis(7));
+}
+
+/// RFC 9332 appendix A.2: nothing is dropped or marked with less than two packets of the largest size behind.
+#[test]
+fn two_packets_wait_behind_what_is_dropped() {
+    for (behind, dropped) in [(3027, 0), (3028, 1)] {
+        let mut queue = DualPi2::new(frozen(), random());
+        queue.state.probability = 1.0;
+        let mut drops = Drops::new();
+        queue.enqueue(Time::ZERO, stub(0, 1514), &mut drops);
+        queue.enqueue(Time::ZERO, stub(1, behind), &mut drops);
+        queue.dequeue(Time::ZERO, &mut drops);
+        assert_eq!(drops.len(), dropped, "{behind} bytes");
+    }
+}
+
+/// A queue that has the link to itself neither earns nor spends: its turns take nothing from the other's share later.
+#[test]
+fn only_packets_that_another_queue_waits_behind_cost_credit() {
+    for (l4s, classic) in [(5, 0), (0, 5)] {
+        let mut queue = standing(frozen(), l4s, classic, Ecn::NotEct);
+        for _ in 0..4 {
+            queue.dequeue(Time::ZERO, &mut Drops::new());
+            assert_eq!(queue.credit, -80 * 1514);
+        }
+    }
+}
+
 #[test]
 fn a_long_rest_is_made_up_for_at_once() {
     let config = DualPi2Config { tupdate: Span::from_micros(1), ..DualPi2Config::default() };

@@ -147,6 +147,16 @@ fn memory_has_a_limit_of_its_own() {
 }
 
 /// Flow 1 stands, flow 2 sends a packet a millisecond, with the half of the link it is entitled to. At 105 ms flow 1 is due.
+/// Two packets of 1000 bytes take 3152 of memory: as much as that is not too much.
+#[test]
+fn memory_up_to_the_limit_is_taken() {
+    for (memory_limit, dropped) in [(3152, 0), (3151, 1)] {
+        let mut bed = Bed::new(FqCodelConfig { memory_limit, ..FqCodelConfig::default() });
+        bed.offer(0, 1, 0..2, 1000);
+        assert_eq!(bed.dropped().len(), dropped);
+    }
+}
+
 #[test]
 fn codel_acts_on_the_flow_that_stands() {
     let mut bed = Bed::new(rfc());
@@ -281,6 +291,11 @@ fn the_probe_is_of_the_flow_at_hand() {
     assert_eq!(delay(&bed), Some(0));
     bed.offer(7, 1, 3..4, 1514);
     assert_eq!(delay(&bed), Some(6));
+    // Whether it signals, too: flow 1 after an interval above the target, flow 2 not.
+    bed.send(110, 2);
+    assert_eq!(bed.queue.probe().dropping, Some(true));
+    bed.offer(110, 3, 101..102, 100);
+    assert_eq!(bed.queue.probe().dropping, Some(false));
 }
 
 #[test]

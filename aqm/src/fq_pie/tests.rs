@@ -165,6 +165,25 @@ fn each_flow_makes_up_for_its_own_updates() {
     assert_eq!([one, two].map(|index| queue.drr.flow(index).0.next_update), [Time::from_millis(90); 2]);
 }
 
+/// The update of 15 ms comes before a packet of that time; 0.4 - 0.001875 with a backlog.
+#[test]
+fn an_update_due_with_a_packet_comes_first() {
+    let mut queue = FqPie::new(FqPieConfig::default(), random());
+    let mut drops = Drops::new();
+    let one = queue.drr.classify(1);
+    offer(&mut queue, Time::ZERO, 1, 1514, &mut drops);
+    offer(&mut queue, Time::ZERO, 1, 1514, &mut drops);
+    queue.drr.flow(one).0.state.probability = 0.4;
+    offer(&mut queue, Time::from_nanos(14_999_999), 1, 1514, &mut drops);
+    assert_eq!(queue.probe().probability, Some(0.4));
+    offer(&mut queue, Time::from_millis(15), 1, 1514, &mut drops);
+    assert_close(queue.probe().probability.unwrap(), 0.398_125);
+    assert_eq!(queue.drr.flow(one).0.next_update, Time::from_millis(30));
+    // The sojourn time of the last that left with others behind it.
+    queue.dequeue(Time::from_millis(17), &mut drops);
+    assert_eq!(queue.probe().delay, Some(Span::from_millis(17)));
+}
+
 /// Whatever the number of flows, an arrival touches its own only.
 #[test]
 fn a_flow_at_rest_is_left_alone() {

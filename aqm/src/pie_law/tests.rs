@@ -139,6 +139,37 @@ fn bytemode_scales_with_the_size_of_the_packet() {
     }
 }
 
+/// RFC 8033 section 5.4: nothing is dropped below a sum of 0.85; -0.15 and 1 are that.
+#[test]
+fn a_sum_of_the_lower_bound_may_drop() {
+    for (accumulated, dropped) in [(-0.150_000_1, false), (-0.15, true)] {
+        let mut state = PieState { accumulated, ..law(1.0, 20, 20) };
+        assert_eq!(state.drop_early(&linux_3x(), 30_000, 1514, &mut random()), dropped);
+    }
+}
+
+/// Four packets of 4096 bytes are 16 KiB: the fourth completes a measurement that began before the first (or with it, in Linux), and a
+/// backlog of as much begins one.
+#[test]
+fn sixteen_kibibytes_are_enough() {
+    for (estimator, first) in [(DqRateEstimator::Linux, 0), (DqRateEstimator::Rfc8033, 1)] {
+        let config = measured_by(estimator);
+        let mut state = PieState::new();
+        let mut depart = |millis, backlog| {
+            state.departed(&config, Time::from_millis(millis), Time::ZERO, 4096, backlog);
+            (state.measured, state.average > 0)
+        };
+        assert_eq!(depart(0, 16_383), (None, false));
+        // The RFC's first packet only starts the clock.
+        let counted = |packets: u64| Some(4096 * (packets - first));
+        assert_eq!(depart(1, 16_384), (counted(1), false));
+        for packets in 2..4 + first {
+            assert_eq!(depart(packets, 16_384), (counted(packets), false));
+        }
+        assert_eq!(depart(4 + first, 16_384), (Some(0), true));
+    }
+}
+
 fn measured_by(estimator: DqRateEstimator) -> PieLaw {
     PieLaw { dq_rate_estimator: Some(estimator), ..linux_3x() }
 }
