@@ -13,6 +13,8 @@ use proptest::prelude::*;
 
 #[path = "conformance/broken.rs"]
 mod broken;
+#[path = "conformance/hooks.rs"]
+mod hooks;
 #[path = "conformance/model.rs"]
 mod model;
 

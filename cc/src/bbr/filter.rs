@@ -44,10 +44,11 @@ impl MaxFilter {
             if age(&best[0]) > window {
                 *best = [best[1], best[2], new];
             }
-        } else if best[1].time == best[0].time && age(&best[1]) > window / 4 {
+        } else if best[1].time == best[0].time && age(&best[0]) > window / 4 {
             // A quarter of the window has brought no second best: take one from the second quarter.
             (best[1], best[2]) = (new, new);
-        } else if best[2].time == best[1].time && age(&best[2]) > window / 2 {
+        } else if best[2].time == best[1].time && age(&best[0]) > window / 2 {
+            // Half of it has brought no third best: take one from the last half.
             best[2] = new;
         }
     }
@@ -68,6 +69,28 @@ mod tests {
         // The best of the rest came in at 3, the first time after a quarter of the window: 50 - 3.
         filter.update(10, 11, 1);
         assert_eq!(filter.get(), 47);
+    }
+
+    /// lib/win_minmax.c, `minmax_subwin_update`: with values that fall, the second best is the first after a quarter of the window, the
+    /// third best the first after half of it, both counted from the best. So when the best leaves, and when the second does, it is one
+    /// of 3 and one of 6 that follow; a gap takes both steps at once.
+    #[test]
+    fn the_three_best_come_from_three_parts_of_the_window() {
+        let falling = |until: u64| {
+            let mut filter = MaxFilter::new();
+            for time in 0..=until {
+                filter.update(12, time, 100 - time);
+            }
+            filter
+        };
+        for (until, expected) in [(12, 100), (13, 96), (16, 96), (17, 93)] {
+            assert_eq!(falling(until).get(), expected, "at {until}");
+        }
+        for (time, expected) in [(15, 96), (16, 96), (17, 93), (19, 93), (20, 1)] {
+            let mut filter = falling(7);
+            filter.update(12, time, 1);
+            assert_eq!(filter.get(), expected, "after 7 at {time}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{Flight, Lost, Window};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Signals {
     /// `bw_latest`: bytes per second.
-    bw_latest: f64,
+    pub(super) bw_latest: f64,
     /// `inflight_latest`: bytes.
     pub(super) inflight_latest: u64,
     /// `loss_round_delivered`: the round trip ends with what is sent after this much was delivered.
@@ -114,7 +114,7 @@ impl Bbr {
     }
 
     /// `AdaptLowerBoundsFromCongestion`: towards what the last round trip delivered.
-    fn adapt_lower_bounds(&mut self) {
+    pub(super) fn adapt_lower_bounds(&mut self) {
         let (model, signals, beta) = (&mut self.model, &self.signals, self.config.beta);
         if model.bw_shortterm == f64::INFINITY {
             model.bw_shortterm = model.max_bw();

@@ -1,6 +1,7 @@
 //! The law against values worked out by hand from the draft; `runs.rs` has whole connections over a model of a path.
 
 mod arbitrary;
+mod edges;
 mod path;
 mod runs;
 

@@ -269,3 +269,52 @@ fn a_timeout_goes_by_what_was_in_flight_on_freebsd_14() {
         assert_eq!((cwnd(&chd), ssthresh(&chd)), (1, threshold));
     }
 }
+
+/// chd_ack_received with `use_abc` off: slow start up to the threshold, or a segment for a measurement beyond it, not both.
+#[test]
+fn an_ack_that_reaches_the_threshold_is_slow_starts_alone() {
+    let reno = NewRenoConfig { abc: false, ..NewRenoConfig::default() };
+    let mut chd = avoiding(ChdConfig { reno, ..config(NEVER) }, 9);
+    chd.state.window.ssthresh = 10 * MSS;
+    chd.step = Step::Grow(true);
+    let _ = chd.on_ack(&flight(0, 9), &ack(1, 41));
+    assert_eq!((cwnd(&chd), chd.state.shadow), (10, 0), "and a shadow window that is not there does not grow");
+    chd.step = Step::Grow(true);
+    let _ = chd.on_ack(&flight(0, 10), &ack(1, 41));
+    assert_eq!(cwnd(&chd), 11);
+}
+
+/// `chd_window_decrease`: the shadow window begins with more delay than at the last back-off, and not with as much.
+#[test]
+fn a_shadow_window_begins_with_more_delay_than_before() {
+    for (delay, shadow) in [(20, 0), (21, 30 * MSS)] {
+        let mut chd = avoiding(config(NEVER), 30);
+        chd.delay_before = 20;
+        chd.back_off(&flight(0, 30), delay);
+        assert_eq!((chd.state.shadow, chd.delay_before), (shadow, delay));
+    }
+}
+
+/// A loss that follows a mark and is taken back leaves no congestion recovery behind, in which nothing would be measured.
+#[test]
+fn an_undo_leaves_no_recovery() {
+    let mut chd = avoiding(config(NEVER), 30);
+    chd.on_signal(&flight(0, 30), Signal::Ecn);
+    assert_eq!(chd.state.recovery, Recovery::Congestion);
+    chd.on_signal(&flight(0, 30), Signal::Loss);
+    chd.on_signal(&flight(0, 30), Signal::Spurious);
+    assert_eq!(chd.state.recovery, Recovery::None);
+}
+
+/// Only an ACK that acknowledges or is a duplicate is judged; what others measured waits for the next.
+#[test]
+fn an_ack_that_tells_nothing_new_is_not_judged() {
+    let mut chd = avoiding(ChdConfig { use_max: false, ..config(ALWAYS) }, 21);
+    (chd.ertt.min, chd.ertt.max) = (41, 141);
+    chd.on_sent(&flight(0, 10), &Sent { seq: 0, bytes: MSS as u32 });
+    // SACKed once more than it need be: 60 + 1 ticks, the threshold above 41.
+    chd.on_arrival(&flight(60, 10), &Arrival { ack: 0, sacked_to: Some(MSS), ..Arrival::default() });
+    assert_eq!((chd.ertt.rtt, chd.step), (61, Step::Grow(false)));
+    chd.on_arrival(&flight(60, 10), &Arrival { ack: 0, sacked_to: Some(MSS), duplicate: true, ..Arrival::default() });
+    assert_eq!(chd.step, Step::BackOff(20));
+}

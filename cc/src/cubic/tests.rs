@@ -377,3 +377,46 @@ fn an_idle_time_is_remembered_in_the_curve_on_freebsd_14() {
         assert_eq!((cubic.state.w_max, cwnd(&cubic), ssthresh(&cubic)), (w_max, 10, threshold));
     }
 }
+
+/// RFC 9438 section 4.7: fast convergence is for a window below the W_max of before; one that has reached it has lost nothing.
+#[test]
+fn a_window_that_reached_w_max_does_not_release_more() {
+    // 1.7 / 2 of 90.
+    for (segments, w_max) in [(90, 76.5), (100, 100.0), (110, 110.0)] {
+        let mut cubic = established_with(CubicConfig::default(), segments);
+        cubic.state.w_max = 100.0;
+        cubic.on_signal(&flight(0, segments), Signal::Loss);
+        close(cubic.state.w_max, w_max);
+    }
+}
+
+/// RFC 8511: marks reduce by a factor of their own, losses by CUBIC's.
+#[test]
+fn marks_may_have_a_factor_of_their_own() {
+    let reno = NewRenoConfig { beta_ecn: Some(0.85), ..NewRenoConfig::default() };
+    for (signal, segments) in [(Signal::Ecn, 85), (Signal::Loss, 70)] {
+        let mut cubic = established_with(CubicConfig { reno, ..CubicConfig::default() }, 100);
+        cubic.on_signal(&flight(0, 100), signal);
+        assert_eq!(cwnd(&cubic), segments);
+    }
+}
+
+/// RFC 9438 section 4.9.2: what was before returns if the window is smaller than it was then.
+#[test]
+fn a_window_that_has_grown_back_is_not_undone() {
+    for (segments, ssthresh) in [(99, Window::INFINITE), (100, 70 * MSS)] {
+        let mut cubic = after_loss(CubicConfig::default(), 100);
+        cubic.state.window.cwnd = segments * MSS;
+        cubic.on_signal(&flight(0, segments), Signal::Spurious);
+        assert_eq!(cubic.window(), Window { cwnd: 100 * MSS, ssthresh });
+    }
+}
+
+/// RFC 5681 section 3.2 step 6 by way of RFC 6582: at the end of recovery no burst, that is a segment beside what is in flight.
+#[test]
+fn recovery_ends_without_a_burst() {
+    let mut cubic = established_with(CubicConfig::default(), 100);
+    cubic.on_signal(&flight(0, 100), Signal::Loss);
+    cubic.on_recovery_end(&flight(0, 20));
+    assert_eq!((cwnd(&cubic), ssthresh(&cubic)), (21, 70));
+}

@@ -173,3 +173,15 @@ fn an_idle_time_begins_alpha_anew_on_freebsd() {
         assert_eq!(cc.marked == 0, rules == DctcpRules::FreeBsd);
     }
 }
+
+/// RFC 8257 section 3.3 step 3: an ACK up to WindowEnd does not end the observation.
+#[test]
+fn the_observation_ends_beyond_the_window() {
+    let mut cc = dctcp(DctcpConfig::default(), 10);
+    cc.window_end = 5 * MSS;
+    for (segments, alpha) in [(5, 1024), (6, 960)] {
+        let arrival = Arrival { ack: segments * MSS, acked: MSS, delivered: MSS, ..Arrival::default() };
+        cc.on_arrival(&Flight { snd_una: segments * MSS, snd_nxt: 20 * MSS, ..flight(0, 10) }, &arrival);
+        assert_eq!(cc.alpha, alpha);
+    }
+}

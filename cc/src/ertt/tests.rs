@@ -255,3 +255,51 @@ fn no_more_is_remembered_than_the_bound() {
     wire.ack(40, SEGMENTS as u64, 0);
     assert_eq!((wire.left().len(), wire.ertt.segments.capacity()), (0, capacity), "the memory is kept for what comes");
 }
+
+/// Nothing is SACKed before the first block, not even at the start of the stream: the ACK of two segments shows that ACKs are delayed.
+#[test]
+fn the_first_ack_of_a_connection_is_no_sack() {
+    let mut wire = Wire::new(true);
+    wire.send(10, 0..2);
+    wire.ack(50, 2, 10);
+    assert!(wire.ertt.enhanced_rtt().delayed_acks);
+}
+
+/// An ACK that acknowledges and SACKs nothing (a window update) measures nothing, whatever it echoes.
+#[test]
+fn an_ack_of_nothing_measures_nothing() {
+    let mut wire = Wire::new(true);
+    wire.send(10, 0..3);
+    assert!(!wire.ack(50, 0, 40));
+    assert_eq!((wire.left(), wire.ertt.rtt), (vec![0, 1, 2], 0));
+}
+
+/// h_ertt.c, `ertt_packet_measurement_hook`: more than a segment is a sign of delayed ACKs, exactly one (full, or as large as this one) is
+/// a sign against them, less says nothing.
+#[test]
+fn delayed_acks_are_guessed_from_what_an_ack_covers() {
+    let f = flight(0, 10);
+    for (acked, bytes, multiple, after) in [
+        (2 * MSS, MSS, true, 4),
+        (MSS + 1, 2 * MSS, true, 4),
+        (501, 500, true, 4),
+        (MSS, MSS, false, 2),
+        (500, 500, false, 2),
+        (MSS, 2 * MSS, false, 2),
+        (400, 500, false, 3),
+    ] {
+        let mut ertt = Ertt::new(MS);
+        ertt.delayed_acks = 3;
+        assert_eq!(ertt.guess_delayed_acks(&f, acked, bytes as u32), multiple, "{acked} of {bytes}");
+        assert_eq!(ertt.delayed_acks, after, "{acked} of {bytes}");
+    }
+}
+
+#[test]
+fn a_sample_is_bounded() {
+    let ertt = Ertt::new(Span::from_nanos(1));
+    let ticks = |nanos| ertt.ticks_since(Time::ZERO, Time::from_nanos(nanos));
+    assert_eq!(ticks((1 << 40) - 2), (1 << 40) - 1);
+    assert_eq!(ticks((1 << 40) - 1), 1 << 40);
+    assert_eq!(ticks(u64::MAX), 1 << 40);
+}

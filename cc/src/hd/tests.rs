@@ -105,3 +105,10 @@ fn it_measures_what_arrives() {
     let seen = hd.enhanced_rtt().unwrap();
     assert_eq!((seen.min, seen.max), (Span::from_millis(41), Span::from_millis(81)));
 }
+
+#[test]
+fn a_threshold_of_zero_is_off() {
+    let mut hd = hd(HdConfig { queue_threshold: 0, queue_min: 0, pmax: 100, ..HdConfig::default() });
+    measured(&mut hd, 61, 41, 141);
+    assert!((0..1000).all(|_| !hd.backs_off()));
+}

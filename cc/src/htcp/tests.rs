@@ -179,3 +179,25 @@ fn recovery_ends_at_the_threshold_or_without_a_burst() {
     htcp.take_over(Window { cwnd: 33 * MSS, ssthresh: 20 * MSS });
     assert_eq!((cwnd(&htcp), ssthresh(&htcp)), (33, 20));
 }
+
+/// The time since the last congestion counts from the start of the connection, not of the run.
+#[test]
+fn a_connection_that_starts_late_does_not_start_fast() {
+    let mut htcp = Htcp::new(HtcpConfig::default());
+    htcp.on_established(&flight(60_000, 10));
+    assert_eq!(alpha_at(&mut htcp, 61_000), 1);
+    assert_eq!(alpha_at(&mut htcp, 62_000), 11);
+}
+
+/// Where slow start goes on at the threshold itself, the ACK there is slow start's: no further growth by alpha.
+#[test]
+fn the_ack_at_the_threshold_may_be_slow_starts() {
+    for (past_ssthresh, expected) in [(true, 101), (false, 100)] {
+        let reno = NewRenoConfig { past_ssthresh, ..NewRenoConfig::default() };
+        let mut htcp = established_with(HtcpConfig { reno, ..HtcpConfig::default() }, 100, true);
+        htcp.reno.set_window(Window { cwnd: 100 * MSS, ssthresh: 100 * MSS });
+        // 2 s: an alpha of 11.
+        let _ = htcp.on_ack(&flight(2000, 100), &ack(1, 100));
+        assert_eq!(cwnd(&htcp), expected);
+    }
+}

@@ -220,3 +220,16 @@ fn a_threshold_that_is_found_is_two_segments_at_least() {
     path.ack(1, Some(Span::from_millis(200)), false);
     assert_eq!(path.reno.window(), Window { cwnd: MSS, ssthresh: 2 * MSS });
 }
+
+/// RFC 9406 section 4.2: after a restart the round ends with what was outstanding then, not with the next ACK.
+#[test]
+fn a_restart_begins_a_round_of_what_is_outstanding() {
+    let mut observer = super::HystartPlusPlus::new(HystartPlusPlusConfig::default());
+    observer.restart(&Flight { snd_nxt: 10 * MSS, ..flight(0, 10) });
+    let window = Window { cwnd: 10 * MSS, ssthresh: Window::INFINITE };
+    let rtt = Some(Span::from_millis(100));
+    for (una, over) in [(1, false), (9, false), (10, true)] {
+        observer.observe(&window, &Flight { snd_una: una * MSS, snd_nxt: 20 * MSS, ..flight(100, 10) }, rtt);
+        assert_eq!(observer.last_round, rtt.filter(|_| over), "{una}");
+    }
+}

@@ -218,3 +218,22 @@ fn abe_reduces_less_for_ecn_than_for_loss() {
         assert_eq!(reno.window().ssthresh, segments * MSS, "{signal:?}");
     }
 }
+
+/// RFC 5681 equation 4: a threshold of two segments at least, here where a loss is found while the window comes down already.
+#[test]
+fn a_loss_within_congestion_recovery_leaves_two_segments() {
+    let arrival = Arrival { in_recovery: true, ..Arrival::default() };
+    for (recovery, after_timeout, turns) in [
+        (Recovery::Congestion, false, true),
+        (Recovery::Congestion, true, false),
+        (Recovery::Fast, false, false),
+        (Recovery::None, false, false),
+    ] {
+        for (segments, ssthresh) in [(1, 2), (2, 2), (9, 9)] {
+            let mut window = Window { cwnd: segments * MSS, ssthresh: 50 * MSS };
+            let f = Flight { after_timeout, ..flight(0, 10) };
+            assert_eq!(recovery.turns_fast(&mut window, &f, &arrival), turns);
+            assert_eq!(window.ssthresh, if turns { ssthresh } else { 50 } * MSS);
+        }
+    }
+}

@@ -230,3 +230,76 @@ fn it_paces_by_the_window_and_twice_in_slow_start() {
     cc.on_established(&Flight { initial_window: 100 * MSS, ..flight(0, 100) });
     assert_eq!(cc.pacing_rate(&at(0, 100, 100)).unwrap().as_bps(), 23_168_000);
 }
+
+/// Slow start ends within an ACK of three segments: one to the threshold, two more add 2/11 in congestion avoidance.
+#[test]
+fn an_ack_may_end_slow_start() {
+    let mut cc = prague(PragueConfig::default(), 10);
+    cc.state.window.ssthresh = 11 * MSS;
+    let _ = cc.on_ack(&at(100, 10, 100), &ack(3, 100));
+    near(exact(&cc), 11.0 + 2.0 / 11.0);
+    assert_eq!(cwnd(&cc), 12, "rounded up");
+    // All of it before the threshold: slow start's alone.
+    let mut cc = prague(PragueConfig::default(), 10);
+    cc.state.window.ssthresh = 13 * MSS;
+    let _ = cc.on_ack(&at(100, 10, 100), &ack(3, 100));
+    near(exact(&cc), 13.0);
+}
+
+/// tcp_prague.c, `prague_is_rtt_indep`: not in slow start, and not in the first rounds after it. Only then are reductions a target
+/// apart.
+#[test]
+fn round_trips_are_scaled_after_slow_start_alone() {
+    for (rounds, slow_start, independent) in [(3, false, false), (4, false, true), (4, true, false), (0, true, false)] {
+        let mut cc = prague(PragueConfig::default(), 100);
+        cc.rounds = rounds;
+        if slow_start {
+            cc.state.window.ssthresh = Window::INFINITE;
+        }
+        assert_eq!(cc.is_independent(), independent, "{rounds} {slow_start}");
+        cc.alpha = 1.0;
+        cc.on_signal(&at(1000, 100, 5), Signal::Ecn);
+        cc.on_signal(&at(1005, 100, 5), Signal::Ecn);
+        near(exact(&cc), if independent { 50.0 } else { 25.0 });
+    }
+}
+
+/// The increase is computed anew when the window takes a step, not between.
+#[test]
+fn the_increase_changes_with_the_window() {
+    let mut cc = prague(PragueConfig::default(), 100);
+    (cc.rounds, cc.increase) = (4, 0.5);
+    let idle = Flight { cwnd_limited: false, snd_una: 0, ..at(100, 100, 5) };
+    let _ = cc.follow(&idle);
+    near(cc.increase, 0.5);
+    cc.state.exact += 0.5 * MSS as f64;
+    let _ = cc.follow(&idle);
+    near(cc.increase, 1.0 / 25.0);
+}
+
+/// `prague_update_pacing_rate`: twice the rate below half of the threshold, and no more at half of it.
+#[test]
+fn slow_start_paces_at_twice_the_rate_up_to_half_of_the_threshold() {
+    // 10 segments in 100 ms are 1,158,400 bit/s.
+    for (ssthresh, bits) in [(20 * MSS, 1_158_400), (20 * MSS + 2, 2_316_800)] {
+        let mut cc = prague(PragueConfig::default(), 10);
+        cc.state.window.ssthresh = ssthresh;
+        assert_eq!(cc.pacing_rate(&at(0, 10, 100)), Rate::from_bps(bits));
+    }
+}
+
+/// What a timeout takes away is what was there then, not what a loss had found before, nor what a second timeout finds.
+#[test]
+fn a_timeout_saves_what_it_found() {
+    let mut cc = prague(PragueConfig::default(), 100);
+    cc.on_signal(&at(1000, 100, 100), Signal::Loss);
+    cc.on_recovery_end(&at(1100, 100, 100));
+    near(exact(&cc), 50.0);
+    cc.state.window.cwnd = 50 * MSS;
+    cc.on_signal(&at(2000, 50, 100), Signal::Timeout { repeated: false, kept: 0 });
+    cc.on_signal(&at(2300, 1, 100), Signal::Timeout { repeated: true, kept: 0 });
+    near(exact(&cc), 25.0);
+    cc.on_signal(&at(2400, 1, 100), Signal::Spurious);
+    assert_eq!((cwnd(&cc), cc.state.in_loss), (50, false));
+    near(exact(&cc), 50.0);
+}

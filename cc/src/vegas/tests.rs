@@ -156,3 +156,29 @@ fn what_fast_recovery_measures_is_not_acted_on() {
     v.on_arrival(&flight(100, 20), &Arrival { in_recovery: true, ..Arrival::default() });
     assert_eq!(v.step, Step::Stay);
 }
+
+/// cc_vegas.c, `vegas_cong_signal`: slow start goes on only if the window is below the threshold that the congestion leaves.
+#[test]
+fn a_window_at_the_least_threshold_does_not_grow() {
+    for (segments, growing) in [(1, true), (2, false), (3, false)] {
+        for signal in [Signal::Loss, Signal::Ecn] {
+            let mut v = vegas(segments, 50);
+            v.on_signal(&flight(0, 10), signal);
+            assert_eq!(v.growing, growing, "{segments} {signal:?}");
+        }
+    }
+}
+
+/// An ACK that acknowledges nothing and is no duplicate is not judged, even if it completes a measurement.
+#[test]
+fn an_ack_that_tells_nothing_new_is_not_judged() {
+    for (duplicate, step) in [(false, Step::Stay), (true, Step::Shrink)] {
+        let mut v = vegas(20, 2);
+        v.ertt.min = 41;
+        for n in 0..20 {
+            v.on_sent(&flight(0, 10), &Sent { seq: n * MSS, bytes: MSS as u32 });
+        }
+        v.on_arrival(&flight(60, 10), &Arrival { sacked_to: Some(MSS), duplicate, ..Arrival::default() });
+        assert_eq!((v.ertt.rtt, v.step), (61, step));
+    }
+}

@@ -129,3 +129,14 @@ fn the_rest_is_newrenos() {
     westwood.on_idle_restart(&flight(9000, 40));
     assert_eq!((cwnd(&westwood), ssthresh(&westwood)), (10, 30));
 }
+
+/// tcp_westwood.c, `westwood_filter`: the first sample is taken as it is; later ones are filtered, also where the first filter has come
+/// down to zero.
+#[test]
+fn only_the_first_sample_is_taken_as_it_is() {
+    let mut estimate = Estimate::new(Time::ZERO);
+    (estimate.rtt, estimate.bk, estimate.bw_est) = (Span::from_millis(100), 20_000, 800);
+    estimate.next_sample(Time::from_millis(200), Span::ZERO);
+    // 20,000 bytes in 0.2 s: 100,000 / 8, and (7 * 800 + 12,500) / 8.
+    assert_eq!((estimate.bw_once, estimate.bw_est), (12_500, 2_262));
+}
