@@ -30,11 +30,6 @@ impl<P: Queued> Store<P> {
         self.books.counters()
     }
 
-    /// The packet that leaves next.
-    pub fn head(&self) -> Option<&Entry<P>> {
-        self.waiting.front()
-    }
-
     /// Takes a packet in at the tail.
     pub fn admit(&mut self, now: Time, packet: P) {
         self.books.admit(packet.wire_len());

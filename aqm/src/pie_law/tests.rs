@@ -98,6 +98,10 @@ fn without_a_queue_the_probability_decays() {
     let mut busy = law(0.5, 0, 0);
     busy.update(&linux_3x(), 1514);
     assert_close(busy.probability, 0.4975);
+    // There was a delay at the update before: 0.125 * 0.02 and 1.25 * 0.01 less, and no more.
+    let mut emptied = law(0.5, 0, 10);
+    emptied.update(&linux_3x(), 0);
+    assert_close(emptied.probability, 0.485);
 }
 
 #[test]
@@ -105,6 +109,12 @@ fn the_burst_allowance_comes_back_when_congestion_is_gone() {
     let mut still_low = law(0.000_000_001, 9, 9);
     still_low.update(&linux_3x(), 1514);
     assert_eq!((still_low.probability, still_low.burst_allowance), (0.0, MAX_BURST));
+    // The delays are kept (`pie_vars_init` leaves them).
+    assert_eq!((still_low.delay, still_low.old_delay), (Span::from_millis(9), Span::from_millis(9)));
+    // Half of the target is not below it.
+    let mut half = law(0.0, 10, 9);
+    half.update(&PieLaw { beta: 0, ..linux_3x() }, 1514);
+    assert_eq!((half.probability, half.burst_allowance), (0.0, Span::ZERO));
     let mut was_high = law(0.000_000_001, 9, 10);
     was_high.update(&linux_3x(), 1514);
     assert_eq!((was_high.probability, was_high.burst_allowance), (0.0, Span::ZERO));

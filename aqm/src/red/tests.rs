@@ -458,6 +458,32 @@ fn the_authors_mark_only_while_the_probability_is_low() {
     }
 }
 
+/// At `min` the average has crossed it, by either law (red.h: `qavg < qth_min` is below; ns-2: `v_ave >= th_min`); at `mark_p` packets
+/// are dropped (`v_prob < mark_p` marks); where the packets since the last mark add up to what was drawn, the next is marked.
+#[test]
+fn edges_belong_to_what_is_above_them() {
+    let config = RedConfig { probability: 0.2, ..with(2_000, 6_000, 1000, 2) };
+    let mut law = Linux::new(&config);
+    law.scaled_average = 2_000 << 1;
+    law.arrival(Time::ZERO, 2_000, &mut random(1));
+    assert_eq!(law.count, Some(0));
+    (law.scaled_average, law.count, law.gap) = (4_000 << 1, Some(2), 6_000);
+    assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Verdict::Early);
+
+    let floyd = RedFloyd { weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
+    let mut law = Floyd::new(&config, &floyd);
+    law.average = 2_000.0;
+    law.arrival(Time::ZERO, 2_000, 1000, &mut random(1));
+    assert!(law.above);
+    law.average = 4_000.0;
+    assert_eq!((law.probability(), law.may_mark()), (0.1, false));
+    law.average = 3_999.0;
+    assert!(law.may_mark());
+    // Three packets at 1/2: 0.5 / (2 - 1.5) is certain, for one of half the size too.
+    law.count_bytes = 3_000;
+    assert_eq!(law.spaced(0.5, 500), 1.0);
+}
+
 /// ns-2 `red.cc`, `modify_p`: the size scales a probability below 1 only. 1.5 of 500 bytes in packets of 1000 would be 0.75.
 #[test]
 fn what_is_certain_is_so_for_small_packets() {
@@ -558,6 +584,19 @@ fn updates_see_the_average_of_their_own_time() {
         queue.stats().max_p
     };
     assert_close(run(1.0 / 32.0, 1_000), 0.1 * 0.81);
+    // Within the range first, 14,937 of 17,400, and below it, 12,823, at the update after.
+    let mut resting = red(RedConfig {
+        min: Some(10_000),
+        max: Some(20_000),
+        adaptive: Some(RedAdaptive::default()),
+        probability: 0.1,
+        floyd: Some(RedFloyd { weight: RedWeight::Fixed(1.0 / 4096.0), ..RedFloyd::default() }),
+        ..RedConfig::default()
+    });
+    let Law::Floyd(law) = &mut resting.law else { unreachable!() };
+    (law.average, law.idle_since) = (17_400.0, Some(Time::ZERO));
+    resting.catch_up(Time::from_secs(1));
+    assert_close(resting.stats().max_p, 0.09);
     // Six rises by 0.01, then a fall by a tenth at 3.5 s.
     assert_close(run(1.0 / 4096.0, 3_499), 0.16);
     assert_close(run(1.0 / 4096.0, 3_500), 0.144);
@@ -591,6 +630,10 @@ fn parameters_that_make_no_sense_are_named() {
     assert!(problem(RedConfig { avpkt: 0, ..RedConfig::default() }).contains("avpkt"));
     assert!(problem(RedConfig { limit: 3, ..RedConfig::default() }).contains("min"));
     assert!(problem(RedConfig { limit: 1 << 32, ..RedConfig::default() }).contains("limit"));
+    let most = |max| RedConfig { max: Some(max), min: Some(1_000), burst: Some(2), ..RedConfig::default() };
+    let too_much = |config| problem(config).contains("below 4 GiB");
+    assert!(!too_much(most((1 << 32) - 1)) && !too_much(RedConfig { limit: (1 << 32) - 1, ..most(6_000) }));
+    assert!(too_much(most(1 << 32)) && too_much(RedConfig { limit: 1 << 32, ..most(6_000) }));
     assert!(problem(RedConfig { probability: f64::NAN, ..RedConfig::default() }).contains("probability"));
     assert!(problem(RedConfig { nodrop: true, ..RedConfig::default() }).contains("ecn"));
     assert!(problem(RedConfig { bandwidth: Rate::from_bps(1).unwrap(), ..RedConfig::default() }).contains("bandwidth"));

@@ -219,3 +219,83 @@ fn bins_differ_from_run_to_run_unless_they_are_pinned() {
     assert!(sum.abs_diff(100) < 49, "{sum}");
     assert!(all.iter().any(|levels| levels != &all[0]));
 }
+
+#[test]
+fn steps_beyond_one_are_named() {
+    assert_eq!(SfbConfig::default().problem(), None);
+    for config in [
+        SfbConfig { increment: 1.1, ..SfbConfig::default() },
+        SfbConfig { decrement: -0.1, ..SfbConfig::default() },
+        SfbConfig { increment: f64::NAN, ..SfbConfig::default() },
+    ] {
+        assert!(config.problem().is_some_and(|problem| problem.contains("within 0 to 1")));
+    }
+}
+
+/// Sixteen bins on each of eight levels: four bits of the hash for each.
+#[test]
+fn each_level_has_bits_of_its_own() {
+    assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|level| index(0x7654_3210, level)), [0, 1, 2, 3, 4, 5, 6, 7]);
+}
+
+/// The sets take turns, and it is the other one that learns.
+#[test]
+fn the_sets_take_turns() {
+    let config = SfbConfig {
+        rehash: Span::from_secs(10),
+        db: Span::from_secs(5),
+        decrement: 0.0,
+        penalty_rate: 1000,
+        ..SfbConfig::default()
+    };
+    let mut queue = sfb(config);
+    let mut drops = Drops::new();
+    for (secs, slot) in [(1, 0), (11, 1), (22, 0), (33, 1)] {
+        queue.enqueue(Time::from_secs(secs), packet(0, 7), &mut drops);
+        assert_eq!(queue.law.slot, slot, "{secs} s");
+        queue.dequeue(Time::from_secs(secs), &mut drops);
+    }
+    // Set 1 is in use since 33 s: from 38 s on set 0 counts flows of the penalty box.
+    set_probability(&mut queue, 7, 0xffff);
+    for (secs, counted) in [(38, 0), (39, 1)] {
+        queue.enqueue(Time::from_secs(secs), packet(0, 7), &mut drops);
+        assert!(bins(&queue, 0, 7).iter().all(|bin| bin.qlen == counted), "{secs} s");
+    }
+}
+
+/// A credit of a packet lets a packet pass; and what was dropped for good adds up.
+#[test]
+fn a_credit_of_one_packet_is_enough() {
+    let config = SfbConfig { penalty_burst: 1, decrement: 0.0, max: Some(2), limit: 2, ..SfbConfig::default() };
+    let mut queue = sfb(config);
+    let mut drops = Drops::new();
+    set_probability(&mut queue, 7, 0xffff);
+    queue.enqueue(Time::ZERO, packet(0, 7), &mut drops);
+    assert_eq!((queue.backlog().packets, drops.len()), (1, 0));
+    queue.enqueue(Time::ZERO, packet(1, 7), &mut drops);
+    assert_eq!(drops.pop().map(|drop| drop.reason), Some(DropReason::Penalty));
+    // Another packet passes after 100 ms, and then all bins are full, and so is the queue.
+    queue.config.limit = 3;
+    for (id, millis, reason) in [(2, 100, None), (3, 200, Some(DropReason::Bucket))] {
+        queue.enqueue(Time::from_millis(millis), packet(id, 7), &mut drops);
+        assert_eq!(drops.pop().map(|drop| drop.reason), reason);
+    }
+    queue.config.limit = 2;
+    for id in 4..6 {
+        queue.enqueue(Time::from_millis(300), packet(id, 8), &mut drops);
+    }
+    let stats = queue.stats();
+    assert_eq!((stats.penaltydrop, stats.bucketdrop, stats.queuedrop, stats.overlimits), (1, 1, 2, 4));
+}
+
+/// A probability of zero is none: not one of a million packets is marked.
+#[test]
+fn without_a_probability_nothing_is_marked() {
+    let mut queue = sfb(SfbConfig::default());
+    let mut drops = Drops::new();
+    for id in 0..1_000_000 {
+        queue.enqueue(Time::ZERO, Stub { ecn: Ecn::Ect0, ..packet(id, 7) }, &mut drops);
+        queue.dequeue(Time::ZERO, &mut drops);
+    }
+    assert_eq!((queue.stats().marked, drops.len()), (0, 0));
+}

@@ -292,6 +292,90 @@ fn jitter_is_uniform_up_to_what_it_says() {
     assert!(arrivals.is_sorted() && (50_900..=51_000).contains(&arrivals.last().unwrap().0), "{:?}", arrivals.last());
 }
 
+/// Packets that arrive at the same time do so in the order of their transmission, also where jitter may change the order: here by a
+/// nanosecond.
+#[test]
+fn equal_arrivals_keep_their_order() {
+    let impairments = Impairments { jitter: Span::from_nanos(1), reorder: Reorder::ByJitter, ..Impairments::default() };
+    let mut link = link(LinkConfig { rate: None, impairments, ..config() });
+    let mut events = Vec::new();
+    for slot in 0..1000 {
+        link.offer(Time::ZERO, packet(slot, 1250), &mut events);
+    }
+    let arrivals: Vec<_> = std::iter::from_fn(|| link.deliver(us(2000), &mut events)).collect();
+    assert_eq!(arrivals.len(), 1000);
+    assert!(arrivals.is_sorted_by_key(|(at, packet)| (*at, packet.slot)));
+    let late = arrivals.iter().filter(|(at, _)| *at > us(1000)).count();
+    assert!((400..600).contains(&late), "{late} a nanosecond late");
+}
+
+/// Where the order is kept, a jitter of nothing is none, and a link without impairments has none.
+#[test]
+fn what_a_link_says_of_itself() {
+    let impairments = Impairments { loss: Loss::Iid(0.25), ..Impairments::default() };
+    let mut lossy = link(LinkConfig { rate: None, impairments, ..config() });
+    let (_, events) = burst(&mut lossy, 100);
+    let probabilities = |events: &[LinkEvent]| -> Vec<Option<f64>> {
+        let lost = events.iter().filter_map(|event| match event.kind {
+            LinkEventKind::Lost { probability, .. } => Some(probability),
+            _ => None,
+        });
+        lost.collect()
+    };
+    assert!(!probabilities(&events).is_empty());
+    assert!(probabilities(&events).iter().all(|p| *p == Some(0.25)), "that of the draw");
+    let impairments = Impairments { loss: Loss::List(vec![2]), ..Impairments::default() };
+    let (_, events) = burst(&mut link(LinkConfig { impairments, ..config() }), 3);
+    assert_eq!(probabilities(&events), [None], "a listed packet is not drawn");
+    assert_eq!((lossy.rate(), link(config()).rate()), (None, Rate::from_bps(10 * MBIT)));
+}
+
+/// What was due until now has happened when a link is caught up with: the second packet has left the queue, and nothing has arrived.
+#[test]
+fn catching_up_sends_what_was_due() {
+    let mut link = link(LinkConfig { delay: Span::from_secs(1), ..config() });
+    let mut events = Vec::new();
+    for slot in 0..3 {
+        link.offer(Time::ZERO, packet(slot, 1250), &mut events);
+    }
+    assert_eq!(link.queue().backlog().packets, 2);
+    link.catch_up(us(999), &mut events);
+    assert_eq!(link.queue().backlog().packets, 2);
+    link.catch_up(us(1000), &mut events);
+    assert_eq!(link.queue().backlog().packets, 1);
+    assert_eq!(link.deliver(us(1000), &mut events), None);
+}
+
+/// What a queue marks arrives marked; the rest does not.
+#[test]
+fn marks_arrive() {
+    let queue = Codel::new(CodelConfig { ce_threshold: Some(Span::ZERO), ..CodelConfig::default() });
+    let mut link = Link::new(config(), Box::new(queue), random("link"));
+    let mut events = Vec::new();
+    for (slot, ecn) in [(0, Ecn::Ect0), (1, Ecn::Ect0), (2, Ecn::NotEct)] {
+        link.offer(Time::ZERO, Packet { ecn, ..packet(slot, 1250) }, &mut events);
+    }
+    let arrived: Vec<_> = std::iter::from_fn(|| link.deliver(us(9000), &mut events)).map(|(_, p)| p.ecn).collect();
+    // The first has not waited.
+    assert_eq!(arrived, [Ecn::Ect0, Ecn::Ce, Ecn::NotEct]);
+}
+
+/// A shaper's rate is exact over a busy period too. At 3 Mbit/s a byte takes 2666 2/3 ns, and a bucket of one holds 2666. The first
+/// empties it and leaves nothing behind, so that the next starts without a fraction; it goes as well, 2666 below nothing. The seventh
+/// goes when that one and four more have paid: 5 times 2666 2/3 are 13,333 ns.
+#[test]
+fn a_token_bucket_carries_fractions() {
+    let rate = Rate::from_bps(3 * MBIT);
+    let mut link = link(LinkConfig { rate, burst: Some(1), delay: Span::ZERO, ..config() });
+    let mut events = Vec::new();
+    for slot in 0..7 {
+        link.offer(us(1000), packet(slot, 1), &mut events);
+    }
+    let arrivals: Vec<_> = std::iter::from_fn(|| link.deliver(us(2000), &mut events)).collect();
+    let last = arrivals.last().unwrap().0;
+    assert_eq!((arrivals.len(), last), (7, us(1000) + Span::from_nanos(13_333)));
+}
+
 fn held_back(probability: f64, extent: u32, timeout: Span) -> Link {
     let reorder = Reorder::HoldBack(HoldBack { probability, extent, timeout });
     let impairments = Impairments { reorder, ..Impairments::default() };
