@@ -6,7 +6,8 @@
 //! has brought ([`Truth::missing`]) are known exactly. A retransmission of some of them was needed. That is the same whether
 //! the retransmission came before or after the fate of the original; it costs nothing but the wait.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use ackclock_tcp::{LossDeclaration, SentAs};
 use ackclock_trace::{
@@ -97,51 +98,24 @@ struct Loss {
     declared: Option<(Time, bool)>,
     /// It was judged, and some of it was missing then.
     was_missing: bool,
+    /// The sender is through with it. It stays until those before it are closed too.
+    closed: bool,
 }
 
-/// Something at the receiver, on its way to the sender.
+/// Something that happens at the receiver and that the sender learns with its first packet from afterwards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum News {
     None,
-    AtReceiver,
-    /// The receiver's packet with this number was the first to leave afterwards.
-    Sent(u64),
-    /// That or a later one arrived.
+    /// On its way to the sender.
+    Happened,
     Known(Time),
 }
 
-impl News {
-    /// Whether it has not happened before.
-    fn happen(&mut self) -> bool {
-        let new = *self == News::None;
-        if new {
-            *self = News::AtReceiver;
-        }
-        new
-    }
-
-    fn leave(&mut self, serial: u64) {
-        if *self == News::AtReceiver {
-            *self = News::Sent(serial);
-        }
-    }
-
-    /// The packet with which it arrives.
-    fn arrives_with(self) -> u64 {
-        match self {
-            News::Sent(serial) => serial,
-            News::None | News::AtReceiver | News::Known(_) => u64::MAX,
-        }
-    }
-
-    /// Whether the news are new to the sender.
-    fn arrive(&mut self, now: Time, serial: u64) -> bool {
-        let new = matches!(*self, News::Sent(first) if first <= serial);
-        if new {
-            *self = News::Known(now);
-        }
-        new
-    }
+/// What the sender learns of a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Learnt {
+    Shown,
+    Repaired,
 }
 
 /// A transmission that was taken for lost before its fate was judged.
@@ -170,17 +144,23 @@ pub(crate) struct Truth {
     judged_at: Time,
     /// What no transmission judged so far has brought, in order, disjoint.
     missing: VecDeque<Missing>,
-    /// In order of their numbers, and so of their stamps.
+    /// In order of their numbers, and so of their stamps. What happens to one of them finds it in the lists below, so that the
+    /// work does not grow with their number.
     losses: VecDeque<Loss>,
-    /// Bounds, so that most packets need no look at the losses: no later transmission has reached the receiver of some of
-    /// them, ...
-    unshown: bool,
-    /// ... something of them is at the receiver, ...
-    at_receiver: bool,
-    /// ... or arrives with this packet of the receiver and not before, ...
-    next_news: u64,
-    /// ... and none is over before so many bytes are acknowledged.
-    open_until: u64,
+    /// How many of them are not closed.
+    open: usize,
+    /// Their numbers as long as no later transmission has reached the receiver, in order.
+    unshown: VecDeque<u64>,
+    /// First bytes and numbers of those that no later transmission has brought, in order.
+    unrepaired: VecDeque<(u64, u64)>,
+    /// What has happened at the receiver since it sent its last packet.
+    at_receiver: Vec<(u64, Learnt)>,
+    /// Serial numbers of the receiver's packets, and what the sender learns from them, in order.
+    on_way: VecDeque<(u64, u64, Learnt)>,
+    /// Ends and numbers of losses that are not acknowledged, ...
+    unacknowledged: BinaryHeap<Reverse<(u64, u64)>>,
+    /// ... and numbers of those that are, and only have to be judged.
+    unjudged: BinaryHeap<Reverse<u64>>,
     /// In order of their numbers.
     declared: VecDeque<Declared>,
     /// Packets that the receiver has sent.
@@ -196,6 +176,9 @@ pub(crate) struct Truth {
     /// Transmissions that arrived in their places; the displacements of the others.
     on_time: u64,
     displacement: SignedHistogram,
+    /// Losses looked at.
+    #[cfg(test)]
+    looks: u64,
 }
 
 impl Truth {
@@ -210,10 +193,13 @@ impl Truth {
             judged_at: Time::ZERO,
             missing: VecDeque::new(),
             losses: VecDeque::new(),
-            unshown: false,
-            at_receiver: false,
-            next_news: u64::MAX,
-            open_until: u64::MAX,
+            open: 0,
+            unshown: VecDeque::new(),
+            unrepaired: VecDeque::new(),
+            at_receiver: Vec::new(),
+            on_way: VecDeque::new(),
+            unacknowledged: BinaryHeap::new(),
+            unjudged: BinaryHeap::new(),
             declared: VecDeque::new(),
             serial: 0,
             needed: 0,
@@ -225,6 +211,8 @@ impl Truth {
             repair: Histogram::new(),
             on_time: 0,
             displacement: SignedHistogram::new(),
+            #[cfg(test)]
+            looks: 0,
         }
     }
 
@@ -271,17 +259,12 @@ impl Truth {
         let sent = &mut self.sent[index];
         (sent.fate, sent.fate_at) = (Fate::Arrived { place, kept }, now);
         self.arrivals = place;
-        if self.unshown || again {
-            self.unshown = false;
-            for loss in &mut self.losses {
-                if loss.number < number {
-                    self.at_receiver |= loss.shown.happen();
-                    if kept && from <= loss.from && loss.from < to {
-                        self.at_receiver |= loss.repaired.happen();
-                    }
-                }
-                self.unshown |= loss.shown == News::None;
-            }
+        while let Some(&shown) = self.unshown.front().filter(|&&shown| shown < number) {
+            self.unshown.pop_front();
+            self.happen(shown, Learnt::Shown);
+        }
+        if kept && again {
+            self.repair(number, from, to);
         }
         if !kept {
             self.lose(number, index, Culprit::RECEIVER);
@@ -299,13 +282,40 @@ impl Truth {
 
     /// Nothing is lost, missing, or taken for lost.
     fn is_quiet(&self) -> bool {
-        self.losses.is_empty() && self.declared.is_empty() && self.missing.is_empty()
+        self.open == 0 && self.declared.is_empty() && self.missing.is_empty()
+    }
+
+    /// The sender will learn something of a loss.
+    fn happen(&mut self, number: u64, learnt: Learnt) {
+        let Some(loss) = self.loss(number) else { return };
+        match learnt {
+            Learnt::Shown => loss.shown = News::Happened,
+            Learnt::Repaired => loss.repaired = News::Happened,
+        }
+        self.at_receiver.push((number, learnt));
+    }
+
+    /// Transmission `number` has brought `from..to`.
+    fn repair(&mut self, number: u64, from: u64, to: u64) {
+        let mut place = self.unrepaired.partition_point(|&(first, _)| first < from);
+        while let Some(&(_, lost)) = self.unrepaired.get(place).filter(|&&(first, _)| first < to) {
+            #[cfg(test)]
+            {
+                self.looks += 1;
+            }
+            if lost < number {
+                self.unrepaired.remove(place);
+                self.happen(lost, Learnt::Repaired);
+            } else {
+                place += 1;
+            }
+        }
     }
 
     fn lose(&mut self, number: u64, index: usize, culprit: Culprit) {
         let Sent { from, to, stamp, .. } = self.sent[index];
-        self.unshown = true;
-        self.open_until = self.open_until.min(to);
+        self.open += 1;
+        self.unacknowledged.push(Reverse((to, number)));
         let loss = Loss {
             number,
             from,
@@ -317,16 +327,25 @@ impl Truth {
             repaired: News::None,
             declared: None,
             was_missing: false,
+            closed: false,
         };
-        // Nearly always the last one.
+        // Nearly always the last ones.
         let place = self.losses.partition_point(|before| before.number < number);
         self.losses.insert(place, loss);
+        let place = self.unshown.partition_point(|&before| before < number);
+        self.unshown.insert(place, number);
+        let place = self.unrepaired.partition_point(|&before| before < (from, number));
+        self.unrepaired.insert(place, (from, number));
     }
 
     /// The loss of transmission `number`, if it is not closed.
     fn loss(&mut self, number: u64) -> Option<&mut Loss> {
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
         let place = self.losses.partition_point(|loss| loss.number < number);
-        self.losses.get_mut(place).filter(|loss| loss.number == number)
+        self.losses.get_mut(place).filter(|loss| loss.number == number && !loss.closed)
     }
 
     /// The place of the first range of missing bytes that ends behind `from`.
@@ -337,13 +356,8 @@ impl Truth {
     /// The receiver sends a packet; returns its number.
     pub(crate) fn receiver_sent(&mut self) -> u64 {
         self.serial += 1;
-        if std::mem::take(&mut self.at_receiver) {
-            for loss in &mut self.losses {
-                loss.shown.leave(self.serial);
-                loss.repaired.leave(self.serial);
-            }
-            self.next_news = self.next_news.min(self.serial);
-        }
+        let serial = self.serial;
+        self.on_way.extend(self.at_receiver.drain(..).map(|(number, learnt)| (serial, number, learnt)));
         self.serial
     }
 
@@ -357,36 +371,46 @@ impl Truth {
         srtt: Option<Span>,
         mut log: Option<&mut TcpRecording>,
     ) {
-        if serial >= self.next_news {
-            self.next_news = u64::MAX;
-            for loss in &mut self.losses {
-                if loss.shown.arrive(now, serial) {
-                    loss.rtt = srtt;
-                }
-                loss.repaired.arrive(now, serial);
-                self.next_news = self.next_news.min(loss.shown.arrives_with()).min(loss.repaired.arrives_with());
+        while let Some(&(_, number, learnt)) = self.on_way.front().filter(|&&(first, ..)| first <= serial) {
+            self.on_way.pop_front();
+            let Some(loss) = self.loss(number) else { continue };
+            match learnt {
+                Learnt::Shown => (loss.shown, loss.rtt) = (News::Known(now), srtt),
+                Learnt::Repaired => loss.repaired = News::Known(now),
             }
         }
-        if acked < self.open_until {
-            return;
+        while let Some(&Reverse((_, number))) = self.unacknowledged.peek().filter(|Reverse((to, _))| *to <= acked) {
+            self.unacknowledged.pop();
+            self.unjudged.push(Reverse(number));
         }
-        self.open_until = u64::MAX;
-        let mut index = 0;
-        while let Some(&loss) = self.losses.get(index) {
-            if loss.to <= acked && loss.number < self.first {
-                self.losses.remove(index);
-                self.close(now, &loss, log.as_deref_mut());
-            } else {
-                self.open_until = self.open_until.min(loss.to);
-                index += 1;
-            }
+        while let Some(&Reverse(number)) = self.unjudged.peek().filter(|Reverse(number)| *number < self.first) {
+            self.unjudged.pop();
+            let Some(loss) = self.loss(number) else { continue };
+            loss.closed = true;
+            let loss = *loss;
+            self.forget(&loss);
+            self.close(now, &loss, log.as_deref_mut());
+        }
+    }
+
+    /// Nothing that happens to a loss matters any more.
+    fn forget(&mut self, loss: &Loss) {
+        self.open -= 1;
+        if let Ok(place) = self.unshown.binary_search(&loss.number) {
+            self.unshown.remove(place);
+        }
+        if let Ok(place) = self.unrepaired.binary_search(&(loss.from, loss.number)) {
+            self.unrepaired.remove(place);
+        }
+        while self.losses.front().is_some_and(|loss| loss.closed) {
+            self.losses.pop_front();
         }
     }
 
     /// Whether there are losses that the sender is not through with.
     #[inline]
     pub(crate) fn has_losses(&self) -> bool {
-        !self.losses.is_empty()
+        self.open > 0
     }
 
     /// Nothing more will happen to a loss.
@@ -421,7 +445,9 @@ impl Truth {
     pub(crate) fn declared(&mut self, now: Time, declared: LossDeclaration, log: Option<&mut TcpRecording>) {
         let LossDeclaration { offset, len, stamp, by_timeout } = declared;
         // The same loss may be declared twice, when the first time was taken back in between.
-        if let Some(place) = transmission(&self.losses, stamp, offset, |loss| (loss.stamp, loss.from, loss.to)) {
+        // One that is closed has no bytes any more.
+        let range = |loss: &Loss| (loss.stamp, if loss.closed { loss.to } else { loss.from }, loss.to);
+        if let Some(place) = transmission(&self.losses, stamp, offset, range) {
             self.losses[place].declared.get_or_insert((now, by_timeout));
             return;
         }
@@ -574,7 +600,7 @@ impl Truth {
             self.place(number, &sent);
             self.judge_one(number, &sent, log.as_deref_mut());
         }
-        for loss in std::mem::take(&mut self.losses) {
+        for loss in std::mem::take(&mut self.losses).into_iter().filter(|loss| !loss.closed) {
             self.close(end, &loss, log.as_deref_mut());
         }
     }

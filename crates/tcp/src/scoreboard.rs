@@ -1,19 +1,24 @@
 //! What was sent and is not yet acknowledged: one entry per segment, with what became of it.
 //!
 //! Entries stand in sequence order. Cumulative ACKs take entries off the front; a SACK block finds its first entry by
-//! binary search. Two marks only move forward, so that each segment is looked at a bounded number of times: everything
-//! below `lost_below` has been judged by the loss rule, everything below `resend_from` is resent or needs no resending.
-//! Positions are counted from the start of the connection, so that taking entries off the front moves none of them.
+//! binary search. Marks only move forward, so that each segment is looked at a bounded number of times, however large the
+//! window: everything below `lost_below` has been judged by the loss rule, with the SACKed segments above it counted;
+//! everything below `resend_from` is resent or needs no resending, unless `lost_again` lists it. What was sent again stands in
+//! the order of sending in `again.rs`. Positions are counted from the start of the connection, so that taking entries off the
+//! front moves none of them.
 
+mod again;
 mod losses;
 mod progress;
 mod rates;
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 use ackclock_units::Time;
 
 use crate::facts::Declarations;
+use again::Again;
 
 pub(crate) use progress::Progress;
 pub(crate) use rates::Rates;
@@ -84,11 +89,24 @@ pub(crate) struct Scoreboard {
     highest_end: u64,
     /// Position below which the loss rule has judged.
     lost_below: u64,
-    /// SACKed segments below that position, as far as a rule counts them.
+    /// SACKed segments below that position.
     sacked_below: u64,
+    /// SACKed units from that position on, and the sequences that they form there.
+    sacked_above: u64,
+    runs_above: u64,
     /// Positions between which segments may wait to be resent.
     resend_from: u64,
     resend_to: u64,
+    /// First units of segments below these that were found lost later.
+    lost_again: BinaryHeap<Reverse<u64>>,
+    /// Position below which nothing is a hole that may be resent without being lost.
+    holes_from: u64,
+    /// Position below which every segment that was sent once is SACKed or lost.
+    originals_from: u64,
+    /// Retransmissions in order of sending.
+    again: VecDeque<Again>,
+    /// Positions of what is about to be marked.
+    found: Vec<u64>,
     /// SACK blocks of the last ACK: what they cover is marked already.
     seen: [(u64, u64); 4],
     /// A segment counts as reported when SACK blocks cover all of it, not in parts.
@@ -97,9 +115,21 @@ pub(crate) struct Scoreboard {
     pub(crate) declarations: Declarations,
     /// Delivery rates, for a controller that asks for them.
     pub(crate) rates: Option<Box<Rates>>,
+    /// Entries looked at.
+    #[cfg(test)]
+    steps: u64,
 }
 
 impl Scoreboard {
+    /// An entry is looked at: what tests count.
+    #[inline(always)]
+    fn step(&mut self) {
+        #[cfg(test)]
+        {
+            self.steps += 1;
+        }
+    }
+
     /// Samples delivery rates from now on, or no longer.
     pub(crate) fn sample_rates(&mut self, on: bool) {
         if on != self.rates.is_some() {
@@ -259,6 +289,9 @@ impl Scoreboard {
                 if let Some(rates) = &mut self.rates {
                     rates.acknowledged(progress.now, &taken, false);
                 }
+                if taken.sacked && self.base >= self.lost_below {
+                    self.sacked_above -= u64::from(part);
+                }
                 self.book_removal(&taken, progress);
                 break;
             }
@@ -277,7 +310,12 @@ impl Scoreboard {
             self.merged_segments -= u64::from(taken.merged);
             if taken.sacked {
                 self.sacked_segments -= 1;
-                self.sacked_below -= u64::from(position < self.lost_below && self.sacked_below > 0);
+                if position < self.lost_below {
+                    self.sacked_below -= 1;
+                } else {
+                    self.sacked_above -= u64::from(taken.len);
+                    self.runs_above -= u64::from(!self.is_sacked(0));
+                }
             } else {
                 self.lost_segments -= u64::from(taken.lost);
                 self.resent_segments -= u64::from(taken.resent);
@@ -290,6 +328,14 @@ impl Scoreboard {
         self.lost_below = self.lost_below.max(self.base);
         self.resend_from = self.resend_from.max(self.base);
         self.resend_to = self.resend_to.max(self.base);
+        if !self.again.is_empty() {
+            self.forget_again(ack);
+        }
+    }
+
+    /// Whether there is an entry at `index` that is SACKed.
+    fn is_sacked(&self, index: usize) -> bool {
+        self.entries.get(index).is_some_and(|sent| sent.sacked)
     }
 
     #[inline(always)]
@@ -368,15 +414,18 @@ impl Scoreboard {
             position += 1;
         }
         while let Some(sent) = self.at(position).copied() {
+            self.step();
             if sent.seq >= right {
                 break;
             }
-            if !sent.sacked {
-                if sent.end() > right {
-                    self.split(position, right);
-                }
-                self.mark_sacked(position, progress);
+            if sent.sacked {
+                position += self.run_of_sacked((position - self.base) as usize) as u64;
+                continue;
             }
+            if sent.end() > right {
+                self.split(position, right);
+            }
+            self.mark_sacked(position, progress);
             position += 1;
         }
     }
@@ -384,8 +433,13 @@ impl Scoreboard {
     /// Marks what lies in `left..right` altogether, from the segment with `from` on.
     fn sack_whole(&mut self, (left, right): (u64, u64), from: u64, progress: &mut Progress) {
         let mut position = self.position_of(from);
-        while let Some(sent) = self.at(position).filter(|sent| sent.end() <= right) {
-            if !sent.sacked && left <= sent.seq {
+        while let Some(sent) = self.at(position).copied().filter(|sent| sent.end() <= right) {
+            self.step();
+            if sent.sacked {
+                position += self.run_of_sacked((position - self.base) as usize) as u64;
+                continue;
+            }
+            if left <= sent.seq {
                 self.mark_sacked(position, progress);
             }
             position += 1;
@@ -432,9 +486,17 @@ impl Scoreboard {
         }
         self.sacked += len;
         self.sacked_segments += 1;
-        self.sacked_below += u64::from(position < self.lost_below);
+        let index = (position - self.base) as usize;
+        if position < self.lost_below {
+            self.sacked_below += 1;
+        } else {
+            self.sacked_above += len;
+            let joins_before = position > self.lost_below && self.is_sacked(index - 1);
+            // One sequence more, or one longer, or two that have become one.
+            self.runs_above = self.runs_above + 1 - u64::from(joins_before) - u64::from(self.is_sacked(index + 1));
+        }
         if plain {
-            self.merge_sacked((position - self.base) as usize);
+            self.merge_sacked(index);
         }
     }
 
@@ -487,10 +549,20 @@ impl Scoreboard {
         }
         self.lost_segments += u64::from(whole.lost);
         self.resent_segments += u64::from(whole.resent);
-        for mark in [&mut self.lost_below, &mut self.resend_from, &mut self.resend_to, &mut self.highest_end] {
+        for mark in [
+            &mut self.lost_below,
+            &mut self.resend_from,
+            &mut self.resend_to,
+            &mut self.highest_end,
+            &mut self.holes_from,
+            &mut self.originals_from,
+        ] {
             if *mark > position {
                 *mark += 1;
             }
+        }
+        if whole.lost && !whole.resent {
+            self.awaits_resending(index + 1);
         }
     }
 
@@ -505,7 +577,16 @@ impl Scoreboard {
 
     /// RFC 6675 `NextSeg` rule 1: the first lost segment that is not in flight again.
     pub(crate) fn next_lost(&mut self) -> Option<Sent> {
+        while let Some(&Reverse(seq)) = self.lost_again.peek() {
+            self.step();
+            let sent = self.at(self.position_of(seq)).filter(|sent| sent.lost && !sent.resent);
+            if sent.is_some() {
+                return sent.copied();
+            }
+            self.lost_again.pop();
+        }
         while self.resend_from < self.resend_to {
+            self.step();
             let sent = self.entries[(self.resend_from - self.base) as usize];
             if sent.lost && !sent.resent {
                 return Some(sent);
@@ -516,16 +597,20 @@ impl Scoreboard {
     }
 
     /// RFC 6675 `NextSeg` rule 3: the first segment below the highest SACKed one that is neither SACKed nor resent.
-    pub(crate) fn next_unsacked_hole(&self) -> Option<Sent> {
+    pub(crate) fn next_unsacked_hole(&mut self) -> Option<Sent> {
         if self.sacked_segments == 0 {
             return None;
         }
         // Below `lost_below` everything is SACKed or lost.
-        self.entries
-            .range((self.lost_below.max(self.base) - self.base) as usize..)
-            .take_while(|sent| sent.seq < self.highest_sacked)
-            .find(|sent| !sent.sacked && !sent.resent && !sent.lost)
-            .copied()
+        self.holes_from = self.holes_from.max(self.lost_below);
+        while let Some(&sent) = self.at(self.holes_from).filter(|sent| sent.seq < self.highest_sacked) {
+            self.step();
+            if !sent.sacked && !sent.resent && !sent.lost {
+                return Some(sent);
+            }
+            self.holes_from += 1;
+        }
+        None
     }
 
     /// The last segment, for the rescue retransmission (RFC 6675 `NextSeg` rule 4).
@@ -549,6 +634,7 @@ impl Scoreboard {
             self.resent += u64::from(sent.len);
             self.resent_segments += 1;
         }
+        self.again.push_back(Again { seq, end: sent.end(), sent_at: now, nxt });
         let pipe = self.pipe();
         if let Some(rates) = &mut self.rates {
             rates.resent(index, pipe);
@@ -566,6 +652,7 @@ impl Scoreboard {
         let index = (self.position_of(seq) - self.base) as usize;
         let Some(sent) = self.entries.get_mut(index) else { return };
         (sent.sent_at, sent.ever_resent) = (now, true);
+        self.again.push_back(Again { seq, end: sent.end(), sent_at: now, nxt: sent.end() });
         let in_flight = pipe + u64::from(sent.len);
         if let Some(rates) = &mut self.rates {
             rates.resent(index, in_flight);
@@ -598,8 +685,18 @@ impl Scoreboard {
         assert_eq!(self.merged_segments, count(|sent| sent.merged));
         for (i, _) in self.entries.iter().enumerate().filter(|(_, sent)| sent.lost && !sent.resent) {
             let position = self.base + i as u64;
-            assert!(self.resend_from <= position && position < self.resend_to, "nobody resends it");
+            let listed = || self.lost_again.iter().any(|&Reverse(seq)| self.position_of(seq) == position);
+            let within = self.resend_from <= position && position < self.resend_to;
+            assert!(within || listed(), "nobody resends it");
         }
+        let (below, above) =
+            (0..self.entries.len()).partition::<Vec<_>, _>(|&i| self.base + (i as u64) < self.lost_below);
+        let sacked = |indices: &[usize]| indices.iter().filter(|&&i| self.entries[i].sacked).count() as u64;
+        assert_eq!(self.sacked_below, sacked(&below));
+        let units = above.iter().filter(|&&i| self.entries[i].sacked).map(|&i| u64::from(self.entries[i].len));
+        assert_eq!(self.sacked_above, units.sum());
+        let ends: Vec<_> = above.iter().copied().filter(|&i| self.is_sacked(i) && !self.is_sacked(i + 1)).collect();
+        assert_eq!(self.runs_above, ends.len() as u64);
         assert!(self.entries.iter().all(|sent| !(sent.sacked && (sent.lost || sent.resent))));
         assert!(self.entries.iter().zip(self.entries.iter().skip(1)).all(|(a, b)| a.end() == b.seq));
     }

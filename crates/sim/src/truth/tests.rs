@@ -233,3 +233,31 @@ proptest! {
         prop_assert_eq!(truth.displacement().distribution.samples, arrived);
     }
 }
+
+#[test]
+fn the_work_for_a_loss_does_not_grow_with_their_number() {
+    // Every second packet is lost, and each is repaired and acknowledged in turn.
+    for n in [100, 10_000] {
+        let mut truth = Truth::new(0);
+        send(&mut truth, 1, 2 * n);
+        for odd in (1..2 * n).step_by(2) {
+            truth.lost(MS(odd), odd, early(0), None);
+            arrive(&mut truth, odd, odd + 1);
+            let serial = truth.receiver_sent();
+            truth.sender_received(MS(odd + 1), serial, 0, Some(Span::from_millis(1)), None);
+        }
+        for odd in (1..2 * n).step_by(2) {
+            let now = 2 * n + odd;
+            truth.declared(MS(now), declaration(100 * (odd - 1), MS(odd), false), None);
+            let again = truth.sent(MS(now), MS(now), 100 * (odd - 1), 100 * odd, SentAs::FastRetransmit);
+            arrive(&mut truth, now, again);
+            let serial = truth.receiver_sent();
+            truth.sender_received(MS(now + 1), serial, 100 * (odd + 1), Some(Span::from_millis(1)), None);
+        }
+        assert!(!truth.has_losses() && truth.losses.is_empty());
+        assert_eq!(counts(&truth), (n, 0, 0));
+        assert_eq!(truth.declarations(), LossDeclarations { right: n, blind: 0, wrong: 0 });
+        assert_eq!(truth.repair_rtts().samples, n);
+        assert!(truth.looks <= 8 * n, "{} for {n} losses", truth.looks);
+    }
+}

@@ -1,5 +1,7 @@
 //! What is lost: the marks that loss rules set on the scoreboard, and how they are taken back.
 
+use std::cmp::Reverse;
+
 use ackclock_units::{Span, Time};
 
 use super::Scoreboard;
@@ -8,41 +10,39 @@ impl Scoreboard {
     /// Judges by RFC 6675 `IsLost`: a segment is lost once `threshold` segments above it, or more than `threshold - 1`
     /// segments' worth of bytes, are SACKed. Returns whether a segment was newly found lost.
     pub(crate) fn mark_lost(&mut self, threshold: u32, mss: u32) -> bool {
-        if self.sacked_segments == 0 {
-            return false;
-        }
         let bytes_needed = u64::from(threshold - 1) * u64::from(mss);
-        let (mut sequences, mut bytes) = (0, 0u64);
-        let mut position = self.highest_end;
-        let mut above_is_sacked = false;
-        // Down from the highest SACKed segment to where the rule holds: everything below it that is not SACKed is lost.
-        while position > self.lost_below {
-            if bytes > bytes_needed || sequences >= threshold {
-                return self.mark_lost_below(position);
-            }
-            position -= 1;
-            let sent = &self.entries[(position - self.base) as usize];
+        let losses = self.losses;
+        // IsLost counts discontiguous sequences, not segments.
+        while self.sacked_above > bytes_needed || self.runs_above >= u64::from(threshold) {
+            self.step();
+            let index = (self.lost_below - self.base) as usize;
+            let sent = &self.entries[index];
             if sent.sacked {
-                bytes += u64::from(sent.len);
-                // IsLost counts discontiguous sequences, not segments.
-                sequences += u32::from(!above_is_sacked);
+                let runs = self.runs_above - u64::from(!self.is_sacked(index + 1));
+                let bytes = self.sacked_above - u64::from(sent.len);
+                if bytes <= bytes_needed && runs < u64::from(threshold) {
+                    break;
+                }
             }
-            above_is_sacked = sent.sacked;
+            self.lose(index);
+            self.pass_one();
         }
-        false
+        self.losses > losses
     }
 
-    /// Everything below `position` that is neither SACKed nor judged before is lost.
-    fn mark_lost_below(&mut self, position: u64) -> bool {
-        let mut found = false;
-        for index in self.lost_below.max(self.base)..position {
-            found |= self.lose((index - self.base) as usize);
+    /// The segment at `lost_below` is judged.
+    fn pass_one(&mut self) {
+        let index = (self.lost_below - self.base) as usize;
+        let sent = &self.entries[index];
+        if sent.sacked {
+            self.sacked_below += 1;
+            self.sacked_above -= u64::from(sent.len);
+            self.runs_above -= u64::from(!self.is_sacked(index + 1));
         }
-        self.lost_below = position;
-        found
+        self.lost_below += 1;
     }
 
-    fn lose(&mut self, index: usize) -> bool {
+    pub(super) fn lose(&mut self, index: usize) -> bool {
         let sent = &mut self.entries[index];
         if sent.sacked || sent.lost {
             return false;
@@ -57,7 +57,7 @@ impl Scoreboard {
     }
 
     /// Tells who observes it that a segment, or its retransmission, is judged lost now.
-    fn note(&mut self, index: usize) {
+    pub(super) fn note(&mut self, index: usize) {
         let sent = &mut self.entries[index];
         sent.by_timeout = self.declarations.by_timeout;
         self.losses_units += u64::from(sent.len);
@@ -68,7 +68,7 @@ impl Scoreboard {
     }
 
     /// The segment is lost: itself, or if it was judged lost before, its retransmission.
-    fn lose_again(&mut self, index: usize) {
+    pub(super) fn lose_again(&mut self, index: usize) {
         let sent = &mut self.entries[index];
         if sent.lost && sent.resent {
             sent.resent = false;
@@ -82,10 +82,13 @@ impl Scoreboard {
         }
     }
 
-    fn awaits_resending(&mut self, index: usize) {
+    pub(super) fn awaits_resending(&mut self, index: usize) {
         let position = self.base + index as u64;
-        self.resend_from = self.resend_from.min(position);
-        self.resend_to = self.resend_to.max(position + 1);
+        if position < self.resend_from {
+            self.lost_again.push(Reverse(self.entries[index].seq));
+        } else {
+            self.resend_to = self.resend_to.max(position + 1);
+        }
     }
 
     /// The first segment is lost, without looking at anything else (Linux's `tcp_newreno_mark_lost`).
@@ -107,99 +110,41 @@ impl Scoreboard {
     /// Linux's `tcp_mark_head_lost` without FACK: what is not SACKed and has at most `most` SACKed segments below it is
     /// lost, that is what has the other SACKed segments above it.
     pub(crate) fn lose_below_sacked(&mut self, most: u64) {
-        let mut position = self.lost_below.max(self.base);
         let end = self.base + self.segments();
-        while position < end {
-            let index = (position - self.base) as usize;
+        while self.lost_below < end {
+            self.step();
+            let index = (self.lost_below - self.base) as usize;
             if self.sacked_below + u64::from(self.entries[index].sacked) > most {
                 break;
             }
-            self.sacked_below += u64::from(self.entries[index].sacked);
             self.lose(index);
-            position += 1;
+            self.pass_one();
         }
-        self.lost_below = self.lost_below.max(position);
     }
 
     /// SACKed segments above the one that begins at `seq`.
     pub(crate) fn sacked_above(&self, seq: u64) -> u64 {
-        let first = (self.position_of(seq) - self.base) as usize;
-        self.entries.range(first..).filter(|sent| sent.sacked && sent.seq > seq).count() as u64
+        let Some((_, end)) = self.reported() else { return 0 };
+        let first = self.position_of(seq).min(end);
+        let range = (first - self.base) as usize..(end - self.base) as usize;
+        self.entries.range(range).filter(|sent| sent.sacked && sent.seq > seq).count() as u64
     }
 
     /// Moves the mark of what is judged up to `position`.
     fn pass(&mut self, position: u64) {
-        let from = self.lost_below.max(self.base);
-        if position > from {
-            let range = (from - self.base) as usize..(position - self.base) as usize;
-            self.sacked_below += self.entries.range(range).filter(|sent| sent.sacked).count() as u64;
-            self.lost_below = position;
+        while self.lost_below < position {
+            self.step();
+            self.pass_one();
         }
-    }
-
-    /// Linux's `tcp_mark_lost_retrans`: a retransmission is lost once data is SACKed that was sent after it, which begins
-    /// at SND.NXT of that time.
-    pub(crate) fn lose_overtaken_retransmissions(&mut self) {
-        let Some(highest) = self.highest_sacked() else { return };
-        let mut left = self.resent_segments;
-        for index in 0..self.entries.len() {
-            if left == 0 {
-                break;
-            }
-            let sent = self.entries[index];
-            if sent.resent {
-                left -= 1;
-                if highest > sent.seq + u64::from(sent.aux) {
-                    // What was resent without being called lost is lost now.
-                    if !self.lose(index) {
-                        self.losses += 1;
-                        self.note(index);
-                    }
-                    let sent = &mut self.entries[index];
-                    sent.resent = false;
-                    self.resent -= u64::from(sent.len);
-                    self.resent_segments -= 1;
-                    self.awaits_resending(index);
-                }
-            }
-        }
-    }
-
-    /// RFC 8985 section 6.2 step 5: what was sent before `newest` (time and end of a delivered segment), and at least
-    /// `wait` ago, is lost. Returns how long the youngest of those that are left has to wait.
-    pub(crate) fn lose_sent_before(&mut self, newest: (Time, u64), now: Time, wait: Span) -> Option<Span> {
-        let mut longest = None;
-        let mut index = 0;
-        while index < self.entries.len() {
-            if self.entries[index].sacked {
-                index += self.run_of_sacked(index);
-                continue;
-            }
-            let sent = self.entries[index];
-            if (sent.sent_at, sent.end()) >= newest {
-                if !sent.ever_resent {
-                    // What follows was sent later still, or again.
-                    break;
-                }
-            } else if !sent.lost || sent.resent {
-                let age = now.since(sent.sent_at);
-                if age >= wait {
-                    self.lose_again(index);
-                } else {
-                    longest = longest.max(Some(wait - age));
-                }
-            }
-            index += 1;
-        }
-        longest
     }
 
     /// How many SACKed segments follow each other from `index` on, at least those known until now. Remembered, so that the
     /// next search jumps farther.
-    fn run_of_sacked(&mut self, index: usize) -> usize {
+    pub(super) fn run_of_sacked(&mut self, index: usize) -> usize {
         let mut run = self.entries[index].aux.max(1);
         while let Some(next) = self.entries.get(index + run as usize).filter(|next| next.sacked) {
             run += next.aux.max(1);
+            self.step();
         }
         self.entries[index].aux = run;
         run as usize
@@ -253,6 +198,7 @@ impl Scoreboard {
         (self.resent, self.resent_segments) = (0, 0);
         self.pass(self.base + self.segments());
         (self.resend_from, self.resend_to) = (self.base, self.base + self.segments());
+        self.lost_again.clear();
     }
 
     /// RFC 8985 section 6.3: at a timeout the first segment is lost, and of the others those that were sent at least `wait`
@@ -278,7 +224,9 @@ impl Scoreboard {
         let reneged = self.entries.front().is_some_and(|first| first.sacked);
         if reneged {
             self.entries.iter_mut().for_each(|sent| sent.sacked = false);
-            (self.sacked, self.sacked_segments, self.sacked_below) = (0, 0, 0);
+            (self.sacked, self.sacked_segments) = (0, 0);
+            (self.sacked_below, self.sacked_above, self.runs_above) = (0, 0, 0);
+            (self.holes_from, self.originals_from) = (self.base, self.base);
             self.seen = [(0, 0); 4];
             if let Some(rates) = &mut self.rates {
                 rates.reneged = true;
@@ -291,7 +239,12 @@ impl Scoreboard {
     pub(crate) fn unmark_lost(&mut self) {
         self.entries.iter_mut().for_each(|sent| sent.lost = false);
         (self.lost, self.lost_segments) = (0, 0);
-        (self.lost_below, self.sacked_below) = (self.base, 0);
+        (self.lost_below, self.sacked_below, self.sacked_above) = (self.base, 0, self.sacked);
+        self.runs_above =
+            (0..self.entries.len()).filter(|&i| self.is_sacked(i) && !self.is_sacked(i + 1)).count() as u64;
         (self.resend_from, self.resend_to) = (self.base, self.base);
+        self.lost_again.clear();
+        (self.holes_from, self.originals_from) = (self.base, self.base);
+        self.order_again();
     }
 }

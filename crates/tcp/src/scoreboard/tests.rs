@@ -473,6 +473,10 @@ proptest! {
             if matches!(mark, Mark::First(_)) != fack && matches!(mark, Mark::First(_) | Mark::BelowSacked(_)) {
                 continue;
             }
+            // Retransmissions are judged by what overtook them, or by time, and never by both.
+            if matches!(mark, Mark::Overtaken) != fack && matches!(mark, Mark::Overtaken | Mark::SentBefore { .. }) {
+                continue;
+            }
             let mut expected: Vec<Sent> = board.entries.iter().copied().collect();
             let newest = match mark {
                 Mark::SentBefore { newest, .. } if n > 0 => {
@@ -544,4 +548,74 @@ fn what_is_reported_with_the_ack_has_overtaken_nothing() {
     board.sack(&[(segment(2), segment(3))], &mut progress);
     board.acknowledge(segment(1), &mut progress);
     assert_eq!((progress.reordering, progress.low_acked), (0, (segment(0), 0)));
+}
+
+/// Who judges in [`work_of`].
+#[derive(Clone, Copy, Debug)]
+enum Judge {
+    Rfc6675,
+    Fack,
+    Counting,
+    Rack,
+}
+
+impl Judge {
+    fn judge(self, board: &mut Scoreboard, now: Time, progress: &Progress) {
+        match self {
+            Judge::Rfc6675 => _ = board.mark_lost(THRESHOLD, MSS),
+            Judge::Fack => {
+                board.lose_overtaken_retransmissions();
+                board.lose_first(board.segments_to_highest().saturating_sub(u64::from(THRESHOLD)));
+            }
+            Judge::Counting => {
+                if let Some(most) = board.sacked_segments().checked_sub(u64::from(THRESHOLD)) {
+                    board.lose_below_sacked(most);
+                }
+            }
+            Judge::Rack => _ = board.lose_sent_before(progress.delivery.certain.unwrap(), now, Span::ZERO),
+        }
+    }
+}
+
+/// Every second of `n` segments is lost, and of the retransmissions the first and every eighth, while new data follows.
+/// Returns how many entries were looked at, and for how many transmissions.
+fn work_of(judge: Judge, n: u64) -> (u64, u64) {
+    let mut board = board_of(n);
+    let (mut next, mut again, mut resent) = (n, VecDeque::new(), 0);
+    let mut arrivals: VecDeque<u64> = (0..n).filter(|i| i % 2 == 1).collect();
+    for ack in 0.. {
+        let now = at(n + ack);
+        let Some(arrived) = arrivals.pop_front().or_else(|| again.pop_front()) else { break };
+        let mut progress = Progress::new(now);
+        // The block with it, as the receiver would report it first.
+        let joins = board.at(arrived - 1).is_some_and(|sent| sent.sacked);
+        let left = arrived - u64::from(joins);
+        board.sack(&[(segment(left), segment(arrived + 1))], &mut progress);
+        judge.judge(&mut board, now, &progress);
+        if let Some(sent) = board.next_lost().or_else(|| board.next_unsacked_hole()) {
+            board.resend(now, sent.seq, segment(next));
+            if resent % 8 > 0 && sent.seq != segment(0) {
+                again.push_back((sent.seq - 1) / u64::from(MSS));
+            }
+            resent += 1;
+        }
+        if ack < n {
+            board.push(now, segment(next), MSS, false);
+            again.push_back(next);
+            next += 1;
+        }
+    }
+    board.check();
+    assert!(board.front().is_some_and(|front| !front.sacked) && resent > n / 4, "{judge:?}: {resent} of {n}");
+    (board.steps, next + resent)
+}
+
+#[test]
+fn the_work_for_a_transmission_does_not_grow_with_the_window() {
+    for judge in [Judge::Rfc6675, Judge::Fack, Judge::Counting, Judge::Rack] {
+        for n in [100, 1000, 10_000] {
+            let (steps, transmissions) = work_of(judge, n);
+            assert!(steps <= 12 * transmissions, "{judge:?}: {steps} for {transmissions}");
+        }
+    }
 }

@@ -1,0 +1,153 @@
+//! Retransmissions in order of sending, so that those that were overtaken are found without a look at all segments: RACK's
+//! rule, which Linux runs over its list in order of time (`tsorted_sent_queue`), and that of FACK.
+
+use ackclock_units::{Span, Time};
+
+use super::Scoreboard;
+
+/// A retransmission of the segments of `seq..end`; what became of them since is not known here.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Again {
+    pub(super) seq: u64,
+    pub(super) end: u64,
+    pub(super) sent_at: Time,
+    /// SND.NXT then.
+    pub(super) nxt: u64,
+}
+
+impl Scoreboard {
+    /// Everything below `ack` is acknowledged.
+    #[cold]
+    pub(super) fn forget_again(&mut self, ack: u64) {
+        while self.again.front().is_some_and(|again| again.end <= ack) {
+            self.again.pop_front();
+        }
+    }
+
+    /// Lists anew what was sent again: an undo has made it subject to judgement.
+    #[cold]
+    pub(super) fn order_again(&mut self) {
+        self.again.clear();
+        for sent in self.entries.iter().filter(|sent| sent.ever_resent && !sent.sacked) {
+            let nxt = sent.seq + u64::from(sent.aux);
+            self.again.push_back(Again { seq: sent.seq, end: sent.end(), sent_at: sent.sent_at, nxt });
+        }
+        self.again.make_contiguous().sort_by_key(|again| again.sent_at);
+    }
+
+    /// Linux's `tcp_mark_lost_retrans`: a retransmission is lost once data is SACKed that was sent after it, which begins
+    /// at SND.NXT of that time.
+    pub(crate) fn lose_overtaken_retransmissions(&mut self) {
+        let Some(highest) = self.highest_sacked() else { return };
+        let mut found = std::mem::take(&mut self.found);
+        while let Some(&again) = self.again.front().filter(|again| again.nxt < highest) {
+            self.again.pop_front();
+            let mut position = self.position_of(again.seq);
+            while let Some(&sent) = self.at(position).filter(|sent| sent.seq < again.end) {
+                self.step();
+                if sent.resent && sent.seq + u64::from(sent.aux) == again.nxt {
+                    found.push(position);
+                }
+                position += 1;
+            }
+        }
+        found.sort_unstable();
+        found.dedup();
+        for position in found.drain(..) {
+            let index = (position - self.base) as usize;
+            // What was resent without being called lost is lost now.
+            if !self.lose(index) {
+                self.losses += 1;
+                self.note(index);
+            }
+            let sent = &mut self.entries[index];
+            sent.resent = false;
+            self.resent -= u64::from(sent.len);
+            self.resent_segments -= 1;
+            self.awaits_resending(index);
+        }
+        self.found = found;
+    }
+
+    /// RFC 8985 section 6.2 step 5: what was sent before `newest` (time and end of a delivered segment), and at least
+    /// `wait` ago, is lost. Returns how long the youngest of those that are left has to wait.
+    pub(crate) fn lose_sent_before(&mut self, newest: (Time, u64), now: Time, wait: Span) -> Option<Span> {
+        let mut found = std::mem::take(&mut self.found);
+        let mut longest = self.find_originals(newest, now, wait, &mut found);
+        if !self.again.is_empty() {
+            let originals = found.len();
+            longest = longest.max(self.find_again(newest, now, wait, &mut found));
+            if found.len() > originals {
+                found.sort_unstable();
+                found.dedup();
+            }
+        }
+        for position in found.drain(..) {
+            self.lose_again((position - self.base) as usize);
+        }
+        self.found = found;
+        longest
+    }
+
+    /// Of the segments that were sent once, which are in order of time. Those that wait are looked at every time, as in Linux.
+    fn find_originals(&mut self, newest: (Time, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
+        let mut longest = None;
+        let mut position = self.originals_from.max(self.base);
+        self.originals_from = position;
+        while let Some(&sent) = self.at(position) {
+            self.step();
+            let mut steps = 1;
+            if sent.sacked {
+                steps = self.run_of_sacked((position - self.base) as usize) as u64;
+            } else if !sent.ever_resent && !sent.lost {
+                if (sent.sent_at, sent.end()) >= newest {
+                    // What follows was sent later still, or again.
+                    break;
+                }
+                let age = now.since(sent.sent_at);
+                if age >= wait {
+                    found.push(position);
+                } else {
+                    longest = longest.max(Some(wait - age));
+                }
+            }
+            position += steps;
+            if longest.is_none() {
+                self.originals_from = position;
+            }
+        }
+        longest
+    }
+
+    /// Of what was sent again.
+    fn find_again(&mut self, newest: (Time, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
+        let mut longest = None;
+        let mut index = 0;
+        while let Some(&again) = self.again.get(index).filter(|again| again.sent_at <= newest.0) {
+            let mut position = self.position_of(again.seq);
+            let mut open = false;
+            while let Some(&sent) = self.at(position).filter(|sent| sent.seq < again.end) {
+                self.step();
+                if !sent.sacked && (!sent.lost || sent.resent) && sent.sent_at == again.sent_at {
+                    open = true;
+                    if (sent.sent_at, sent.end()) < newest {
+                        let age = now.since(sent.sent_at);
+                        if age >= wait {
+                            found.push(position);
+                        } else {
+                            longest = longest.max(Some(wait - age));
+                        }
+                    }
+                }
+                position += 1;
+            }
+            if open || index > 0 {
+                index += 1;
+            } else {
+                // Acknowledged, SACKed, or to be sent once more.
+                self.again.pop_front();
+            }
+        }
+        longest
+    }
+}
