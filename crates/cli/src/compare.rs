@@ -5,15 +5,24 @@
 
 mod table;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use anyhow::{Context, bail};
 use serde_json::{Deserializer, Map, Value, json};
 
 use crate::args::CompareArgs;
 use crate::print;
+
+/// The longest summary that is read, in bytes: 100,000 flows have some 200 MB.
+const MAX_SUMMARY: u64 = 1 << 30;
+
+/// The most that is compared at once, in bytes of summaries; in memory they take a multiple of it.
+const MAX_HELD: u64 = 1 << 30;
 
 /// Lists of the summary whose entries have an id.
 const WITH_ID: [&str; 3] = ["flows", "links", "commands"];
@@ -50,10 +59,16 @@ impl Side {
     /// Reads a directory of `--out`, a file of summaries, or one run of either: `DIR:7`.
     fn read(given: &str) -> anyhow::Result<Side> {
         let (path, only) = locate(given)?;
-        let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        let mut runs = Vec::new();
-        for (number, value) in Deserializer::from_slice(&bytes).into_iter::<Value>().enumerate() {
-            let summary = value.with_context(|| format!("{} is not JSON", path.display()))?;
+        let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let left = Rc::new(Cell::new(MAX_SUMMARY));
+        let mut values = Deserializer::from_reader(Bounded { file: BufReader::new(file), left: Rc::clone(&left) })
+            .into_iter::<Value>();
+        let (mut runs, mut held) = (Vec::new(), 0);
+        for number in 0.. {
+            let begun = values.byte_offset();
+            let Some(value) = values.next() else { break };
+            let summary = value.map_err(|error| unreadable(error, &path))?;
+            left.set(MAX_SUMMARY);
             if summary["schema"] != 1 || !summary["flows"].is_array() || !summary["links"].is_array() {
                 bail!(
                     "{}: object {number} is not a summary of ackclock (`schema` 1 with `flows` and `links`)",
@@ -63,6 +78,10 @@ impl Side {
             // Of a sweep that was broken off, runs may be missing between others.
             let index = summary["index"].as_u64().unwrap_or(number as u64);
             if only.is_none_or(|only| only as u64 == index) {
+                held += values.byte_offset() - begun;
+                if held as u64 > MAX_HELD {
+                    bail!("{} has more runs than can be compared at once: take one of them, {given}:N", path.display());
+                }
                 runs.push(Run { numbers: numbers(&summary), summary });
             }
         }
@@ -72,6 +91,30 @@ impl Side {
             (false, _) => Ok(Side { name: given.to_owned(), runs }),
         }
     }
+}
+
+/// A file of which so much is read at most until there is another value.
+#[derive(Debug)]
+struct Bounded<R> {
+    file: R,
+    left: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Bounded<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left.get() == 0 {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "a summary of this length is none of ackclock"));
+        }
+        let most = buffer.len().min(usize::try_from(self.left.get()).unwrap_or(usize::MAX));
+        let read = self.file.read(&mut buffer[..most])?;
+        self.left.set(self.left.get() - read as u64);
+        Ok(read)
+    }
+}
+
+fn unreadable(error: serde_json::Error, path: &Path) -> anyhow::Error {
+    let what = if error.is_io() { "cannot be read" } else { "is not JSON" };
+    anyhow::Error::from(error).context(format!("{} {what}", path.display()))
 }
 
 /// The file of summaries, and which run of it is meant if it is one.
@@ -293,6 +336,21 @@ mod tests {
             ("commands.iperf.json.end.streams.0.bytes", 7.0),
         ];
         assert_eq!(names, expected.map(|(name, value)| (name.to_owned(), value)));
+    }
+
+    #[test]
+    fn a_summary_without_an_end_is_not_read_to_it() {
+        for (begun, endless) in [("", b' '), ("\"", b'x'), ("", b'7'), ("[", b' ')] {
+            let file = io::Cursor::new(format!("{{}} {{}}{begun}").into_bytes()).chain(io::repeat(endless));
+            let left = Rc::new(Cell::new(5));
+            let mut values = Deserializer::from_reader(Bounded { file, left: Rc::clone(&left) }).into_iter::<Value>();
+            for _ in 0..2 {
+                assert!(values.next().is_some_and(|value| value.is_ok()));
+                left.set(5);
+            }
+            let error = values.next().expect("an error").expect_err("there is no end");
+            assert!(unreadable(error, Path::new("endless")).to_string().contains("cannot be read"));
+        }
     }
 
     #[test]

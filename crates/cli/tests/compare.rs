@@ -142,3 +142,12 @@ fn what_is_no_result_is_said() {
     }
     assert_eq!(compare(&folder, &["fast"]).status, 2);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_without_an_end_is_refused() {
+    let output = ackclock().args(["compare", "/dev/zero", "/dev/zero"]).output().expect("the binary runs");
+    let said: Said = output.into();
+    assert_eq!(said.status, 2);
+    assert!(said.err.starts_with("error: /dev/zero is not JSON: "), "{}", said.err);
+}

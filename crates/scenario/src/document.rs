@@ -186,17 +186,45 @@ impl From<Table> for Value {
 const MAX_DEPTH: usize = 100;
 
 /// The parser frees what it built by recursion, so a key of very many parts would exhaust the stack before anything here
-/// sees it: finds a run of more dots than any text needs.
+/// sees it: finds a run of more dots than any key needs. Those in comments and strings join nothing; where they begin and end is as
+/// the parser has it (`toml_parser`'s lexer), also if they do not end.
 fn too_many_dots(text: &str) -> Option<usize> {
-    let mut dots = 0;
-    text.bytes().position(|byte| {
+    let (bytes, mut at, mut dots) = (text.as_bytes(), 0, 0);
+    while let Some(&byte) = bytes.get(at) {
         match byte {
+            b'#' => at += bytes[at..].iter().position(|&byte| byte == b'\n').unwrap_or(bytes.len() - at) - 1,
+            b'"' | b'\'' => at += string_length(&bytes[at..]) - 1,
             b'.' => dots += 1,
             b'=' | b',' | b'{' | b'}' | b'[' | b']' | b'\n' => dots = 0,
             _ => {}
         }
-        dots > 5 * MAX_DEPTH
-    })
+        if dots > 5 * MAX_DEPTH {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The length of the string that a text begins with, quotes included.
+fn string_length(text: &[u8]) -> usize {
+    let quote = text[0];
+    let long = text.starts_with(&[quote; 3]);
+    let mut at = if long { 3 } else { 1 };
+    while let Some(&byte) = text.get(at) {
+        let escapes = byte == b'\\' && quote == b'"';
+        match byte {
+            b'\n' if !long => return at,
+            _ if byte == quote && !long => return at + 1,
+            // Up to two quotes before the end are part of it.
+            _ if long && text[at..].starts_with(&[quote; 3]) => {
+                return at + text[at..].iter().take(5).take_while(|&&byte| byte == quote).count();
+            }
+            _ if escapes && matches!(text.get(at + 1), Some(b'\\' | b'"')) => at += 2,
+            _ => at += 1,
+        }
+    }
+    text.len()
 }
 
 fn refuse_deep(text: &str, source: usize, offset: usize, report: &Report) -> Option<()> {
@@ -287,4 +315,43 @@ fn copy_table(table: DeTable<'_>, source: usize, offset: usize, depth: usize, re
     // The parser sorts by name; the order of the file is the order of links and of a sweep's axes.
     entries.sort_by_key(|entry| entry.key_place.span.start);
     Table(entries)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dots_in_comments_and_strings_nest_nothing() {
+        let dots = ".".repeat(600);
+        for text in [
+            format!("# it's {dots}\na = 1"),
+            format!("a = \"{dots}\" # {dots}"),
+            format!("a = '{dots}\\'\nb = '{dots}'"),
+            format!("a = \"\"\"\n{dots}\"\" \\\"{dots}\"\"\"\"\"\nb = 2"),
+            format!("a = \'\'\'{dots}\'\'\'\'\nb = 2"),
+            format!("\"{dots}\" = 1"),
+        ] {
+            assert_eq!(too_many_dots(&text), None, "{text}");
+            assert!(parse_document(&text, 0, &Report::default()).is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn dots_behind_strings_that_do_not_end_do() {
+        let key = vec!["a"; 600].join(".");
+        for before in [
+            "a = \"",
+            "a = '",
+            "a = \"\\",
+            "a = \"\"\"\"\"\"\nx = 1",
+            "a = \"\" #",
+            "\"a\" . ",
+            "a = \"\"\"x\\\"\"\"\"\n",
+        ] {
+            let text = format!("{before}\n{key} = 1");
+            assert!(too_many_dots(&text).is_some(), "{text}");
+            assert!(parse_document(&text, 0, &Report::default()).is_none(), "{text}");
+        }
+    }
 }

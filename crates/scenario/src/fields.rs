@@ -3,6 +3,7 @@
 //! Every default that is used is noted with its path, which is what `--show-config` fills in.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use ackclock_sim::spec::OwnController;
 
@@ -10,11 +11,17 @@ use crate::document::{Entry, Node, Table, Value};
 use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::{Diagnostic, Place, Report, did_you_mean, listed};
 
-/// A default that was used for want of a key.
+/// Defaults that were used one after another for want of keys in a table.
 #[derive(Clone, Debug)]
 pub(crate) struct Filled {
-    /// The table that lacks the key, `links.bottleneck.queue`.
-    pub(crate) table: String,
+    /// The table that lacks the keys, `links.bottleneck.queue`.
+    pub(crate) table: Arc<str>,
+    pub(crate) keys: Vec<FilledKey>,
+}
+
+/// One of them. There are some 70 for each flow.
+#[derive(Clone, Debug)]
+pub(crate) struct FilledKey {
     pub(crate) key: &'static str,
     pub(crate) value: Value,
     /// The kind for which this key is read at all, where the table has a `kind`.
@@ -29,7 +36,7 @@ pub(crate) struct Context<'a> {
     pub(crate) controllers: &'static [OwnController],
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.
-    pub(crate) chosen: RefCell<Vec<String>>,
+    pub(crate) chosen: RefCell<Vec<Arc<str>>>,
 }
 
 impl<'a> Context<'a> {
@@ -45,7 +52,7 @@ pub(crate) struct Fields<'a> {
     /// Looked up in order, each with further keys that are known in it alone.
     layers: Vec<(&'a Table, Vec<&'static str>)>,
     /// The path in the document: `flows.0`.
-    path: String,
+    path: Arc<str>,
     /// The path as errors name it: `flows.reno`.
     shown: String,
     /// Where an error points that has no key to point at.
@@ -66,8 +73,8 @@ impl<'a> Fields<'a> {
         Fields {
             cx,
             layers: vec![(table, Vec::new())],
-            shown: path.clone(),
-            path,
+            path: path.as_str().into(),
+            shown: path,
             place: place.clone(),
             known: Vec::new(),
             kind: None,
@@ -88,7 +95,7 @@ impl<'a> Fields<'a> {
         let mut child = Fields {
             cx: self.cx,
             layers: Vec::new(),
-            path: join(&self.path, key),
+            path: join(&self.path, key).into(),
             shown: join(&self.shown, key),
             place: self.place.clone(),
             known: Vec::new(),
@@ -159,8 +166,12 @@ impl<'a> Fields<'a> {
     /// Notes a default that was used.
     pub(crate) fn fill(&self, key: &'static str, value: impl Into<Value>) {
         if !self.silent && !self.dormant {
-            let (table, value) = (self.path.clone(), value.into());
-            self.cx.filled.borrow_mut().push(Filled { table, key, value, kind: self.kind });
+            let key = FilledKey { key, value: value.into(), kind: self.kind };
+            let mut filled = self.cx.filled.borrow_mut();
+            match filled.last_mut() {
+                Some(last) if Arc::ptr_eq(&last.table, &self.path) => last.keys.push(key),
+                _ => filled.push(Filled { table: Arc::clone(&self.path), keys: vec![key] }),
+            }
         }
     }
 
@@ -317,7 +328,7 @@ impl<'a> Fields<'a> {
             }
         }
         child.kind = Some(kind);
-        self.cx.chosen.borrow_mut().push(child.path.clone());
+        self.cx.chosen.borrow_mut().push(Arc::clone(&child.path));
         let value = read(kind, &mut child);
         // Other kinds are asked for their keys only to explain one that is unknown here.
         let others = of.names.iter().filter(|&&name| name != kind && child.unknown().next().is_some());
@@ -345,6 +356,10 @@ impl<'a> Fields<'a> {
     /// Reports every key that nobody asked for.
     pub(crate) fn finish(self) {
         for (entry, further) in self.unknown() {
+            if self.cx.report.is_closed() {
+                // What this would be compared with takes time, and nobody hears of it.
+                return;
+            }
             let key = entry.key.as_str();
             let candidates = || self.known.iter().chain(further).copied();
             let kinds: Vec<&str> =

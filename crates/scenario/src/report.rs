@@ -15,6 +15,15 @@ const MAX_KEPT: usize = 1000;
 /// How many names are listed or searched for a near miss.
 const MAX_NAMES: usize = 1000;
 
+/// The longest text of an error, in bytes; what is longer is cut in its middle. A name may be as long as the file.
+const MAX_TEXT: usize = 400;
+
+/// The same for what was expected, which may be a list of names.
+const MAX_NOTE: usize = 20_000;
+
+/// The same for each of these names.
+const MAX_NAME: usize = 100;
+
 /// Where something was written: a source (the file, or one `--set` argument) and the bytes in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -49,16 +58,17 @@ pub(crate) struct Diagnostic {
 
 impl Diagnostic {
     pub(crate) fn new(title: impl Into<String>, place: &Place, label: impl Into<String>) -> Diagnostic {
-        Diagnostic { title: title.into(), place: place.clone(), label: label.into(), notes: Vec::new(), help: None }
+        let (title, label) = (cut(title.into(), MAX_TEXT), cut(label.into(), MAX_TEXT));
+        Diagnostic { title, place: place.clone(), label, notes: Vec::new(), help: None }
     }
 
     pub(crate) fn note(mut self, note: impl Into<String>) -> Diagnostic {
-        self.notes.push(note.into());
+        self.notes.push(cut(note.into(), MAX_NOTE));
         self
     }
 
     pub(crate) fn help(mut self, help: Option<String>) -> Diagnostic {
-        self.help = help;
+        self.help = help.map(|help| cut(help, MAX_TEXT));
         self
     }
 }
@@ -84,6 +94,11 @@ impl Report {
 
     pub(crate) fn is_full(&self) -> bool {
         self.len() > MAX_SHOWN
+    }
+
+    /// Whether no further error is kept.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.len() >= MAX_KEPT
     }
 
     /// `Ok` when nothing was reported.
@@ -123,7 +138,8 @@ impl ScenarioError {
         let shown: Vec<String> = self.errors.iter().take(MAX_SHOWN).map(|error| self.one(&renderer, error)).collect();
         let mut text = shown.join("\n\n");
         if let Some(hidden) = self.errors.len().checked_sub(MAX_SHOWN).filter(|&n| n > 0) {
-            text.push_str(&format!("\n\nand {hidden} more"));
+            let least = if self.errors.len() < MAX_KEPT { "" } else { "at least " };
+            text.push_str(&format!("\n\nand {least}{hidden} more"));
         }
         text
     }
@@ -150,6 +166,15 @@ impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
     }
+}
+
+/// A text of at most so many bytes, with its beginning and its end.
+fn cut(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let (from, to) = (text.floor_char_boundary(most * 3 / 4), text.ceil_char_boundary(text.len() - most / 4 + 3));
+    format!("{}...{}", &text[..from], &text[to..])
 }
 
 /// Cuts a span down to its first line and to character boundaries, so that the caret stands under one place.
@@ -188,8 +213,8 @@ pub(crate) fn did_you_mean<'a>(found: &str, candidates: impl IntoIterator<Item =
 
 /// Names for a person: `a`, `b`, `c`.
 pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    let names: Vec<String> = names.into_iter().take(MAX_NAMES).map(|name| format!("`{name}`")).collect();
-    names.join(", ")
+    let names = names.into_iter().take(MAX_NAMES).map(|name| format!("`{}`", cut(name.to_owned(), MAX_NAME)));
+    names.collect::<Vec<_>>().join(", ")
 }
 
 /// Insertions, deletions, substitutions and swaps of neighbours that turn one text into the other.
@@ -227,6 +252,16 @@ mod tests {
         assert_eq!(nearest("bandwidth", names), None);
         assert_eq!(nearest("", names), None);
         assert_eq!(nearest("x", ["s", "ms"]), None);
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(cut("abcdefgh".to_owned(), 8), "abcdefgh");
+        assert_eq!(cut("abcdefghijklmnopqrst".to_owned(), 12), "abcdefghi...");
+        for most in 12..60 {
+            let short = cut("µ".repeat(1000), most);
+            assert!(short.len() <= most && short.len() + 3 >= most && short.contains("..."), "{short}");
+        }
     }
 
     #[test]

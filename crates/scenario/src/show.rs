@@ -1,9 +1,10 @@
 //! The resolved scenario: what was left out is filled in, so that a file says all that its runs depend on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::document::{Node, Value};
-use crate::fields::Filled;
+use crate::fields::{Filled, FilledKey};
 use crate::overrides;
 use crate::report::{Place, Report};
 use crate::write;
@@ -11,12 +12,24 @@ use crate::write;
 /// The defaults that the points of a sweep used.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Defaults {
-    /// In the order of reading.
-    order: Vec<(String, &'static str)>,
-    used: BTreeMap<(String, &'static str), Used>,
+    tables: Vec<Filling>,
+    /// The numbers of the tables by their paths.
+    numbers: BTreeMap<Arc<str>, u32>,
+    /// Tables and keys by their numbers, in the order of reading.
+    order: Vec<At>,
     /// The tables with a kind, with how many points have them.
-    chosen: BTreeMap<String, usize>,
+    chosen: BTreeMap<Arc<str>, usize>,
     points: usize,
+}
+
+/// The number of a table, and that of a key in it.
+type At = (u32, u32);
+
+/// What was used in a table.
+#[derive(Clone, Debug)]
+struct Filling {
+    path: Arc<str>,
+    keys: Vec<(&'static str, Used)>,
 }
 
 #[derive(Clone, Debug)]
@@ -25,26 +38,39 @@ struct Used {
     /// `None` once two points differ.
     value: Option<Value>,
     /// The same for the points of each kind.
-    by_kind: BTreeMap<&'static str, Option<Value>>,
+    by_kind: Vec<(&'static str, Option<Value>)>,
 }
+
+/// The array whose items are filled in one by one, when they are written: there may be very many.
+const FLOWS: &str = "flows";
 
 impl Defaults {
     /// Adds what one point used.
-    pub(crate) fn add(&mut self, filled: Vec<Filled>, chosen: Vec<String>) {
+    pub(crate) fn add(&mut self, filled: Vec<Filled>, chosen: Vec<Arc<str>>) {
         self.points += 1;
         for table in chosen {
             *self.chosen.entry(table).or_default() += 1;
         }
-        for Filled { table, key, value, kind } in filled {
-            let at = (table, key);
-            let used = self.used.entry(at.clone()).or_insert_with(|| {
-                self.order.push(at);
-                Used { points: 0, value: Some(value.clone()), by_kind: BTreeMap::new() }
+        for Filled { table, keys } in filled {
+            let number = *self.numbers.entry(table).or_insert_with_key(|path| {
+                self.tables.push(Filling { path: Arc::clone(path), keys: Vec::with_capacity(keys.len()) });
+                (self.tables.len() - 1) as u32
             });
-            used.points += 1;
-            keep_equal(&mut used.value, &value);
-            if let Some(kind) = kind {
-                keep_equal(used.by_kind.entry(kind).or_insert_with(|| Some(value.clone())), &value);
+            let known = &mut self.tables[number as usize].keys;
+            for FilledKey { key, value, kind } in keys {
+                let Some((_, used)) = known.iter_mut().find(|(other, _)| *other == key) else {
+                    self.order.push((number, known.len() as u32));
+                    let by_kind = kind.map(|kind| vec![(kind, Some(value.clone()))]).unwrap_or_default();
+                    known.push((key, Used { points: 1, value: Some(value), by_kind }));
+                    continue;
+                };
+                used.points += 1;
+                keep_equal(&mut used.value, &value);
+                match kind.map(|kind| (kind, used.by_kind.iter_mut().find(|(other, _)| *other == kind))) {
+                    None => {}
+                    Some((_, Some((_, kept)))) => keep_equal(kept, &value),
+                    Some((kind, None)) => used.by_kind.push((kind, Some(value))),
+                }
             }
         }
     }
@@ -53,38 +79,69 @@ impl Defaults {
     /// it; what differs from point to point for another reason has to stay out, and is named in a comment.
     pub(crate) fn show(&self, root: &Node) -> String {
         let mut root = root.clone();
-        let mut open = Vec::new();
-        let nowhere = Place::new(0, 0..0);
-        let mut put = |table: &str, key: &str, value: &Value| {
-            let path: Vec<String> =
-                table.split('.').filter(|part| !part.is_empty()).chain([key]).map(str::to_owned).collect();
-            overrides::set(&mut root, &path, &nowhere, Node::new(value.clone(), nowhere.clone()), &Report::default());
-        };
-        for at in &self.order {
-            let (table, key) = at;
-            let used = &self.used[at];
-            match &used.value {
-                Some(value) if used.points == self.points => put(table, key, value),
-                _ if self.chosen.get(table) == Some(&self.points)
-                    && !used.by_kind.is_empty()
-                    && used.by_kind.values().all(Option::is_some) =>
-                {
-                    for (kind, value) in &used.by_kind {
-                        put(&format!("{table}.{kind}"), key, value.as_ref().unwrap_or(&Value::Boolean(false)));
+        let mut text = String::new();
+        let mut items: BTreeMap<usize, Vec<At>> = BTreeMap::new();
+        for &at in &self.order {
+            let path = &self.tables[at.0 as usize].path;
+            let item =
+                path.strip_prefix(FLOWS).and_then(|rest| rest.strip_prefix('.')?.split('.').next()?.parse().ok());
+            match (self.values(at).is_empty(), item) {
+                (true, _) => {
+                    if text.is_empty() {
+                        text.push_str("# These are at their defaults, which differ between the points of the sweep:\n");
                     }
+                    text.push_str(&format!("#   {path}.{}\n", self.tables[at.0 as usize].keys[at.1 as usize].0));
                 }
-                _ => open.push(format!("{table}.{key}")),
+                (false, Some(item)) => items.entry(item).or_default().push(at),
+                (false, None) => self.put(&mut root, 0, &[at]),
             }
         }
-        let mut text = String::new();
-        if !open.is_empty() {
-            text.push_str("# These are at their defaults, which differ between the points of the sweep:\n");
-            for path in open {
-                text.push_str(&format!("#   {path}\n"));
-            }
+        if !text.is_empty() {
             text.push('\n');
         }
-        text + &write::document(root.table().unwrap_or(&Default::default()))
+        let fill = |key: &str, index: usize, item: &Node| {
+            let at = items.get(&index).filter(|_| key == FLOWS)?;
+            let mut filled = item.clone();
+            self.put(&mut filled, 2, at);
+            Some(filled)
+        };
+        text + &write::document_with(root.table().unwrap_or(&Default::default()), fill)
+    }
+
+    /// What is written of a key, with the kind under which it is, if not for all; nothing if it has to stay out.
+    fn values(&self, (table, key): At) -> Vec<(Option<&'static str>, &Value)> {
+        let Filling { path, keys } = &self.tables[table as usize];
+        let used = &keys[key as usize].1;
+        match &used.value {
+            Some(value) if used.points == self.points => vec![(None, value)],
+            _ if self.chosen.get(path) == Some(&self.points) => {
+                let by_kind = used.by_kind.iter().map(|(kind, value)| Some((Some(*kind), value.as_ref()?)));
+                let mut values: Vec<(Option<&str>, &Value)> = by_kind.collect::<Option<_>>().unwrap_or_default();
+                values.sort_unstable_by_key(|(kind, _)| *kind);
+                values
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Fills keys in, in a node that so many parts of their paths lead to.
+    fn put(&self, node: &mut Node, parts: usize, keys: &[At]) {
+        let nowhere = Place::new(0, 0..0);
+        // Most follow others of their table.
+        for of_table in keys.chunk_by(|a, b| a.0 == b.0) {
+            let Filling { path, keys } = &self.tables[of_table[0].0 as usize];
+            let mut path: Vec<String> =
+                path.split('.').filter(|part| !part.is_empty()).skip(parts).map(str::to_owned).collect();
+            let depth = path.len();
+            for &at in of_table {
+                for (kind, value) in self.values(at) {
+                    path.extend(kind.into_iter().chain([keys[at.1 as usize].0]).map(str::to_owned));
+                    let value = Node::new(value.clone(), nowhere.clone());
+                    overrides::set(node, &path, &nowhere, value, &Report::default());
+                    path.truncate(depth);
+                }
+            }
+        }
     }
 }
 

@@ -15,6 +15,9 @@ pub const MAX_RUNS: u64 = 100_000;
 /// The most points of a grid: each is read and kept.
 const MAX_POINTS: u64 = 10_000;
 
+/// The most axes: each is compared with every other one.
+const MAX_AXES: usize = 1000;
+
 /// The most values of the file times points, for the same reason.
 const MAX_VALUES: u64 = 20_000_000;
 
@@ -71,6 +74,11 @@ pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<
     if let Some(entry) = fields.get("axes") {
         match entry.node.table() {
             None => fields.reject("axes", &entry.node, Problem::new("not a table", expected)),
+            Some(table) if table.0.len() > MAX_AXES => {
+                let problem =
+                    Problem::new(format!("{} axes are too many", table.0.len()), format!("at most {MAX_AXES}"));
+                fields.reject("axes", &entry.node, problem);
+            }
             Some(table) => {
                 for axis in &table.0 {
                     let path = overrides::split(&axis.key);

@@ -6,7 +6,13 @@ use crate::document::{Entry, Node, Table, Value};
 
 /// The document as TOML: scalars first, then a section for each table of the top levels; what is nested deeper stays on
 /// one line.
+#[cfg(test)]
 pub(crate) fn document(root: &Table) -> String {
+    document_with(root, |_, _, _| None)
+}
+
+/// The same, with other items in place of those of arrays, which are known by the key of the array and their numbers.
+pub(crate) fn document_with(root: &Table, other: impl Fn(&str, usize, &Node) -> Option<Node>) -> String {
     let mut out = String::new();
     let (tables, scalars): (Vec<&Entry>, Vec<&Entry>) = root.0.iter().partition(|entry| is_section(&entry.node));
     for entry in scalars {
@@ -15,8 +21,10 @@ pub(crate) fn document(root: &Table) -> String {
     for entry in tables {
         match &entry.node.value {
             Value::Array(items) => {
-                for item in items {
-                    section(&mut out, &format!("[[{}]]", key(&entry.key)), item.table().unwrap_or(&Table(Vec::new())));
+                for (index, item) in items.iter().enumerate() {
+                    let other = other(&entry.key, index, item);
+                    let table = other.as_ref().unwrap_or(item).table();
+                    section(&mut out, &format!("[[{}]]", key(&entry.key)), table.unwrap_or(&Table(Vec::new())));
                 }
             }
             Value::Table(table) if entry.key == "links" || entry.key == "hosts" => {

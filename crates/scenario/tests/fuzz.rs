@@ -275,3 +275,29 @@ fn large_files_are_read_or_refused() {
     let axis = format!("[sweep]\naxes.\"links.a.delay\" = [{}]\n", values[..5000].join(", "));
     assert!(Scenario::parse("large", format!("{base}{list}{flow}{axis}").as_bytes(), &[]).is_err());
 }
+
+/// An error says what is wrong in a few lines, however long a name is that it is about.
+#[test]
+fn errors_about_long_texts_are_short() {
+    let long = "k".repeat(3_000_000);
+    let base = "schema = 1\n[run]\nduration = \"10s\"\n";
+    let link = "[links.a]\nrate = \"10mbit\"\n";
+    let flow = "[[flows]]\nid = \"f\"\npath = [\"a\"]\n";
+    for text in [
+        format!("{base}{link}{flow}{long} = 1\n"),
+        format!("{base}{link}{flow}cc = \"{long}\"\n"),
+        format!("{base}[links.a]\nrate = \"{}mbit\"\n{flow}", "9".repeat(3_000_000)),
+        format!("{base}[links.{long}]\nrate = \"10mbit\"\n{flow}"),
+        format!("{base}{link}[[flows]]\nid = \"{long}\"\npath = [\"b\"]\nx = 1\ny = 2\n"),
+        format!("{base}{link}{flow}[[expect]]\nmetric = \"{long}\"\nat_most = 1\n"),
+        format!("{base}{link}{flow}[[expect]]\nmetric = \"flows.{long}.rtt_ms.p50\"\nat_most = 1\n"),
+        format!("{base}{link}{flow}[sweep]\naxes.\"links.{long}.rate\" = [\"1mbit\"]\n"),
+        format!("{base}{link}{flow}x = {long}\n"),
+    ] {
+        let error = Scenario::parse("long", text.as_bytes(), &[]).unwrap_err().render(false);
+        assert!(error.contains("error") && error.len() < 30_000, "{}: {}", error.len(), &error[..300.min(error.len())]);
+    }
+    let set = Override { flag: "--set".to_owned(), text: format!("links.{long}=1") };
+    let error = Scenario::parse("long", format!("{base}{link}{flow}").as_bytes(), &[set]).unwrap_err().render(false);
+    assert!(error.len() < 10_000, "{}", error.len());
+}
