@@ -17,6 +17,7 @@ use ackclock_sim::Recorders;
 use ackclock_sim::spec::*;
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{AdaptiveRules, LossDetector, NcrVariant, RrRules};
+use ackclock_testkit::skipped;
 use ackclock_units::{Rate, Span, Time};
 use nix::libc;
 use nix::sched::{CloneFlags, setns};
@@ -52,12 +53,6 @@ struct Found {
     wrong: Option<u64>,
     /// What the kernel says that was agreed on.
     options: u8,
-}
-
-/// For those who want to know why a test shows nothing.
-#[expect(clippy::print_stdout, reason = "a test that is skipped says why")]
-fn say(what: &str) {
-    println!("{what}");
 }
 
 /// Runs `work` on a thread in the namespace, once there is one and its device has an address. `None` if there is none in the end.
@@ -98,7 +93,8 @@ fn receive(port: u16) -> Option<Found> {
 fn send(port: u16, congestion_control: &'static str) -> Option<Found> {
     let mut stream = TcpStream::connect(SocketAddrV4::new(OURS, port)).ok()?;
     if setsockopt(&stream, sockopt::TcpCongestion, &congestion_control.into()).is_err() {
-        say(&format!("this kernel has no {congestion_control}: it takes what it has"));
+        let why = format!("this kernel has no {congestion_control}: it takes what it has");
+        skipped("between our endpoints and the kernel: a controller", &why);
     }
     let options = options(&stream);
     let mut data = vec![0; BYTES as usize];
@@ -249,7 +245,7 @@ fn every_byte_passes_between_our_endpoints_and_the_kernel() {
         .collect();
     let outcome = match run(&spec, Recorders::default(), &Options::default()) {
         Ok(outcome) => outcome,
-        Err(LiveError::Missing(why)) => return say(&format!("skipped: {why}")),
+        Err(LiveError::Missing(why)) => return skipped("between our endpoints and the kernel", &why),
         Err(error) => panic!("{error:?}"),
     };
     assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);

@@ -128,7 +128,8 @@ fn fairness_is_of_flows_that_send_the_same_way() {
     run.windows = vec![(Time::from_secs(5), Time::from_secs(20))];
     let summary = run_to_end(&run);
     let goodputs: Vec<f64> = summary.flows.iter().map(|flow| flow.goodput_bps).collect();
-    let forward = (goodputs[0] + goodputs[1]).powi(2) / 2.0 / (goodputs[0].powi(2) + goodputs[1].powi(2));
+    let (sum, squares) = (goodputs[0] + goodputs[1], goodputs[0] * goodputs[0] + goodputs[1] * goodputs[1]);
+    let forward = sum * sum / (2.0 * squares);
     assert_eq!(summary.fairness_jain_forward, Some(forward));
     assert_eq!(summary.fairness_jain_reverse, Some(1.0));
     assert!(summary.fairness_jain.unwrap() < forward && forward < 1.0, "{goodputs:?}");
