@@ -2,7 +2,7 @@
 
 use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
-use ackclock_tcp::{Arrival, Endpoint, IcmpError, SentAs, Shutdown, State};
+use ackclock_tcp::{Arrival, Endpoint, IcmpError, SentAs, Shutdown, Stamp, State};
 use ackclock_units::{Ecn, Span, Time};
 
 use crate::RunError;
@@ -125,10 +125,10 @@ impl Host {
     }
 
     /// The time of a segment that was sent just now, as the host orders its segments.
-    pub(crate) fn stamp(&self, now: Time) -> Time {
+    pub(crate) fn stamp(&self, now: Time) -> Stamp {
         match self {
             Host::Endpoint(endpoint) => endpoint.stamp(now),
-            Host::Smoltcp(_) | Host::Outside(_) => now,
+            Host::Smoltcp(_) | Host::Outside(_) => Stamp::first(now),
         }
     }
 

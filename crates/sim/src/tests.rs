@@ -101,6 +101,25 @@ fn a_lone_flow_fills_the_link_and_its_shortest_rtt_is_the_path_s() {
 }
 
 #[test]
+fn no_rtt_is_shorter_than_the_path_where_acks_arrive_at_one_time() {
+    // A window of segments leaves, arrives and is acknowledged at one instant: every round trip takes the delays alone.
+    for nanos in [50, 50_000] {
+        let mut links = vec![link("a", pfifo(100_000))];
+        let LinkSpec { forward, reverse, .. } = &mut links[0];
+        for direction in [forward, reverse] {
+            (direction.rate, direction.delay) = (None, Span::from_nanos(nanos));
+        }
+        let small = small(flow("f", vec![0], false));
+        let spec = RunSpec { duration: Span::from_nanos(400 * nanos), ..spec(links, vec![small]) };
+        let summary = run_to_end(&spec);
+        let rtt = Some(2.0 * nanos as f64 / 1e6);
+        let flow = &summary.flows[0];
+        assert!(flow.rtt_ms.samples > 1000);
+        assert_eq!((flow.rtt_ms.min, flow.rtt_ms.max), (rtt, rtt));
+    }
+}
+
+#[test]
 fn two_links_in_a_row_add_their_delays() {
     let links = || vec![link("a", pfifo(100)), link("b", pfifo(100))];
     let summary = run_to_end(&spec(links(), vec![flow("f", vec![0, 1], false)]));

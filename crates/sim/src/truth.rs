@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use ackclock_tcp::{LossDeclaration, SentAs};
+use ackclock_tcp::{LossDeclaration, SentAs, Stamp};
 use ackclock_trace::{
     Displacement, Distribution, Histogram, LossDeclarations, Retransmissions, SignedHistogram, Verdict,
 };
@@ -51,7 +51,7 @@ struct Sent {
     to: u64,
     sent_at: Time,
     /// Its time as the sender orders it.
-    stamp: Time,
+    stamp: Stamp,
     fate: Fate,
     /// When that was decided.
     fate_at: Time,
@@ -86,7 +86,7 @@ struct Loss {
     number: u64,
     from: u64,
     to: u64,
-    stamp: Time,
+    stamp: Stamp,
     culprit: Culprit,
     /// A later transmission reached the receiver, which the sender learns.
     shown: News,
@@ -217,7 +217,7 @@ impl Truth {
     }
 
     /// The sender sends `from..to`, at a time that it calls `stamp`; returns the number of the transmission.
-    pub(crate) fn sent(&mut self, now: Time, stamp: Time, from: u64, to: u64, sent_as: SentAs) -> u64 {
+    pub(crate) fn sent(&mut self, now: Time, stamp: Stamp, from: u64, to: u64, sent_as: SentAs) -> u64 {
         let again = from < self.end;
         self.end = self.end.max(to);
         let fate = Fate::OnItsWay;
@@ -651,7 +651,12 @@ impl Truth {
 }
 
 /// The place of the transmission of the byte at `offset` that the sender calls `stamp`, among some in order of sending.
-fn transmission<T>(all: &VecDeque<T>, stamp: Time, offset: u64, of: impl Fn(&T) -> (Time, u64, u64)) -> Option<usize> {
+fn transmission<T>(
+    all: &VecDeque<T>,
+    stamp: Stamp,
+    offset: u64,
+    of: impl Fn(&T) -> (Stamp, u64, u64),
+) -> Option<usize> {
     let is_it = |at: usize| {
         let (sent_at, from, to) = of(all.get(at)?);
         (sent_at == stamp && from <= offset && offset < to).then_some(at)

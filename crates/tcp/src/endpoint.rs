@@ -216,8 +216,10 @@ pub struct Endpoint {
     pub(crate) board: Scoreboard,
     pub(crate) recovery: Recovery,
     pub(crate) detector: Detector,
-    /// The time of the last ACK or timer; with Linux's episodes later than the one before, by a nanosecond at least.
+    /// The time of the last ACK or timer.
     pub(crate) now: Time,
+    /// How many ACKs came before at that time, or something was sent.
+    pub(crate) order: u32,
     pub(crate) pacer: Pacer,
     pub(crate) validation: Validation,
     pub(crate) rtt: RttEstimator,
@@ -325,6 +327,7 @@ impl Endpoint {
             recovery: Recovery::new(needs.whole_control),
             detector,
             now: Time::ZERO,
+            order: 0,
             pacer: Pacer::default(),
             validation: Validation::default(),
             rtt: RttEstimator::new(),

@@ -21,7 +21,7 @@ use ackclock_units::{Span, Time};
 use crate::detector::{Proof, View};
 use crate::scoreboard::Progress;
 use crate::timers::Pending;
-use crate::{CaState, Endpoint, Prr};
+use crate::{CaState, Endpoint, Prr, Stamp};
 
 /// What goes out after an ACK (`REXMIT_*`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -64,10 +64,10 @@ impl Endpoint {
         self.linux_episodes
     }
 
-    /// The time by which a segment that is sent now is ordered among others: what different ACKs release is never sent at
-    /// the same time, even if they arrive so; what one ACK releases is (`tcp_mstamp_refresh`).
-    pub fn stamp(&self, now: Time) -> Time {
-        now.max(self.now)
+    /// The time by which a segment that is sent now is ordered among others: what different ACKs release never has the same,
+    /// even if they arrive at one time; what one ACK releases has (`tcp_mstamp_refresh`).
+    pub fn stamp(&self, now: Time) -> Stamp {
+        Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
     }
 
     /// What a detector may know.
@@ -384,7 +384,7 @@ impl Endpoint {
 
     /// `tcp_any_retrans_done`.
     pub(crate) fn any_resent(&self) -> bool {
-        self.board.resent_segments() > 0 || self.board.front().is_some_and(|front| front.ever_resent)
+        self.board.resent_segments() > 0 || self.board.front().is_some_and(|front| front.ever_resent())
     }
 
     /// `tcp_process_loss`.

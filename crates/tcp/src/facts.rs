@@ -40,6 +40,22 @@ impl SentAs {
     }
 }
 
+/// When a segment was sent, in an order that holds at equal times too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp {
+    /// The time.
+    pub at: Time,
+    /// How many ACKs had arrived at that very time, and after something else was sent at it.
+    pub order: u32,
+}
+
+impl Stamp {
+    /// The first of `at`.
+    pub fn first(at: Time) -> Stamp {
+        Stamp { at, order: 0 }
+    }
+}
+
 /// A segment, or its retransmission, was taken for lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LossDeclaration {
@@ -48,7 +64,7 @@ pub struct LossDeclaration {
     /// Bytes of the stream, and one for a FIN.
     pub len: u32,
     /// [`Endpoint::stamp`] of the transmission that is taken for lost.
-    pub stamp: Time,
+    pub stamp: Stamp,
     /// By the retransmission timer, not by the loss detector.
     pub by_timeout: bool,
 }
@@ -63,7 +79,7 @@ pub(crate) struct Declarations {
 }
 
 impl Declarations {
-    pub(crate) fn note(&mut self, seq: u64, len: u32, stamp: Time) {
+    pub(crate) fn note(&mut self, seq: u64, len: u32, stamp: Stamp) {
         if self.observed {
             let by_timeout = self.by_timeout;
             self.waiting.push(LossDeclaration { offset: seq - 1, len, stamp, by_timeout });

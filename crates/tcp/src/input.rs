@@ -618,21 +618,19 @@ impl Endpoint {
         Some(progress.acked)
     }
 
-    /// An ACK has come at `now`.
+    /// An ACK has come at `now`: what it releases comes after what was sent before, at this time too.
     #[inline]
     fn take_time(&mut self, now: Time) {
-        self.now = if self.linux_episodes() {
-            // Later than what the application has released, too.
-            now.max(self.now.max(self.send.last_sent_at) + Span::from_nanos(1))
-        } else {
-            now
-        };
+        let is_first = now > self.now.max(self.send.last_sent_at);
+        self.order = if is_first { 0 } else { self.order.saturating_add(1) };
+        self.now = now;
     }
 
     /// What the ACK in hand is held against.
     #[inline]
     fn begin_ack(&mut self, now: Time, segment: &Segment, progress: &mut Progress) {
         self.take_time(now);
+        progress.order = self.order;
         progress.in_detail = self.linux_episodes();
         if progress.in_detail {
             progress.echo = segment.timestamps.filter(|ts| self.timestamps_enabled && ts.echo != 0).and_then(|ts| {

@@ -58,7 +58,7 @@ pub use defer::{retries_within, time_of_retries};
 pub use detector::LossCounts;
 pub use ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
 pub use endpoint::{Arrival, Endpoint, Error, Ports, State, Stats};
-pub use facts::{ControlBlock, LossDeclaration, SentAs, Snapshot};
+pub use facts::{ControlBlock, LossDeclaration, SentAs, Snapshot, Stamp};
 pub use fast_open::{FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie};
 pub use icmp::IcmpError;
 pub use info::{

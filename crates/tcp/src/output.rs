@@ -139,7 +139,7 @@ impl Endpoint {
                 self.send.cwnd_stopped = true;
                 return None;
             }
-            self.sent_as = if lost.by_timeout { SentAs::Timeout } else { SentAs::FastRetransmit };
+            self.sent_as = if lost.by_timeout() { SentAs::Timeout } else { SentAs::FastRetransmit };
             return Some(self.piece_again(now, lost));
         }
         let in_disorder = self.recovery.state == CaState::Disorder;
@@ -309,7 +309,7 @@ impl Endpoint {
         self.board.resend_as_probe(self.stamp(now), last.seq);
         self.stats.retransmitted_packets += 1;
         self.probe_is_out(now, true);
-        Some(Piece { seq: last.seq, payload, fin: last.fin, plain: true, push: last.push })
+        Some(Piece { seq: last.seq, payload, fin: last.fin(), plain: true, push: last.push() })
     }
 
     /// Whether a small segment waits, for an acknowledgment or because the application has said that more follows
@@ -444,7 +444,10 @@ impl Endpoint {
     /// of section 3.8.6.2.1), not one of its octet alone.
     fn fill_probe(&mut self, mut probe: Sent) -> Sent {
         // Linux has sent nothing that could be sent again, or a segment that was cut by its rules.
-        if probe.fin || probe.sacked || probe.end() != self.send.nxt || self.config.transfer.sending == SendRule::Linux
+        if probe.fin()
+            || probe.sacked
+            || probe.end() != self.send.nxt
+            || self.config.transfer.sending == SendRule::Linux
         {
             return probe;
         }
@@ -505,7 +508,7 @@ impl Endpoint {
         let is_first = sent.seq == self.send.una;
         let payload = sent.payload();
         self.departs(now, sent.seq, payload);
-        if !sent.ever_resent {
+        if !sent.ever_resent() {
             self.count_resent(payload);
         }
         self.board.resend(self.stamp(now), sent.seq, self.send.nxt);
@@ -520,7 +523,7 @@ impl Endpoint {
             // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).
             self.restart_retransmit_timer(now);
         }
-        Piece { seq: sent.seq, payload, fin: sent.fin, plain: true, push: sent.push }
+        Piece { seq: sent.seq, payload, fin: sent.fin(), plain: true, push: sent.push() }
     }
 
     /// RFC 5681 section 4.1.

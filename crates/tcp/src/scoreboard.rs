@@ -17,6 +17,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use ackclock_units::Time;
 
+use crate::Stamp;
 use crate::facts::Declarations;
 use again::Again;
 
@@ -35,34 +36,73 @@ pub(crate) struct Sent {
     /// While SACKed: how many SACKed segments are known to begin with this one, 0 for 1. After a retransmission: how far
     /// SND.NXT was from `seq` then.
     aux: u32,
-    /// The last unit is a FIN.
-    pub(crate) fin: bool,
+    /// Order of [`Stamp`] of when it was last sent.
+    order: u32,
+    /// [`Sent::FIN`] and others.
+    marks: u8,
     /// The receiver reported it.
     pub(crate) sacked: bool,
     /// Judged lost.
     pub(crate) lost: bool,
-    /// Judged lost by the retransmission timer.
-    pub(crate) by_timeout: bool,
     /// A retransmission of it is in flight.
     pub(crate) resent: bool,
-    /// It was sent with PSH, where a rule says so.
-    pub(crate) push: bool,
-    /// It was retransmitted at some time: no RTT sample (Karn).
-    pub(crate) ever_resent: bool,
-    /// Linux has added it to the socket buffer of the segment before it.
-    merged: bool,
 }
 
 const _: () = assert!(size_of::<Sent>() == 32, "two segments should fit a cache line");
 
 impl Sent {
+    const FIN: u8 = 1;
+    const PUSH: u8 = 2;
+    const BY_TIMEOUT: u8 = 4;
+    const EVER_RESENT: u8 = 8;
+    const MERGED: u8 = 16;
+
+    /// The last unit is a FIN.
+    pub(crate) fn fin(&self) -> bool {
+        self.marks & Sent::FIN > 0
+    }
+
+    /// It was sent with PSH, where a rule says so.
+    pub(crate) fn push(&self) -> bool {
+        self.marks & Sent::PUSH > 0
+    }
+
+    /// Judged lost by the retransmission timer.
+    pub(crate) fn by_timeout(&self) -> bool {
+        self.marks & Sent::BY_TIMEOUT > 0
+    }
+
+    /// It was retransmitted at some time: no RTT sample (Karn).
+    pub(crate) fn ever_resent(&self) -> bool {
+        self.marks & Sent::EVER_RESENT > 0
+    }
+
+    /// Linux has added it to the socket buffer of the segment before it.
+    fn merged(&self) -> bool {
+        self.marks & Sent::MERGED > 0
+    }
+
+    fn set(&mut self, mark: u8, on: bool) {
+        self.marks = self.marks & !mark | if on { mark } else { 0 };
+    }
+
+    /// When it was last sent, in order among all others.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp { at: self.sent_at, order: self.order }
+    }
+
+    fn sent_again(&mut self, stamp: Stamp) {
+        (self.sent_at, self.order) = (stamp.at, stamp.order);
+        self.marks |= Sent::EVER_RESENT;
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.seq + u64::from(self.len)
     }
 
     /// Bytes that it carries.
     pub(crate) fn payload(&self) -> u32 {
-        self.len - u32::from(self.fin)
+        self.len - u32::from(self.fin())
     }
 }
 
@@ -226,24 +266,21 @@ impl Scoreboard {
     }
 
     /// A segment is sent for the first time.
-    pub(crate) fn push(&mut self, now: Time, seq: u64, len: u32, fin: bool) {
+    pub(crate) fn push(&mut self, stamp: Stamp, seq: u64, len: u32, fin: bool) {
         self.entries.push_back(Sent {
             seq,
-            sent_at: now,
+            sent_at: stamp.at,
             len,
             aux: 0,
-            fin,
+            order: stamp.order,
+            marks: if fin { Sent::FIN } else { 0 },
             sacked: false,
             lost: false,
-            by_timeout: false,
             resent: false,
-            push: false,
-            ever_resent: false,
-            merged: false,
         });
         self.outstanding += u64::from(len);
         if self.rates.is_some() {
-            self.rate_sent(now);
+            self.rate_sent(stamp.at);
         }
     }
 
@@ -258,7 +295,7 @@ impl Scoreboard {
     /// The segment that was sent last has PSH set.
     pub(crate) fn set_push(&mut self, push: bool) {
         if let Some(last) = self.entries.back_mut() {
-            last.push = push;
+            last.set(Sent::PUSH, push);
         }
     }
 
@@ -283,7 +320,7 @@ impl Scoreboard {
                 // Part of a segment: the rest stays, as a shorter segment.
                 let part = (ack - first.seq) as u32;
                 let rest = Sent { seq: ack, len: first.len - part, ..*first };
-                *first = Sent { len: part, fin: false, ..*first };
+                *first = Sent { len: part, marks: first.marks & !Sent::FIN, ..*first };
                 let taken = *first;
                 *first = rest;
                 if let Some(rates) = &mut self.rates {
@@ -300,14 +337,14 @@ impl Scoreboard {
             self.entries.pop_front();
             self.base += 1;
             progress.acked_segments += 1;
-            if !taken.sacked && !taken.ever_resent {
+            if !taken.sacked && !taken.ever_resent() {
                 progress.low_acked = progress.low_acked.min((taken.seq, position));
                 // Delivered after a later one: something above it was SACKed before.
                 if let Some((_, end)) = progress.reported.filter(|&(highest, _)| taken.seq < highest) {
                     progress.reordering = progress.reordering.max((end - 1).saturating_sub(position));
                 }
             }
-            self.merged_segments -= u64::from(taken.merged);
+            self.merged_segments -= u64::from(taken.merged());
             if taken.sacked {
                 self.sacked_segments -= 1;
                 if position < self.lost_below {
@@ -343,7 +380,7 @@ impl Scoreboard {
         let len = u64::from(taken.len);
         self.outstanding -= len;
         progress.acked += len;
-        progress.acked_resent |= taken.ever_resent;
+        progress.acked_resent |= taken.ever_resent();
         if taken.sacked {
             self.sacked -= len;
         } else {
@@ -354,7 +391,7 @@ impl Scoreboard {
             if taken.resent {
                 self.resent -= len;
             }
-            if taken.ever_resent {
+            if taken.ever_resent() {
                 progress.covers_resent = true;
             } else {
                 progress.first_acked_at.get_or_insert(taken.sent_at);
@@ -473,7 +510,7 @@ impl Scoreboard {
             self.resent_segments -= 1;
             sent.resent = false;
         }
-        if !sent.ever_resent {
+        if !sent.ever_resent() {
             progress.reordering = progress.reordering.max(behind);
             progress.first_sacked_at.get_or_insert(sent.sent_at);
             progress.last_sacked_at = Some(sent.sent_at);
@@ -507,13 +544,13 @@ impl Scoreboard {
             let (Some(first), Some(second)) = (board.entries.get(first), board.entries.get(second)) else {
                 return false;
             };
-            first.sacked && second.sacked && first.len == second.len && !second.merged
+            first.sacked && second.sacked && first.len == second.len && !second.merged()
         };
         if index > 0 && alike(self, index - 1, index) {
-            self.entries[index].merged = true;
+            self.entries[index].set(Sent::MERGED, true);
             self.merged_segments += 1;
             if alike(self, index, index + 1) {
-                self.entries[index + 1].merged = true;
+                self.entries[index + 1].set(Sent::MERGED, true);
                 self.merged_segments += 1;
             }
         }
@@ -525,7 +562,7 @@ impl Scoreboard {
         let first = (self.position_of(left) - self.base) as usize;
         let mut count = 0;
         for sent in self.entries.range_mut(first..).take_while(|sent| sent.end() <= right) {
-            if sent.seq < left || !sent.ever_resent {
+            if sent.seq < left || !sent.ever_resent() {
                 continue;
             }
             count += u64::from(sent.end() > marker);
@@ -541,9 +578,10 @@ impl Scoreboard {
         let index = (position - self.base) as usize;
         let whole = self.entries[index];
         let head = (seq - whole.seq) as u32;
-        self.entries[index] = Sent { len: head, fin: false, push: false, ..whole };
-        let tail = Sent { seq, len: whole.len - head, aux: whole.aux.saturating_sub(head), merged: false, ..whole };
+        self.entries[index] = Sent { len: head, marks: whole.marks & !(Sent::FIN | Sent::PUSH), ..whole };
+        let tail = Sent { seq, len: whole.len - head, aux: whole.aux.saturating_sub(head), ..whole };
         self.entries.insert(index + 1, tail);
+        self.entries[index + 1].set(Sent::MERGED, false);
         if let Some(rates) = &mut self.rates {
             rates.split(index);
         }
@@ -619,12 +657,11 @@ impl Scoreboard {
     }
 
     /// The segment at `seq` is sent again, while `nxt` is the next unit to be sent for the first time.
-    pub(crate) fn resend(&mut self, now: Time, seq: u64, nxt: u64) {
+    pub(crate) fn resend(&mut self, stamp: Stamp, seq: u64, nxt: u64) {
         let index = (self.position_of(seq) - self.base) as usize;
         let sent = &mut self.entries[index];
         debug_assert!(sent.seq == seq);
-        sent.sent_at = now;
-        sent.ever_resent = true;
+        sent.sent_again(stamp);
         if !sent.sacked {
             sent.aux = u32::try_from(nxt - seq).unwrap_or(u32::MAX);
         }
@@ -634,7 +671,7 @@ impl Scoreboard {
             self.resent += u64::from(sent.len);
             self.resent_segments += 1;
         }
-        self.again.push_back(Again { seq, end: sent.end(), sent_at: now, nxt });
+        self.again.push_back(Again { seq, end: sent.end(), stamp, nxt });
         let pipe = self.pipe();
         if let Some(rates) = &mut self.rates {
             rates.resent(index, pipe);
@@ -647,12 +684,12 @@ impl Scoreboard {
     }
 
     /// The segment at `seq` goes out once more as a probe, beside the original: nothing is taken for lost.
-    pub(crate) fn resend_as_probe(&mut self, now: Time, seq: u64) {
+    pub(crate) fn resend_as_probe(&mut self, stamp: Stamp, seq: u64) {
         let pipe = self.pipe();
         let index = (self.position_of(seq) - self.base) as usize;
         let Some(sent) = self.entries.get_mut(index) else { return };
-        (sent.sent_at, sent.ever_resent) = (now, true);
-        self.again.push_back(Again { seq, end: sent.end(), sent_at: now, nxt: sent.end() });
+        sent.sent_again(stamp);
+        self.again.push_back(Again { seq, end: sent.end(), stamp, nxt: sent.end() });
         let in_flight = pipe + u64::from(sent.len);
         if let Some(rates) = &mut self.rates {
             rates.resent(index, in_flight);
@@ -682,7 +719,7 @@ impl Scoreboard {
         let count = |keep: fn(&Sent) -> bool| self.entries.iter().filter(|sent| keep(sent)).count() as u64;
         assert_eq!(self.lost_segments, count(|sent| sent.lost));
         assert_eq!(self.resent_segments, count(|sent| sent.resent));
-        assert_eq!(self.merged_segments, count(|sent| sent.merged));
+        assert_eq!(self.merged_segments, count(|sent| sent.merged()));
         for (i, _) in self.entries.iter().enumerate().filter(|(_, sent)| sent.lost && !sent.resent) {
             let position = self.base + i as u64;
             let listed = || self.lost_again.iter().any(|&Reverse(seq)| self.position_of(seq) == position);

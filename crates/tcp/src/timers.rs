@@ -129,7 +129,9 @@ impl Endpoint {
         }
         if self.timers.retransmit_at <= now {
             self.timers.retransmit_at = Time::NEVER;
-            self.now = now.max(self.now);
+            if now > self.now {
+                (self.now, self.order) = (now, 0);
+            }
             match self.timers.pending {
                 // tcp_retransmit_timer: only the SYN/ACK is sent again, by a timer of its own.
                 _ if self.state == State::SynReceived && self.is_open_early() => {}

@@ -16,8 +16,8 @@
 use ackclock_units::{Span, Time};
 
 use super::{Marked, Reordering, View, mark_newreno};
-use crate::CaState;
 use crate::scoreboard::{Progress, Scoreboard};
+use crate::{CaState, Stamp};
 
 /// `sysctl_tcp_max_reordering`.
 const MAX_REORDERING: u32 = 300;
@@ -34,7 +34,7 @@ const SLACK: Span = Span::from_millis(2);
 pub(crate) struct Rack {
     pub(super) reordering: Reordering,
     /// RACK.xmit_ts and RACK.end_seq.
-    newest: Option<(Time, u64)>,
+    newest: Option<(Stamp, u64)>,
     /// RACK.rtt.
     rtt: Span,
     /// Something was delivered since the last look.
@@ -45,7 +45,7 @@ pub(crate) struct Rack {
     persist: u32,
     /// A DSACK has told that the window is too short.
     too_short: bool,
-    widened_at: Option<Time>,
+    widened_at: Option<Stamp>,
     shortest: MinFilter,
 }
 
@@ -100,7 +100,7 @@ impl Rack {
         if self.too_short {
             self.steps = (self.steps + 1).min(MAX_STEPS);
             self.too_short = false;
-            self.widened_at = Some(progress.now);
+            self.widened_at = Some(Stamp { at: progress.now, order: progress.order });
             self.persist = PERSIST;
         } else if self.persist == 0 {
             self.steps = 1;

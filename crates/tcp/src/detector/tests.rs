@@ -1,7 +1,7 @@
 //! The rules of the detectors, with numbers from the kernel's code and RFC 8985.
 
 use super::*;
-use crate::{AdaptiveRules, NcrVariant, RrRules};
+use crate::{AdaptiveRules, NcrVariant, RrRules, Stamp};
 
 const MSS: u32 = 1000;
 const MS: fn(u64) -> Span = Span::from_millis;
@@ -36,7 +36,7 @@ fn view(now: u64) -> View {
 fn board(n: u64, sacked: std::ops::Range<u64>, now: u64) -> (Scoreboard, Progress) {
     let mut board = Scoreboard::default();
     for i in 0..n {
-        board.push(at(i), 1 + i * u64::from(MSS), MSS, false);
+        board.push(Stamp::first(at(i)), 1 + i * u64::from(MSS), MSS, false);
     }
     let mut progress = Progress { min_rtt: MS(40), ..Progress::new(at(now)) };
     let edge = |i: u64| 1 + i * u64::from(MSS);
@@ -110,7 +110,7 @@ fn dsacks_widen_the_window_once_per_round_trip() {
     };
     let told = |rack: &mut Rack, now: u64, sent: u64| {
         let mut progress = Progress::new(at(now));
-        progress.delivery.newest = Some((at(sent), 1));
+        progress.delivery.newest = Some((Stamp::first(at(sent)), 1));
         rack.duplicated();
         rack.delivered(&progress);
     };
@@ -140,10 +140,10 @@ fn an_answer_that_comes_too_soon_is_not_of_the_retransmission() {
         let mut rack = rack();
         let mut board = Scoreboard::default();
         for i in 0..3u64 {
-            board.push(at(i), 1 + i * 1000, MSS, false);
+            board.push(Stamp::first(at(i)), 1 + i * 1000, MSS, false);
         }
         board.lose_front();
-        board.resend(at(100), 1, 3001);
+        board.resend(Stamp::first(at(100)), 1, 3001);
         let mut progress = Progress { min_rtt: MS(40), ..Progress::new(at(now)) };
         board.acknowledge(1001, &mut progress);
         rack.delivered(&progress);
@@ -157,12 +157,12 @@ fn an_answer_that_comes_too_soon_is_not_of_the_retransmission() {
 fn an_old_echo_is_not_of_the_retransmission() {
     // tcp_skb_spurious_retrans.
     let mut board = Scoreboard::default();
-    board.push(at(0), 1, MSS, false);
+    board.push(Stamp::first(at(0)), 1, MSS, false);
     board.lose_front();
-    board.resend(at(100), 1, 1001);
+    board.resend(Stamp::first(at(100)), 1, 1001);
     let mut progress = Progress { echo: Some(0), ..Progress::new(at(200)) };
     board.acknowledge(1001, &mut progress);
-    assert_eq!((progress.delivery.certain, progress.delivery.newest), (None, Some((at(100), 1001))));
+    assert_eq!((progress.delivery.certain, progress.delivery.newest), (None, Some((Stamp::first(at(100)), 1001))));
 }
 
 #[test]
@@ -249,11 +249,11 @@ fn a_retransmission_is_lost_when_data_sent_after_it_is_sacked() {
     let recovery = View { state: CaState::Recovery, reach: 5, sacked: 1, ..view(60) };
     adaptive.mark(&mut board, &recovery);
     assert_eq!(board.lost_segments(), 2);
-    board.resend(at(60), 1, 10_001);
+    board.resend(Stamp::first(at(60)), 1, 10_001);
     board.sack(&[(9001, 10_001)], &mut progress);
     let marked = adaptive.mark(&mut board, &View { sacked: 2, reach: 10, ..recovery });
     assert!(!marked.retransmission, "SND.NXT of then is not passed");
-    board.push(at(61), 10_001, MSS, false);
+    board.push(Stamp::first(at(61)), 10_001, MSS, false);
     board.sack(&[(10_001, 11_001)], &mut progress);
     let marked = adaptive.mark(&mut board, &View { sacked: 3, reach: 11, ..recovery });
     assert!(marked.retransmission);

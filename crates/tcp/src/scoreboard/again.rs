@@ -4,13 +4,14 @@
 use ackclock_units::{Span, Time};
 
 use super::Scoreboard;
+use crate::Stamp;
 
 /// A retransmission of the segments of `seq..end`; what became of them since is not known here.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Again {
     pub(super) seq: u64,
     pub(super) end: u64,
-    pub(super) sent_at: Time,
+    pub(super) stamp: Stamp,
     /// SND.NXT then.
     pub(super) nxt: u64,
 }
@@ -28,11 +29,11 @@ impl Scoreboard {
     #[cold]
     pub(super) fn order_again(&mut self) {
         self.again.clear();
-        for sent in self.entries.iter().filter(|sent| sent.ever_resent && !sent.sacked) {
+        for sent in self.entries.iter().filter(|sent| sent.ever_resent() && !sent.sacked) {
             let nxt = sent.seq + u64::from(sent.aux);
-            self.again.push_back(Again { seq: sent.seq, end: sent.end(), sent_at: sent.sent_at, nxt });
+            self.again.push_back(Again { seq: sent.seq, end: sent.end(), stamp: sent.stamp(), nxt });
         }
-        self.again.make_contiguous().sort_by_key(|again| again.sent_at);
+        self.again.make_contiguous().sort_by_key(|again| again.stamp);
     }
 
     /// Linux's `tcp_mark_lost_retrans`: a retransmission is lost once data is SACKed that was sent after it, which begins
@@ -71,7 +72,7 @@ impl Scoreboard {
 
     /// RFC 8985 section 6.2 step 5: what was sent before `newest` (time and end of a delivered segment), and at least
     /// `wait` ago, is lost. Returns how long the youngest of those that are left has to wait.
-    pub(crate) fn lose_sent_before(&mut self, newest: (Time, u64), now: Time, wait: Span) -> Option<Span> {
+    pub(crate) fn lose_sent_before(&mut self, newest: (Stamp, u64), now: Time, wait: Span) -> Option<Span> {
         let mut found = std::mem::take(&mut self.found);
         let mut longest = self.find_originals(newest, now, wait, &mut found);
         if !self.again.is_empty() {
@@ -90,7 +91,7 @@ impl Scoreboard {
     }
 
     /// Of the segments that were sent once, which are in order of time. Those that wait are looked at every time, as in Linux.
-    fn find_originals(&mut self, newest: (Time, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
+    fn find_originals(&mut self, newest: (Stamp, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
         let mut longest = None;
         let mut position = self.originals_from.max(self.base);
         self.originals_from = position;
@@ -99,8 +100,8 @@ impl Scoreboard {
             let mut steps = 1;
             if sent.sacked {
                 steps = self.run_of_sacked((position - self.base) as usize) as u64;
-            } else if !sent.ever_resent && !sent.lost {
-                if (sent.sent_at, sent.end()) >= newest {
+            } else if !sent.ever_resent() && !sent.lost {
+                if (sent.stamp(), sent.end()) >= newest {
                     // What follows was sent later still, or again.
                     break;
                 }
@@ -120,17 +121,17 @@ impl Scoreboard {
     }
 
     /// Of what was sent again.
-    fn find_again(&mut self, newest: (Time, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
+    fn find_again(&mut self, newest: (Stamp, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
         let mut longest = None;
         let mut index = 0;
-        while let Some(&again) = self.again.get(index).filter(|again| again.sent_at <= newest.0) {
+        while let Some(&again) = self.again.get(index).filter(|again| again.stamp <= newest.0) {
             let mut position = self.position_of(again.seq);
             let mut open = false;
             while let Some(&sent) = self.at(position).filter(|sent| sent.seq < again.end) {
                 self.step();
-                if !sent.sacked && (!sent.lost || sent.resent) && sent.sent_at == again.sent_at {
+                if !sent.sacked && (!sent.lost || sent.resent) && sent.stamp() == again.stamp {
                     open = true;
-                    if (sent.sent_at, sent.end()) < newest {
+                    if (sent.stamp(), sent.end()) < newest {
                         let age = now.since(sent.sent_at);
                         if age >= wait {
                             found.push(position);

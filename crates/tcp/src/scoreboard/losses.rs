@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use ackclock_units::{Span, Time};
 
-use super::Scoreboard;
+use super::{Scoreboard, Sent};
 
 impl Scoreboard {
     /// Judges by RFC 6675 `IsLost`: a segment is lost once `threshold` segments above it, or more than `threshold - 1`
@@ -59,9 +59,9 @@ impl Scoreboard {
     /// Tells who observes it that a segment, or its retransmission, is judged lost now.
     pub(super) fn note(&mut self, index: usize) {
         let sent = &mut self.entries[index];
-        sent.by_timeout = self.declarations.by_timeout;
+        sent.set(Sent::BY_TIMEOUT, self.declarations.by_timeout);
         self.losses_units += u64::from(sent.len);
-        self.declarations.note(sent.seq, sent.len, sent.sent_at);
+        self.declarations.note(sent.seq, sent.len, sent.stamp());
         if let Some(rates) = &mut self.rates {
             rates.lose(index, sent);
         }
@@ -192,7 +192,7 @@ impl Scoreboard {
                 self.note(index);
             }
             // What was lost before is the timer's from now on.
-            self.entries[index].by_timeout = true;
+            self.entries[index].set(Sent::BY_TIMEOUT, true);
         }
         self.declarations.by_timeout = false;
         (self.resent, self.resent_segments) = (0, 0);
@@ -209,7 +209,7 @@ impl Scoreboard {
         for index in 0..self.entries.len() {
             let sent = &mut self.entries[index];
             if !sent.sacked && (index == 0 || reneged || now.since(sent.sent_at) >= wait) {
-                sent.by_timeout = true;
+                sent.set(Sent::BY_TIMEOUT, true);
                 self.lose_again(index);
             }
         }

@@ -3,12 +3,15 @@
 use ackclock_units::{Span, Time};
 
 use super::Sent;
+use crate::Stamp;
 
 /// What an ACK or a SACK block newly told.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
     /// When the ACK came.
     pub(crate) now: Time,
+    /// The order of the [`Stamp`] of what it releases.
+    pub(crate) order: u32,
     /// Whether [`Delivery`] and `original_end` are wanted.
     pub(crate) in_detail: bool,
     /// The shortest round trip before this ACK, for [`Delivery`].
@@ -59,9 +62,9 @@ pub(crate) struct Progress {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivery {
     /// When the one sent last was sent, and its end.
-    pub(crate) newest: Option<(Time, u64)>,
+    pub(crate) newest: Option<(Stamp, u64)>,
     /// The same without those of which it may have been the original that arrived.
-    pub(crate) certain: Option<(Time, u64)>,
+    pub(crate) certain: Option<(Stamp, u64)>,
     /// The round trip of the last one taken in.
     pub(crate) rtt: Option<Span>,
 }
@@ -71,6 +74,7 @@ impl Progress {
     pub(crate) fn new(now: Time) -> Progress {
         Progress {
             now,
+            order: 0,
             in_detail: true,
             min_rtt: Span::ZERO,
             echo: None,
@@ -101,14 +105,14 @@ impl Progress {
         self.delivered += u64::from(sent.len);
         self.delivered_segments += 1;
         if !self.in_detail {
-            if !sent.ever_resent {
+            if !sent.ever_resent() {
                 raise(&mut self.newest_sent_at, sent.sent_at);
             }
             return;
         }
-        let key = (sent.sent_at, sent.end());
+        let key = (sent.stamp(), sent.end());
         raise(&mut self.delivery.newest, key);
-        if sent.ever_resent {
+        if sent.ever_resent() {
             // RFC 8985 section 6.2 step 2: the echo is of an earlier transmission, or the answer came too soon for this one.
             // What is SACKed comes with the echo of the segment before the hole, which tells nothing (`tcp_sacktag_one`).
             let earlier = || self.echo.is_some_and(|echo| echo < sent.sent_at.as_nanos() / 1_000_000);

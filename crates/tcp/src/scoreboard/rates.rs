@@ -21,6 +21,7 @@ use ackclock_cc::{Lost, RateSample};
 use ackclock_units::{Span, Time};
 
 use super::Sent;
+use crate::Stamp;
 
 /// What stood when a segment was sent last (the draft's `P`).
 #[derive(Clone, Copy, Debug)]
@@ -50,8 +51,8 @@ impl Snapshot {
 /// The segment that gives the sample of the ACK in hand.
 #[derive(Clone, Copy, Debug)]
 struct Newest {
-    /// When it was sent and where it ends: of segments sent at the same time the highest.
-    key: (Time, u64),
+    /// When it was sent and where it ends: of segments that one ACK released the highest.
+    key: (Stamp, u64),
     snapshot: Snapshot,
 }
 
@@ -177,7 +178,7 @@ impl Rates {
         if !is_known {
             return;
         }
-        let key = (sent.sent_at, sent.end());
+        let key = (sent.stamp(), sent.end());
         if self.newest.is_none_or(|newest| newest.key < key) {
             self.newest = Some(Newest { key, snapshot: *snapshot });
             self.first_sent_at = sent.sent_at;
@@ -215,7 +216,7 @@ impl Rates {
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
         }
-        let Newest { key: (sent_at, _), snapshot } = self.newest.take().filter(|_| !self.reneged)?;
+        let Newest { key: (Stamp { at: sent_at, .. }, _), snapshot } = self.newest.take().filter(|_| !self.reneged)?;
         let interval = sent_at.since(snapshot.first_sent_at).max(now.since(snapshot.delivered_at));
         let is_plausible = interval > Span::ZERO && min_rtt.is_none_or(|min| interval >= min);
         let sample = RateSample {

@@ -184,7 +184,7 @@ fn apply(step: &Step, now: Time, board: &mut Scoreboard, model: &mut Model) {
             let seq = model.nxt();
             let unit = Unit { sent_at: now, segment_end: seq + u64::from(len), ..Unit::default() };
             model.units.extend(std::iter::repeat_n(unit, len as usize));
-            board.push(now, seq, len, false);
+            board.push(Stamp::first(now), seq, len, false);
         }
         Step::Ack(ack, blocks) => {
             let ack = model.una + ack.map_or(0, |ack| ack.index(model.units.len() + 1) as u64);
@@ -206,7 +206,7 @@ fn apply(step: &Step, now: Time, board: &mut Scoreboard, model: &mut Model) {
             let next = board.next_lost().or_else(|| board.next_unsacked_hole()).or_else(|| board.last_unsacked());
             if let Some(sent) = next {
                 model.resend(now, &sent);
-                board.resend(now, sent.seq, model.nxt());
+                board.resend(Stamp::first(now), sent.seq, model.nxt());
             }
         }
         Step::FrontLost => {
@@ -245,7 +245,7 @@ proptest! {
 fn board_of(n: u64) -> Scoreboard {
     let mut board = Scoreboard::default();
     for i in 0..n {
-        board.push(at(i), segment(i), MSS, false);
+        board.push(Stamp::first(at(i)), segment(i), MSS, false);
     }
     board
 }
@@ -328,7 +328,7 @@ fn a_retransmission_gives_no_time_of_sending() {
     // Karn's rule (RFC 6298 section 3).
     let mut board = board_of(2);
     board.mark_all_lost();
-    board.resend(at(100), segment(0), segment(2));
+    board.resend(Stamp::first(at(100)), segment(0), segment(2));
     let mut progress = Progress::new(Time::ZERO);
     board.acknowledge(segment(1), &mut progress);
     assert_eq!((progress.newest_sent_at, progress.covers_resent), (None, true));
@@ -363,7 +363,7 @@ fn a_probe_that_is_reported_stays_by_itself() {
     // Retransmitted, and not taken for lost: it does not become a plain SACKed segment.
     let mut board = board_of(4);
     sack(&mut board, &[(1, 2)]);
-    board.resend(at(1), segment(2), segment(4));
+    board.resend(Stamp::first(at(1)), segment(2), segment(4));
     sack(&mut board, &[(1, 3)]);
     assert_eq!(board.merged_segments(), 0);
 }
@@ -415,7 +415,7 @@ fn any_mark() -> impl Strategy<Value = Mark> {
 
 /// What a mark does to each entry, written down without marks of what was judged before: what is lost stays lost, and what
 /// is lost while it is resent loses its retransmission.
-fn apply_naively(mark: &Mark, now: Time, entries: &mut [Sent], newest: (Time, u64)) {
+fn apply_naively(mark: &Mark, now: Time, entries: &mut [Sent], newest: (Stamp, u64)) {
     let highest = entries.iter().filter(|sent| sent.sacked).map(Sent::end).max();
     let mut sacked_below = 0;
     for (i, sent) in entries.iter_mut().enumerate() {
@@ -433,7 +433,7 @@ fn apply_naively(mark: &Mark, now: Time, entries: &mut [Sent], newest: (Time, u6
             Mark::BelowSacked(most) => sent.lost |= sacked_below <= most,
             Mark::SentBefore { wait, .. } => {
                 let waits = sent.lost && !sent.resent;
-                if !waits && (sent.sent_at, sent.end()) < newest && age >= Span::from_millis(wait) {
+                if !waits && (sent.stamp(), sent.end()) < newest && age >= Span::from_millis(wait) {
                     again(sent);
                 }
             }
@@ -467,7 +467,9 @@ proptest! {
         let (mut una, mut nxt) = (1, 1);
         let mut progress = Progress::new(Time::ZERO);
         for (i, mark) in marks.iter().enumerate() {
-            let now = at(i as u64);
+            // Three ACKs at each time.
+            let now = at(i as u64 / 3);
+            let stamp = Stamp { at: now, order: i as u32 % 3 };
             let n = board.entries.len();
             // FACK or counting: a connection changes from one to the other only where everything is judged anew.
             if matches!(mark, Mark::First(_)) != fack && matches!(mark, Mark::First(_) | Mark::BelowSacked(_)) {
@@ -481,15 +483,15 @@ proptest! {
             let newest = match mark {
                 Mark::SentBefore { newest, .. } if n > 0 => {
                     let sent = expected[newest.index(n)];
-                    (sent.sent_at, sent.end())
+                    (sent.stamp(), sent.end())
                 }
-                _ => (Time::ZERO, 0),
+                _ => (Stamp::default(), 0),
             };
             // Reneging is treated elsewhere.
             let reneged = board.entries.front().is_some_and(|front| front.sacked);
             match mark {
                 Mark::Push => {
-                    board.push(now, nxt, MSS, false);
+                    board.push(stamp, nxt, MSS, false);
                     nxt += u64::from(MSS);
                 }
                 Mark::Sack(a, b) if n > 1 => {
@@ -504,7 +506,7 @@ proptest! {
                 }
                 Mark::Resend => {
                     if let Some(sent) = board.next_lost() {
-                        board.resend(now, sent.seq, nxt);
+                        board.resend(stamp, sent.seq, nxt);
                     }
                 }
                 Mark::First(count) => board.lose_first(*count),
@@ -515,7 +517,7 @@ proptest! {
                     let young = |sent: &&Sent| {
                         !sent.sacked
                             && (!sent.lost || sent.resent)
-                            && (sent.sent_at, sent.end()) < newest
+                            && (sent.stamp(), sent.end()) < newest
                             && now.since(sent.sent_at) < wait
                     };
                     let longest = expected.iter().filter(young).map(|sent| wait - now.since(sent.sent_at)).max();
@@ -593,14 +595,14 @@ fn work_of(judge: Judge, n: u64) -> (u64, u64) {
         board.sack(&[(segment(left), segment(arrived + 1))], &mut progress);
         judge.judge(&mut board, now, &progress);
         if let Some(sent) = board.next_lost().or_else(|| board.next_unsacked_hole()) {
-            board.resend(now, sent.seq, segment(next));
+            board.resend(Stamp::first(now), sent.seq, segment(next));
             if resent % 8 > 0 && sent.seq != segment(0) {
                 again.push_back((sent.seq - 1) / u64::from(MSS));
             }
             resent += 1;
         }
         if ack < n {
-            board.push(now, segment(next), MSS, false);
+            board.push(Stamp::first(now), segment(next), MSS, false);
             again.push_back(next);
             next += 1;
         }
