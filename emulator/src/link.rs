@@ -343,7 +343,7 @@ impl Link {
     #[inline(never)]
     fn spend_tokens(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
         while self.sending.is_none()
-            && self.has_packets()
+            && self.queue.backlog().packets > 0
             && let Some(&Bucket { depth, done }) = self.bucket.as_ref()
             && let Some((done, packet)) = self.transmit_next(now, done.max(now), events)
         {
@@ -352,15 +352,6 @@ impl Link {
             self.sending = (filled > now).then_some((filled, None));
             self.launch(now, packet, events);
         }
-    }
-
-    /// Whether anything waits, without asking the queue for it; a new busy period carries no fraction over.
-    fn has_packets(&mut self) -> bool {
-        let waits = self.queue.backlog().packets > 0;
-        if !waits && let Some(serializer) = &mut self.serializer {
-            serializer.restart();
-        }
-        waits
     }
 
     /// Takes a packet off the queue, whose transmission starts at `start`, and tells when it ends. `None` tells the queue that the
@@ -372,12 +363,7 @@ impl Link {
             recording.dequeued(now, self.overhead, entry.as_mut(), &*self.queue, &mut self.drops);
         }
         self.report_drops(now, events);
-        let Some(entry) = entry else {
-            if let Some(serializer) = &mut self.serializer {
-                serializer.restart();
-            }
-            return None;
-        };
+        let entry = entry?;
         let Framed(packet) = entry.packet;
         let end = match &mut self.serializer {
             Some(serializer) => serializer.transmit(start, packet.wire_len),

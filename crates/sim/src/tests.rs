@@ -120,6 +120,37 @@ fn no_rtt_is_shorter_than_the_path_where_acks_arrive_at_one_time() {
 }
 
 #[test]
+fn time_goes_on_where_a_packet_takes_less_than_a_nanosecond() {
+    for (burst, timestamps, buffer) in [(None, false, 9), (None, true, 9), (None, true, 100), (Some(2000), false, 9)] {
+        let mut links = vec![link("a", pfifo(100_000))];
+        let LinkSpec { forward, reverse, .. } = &mut links[0];
+        for direction in [forward, reverse] {
+            (direction.rate, direction.delay) = (Rate::from_bps(529_000_000_000), Span::ZERO);
+            direction.burst = burst;
+        }
+        let mut flow = flow("f", vec![0], false);
+        for host in [&mut flow.sender, &mut flow.receiver] {
+            let HostSpec::Endpoint(endpoint) = host else { unreachable!("it is ours") };
+            endpoint.config = tcp_config(timestamps, buffer);
+        }
+        let spec = RunSpec { duration: Span::from_micros(2), ..spec(links, vec![flow]) };
+        let summary = run_to_end(&spec);
+        // A packet of 40 bytes or more takes 0.6 ns; what a bucket lets pass at once comes on top.
+        let least = 40.0 * 8.0 / 529.0;
+        let most = 2.0 * (2000.0 / least + f64::from(burst.unwrap_or(0)) / 40.0) + 4.0;
+        let sent = summary.links.iter().map(|link| link.offered).sum::<u64>();
+        assert!(sent > 100 && sent as f64 <= most, "{sent} packets of {most}");
+        assert_eq!(summary.duration_s, 2e-6);
+    }
+}
+
+/// The endpoint of the RFCs, which may time out at once.
+fn tcp_config(timestamps: bool, receive_buffer: u64) -> ackclock_tcp::Config {
+    let min_rto = ackclock_tcp::MinRto::OfTotal(Span::ZERO);
+    ackclock_tcp::Config { timestamps, receive_buffer, min_rto, ..Profile::rfc().endpoint }
+}
+
+#[test]
 fn two_links_in_a_row_add_their_delays() {
     let links = || vec![link("a", pfifo(100)), link("b", pfifo(100))];
     let summary = run_to_end(&spec(links(), vec![flow("f", vec![0, 1], false)]));

@@ -169,7 +169,8 @@ impl RttEstimator {
                 }
             }
         };
-        let base = (base + config.rto_slop).min(config.max_rto);
+        // The granularity of the clock (rule 2.3): a timer for this very instant would expire over and over.
+        let base = (base + config.rto_slop).max(Span::from_nanos(1)).min(config.max_rto);
         // Sixty-four doublings reach any bound.
         Span::from_nanos(base.as_nanos().saturating_mul(1u64 << self.backoff.min(63))).min(config.max_rto)
     }

@@ -42,12 +42,14 @@ pub struct Serializer {
     rate: Rate,
     /// What the last division left over, in units of 1/rate nanoseconds; below `rate`.
     remainder: u64,
+    /// When the last transmission ended, that left out.
+    end: Time,
 }
 
 impl Serializer {
     /// A transmitter of rate `rate`, idle.
     pub fn new(rate: Rate) -> Serializer {
-        Serializer { rate, remainder: 0 }
+        Serializer { rate, remainder: 0, end: Time::ZERO }
     }
 
     /// The rate.
@@ -55,19 +57,17 @@ impl Serializer {
         self.rate
     }
 
-    /// Starts a busy period: nothing is carried over from the one before.
-    pub fn restart(&mut self) {
-        self.remainder = 0;
-    }
-
     /// The time at which the last bit of `bytes` is sent when the first is sent at `start`, rounded down to whole
-    /// nanoseconds; what rounding cut off is carried to the next call. `bytes` is at most 2^30.
+    /// nanoseconds. What rounding cut off is carried to the next call if that starts where this one ends, and so time goes on
+    /// even if every packet takes less than a nanosecond; a later start is that of a new busy period. `bytes` is at most 2^30.
     pub fn transmit(&mut self, start: Time, bytes: u32) -> Time {
         debug_assert!(bytes <= 1 << 30);
         // bits * 10^9 < 2^33 * 2^30 and remainder < 2^50: no overflow in 64 bits.
-        let scaled = u64::from(bytes) * 8 * 1_000_000_000 + self.remainder;
+        let carried = if start == self.end { self.remainder } else { 0 };
+        let scaled = u64::from(bytes) * 8 * 1_000_000_000 + carried;
         self.remainder = scaled % self.rate.0;
-        start + crate::Span::from_nanos(scaled / self.rate.0)
+        self.end = start + crate::Span::from_nanos(scaled / self.rate.0);
+        self.end
     }
 }
 
@@ -91,6 +91,21 @@ mod tests {
             end = line.transmit(end, 1);
         }
         assert_eq!(end, Time::from_secs(8));
+    }
+
+    #[test]
+    fn packets_of_less_than_a_nanosecond_take_their_time_together() {
+        // 61 bytes take 0.92 ns at 529 Gbit/s: a packet that comes when the last one seems to have left waits for its rest.
+        let mut line = Serializer::new(Rate::from_bps(529_000_000_000).unwrap());
+        let ends: Vec<u64> = (0..4)
+            .scan(Time::from_nanos(7), |now, _| {
+                *now = line.transmit(*now, 61);
+                Some(now.as_nanos())
+            })
+            .collect();
+        assert_eq!(ends, [7, 8, 9, 10]);
+        // The rest, 0.69 ns, is over at 11 ns.
+        assert_eq!(line.transmit(Time::from_nanos(11), 61), Time::from_nanos(11));
     }
 
     proptest! {
