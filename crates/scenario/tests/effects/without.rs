@@ -1,0 +1,48 @@
+//! Keys that change no result, with the reason.
+
+const IDLE: &str = "nothing idles in a scenario yet: a source always has more to write, or is over";
+const OUTSIDE: &str = "of hosts outside: tried by crates/live/tests and by crates/scenario/tests/live.rs";
+const LIVE: &str = "of the live clock";
+const KIND: &str = "each kind wants keys of its own; another `loss` is tried as a key of the link";
+const MARKS: &str = "its reaction to marks is its own";
+const FLIGHT: &str = "it reduces its window, whatever of it is in flight";
+
+const LINUX_CDG: &str = "flows.0.cc={kind=\"cdg\", variant=\"linux\"}";
+
+/// Table, or the setting that chooses its kind; key; reason.
+pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
+    ("run", "clock", LIVE),
+    ("run", "replay", LIVE),
+    ("run", "spin", LIVE),
+    ("run", "lateness_limit", LIVE),
+    ("run", "drain", LIVE),
+    ("flows.0", "id", "a name"),
+    ("flows.0", "paths", "stands in the place of `path`: scenarios/reordering/two-paths.toml and crates/sim/src/tests"),
+    ("flows.0", "from", OUTSIDE),
+    ("flows.0", "to", OUTSIDE),
+    ("flows.0", "port", OUTSIDE),
+    ("flows.0", "source_port", OUTSIDE),
+    ("flows.0", "data", OUTSIDE),
+    ("flows.0", "slow_start_after_idle", IDLE),
+    ("flows.0", "write_size", "a source writes until the buffer is full, all at one time"),
+    ("flows.0.cc", "remember_idle", IDLE),
+    ("flows.0.cc.kind=\"chd\"", "beta_ecn", MARKS),
+    ("flows.0.cc.kind=\"dctcp\"", "beta_ecn", MARKS),
+    ("flows.0.cc.kind=\"htcp\"", "beta_ecn", MARKS),
+    ("flows.0.cc.kind=\"cubic\"", "halve_flight", FLIGHT),
+    (
+        "flows.0.cc.kind=\"cdg\"",
+        "timeout_flight",
+        "the round trip of the segment that timed out makes it back off at once, down to two segments",
+    ),
+    ("flows.0.cc.kind=\"westwood\"", "timeout_flight", "a timeout sets the threshold to the estimate"),
+    ("flows.0.cc.kind=\"westwood\"", "limit_burst", "the end of recovery sets the window to the estimate"),
+    ("flows.0.host=\"smoltcp\"", "schedule", "smoltcp keeps the controller that it starts with"),
+    (LINUX_CDG, "beta_ecn", MARKS),
+    (LINUX_CDG, "halve_flight", FLIGHT),
+    (LINUX_CDG, "timeout_flight", FLIGHT),
+    (LINUX_CDG, "kind", "it is tried with a key that no other kind has"),
+    (LINUX_CDG, "hystart_detect", "on these stages the gradient backs off before a train or a delay is seen"),
+    ("links.wire.loss", "kind", KIND),
+    ("links.wire.queue.kind=\"sfb\"", "kind", "it is tried with keys that no other kind has"),
+];
