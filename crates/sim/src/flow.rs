@@ -125,11 +125,13 @@ impl Flow {
         }
         self.stopped |= self.stop.is_some_and(|stop| stop <= now);
         while !self.stopped && sender.is_writable() {
-            let taken = sender.write(now, self.remaining.unwrap_or(u64::MAX).min(self.write_size));
+            // Small writes into a large buffer are many.
+            let most = sender.writes_at_once(self.write_size);
+            let taken = sender.write(now, self.remaining.unwrap_or(u64::MAX).min(most));
             if let Some(remaining) = &mut self.remaining {
                 *remaining -= taken;
             }
-            if taken < self.write_size {
+            if taken < most {
                 break;
             }
         }

@@ -51,6 +51,15 @@ impl Host {
         }
     }
 
+    /// How much an application that writes `bytes` at a time may write at once instead.
+    #[inline]
+    pub(crate) fn writes_at_once(&self, bytes: u64) -> u64 {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.writes_at_once(bytes),
+            Host::Smoltcp(_) | Host::Outside(_) => u64::MAX,
+        }
+    }
+
     /// The application reads everything there is.
     pub(crate) fn read_all(&mut self, now: Time) {
         match self {

@@ -230,6 +230,20 @@ impl Endpoint {
         self.config.transfer.send_space == SpaceRule::Bytes || self.has_room_to_tell()
     }
 
+    /// How many bytes an application that writes `bytes` at a time, for as long as it can, may write at once with the same effect.
+    pub fn writes_at_once(&self, bytes: u64) -> u64 {
+        match self.config.transfer.send_space {
+            // It goes on until the buffer is full.
+            SpaceRule::Bytes => u64::MAX,
+            // It goes on for as long as a third is free.
+            SpaceRule::Segments if self.wishes.notsent_lowat.is_none() => {
+                let room = (self.config.send_buffer / 3 * 2).saturating_sub(self.queued());
+                (room - room % bytes).max(bytes)
+            }
+            SpaceRule::Segments | SpaceRule::Linux => bytes,
+        }
+    }
+
     /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
     pub(crate) fn has_room_to_tell(&self) -> bool {
         let space = self.send_space();

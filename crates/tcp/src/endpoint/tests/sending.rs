@@ -96,6 +96,42 @@ fn a_full_buffer_wakes_its_writer_when_a_third_is_free() {
 }
 
 #[test]
+fn many_small_writes_at_once_are_as_one_by_one() {
+    for rule in [SpaceRule::Bytes, SpaceRule::Segments] {
+        for (buffer, before, size) in [
+            (9000, 0, 1),
+            (9000, 0, 7),
+            (9000, 5999, 1),
+            (9001, 2000, 999),
+            (9000, 0, 6000),
+            (9000, 0, 8999),
+            (9, 0, 2),
+            (1, 0, 1),
+        ] {
+            let transfer = TransferRules { send_space: rule, ..TransferRules::default() };
+            let config = Config { send_buffer: buffer, transfer, ..config() };
+            let written = |at_once: fn(&Endpoint, u64) -> u64| {
+                let mut script = Script::open(config.clone());
+                script.endpoint.write(before);
+                let mut calls = 0;
+                while script.endpoint.is_writable() {
+                    let most = at_once(&script.endpoint, size);
+                    calls += 1;
+                    if script.endpoint.write(most) < most {
+                        break;
+                    }
+                }
+                (script.endpoint.send_space(), calls)
+            };
+            let (one_by_one, _) = written(|_, size| size);
+            let (space, calls) = written(Endpoint::writes_at_once);
+            assert_eq!(space, one_by_one, "{rule:?} {buffer} {before} {size}");
+            assert!(calls <= 5, "{calls} calls: {rule:?} {buffer} {before} {size}");
+        }
+    }
+}
+
+#[test]
 fn segments_that_share_a_socket_buffer_leave_room_in_the_send_buffer() {
     let transfer = TransferRules { send_space: SpaceRule::Segments, ..TransferRules::default() };
     let config = Config { send_buffer: 9000, initial_window: InitialWindow::Segments(9), transfer, ..config() };
