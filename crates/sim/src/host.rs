@@ -116,7 +116,7 @@ impl Host {
     pub(crate) fn range_of(&self, segment: &Segment) -> Option<(u64, u64)> {
         let (from, len) = (segment.payload.offset, segment.payload.len);
         let fin = match self {
-            Host::Endpoint(_) => segment.flags.contains(Flags::FIN),
+            Host::Endpoint(endpoint) => segment.flags.contains(Flags::FIN) && endpoint.sent_as() != SentAs::Ack,
             // It does not tell where a FIN without data is.
             Host::Smoltcp(_) | Host::Outside(_) => false,
         };

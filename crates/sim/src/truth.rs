@@ -554,9 +554,7 @@ impl Truth {
         let verdict = match (culprit, sent.sent_as) {
             (Some(culprit), _) => culprit.verdict(),
             (None, SentAs::Timeout | SentAs::TailLossProbe | SentAs::WindowProbe) => Verdict::Delayed,
-            (None, SentAs::New | SentAs::LimitedTransmit | SentAs::FastRetransmit | SentAs::Speculative) => {
-                Verdict::Reordered
-            }
+            (None, _) => Verdict::Reordered,
         };
         match verdict {
             Verdict::Lost { .. } => self.needed += 1,

@@ -23,6 +23,8 @@ pub enum SentAs {
     TailLossProbe,
     /// A probe of a closed window.
     WindowProbe,
+    /// An ACK that bears the FIN once more: no transmission of its own.
+    Ack,
 }
 
 impl SentAs {
@@ -36,6 +38,7 @@ impl SentAs {
             SentAs::Timeout => "timeout",
             SentAs::TailLossProbe => "tail_loss_probe",
             SentAs::WindowProbe => "window_probe",
+            SentAs::Ack => "ack",
         }
     }
 }

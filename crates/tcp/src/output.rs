@@ -631,6 +631,7 @@ impl Endpoint {
         if self.config.states.fin_on_acks && self.send.fin_sent && self.send.una < self.send.nxt {
             out.seq = lower(self.send.nxt - 1, self.send.isn);
             out.flags |= Flags::FIN;
+            self.sent_as = SentAs::Ack;
         }
     }
 
