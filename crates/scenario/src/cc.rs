@@ -10,6 +10,7 @@ use ackclock_tcp::{CONTROLLERS, Controller};
 use ackclock_units::Span;
 
 use crate::fields::Fields;
+use crate::keys::Domain;
 use crate::link::is_name;
 use crate::quantity::{Flag, Number, OneOf, OrOff, PowerOfTwo, Time, Whole};
 
@@ -18,11 +19,20 @@ pub(crate) fn is_free(name: &str) -> bool {
     is_name(name) && Controller::by_name(name).is_none()
 }
 
+/// Every controller, also those from outside.
+fn names(fields: &Fields<'_>) -> Vec<&'static str> {
+    CONTROLLERS.iter().map(|known| known.name).chain(fields.controllers().iter().map(|own| own.name)).collect()
+}
+
+/// Says what the key `cc` may hold where it need not be read.
+pub(crate) fn declare(fields: &Fields<'_>) {
+    fields.declare("cc", || Domain::Kind(names(fields)));
+}
+
 /// Reads the key `cc`; what it does not say is as in `profile`.
 pub(crate) fn read(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
     let own = fields.controllers();
-    let names: Vec<&'static str> =
-        CONTROLLERS.iter().map(|known| known.name).chain(own.iter().map(|own| own.name)).collect();
+    let names = names(fields);
     let kinds = OneOf { what: "congestion control", names: &names };
     fields.choose("cc", profile.cc, &kinds, |kind, fields| match kind {
         "newreno" => {

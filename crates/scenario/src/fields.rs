@@ -8,8 +8,10 @@ use std::sync::Arc;
 use ackclock_sim::spec::OwnController;
 
 use crate::document::{Entry, Node, Table, Value};
+use crate::keys::{Domain, Keys};
 use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::{Diagnostic, Place, Report, did_you_mean, listed};
+use crate::write;
 
 /// Defaults that were used one after another for want of keys in a table.
 #[derive(Clone, Debug)]
@@ -37,11 +39,13 @@ pub(crate) struct Context<'a> {
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.
     pub(crate) chosen: RefCell<Vec<Arc<str>>>,
+    /// The table of keys, if it is taken down.
+    pub(crate) keys: Option<RefCell<Keys>>,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(report: &'a Report, controllers: &'static [OwnController]) -> Context<'a> {
-        Context { report, controllers, filled: RefCell::default(), chosen: RefCell::default() }
+        Context { report, controllers, filled: RefCell::default(), chosen: RefCell::default(), keys: None }
     }
 }
 
@@ -132,7 +136,20 @@ impl<'a> Fields<'a> {
         if !self.known.contains(&key) {
             self.known.push(key);
         }
+        self.declare(key, || Domain::Structure);
         self.find(key)
+    }
+
+    /// Says what a key may hold, where no kind reads it.
+    pub(crate) fn declare(&self, key: &str, domain: impl FnOnce() -> Domain) {
+        if let Some(keys) = self.keys() {
+            keys.borrow_mut().declare(join(&self.path, key), domain());
+        }
+    }
+
+    /// The table of keys, if it is taken down and these keys belong there.
+    fn keys(&self) -> Option<&RefCell<Keys>> {
+        self.cx.keys.as_ref().filter(|_| !self.silent && !self.dormant)
     }
 
     pub(crate) fn push(&self, error: Diagnostic) {
@@ -154,6 +171,9 @@ impl<'a> Fields<'a> {
 
     /// Reports a key that must be there.
     pub(crate) fn missing(&self, key: &str, expected: &str) {
+        if let Some(keys) = self.keys() {
+            keys.borrow_mut().require(join(&self.path, key));
+        }
         if !self.dormant {
             let at = if self.shown.is_empty() { String::new() } else { format!("{}: ", self.shown) };
             let title = format!("{at}the key `{key}` is missing");
@@ -166,7 +186,12 @@ impl<'a> Fields<'a> {
     /// Notes a default that was used.
     pub(crate) fn fill(&self, key: &'static str, value: impl Into<Value>) {
         if !self.silent && !self.dormant {
-            let key = FilledKey { key, value: value.into(), kind: self.kind };
+            let value = value.into();
+            if let Some(keys) = self.keys() {
+                let nowhere = Place::new(0, 0..0);
+                keys.borrow_mut().fill(join(&self.path, key), write::inline(&Node::new(value.clone(), nowhere)));
+            }
+            let key = FilledKey { key, value, kind: self.kind };
             let mut filled = self.cx.filled.borrow_mut();
             match filled.last_mut() {
                 Some(last) if Arc::ptr_eq(&last.table, &self.path) => last.keys.push(key),
@@ -177,12 +202,14 @@ impl<'a> Fields<'a> {
 
     /// A key that may be left out. A wrong value is reported and reads as left out.
     pub(crate) fn maybe<K: Kind>(&mut self, key: &'static str, kind: K) -> Option<K::Held> {
+        self.declare(key, || kind.domain());
         let node = &self.get(key)?.node;
         kind.read(node).map_err(|problem| self.reject(key, node, problem)).ok()
     }
 
     /// A key with a default.
     pub(crate) fn or<K: Kind>(&mut self, key: &'static str, default: K::Held, kind: K) -> K::Held {
+        self.declare(key, || kind.domain());
         let Some(entry) = self.get(key) else {
             self.fill(key, kind.show(&default));
             return default;
@@ -203,6 +230,7 @@ impl<'a> Fields<'a> {
 
     /// A table under a key.
     pub(crate) fn table(&mut self, key: &'static str, expected: &str) -> Option<Fields<'a>> {
+        self.declare(key, || Domain::Table);
         let entry = self.get(key)?;
         let Some(table) = entry.node.table() else {
             self.reject(key, &entry.node, Problem::new("not a table", expected));
@@ -244,6 +272,7 @@ impl<'a> Fields<'a> {
         on: T,
         read: impl Fn(&mut Fields<'a>, T) -> T,
     ) -> Option<T> {
+        self.declare(key, || Domain::Either(vec![Domain::Flag, Domain::Table]));
         match (self.get(key).map(|entry| &entry.node), default) {
             (None, None) => {
                 self.fill(key, false);
@@ -276,7 +305,9 @@ impl<'a> Fields<'a> {
         of: &OneOf<'_>,
         read: impl Fn(&'static str, &mut Fields<'a>) -> T,
     ) -> T {
+        self.declare(key, || of.kinds());
         let mut child = self.bare(key);
+        child.declare("kind", || of.domain());
         let mut kind = default;
         match self.get(key).map(|entry| &entry.node) {
             None => child.fill("kind", default),

@@ -9,9 +9,10 @@ use crate::document::{Node, Table};
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
 use crate::host::{self, Place};
+use crate::keys::Domain;
 use crate::link::is_name;
 use crate::paths::{self, Links, Network};
-use crate::quantity::{Bytes, OneOf, Problem, Text, Time, Whole};
+use crate::quantity::{Bytes, Kind as _, OneOf, Problem, Text, Time, Whole};
 use crate::report::Diagnostic;
 use crate::schedule;
 
@@ -321,6 +322,7 @@ fn read<'a>(
 /// The receiving end: a host of its own if it names one, else the sender's with the keys that it changes. A kernel that an
 /// endpoint of ours sends to is not like it.
 fn receiver(fields: &mut Fields<'_>, sender: &HostSpec, place: Place, facing_kernel: bool) -> HostSpec {
+    fields.declare("receiver", || Domain::Either(vec![host::HOSTS.domain(), Domain::Table]));
     let Some(entry) = fields.get("receiver") else {
         return if facing_kernel {
             host::left_out(&mut fields.bare("receiver"), sender, place)

@@ -10,12 +10,13 @@ use ackclock_tcp::{
 use crate::document::{Node, Value};
 use crate::fields::Fields;
 use crate::hosts::HEADERS;
+use crate::keys::Domain;
 use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem, Time, Whole};
 use crate::report::Diagnostic;
 use crate::{cc, hystart};
 
 /// The names of hosts: the profiles of our endpoint, and smoltcp.
-const HOSTS: OneOf = OneOf {
+pub(crate) const HOSTS: OneOf = OneOf {
     what: "host",
     names: &[
         "rfc",
@@ -145,6 +146,7 @@ pub(crate) fn named(
 fn with_knobs(fields: &mut Fields<'_>, mut host: HostSpec, inherited: bool) -> HostSpec {
     match &mut host {
         HostSpec::Endpoint(endpoint) => {
+            cc::declare(fields);
             if let Some(feedback) = cc::feedback(fields) {
                 endpoint.config.ecn = feedback;
             }
@@ -344,6 +346,7 @@ fn min_rto(fields: &mut Fields<'_>, base: MinRto) -> MinRto {
         MinRto::OfTotal(time) => ("total", time),
         MinRto::OfVariance(time) => ("variance", time),
     };
+    fields.declare("min_rto", || Domain::Either(vec![Time::Any.domain(), Domain::Table]));
     let (of, time) = match fields.get("min_rto").map(|entry| &entry.node) {
         Some(node) if node.table().is_none() => (of, fields.or("min_rto", time, Time::Any)),
         _ => {
@@ -381,6 +384,10 @@ impl Kind for InitialWindows {
             InitialWindow::Segments(segments) => Value::String(format!("{segments}p")),
         }
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Name(vec!["rfc3390"]), Domain::Packets(1, 65_535)])
+    }
 }
 
 /// `true` and `false` for classic ECN and none, or another kind of feedback.
@@ -410,6 +417,10 @@ impl Kind for Feedbacks {
             EcnFeedback::Accurate => "accecn".into(),
         }
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Flag, Domain::Name(vec!["dctcp", "accecn"])])
+    }
 }
 
 /// `false` or the document that defines the reduction.
@@ -438,6 +449,10 @@ impl Kind for Prrs {
             Prr::Ssrb => "ssrb".into(),
             Prr::Rfc9937 => "rfc9937".into(),
         }
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Off, Domain::Name(vec!["rate-halving", "rfc6937", "ssrb", "rfc9937"])])
     }
 }
 

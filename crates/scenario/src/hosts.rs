@@ -8,6 +8,7 @@ use ackclock_sim::spec::NodeSpec;
 use crate::document::{Entry, Node, Value};
 use crate::fields::{Context, Fields};
 use crate::host::MIN_MSS;
+use crate::keys::Domain;
 use crate::link::is_name;
 use crate::quantity::{Bytes, Kind, Problem, Text};
 use crate::report::Diagnostic;
@@ -183,6 +184,10 @@ impl Kind for Address {
     fn show(&self, (address, length): &(IpAddr, u8)) -> Value {
         Value::String(format!("{address}/{length}"))
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Text("10.0.0.1/24")
+    }
 }
 
 /// Whether an address can stand as the source of a packet on a device.
@@ -206,6 +211,10 @@ impl Kind for RouterAddress {
     fn show(&self, held: &Ipv4Addr) -> Value {
         Value::String(held.to_string())
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Text("192.0.0.8")
+    }
 }
 
 /// An IPv6 address of a router.
@@ -221,6 +230,10 @@ impl Kind for RouterAddress6 {
 
     fn show(&self, held: &Ipv6Addr) -> Value {
         Value::String(held.to_string())
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Text("fd00::8")
     }
 }
 
@@ -244,6 +257,10 @@ impl Kind for Device {
     fn show(&self, held: &String) -> Value {
         Text.show(held)
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Text("ack0")
+    }
 }
 
 /// The name of a network namespace: a file name (ip-netns(8)).
@@ -264,5 +281,9 @@ impl Kind for Namespace {
 
     fn show(&self, held: &String) -> Value {
         Text.show(held)
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Text("left")
     }
 }

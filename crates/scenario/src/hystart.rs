@@ -6,6 +6,7 @@ use ackclock_tcp::profile::Profile;
 
 use crate::document::Value;
 use crate::fields::Fields;
+use crate::keys::Domain;
 use crate::quantity::{Flag, Kind, OneOf, Problem, Time, Whole};
 use crate::report::Diagnostic;
 
@@ -40,6 +41,7 @@ pub(crate) fn inherit(mut from: CcSpec, cc: &mut CcSpec) {
 }
 
 fn wanted(fields: &mut Fields<'_>, default: SlowStartRules, profile: &Profile) -> SlowStartRules {
+    fields.declare("hystart", || Domain::Either(vec![Domain::Flag, RULES.domain(), Domain::Table]));
     let on = profile.hystart();
     let Some(node) = fields.get("hystart").map(|entry| &entry.node) else {
         if default == SlowStartRules::Standard {

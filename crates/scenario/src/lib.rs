@@ -44,6 +44,7 @@ mod flow;
 mod host;
 mod hosts;
 mod hystart;
+mod keys;
 mod link;
 mod metric;
 mod notes;
@@ -59,6 +60,7 @@ mod sweep;
 mod verdict;
 mod write;
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -69,6 +71,7 @@ use serde_json::{Map, Value as Json};
 
 pub use expect::Measures;
 pub use flow::MAX_FLOWS;
+pub use keys::{Domain, Key};
 pub use report::ScenarioError;
 pub use sweep::MAX_RUNS;
 pub use verdict::{Miss, Spread, Verdict};
@@ -222,6 +225,18 @@ impl Scenario {
             .and_then(|root| Scenario::read(root, overrides, controllers, &mut sources, &report));
         report.finish(sources)?;
         Ok(scenario.unwrap_or_else(|| unreachable!("a scenario without an error")))
+    }
+
+    /// The keys that a text of one run has or may have, in the order of reading: those that the parser asks it for. What is wrong
+    /// with the text is not reported.
+    pub fn keys(text: &str) -> Vec<Key> {
+        let report = Report::default();
+        let mut sources = Sources::default();
+        let source = sources.add("keys", text);
+        let Some(root) = document::parse_document(text, source, &report) else { return Vec::new() };
+        let cx = Context { keys: Some(RefCell::default()), ..Context::new(&report, &[]) };
+        Plan::read(&root, &cx);
+        cx.keys.map(|keys| keys.into_inner().finish()).unwrap_or_default()
     }
 
     fn read(

@@ -6,6 +6,7 @@ use ackclock_units::Span;
 
 use crate::document::{Entry, Node, Value};
 use crate::fields::{Context, Fields};
+use crate::keys::Domain;
 use crate::quantity::{Bytes, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole};
 use crate::queue;
 use crate::report::Diagnostic;
@@ -57,6 +58,11 @@ pub(crate) fn is_name(text: &str) -> bool {
 
 /// Reads the keys of a direction; what the way back does not say is as in `forward`.
 fn direction(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> DirectionSpec {
+    // The way back takes these from the other direction without reading them.
+    if forward.is_some() {
+        fields.declare("queue", || queue::KINDS.kinds());
+        fields.declare("loss", || LOSSES.kinds());
+    }
     let rate = match forward {
         Some(forward) => fields.maybe("rate", RateOrUnlimited).unwrap_or(forward.rate),
         None => fields.required("rate", RateOrUnlimited, "a rate such as \"10mbit\", or \"unlimited\"").flatten(),
@@ -93,6 +99,7 @@ const MAX_EXTENT: u64 = 1 << 20;
 
 /// Whether jitter may change the order, or a table for packets that are held back.
 fn reorder(fields: &mut Fields<'_>, base: Reorder) -> Reorder {
+    fields.declare("reorder", || Domain::Either(vec![Domain::Flag, Domain::Table]));
     match fields.get("reorder").map(|entry| &entry.node) {
         None => {
             match base {

@@ -4,6 +4,7 @@ use ackclock_aqm::Limit;
 use ackclock_units::{QuantityError, Rate, Size, Span, parse_rate, parse_size, parse_span};
 
 use crate::document::{Node, Value};
+use crate::keys::Domain;
 use crate::report::{did_you_mean, listed, nearest};
 
 /// Why a value is not what its key holds. The value itself and its place are added by the caller.
@@ -32,6 +33,8 @@ pub(crate) trait Kind {
     fn read(&self, node: &Node) -> Result<Self::Held, Problem>;
     /// Writes it, so that it is read back as the same.
     fn show(&self, held: &Self::Held) -> Value;
+    /// What it may be, for the table of keys.
+    fn domain(&self) -> Domain;
 }
 
 /// A length of time.
@@ -56,6 +59,10 @@ impl Kind for Time {
 
     fn show(&self, held: &Span) -> Value {
         (*held).into()
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Time { positive: matches!(self, Time::Positive) }
     }
 }
 
@@ -85,6 +92,10 @@ impl Kind for RateOrUnlimited {
     fn show(&self, held: &Option<Rate>) -> Value {
         held.map_or("unlimited".into(), Value::from)
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Rate, Domain::Name(vec!["unlimited"])])
+    }
 }
 
 /// A rate.
@@ -100,6 +111,10 @@ impl Kind for PlainRate {
 
     fn show(&self, held: &Rate) -> Value {
         (*held).into()
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Rate
     }
 }
 
@@ -120,6 +135,10 @@ impl Kind for Bytes {
     fn show(&self, held: &u64) -> Value {
         Value::String(show_bytes(*held))
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Bytes(self.0, self.1)
+    }
 }
 
 /// A number of packets (or segments) in a range.
@@ -138,6 +157,10 @@ impl Kind for Packets {
 
     fn show(&self, held: &u64) -> Value {
         Value::String(format!("{held}p"))
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Packets(self.0, self.1)
     }
 }
 
@@ -160,6 +183,10 @@ impl Kind for SizeOf {
             Limit::Packets(packets) => Packets(self.0, self.1).show(packets),
             Limit::Bytes(bytes) => Bytes(self.0, self.1).show(bytes),
         }
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Packets(self.0, self.1), Domain::Bytes(self.0, self.1)])
     }
 }
 
@@ -184,6 +211,10 @@ impl Kind for Whole {
     fn show(&self, held: &u64) -> Value {
         (*held).into()
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Whole(self.0, self.1)
+    }
 }
 
 /// A power of two up to this.
@@ -202,6 +233,10 @@ impl Kind for PowerOfTwo {
 
     fn show(&self, held: &u64) -> Value {
         (*held).into()
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::PowerOfTwo(self.0)
     }
 }
 
@@ -228,6 +263,10 @@ impl Kind for Number {
     fn show(&self, held: &f64) -> Value {
         (*held).into()
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Number(self.0, self.1)
+    }
 }
 
 /// `true` or `false`.
@@ -245,6 +284,10 @@ impl Kind for Flag {
 
     fn show(&self, held: &bool) -> Value {
         (*held).into()
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Flag
     }
 }
 
@@ -265,6 +308,10 @@ impl<K: Kind> Kind for OrOff<K> {
     fn show(&self, held: &Option<K::Held>) -> Value {
         held.as_ref().map_or(false.into(), |held| self.0.show(held))
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Off, self.0.domain()])
+    }
 }
 
 /// Any text.
@@ -280,12 +327,23 @@ impl Kind for Text {
     fn show(&self, held: &String) -> Value {
         Value::String(held.clone())
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Text("any text")
+    }
 }
 
 /// One of these names; `what` they are names of.
 pub(crate) struct OneOf<'n> {
     pub(crate) what: &'static str,
     pub(crate) names: &'n [&'static str],
+}
+
+impl OneOf<'_> {
+    /// What a key may hold that takes one of these as a kind.
+    pub(crate) fn kinds(&self) -> Domain {
+        Domain::Kind(self.names.to_vec())
+    }
 }
 
 impl Kind for OneOf<'_> {
@@ -306,6 +364,10 @@ impl Kind for OneOf<'_> {
 
     fn show(&self, held: &&'static str) -> Value {
         (*held).into()
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Name(self.names.to_vec())
     }
 }
 

@@ -10,9 +10,10 @@ use ackclock_sim::spec::QueueSpec;
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
+use crate::keys::Domain;
 use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem, Time, Whole};
 
-const KINDS: OneOf = OneOf {
+pub(crate) const KINDS: OneOf = OneOf {
     what: "queue discipline",
     names: &["pfifo", "bfifo", "red", "blue", "sfb", "codel", "fq_codel", "cobalt", "pie", "fq_pie", "dualpi2"],
 };
@@ -188,6 +189,10 @@ impl Kind for Step {
             StepThreshold::Packets(packets) => Packets(0, MAX).show(packets),
         }
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Time { positive: false }, Domain::Packets(0, MAX)])
+    }
 }
 
 /// How PIE measures the departure rate, if it does: `true` is as Linux, which has no other way.
@@ -211,6 +216,10 @@ impl Kind for Estimator {
             Some(DqRateEstimator::Linux) => "linux".into(),
             Some(DqRateEstimator::Rfc8033) => "rfc8033".into(),
         }
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Flag, Domain::Name(vec!["linux", "rfc8033"])])
     }
 }
 

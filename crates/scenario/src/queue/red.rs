@@ -7,6 +7,7 @@ use ackclock_aqm::{
 use super::MAX;
 use crate::document::{Node, Value};
 use crate::fields::Fields;
+use crate::keys::Domain;
 use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, PlainRate, Problem, SizeOf, Time, Whole};
 use crate::report::Diagnostic;
 
@@ -73,6 +74,10 @@ impl Kind for Bottom {
             RedBottom::Automatic => "automatic".into(),
         }
     }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Name(vec!["automatic"]), PROBABILITY.domain()])
+    }
 }
 
 /// The weight of a packet in RED's average.
@@ -97,6 +102,10 @@ impl Kind for Weight {
             RedWeight::Automatic => "automatic".into(),
             RedWeight::Fixed(weight) => (*weight).into(),
         }
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Name(vec!["burst", "automatic"]), Domain::Number(f64::MIN_POSITIVE, 1.0)])
     }
 }
 
@@ -153,6 +162,14 @@ impl Kind for Threshold {
             (BlueThreshold::At(at), Limit::Packets(_)) => SizeOf(1, MAX).show(&Limit::Packets(at)),
             (BlueThreshold::At(at), Limit::Bytes(_)) => SizeOf(1, MAX).show(&Limit::Bytes(at)),
         }
+    }
+
+    fn domain(&self) -> Domain {
+        let size = match self.0 {
+            Limit::Packets(_) => Domain::Packets(1, MAX),
+            Limit::Bytes(_) => Domain::Bytes(1, MAX),
+        };
+        Domain::Either(vec![Domain::Off, Domain::Name(vec!["half"]), size])
     }
 }
 
