@@ -105,7 +105,7 @@ fn numbers(laws: &mut Laws, path: &str, json: &Json) {
                 let has = samples.as_u64().is_some_and(|samples| samples > 0);
                 laws.hold("quantiles exist with samples alone", has != max.is_null(), || format!("{path}: {json}"));
             }
-            for share in ["utilization", "fairness_jain"] {
+            for share in ["utilization", "bucket_empty", "fairness_jain", "fairness_jain_forward", "fairness_jain_reverse"] {
                 let Some(value) = entries.get(share).and_then(Json::as_f64) else { continue };
                 let law = if share == "utilization" { "busy at most all the time" } else { "shares are at most 1" };
                 laws.hold(law, (0.0..=1.0 + 1e-9).contains(&value), || format!("{path}.{share} = {value}"));
@@ -178,6 +178,9 @@ fn transfer(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
         });
         let within = at >= flow.start.as_secs_f64() && at <= end.as_secs_f64();
         laws.hold("completed within its time", within, || format!("{}: at {at} s", flow.id));
+        let took = json["start_s"].as_f64().zip(json["fct_s"].as_f64());
+        let right = took.is_some_and(|(start, took)| (start + took - at).abs() < 1e-9);
+        laws.hold("completed within its time", right, || format!("{}: at {at} s, {took:?}", flow.id));
     }
     let lived = (end.since(flow.start)).as_secs_f64();
     let limited: f64 =
@@ -186,7 +189,8 @@ fn transfer(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
         format!("{}: {limited} of {lived}", flow.id)
     });
     let goodput = json["goodput_bps"].as_f64().unwrap_or(0.0);
-    let lasted = completed.map_or(lived, |at| at - flow.start.as_secs_f64());
+    // It is taken over the flow's time, whatever that is here.
+    let lasted = if goodput > 0.0 { delivered as f64 * 8.0 / goodput } else { 0.0 };
     if let Some(most) = most_bits(&outcome.spec, flow, lasted).filter(|_| lasted > 0.0) {
         laws.hold("goodput is at most the rate", goodput * lasted <= most * (1.0 + 1e-9) + 1e-3, || {
             format!("{}: {goodput} bit/s for {lasted} s, {most} bits of payload fit", flow.id)
@@ -293,7 +297,8 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
         ["offered", "enqueued", "dequeued", "marked"].map(count),
     );
     let lost = json["dropped"][ackclock_sim::LOST_ON_LINK].as_u64().unwrap_or(0);
-    laws.hold("lost is at most transmitted", lost <= dequeued, || format!("{id}: {lost} of {dequeued}"));
+    let doubled = count("duplicated");
+    laws.hold("lost is at most transmitted", lost + doubled <= dequeued, || format!("{id}: {lost}, {doubled} of {dequeued}"));
     laws.same("queue.csv adds up to the summary", id, json["sojourn_ms"]["samples"].as_u64(), Some(dequeued));
     let left = rows.iter().filter(|row| row.str("action") == "dequeue");
     for (key, found) in [

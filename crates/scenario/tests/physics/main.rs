@@ -50,12 +50,9 @@ type Known = (&'static str, &'static str, fn(&RunSpec) -> bool);
 
 /// Findings that are known and not mended yet.
 const KNOWN: &[Known] = &[
-    ("completed is a whole transfer", "issue 14, 1", |spec| spec.flows.iter().any(|flow| flow.bytes.is_none())),
-    ("busy at most all the time", "issue 14, 2", |spec| links(spec).any(|link| link.burst.is_some())),
     ("no round trip is shorter than its path", "issue 14, 3", |spec| {
         links(spec).any(|link| link.rate.is_none() || link.burst.is_some())
     }),
-    ("fairness is of what was delivered", "issue 14, 5", |_| true),
 ];
 
 fn links(spec: &RunSpec) -> impl Iterator<Item = &DirectionSpec> {
