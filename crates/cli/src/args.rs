@@ -18,10 +18,11 @@ use clap::{Parser, Subcommand};
         0    everything ran and every [[expect]] was met\n  \
         1    an [[expect]] was missed, a live run was too late to be valid, or one of its commands failed or did not start; \
         all of it is listed on standard error\n  \
-        2    bad input: the scenario, an override, --out or another flag; or what a live run takes is missing\n  \
+        2    bad input: the scenario, an override, a capture, --out or another flag; or what a live run takes is missing\n  \
         3    a run failed by itself: on the virtual clock a defect of ackclock; a live run whose device is gone, or whose disk \
         is full, has results until then, marked partial\n  \
-        130  a live run was ended by Ctrl-C (SIGINT) or SIGTERM; its results until then are kept, marked partial\n\n\
+        130  Ctrl-C (SIGINT) or SIGTERM: a live run keeps its results until then, a sweep the runs that had finished; \
+        both are marked partial\n\n\
         Examples:\n  \
         ackclock --scenario scenarios/teacup/two-newreno.toml\n  \
         ackclock --scenario FILE --set links.bottleneck.delay=40ms --set flows.reno.cc=cubic\n  \

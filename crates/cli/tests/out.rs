@@ -266,6 +266,15 @@ fn what_was_killed_before_its_manifest_appeared_is_in_nobodys_way() {
     assert!(said.err.contains("is kept in out/unfinished-1"), "{}", said.err);
     fs::remove_dir_all(out.join("unfinished-1")).expect("removed");
     assert_eq!(files(&out), complete);
+    // Killed before any file had its name: those that are there are of the output before.
+    fs::rename(out.join("manifest.json"), out.join(".manifest.json.partial")).expect("renamed");
+    fs::rename(out.join("summary.json"), out.join(".summary.json.partial")).expect("renamed");
+    fs::write(out.join("summary.json"), "earlier").expect("a file can be written");
+    let said = run(&folder, SMALL, &args);
+    assert_eq!(said.status, 0, "{}", said.err);
+    assert_eq!(files(&out.join("unfinished-1")), complete);
+    fs::remove_dir_all(out.join("unfinished-1")).expect("removed");
+    assert_eq!(files(&out), complete);
     // Files that it does not list are somebody else's, as ever.
     fs::rename(out.join("manifest.json"), out.join(".manifest.json.partial")).expect("renamed");
     fs::write(out.join("letter.txt"), "dear").expect("a file can be written");

@@ -166,10 +166,20 @@ fn a_killed_run_leaves_nothing_that_looks_complete() {
     child.wait().expect("it has ended");
     let left = names(&out);
     assert!(left.len() > 5 && left.iter().all(|name| name.starts_with('.') && name.ends_with(".partial")), "{left:?}");
-    // It is in nobody's way, and goes.
+    // It is in nobody's way, and is put aside under the names that it would have got.
     fs::write(out.join(".mine.partial"), "").unwrap();
-    good(&run(&folder, recording(SMALL), &["--out", "out", "-q"]));
-    assert_eq!(names(&out), [".mine.partial", "manifest.json", "queue.csv", "summary.json"]);
+    let finished = read(&out.join(".summary.jsonl.partial"));
+    let said = run(&folder, recording(SMALL), &["--out", "out", "-q"]);
+    let note = "note: what a run has left in out that was killed is kept in out/unfinished-1, with ";
+    assert!(said.status == 0 && said.err.starts_with(note) && said.err.lines().count() == 1, "{said:?}");
+    assert_eq!(names(&out), [".mine.partial", "manifest.json", "queue.csv", "summary.json", "unfinished-1"]);
+    let kept = out.join("unfinished-1");
+    assert_eq!(
+        (names(&kept), read(&kept.join("summary.jsonl"))),
+        (vec!["runs".to_owned(), "summary.jsonl".to_owned()], finished)
+    );
+    assert!(names(&kept.join("runs")).len() >= 5);
+    assert!(read(&kept.join("runs/00000/queue.csv")).lines().count() > 1000, "the first run had finished");
 }
 
 /// Files may not grow beyond some blocks, as on a full disk.

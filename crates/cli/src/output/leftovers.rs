@@ -30,7 +30,15 @@ pub(super) fn put_aside(
     let hidden = names.iter().filter(|name| is_ours(name)).filter_map(|name| name.to_str());
     let mut left: Vec<(PathBuf, String)> = hidden.map(|name| (dir.join(name), plain(name))).collect();
     let published = unfinished.into_iter().flat_map(names_in).filter(|name| depth_of(name).is_some());
-    left.extend(published.map(|name| (dir.join(name), name.clone())).filter(|(from, _)| from.is_file()));
+    for name in published {
+        let from = dir.join(name);
+        if left.iter().any(|(_, hidden)| hidden == name) {
+            // Of an output before, which this one was about to replace.
+            let _ = fs::remove_file(from);
+        } else if from.is_file() {
+            left.push((from, name.clone()));
+        }
+    }
     // A manifest that was cut off says nothing.
     left.retain(|(from, name)| name != MANIFEST || read_manifest(from).is_some() || fs::remove_file(from).is_err());
     // Folders first: files may belong into them.
