@@ -8,7 +8,8 @@
 //! Costs are to be read as ratios to `pfifo` of the same run.
 
 use std::hint::black_box;
-use std::time::Duration;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
 
 use ackclock_aqm::{
     Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DqRateEstimator, Drops, DualPi2, DualPi2Config, Fifo,
@@ -128,18 +129,53 @@ fn bench(c: &mut Criterion, group: &str, load: Load) {
     benches.finish();
 }
 
-fn aqm(c: &mut Criterion) {
+/// All loads by their names.
+fn loads() -> Vec<(String, Load)> {
+    let mut loads = Vec::new();
     for bytes in [1514, 64] {
         for flows in [1, 1000] {
             for standing in [10, 100, 1000] {
                 // 1000 packets of 1514 bytes wait 0.12 ms.
                 let load = Load { flows, bytes, standing, gap: gap(bytes, 100_000) };
-                bench(c, &format!("aqm/light/{standing}p/{flows}f/{bytes}B"), load);
+                loads.push((format!("light/{standing}p/{flows}f/{bytes}B"), load));
             }
         }
     }
-    bench(c, "aqm/congested", Load { flows: 8, bytes: 1514, standing: 100, gap: gap(1514, 10) });
-    bench(c, "aqm/overloaded", Load { flows: 8, bytes: 1514, standing: u64::MAX, gap: gap(1514, 10_000) });
+    loads.push(("congested".to_owned(), Load { flows: 8, bytes: 1514, standing: 100, gap: gap(1514, 10) }));
+    loads.push(("overloaded".to_owned(), Load { flows: 8, bytes: 1514, standing: u64::MAX, gap: gap(1514, 10_000) }));
+    loads
+}
+
+/// The table of the README: of each discipline the quickest of many rounds, which take turns, so that what else the machine does
+/// is in none of them.
+#[expect(clippy::disallowed_methods, reason = "this is about the machine's time")]
+fn table() {
+    const ROUNDS: u32 = 300;
+    const STEPS: u32 = 5000;
+    for (name, load) in loads() {
+        let bench = |queue| Bench { queue, drops: Drops::with_capacity(1024), load, now: Time::ZERO, id: 0 };
+        let mut benches: Vec<(Bench, Duration)> =
+            disciplines(load).into_iter().map(|(_, queue)| (bench(queue), Duration::MAX)).collect();
+        for _ in 0..ROUNDS {
+            for (bench, least) in &mut benches {
+                let begun = Instant::now();
+                (0..STEPS).for_each(|_| bench.step());
+                *least = begun.elapsed().min(*least);
+            }
+        }
+        let nanos: Vec<f64> = benches.iter().map(|(_, least)| least.as_secs_f64() * 1e9 / f64::from(STEPS)).collect();
+        let ratios: Vec<String> = nanos[1..].iter().map(|of| format!("{:.2}", of / nanos[0])).collect();
+        let _ = writeln!(io::stdout(), "| {name} | {:.1} | {} |", nanos[0], ratios.join(" | "));
+    }
+}
+
+fn aqm(c: &mut Criterion) {
+    if std::env::var_os("AQM_TABLE").is_some() {
+        return table();
+    }
+    for (name, load) in loads() {
+        bench(c, &format!("aqm/{name}"), load);
+    }
 }
 
 criterion_group!(benches, aqm);
