@@ -356,8 +356,10 @@ impl Truth {
     /// The receiver sends a packet; returns its number.
     pub(crate) fn receiver_sent(&mut self) -> u64 {
         self.serial += 1;
-        let serial = self.serial;
-        self.on_way.extend(self.at_receiver.drain(..).map(|(number, learnt)| (serial, number, learnt)));
+        if !self.at_receiver.is_empty() {
+            let serial = self.serial;
+            self.on_way.extend(self.at_receiver.drain(..).map(|(number, learnt)| (serial, number, learnt)));
+        }
         self.serial
     }
 

@@ -614,7 +614,13 @@ impl Scoreboard {
     }
 
     /// RFC 6675 `NextSeg` rule 1: the first lost segment that is not in flight again.
+    #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<Sent> {
+        if self.resend_from == self.resend_to && self.lost_again.is_empty() { None } else { self.find_lost() }
+    }
+
+    #[inline(never)]
+    fn find_lost(&mut self) -> Option<Sent> {
         while let Some(&Reverse(seq)) = self.lost_again.peek() {
             self.step();
             let sent = self.at(self.position_of(seq)).filter(|sent| sent.lost && !sent.resent);

@@ -54,7 +54,7 @@ impl Scoreboard {
         }
         found.sort_unstable();
         found.dedup();
-        for position in found.drain(..) {
+        for &position in &found {
             let index = (position - self.base) as usize;
             // What was resent without being called lost is lost now.
             if !self.lose(index) {
@@ -67,6 +67,7 @@ impl Scoreboard {
             self.resent_segments -= 1;
             self.awaits_resending(index);
         }
+        found.clear();
         self.found = found;
     }
 
@@ -83,9 +84,10 @@ impl Scoreboard {
                 found.dedup();
             }
         }
-        for position in found.drain(..) {
+        for &position in &found {
             self.lose_again((position - self.base) as usize);
         }
+        found.clear();
         self.found = found;
         longest
     }
