@@ -12,8 +12,11 @@
 //! field's comment names.
 //!
 //! # Departures
-//! - Loss detection is RFC 6675 except in Linux 2.4, 4.0, 6.1 and 6.18. Not modelled: FACK, adaptive reordering, F-RTO and early
-//!   retransmit of Linux 3.9; F-RTO (RFC 4138) of Windows.
+//! - Loss detection is RFC 6675 except in Linux. Not modelled: F-RTO (RFC 4138) of Windows.
+//! - F-RTO of Linux 3.9 is that of 3.10 and later (RFC 5682), which takes the reduction back. Its own (RFC 4138 Appendix B,
+//!   `tcp_process_frto`) waits for a second ACK, and has the window come down to the threshold all the same
+//!   (`tcp_frto_response` = 0). What is first in line for longer than the timeout is not lost by that alone
+//!   (`tcp_head_timedout`).
 //! - The timeout of Linux's endpoints before 6.1 follows RFC 6298 with a bound on the variance.
 //! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always 40 ms (but for sockets). It acknowledges
 //!   every segment while its window grows (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is
@@ -315,9 +318,15 @@ impl Profile {
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         };
+        let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: true }; // TCP_MAX_REORDERING
         Profile {
             name: "linux-3.9",
-            endpoint: linux(Prr::Ssrb, 10 * 1460), // TCP_DEFAULT_INIT_RCVWND
+            endpoint: Config {
+                loss_detector: LossDetector::Linux(rules), // tcp_fack = 1, tcp_early_retrans = 2: delayed
+                undo: true,
+                frto: true,                    // tcp_frto = 2
+                ..linux(Prr::Ssrb, 10 * 1460)  // TCP_DEFAULT_INIT_RCVWND; probes came with 3.10
+            },
             cc: "cubic",
             newreno,
             cubic: linux_cubic(CubicRules::Linux39, HystartRules::Linux39, newreno),
@@ -562,6 +571,14 @@ mod tests {
                 profile.name
             );
         }
+    }
+
+    #[test]
+    fn linux_3_9_is_4_0_without_probes_and_with_an_older_bound() {
+        // TCP_MAX_REORDERING; the probes and the value 3 of tcp_early_retrans came with 3.10.
+        let [old, new] = [Profile::linux_3_9(), Profile::linux_4_0()].map(|profile| profile.endpoint);
+        let rules = AdaptiveRules { max_reordering: 127, ..AdaptiveRules::default() };
+        assert_eq!(old, Config { loss_detector: LossDetector::Linux(rules), tlp: false, ..new });
     }
 
     #[test]
