@@ -361,8 +361,8 @@ fn marks_arrive() {
 }
 
 /// A shaper's rate is exact over a busy period too. At 3 Mbit/s a byte takes 2666 2/3 ns, and a bucket of one holds 2666. The first
-/// empties it and leaves nothing behind, so that the next starts without a fraction; it goes as well, 2666 below nothing. The seventh
-/// goes when that one and four more have paid: 5 times 2666 2/3 are 13,333 ns.
+/// empties it, the second goes as well and takes it below, from where the first ended; the seventh goes when six have paid, 16,000 ns
+/// less the bucket.
 #[test]
 fn a_token_bucket_carries_fractions() {
     let rate = Rate::from_bps(3 * MBIT);
@@ -373,7 +373,7 @@ fn a_token_bucket_carries_fractions() {
     }
     let arrivals: Vec<_> = std::iter::from_fn(|| link.deliver(us(2000), &mut events)).collect();
     let last = arrivals.last().unwrap().0;
-    assert_eq!((arrivals.len(), last), (7, us(1000) + Span::from_nanos(13_333)));
+    assert_eq!((arrivals.len(), last), (7, us(1000) + Span::from_nanos(16_000 - 2_666)));
 }
 
 fn held_back(probability: f64, extent: u32, timeout: Span) -> Link {
