@@ -13,6 +13,17 @@ pub struct Script {
     pub options: Vec<OptionLine>,
     /// Everything else, in order.
     pub events: Vec<Event>,
+    /// What `#ifdef` leaves out of it.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// Lines that `#ifdef` leaves out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeftOut {
+    /// The line of the `#ifdef`.
+    pub line: u32,
+    /// The word that is not defined.
+    pub name: String,
 }
 
 /// A line `--name=value` or `--name`.

@@ -91,6 +91,8 @@ pub(crate) struct Lexer<'a> {
     previous: usize,
     /// Where the `#ifdef` is that is open.
     condition: Option<usize>,
+    /// What was left out so far: the line of the `#ifdef` and its word.
+    left_out: Vec<(u32, &'a str)>,
 }
 
 pub(crate) fn is_word(byte: u8) -> bool {
@@ -101,11 +103,16 @@ impl<'a> Lexer<'a> {
     pub(crate) fn new(text: &'a str, defines: &'a Defines) -> Lexer<'a> {
         // Editors of one system put a byte order mark before the text.
         let at = if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
-        Lexer { text, defines, at, line: 1, first: true, previous: at, condition: None }
+        Lexer { text, defines, at, line: 1, first: true, previous: at, condition: None, left_out: Vec::new() }
     }
 
     fn rest(&self) -> &'a [u8] {
         &self.text.as_bytes()[self.at..]
+    }
+
+    /// What `#ifdef` has left out so far.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = (u32, &'a str)> {
+        self.left_out.iter().copied()
     }
 
     /// The offset at which the next token, or the space before it, starts.
@@ -157,6 +164,7 @@ impl<'a> Lexer<'a> {
         match &self.text[place.clone()] {
             "#ifdef" if self.condition.is_some() => Err(self.error(place, "an `#ifdef` within another")),
             "#ifdef" => {
+                let line = self.line;
                 self.skip(length);
                 let rest = self.rest();
                 self.skip(rest.iter().take_while(|byte| b" \t".contains(byte)).count());
@@ -169,6 +177,7 @@ impl<'a> Lexer<'a> {
                         return Err(self.error(place, "an `#ifdef` that does not end").expected("`#endif` after it"));
                     };
                     self.skip(length + "#endif".len());
+                    self.left_out.push((line, name));
                 } else {
                     self.condition = Some(start);
                 }

@@ -33,7 +33,7 @@ mod sockets;
 mod sysctl;
 
 pub use error::ParseError;
-pub use parser::{Defines, parse, parse_with};
+pub use parser::{Defines, parse, parse_for, parse_with};
 pub use report::{Failure, Outcome, ShellLine, TraceKind, TraceLine, Verdict};
 pub use run::{run, run_text};
 pub use settings::{SettingError, Settings};

@@ -13,10 +13,11 @@ use std::collections::BTreeMap;
 
 use ackclock_units::Span;
 
-use crate::ast::{Action, Direction, Event, EventTime, OptionLine, PacketSpec, Script};
+use crate::ast::{Action, Direction, Event, EventTime, LeftOut, OptionLine, PacketSpec, Script};
 use crate::error::ParseError;
 use crate::expr::Program;
 use crate::lexer::{Kind, Lexer, Token, is_word};
+use crate::settings::Settings;
 
 mod call;
 mod options;
@@ -38,6 +39,14 @@ pub fn parse(text: &str) -> Result<Script, ParseError> {
 
 /// Reads a script with definitions from outside, which win over the script's own.
 pub fn parse_with(text: &str, defines: &Defines) -> Result<Script, ParseError> {
+    parse_for(text, defines, &Settings::new())
+}
+
+/// The word that is defined where the host is FreeBSD: the scripts for it ask for it.
+const FREEBSD: &str = "FreeBSD";
+
+/// Reads a script for a host with these settings: `FreeBSD` is defined with profiles of FreeBSD.
+pub fn parse_for(text: &str, defines: &Defines, settings: &Settings) -> Result<Script, ParseError> {
     let mut parser = Parser::new(Lexer::new(text, defines));
     let options = parser.options()?;
     let mut all: Defines = options
@@ -46,9 +55,17 @@ pub fn parse_with(text: &str, defines: &Defines) -> Result<Script, ParseError> {
         .filter_map(|option| option.value.split_once('='))
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .collect();
+    let own = options.iter().rev().find(|option| option.name == "profile").map(|option| option.value.as_str());
+    if settings.profile().or(own).is_some_and(|name| name.starts_with("freebsd")) {
+        all.entry(FREEBSD.to_owned()).or_insert_with(|| "1".to_owned());
+    }
     all.extend(defines.iter().map(|(name, value)| (name.clone(), value.clone())));
     let mut parser = Parser::new(parser.lexer.with_defines(&all));
-    Ok(Script { options, events: parser.events()? })
+    let events = parser.events()?;
+    // At the end, what was passed last stands before the token ahead.
+    let lexer = parser.ahead.as_ref().map_or(&parser.lexer, |(_, after)| after);
+    let left_out = lexer.left_out().map(|(line, name)| LeftOut { line, name: name.to_owned() }).collect();
+    Ok(Script { options, events, left_out })
 }
 
 /// What makes a packet one that is only kept to be reported, and the kind it is reported as.

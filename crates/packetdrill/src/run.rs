@@ -43,7 +43,7 @@ const PATIENCE: Span = Span::from_secs(1);
 
 /// Reads and runs a script.
 pub fn run_text(text: &str, settings: &Settings) -> Outcome {
-    match crate::parse(text) {
+    match crate::parse_for(text, &crate::Defines::new(), settings) {
         Ok(script) => run(&script, settings),
         Err(error) => Outcome {
             verdict: Verdict::Invalid { line: error.line, message: error.to_string() },

@@ -425,11 +425,12 @@ fn set_loss_detector(host: &mut Host, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `off` is `tcp_recovery=0`, which since Linux 6.17 turns nothing off where SACK is in use: the detector that it fell back
-/// to is gone. [`set_loss_detector`] has the one of older kernels.
+/// `off` is what kernels from 4.4 to 6.16 do with `tcp_recovery=0`; a host without RACK stays as it is.
 fn set_rack(host: &mut Host, value: &str) -> Result<(), String> {
-    if switch(value)? {
-        host.config.loss_detector = LossDetector::Rack;
+    match (switch(value)?, host.config.loss_detector) {
+        (true, _) => host.config.loss_detector = LossDetector::Rack,
+        (false, LossDetector::Rack) => set_loss_detector(host, "linux")?,
+        (false, _) => {}
     }
     Ok(())
 }

@@ -4,6 +4,8 @@
 //! Linux `Documentation/networking/ip-sysctl.rst`; FreeBSD tcp(4), `sys/netinet/tcp_subr.c` and its neighbours; the scripts
 //! `common/defaults.sh` and `common/set_sysctls.py` of google/packetdrill.
 
+mod arithmetic;
+
 use crate::fast_open::Keys;
 use crate::host::Host;
 use crate::settings::{self, Settings};
@@ -30,7 +32,10 @@ enum Command {
 /// Carries out what is known of the shell line `text`. What `settings` fixes stays.
 pub(crate) fn apply(host: &mut Host, settings: &Settings, text: &str) -> Shell {
     let mut shell = Shell::default();
-    let text = text.replace("\\\n", " ");
+    let text = match arithmetic::expand(&text.replace("\\\n", " ")) {
+        Ok(text) => text,
+        Err(reason) => return Shell { unsupported: Some(reason), ..Shell::default() },
+    };
     // Comments end with the line.
     let lines = text.lines().map(|line| line.split(" #").next().unwrap_or(""));
     for line in lines {
@@ -72,6 +77,11 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
             let known = changed.is_some();
             shell.changed.extend(changed);
             return if known { Command::Known } else { Command::Unknown };
+        }
+        // What leaves, and when, is theirs to say.
+        name @ ("tc" | "iptables" | "ip6tables" | "nft") => {
+            shell.unsupported = Some(format!("the command {name}"));
+            return Command::Known;
         }
         // Takes back what was changed, when all is over.
         name if name.starts_with("sysctl_restore_") => return Command::Known,
@@ -272,6 +282,16 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         "net.ipv4.tcp_early_retrans" if is_linux(host) => key!("tlp", switch(count!(0) >= 3)),
         "net.ipv4.tcp_frto" if is_linux(host) => key!("frto", switch(count!(0) != 0)),
         "net.ipv4.tcp_early_retrans" | "net.ipv4.tcp_frto" => nothing,
+        "net.ipv4.tcp_recovery" => match count!(0) {
+            // It is TCP_RACK_LOSS_DETECTION; the other two change how RACK does it.
+            2.. => Some(Err("only 0 and 1 are here".to_owned())),
+            _ if host.config.loss_detector != LossDetector::Rack => nothing,
+            // Linux 6.17 dropped the detector that it fell back to.
+            0 if host.profile.name == "linux-6.18" => {
+                Some(Ok(Some("tcp_recovery=0 turns nothing off since Linux 6.17".to_owned())))
+            }
+            on => key!("rack", switch(on == 1)),
+        },
         "net.ipv4.tcp_slow_start_after_idle" => key!("slow_start_after_idle", switch(count!(0) != 0)),
         "net.ipv4.tcp_rmem" => match third(value) {
             Some([_, default, most]) => {
@@ -429,8 +449,7 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         "net.ipv4.tcp_fack" | "net.inet.tcp.blackhole" | "net.inet.udp.blackhole" => unsupported(0),
         "net.inet.tcp.syncookies_only" | "net.inet.tcp.udp_tunneling_port" => unsupported(0),
         // They concern what scripts cannot see here, or what comes with a loss detector that is chosen by `--set`.
-        "net.ipv4.tcp_recovery"
-        | "net.ipv4.tcp_tso_win_divisor"
+        "net.ipv4.tcp_tso_win_divisor"
         | "net.ipv4.tcp_min_tso_segs"
         | "net.ipv4.tcp_no_metrics_save"
         | "net.ipv4.tcp_moderate_rcvbuf"
@@ -508,7 +527,7 @@ fn set_compression(host: &mut Host, name: &str, value: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ackclock_tcp::{EcnFeedback, SackCompression};
+    use ackclock_tcp::{AdaptiveRules, EcnFeedback, SackCompression};
 
     #[test]
     fn sysctls_of_linux_that_set_what_its_profile_has() {
@@ -579,6 +598,51 @@ mod tests {
         let (host, shell) = applied("sysctl -q net.ipv4.tcp_wmem=\"4096 50000 4194304\" > /dev/null 2>&1");
         assert_eq!(shell, Shell { changed: vec!["sndbuf=50000".to_owned()], ..Shell::default() });
         assert_eq!(host.config.send_buffer, 50_000);
+    }
+
+    #[test]
+    fn numbers_are_worked_out() {
+        let (host, shell) = applied("sysctl -q net.ipv4.tcp_wmem=\"4096 $((32*1024)) $(( (1 + 3) << 20 ))\"");
+        assert_eq!((shell.unsupported, host.config.send_buffer), (None, 32_768));
+        for text in ["$((x))", "$((1", "$((1/0))", "$((1+))"] {
+            assert!(applied(&format!("sysctl -q net.ipv4.tcp_sack={text}")).1.unsupported.is_some(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_shapes_and_filters_packets_is_not_here() {
+        for text in
+            ["tc qdisc delete dev tun0 root 2>/dev/null", "/sbin/tc qdisc add dev tun0 root pfifo", "iptables -F"]
+        {
+            let shell = applied(text).1;
+            assert!(shell.unsupported.is_some() && shell.not_run.is_empty(), "{text}: {shell:?}");
+        }
+    }
+
+    #[test]
+    fn what_the_sysctls_of_loss_recovery_do() {
+        let after = |profile: &str, text: &str| {
+            let mut host = Host::of_profile(profile).unwrap();
+            let shell = apply(&mut host, &Settings::new(), &format!("sysctl -q {text}"));
+            assert_eq!(shell.not_run, Vec::<String>::new());
+            (host.config, shell)
+        };
+        let old = AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() };
+        assert_eq!(after("linux-6.1", "net.ipv4.tcp_recovery=0").0.loss_detector, LossDetector::Linux(old));
+        assert_eq!(after("linux-6.1", "net.ipv4.tcp_recovery=0x1").0.loss_detector, LossDetector::Rack);
+        assert!(after("linux-6.1", "net.ipv4.tcp_recovery=4").1.unsupported.is_some());
+        let (config, shell) = after("linux-6.18", "net.ipv4.tcp_recovery=0");
+        assert_eq!(config.loss_detector, LossDetector::Rack);
+        assert!(shell.changed[0].contains("6.17"), "{shell:?}");
+        assert_eq!(after("freebsd-14", "net.ipv4.tcp_recovery=0").0.loss_detector, LossDetector::Rfc6675);
+        // Of tail loss probes and F-RTO, what the host has.
+        for (value, tlp) in [(0, false), (2, false), (3, true)] {
+            assert_eq!(after("linux-6.1", &format!("net.ipv4.tcp_early_retrans={value}")).0.tlp, tlp, "{value}");
+        }
+        for (value, frto) in [(0, false), (2, true)] {
+            assert_eq!(after("linux-6.1", &format!("net.ipv4.tcp_frto={value}")).0.frto, frto, "{value}");
+        }
+        assert_eq!(after("freebsd-14", "net.ipv4.tcp_frto=2").0, Host::of_profile("freebsd-14").unwrap().config);
     }
 
     #[test]

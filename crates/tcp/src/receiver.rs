@@ -122,7 +122,7 @@ impl Receiver {
             duplicate_segments: 0,
             rules: Rules::default(),
             context: Context::default(),
-            acks: Acks::new(),
+            acks: Acks::new(policy.quick),
             reports: Reports::default(),
             sack_list: SackList::default(),
             compression: Compression::default(),
@@ -265,7 +265,7 @@ impl Receiver {
     fn unacceptable(&mut self) {
         self.ack_now = true;
         if self.rules.acks == AckRule::Linux {
-            self.acks.hurry(acks::QUICK, self.last_window);
+            self.acks.hurry(self.acks.most, self.last_window);
         } else {
             let fill = (self.last_window / (2 * u64::from(self.peer_segment.max(1)))).max(2);
             let quick = u64::from(self.policy.quick).min(fill) as u32;

@@ -58,15 +58,20 @@ impl Judge {
             what: String::new(),
             report: String::new(),
             shell_lines: Vec::new(),
+            left_out: Vec::new(),
             took: Span::ZERO,
         };
         match found.problem.clone().map_or_else(|| files::read(&found.path), Err) {
             Err(problem) => record.what = one_line(&problem),
             Ok(bytes) => match String::from_utf8(bytes) {
                 Err(error) => not_text(&mut record, &error),
-                Ok(text) => match ackclock_packetdrill::parse_with(&text, &self.defines) {
+                Ok(text) => match ackclock_packetdrill::parse_for(&text, &self.defines, &self.settings) {
                     Err(error) => no_script(&mut record, &error, &text),
-                    Ok(script) => self.tell(&mut record, &ackclock_packetdrill::run(&script, &self.settings)),
+                    Ok(script) => {
+                        record.left_out =
+                            script.left_out.iter().map(|left| (left.line, one_line(&left.name))).collect();
+                        self.tell(&mut record, &ackclock_packetdrill::run(&script, &self.settings));
+                    }
                 },
             },
         }

@@ -50,7 +50,7 @@ fn case(xml: &mut Writer<impl Write>, record: &Record) -> io::Result<()> {
         Ending::Unsupported => ("error", "unsupported"),
         Ending::Error => ("error", "script"),
     };
-    let shell = record.shell_note();
+    let shell = record.note();
     if tag.is_empty() && shell.is_none() && record.report.is_empty() {
         return element.write_empty().map(|_| ());
     }

@@ -38,6 +38,8 @@ pub(crate) struct Record {
     pub(crate) report: String,
     /// Lines with shell commands, none of which was run.
     pub(crate) shell_lines: Vec<u32>,
+    /// What `#ifdef` leaves out of it: lines and words.
+    pub(crate) left_out: Vec<(u32, String)>,
     /// How long the script took on its own clock.
     pub(crate) took: Span,
 }
@@ -55,26 +57,30 @@ impl Record {
         out
     }
 
-    /// What there is to say of shell lines, if there are any.
-    pub(crate) fn shell_note(&self) -> Option<String> {
+    /// What there is to say of lines that nothing was made of, if there are any.
+    pub(crate) fn note(&self) -> Option<String> {
         let lines: Vec<String> = self.shell_lines.iter().map(u32::to_string).collect();
-        match lines.len() {
+        let shell = match lines.len() {
             0 => None,
             1 => Some(format!("1 shell line not run: {}", lines[0])),
             count => Some(format!("{count} shell lines not run: {}", lines.join(", "))),
-        }
+        };
+        let left: Vec<String> = self.left_out.iter().map(|(line, name)| format!("{line} ({name})")).collect();
+        let left = (!left.is_empty()).then(|| format!("left out by `#ifdef`: {}", left.join(", ")));
+        let notes: Vec<String> = shell.into_iter().chain(left).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
     }
 }
 
 /// The line of a script, and its report below.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (place, what, shell) = (self.place(), &self.what, self.shell_note());
+        let (place, what, note) = (self.place(), &self.what, self.note());
         match self.ending {
             Ending::Passed => {
                 write!(f, "ok   {place} ({} s", seconds(self.took))?;
-                if let Some(shell) = shell {
-                    write!(f, "; {shell}")?;
+                if let Some(note) = note {
+                    write!(f, "; {note}")?;
                 }
                 writeln!(f, ")")?;
             }
@@ -85,8 +91,8 @@ impl fmt::Display for Record {
                     Ending::Passed | Ending::Error => "ERROR",
                 };
                 write!(f, "{word} {place}: {what}")?;
-                if let Some(shell) = shell {
-                    write!(f, " ({shell})")?;
+                if let Some(note) = note {
+                    write!(f, " ({note})")?;
                 }
                 writeln!(f)?;
             }
@@ -110,6 +116,8 @@ pub(crate) struct Counts {
     pub(crate) errors: usize,
     /// Scripts of which shell lines were not run.
     pub(crate) with_shell: usize,
+    /// Scripts of which `#ifdef` leaves something out.
+    pub(crate) with_left_out: usize,
 }
 
 impl Counts {
@@ -121,6 +129,7 @@ impl Counts {
             Ending::Error => &mut self.errors,
         } += 1;
         self.with_shell += usize::from(!record.shell_lines.is_empty());
+        self.with_left_out += usize::from(!record.left_out.is_empty());
     }
 
     pub(crate) fn all(&self) -> usize {
@@ -139,6 +148,9 @@ impl fmt::Display for Counts {
         }
         if self.with_shell > 0 {
             write!(f, "; of {} some shell lines were not run", self.with_shell)?;
+        }
+        if self.with_left_out > 0 {
+            write!(f, "; of {} something was left out by `#ifdef`", self.with_left_out)?;
         }
         Ok(())
     }
@@ -178,6 +190,7 @@ pub(crate) fn sample(ending: Ending) -> Record {
         what: if ending == Ending::Passed { String::new() } else { "expected <&> \"ack 1\"".to_owned() },
         report: if ending == Ending::Failed { "  first ]]> line\n\nlast: <line>\n".to_owned() } else { String::new() },
         shell_lines: vec![4, 7],
+        left_out: Vec::new(),
         took: Span::from_millis(1250),
     }
 }
@@ -200,6 +213,9 @@ mod tests {
         assert!(error.to_string().starts_with("ERROR a/b #1.pkt:7:3: "), "{error}");
         let one = Record { shell_lines: vec![9], place: None, ..sample(Ending::Error) };
         assert!(one.to_string().ends_with("(1 shell line not run: 9)\n"), "{one}");
+        let both = Record { left_out: vec![(3, "X".to_owned()), (5, "Y".to_owned())], ..one };
+        let note = "(1 shell line not run: 9; left out by `#ifdef`: 3 (X), 5 (Y))\n";
+        assert!(both.to_string().ends_with(note), "{both}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) fn point(index: usize, record: &Record) -> String {
     // A hash would begin a directive.
     let description = record.path.replace('\\', "\\\\").replace('#', "\\#");
     let mut out = format!("{ok} {} - {description}\n", index + 1);
-    let shell = record.shell_note();
+    let shell = record.note();
     if record.ending == Ending::Passed && shell.is_none() && record.report.is_empty() {
         return out;
     }

@@ -377,6 +377,30 @@ fn conditional_lines() {
     let pair = |line, name: &str| (line, name.to_owned());
     assert_eq!(names(&Defines::new()), [pair(1, "a"), pair(8, "c")]);
     assert_eq!(names(&[("X".to_owned(), "1".to_owned())].into()), [pair(1, "a"), pair(3, "b"), pair(8, "c")]);
+    let left_out = parse(text).unwrap().left_out.into_iter().map(|left| (left.line, left.name)).collect::<Vec<_>>();
+    assert_eq!(left_out, [pair(2, "X"), pair(5, "Y")]);
+}
+
+#[test]
+fn freebsd_is_defined_where_the_host_is_one() {
+    let text = "+0 a() = 0\n#ifdef FreeBSD\n+0 b() = 0\n#endif\n";
+    let events = |text: &str, profile: Option<&str>| {
+        let mut settings = Settings::new();
+        if let Some(name) = profile {
+            settings.set_profile(name).unwrap();
+        }
+        let script = parse_for(text, &Defines::new(), &settings).unwrap();
+        assert_eq!(script.events.len() + script.left_out.len(), 2);
+        script.events.len()
+    };
+    assert_eq!(events(text, None), 1);
+    for (profile, expected) in [("freebsd-14", 2), ("freebsd-9.2", 2), ("linux-6.18", 1)] {
+        assert_eq!(events(text, Some(profile)), expected, "{profile}");
+        let own = format!("--profile={profile}\n{text}");
+        assert_eq!(events(&own, None), expected, "{profile}");
+        // The command line wins.
+        assert_eq!(events(&own, Some("rfc")), 1, "{profile}");
+    }
 }
 
 #[test]

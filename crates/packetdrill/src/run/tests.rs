@@ -203,6 +203,7 @@ fn what_is_not_here_is_named() {
         ("+0 splice(4, NULL, 5, NULL, 10, 0) = 0", 9, "splice"),
         ("+0 socket(..., SOCK_DGRAM, IPPROTO_UDP) = 5", 9, "SOCK_STREAM"),
         ("+0 `sysctl -q net.ipv4.tcp_ecn=6`", 9, "0 to 5"),
+        ("+0 `tc qdisc replace dev tun0 root pfifo limit 0`", 9, "the command tc"),
     ] {
         match server(text).verdict {
             Verdict::Unsupported { line: at, what } => {
@@ -216,10 +217,27 @@ fn what_is_not_here_is_named() {
 
 #[test]
 fn shell_lines_are_settings_or_are_reported() {
-    let outcome = server("+0 `sysctl -q net.ipv4.tcp_reordering=3`\n+0 `tc qdisc show dev tun0`");
+    let outcome = server("+0 `sysctl -q net.ipv4.tcp_reordering=3`\n+0 `ethtool -K tun0 tso off`");
     passes(&outcome);
     let unrun: Vec<_> = outcome.unrun_shell.iter().map(|shell| (shell.line, shell.text.as_str())).collect();
-    assert_eq!(unrun, [(10, "tc qdisc show dev tun0")]);
+    assert_eq!(unrun, [(10, "ethtool -K tun0 tso off")]);
+}
+
+#[test]
+fn a_linux_host_has_as_many_quick_acks_as_it_is_told() {
+    let script = |value: u32, second: &str| {
+        format!(
+            "--profile=linux-6.1\n--set=quick_ack={value}\n\
+             0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n+0 bind(3, ..., ...) = 0\n+0 listen(3, 1) = 0\n\
+             +0 < S 0:0(0) win 65535 <mss 1460>\n+0 > S. 0:0(0) ack 1 <...>\n+.1 < . 1:1(0) ack 1 win 65535\n\
+             +0 accept(3, ..., ...) = 4\n\
+             +0 < . 1:1001(1000) ack 1 win 65535\n+0 > . 1:1(0) ack 1001\n\
+             +.001 < . 1001:2001(1000) ack 1 win 65535\n{second} > . 1:1(0) ack 2001\n"
+        )
+    };
+    // TCP_MAX_QUICKACKS is 16; with one, the second segment waits for tcp_delack_timer, 40 ms.
+    passes(&run_text(&script(16, "+0"), &Settings::new()));
+    passes(&run_text(&script(1, "+.04"), &Settings::new()));
 }
 
 #[test]

@@ -105,7 +105,9 @@ fn numbers(laws: &mut Laws, path: &str, json: &Json) {
                 let has = samples.as_u64().is_some_and(|samples| samples > 0);
                 laws.hold("quantiles exist with samples alone", has != max.is_null(), || format!("{path}: {json}"));
             }
-            for share in ["utilization", "bucket_empty", "fairness_jain", "fairness_jain_forward", "fairness_jain_reverse"] {
+            for share in
+                ["utilization", "bucket_empty", "fairness_jain", "fairness_jain_forward", "fairness_jain_reverse"]
+            {
                 let Some(value) = entries.get(share).and_then(Json::as_f64) else { continue };
                 let law = if share == "utilization" { "busy at most all the time" } else { "shares are at most 1" };
                 laws.hold(law, (0.0..=1.0 + 1e-9).contains(&value), || format!("{path}.{share} = {value}"));
@@ -298,7 +300,9 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
     );
     let lost = json["dropped"][ackclock_sim::LOST_ON_LINK].as_u64().unwrap_or(0);
     let doubled = count("duplicated");
-    laws.hold("lost is at most transmitted", lost + doubled <= dequeued, || format!("{id}: {lost}, {doubled} of {dequeued}"));
+    laws.hold("lost is at most transmitted", lost + doubled <= dequeued, || {
+        format!("{id}: {lost}, {doubled} of {dequeued}")
+    });
     laws.same("queue.csv adds up to the summary", id, json["sojourn_ms"]["samples"].as_u64(), Some(dequeued));
     let left = rows.iter().filter(|row| row.str("action") == "dequeue");
     for (key, found) in [

@@ -49,11 +49,9 @@ const LONGEST: Duration = Duration::from_secs(120);
 type Known = (&'static str, &'static str, fn(&RunSpec) -> bool);
 
 /// Findings that are known and not mended yet.
-const KNOWN: &[Known] = &[
-    ("no round trip is shorter than its path", "issue 14, 3", |spec| {
-        links(spec).any(|link| link.rate.is_none() || link.burst.is_some())
-    }),
-];
+const KNOWN: &[Known] = &[("no round trip is shorter than its path", "issue 14, 3", |spec| {
+    links(spec).any(|link| link.rate.is_none() || link.burst.is_some())
+})];
 
 fn links(spec: &RunSpec) -> impl Iterator<Item = &DirectionSpec> {
     spec.links.iter().flat_map(|link| [&link.forward, &link.reverse])

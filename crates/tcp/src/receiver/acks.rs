@@ -13,8 +13,6 @@ const LEAST: Span = Span::from_millis(40);
 pub(super) const MOST: Span = Span::from_millis(200);
 /// The bound of a connection that neither answers data with data nor ends its writes with PSH: half a second.
 const MOST_UNPUSHED: Span = Span::from_millis(500);
-/// `TCP_MAX_QUICKACKS`.
-pub(super) const QUICK: u32 = 16;
 /// `TCP_MSS_DEFAULT`.
 const DEFAULT_SEGMENT: u32 = 536;
 /// `TCP_MIN_MSS`.
@@ -44,6 +42,8 @@ impl Default for Context {
 pub(super) struct Acks {
     /// ACKs to be sent at once.
     pub(super) quick: u32,
+    /// At most so many are (`TCP_MAX_QUICKACKS`).
+    pub(super) most: u32,
     /// Data is answered with data: ACKs ride on it.
     pub(super) interactive: bool,
     /// The delay, zero before the first data.
@@ -59,8 +59,9 @@ pub(super) struct Acks {
 }
 
 impl Acks {
-    pub(super) fn new() -> Acks {
+    pub(super) fn new(most: u32) -> Acks {
         Acks {
+            most,
             quick: 0,
             interactive: false,
             timeout: Span::ZERO,
@@ -83,7 +84,7 @@ impl Acks {
         self.measure(payload, context);
         let gap = now.since(self.last_arrival);
         if self.timeout == Span::ZERO {
-            self.add_quick(QUICK, window);
+            self.add_quick(self.most, window);
             self.timeout = LEAST;
         } else if gap <= LEAST / 2 {
             self.timeout = self.timeout / 2 + LEAST / 2;
@@ -91,7 +92,7 @@ impl Acks {
             self.timeout = (self.timeout / 2 + gap).min(context.rto);
         } else if gap > context.rto {
             // The sender restarts its window: it waits for these ACKs.
-            self.add_quick(QUICK, window);
+            self.add_quick(self.most, window);
         }
         self.last_arrival = now;
     }
@@ -129,7 +130,7 @@ impl Acks {
     pub(super) fn await_writer(&mut self, now: Time, window: u64) {
         self.owed = true;
         self.last_arrival = now;
-        self.hurry(QUICK, window);
+        self.hurry(self.most, window);
     }
 
     /// The peer has sent everything: the ACK may wait for our end (`tcp_fin`).
