@@ -89,7 +89,8 @@ impl Endpoint {
     /// TCP_CONGESTION: another congestion controller from now on. On an open connection it takes the window and the threshold
     /// over, and a reduction that runs is finished (Linux `tcp_reinit_congestion_control`).
     pub fn set_congestion_control(&mut self, now: Time, mut cc: Box<dyn CongestionControl>) {
-        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
+        let opening = matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived);
+        if !opening || self.is_open_early() {
             let flight = self.flight(now);
             cc.on_established(&flight);
             cc.take_over(self.cc.window());

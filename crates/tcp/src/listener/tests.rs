@@ -295,6 +295,16 @@ fn a_child_that_its_syn_opened_can_be_accepted_and_read_at_once() {
 }
 
 #[test]
+fn another_controller_takes_over_before_the_last_ack() {
+    let mut server = fast_server(4);
+    server.input(fast_syn(1));
+    let mut child = server.listener.accept().unwrap();
+    let window = child.cwnd();
+    child.set_congestion_control(server.now, Box::new(NewReno::new(NewRenoConfig::default())));
+    assert!(window > 0 && child.cwnd() == window, "{} instead of {window}", child.cwnd());
+}
+
+#[test]
 fn only_so_many_children_wait_for_their_last_ack() {
     // RFC 7413 section 5.1.
     let mut server = fast_server(2);
