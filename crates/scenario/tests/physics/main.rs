@@ -28,7 +28,6 @@ use std::time::{Duration, Instant};
 use std::{env, fs, process, thread};
 
 use ackclock_scenario::{Domain, Scenario};
-use ackclock_sim::spec::{DirectionSpec, RunSpec};
 use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestError, TestRng, TestRunner};
 
 use checks::Violation;
@@ -45,25 +44,12 @@ const STEPS: u64 = 20_000;
 /// No case takes as long, whatever the machine; one that does hangs.
 const LONGEST: Duration = Duration::from_secs(120);
 
-/// A law that some runs are known to violate, for the reason of an issue's point, and which runs.
-type Known = (&'static str, &'static str, fn(&RunSpec) -> bool);
-
-/// Findings that are known and not mended yet.
-const KNOWN: &[Known] = &[("no round trip is shorter than its path", "issue 14, 3", |spec| {
-    links(spec).any(|link| link.rate.is_none() || link.burst.is_some())
-})];
-
-fn links(spec: &RunSpec) -> impl Iterator<Item = &DirectionSpec> {
-    spec.links.iter().flat_map(|link| [&link.forward, &link.reverse])
-}
-
 /// What a case came to.
 #[derive(Debug, Default)]
 struct Tally {
     cases: u64,
     shortened: u64,
     packets: u64,
-    known: BTreeMap<&'static str, u64>,
 }
 
 /// Checks a scenario; gives what it violates.
@@ -82,14 +68,6 @@ fn violations(document: &Document, relation: u64, steps: u64, tally: &RefCell<Ta
     let mut tally = tally.borrow_mut();
     tally.packets += outcome.summary.packets;
     tally.shortened += u64::from(outcome::spec(&document.text()).duration != outcome.spec.duration);
-    for (law, _, runs) in KNOWN {
-        if !runs(&outcome.spec) {
-            continue;
-        }
-        let before = found.len();
-        found.retain(|violation| violation.law != *law);
-        *tally.known.entry(law).or_default() += (before - found.len()) as u64;
-    }
     found
 }
 
