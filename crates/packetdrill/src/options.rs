@@ -231,6 +231,11 @@ impl Kernel {
                 changed = Changed::ReportErrors;
                 Ok(())
             }
+            "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" if linux && (0..=5).contains(&number) => {
+                options.mtu_discover = Some(number);
+                changed = Changed::MtuDiscover;
+                Ok(())
+            }
             "TCP_DEFER_ACCEPT" if linux => {
                 let time = Span::from_secs(u64::try_from(number).unwrap_or(0));
                 options.defer_accept = retries_within(time, SYN_ACK_TIMEOUT, LONGEST_TIMEOUT);
@@ -266,6 +271,7 @@ impl Kernel {
             Kind::Open(endpoint) => match changed {
                 Changed::Nothing | Changed::Deferring => {}
                 Changed::ReportErrors => endpoint.set_report_errors(options.report_errors),
+                Changed::MtuDiscover => endpoint.set_path_discovery(config.path.discovery),
                 Changed::KeepAlive => socket::set_keepalive(endpoint, now, &options, &self.host),
                 Changed::SendBuffer(bytes) => endpoint.set_send_buffer(bytes),
                 Changed::ReceiveBuffer(bytes) => endpoint.set_receive_buffer(bytes),
@@ -385,6 +391,9 @@ impl Kernel {
             "TCP_LINGER2" => seconds(options.fin_wait_2, Span::from_secs(60)),
             "TCP_NOOPT" => flag(options.no_options),
             "IP_RECVERR" | "IPV6_RECVERR" => flag(options.report_errors),
+            "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" if linux => {
+                Value::Number(options.mtu_discover.unwrap_or(i64::from(self.host.config.path.discovery)))
+            }
             "TCP_DEFER_ACCEPT" if linux => {
                 let time = time_of_retries(options.defer_accept, SYN_ACK_TIMEOUT, LONGEST_TIMEOUT);
                 Value::Number((time.as_millis() / 1000) as i64)
@@ -433,6 +442,7 @@ enum Changed {
     SynRetries(u32),
     FinWait2,
     ReportErrors,
+    MtuDiscover,
     Deferring,
 }
 
@@ -482,6 +492,8 @@ fn known(level: &str, name: &str) -> bool {
             | "TCP_DEFER_ACCEPT"
             | "IP_RECVERR"
             | "IPV6_RECVERR"
+            | "IP_MTU_DISCOVER"
+            | "IPV6_MTU_DISCOVER"
             | "TCP_CONGESTION"
             | "IP_TOS"
             | "IP_TTL"

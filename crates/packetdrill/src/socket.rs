@@ -43,6 +43,8 @@ pub(crate) struct SocketOptions {
     pub(crate) fast_open_keys: Option<Keys>,
     /// `TCP_NOOPT`: no options at all.
     pub(crate) no_options: bool,
+    /// `IP_MTU_DISCOVER`, as Linux numbers it, if it was set.
+    pub(crate) mtu_discover: Option<i64>,
     /// `IP_RECVERR`: ICMP errors are told at once.
     pub(crate) report_errors: bool,
     /// `TCP_DEFER_ACCEPT`, in timeouts of the SYN/ACK.
@@ -68,6 +70,7 @@ impl SocketOptions {
             config.path.mtu = config.path.mtu.map(|mtu| mtu.min(u32::from(mss) + headers));
         }
         config.states.defer_accept = self.defer_accept;
+        config.path.discovery &= self.believes_path();
         if let Some(bytes) = self.receive_buffer {
             config.receive_buffer = host.receive_config(bytes);
             config.transfer.window = config.transfer.window.with_fixed_buffer();
@@ -96,6 +99,12 @@ impl SocketOptions {
             config.states.fin_wait_2_timeout = Some(timeout);
         }
         config
+    }
+
+    /// Whether messages that a packet was too big are believed: not without discovery, nor by IP_PMTUDISC_INTERFACE and
+    /// IP_PMTUDISC_OMIT, which keep to the interface (Linux `tcp_v4_mtu_reduced`, `ip_sk_accept_pmtu`).
+    pub(crate) fn believes_path(&self) -> bool {
+        self.mtu_discover.is_none_or(|mode| (1..=3).contains(&mode))
     }
 
     /// Sets up an endpoint that was just made: what is no knob of its.

@@ -35,6 +35,7 @@ fn it_lists_every_key() {
 #[test]
 fn it_lists_every_sysctl() {
     let (page, source) = (page(), include_str!("../src/sysctl.rs"));
+    let (source, _tests) = source.split_once("#[cfg(test)]").expect("tests");
     let starts = source.match_indices("\"net.").chain(source.match_indices("\"kern."));
     let names: Vec<&str> = starts.filter_map(|(at, _)| source[at + 1..].split('"').next()).collect();
     assert!(names.len() > 50, "{names:?}");

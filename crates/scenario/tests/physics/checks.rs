@@ -227,11 +227,17 @@ fn most_at_once(direction: &DirectionSpec) -> f64 {
 
 /// Whether its ends may agree on ECN.
 pub(crate) fn has_ecn(flow: &FlowSpec) -> bool {
-    [&flow.sender, &flow.receiver].into_iter().all(|host| match host {
-        HostSpec::Endpoint(endpoint) => endpoint.config.ecn != EcnFeedback::None,
+    let hosts = [&flow.sender, &flow.receiver];
+    // FreeBSD and Linux agree to what the other side asks for.
+    let agrees = |host: &HostSpec, asks: bool| match host {
+        HostSpec::Endpoint(endpoint) => {
+            let accepted = if asks { EcnFeedback::None } else { endpoint.config.transfer.accept_ecn };
+            endpoint.config.ecn.max(accepted) != EcnFeedback::None
+        }
         HostSpec::Smoltcp(_) => false,
         HostSpec::Outside => true,
-    })
+    };
+    hosts.iter().any(|host| agrees(host, true)) && hosts.iter().all(|host| agrees(host, false))
 }
 
 /// The queue's rows are its books.
