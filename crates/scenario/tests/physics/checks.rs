@@ -240,6 +240,16 @@ pub(crate) fn has_ecn(flow: &FlowSpec) -> bool {
     hosts.iter().any(|host| agrees(host, true)) && hosts.iter().all(|host| agrees(host, false))
 }
 
+/// Whether packets of a flow may be marked: the SYN of a controller that wants all packets ECT (`dctcp`, `prague`) goes out before
+/// anything is agreed on.
+fn may_be_marked(flow: &FlowSpec) -> bool {
+    let sends_capable_syn = |host: &HostSpec| match host {
+        HostSpec::Endpoint(endpoint) => matches!(endpoint.config.ecn, EcnFeedback::Dctcp | EcnFeedback::Accurate),
+        HostSpec::Smoltcp(_) | HostSpec::Outside => false,
+    };
+    has_ecn(flow) || sends_capable_syn(&flow.sender) || sends_capable_syn(&flow.receiver)
+}
+
 /// The queue's rows are its books.
 fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
     let id = json["id"].as_str().unwrap_or("");
@@ -389,7 +399,7 @@ fn capacity(laws: &mut Laws, outcome: &Outcome, number: usize, link: &DirectionS
     }
     let backward =
         |flow: &FlowSpec| directions(&outcome.spec, &flow.path, false, flow).iter().any(|&(n, _)| n == number);
-    let may = outcome.spec.flows.iter().any(|flow| has_ecn(flow) && (passes(flow, true) || backward(flow)));
+    let may = outcome.spec.flows.iter().any(|flow| may_be_marked(flow) && (passes(flow, true) || backward(flow)));
     if !may {
         laws.same("marks with ECN alone", &json["id"].to_string(), json["marked"].as_u64(), Some(0));
     }
