@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
+use std::thread;
+use std::time::Duration;
 
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 use futures_util::TryStreamExt;
@@ -117,7 +119,29 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
         }
         Ok(())
     })?;
+    let mut waits = 1000;
+    while waits > 0 && plan.addresses.iter().any(|&(address, _)| !is_reached(address)) {
+        waits -= 1;
+        thread::sleep(Duration::from_millis(1));
+    }
     Ok(index)
+}
+
+/// Whether packets to an address of this namespace get there. The kernel adds the route of an IPv6 address some time after the
+/// address (`addrconf_dad_work`); what comes before is dropped.
+fn is_reached(address: IpAddr) -> bool {
+    let IpAddr::V6(address) = address else { return true };
+    fs::read_to_string("/proc/thread-self/net/ipv6_route").map_or(true, |routes| has_local_route(&routes, address))
+}
+
+/// Whether a table of routes, as in `/proc/net/ipv6_route`, has one that ends here (`RTF_LOCAL`) for an address.
+fn has_local_route(routes: &str, address: Ipv6Addr) -> bool {
+    const RTF_LOCAL: u32 = 0x8000_0000;
+    let whole = format!("{:032x} 80 ", u128::from(address));
+    routes.lines().filter(|line| line.starts_with(&whole)).any(|line| {
+        let flags = line.split_ascii_whitespace().nth(8).and_then(|flags| u32::from_str_radix(flags, 16).ok());
+        flags.is_some_and(|flags| flags & RTF_LOCAL != 0)
+    })
 }
 
 /// Packets that the kernel could not hand over to the reader of a device, because it was not read in time.

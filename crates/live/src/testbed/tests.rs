@@ -457,3 +457,21 @@ fn two_hosts_of_a_path_are_in_two_namespaces() {
     let problems = check(&spec).map_or_else(|error| error.to_string(), |()| String::new());
     assert!(!problems.contains("hosts nsl and nsr"), "{problems}");
 }
+
+#[test]
+fn addresses_are_reached_as_soon_as_there_is_a_testbed() {
+    if !can_go_live("testbed: routes", &[]) {
+        return;
+    }
+    // The route of an address comes after it, by a worker of the kernel.
+    for _ in 0..20 {
+        let testbed = Testbed::set_up(&pair("rt")).expect("a testbed");
+        for (node, address) in [(0, "fd770000000000000000000000000001"), (1, "fd770000000000000000000000000002")] {
+            let routes = at(&testbed, node, || std::fs::read_to_string("/proc/thread-self/net/ipv6_route"));
+            let flags = |line: &str| u32::from_str_radix(line.split_ascii_whitespace().nth(8)?, 16).ok();
+            let mut whole = routes.lines().filter(|line| line.starts_with(&format!("{address} 80 ")));
+            let local = whole.any(|line| flags(line).is_some_and(|flags| flags >> 31 == 1));
+            assert!(local, "{routes}");
+        }
+    }
+}
