@@ -28,7 +28,7 @@ use ackclock_cc::{EcnFeedback, EcnUse};
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::scoreboard::Progress;
+use crate::loss::scoreboard::Progress;
 use crate::{Endpoint, State};
 
 mod accurate;

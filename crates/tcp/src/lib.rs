@@ -13,65 +13,46 @@
 //! [`Endpoint::next_deadline`] has come, and after each of them, and after calls of the application, asks
 //! [`Endpoint::transmit`] until it gives nothing more.
 
-mod challenge;
-mod config;
-mod controllers;
-mod defer;
-mod detector;
+mod connection;
 mod ecn;
-mod endpoint;
-mod episode;
-mod facts;
-mod fast_open;
-mod icmp;
-mod info;
-mod input;
-mod keepalive;
-mod limited;
 mod listener;
-mod observer;
-mod output;
-mod pacing;
-mod path;
-mod pmtu;
-mod probe;
-pub mod profile;
+mod loss;
 mod receiver;
-mod recovery;
-mod rtt;
-mod rules;
-mod scoreboard;
-mod sending;
+mod report;
+mod send;
 mod seq;
-mod socket;
-mod sockopt;
-mod time_wait;
-mod timers;
-mod transfer;
-mod undo;
-mod validation;
+mod stack;
 
 pub use ackclock_cc::EcnFeedback;
-pub use config::{AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules};
-pub use controllers::{CONTROLLERS, Controller};
-pub use defer::{retries_within, time_of_retries};
-pub use detector::LossCounts;
+pub use connection::defer::{retries_within, time_of_retries};
+pub use connection::endpoint::{Arrival, Endpoint, Error, Ports, State, Stats};
+pub use connection::fast_open::{
+    FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie,
+};
+pub use connection::icmp::IcmpError;
+pub use connection::socket::{Readiness, Received, Sending, Shutdown};
 pub use ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
-pub use endpoint::{Arrival, Endpoint, Error, Ports, State, Stats};
-pub use facts::{ControlBlock, LossDeclaration, SentAs, Snapshot, Stamp};
-pub use fast_open::{FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie};
-pub use icmp::IcmpError;
-pub use info::{
+pub use listener::{Listener, Numbers, reset_for};
+pub use loss::detector::LossCounts;
+pub use loss::recovery::CaState;
+pub use report::tcp_info::{
     INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_SYN_DATA, TCPI_OPT_TIMESTAMPS,
     TCPI_OPT_WSCALE, TcpInfo,
 };
-pub use limited::LimitedTime;
-pub use listener::{Listener, Numbers, reset_for};
-pub use pacing::{Pacing, PacingWhen};
-pub use path::{IcmpRule, MtuProbing, PathRules};
-pub use recovery::CaState;
-pub use rules::{AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, StateRules, SynFin, TimeWaitAnswers, WindowProbe};
-pub use socket::{Readiness, Received, Sending, Shutdown};
-pub use sockopt::WriteFlags;
-pub use transfer::{AckRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule};
-pub use validation::CwndValidation;
+pub use report::variables::{ControlBlock, LossDeclaration, SentAs, Snapshot, Stamp};
+pub use send::limited::LimitedTime;
+pub use send::pacing::{Pacing, PacingWhen};
+pub use send::validation::CwndValidation;
+pub use stack::config::{
+    AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules,
+};
+pub use stack::controllers::{CONTROLLERS, Controller};
+pub use stack::path::{IcmpRule, MtuProbing, PathRules};
+pub use stack::profile;
+pub use stack::rules::{
+    AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, StateRules, SynFin, TimeWaitAnswers, WindowProbe,
+};
+pub use stack::sockopt::WriteFlags;
+pub use stack::transfer::{
+    AckRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule,
+};

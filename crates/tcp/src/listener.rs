@@ -9,7 +9,7 @@ use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::fast_open::{EarlyQueue, Judged};
+use crate::connection::fast_open::{EarlyQueue, Judged};
 use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, State};
 
 /// What a new connection draws.

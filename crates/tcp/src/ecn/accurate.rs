@@ -6,7 +6,7 @@ use ackclock_units::Ecn;
 
 use super::option::BytesTold;
 use super::{AccEcnRule, Feedback, ace};
-use crate::scoreboard::Progress;
+use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint, State};
 
 /// What r.cep and s.cep begin with (RFC 9768 section 3.2.1).

@@ -14,7 +14,7 @@ use ackclock_packet::{AccEcn, AccEcnOrder, Segment, fit_acc_ecn};
 use ackclock_units::{Ecn, Time};
 
 use super::{AccEcnOption, AccEcnRule};
-use crate::scoreboard::Progress;
+use crate::loss::scoreboard::Progress;
 use crate::{Endpoint, State};
 
 /// Bytes of an option with all counters and its padding.

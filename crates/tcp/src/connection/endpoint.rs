@@ -1,0 +1,531 @@
+//! The connection: its state, and the calls of the application.
+
+use ackclock_cc::{CongestionControl, Flight};
+use ackclock_packet::Flags;
+use ackclock_units::{Span, Time};
+
+use crate::connection::challenge::Limits;
+use crate::connection::fast_open::Opening;
+use crate::connection::socket::Socket;
+use crate::connection::timers::Timers;
+use crate::ecn::Feedback;
+use crate::loss::detector::Detector;
+use crate::loss::recovery::Recovery;
+use crate::loss::scoreboard::Scoreboard;
+use crate::receiver::Receiver;
+use crate::report::tcp_info::Counters;
+use crate::send::limited::Held;
+use crate::send::observer::Observer;
+use crate::send::pacing::Pacer;
+use crate::send::pmtu::Path;
+use crate::send::rtt::RttEstimator;
+use crate::send::segmentation::Queue;
+use crate::send::validation::Validation;
+use crate::stack::sockopt::{Wishes, WriteFlags};
+use crate::{Config, SentAs};
+
+/// The states of RFC 9293 section 3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// No connection.
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// SYN sent, waiting for the other one.
+    SynSent,
+    /// Both SYNs seen, ours not acknowledged.
+    SynReceived,
+    /// Open.
+    Established,
+    /// Closed by us, the FIN not acknowledged.
+    FinWait1,
+    /// Closed by us, the FIN acknowledged.
+    FinWait2,
+    /// Closed by the peer.
+    CloseWait,
+    /// Closed by both at once, our FIN not acknowledged.
+    Closing,
+    /// Closed by the peer, then by us, our FIN not acknowledged.
+    LastAck,
+    /// Closed; old segments are waited out.
+    TimeWait,
+}
+
+/// Why a connection ended other than by both sides closing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// The peer reset an open connection.
+    Reset,
+    /// The peer refused the connection.
+    Refused,
+    /// Retransmissions were not answered.
+    TimedOut,
+    /// The application aborted it.
+    Aborted,
+    /// Written after the writing side was shut.
+    BrokenPipe,
+    /// Read before there was a connection.
+    NotConnected,
+    /// An ICMP error: no route to the peer's network.
+    NetUnreachable,
+    /// An ICMP error: no route to the peer, or a time to live that was over.
+    HostUnreachable,
+    /// An ICMP error: the peer does not speak TCP.
+    NoProtocol,
+    /// An ICMP error: the packet was too big.
+    MessageTooLong,
+    /// An ICMP error: a source route failed.
+    NotSupported,
+    /// An ICMP error: the peer is not known.
+    HostDown,
+    /// An ICMP error: we are isolated.
+    NoNetwork,
+    /// An ICMP error: something is wrong with a header.
+    Protocol,
+    /// An ICMP error: a filter forbids it.
+    Forbidden,
+}
+
+impl Error {
+    /// The name of the error number that a socket gives.
+    pub fn errno(self) -> &'static str {
+        match self {
+            Error::Reset => "ECONNRESET",
+            Error::Refused => "ECONNREFUSED",
+            Error::TimedOut => "ETIMEDOUT",
+            Error::Aborted => "ECONNABORTED",
+            Error::BrokenPipe => "EPIPE",
+            Error::NotConnected => "ENOTCONN",
+            Error::NetUnreachable => "ENETUNREACH",
+            Error::HostUnreachable => "EHOSTUNREACH",
+            Error::NoProtocol => "ENOPROTOOPT",
+            Error::MessageTooLong => "EMSGSIZE",
+            Error::NotSupported => "EOPNOTSUPP",
+            Error::HostDown => "EHOSTDOWN",
+            Error::NoNetwork => "ENONET",
+            Error::Protocol => "EPROTO",
+            Error::Forbidden => "EACCES",
+        }
+    }
+}
+
+/// The two port numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ports {
+    /// Ours.
+    pub local: u16,
+    /// The peer's.
+    pub remote: u16,
+}
+
+/// What a segment that arrived meant to the application and to measurements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Arrival {
+    /// Bytes of our stream that it newly acknowledged.
+    pub acked: u64,
+    /// The RTT of data that it measured: from the transmission of a segment sent once to its first acknowledgment.
+    pub rtt: Option<Span>,
+    /// It was an acceptable acknowledgment.
+    pub is_ack: bool,
+}
+
+/// Totals of one endpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Segments with data (or a FIN) sent, retransmissions included.
+    pub sent_packets: u64,
+    /// Of these, sent again.
+    pub retransmitted_packets: u64,
+    /// SYNs sent again, on hosts that count them among their retransmissions ([`crate::StateRules::counts_syns`]).
+    pub resent_syns: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast recovery.
+    pub fast_recoveries: u64,
+    /// Tail loss probes sent.
+    pub loss_probes: u64,
+    /// Window reductions taken back.
+    pub undos: u64,
+    /// ACKs that carried the ECN echo.
+    pub ece_acks: u64,
+    /// The farthest that a segment sent once was reported after a later one, in segments.
+    pub reordering_max: u64,
+    /// Blocks with which the receiver reported duplicates (RFC 2883).
+    pub dsacks: u64,
+}
+
+/// The sending half: RFC 9293's SND variables, as distances from the initial sequence number.
+#[derive(Debug)]
+pub(crate) struct Sender {
+    pub(crate) isn: u32,
+    pub(crate) una: u64,
+    pub(crate) nxt: u64,
+    /// The peer's window in bytes, from `una` on.
+    pub(crate) wnd: u64,
+    /// SND.WL1 and SND.WL2: the segment that last set the window.
+    pub(crate) wl1: u64,
+    pub(crate) wl2: u64,
+    pub(crate) max_wnd: u64,
+    /// The peer's window scale.
+    pub(crate) shift: u8,
+    /// Bytes that the application has written.
+    pub(crate) written: u64,
+    /// The application has closed: a FIN follows the last byte.
+    pub(crate) closed: bool,
+    pub(crate) fin_sent: bool,
+    pub(crate) syn_pending: bool,
+    /// When the SYN was first sent, until it has been sent again.
+    pub(crate) syn_sent_at: Option<Time>,
+    /// TSval of the first SYN.
+    pub(crate) syn_stamp: u32,
+    /// The SYN or its answer was presumably lost.
+    pub(crate) syn_resent: bool,
+    /// The handshake's last ACK waits, and goes out by itself.
+    pub(crate) bare_ack: bool,
+    /// A probe of a closed window is to be sent.
+    pub(crate) probe_due: bool,
+    /// A probe is all that is in flight: its loss says nothing about congestion.
+    pub(crate) probing: bool,
+    /// The window opened and the probe was not taken: it is sent again as data.
+    pub(crate) resend_probe: bool,
+    /// The last look for something to send ended because of the congestion window.
+    pub(crate) cwnd_stopped: bool,
+    /// The congestion window stopped the sender, or was full, at some time since `usage_point` was set.
+    pub(crate) cwnd_limited: bool,
+    /// The most that was outstanding at a time since then.
+    pub(crate) most_outstanding: u64,
+    /// One past what was sent when these two were last noted: their round trip ends when it is acknowledged.
+    pub(crate) usage_point: u64,
+    /// When a data segment was last sent.
+    pub(crate) last_sent_at: Time,
+    /// The next new data segment carries CWR.
+    pub(crate) cwr_pending: bool,
+}
+
+/// One end of one connection.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub(crate) config: Config,
+    /// [`Config::linux_episodes`].
+    pub(crate) linux_episodes: bool,
+    pub(crate) cc: Box<dyn CongestionControl>,
+    pub(crate) observer: Observer,
+    pub(crate) state: State,
+    pub(crate) ports: Ports,
+    pub(crate) send: Sender,
+    pub(crate) board: Scoreboard,
+    pub(crate) recovery: Recovery,
+    pub(crate) detector: Detector,
+    /// The time of the last ACK or timer.
+    pub(crate) now: Time,
+    /// How many ACKs came before at that time, or something was sent.
+    pub(crate) order: u32,
+    pub(crate) pacer: Pacer,
+    pub(crate) validation: Validation,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) receiver: Receiver,
+    pub(crate) timers: Timers,
+    pub(crate) stats: Stats,
+    /// Payload bytes of a full segment.
+    pub(crate) mss: u32,
+    /// Agreed on in the handshake.
+    pub(crate) sack_enabled: bool,
+    pub(crate) timestamps_enabled: bool,
+    pub(crate) scaling_enabled: bool,
+    pub(crate) ecn_enabled: bool,
+    /// The peer may send ECN-capable packets; without `ecn_enabled` if a SYN of ours did not ask for ECN (RFC 3168 section
+    /// 6.1.1).
+    pub(crate) ecn_echoes: bool,
+    pub(crate) feedback: Feedback,
+    /// TS.Recent and when it was set.
+    pub(crate) ts_recent: u32,
+    pub(crate) ts_recent_at: Time,
+    /// Added to the millisecond clock of TSval.
+    pub(crate) ts_offset: u32,
+    /// The receiver's ECN echo (RFC 3168 section 6.1.3), or DCTCP.CE (RFC 8257 section 3.2).
+    pub(crate) echo_ce: bool,
+    /// The stream unit of the peer's FIN.
+    pub(crate) peer_fin: Option<u64>,
+    /// A reset or challenge to answer with: sequence number, acknowledgment number, flags.
+    pub(crate) reply: Option<(u32, u32, Flags)>,
+    /// The reset ends this very connection, and carries its timestamps.
+    pub(crate) reply_stamped: bool,
+    /// Its window field.
+    pub(crate) reply_window: u16,
+    /// A challenge waits to be sent (RFC 5961).
+    pub(crate) challenge_due: bool,
+    /// A probe without data waits to be sent: a keep-alive, or one of a closed window.
+    pub(crate) probe_now: bool,
+    /// Limits of answers to segments that do not belong.
+    pub(crate) limits: Limits,
+    /// Bytes with the SYN that crossed ours, until it is acknowledged.
+    pub(crate) syn_payload: u32,
+    /// The RTT sample of the ACK in hand.
+    pub(crate) latest_sample: Option<Span>,
+    /// Its part in Fast Open, if it has one.
+    pub(crate) opening: Option<Box<Opening>>,
+    pub(crate) socket: Socket,
+    pub(crate) wishes: Wishes,
+    pub(crate) queue: Queue,
+    pub(crate) counters: Counters,
+    pub(crate) held: Held,
+    pub(crate) path: Path,
+    /// Why the last data segment was sent.
+    pub(crate) sent_as: SentAs,
+    error: Option<Error>,
+    pub(crate) integrity_error: Option<u64>,
+}
+
+impl Endpoint {
+    /// An endpoint in CLOSED. `isn` is its initial sequence number and `ts_offset` the start of its timestamp clock, both
+    /// best drawn at random.
+    pub fn new(config: Config, cc: Box<dyn CongestionControl>, ports: Ports, isn: u32, ts_offset: u32) -> Endpoint {
+        let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack).with_rules(&config.transfer);
+        let mss = u32::from(config.mss).max(1);
+        let detector = Detector::new(config.loss_detector);
+        let observer = Observer::new(&*cc);
+        let needs = observer.needs;
+        let mut board = Scoreboard::default();
+        board.sample_rates(needs.delivery_rate);
+        board.whole_reports = config.transfer.whole_reports;
+        let path = Path::new(&config);
+        Endpoint {
+            linux_episodes: config.linux_episodes(),
+            config,
+            observer,
+            cc,
+            state: State::Closed,
+            ports,
+            send: Sender {
+                isn,
+                una: 0,
+                nxt: 0,
+                wnd: 0,
+                wl1: 0,
+                wl2: 0,
+                max_wnd: 0,
+                shift: 0,
+                written: 0,
+                closed: false,
+                fin_sent: false,
+                syn_pending: false,
+                syn_sent_at: None,
+                syn_stamp: 0,
+                syn_resent: false,
+                bare_ack: false,
+                probe_due: false,
+                probing: false,
+                resend_probe: false,
+                cwnd_stopped: false,
+                cwnd_limited: false,
+                most_outstanding: 0,
+                usage_point: 0,
+                last_sent_at: Time::ZERO,
+                cwr_pending: false,
+            },
+            board,
+            recovery: Recovery::new(needs.whole_control),
+            detector,
+            now: Time::ZERO,
+            order: 0,
+            pacer: Pacer::default(),
+            validation: Validation::default(),
+            rtt: RttEstimator::new(),
+            receiver,
+            timers: Timers::new(),
+            stats: Stats::default(),
+            mss,
+            sack_enabled: false,
+            timestamps_enabled: false,
+            scaling_enabled: false,
+            ecn_enabled: false,
+            ecn_echoes: false,
+            feedback: Feedback::new(),
+            ts_recent: 0,
+            ts_recent_at: Time::ZERO,
+            ts_offset,
+            echo_ce: false,
+            peer_fin: None,
+            reply: None,
+            reply_stamped: false,
+            reply_window: 0,
+            challenge_due: false,
+            probe_now: false,
+            limits: Limits::default(),
+            syn_payload: 0,
+            latest_sample: None,
+            opening: None,
+            socket: Socket::default(),
+            wishes: Wishes::default(),
+            queue: Queue::default(),
+            counters: Counters::new(),
+            held: Held::default(),
+            path,
+            sent_as: SentAs::New,
+            error: None,
+            integrity_error: None,
+        }
+    }
+
+    /// Opens the connection passively: waits for a SYN. Does nothing unless CLOSED and unused.
+    pub fn listen(&mut self) {
+        if self.state == State::Closed && self.error.is_none() && self.send.nxt == 0 {
+            self.state = State::Listen;
+            self.socket.passive = true;
+        }
+    }
+
+    /// The application writes up to `bytes` more bytes of its stream; returns how many the send buffer took. Nothing is
+    /// taken after [`Endpoint::shutdown`].
+    #[inline]
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        self.write_with(bytes, WriteFlags::default())
+    }
+
+    /// Bytes that the send buffer has room for.
+    pub fn send_space(&self) -> u64 {
+        self.config.send_buffer.saturating_sub(self.queued())
+    }
+
+    /// The application reads up to `most` bytes; returns how many it got. They were checked on arrival
+    /// ([`Endpoint::integrity_error`]).
+    #[inline]
+    pub fn read(&mut self, most: u64) -> u64 {
+        let end = self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX));
+        self.receiver.read(most, end)
+    }
+
+    pub(crate) fn close_now(&mut self, error: Option<Error>) {
+        self.state = State::Closed;
+        self.error = self.error.or(error);
+        if self.opening.is_some() {
+            self.end_fast_open();
+        }
+        if let Some(error) = error {
+            self.report(error);
+        }
+        self.timers = Timers::new();
+        self.pacer.let_go();
+        self.challenge_due = false;
+        self.probe_now = false;
+        self.receiver.ack_at = Time::NEVER;
+        self.receiver.ack_now = false;
+        self.send.syn_pending = false;
+        self.send.probe_due = false;
+    }
+
+    /// Its ports.
+    pub fn ports(&self) -> Ports {
+        self.ports
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why the connection ended, if it did not end by both sides closing it.
+    pub fn error(&self) -> Option<Error> {
+        self.error
+    }
+
+    /// Whether both sides have closed and everything is acknowledged; the state may still be TIME-WAIT.
+    pub fn is_finished(&self) -> bool {
+        let all_acked = || self.send.fin_sent && self.acked_bytes() == self.send.written;
+        self.state == State::TimeWait
+            || (self.state == State::Closed && self.error.is_none() && all_acked() && self.peer_finished())
+    }
+
+    /// Whether the peer has closed and every byte before its FIN has arrived.
+    pub fn peer_finished(&self) -> bool {
+        self.peer_fin.is_some_and(|fin| self.receiver.next > fin)
+    }
+
+    /// Bytes of our stream that the peer has acknowledged.
+    pub fn acked_bytes(&self) -> u64 {
+        self.send.una.saturating_sub(1).min(self.send.written)
+    }
+
+    /// Bytes of the peer's stream that arrived in order.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX)).saturating_sub(1)
+    }
+
+    /// Data segments that brought nothing new.
+    pub fn duplicate_segments(&self) -> u64 {
+        self.receiver.duplicate_segments
+    }
+
+    /// The first stream offset whose bytes were not those of the stream.
+    pub fn integrity_error(&self) -> Option<u64> {
+        self.integrity_error
+    }
+
+    /// Totals.
+    pub fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    /// The congestion controller.
+    pub fn congestion_control(&self) -> &dyn CongestionControl {
+        &*self.cc
+    }
+
+    /// Smoothed RTT, once there was a sample.
+    pub fn srtt(&self) -> Option<Span> {
+        self.rtt.srtt()
+    }
+
+    /// The retransmission timeout, back-off included.
+    pub fn rto(&self) -> Span {
+        self.rtt.rto(&self.config)
+    }
+
+    /// The peer's window in bytes.
+    pub fn peer_window(&self) -> u64 {
+        self.send.wnd
+    }
+
+    /// The oldest unacknowledged byte and the next to be sent, as distances from the initial sequence number.
+    pub fn sequence(&self) -> (u64, u64) {
+        (self.send.una, self.send.nxt)
+    }
+
+    /// What the controller may know.
+    #[inline]
+    pub(crate) fn flight(&self, now: Time) -> Flight {
+        let outstanding = self.send.most_outstanding;
+        let window = self.cc.window();
+        Flight {
+            now,
+            mss: self.mss,
+            in_flight: self.pipe(),
+            // In slow start a window that is half used still grows, or a burst could never be followed by a larger one.
+            cwnd_limited: self.send.cwnd_limited
+                || self.validation.grows
+                || (window.in_slow_start() && window.cwnd < outstanding.saturating_mul(2)),
+            snd_una: self.send.una,
+            snd_nxt: self.send.nxt,
+            srtt: self.rtt.srtt(),
+            latest_rtt: self.rtt.latest(),
+            min_rtt: self.rtt.min(),
+            after_timeout: self.recovery.state == crate::CaState::Loss,
+            initial_window: self.initial_window(),
+            paced: self.pacer.on,
+            app_limited: self.board.rates.as_ref().is_some_and(|rates| rates.is_app_limited()),
+        }
+    }
+
+    /// RFC 5681 section 3.1: one segment if the SYN or its answer was lost.
+    fn initial_window(&self) -> u64 {
+        if self.send.syn_resent { u64::from(self.mss) } else { self.config.initial_window.bytes(self.mss) }
+    }
+
+    /// TSval: milliseconds, from a start of its own.
+    pub(crate) fn timestamp(&self, now: Time) -> u32 {
+        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.ts_offset)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,383 @@
+//! TCP Fast Open (RFC 7413): data with the SYN, and answers before the handshake has ended.
+//!
+//! The client asks for a cookie once, keeps it in a [`FastOpenCache`], and sends its first data with the SYN of later
+//! connections. The server ([`FastOpenServer`]) takes data in with a SYN that shows the right cookie; its child is readable and
+//! writable before the last ACK of the handshake has come.
+//!
+//! # Source
+//! RFC 7413. Linux `net/ipv4/tcp_fastopen.c`, `tcp_metrics.c`, `tcp_send_syn_data` and `tcp_syn_options` of `tcp_output.c`,
+//! `tcp_rcv_fastopen_synack`, `tcp_rcv_synrecv_state_fastopen` and `tcp_conn_request` of `tcp_input.c`, `tcp_check_req` of
+//! `tcp_minisocks.c`, `reqsk_fastopen_remove` of `net/core/request_sock.c`, `tcp_fastopen_synack_timer` of `tcp_timer.c`.
+//! FreeBSD `sys/netinet/tcp_fastopen.c`, `tcp_syncache.c`, `tcp_input.c`, `tcp_output.c`.
+//!
+//! # Departures
+//! - The state of a child whose application has closed before the last ACK stays SYN-RECEIVED until that ACK; in stacks it is
+//!   FIN-WAIT-1.
+//! - FreeBSD lets the congestion window grow by the data that a SYN/ACK acknowledges; here it does not, as in Linux.
+//! - FreeBSD's preshared keys are not here, nor its rotation of keys and the limits of its cache.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ackclock_packet::{FastOpen, Payload, Segment};
+use ackclock_units::Time;
+
+use crate::loss::scoreboard::Progress;
+use crate::{CaState, Config, Endpoint, Error, SendRule, SentAs, State};
+
+mod cache;
+mod server;
+
+pub use cache::{FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenStack};
+pub(crate) use server::{EarlyQueue, Judged};
+pub use server::{FastOpenServer, fast_open_cookie};
+
+/// What Linux leaves free for options in a SYN with data (`MAX_TCP_OPTION_SPACE`).
+const OPTION_SPACE: u32 = 40;
+
+/// The cookie of ends that need none: both know it.
+const KNOWN_COOKIE: [u8; 8] = *b"ackclock";
+
+/// A connection's part in Fast Open.
+#[derive(Debug, Default)]
+pub(crate) struct Opening {
+    /// The option of the first SYN, or of the first SYN/ACK.
+    option: Option<FastOpen>,
+    /// The first SYN takes data.
+    takes_data: bool,
+    /// The segment size that the peer announced last time.
+    cached_mss: Option<u16>,
+    /// An option was sent with the SYN (`syn_fastopen`).
+    asked: bool,
+    /// Bytes sent with the SYN (`syn_data`).
+    sent: u32,
+    /// All data of a SYN was acknowledged by the SYN/ACK (`syn_data_acked`).
+    acked: bool,
+    /// The application sleeps with more to write.
+    writer_waits: bool,
+    /// Fast Open had been given up and is tried again (`syn_fastopen_ch`).
+    probes: bool,
+    news: FastOpenNews,
+    /// The server's side: the last ACK of the handshake has not come (`fastopen_rsk`).
+    early: Option<Early>,
+}
+
+/// A child that was opened by its SYN.
+#[derive(Debug)]
+struct Early {
+    /// The SYN/ACK has been sent.
+    answered: bool,
+    /// The application has it.
+    accepted: bool,
+    queue: Arc<Mutex<EarlyQueue>>,
+}
+
+impl Endpoint {
+    /// Opens the connection actively, as [`Endpoint::connect`], with the option that `attempt` says. What has been written when
+    /// the SYN is sent goes with it as far as it fits, if `attempt` has data go along.
+    pub fn connect_fast_open(&mut self, attempt: FastOpenAttempt) {
+        self.connect();
+        if self.state == State::SynSent && self.send.nxt == 0 {
+            self.opening = Some(Box::new(Opening {
+                option: attempt.option,
+                takes_data: attempt.with_data,
+                cached_mss: attempt.mss,
+                probes: attempt.probes,
+                ..Opening::default()
+            }));
+        }
+    }
+
+    /// [`crate::StateRules::fast_open`].
+    #[cold]
+    pub(crate) fn try_fast_open(&mut self) {
+        let attempt = FastOpenAttempt::with_cookie(FastOpen::new(&KNOWN_COOKIE));
+        self.opening = Some(Box::new(Opening { option: attempt.option, takes_data: true, ..Opening::default() }));
+    }
+
+    /// The passive end of that.
+    #[cold]
+    pub(crate) fn take_fast_open(&mut self, now: Time, syn: &Segment) {
+        let server = FastOpenServer::with_cookie(FastOpen::new(&KNOWN_COOKIE), 1);
+        let queue = Arc::default();
+        let judged = server.judge(now, syn, &mut lock(&queue));
+        match judged {
+            Judged::Early(reply) => self.open_early(now, syn, reply, &queue),
+            Judged::Ordinary(reply) => self.reply_to_fast_open(reply),
+        }
+    }
+
+    /// The bytes that the SYN has room for: none without Fast Open, or when it has been sent.
+    pub fn fast_open_room(&self, now: Time) -> u64 {
+        match &self.opening {
+            Some(opening) if opening.takes_data && self.send.nxt == 0 => {
+                let mut syn = Segment { fast_open: opening.option, ..Segment::default() };
+                self.put_syn_options(now, &mut syn);
+                u64::from(opening.room(&self.config, &syn))
+            }
+            _ => 0,
+        }
+    }
+
+    /// Whether a writer sleeps until the connection is open. The ACK of the handshake waits for its data, as in Linux.
+    pub fn set_writer_waits(&mut self, waits: bool) {
+        if let Some(opening) = &mut self.opening {
+            opening.writer_waits = waits;
+        }
+    }
+
+    /// What [`FastOpenCache::learn`] is to hear, once: to be asked when a segment has arrived or a timer expired.
+    #[inline]
+    pub fn take_fast_open_news(&mut self) -> Option<FastOpenNews> {
+        let news = std::mem::take(&mut self.opening.as_mut()?.news);
+        (news != FastOpenNews::default()).then_some(news)
+    }
+
+    /// `TCPI_OPT_SYN_DATA`: data of a SYN was acknowledged, or taken in, by the SYN/ACK.
+    pub fn syn_data_acknowledged(&self) -> bool {
+        self.opening.as_ref().is_some_and(|opening| opening.acked)
+    }
+
+    /// Whether the connection was opened by its SYN, and the last ACK of the handshake has not come.
+    pub fn is_open_early(&self) -> bool {
+        self.opening.as_ref().is_some_and(|opening| opening.early.is_some())
+    }
+
+    // The client.
+
+    /// Writes what the first SYN has beside its usual options.
+    pub(crate) fn put_fast_open(&mut self, now: Time, out: &mut Segment) {
+        let Some(mut opening) = self.opening.take() else { return };
+        if self.state == State::SynReceived {
+            out.fast_open = opening.option.take();
+            if let Some(early) = &mut opening.early {
+                early.answered = true;
+            }
+        } else {
+            out.fast_open = opening.option;
+            opening.asked = opening.option.is_some();
+            let written = u32::try_from(self.send.written).unwrap_or(u32::MAX);
+            opening.sent = if opening.takes_data { written.min(opening.room(&self.config, out)) } else { 0 };
+            if opening.sent > 0 {
+                self.send_with_syn(now, opening.sent);
+                out.payload = Payload { offset: 0, len: opening.sent };
+            }
+        }
+        self.opening = Some(opening);
+    }
+
+    /// Books the data of a SYN as the first segment of the stream.
+    fn send_with_syn(&mut self, now: Time, len: u32) {
+        self.send.nxt = 1 + u64::from(len);
+        self.board.push(self.stamp(now), 1, len, false);
+        self.board.set_push(true);
+        self.queue.sent(self.send.nxt);
+        self.stats.sent_packets += 1;
+        self.counters.bytes_sent += u64::from(len);
+        self.send.last_sent_at = now;
+        self.sent_as = SentAs::New;
+    }
+
+    /// A SYN/ACK that acknowledges up to `ack` has opened the connection. Whether data that came with it may be taken in.
+    #[cold]
+    pub(crate) fn answer_to_fast_open(&mut self, now: Time, segment: &Segment, ack: u64) -> bool {
+        let Some(mut opening) = self.opening.take() else { return false };
+        let linux = self.config.transfer.sending == SendRule::Linux;
+        if opening.sent > 0 {
+            self.board.acknowledge(ack, &mut Progress::new(now));
+            self.send.una = ack;
+            opening.acked = self.board.is_empty();
+        }
+        let unacknowledged = !self.board.is_empty();
+        if opening.asked || opening.sent > 0 {
+            opening.news.answer = Some(cache::Answer {
+                mss: segment.mss,
+                option: segment.fast_open,
+                asked: opening.asked,
+                experimental: opening.option.is_some_and(|option| option.experimental),
+                sent_data: opening.sent > 0,
+                unacknowledged,
+                resent: self.send.syn_resent,
+            });
+        }
+        if unacknowledged {
+            self.resend_syn_data(now, linux);
+        } else if linux && opening.writer_waits {
+            // tcp_rcv_synsent_state_process: one ACK saved.
+            self.receiver.wait_for_writer(now);
+        }
+        if unacknowledged || self.unsent() > 0 || opening.writer_waits {
+            self.send.bare_ack = false;
+        }
+        // tcp_fastopen_add_skb.
+        let takes = !unacknowledged && (opening.asked || opening.sent > 0);
+        self.opening = Some(opening);
+        takes
+    }
+
+    /// The server did not take all data of the SYN: what is left goes out again at once, in segments of the size agreed on.
+    fn resend_syn_data(&mut self, now: Time, linux: bool) {
+        self.board.split_front(self.mss);
+        self.board.mark_all_lost();
+        self.tell_losses(now);
+        if linux && self.linux_episodes() {
+            // tcp_non_congestion_loss_retransmit: the state of a timeout, with the window as it was.
+            self.recovery.state = CaState::Loss;
+            self.recovery.point = self.send.nxt;
+            self.recovery.undo.marker = 0;
+            self.recovery.resend = crate::loss::linux::Resend::Lost;
+            self.recovery.frto = false;
+        }
+    }
+
+    /// The retransmission timer has expired: Linux `tcp_fastopen_active_detect_blackhole`.
+    #[cold]
+    pub(crate) fn detect_blackhole(&mut self, gives_up: bool) {
+        let timeouts = self.rtt.timeouts();
+        if let Some(opening) = &mut self.opening
+            && (opening.asked || opening.sent > 0)
+            && (timeouts == 2 || timeouts < 2 && gives_up)
+        {
+            opening.news.blackhole = true;
+        }
+    }
+
+    /// A reset out of its place: Linux `tcp_validate_incoming` suspects a firewall that does not know the connection.
+    #[cold]
+    pub(crate) fn suspect_reset(&mut self) {
+        let no_data = self.state == State::Established && self.counters.data_segments_in == 0;
+        if let Some(opening) = self.opening.as_mut().filter(|opening| opening.asked && no_data) {
+            opening.news.blackhole = true;
+        }
+    }
+
+    /// The connection is over: Linux `tcp_fastopen_active_disable_ofo_check`, and a child that was waited for is not any more.
+    #[cold]
+    pub(crate) fn end_fast_open(&mut self) {
+        let no_data = self.counters.data_segments_in == 0;
+        let lone_fin = self.peer_fin.is_some() && !self.peer_finished();
+        let Some(opening) = &mut self.opening else { return };
+        if opening.asked {
+            opening.news.blackhole |= no_data && lone_fin;
+            opening.news.works |= !no_data && opening.probes;
+        }
+        if let Some(early) = opening.early.take() {
+            lock(&early.queue).leave();
+        }
+    }
+
+    // The server.
+
+    /// The next SYN/ACK carries `reply`.
+    pub(crate) fn reply_to_fast_open(&mut self, reply: Option<FastOpen>) {
+        if reply.is_some() {
+            self.opening = Some(Box::new(Opening { option: reply, ..Opening::default() }));
+        }
+    }
+
+    /// Opens a child in SYN-RECEIVED by its SYN, data and all (`tcp_fastopen_create_child`, `syncache_tfo_expand`).
+    pub(crate) fn open_early(
+        &mut self,
+        now: Time,
+        syn: &Segment,
+        reply: Option<FastOpen>,
+        queue: &Arc<Mutex<EarlyQueue>>,
+    ) {
+        lock(queue).enter();
+        let len = u64::from(syn.payload.len).min(self.receiver.acceptable());
+        self.opening = Some(Box::new(Opening {
+            option: reply,
+            acked: len > 0,
+            early: Some(Early { answered: false, accepted: false, queue: queue.clone() }),
+            ..Opening::default()
+        }));
+        (self.send.una, self.send.nxt) = (1, 1);
+        self.begin_sending(now);
+        if len > 0 {
+            if syn.payload.offset != 0 {
+                self.integrity_error.get_or_insert(0);
+            }
+            self.receiver.take_with_syn(len);
+        }
+    }
+
+    /// Whether no SYN of ours has been sent.
+    pub(crate) fn is_first_syn(&self) -> bool {
+        match self.opening.as_ref().and_then(|opening| opening.early.as_ref()) {
+            Some(early) => !early.answered,
+            None => self.send.nxt == 0,
+        }
+    }
+
+    /// The application has the child.
+    pub(crate) fn accepted_early(&mut self) {
+        if let Some(early) = self.opening.as_mut().and_then(|opening| opening.early.as_mut()) {
+            early.accepted = true;
+        }
+    }
+
+    /// The last ACK of the handshake has come (`tcp_rcv_synrecv_state_fastopen`).
+    #[cold]
+    pub(crate) fn complete_early(&mut self, now: Time) {
+        if let Some(early) = self.opening.as_mut().and_then(|opening| opening.early.take()) {
+            lock(&early.queue).leave();
+        }
+        self.state = if self.send.fin_sent { State::FinWait1 } else { State::Established };
+        self.finish_handshake(now);
+        self.cc.on_ecn(self.usable_feedback());
+        if self.recovery.state == CaState::Loss && self.board.is_empty() {
+            // tcp_try_undo_recovery: nothing was in flight when the SYN/ACK was given up for lost.
+            self.undo_at_end(&Progress::new(now));
+        }
+        self.restart_retransmit_timer(now);
+    }
+
+    /// A reset has come for a child that was opened by its SYN: any within the window counts (`tcp_check_req`). Linux keeps
+    /// counting one that the application has, for a while, as a defence.
+    #[cold]
+    pub(crate) fn reset_early(&mut self, now: Time) {
+        if let Some(early) = self.opening.as_mut().and_then(|opening| opening.early.take()) {
+            let mut queue = lock(&early.queue);
+            queue.leave();
+            if early.accepted {
+                queue.punish(now);
+            }
+        }
+    }
+
+    /// The SYN/ACK of a child that was opened by its SYN is due again (`tcp_fastopen_synack_timer`), or given up.
+    #[cold]
+    pub(crate) fn early_answer_due(&mut self, now: Time) {
+        self.timers.handshake_at = Time::NEVER;
+        let linux = self.config.transfer.sending == SendRule::Linux || self.linux_episodes();
+        let retries = if linux { self.config.states.synack_retries + 1 } else { self.config.max_retries };
+        if self.rtt.timeouts() >= retries {
+            self.close_now(Some(Error::TimedOut));
+            return;
+        }
+        (self.send.syn_pending, self.send.syn_resent) = (true, true);
+        if linux && self.linux_episodes() && self.rtt.timeouts() == 1 {
+            self.stats.timeouts += 1;
+            self.on_timeout_linux(now);
+        } else {
+            self.rtt.back_off();
+            self.stats.timeouts += 1;
+        }
+    }
+}
+
+impl Opening {
+    /// The data that fits into `syn`. Linux leaves room for any options, which middleboxes may add, below the segment size that
+    /// the peer announced the last time; RFC 7413 section 4.2.1 and FreeBSD for those that there are.
+    fn room(&self, config: &Config, syn: &Segment) -> u32 {
+        let mss = u32::from(self.cached_mss.map_or(config.mss, |mss| mss.min(config.mss)));
+        match config.transfer.sending {
+            SendRule::Linux => mss.saturating_sub(OPTION_SPACE),
+            SendRule::Rfc | SendRule::FreeBsd => mss.saturating_sub(syn.header_len() - 20),
+        }
+    }
+}
+
+/// What is shared by a listening socket and its children is whole whatever happened to another holder.
+fn lock(queue: &Mutex<EarlyQueue>) -> std::sync::MutexGuard<'_, EarlyQueue> {
+    queue.lock().unwrap_or_else(PoisonError::into_inner)
+}

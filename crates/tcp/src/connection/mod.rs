@@ -1,0 +1,12 @@
+//! One end of one connection: the states of RFC 9293, and the order of steps in each.
+
+pub(crate) mod challenge;
+pub(crate) mod defer;
+pub(crate) mod endpoint;
+pub(crate) mod fast_open;
+pub(crate) mod icmp;
+pub(crate) mod input;
+pub(crate) mod keepalive;
+pub(crate) mod socket;
+pub(crate) mod time_wait;
+pub(crate) mod timers;

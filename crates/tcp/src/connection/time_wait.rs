@@ -1,0 +1,107 @@
+//! TIME-WAIT: old segments are waited out, and a new connection may take the place (RFC 9293 section 3.6.1, RFC 1337, RFC
+//! 6191).
+
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::Time;
+
+use crate::connection::timers::Timers;
+use crate::seq::{lift, lower};
+use crate::{Arrival, Endpoint, State, SynFin, TimeWaitAnswers};
+
+impl Endpoint {
+    pub(crate) fn enter_time_wait(&mut self, now: Time) {
+        self.state = State::TimeWait;
+        self.timers = Timers { time_wait_at: now + self.config.time_wait, ..Timers::new() };
+    }
+
+    /// TIME-WAIT: everything but a bare ACK in its place and a reset is answered, and most of it starts the wait anew (RFC
+    /// 9293 section 3.10.7.4; Linux `tcp_timewait_state_process`, FreeBSD `tcp_twcheck`).
+    pub(crate) fn input_time_wait(&mut self, now: Time, segment: &Segment) -> Arrival {
+        let flags = segment.flags;
+        let left = lift(segment.seq, self.receiver.irs, self.receiver.next);
+        let in_place = left == Some(self.receiver.next);
+        let current = self.passes_paws(now, segment, left.unwrap_or(0));
+        let answers = self.config.states.time_wait_answers;
+        if flags.contains(Flags::RST) {
+            if in_place && !self.config.states.protect_time_wait {
+                self.close_now(None);
+            } else if !in_place
+                && answers == TimeWaitAnswers::Rfc5961
+                && left.is_some_and(|left| self.is_reset_in_window(left))
+            {
+                self.challenge(now);
+            }
+            return Arrival::default();
+        }
+        let bare = segment.sequence_len() == 0;
+        if !flags.contains(Flags::ACK) && answers == TimeWaitAnswers::Linux {
+            self.answer_without_ack(now, segment, current, bare && in_place);
+            return Arrival::default();
+        }
+        if !flags.contains(Flags::ACK) {
+            // A SYN may be an old duplicate, or a new one with too low a number: it does not prolong the wait.
+            if flags.contains(Flags::SYN) && answers != TimeWaitAnswers::FreeBsd {
+                self.challenge(now);
+            }
+            return Arrival::default();
+        }
+        let ack = lift(segment.ack, self.send.isn, self.send.una);
+        let is_ack = current && ack == Some(self.send.nxt);
+        let arrival = Arrival { is_ack, ..Arrival::default() };
+        // As in other states, one that was overtaken counts too.
+        let echoes = current && ack.is_some_and(|ack| ack <= self.send.nxt) && self.hears_echo(segment);
+        self.stats.ece_acks += u64::from(echoes);
+        if bare && in_place && is_ack {
+            return arrival;
+        }
+        self.timers.time_wait_at = now + self.config.time_wait;
+        // What answers in Linux has no SACK blocks any more (tcp_timewait_state_process, tcp_v4_timewait_ack).
+        let reports = answers != TimeWaitAnswers::Linux && !bare && !flags.contains(Flags::SYN);
+        if let Some(left) = left.filter(|&left| left > 0 && reports) {
+            let right = left + u64::from(segment.sequence_len());
+            if right <= self.receiver.next {
+                self.describe_arrival(segment);
+                self.receiver.receive(now, left, right, segment.payload.len);
+            }
+        }
+        self.answer_invalid(now, segment);
+        arrival
+    }
+
+    /// Linux `tcp_timewait_state_process`: all but what is bare and in its place is answered, with ACK or without; the wait starts
+    /// anew only for what is too old, or is no SYN and nothing but in its place.
+    fn answer_without_ack(&mut self, now: Time, segment: &Segment, current: bool, bare_in_place: bool) {
+        if !current || bare_in_place {
+            self.timers.time_wait_at = now + self.config.time_wait;
+        }
+        if bare_in_place && current {
+            return;
+        }
+        if segment.flags.contains(Flags::SYN) {
+            self.challenge(now);
+        } else {
+            self.answer_invalid(now, segment);
+        }
+    }
+
+    /// In TIME-WAIT: whether this SYN may open a new connection in place of this one, and the least initial sequence number
+    /// that the new one may have (RFC 9293 section 3.6.1, RFC 6191 section 2).
+    pub fn yields_to(&self, segment: &Segment) -> Option<u32> {
+        let flags = segment.flags;
+        let opens = flags.contains(Flags::SYN) && !flags.contains(Flags::ACK) && !flags.contains(Flags::RST);
+        let rules = &self.config.states;
+        let dropped = flags.contains(Flags::FIN) && rules.syn_fin == SynFin::Drop;
+        if self.state != State::TimeWait || !opens || dropped || !rules.reopen_time_wait {
+            return None;
+        }
+        let newer = segment.timestamps.filter(|_| self.timestamps_enabled).map(|timestamps| {
+            let ahead = timestamps.value.wrapping_sub(self.ts_recent) as i32;
+            (ahead > 0, ahead < 0)
+        });
+        let above =
+            lift(segment.seq, self.receiver.irs, self.receiver.next).is_some_and(|left| left > self.receiver.next);
+        let (later, earlier) = newer.unwrap_or((false, false));
+        // The number that Linux gives: beyond the largest window without scale.
+        (later || above && !earlier).then(|| lower(self.send.nxt, self.send.isn).wrapping_add(65_537))
+    }
+}

@@ -1,0 +1,111 @@
+//! Linux before RACK: a duplicate threshold that grows with the reordering that is seen.
+//!
+//! A segment is lost once `reordering` segments above it are SACKed; the threshold starts at 3 and takes on the longest
+//! displacement of a segment that turned out not to be lost. Until reordering is seen FACK counts the holes below the
+//! highest SACKed segment as well. A retransmission is lost, with FACK, when data sent after it is SACKed. With fewer than
+//! four segments outstanding early retransmit lowers the threshold, after a quarter of a round trip.
+//!
+//! # Source
+//! Linux `net/ipv4/tcp_input.c` of 4.0: `tcp_update_reordering`, `tcp_time_to_recover`, `tcp_pause_early_retransmit`,
+//! `tcp_update_scoreboard`, `tcp_mark_head_lost`, `tcp_mark_lost_retrans`; RFC 5827. `tcp_recovery=0` of kernels from 4.4 to
+//! 6.16 comes to the same without FACK, lost retransmissions and early retransmit.
+//!
+//! # Departures
+//! - The rule of `tcp_mark_head_lost` for a part of a buffer never applies: here every entry is one packet.
+//! - Thin streams (`tcp_thin_dupack`, off by default) are not treated.
+
+use ackclock_units::Span;
+
+use super::{DUP_THRESH, Marked, Proof, Reordering, View};
+use crate::loss::scoreboard::Scoreboard;
+use crate::{AdaptiveRules, CaState};
+
+/// The least delay of an early retransmit (`tcp_pause_early_retransmit`).
+const EARLY_DELAY: Span = Span::from_millis(2);
+
+#[derive(Clone, Debug)]
+pub(crate) struct Adaptive {
+    rules: AdaptiveRules,
+    pub(super) reordering: Reordering,
+    /// FACK and early retransmit are in use: no reordering was seen.
+    fack: bool,
+    early: bool,
+}
+
+impl Adaptive {
+    pub(super) fn new(rules: AdaptiveRules) -> Adaptive {
+        let AdaptiveRules { max_reordering, fack, early_retransmit } = rules;
+        Adaptive { rules, reordering: Reordering::new(max_reordering), fack, early: early_retransmit }
+    }
+
+    /// `tcp_update_reordering`.
+    pub(super) fn reordered(&mut self, segments: u64) {
+        if segments > u64::from(self.reordering.threshold) {
+            self.reordering.set(segments);
+            self.fack = false;
+        }
+        self.early &= segments == 0;
+    }
+
+    /// `tcp_time_to_recover`.
+    pub(super) fn proves_loss(&self, view: &View) -> Proof {
+        let threshold = u64::from(self.reordering.threshold);
+        // tcp_dupack_heuristics.
+        let fack = self.fack && view.sack;
+        let duplicates = if fack { view.reach } else { view.sacked + 1 };
+        if duplicates > threshold {
+            return Proof::Now;
+        }
+        let most = (view.outstanding / 2).max(u64::from(DUP_THRESH));
+        if self.has_tricks() && view.outstanding <= threshold && view.sacked >= most && !view.can_send {
+            // Nothing more can be sent, and so no more duplicates can come.
+            return Proof::Now;
+        }
+        if self.early && view.sacked > 0 && view.outstanding > view.sacked && view.outstanding < 4 && !view.can_send {
+            let Some(srtt) = view.srtt.filter(|_| !view.ece) else { return Proof::Now };
+            let delay = (srtt / 4).max(EARLY_DELAY);
+            return if view.to_timeout > delay { Proof::After(delay) } else { Proof::Now };
+        }
+        Proof::None
+    }
+
+    /// `tcp_update_scoreboard`, and `tcp_mark_lost_retrans` before it.
+    pub(super) fn mark(&mut self, board: &mut Scoreboard, view: &View) -> Marked {
+        let resent = board.resent_segments();
+        let fack = self.fack && view.sack;
+        if fack && view.state == CaState::Recovery && !view.begins {
+            board.lose_overtaken_retransmissions();
+        }
+        let retransmission = board.resent_segments() < resent;
+        let threshold = u64::from(self.reordering.threshold);
+        let partial = view.advanced && view.state == CaState::Recovery && !view.begins;
+        let judges = if partial {
+            !view.sack || view.reach > threshold
+        } else {
+            view.duplicate || view.begins || (view.newly_sacked && view.reach > threshold)
+        };
+        if !judges {
+            return Marked { retransmission, again: None };
+        }
+        if !view.sack {
+            board.lose_front();
+        } else if fack {
+            board.lose_first(view.reach.saturating_sub(threshold).max(1));
+        } else if let Some(most) = view.sacked.checked_sub(threshold) {
+            board.lose_below_sacked(most);
+        } else if view.begins {
+            board.lose_front();
+        }
+        Marked { retransmission, again: None }
+    }
+
+    /// `tcp_can_forward_retransmit`.
+    pub(super) fn forwards(&self) -> bool {
+        self.has_tricks()
+    }
+
+    /// The rules that 4.x dropped with the arrival of RACK.
+    fn has_tricks(&self) -> bool {
+        self.rules.fack
+    }
+}

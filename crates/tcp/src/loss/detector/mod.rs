@@ -1,0 +1,404 @@
+//! When is a segment lost? A choice of its own, beside the congestion controller.
+//!
+//! The episode (`episode.rs`) knows the states, the window and undoing; a detector knows when a segment is lost and learns
+//! from reordering. What a detector has to implement, each an arm of [`Detector`]:
+//!
+//! - [`Detector::reordered`] and [`Detector::more_duplicates`]: reordering was seen; by how much.
+//! - [`Detector::resent_acknowledged`] and [`Detector::duplicated`]: what came of a retransmission.
+//! - [`Detector::delivered`]: what the ACK in hand delivered, before anything is judged.
+//! - [`Detector::proves_loss`]: whether an episode begins although nothing is marked, or after how long.
+//! - [`Detector::mark`]: marks segments of the [`Scoreboard`] lost, for an ACK or for its timer, and asks for the timer.
+//! - [`Detector::timed_out`]: the retransmission timer expired; marks what is lost by that.
+//! - [`Detector::waits`] and [`Detector::outstanding_before`]: where more than the window is sent while nothing is proven.
+//! - [`Detector::undone`], [`Detector::finished`]: how an episode ended.
+//! - [`Detector::limited_transmit`], [`Detector::resends_holes`], [`Detector::grows_on_sack`]: what may be sent, and whether
+//!   the window may grow, while nothing is proven.
+//!
+//! A detector allocates nothing and reads no clock. `rfc6675.rs`, in `scoreboard.rs`, needs no state.
+
+mod adaptive;
+mod ncr;
+mod rack;
+mod rr;
+
+use ackclock_units::{Span, Time};
+
+use crate::loss::scoreboard::{Progress, Scoreboard};
+use crate::{CaState, Endpoint, LossDetector};
+use adaptive::Adaptive;
+use ncr::Ncr;
+use rack::Rack;
+use rr::RrTcp;
+
+/// Duplicate ACKs that prove a loss where the threshold is fixed, and where an adaptive one starts (RFC 5681 section 3.2;
+/// Linux `sysctl_tcp_reordering`).
+pub(crate) const DUP_THRESH: u32 = 3;
+
+/// What the sender knows at a call, in segments (the names in brackets are Linux's).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    pub(crate) now: Time,
+    pub(crate) state: CaState,
+    pub(crate) sack: bool,
+    pub(crate) mss: u32,
+    /// In flight or lost (`packets_out`).
+    pub(crate) outstanding: u64,
+    /// Reported, by SACK or by as many duplicate ACKs (`sacked_out`).
+    pub(crate) sacked: u64,
+    /// Up to the highest reported (`fackets_out`; `sacked_out + 1` without SACK).
+    pub(crate) reach: u64,
+    pub(crate) srtt: Option<Span>,
+    /// The cumulative ACK advanced.
+    pub(crate) advanced: bool,
+    /// A duplicate ACK, or with SACK one that is not plain progress.
+    pub(crate) duplicate: bool,
+    /// Something was newly SACKed.
+    pub(crate) newly_sacked: bool,
+    /// The episode begins with this call.
+    pub(crate) begins: bool,
+    /// The application has data and both windows let it go out.
+    pub(crate) can_send: bool,
+    /// The ACK carries the ECN echo.
+    pub(crate) ece: bool,
+    /// How long until the retransmission timer expires.
+    pub(crate) to_timeout: Span,
+    pub(crate) rto: Span,
+    /// The congestion window.
+    pub(crate) cwnd: u64,
+}
+
+/// Whether an episode is to begin although no segment is marked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    None,
+    Now,
+    /// If nothing else happens before (early retransmit).
+    After(Span),
+}
+
+/// What [`Detector::mark`] did beside marking.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Marked {
+    /// A retransmission was found lost.
+    pub(crate) retransmission: bool,
+    /// Judge again after this time.
+    pub(crate) again: Option<Span>,
+}
+
+/// A loss detector and what it has learnt of its connection.
+#[derive(Clone, Debug)]
+pub(crate) enum Detector {
+    Rfc6675,
+    Linux(Adaptive),
+    Ncr(Ncr),
+    RrTcp(Box<RrTcp>),
+    Rack(Rack),
+}
+
+impl Detector {
+    pub(crate) fn new(kind: LossDetector) -> Detector {
+        match kind {
+            LossDetector::Rfc6675 => Detector::Rfc6675,
+            LossDetector::Linux(rules) => Detector::Linux(Adaptive::new(rules)),
+            LossDetector::Ncr(variant) => Detector::Ncr(Ncr::new(variant)),
+            LossDetector::RrTcp(rules) => Detector::RrTcp(Box::new(RrTcp::new(rules))),
+            LossDetector::Rack => Detector::Rack(Rack::new()),
+        }
+    }
+
+    /// The duplicate threshold in force (Linux's `reordering`).
+    pub(crate) fn threshold(&self) -> u32 {
+        match self {
+            Detector::Rfc6675 | Detector::Ncr(_) => DUP_THRESH,
+            Detector::Linux(adaptive) => adaptive.reordering.threshold,
+            Detector::RrTcp(rr) => rr.threshold(),
+            Detector::Rack(rack) => rack.reordering.threshold,
+        }
+    }
+
+    /// Times that reordering was seen (Linux's `reord_seen`).
+    pub(crate) fn reorderings(&self) -> u64 {
+        match self {
+            Detector::Rfc6675 | Detector::Ncr(_) => 0,
+            Detector::Linux(adaptive) => adaptive.reordering.seen,
+            Detector::RrTcp(rr) => rr.events(),
+            Detector::Rack(rack) => rack.reordering.seen,
+        }
+    }
+
+    /// A segment that begins at `low` arrived after one that ends at `high`, `segments` later (both counted), of which
+    /// `reports` were reported before; 0 if that is not known.
+    pub(crate) fn reordered(&mut self, low: u64, high: u64, segments: u64, reports: u64, mss: u32) {
+        match self {
+            Detector::Rfc6675 | Detector::Ncr(_) => {}
+            Detector::RrTcp(rr) => rr.reordered(reports),
+            Detector::Linux(adaptive) => adaptive.reordered(segments),
+            Detector::Rack(rack) => rack.reordering.note(low, high, mss),
+        }
+    }
+
+    /// Without SACK: more duplicate ACKs than segments can have caused if none was reordered; `segments` were
+    /// outstanding (`tcp_check_reno_reordering`).
+    pub(crate) fn more_duplicates(&mut self, segments: u64) {
+        match self {
+            Detector::Rfc6675 | Detector::Ncr(_) | Detector::RrTcp(_) => {}
+            Detector::Linux(adaptive) => adaptive.reordered(segments),
+            Detector::Rack(rack) => rack.reordering.set(segments),
+        }
+    }
+
+    /// The ACK in hand.
+    pub(crate) fn delivered(&mut self, progress: &Progress) {
+        if let Detector::Rack(rack) = self {
+            rack.delivered(progress);
+        }
+    }
+
+    /// A round trip was measured, from the latest of the segments that an ACK delivered.
+    pub(crate) fn measured(&mut self, now: Time, rtt: Span) {
+        if let Detector::Rack(rack) = self {
+            rack.measured(now, rtt);
+        }
+    }
+
+    /// The shortest round trip of late, for [`Progress`].
+    pub(crate) fn min_rtt(&self) -> Span {
+        match self {
+            Detector::Rack(rack) => rack.min_rtt().unwrap_or(Span::ZERO),
+            _ => Span::ZERO,
+        }
+    }
+
+    /// Whether `reports` of [`Detector::reordered`] is asked for.
+    pub(crate) fn counts_reports(&self) -> bool {
+        matches!(self, Detector::RrTcp(_))
+    }
+
+    /// `from..to` was acknowledged, some of which had been retransmitted, with `reports` reports before.
+    pub(crate) fn resent_acknowledged(&mut self, from: u64, to: u64, reports: u64) {
+        if let Detector::RrTcp(rr) = self {
+            rr.resent_acknowledged(from, to, reports);
+        }
+    }
+
+    /// `left..right` was reported twice (DSACK), for which a needless retransmission is to blame; `probe` if that was a tail
+    /// loss probe. Comes before what the same ACK tells of reordering.
+    pub(crate) fn duplicated(&mut self, left: u64, right: u64, probe: bool) {
+        match self {
+            Detector::RrTcp(rr) => rr.duplicated(left, right),
+            Detector::Rack(rack) if !probe => rack.duplicated(),
+            _ => {}
+        }
+    }
+
+    /// An ACK that proves nothing. If the late arrival of a segment ends a wait for which the window has to be brought back,
+    /// the segments that were outstanding at its begin.
+    pub(crate) fn waits(&mut self, view: &View) -> Option<u64> {
+        match self {
+            Detector::Ncr(ncr) => ncr.waits(view),
+            _ => None,
+        }
+    }
+
+    /// The segments that were outstanding before more than the window was sent, where that is what a reduction is of.
+    pub(crate) fn outstanding_before(&self) -> Option<u64> {
+        match self {
+            Detector::Ncr(ncr) => ncr.before(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn proves_loss(&mut self, view: &View) -> Proof {
+        match self {
+            Detector::Linux(adaptive) => adaptive.proves_loss(view),
+            Detector::Ncr(ncr) => ncr.proves_loss(view),
+            Detector::RrTcp(rr) => rr.proves_loss(view),
+            // They mark what is lost, and that is proof.
+            Detector::Rfc6675 | Detector::Rack(_) => Proof::None,
+        }
+    }
+
+    pub(crate) fn mark(&mut self, board: &mut Scoreboard, view: &View) -> Marked {
+        match self {
+            Detector::Rfc6675 => {
+                if view.sack {
+                    board.mark_lost(DUP_THRESH, view.mss);
+                } else {
+                    mark_newreno(board, view, DUP_THRESH);
+                }
+                Marked::default()
+            }
+            Detector::Linux(adaptive) => adaptive.mark(board, view),
+            Detector::Ncr(ncr) => ncr.mark(board, view),
+            Detector::RrTcp(rr) => rr.mark(board, view),
+            Detector::Rack(rack) => rack.mark(board, view),
+        }
+    }
+
+    /// Its timer expired.
+    pub(crate) fn timer(&mut self, board: &mut Scoreboard, view: &View) -> Marked {
+        match self {
+            Detector::Rfc6675 => Marked::default(),
+            Detector::Linux(adaptive) => adaptive.mark(board, view),
+            Detector::Ncr(ncr) => ncr.mark(board, view),
+            Detector::RrTcp(rr) => rr.mark(board, view),
+            Detector::Rack(rack) => rack.judge(board, view),
+        }
+    }
+
+    /// The retransmission timer expired.
+    pub(crate) fn timed_out(&mut self, board: &mut Scoreboard, view: &View) {
+        match self {
+            Detector::Rfc6675 => board.mark_all_lost(),
+            Detector::Ncr(ncr) => {
+                board.mark_all_lost();
+                ncr.ended();
+            }
+            Detector::RrTcp(rr) => {
+                board.mark_all_lost();
+                rr.timed_out(view);
+            }
+            Detector::Linux(adaptive) => {
+                board.mark_all_lost();
+                adaptive.reordering.timed_out(view);
+            }
+            Detector::Rack(rack) => {
+                board.mark_old_lost(view.now, rack.rtt());
+                rack.reordering.timed_out(view);
+            }
+        }
+    }
+
+    /// A reduction was taken back; `by_dsack` if because every retransmission was reported as a duplicate.
+    pub(crate) fn undone(&mut self, by_dsack: bool) {
+        if let Detector::Rack(rack) = self {
+            rack.undone(by_dsack);
+        }
+    }
+
+    /// An episode ended, and nothing was taken back.
+    pub(crate) fn finished(&mut self) {
+        if let Detector::Rack(rack) = self {
+            rack.finished();
+        }
+    }
+
+    /// How many segments of new data may be sent beyond the window of `cwnd` while `sacked` reports prove nothing; `None` if
+    /// each segment reported makes room for one.
+    pub(crate) fn limited_transmit(&self, sacked: u64, cwnd: u64) -> Option<u64> {
+        match self {
+            // RFC 3042 section 2.
+            Detector::Rfc6675 => Some(u64::from(DUP_THRESH - 1)),
+            Detector::Ncr(ncr) => ncr.limited_transmit(sacked),
+            Detector::RrTcp(rr) => Some(rr.limited_transmit(sacked, cwnd)),
+            Detector::Linux(_) | Detector::Rack(_) => None,
+        }
+    }
+
+    /// Whether holes that are not proven lost are resent when nothing else may be sent, and also the last segment
+    /// (RFC 6675 `NextSeg` rules 3 and 4).
+    pub(crate) fn resends_holes(&self) -> (bool, bool) {
+        match self {
+            Detector::Rfc6675 | Detector::Ncr(_) | Detector::RrTcp(_) => (true, true),
+            // tcp_can_forward_retransmit, until 4.11.
+            Detector::Linux(adaptive) => (adaptive.forwards(), false),
+            Detector::Rack(_) => (false, false),
+        }
+    }
+
+    /// Whether the window grows for what is reported out of order (`tcp_may_raise_cwnd`).
+    pub(crate) fn grows_on_sack(&self) -> bool {
+        match self {
+            Detector::Rfc6675 | Detector::Ncr(_) | Detector::RrTcp(_) => false,
+            Detector::Linux(_) | Detector::Rack(_) => self.threshold() > DUP_THRESH,
+        }
+    }
+
+    /// Whether it is of the time before RACK: Linux 4.0 and before grow the window before they look for losses, reduce it
+    /// by PRR with the slow start bound, and look no further once a partial ACK has taken a reduction back.
+    pub(crate) fn is_before_rack(&self) -> bool {
+        matches!(self, Detector::Linux(_) | Detector::Ncr(_) | Detector::RrTcp(_))
+    }
+}
+
+/// Without SACK the first segment is lost after `threshold` duplicate ACKs, and the next one with every partial ACK (RFC
+/// 6582; `tcp_newreno_mark_lost`).
+fn mark_newreno(board: &mut Scoreboard, view: &View, threshold: u32) {
+    let enough = view.state < CaState::Recovery && view.sacked >= u64::from(threshold);
+    if enough || (view.state == CaState::Recovery && view.advanced) {
+        board.lose_front();
+    }
+}
+
+/// The duplicate threshold as Linux adapts it, and how often reordering was seen.
+#[derive(Clone, Debug)]
+pub(crate) struct Reordering {
+    pub(crate) threshold: u32,
+    pub(crate) seen: u64,
+    /// `sysctl_tcp_max_reordering`; before 3.18 the constant `TCP_MAX_REORDERING`.
+    most: u32,
+}
+
+impl Reordering {
+    fn new(most: u32) -> Reordering {
+        Reordering { threshold: DUP_THRESH, seen: 0, most: most.max(DUP_THRESH) }
+    }
+
+    fn set(&mut self, segments: u64) {
+        self.threshold = segments.min(u64::from(self.most)) as u32;
+        self.seen += 1;
+    }
+
+    /// `tcp_check_sack_reordering`: `low` arrived after `high`, in bytes.
+    fn note(&mut self, low: u64, high: u64, mss: u32) {
+        let Some(distance) = high.checked_sub(low).filter(|&distance| distance > 0) else { return };
+        if distance > u64::from(self.threshold) * u64::from(mss) {
+            self.threshold = distance.div_ceil(u64::from(mss.max(1))).min(u64::from(self.most)) as u32;
+        }
+        self.seen += 1;
+    }
+
+    /// `tcp_enter_loss`: many duplicates and still a timeout, so the threshold was too high.
+    fn timed_out(&mut self, view: &View) {
+        if view.state <= CaState::Disorder && view.sacked >= u64::from(DUP_THRESH) {
+            self.threshold = self.threshold.min(DUP_THRESH);
+        }
+    }
+}
+
+/// What a loss detector counts, in segments, under Linux's names (`tcp_sock`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossCounts {
+    /// In flight or lost.
+    pub packets_out: u64,
+    /// Reported out of order, by SACK or by as many duplicate ACKs.
+    pub sacked_out: u64,
+    /// From the first to the highest that SACK reports; 0 if none is, and without SACK.
+    pub fackets_out: u64,
+    /// Resent and not acknowledged since.
+    pub retrans_out: u64,
+    /// Judged lost and not reported since.
+    pub lost_out: u64,
+    /// The duplicate threshold.
+    pub reordering: u32,
+    /// Times that reordering was seen.
+    pub reord_seen: u64,
+}
+
+impl Endpoint {
+    /// The counts after the last call.
+    pub fn loss_counts(&self) -> LossCounts {
+        LossCounts {
+            packets_out: self.board.segments(),
+            sacked_out: self.sacked_segments(),
+            fackets_out: self.board.segments_to_highest(),
+            retrans_out: self.board.resent_segments(),
+            lost_out: self.board.lost_segments(),
+            reordering: self.detector.threshold(),
+            reord_seen: self.detector.reorderings(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! Tail loss probes: when ACKs stay away for two round trips, the last segment or a new one is sent to bring one, so that
+//! the loss of a tail is found without a timeout.
+//!
+//! # Source
+//! RFC 8985 section 7. Linux `tcp_schedule_loss_probe` and `tcp_send_loss_probe` in `net/ipv4/tcp_output.c`,
+//! `tcp_process_tlp_ack` in `tcp_input.c`, of 4.0 and 6.18.
+
+use ackclock_cc::{EcnUse, Signal};
+use ackclock_units::{Span, Time};
+
+use crate::connection::timers::Pending;
+use crate::loss::linux::Facts;
+use crate::loss::scoreboard::Progress;
+use crate::{CaState, Endpoint, MinRto};
+
+/// Room for a late ACK (`TCP_TIMEOUT_MIN_US`).
+const SLACK: Span = Span::from_millis(2);
+/// The longest that Linux 4.0 expects an ACK to be delayed (`TCP_DELACK_MAX`), and its shortest probe timeout.
+const LONGEST_DELAY: Span = Span::from_millis(200);
+const LEAST: Span = Span::from_millis(10);
+
+/// The probe in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Probe {
+    /// SND.NXT when it was sent (`tlp_high_seq`); 0 if there is none.
+    pub(crate) high: u64,
+    /// It repeats a segment.
+    pub(crate) resent: bool,
+    /// It is to be sent.
+    pub(crate) due: bool,
+    /// It is being sent: Nagle's rule and the congestion window do not count.
+    pub(crate) unbounded: bool,
+}
+
+impl Endpoint {
+    /// `tcp_process_tlp_ack` (RFC 8985 section 7.4): did the probe repair a loss?
+    pub(crate) fn on_ack_of_probe(&mut self, now: Time, progress: &Progress, facts: &Facts) {
+        let una = self.send.una;
+        let probe = &mut self.recovery.probe;
+        if una < probe.high {
+            return;
+        }
+        let advanced = una > facts.una_before;
+        if !probe.resent || facts.duplicates.probe {
+            probe.high = 0;
+        } else if una > probe.high {
+            // There was a loss, and the probe has repaired it: the window comes down once. Linux does so by the state CWR, in
+            // which DCTCP and Prague reduce by what was marked (`dctcp_ssthresh`, `prague_enter_cwr`).
+            let scalable = self.observer.needs.ecn != EcnUse::Data;
+            self.start_reduction(now, if scalable { Signal::Ecn } else { Signal::Loss });
+            self.finish_reduction(now);
+            self.keep_open();
+        } else if !advanced && !facts.plain && progress.sacked_segments == 0 {
+            // A duplicate ACK: original and probe have arrived.
+            probe.high = 0;
+        }
+    }
+
+    /// `tcp_set_xmit_timer`: a probe if one may be due, else the retransmission timer.
+    pub(crate) fn set_transmit_timer(&mut self, now: Time) {
+        if self.detector.is_before_rack() {
+            self.rearm_rto(now);
+            self.schedule_probe(now, false);
+        } else if !self.schedule_probe(now, true) {
+            self.rearm_rto(now);
+        }
+    }
+
+    /// Whether an ACK moves the timer: it acknowledges something, or reports what was sent before the first segment was
+    /// (re)sent last (`FLAG_SET_XMIT_TIMER`).
+    pub(crate) fn restarts_timer(&self, progress: &Progress) -> bool {
+        progress.acked > 0
+            || match (progress.first_sacked_at, self.board.front()) {
+                (Some(sacked), Some(front)) => sacked < front.sent_at,
+                _ => false,
+            }
+    }
+
+    /// New data was sent (`tcp_event_new_data_sent`, the end of `tcp_write_xmit`).
+    #[inline(always)]
+    pub(crate) fn new_data_sent(&mut self, now: Time) {
+        if self.config.tlp || self.timers.pending == Pending::Reorder {
+            self.new_data_sent_with_timer(now);
+        } else if self.timers.retransmit_at == Time::NEVER {
+            self.restart_retransmit_timer(now);
+        }
+    }
+
+    #[inline(never)]
+    fn new_data_sent_with_timer(&mut self, now: Time) {
+        let before_rack = self.detector.is_before_rack();
+        // The probe takes the timer's place; only before RACK does it matter what the timer was for.
+        if !before_rack && self.schedule_probe(now, false) {
+            return;
+        }
+        // New data will bring reports of its own: an early retransmission is given up.
+        let early = before_rack && self.timers.pending == Pending::Reorder;
+        if self.timers.retransmit_at == Time::NEVER || self.timers.pending == Pending::Probe || early {
+            self.rearm_rto(now);
+        }
+        if before_rack {
+            self.schedule_probe(now, false);
+        }
+    }
+
+    /// `tcp_schedule_loss_probe`; `fresh` if the retransmission timer would start anew now.
+    fn schedule_probe(&mut self, now: Time, fresh: bool) -> bool {
+        let before_rack = self.detector.is_before_rack();
+        let state = self.recovery.state;
+        let allowed = state == CaState::Open || (state == CaState::Cwr && !before_rack);
+        if !self.config.tlp || !self.sack_enabled || self.board.is_empty() || !allowed {
+            return false;
+        }
+        let alone = self.board.segments() == 1;
+        let wait = match self.rtt.srtt() {
+            None if before_rack => return false,
+            None => self.config.initial_rto,
+            Some(srtt) if before_rack && alone => (srtt * 2).max(srtt + srtt / 2 + LONGEST_DELAY).max(LEAST),
+            Some(srtt) if before_rack => (srtt * 2).max(LEAST),
+            // The ACK of a single segment may be delayed.
+            Some(srtt) if alone => srtt * 2 + self.least_rto(),
+            Some(srtt) => srtt * 2 + SLACK,
+        };
+        if before_rack && (self.timers.pending != Pending::Rto || self.is_waiting_for_nothing()) {
+            return false;
+        }
+        let to_timeout = if fresh { self.rto() } else { self.until_timeout(now) };
+        let wait = if to_timeout > Span::ZERO { wait.min(to_timeout) } else { wait };
+        self.set_transmission_timer(now, Pending::Probe, wait);
+        true
+    }
+
+    /// Linux 4.0: data waits and the window has room, so more will be sent.
+    fn is_waiting_for_nothing(&self) -> bool {
+        self.send.written + 1 > self.send.nxt && self.pipe() < self.cwnd()
+    }
+
+    fn least_rto(&self) -> Span {
+        let (MinRto::OfTotal(least) | MinRto::OfVariance(least)) = self.config.min_rto;
+        least
+    }
+
+    /// How long until the retransmission timer would expire that began with the first segment (`tcp_rto_delta_us`).
+    #[inline]
+    pub(crate) fn until_timeout(&self, now: Time) -> Span {
+        match self.board.front() {
+            Some(front) => (front.sent_at + self.rto()).since(now),
+            None => self.rto(),
+        }
+    }
+
+    /// `tcp_rearm_rto`: where the timer was used for something else, the time since the first segment was sent counts.
+    pub(crate) fn rearm_rto(&mut self, now: Time) {
+        if self.board.is_empty() || self.timers.pending == Pending::Rto {
+            self.restart_retransmit_timer(now);
+            return;
+        }
+        let wait = self.until_timeout(now).max(Span::from_micros(1));
+        self.set_transmission_timer(now, Pending::Rto, wait);
+    }
+
+    /// The probe timer expired: at most one probe at a time.
+    pub(crate) fn on_probe_timer(&mut self, now: Time) {
+        self.recovery.probe.due = self.recovery.probe.high == 0 && !self.board.is_empty();
+        self.rearm_rto(now);
+    }
+
+    /// The probe is out; the retransmission timer starts anew.
+    pub(crate) fn probe_is_out(&mut self, now: Time, resent: bool) {
+        let probe = &mut self.recovery.probe;
+        (probe.high, probe.resent) = (self.send.nxt, resent);
+        self.stats.loss_probes += 1;
+        self.restart_retransmit_timer(now);
+    }
+}

@@ -1,0 +1,159 @@
+//! Taking back what a needless retransmission has cost.
+//!
+//! A retransmission was needless if the receiver reports every one of them as a duplicate (RFC 3708, by DSACK), if an ACK
+//! echoes a timestamp from before the first of them (the Eifel algorithm, RFC 3522 and RFC 4015), or, after a timeout, if
+//! something arrives that was sent but once (F-RTO, RFC 5682). The controller then puts back the one state that it saved.
+//!
+//! # Source
+//! Linux `net/ipv4/tcp_input.c` of 6.18: `tcp_init_undo`, `tcp_packet_delayed`, `tcp_may_undo`, `tcp_try_undo_*`.
+
+use ackclock_cc::Signal;
+use ackclock_units::Time;
+
+use crate::loss::detector::View;
+use crate::loss::scoreboard::Progress;
+use crate::{CaState, Endpoint};
+
+/// What the retransmissions of an episode have come to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Undo {
+    /// SND.UNA when the episode began (`undo_marker`); 0 when nothing can be undone.
+    pub(crate) marker: u64,
+    /// Retransmissions not yet reported as duplicates (`undo_retrans`); `None` before the first.
+    pending: Option<u64>,
+    /// When the first was made (`retrans_stamp`).
+    pub(crate) first_resent_at: Option<Time>,
+    /// The reduction was for a loss alone (`prior_ssthresh`).
+    pub(crate) allowed: bool,
+}
+
+impl Undo {
+    /// A segment was sent again (`tcp_retransmit_skb`).
+    pub(crate) fn resent(&mut self, now: Time) {
+        self.first_resent_at.get_or_insert(now);
+        self.pending = Some(self.pending.unwrap_or(0) + 1);
+    }
+
+    /// `segments` were reported as duplicates.
+    pub(crate) fn duplicated(&mut self, segments: u64) {
+        if self.marker > 0 {
+            self.pending = self.pending.map(|pending| pending.saturating_sub(segments));
+        }
+    }
+}
+
+impl Endpoint {
+    /// `tcp_init_undo`: retransmissions that are still in flight count.
+    pub(crate) fn start_undo(&mut self) {
+        let probe = u64::from(self.recovery.probe.high > 0 && self.recovery.probe.resent);
+        let resent = self.board.resent_segments() + probe;
+        let undo = &mut self.recovery.undo;
+        (undo.marker, undo.pending) = (self.send.una, (resent > 0).then_some(resent));
+    }
+
+    /// `tcp_retrans_stamp_cleanup`.
+    pub(crate) fn forget_retransmissions(&mut self) {
+        if !self.any_resent() {
+            self.recovery.undo.first_resent_at = None;
+        }
+    }
+
+    /// `tcp_packet_delayed`: what is acknowledged was sent before the first retransmission.
+    fn was_delayed(&self, progress: &Progress) -> bool {
+        match self.recovery.undo.first_resent_at {
+            Some(at) => progress.echo.is_some_and(|echo| echo < at.as_nanos() / 1_000_000),
+            // Nothing was resent, but without SACK this is forgotten at the end of the episode.
+            None => self.sack_enabled || self.send.una < self.recovery.point,
+        }
+    }
+
+    /// `tcp_may_undo`.
+    fn may_undo(&self, progress: &Progress) -> bool {
+        let undo = &self.recovery.undo;
+        self.config.undo && undo.marker > 0 && (undo.pending == Some(0) || self.was_delayed(progress))
+    }
+
+    /// `tcp_undo_cwnd_reduction`.
+    fn undo(&mut self, unmark: bool, by_dsack: bool) {
+        if unmark {
+            self.board.unmark_lost();
+        }
+        if self.recovery.undo.allowed {
+            // The controller restores the window that it had.
+            let flight = self.flight(self.now);
+            self.cc.on_signal(&flight, Signal::Spurious);
+            self.send.cwr_pending = false;
+        }
+        self.recovery.undo.marker = 0;
+        self.detector.undone(by_dsack);
+        self.stats.undos += 1;
+    }
+
+    /// `tcp_try_undo_recovery`: everything sent before the episode is acknowledged. Whether the old state is to be held
+    /// until more is.
+    pub(crate) fn undo_at_end(&mut self, progress: &Progress) -> bool {
+        if self.may_undo(progress) {
+            self.undo(false, false);
+        } else {
+            self.detector.finished();
+        }
+        if self.holds_state() {
+            return true;
+        }
+        if self.recovery.state == CaState::Loss {
+            self.recovery.state = CaState::Open;
+        }
+        false
+    }
+
+    /// `tcp_is_non_sack_preventing_reopen`: RFC 6582 section 3.2 step 2.
+    fn holds_state(&mut self) -> bool {
+        let holds = !self.sack_enabled && self.send.una == self.recovery.point;
+        if holds {
+            self.forget_retransmissions();
+        }
+        holds
+    }
+
+    /// `tcp_try_undo_partial`: whether nothing more is to be judged lost now.
+    pub(crate) fn undo_partially(&mut self, progress: &Progress, view: &View) -> bool {
+        if !self.config.undo || self.recovery.undo.marker == 0 || !self.was_delayed(progress) {
+            return false;
+        }
+        // The hole was filled by a delayed original: reordering as far as the highest segment reported.
+        let before_rack = self.detector.is_before_rack();
+        let high = self.board.highest_sacked().unwrap_or(self.send.una);
+        let reach = view.reach + progress.acked_segments;
+        self.detector.reordered(self.send.una - progress.acked, high, reach, 0, self.mss);
+        if self.board.resent_segments() > 0 {
+            return true;
+        }
+        self.forget_retransmissions();
+        self.undo(true, false);
+        self.keep_open();
+        before_rack
+    }
+
+    /// `tcp_try_undo_dsack`.
+    pub(crate) fn undo_by_dsack(&mut self) -> bool {
+        let undo = &self.recovery.undo;
+        let needless = self.config.undo && undo.marker > 0 && undo.pending == Some(0);
+        if needless {
+            self.undo(false, true);
+        }
+        needless
+    }
+
+    /// `tcp_try_undo_loss`; `frto` if F-RTO has told that the timeout was spurious.
+    pub(crate) fn undo_timeout(&mut self, progress: &Progress, frto: bool) -> bool {
+        if !frto && !self.may_undo(progress) {
+            return false;
+        }
+        self.undo(true, false);
+        self.rtt.progress();
+        if !self.holds_state() && (frto || self.sack_enabled) {
+            self.recovery.state = CaState::Open;
+        }
+        true
+    }
+}

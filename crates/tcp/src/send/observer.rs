@@ -1,0 +1,162 @@
+//! What the congestion controller hears beside its reactions, if it has asked for it.
+
+use ackclock_cc::{Ack, Arrival, CongestionControl, Lost, Needs, RateSample};
+use ackclock_packet::Segment;
+use ackclock_units::{Span, Time};
+
+use crate::loss::scoreboard::Progress;
+use crate::seq::lift;
+use crate::{CaState, Endpoint};
+
+/// What the controller asked for, and where the round trip stands that is counted for it.
+#[derive(Debug)]
+pub(crate) struct Observer {
+    pub(crate) needs: Needs,
+    round: u64,
+    /// What was next to be sent when the round began: it ends once that is acknowledged.
+    round_end: u64,
+    /// What had been written when the endpoint last looked for something to send.
+    written: u64,
+}
+
+impl Observer {
+    pub(crate) fn new(cc: &dyn CongestionControl) -> Observer {
+        Observer { needs: cc.needs(), round: 0, round_end: 0, written: 0 }
+    }
+}
+
+impl Endpoint {
+    /// The controller is another one, or needs something else.
+    #[cold]
+    pub(crate) fn adopt_needs(&mut self) {
+        self.observer = Observer::new(&*self.cc);
+        let needs = self.observer.needs;
+        self.board.sample_rates(needs.delivery_rate);
+        self.recovery.left_alone = needs.whole_control;
+        self.choose_codepoints();
+    }
+
+    /// An ACK was taken in; `una` and `window` are from before it.
+    #[inline(never)]
+    pub(crate) fn tell_arrival(&mut self, now: Time, segment: &Segment, progress: &Progress, una: u64, window: u64) {
+        let flight = self.flight(now);
+        let standing = self.send.una == una && flight.snd_una < flight.snd_nxt;
+        let duplicate = standing
+            && if self.sack_enabled {
+                progress.delivered > 0
+            } else {
+                segment.sequence_len() == 0 && self.send.wnd == window
+            };
+        let echo = segment.timestamps.filter(|stamps| self.timestamps_enabled && stamps.echo != 0);
+        let arrival = Arrival {
+            ack: self.send.una,
+            acked: progress.acked,
+            delivered: progress.delivered,
+            sacked_to: self.sacked_to(segment),
+            duplicate,
+            in_recovery: self.recovery.state >= CaState::Recovery,
+            echoed: echo.map(|stamps| Span::from_millis(self.timestamp(now).wrapping_sub(stamps.echo).into())),
+            rtt: self.latest_sample,
+            ce: self.feedback.marked,
+        };
+        self.cc.on_arrival(&flight, &arrival);
+        if self.send.una > una && self.send.una >= self.observer.round_end {
+            self.observer.round += 1;
+            self.observer.round_end = self.send.nxt;
+            self.cc.on_round(&flight, self.observer.round);
+        }
+        if self.latest_sample.is_some() {
+            self.cc.on_rtt_sample(&flight);
+        }
+    }
+
+    /// The end of the highest SACK block above what is acknowledged.
+    fn sacked_to(&self, segment: &Segment) -> Option<u64> {
+        let lifted = |wire| lift(wire, self.send.isn, self.send.una);
+        let blocks = segment.sack.as_slice().iter().filter_map(|&(left, right)| Some((lifted(left)?, lifted(right)?)));
+        let valid = blocks.filter(|&(left, right)| self.send.una < left && left < right && right <= self.send.nxt);
+        valid.map(|(_, right)| right).max().filter(|_| self.sack_enabled)
+    }
+
+    /// What was marked lost since it was last told.
+    #[inline]
+    pub(crate) fn tell_losses(&mut self, now: Time) {
+        if self.board.rates.is_some() {
+            self.tell_each_loss(now);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_each_loss(&mut self, now: Time) {
+        let Some(losses) = self.board.rates.as_mut().map(|rates| rates.take_lost()) else { return };
+        if !losses.is_empty() {
+            let flight = self.flight(now);
+            for lost in &losses {
+                self.cc.on_lost(&flight, &Lost { selective_acks: self.sack_enabled, ..*lost });
+            }
+        }
+        if let Some(rates) = &mut self.board.rates {
+            rates.give_back(losses);
+        }
+    }
+
+    /// The samples that an ACK gives, once what it proves lost is marked and told.
+    #[inline]
+    pub(crate) fn add_samples(&mut self, now: Time, ack: &mut Ack) {
+        (ack.rtt, ack.ce) = (self.latest_sample, self.feedback.marked);
+        if self.board.rates.is_some() {
+            ack.rate = self.sample_rate(now);
+        }
+    }
+
+    /// The rate sample of the ACK in hand: the first time that it is asked for.
+    #[inline(never)]
+    pub(crate) fn sample_rate(&mut self, now: Time) -> Option<RateSample> {
+        self.tell_losses(now);
+        let (min_rtt, repairing) = (self.rtt.min(), self.recovery.state == CaState::Loss);
+        self.board.rates.as_mut()?.sample(now, min_rtt, repairing)
+    }
+
+    /// The ACK is dealt with, whether the controller heard of it or not.
+    #[inline]
+    pub(crate) fn end_rate_sample(&mut self, now: Time) {
+        if self.board.rates.is_some() {
+            self.sample_rate(now);
+        }
+    }
+
+    /// The ACK goes to a controller that rules the window in every state (`tcp_cong_control`), if it tells something.
+    pub(crate) fn rule_window(&mut self, now: Time, mut ack: Ack) {
+        self.add_samples(now, &mut ack);
+        if ack.delivered > 0 || ack.lost > 0 {
+            let flight = self.flight(now);
+            // It has reduced the window as it likes; nothing comes down by itself.
+            let _ = self.cc.on_ack(&flight, &ack);
+        }
+    }
+
+    /// The endpoint looks for something to send: perhaps because more was written.
+    #[inline]
+    pub(crate) fn note_writes(&mut self, now: Time) {
+        if self.board.rates.is_some() && self.observer.written != self.send.written {
+            let before = std::mem::replace(&mut self.observer.written, self.send.written);
+            self.check_app_limited(now, before);
+        }
+    }
+
+    /// Notes if the application has left the pipe unfilled (`CheckIfApplicationLimited`): before what an ACK, a timer or a
+    /// write changes. `written` bytes had been written until now.
+    #[inline(never)]
+    pub(crate) fn check_app_limited(&mut self, now: Time, written: u64) {
+        let unsent = (written + 1).saturating_sub(self.send.nxt.max(1));
+        let pipe = self.pipe();
+        // As Linux: less than a segment may wait for more by Nagle's rule.
+        let dry = unsent < u64::from(self.mss)
+            && !self.is_early(now)
+            && pipe < self.cwnd()
+            && self.board.lost() <= self.board.resent();
+        if let Some(rates) = self.board.rates.as_mut().filter(|_| dry) {
+            rates.ran_dry(pipe);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! How Linux cuts the stream into segments, and what its send buffer takes.
+//!
+//! # Source
+//! Linux 6.1: `tcp_sendmsg_locked`, `tcp_push`, `tcp_send_mss` (`net/ipv4/tcp.c`), `tcp_write_xmit`, `tcp_nagle_test`,
+//! `tcp_minshall_check`, `tcp_mss_split_point`, `tcp_snd_wnd_test`, `tcp_tso_autosize`, `tcp_cwnd_test` and
+//! `__tcp_transmit_skb` (`tcp_output.c`), `tcp_sndbuf_expand`, `tcp_shift_skb_data` and `tcp_bound_to_half_wnd`
+//! (`tcp_input.c`, `tcp.h`), `sk_stream_is_writeable` (`sock.h`).
+//!
+//! # Departures
+//! - A burst that could become larger with the next ACK is not put off (`tcp_tso_should_defer`), and small segments that wait
+//!   in the queue of the device hold nothing back (`tcp_autocorking`).
+//! - The overhead of what is queued is that of buffers filled to the goal, whatever their number.
+//! - By [`SpaceRule::Segments`], SACKed segments share one overhead however long they are together; Linux stops at half a
+//!   megabyte, or at 17 fragments.
+
+use std::collections::VecDeque;
+
+use ackclock_units::Time;
+
+use crate::stack::sockopt::WriteFlags;
+use crate::{Endpoint, SendRule, SpaceRule, State};
+
+/// The largest payload of one buffer: `gso_max_size` - 1 - `MAX_TCP_HEADER`.
+const MAX_BUFFER: u64 = 65_536 - 1 - 320;
+/// Memory of an empty buffer: `struct sk_buff` of 256 bytes and 1024 bytes of head.
+const OVERHEAD: u64 = 1280;
+/// The last number of `net.ipv4.tcp_wmem`.
+const MAX_SEND_BUFFER: u64 = 4 << 20;
+/// `TCP_MSS_DEFAULT`.
+const DEFAULT_SEGMENT: u64 = 536;
+/// `TCP_INIT_CWND`.
+const FIRST_WINDOW: u64 = 10;
+/// `GSO_MAX_SIZE`.
+const MAX_BURST: u64 = 65_536;
+
+/// An end of a part of the stream that is not sent yet.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    /// One past its last unit.
+    at: u64,
+    end: End,
+}
+
+/// What ends there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// A write: PSH.
+    Write,
+    /// A buffer: no segment reaches over it.
+    Buffer,
+    /// A record (MSG_EOR), and its buffer: nothing is added to it.
+    Record,
+}
+
+/// What is known of the unsent part of the stream.
+#[derive(Debug, Default)]
+pub(crate) struct Queue {
+    /// In order.
+    marks: VecDeque<Mark>,
+    /// Where the buffer begins that was filled last.
+    tail: u64,
+    /// Where PSH was set last (`pushed_seq`).
+    pushed: u64,
+    /// One past what is sent with PSH at the end at one go, and whether it is more than a segment.
+    burst_end: u64,
+    burst_pushes: bool,
+    /// One past the last segment that was smaller than the MSS (`snd_sml`).
+    pub(crate) small: u64,
+    /// A write found too little room, and since then there was never enough to tell the application (`SOCK_NOSPACE`).
+    short: bool,
+    /// An ACK has come since the buffer was last reviewed.
+    pub(crate) acked: bool,
+    /// SO_SNDBUF was set: the buffer does not grow.
+    pub(crate) locked: bool,
+}
+
+impl Queue {
+    fn mark(&mut self, at: u64, end: End) {
+        if !self.marks.back().is_some_and(|mark| mark.at == at && mark.end == end) {
+            self.marks.push_back(Mark { at, end });
+        }
+    }
+
+    /// Data is added behind `at`, in the same buffer: no PSH there.
+    fn unmark(&mut self, at: u64) {
+        if self.marks.back().is_some_and(|mark| mark.at == at && mark.end == End::Write) {
+            self.marks.pop_back();
+        }
+    }
+
+    fn ends_record(&self, at: u64) -> bool {
+        self.marks.back().is_some_and(|mark| mark.at == at && mark.end == End::Record)
+    }
+
+    /// The end of the buffer that begins at or reaches over `seq`, if it is not the last one.
+    fn buffer_end(&self, seq: u64) -> u64 {
+        self.marks.iter().find(|mark| mark.end != End::Write && mark.at > seq).map_or(u64::MAX, |mark| mark.at)
+    }
+
+    /// Everything below `seq` is sent; whether PSH is set on what ends there.
+    pub(crate) fn sent(&mut self, seq: u64) -> bool {
+        let mut push = false;
+        while self.marks.front().is_some_and(|mark| mark.at <= seq) {
+            push |= self.marks.pop_front().is_some_and(|mark| mark.at == seq && mark.end == End::Write);
+        }
+        push
+    }
+}
+
+/// The next segment with new data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cut {
+    pub(crate) payload: u32,
+    pub(crate) fin: bool,
+}
+
+/// Why there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// It does not fit into the peer's window.
+    Window,
+    /// It is small, and waits for more or for an ACK.
+    Small,
+}
+
+impl Endpoint {
+    /// The next segment by Linux's rules, of `available` unsent bytes and a window of `window`.
+    pub(crate) fn cut(&self, available: u64, window: u64) -> Result<Cut, Held> {
+        let nxt = self.send.nxt;
+        let whole = available.min(self.queue.buffer_end(nxt).saturating_sub(nxt));
+        // A burst that begins with a full segment may end with a small one that fills the peer's window.
+        let burst = self.queue.burst_end.checked_sub(nxt).filter(|&rest| rest > 0);
+        let payload = whole.min(u64::from(self.full_payload())).min(burst.unwrap_or(u64::MAX));
+        let fin = self.send.closed && payload == available;
+        if payload + u64::from(fin) > window {
+            return Err(Held::Window);
+        }
+        // What is followed by more in another buffer is not held back.
+        let exempt = self.send.probe_due || self.recovery.probe.unbounded;
+        if payload == available && !fin && !exempt && self.waits(payload) {
+            return Err(Held::Small);
+        }
+        Ok(Cut { payload: payload as u32, fin })
+    }
+
+    /// Whether the last `payload` bytes written wait for more, or for an ACK: Nagle's rule as Minshall changed it (one small
+    /// segment may be in flight), TCP_CORK and MSG_MORE.
+    fn waits(&self, payload: u64) -> bool {
+        if payload >= u64::from(self.full_payload()) || self.wishes.push {
+            return false;
+        }
+        let small_in_flight = self.send.una < self.queue.small;
+        self.wishes.cork || self.wishes.more || self.config.nagle && !self.board.is_empty() && small_in_flight
+    }
+
+    /// The segment that [`Endpoint::cut`] gave is sent: whether it has PSH set.
+    pub(crate) fn note_cut(&mut self, cut: Cut, available: u64, window: u64) -> bool {
+        let (seq, mss) = (self.send.nxt, u64::from(self.full_payload()));
+        let end = seq + u64::from(cut.payload);
+        if seq >= self.queue.burst_end {
+            let whole = available.min(self.queue.buffer_end(seq).saturating_sub(seq));
+            let mut burst = (self.burst_segments() * mss).min(whole).min(window);
+            let rest = burst % mss;
+            // Where a buffer holds one segment, nothing is left to be split off.
+            if rest > 0 && (self.buffer_goal() <= mss || self.waits(rest)) {
+                burst -= rest;
+            }
+            self.queue.burst_end = end.max(seq + burst);
+            self.queue.burst_pushes = burst > mss;
+        }
+        if u64::from(cut.payload) < mss {
+            self.queue.small = end;
+        }
+        // __tcp_transmit_skb: whatever takes segmentation offload ends with PSH.
+        let ends_burst = self.queue.burst_pushes && end == self.queue.burst_end;
+        // tcp_write_wakeup: what the probe timer sends, too.
+        self.queue.sent(end) || ends_burst || self.send.probe_due
+    }
+
+    /// Segments that are handed down at one go: no more than half the window, about a millisecond's worth at the pacing
+    /// rate, and two at least.
+    fn burst_segments(&self) -> u64 {
+        let (mss, cwnd) = (u64::from(self.mss), self.cwnd());
+        let room = cwnd.saturating_sub(self.window_used()) / mss;
+        let quota = room.min((cwnd / mss / 2).max(1)).max(1);
+        let Some(rate) = self.rate_of_window() else { return quota };
+        // sk_pacing_shift 10; tcp_tso_rtt_log 9, in microseconds of the least RTT.
+        let by_rate = rate >> 10;
+        let near = self.rtt.min().map_or(32, |min| min.as_micros() >> 9);
+        let by_rtt = if near < 32 { MAX_BURST >> near } else { 0 };
+        let bytes = by_rate.saturating_add(by_rtt).min(MAX_BURST);
+        quota.min((bytes / mss).max(u64::from(self.config.transfer.least_burst)))
+    }
+
+    /// Segments of a peer with a small window are at most half of it, so that two fit.
+    pub(crate) fn bound_segment(&mut self) {
+        if self.config.transfer.sending == SendRule::Linux {
+            // Of a connection that the peer opened, the window of the SYN does not count.
+            self.send.max_wnd = self.send.wnd;
+            self.mss = self.bound_to_half_window(self.mss);
+        }
+        self.expand_send_buffer();
+    }
+
+    /// `tcp_bound_to_half_wnd`.
+    pub(crate) fn bound_to_half_window(&self, mss: u32) -> u32 {
+        mss.min(self.half_window(u64::from(mss)).max(68 - 20) as u32)
+    }
+
+    /// Whether a record ends among the next `bytes` bytes, or with them.
+    pub(crate) fn ends_record_within(&self, bytes: u64) -> bool {
+        let end = self.send.nxt + bytes;
+        self.queue.marks.iter().take_while(|mark| mark.at <= end).any(|mark| mark.end == End::Record)
+    }
+
+    /// A probe of the path's MTU was sent, and nothing of what follows: whether it has PSH set.
+    pub(crate) fn note_mtu_probe(&mut self, end: u64) -> bool {
+        (self.queue.burst_end, self.queue.burst_pushes) = (end, false);
+        self.queue.sent(end)
+    }
+
+    fn half_window(&self, size: u64) -> u64 {
+        let most = self.send.max_wnd;
+        let cut = if most > DEFAULT_SEGMENT { most / 2 } else { most };
+        if cut > 0 { size.min(cut) } else { size }
+    }
+
+    /// The payload to which a buffer is filled: whole segments.
+    fn buffer_goal(&self) -> u64 {
+        let mss = u64::from(self.full_payload());
+        (self.half_window(MAX_BUFFER) / mss).max(1) * mss
+    }
+
+    /// Grows a send buffer that was not set so that two windows fit.
+    #[inline(never)]
+    fn expand_send_buffer(&mut self) {
+        if self.config.transfer.send_space != SpaceRule::Linux || self.queue.locked {
+            return;
+        }
+        let mss = u64::from(self.mss);
+        let per_segment = (mss + 320 + 320).next_power_of_two() + 256;
+        let segments = (self.cwnd() / mss).max(FIRST_WINDOW);
+        let wanted = (2 * segments * per_segment).min(MAX_SEND_BUFFER);
+        self.config.send_buffer = self.config.send_buffer.max(wanted);
+    }
+
+    /// Nothing more is to be sent now. If an ACK has come, a buffer that was too small grows unless the congestion window is
+    /// full (`tcp_check_space`, `tcp_new_space`). When everything is sent, and `sent` just now, it is the buffer that holds
+    /// the sender back (`tcp_cwnd_validate`).
+    #[inline]
+    pub(crate) fn review_send_buffer(&mut self, now: Time, sent: bool) {
+        if !self.queue.short {
+            return;
+        }
+        let has_room = self.window_used() + u64::from(self.mss) <= self.cwnd();
+        let open = matches!(self.state, State::Established | State::CloseWait);
+        if sent && has_room && open && self.unsent() == 0 {
+            self.counters.buffer_limited.set(now, true);
+        }
+        if std::mem::take(&mut self.queue.acked) {
+            if has_room {
+                self.expand_send_buffer();
+            }
+            if self.has_room_to_tell() {
+                self.queue.short = false;
+                self.counters.buffer_limited.set(now, false);
+            }
+        }
+    }
+
+    /// Memory of what is unsent or unacknowledged, in the unit of the send buffer.
+    pub(crate) fn queued(&self) -> u64 {
+        let bytes = self.send.written - self.acked_bytes();
+        match self.config.transfer.send_space {
+            SpaceRule::Bytes => bytes,
+            SpaceRule::Segments => {
+                let mss = u64::from(self.mss);
+                bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
+            }
+            SpaceRule::Linux => bytes + bytes.div_ceil(self.buffer_goal()) * OVERHEAD,
+        }
+    }
+
+    /// Whether `unsent` bytes are fewer than TCP_NOTSENT_LOWAT asks to wait for.
+    pub(crate) fn is_below_lowat(&self, unsent: u64) -> bool {
+        self.wishes.notsent_lowat.is_none_or(|most| unsent < u64::from(most))
+    }
+
+    /// Takes up to `bytes` bytes into buffers as `tcp_sendmsg` does: each is begun while there is memory, and filled to the
+    /// goal; one that is full is sent as far as the windows allow, and what stays of it is filled again.
+    pub(crate) fn fill_buffers(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
+        let goal = self.buffer_goal();
+        let mut sent = self.send.nxt.max(1);
+        let mut taken = 0;
+        while taken < bytes {
+            let end = self.send.written + 1;
+            let start = self.queue.tail.max(sent);
+            let open = start < end && !self.queue.ends_record(end);
+            let mut room = if open { goal.saturating_sub(end - start) } else { 0 };
+            if room > 0 {
+                self.queue.unmark(end);
+            } else {
+                if self.queued() >= self.config.send_buffer || !self.is_below_lowat(end - sent.min(end)) {
+                    (self.queue.short, self.queue.acked) = (true, false);
+                    break;
+                }
+                if sent < end && !self.queue.ends_record(end) {
+                    self.queue.mark(end, End::Buffer);
+                }
+                self.queue.tail = end;
+                self.wishes.push = false;
+                room = goal;
+            }
+            let part = room.min(bytes - taken);
+            self.send.written += part;
+            taken += part;
+            let end = end + part;
+            if part == room && taken < bytes {
+                let pushes = end - self.queue.pushed > self.send.max_wnd / 2;
+                if pushes {
+                    self.push_mark(end);
+                }
+                if pushes || sent >= self.queue.tail {
+                    sent += self.sendable(sent, end);
+                }
+            }
+        }
+        let end = self.send.written + 1;
+        if taken > 0 && (!flags.more || end - self.queue.pushed > self.send.max_wnd / 2) {
+            self.push_mark(end);
+        }
+        if taken > 0 && taken == bytes && flags.eor {
+            self.queue.mark(end, End::Record);
+        }
+        taken
+    }
+
+    fn push_mark(&mut self, at: u64) {
+        self.queue.mark(at, End::Write);
+        self.queue.pushed = at;
+    }
+
+    /// How many of the bytes from `from` to `to`, in whole segments, the windows would let go when what is before is sent.
+    fn sendable(&self, from: u64, to: u64) -> u64 {
+        let ahead = from - self.send.nxt.max(1);
+        let by_cwnd = self.cwnd().saturating_sub(self.window_used() + ahead);
+        let by_peer = (self.send.una + self.send.wnd).saturating_sub(from);
+        let mss = u64::from(self.full_payload());
+        by_cwnd.min(by_peer).min(to - from) / mss * mss
+    }
+}

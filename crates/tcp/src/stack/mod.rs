@@ -1,0 +1,9 @@
+//! What distinguishes one stack from another: the settings, and those of real stacks.
+
+pub(crate) mod config;
+pub(crate) mod controllers;
+pub(crate) mod path;
+pub mod profile;
+pub(crate) mod rules;
+pub(crate) mod sockopt;
+pub(crate) mod transfer;
