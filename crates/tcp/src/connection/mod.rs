@@ -1,12 +1,17 @@
 //! One end of one connection: the states of RFC 9293, and the order of steps in each.
 
+pub(crate) mod ack;
 pub(crate) mod challenge;
+pub(crate) mod close;
+pub(crate) mod data;
 pub(crate) mod defer;
 pub(crate) mod endpoint;
 pub(crate) mod fast_open;
+pub(crate) mod handshake;
 pub(crate) mod icmp;
 pub(crate) mod input;
 pub(crate) mod keepalive;
+pub(crate) mod reset;
 pub(crate) mod socket;
 pub(crate) mod time_wait;
 pub(crate) mod timers;

@@ -1,10 +1,14 @@
 //! What leaves, and when.
 
 pub(crate) mod limited;
+pub(crate) mod new_data;
 pub(crate) mod observer;
 pub(crate) mod output;
 pub(crate) mod pacing;
 pub(crate) mod pmtu;
+pub(crate) mod retransmission;
 pub(crate) mod rtt;
+pub(crate) mod segment;
 pub(crate) mod segmentation;
 pub(crate) mod validation;
+pub(crate) mod window_probe;

@@ -18,7 +18,7 @@
 use ackclock_cc::{Signal, Window};
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, Endpoint};
+use crate::{CaState, Endpoint, SendRule};
 
 /// What becomes of a congestion window that is not used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -249,5 +249,35 @@ impl Endpoint {
             self.validation.used = 0;
         }
         self.validation.full_at = now;
+    }
+
+    /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
+    /// network, and it must not grow (RFC 2861). As Linux's `tcp_cwnd_validate`.
+    #[inline(always)]
+    pub(crate) fn note_window_use(&mut self, now: Time) {
+        if self.pacer.holds() && !self.counters.sending && self.window_used() + u64::from(self.mss) <= self.cwnd() {
+            // Nothing was sent because it was not time: nothing is known of the window.
+            return;
+        }
+        if self.board.is_empty() && !self.send.cwnd_stopped {
+            // Any window holds a segment.
+            let send = &mut self.send;
+            (send.cwnd_limited, send.most_outstanding, send.usage_point) = (false, 0, send.nxt);
+            return;
+        }
+        let outstanding = if self.config.transfer.sending == SendRule::Linux {
+            self.board.segments() * u64::from(self.mss)
+        } else {
+            self.board.outstanding()
+        };
+        let limited = self.send.cwnd_stopped || self.window_used() + u64::from(self.mss) > self.cwnd();
+        let send = &mut self.send;
+        let more = !send.cwnd_limited && outstanding > send.most_outstanding;
+        if send.una >= send.usage_point || limited || more {
+            (send.cwnd_limited, send.most_outstanding, send.usage_point) = (limited, outstanding, send.nxt);
+        }
+        if self.counters.sending {
+            self.decay_unused(now, limited);
+        }
     }
 }

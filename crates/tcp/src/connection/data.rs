@@ -1,0 +1,107 @@
+//! What payload and a FIN do (RFC 9293 section 3.10.7.4, seventh and eighth check).
+
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::{Ecn, Time};
+
+use crate::receiver::{Arrived, Context};
+use crate::{AckRule, Endpoint, State, WindowRule};
+
+impl Endpoint {
+    /// Payload and FIN.
+    pub(crate) fn input_data(&mut self, now: Time, segment: &Segment, left: u64, right: u64, ecn: Ecn) {
+        if self.ecn_echoes {
+            self.note_mark(now, segment, ecn);
+        }
+        if segment.payload.len > 0 && segment.payload.offset != left - 1 && self.integrity_error.is_none() {
+            self.integrity_error = Some(left - 1);
+        }
+        let mut edge = self.receiver.next + self.receiver.acceptable();
+        if let WindowRule::Linux { .. } = self.config.transfer.window {
+            if left >= edge || self.receiver.acceptable() == 0 && right > edge {
+                if !self.lets_fin_in(segment, left) {
+                    self.receiver.beyond_window();
+                    return;
+                }
+                // There is no memory for it: ICSK_ACK_NOMEM.
+                self.receiver.ack_now = true;
+            }
+            // All of a segment that begins within the window is taken, up to release 6.16.
+            edge = u64::MAX;
+        }
+        if segment.flags.contains(Flags::FIN) {
+            self.peer_fin.get_or_insert(right - 1);
+        }
+        // Nothing follows a FIN.
+        let edge = edge.min(self.peer_fin.map_or(u64::MAX, |fin| fin + 1));
+        let right = right.min(edge);
+        if right <= left {
+            self.receiver.ack_now = true;
+            return;
+        }
+        if right <= self.receiver.next {
+            self.note_spurious(left);
+        }
+        self.describe_arrival(segment);
+        if left > self.receiver.next {
+            self.note_gap(now, left, right);
+        }
+        let arrived = self.receiver.receive(now, left, right, segment.payload.len);
+        if self.socket.discards {
+            self.read(u64::MAX);
+        }
+        if arrived == Arrived::InOrder && self.peer_finished() {
+            self.on_peer_fin(now);
+        }
+    }
+
+    /// Whether this is the next number, and a FIN alone that is taken in although the window is closed.
+    #[cold]
+    fn lets_fin_in(&self, segment: &Segment, left: u64) -> bool {
+        let bare_fin = segment.flags.contains(Flags::FIN) && segment.payload.len == 0;
+        bare_fin && left == self.receiver.next && self.config.states.zero_window_fin
+    }
+
+    /// Data beyond a gap is about to be taken in.
+    #[inline(never)]
+    fn note_gap(&mut self, now: Time, left: u64, right: u64) {
+        // All of it counts, also what is known.
+        self.counters.out_of_order += 1;
+        self.receiver.context.srtt = self.rtt.srtt();
+        if self.receiver.tells_before(left, right) && self.feedback.ack_before.is_none() {
+            let mut ack = Segment::default();
+            self.write_ack(now, &mut ack);
+            self.feedback.ack_before = Some(ack);
+            self.receiver.told_before();
+        }
+    }
+
+    /// What decides about the ACK beside the data.
+    pub(crate) fn describe_arrival(&mut self, segment: &Segment) {
+        if self.config.transfer.acks != AckRule::Linux {
+            return;
+        }
+        self.receiver.context = Context {
+            pushed: segment.flags.contains(Flags::PSH),
+            last: segment.flags.contains(Flags::FIN),
+            srtt: self.rtt.srtt(),
+            rto: self.rto(),
+            segment: self.announced_segment(),
+        };
+    }
+
+    fn on_peer_fin(&mut self, now: Time) {
+        self.receiver.finished();
+        if self.state == State::Established && self.config.transfer.acks == AckRule::Linux {
+            // tcp_fin: its ACK may wait for an answer that ends our side too.
+            self.receiver.expect_answer();
+        } else {
+            self.receiver.ack_now = true;
+        }
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Segments that end a connection, and those that try to: RST, a SYN on an open connection, data that nobody will read (RFC
+//! 9293 sections 3.5.2 and 3.10.7.4, RFC 5961).
+
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::{Ecn, Time};
+
+use crate::{Arrival, Endpoint, Error, State, reset_for};
+
+impl Endpoint {
+    /// Answers a segment that belongs to no connection with a reset (RFC 9293 section 3.5.2, group 1).
+    #[cold]
+    pub(crate) fn refuse(&mut self, segment: &Segment) {
+        if let Some(reset) = reset_for(segment) {
+            self.reply = Some((reset.seq, reset.ack, reset.flags));
+            (self.reply_stamped, self.reply_window) = (false, 0);
+        }
+    }
+
+    /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies outside. Before a listening
+    /// socket's child is open, it is what was announced; a FIN takes no room.
+    pub(crate) fn is_reset_in_window(&self, left: u64) -> bool {
+        let next = self.receiver.next;
+        let half_open = self.state == State::SynReceived && self.socket.passive;
+        let window = if half_open { self.receiver.offered() } else { self.receiver.acceptable() };
+        left == next || left > next && left < next + window + u64::from(self.peer_finished())
+    }
+
+    /// RFC 5961 section 3: only the exact next number resets; another one within the window is challenged.
+    #[cold]
+    pub(crate) fn input_reset(&mut self, now: Time, left: u64) {
+        if self.state == State::SynReceived && self.is_open_early() && self.is_reset_in_window(left) {
+            self.reset_early(now);
+            self.reset_by_peer();
+            return;
+        }
+        let exact = left == self.receiver.next || self.config.states.reset_before_fin && self.is_number_of_fin(left);
+        if !exact {
+            if self.is_reset_in_window(left) {
+                if self.config.states.insecure_rst {
+                    self.reset_by_peer();
+                } else {
+                    self.suspect_reset();
+                    self.challenge(now);
+                }
+            }
+            return;
+        }
+        self.reset_by_peer();
+    }
+
+    fn is_number_of_fin(&self, left: u64) -> bool {
+        let closed = matches!(self.state, State::CloseWait | State::LastAck | State::Closing);
+        closed && left + 1 == self.receiver.next
+    }
+
+    fn reset_by_peer(&mut self) {
+        let rules = &self.config.states;
+        let error = match self.state {
+            State::SynReceived if !rules.reset_in_syn_received => Some(Error::Refused),
+            State::CloseWait if rules.broken_pipe_in_close_wait => Some(Error::BrokenPipe),
+            // Both sides have closed; what matters is whether our data arrived.
+            State::LastAck | State::Closing if self.acked_bytes() == self.send.written => {
+                let report = rules.report_late_reset;
+                self.close_now(None);
+                if report {
+                    self.report(Error::Reset);
+                }
+                return;
+            }
+            _ => Some(Error::Reset),
+        };
+        self.close_now(error);
+    }
+
+    /// A SYN on a connection that has seen one.
+    pub(crate) fn input_syn_again(&mut self, now: Time, segment: &Segment, left: u64, ecn: Ecn) -> Arrival {
+        let flags = segment.flags;
+        if self.state == State::SynReceived {
+            if left == 0 && flags.contains(Flags::ACK) {
+                // Simultaneous open: the other side's SYN with ACK (RFC 9293 figure 8).
+                self.receiver.ack_now = true;
+                return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
+            }
+            if left == 0 {
+                // The peer did not get our SYN with ACK: it is sent again.
+                (self.send.syn_pending, self.send.syn_resent) = (true, true);
+                self.agree_to_ecn_again(segment, ecn);
+                return Arrival::default();
+            }
+            if self.is_open_early() {
+                // tcp_check_req: a bad SYN is reset, and does not end the connection.
+                self.refuse(segment);
+                return Arrival::default();
+            }
+            if self.socket.passive && self.is_reset_in_window(left) {
+                // RFC 9293 section 3.10.7.4, fourth check: back to LISTEN, which is the listener's part.
+                self.close_now(None);
+                return Arrival::default();
+            }
+        } else if self.config.states.insecure_syn && self.is_reset_in_window(left) {
+            self.reset_peer();
+            self.close_now(Some(Error::Reset));
+            return Arrival::default();
+        }
+        // RFC 5961 section 4: challenged wherever it lies.
+        self.challenge(now);
+        self.reflect_again(segment, ecn);
+        Arrival::default()
+    }
+
+    /// Whether the segment brings data that nobody will read any more.
+    pub(crate) fn is_unwanted(&self, segment: &Segment, right: u64) -> bool {
+        let shut = self.socket.orphan || self.socket.read_shut && self.config.states.reset_after_shutdown;
+        shut && matches!(self.state, State::FinWait1 | State::FinWait2)
+            && segment.payload.len > 0
+            && right - u64::from(segment.flags.contains(Flags::FIN)) > self.receiver.next
+    }
+}

@@ -1,0 +1,193 @@
+//! Data that was never sent: how much of it the windows, Nagle's rule and the sender's side of silly window avoidance let go
+//! (RFC 6675 `NextSeg` rule 2; RFC 9293 sections 3.7.4 and 3.8.6.2.1).
+
+use ackclock_units::Time;
+
+use super::output::Piece;
+use super::pmtu::ProbeStep;
+use super::segmentation::Held;
+use crate::loss::linux::Resend;
+use crate::{CaState, CwndValidation, Endpoint, SendRule, SentAs};
+
+impl Endpoint {
+    /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of the handshake has come.
+    #[cold]
+    pub(crate) fn next_early(&mut self, now: Time) -> Option<Piece> {
+        if !self.is_open_early() || self.pacer.on && self.waits_for_release(now) {
+            return None;
+        }
+        self.sent_as = SentAs::New;
+        self.next_new(now)
+    }
+
+    /// F-RTO: new data alone, as much as the window allows; without any, what is lost.
+    #[cold]
+    pub(crate) fn next_of_frto(&mut self, now: Time) -> Option<Piece> {
+        self.sent_as = SentAs::New;
+        let new = self.next_new(now);
+        if new.is_none() && self.send.nxt <= self.recovery.point {
+            (self.recovery.resend, self.recovery.frto) = (Resend::Lost, false);
+        }
+        new
+    }
+
+    /// RFC 6675 `NextSeg` rule 2: data that was never sent.
+    #[inline(always)]
+    pub(crate) fn next_new(&mut self, now: Time) -> Option<Piece> {
+        if self.send.fin_sent {
+            return None;
+        }
+        let available = (self.send.written + 1).saturating_sub(self.send.nxt);
+        let closing = self.send.closed;
+        if available == 0 && !closing {
+            self.send.probe_due = false;
+            return None;
+        }
+        let window = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
+        if self.path.probing.enabled && !self.counters.sending {
+            match self.mtu_probe(now, available, window) {
+                ProbeStep::No => {}
+                ProbeStep::Wait => return None,
+                ProbeStep::Send(payload) => return Some(self.send_mtu_probe(now, payload)),
+            }
+        }
+        if self.config.transfer.sending == SendRule::Linux {
+            return self.next_new_linux(now, available, window);
+        }
+        let full = self.full_payload();
+        let payload = u64::from(full).min(available).min(window) as u32;
+        let drains = u64::from(payload) == available;
+        let fin = closing && drains && u64::from(payload) < window;
+        if payload == 0 && !fin || self.is_silly(payload, available, fin) {
+            return self.next_probe(now, available, window);
+        }
+        if !self.wishes.cork && !self.wishes.more {
+            self.send.probe_due = false;
+        }
+        // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in flight.
+        if payload < full && !fin && self.waits_for_more(now, payload) {
+            return None;
+        }
+        if !self.fits_cwnd(now, payload) {
+            return None;
+        }
+        if payload < self.mss {
+            self.queue.small = self.send.nxt + u64::from(payload);
+        }
+        Some(self.send_new(now, payload, fin))
+    }
+
+    /// A segment that is larger than the path is known to take.
+    #[cold]
+    fn send_mtu_probe(&mut self, now: Time, payload: u32) -> Piece {
+        self.send.probe_due = false;
+        let piece = self.send_new(now, payload, false);
+        let push = self.note_mtu_probe(piece.seq + u64::from(payload));
+        self.board.set_push(push);
+        self.mtu_probe_sent(piece.seq, payload);
+        Piece { push, ..piece }
+    }
+
+    /// [`Endpoint::next_new`] by Linux's rules.
+    #[inline(never)]
+    fn next_new_linux(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
+        match self.cut(available, window) {
+            Err(Held::Window) => self.next_probe(now, available, window),
+            Err(Held::Small) => {
+                // The probe timer bounds the wait.
+                if self.board.is_empty() {
+                    self.arm_persist(now);
+                }
+                None
+            }
+            Ok(cut) => {
+                // A small segment takes as much of the window as a full one (tcp_packets_in_flight).
+                let full = self.board.segments() * u64::from(self.mss) >= self.cwnd();
+                if self.recovery.state == CaState::Open && full && !self.recovery.probe.unbounded {
+                    self.send.cwnd_stopped = true;
+                    return None;
+                }
+                if !self.fits_cwnd(now, cut.payload) {
+                    return None;
+                }
+                let push = self.note_cut(cut, available, window);
+                self.send.probe_due = false;
+                let piece = self.send_new(now, cut.payload, cut.fin);
+                self.board.set_push(push);
+                Some(Piece { push, ..piece })
+            }
+        }
+    }
+
+    /// Whether a small segment waits, for an acknowledgment or because the application has said that more follows
+    /// (TCP_NOPUSH; MSG_MORE, until an ACK comes).
+    #[cold]
+    fn waits_for_more(&mut self, now: Time, payload: u32) -> bool {
+        let rules = self.config.transfer.sending;
+        // FreeBSD takes half of the largest window for a full segment.
+        let large = rules == SendRule::FreeBsd && self.send.max_wnd > 0 && u64::from(payload) >= self.send.max_wnd / 2;
+        if large || self.wishes.push || self.recovery.probe.unbounded {
+            return false;
+        }
+        if self.wishes.cork || self.wishes.more {
+            if std::mem::take(&mut self.send.probe_due) {
+                return false;
+            }
+            if self.board.is_empty() {
+                self.arm_persist(now);
+            }
+            return true;
+        }
+        let held = !self.config.transfer.minshall || self.send.una < self.queue.small;
+        self.config.nagle && !self.board.is_empty() && held
+    }
+
+    /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a smaller one.
+    #[inline(always)]
+    fn fits_cwnd(&mut self, now: Time, payload: u32) -> bool {
+        if self.board.is_empty() {
+            self.restart_after_idle(now);
+        }
+        let unbounded = self.recovery.probe.unbounded;
+        self.send.cwnd_stopped = self.window_used() + u64::from(payload) > self.cwnd() && !unbounded;
+        !self.send.cwnd_stopped
+    }
+
+    /// Books a segment of new data.
+    #[inline(always)]
+    fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
+        self.timers.persist_at = Time::NEVER;
+        self.timers.persist_backoff = 0;
+        let seq = self.send.nxt;
+        let len = payload + u32::from(fin);
+        self.departs(now, seq, payload);
+        self.board.push(self.stamp(now), seq, len, fin);
+        self.send.nxt += u64::from(len);
+        self.send.fin_sent = fin;
+        self.new_data_sent(now);
+        Piece { seq, payload, fin, plain: false, push: false }
+    }
+
+    /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it, and it is less than half
+    /// of the largest window that the peer offered (RFC 9293 section 3.8.6.2.1).
+    pub(crate) fn is_silly(&self, payload: u32, available: u64, fin: bool) -> bool {
+        payload < self.full_payload()
+            && u64::from(payload) < available
+            && !fin
+            && u64::from(payload) < self.send.max_wnd.div_ceil(2)
+    }
+
+    /// RFC 5681 section 4.1.
+    #[inline]
+    fn restart_after_idle(&mut self, now: Time) {
+        if self.config.cwnd_validation == CwndValidation::Rfc7661 {
+            // RFC 7661 section 4.3 in place of RFC 5681 section 4.1.
+            self.review_validation(now);
+            return;
+        }
+        if self.config.slow_start_after_idle && self.send.nxt > 1 && now.since(self.send.last_sent_at) > self.rto() {
+            let flight = self.flight(now);
+            self.cc.on_idle_restart(&flight);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Data that is sent again: what is declared lost, what may be, and the tail as a probe.
+
+use ackclock_units::Time;
+
+use super::output::Piece;
+use crate::connection::timers::Pending;
+use crate::loss::scoreboard::Sent;
+use crate::{Endpoint, SendRule, SentAs};
+
+impl Endpoint {
+    /// RFC 8985 section 7.3: new data if the receiver's window allows it, whatever the congestion window; else the last
+    /// segment again.
+    #[cold]
+    pub(crate) fn next_loss_probe(&mut self, now: Time) -> Option<Piece> {
+        self.sent_as = SentAs::TailLossProbe;
+        let right = self.send.una + self.send.wnd;
+        let unsent = !self.send.fin_sent && self.send.written + 1 > self.send.nxt && right > self.send.nxt;
+        if unsent && self.pacer.on && self.waits_for_release(now) {
+            // The data that waits for its time will do.
+            return None;
+        }
+        if unsent {
+            self.recovery.probe.unbounded = true;
+            let piece = self.next_new(now);
+            self.recovery.probe.unbounded = false;
+            self.probe_is_out(now, false);
+            return piece;
+        }
+        let last = self.board.last_unreported()?;
+        let last = if last.payload() > self.mss { self.board.cut(last, self.mss) } else { last };
+        let payload = last.payload();
+        self.path.probing.size = 0;
+        self.departs(now, last.seq, payload);
+        self.board.resend_as_probe(self.stamp(now), last.seq);
+        self.stats.retransmitted_packets += 1;
+        self.probe_is_out(now, true);
+        Some(Piece { seq: last.seq, payload, fin: last.fin(), plain: true, push: last.push() })
+    }
+
+    /// RFC 6675 `NextSeg` rules 3 and 4: nothing is known lost and nothing new may be sent, but there is room.
+    #[cold]
+    pub(crate) fn next_speculative(&mut self, now: Time) -> Option<Piece> {
+        let (holes, last) = self.detector.resends_holes();
+        let hole = self.board.next_unsacked_hole().filter(|_| holes);
+        let sent = match hole {
+            Some(hole) => hole,
+            None if !last => return None,
+            None if self.send.una <= self.recovery.rescue_above => return None,
+            None => self.board.last_unsacked()?,
+        };
+        if self.window_used() + u64::from(sent.len) > self.cwnd() {
+            return None;
+        }
+        if hole.is_none() {
+            self.recovery.rescue_above = self.recovery.point;
+        }
+        Some(self.piece_again(now, sent))
+    }
+
+    /// Linux counts a small segment as a full one (`tcp_xmit_retransmit_queue`).
+    pub(crate) fn is_full_of_segments(&self) -> bool {
+        self.linux_episodes
+            && self.config.transfer.sending == SendRule::Linux
+            && self.segments_in_flight() * u64::from(self.mss) >= self.cwnd()
+    }
+
+    #[inline(never)]
+    pub(crate) fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
+        // What the path does not take in one piece goes out in several (__tcp_retransmit_skb), and a probe of its MTU proves
+        // nothing any more.
+        let sent = if sent.payload() > self.mss { self.board.cut(sent, self.mss) } else { sent };
+        self.path.probing.size = 0;
+        let is_first = sent.seq == self.send.una;
+        let payload = sent.payload();
+        self.departs(now, sent.seq, payload);
+        if !sent.ever_resent() {
+            self.count_resent(payload);
+        }
+        self.board.resend(self.stamp(now), sent.seq, self.send.nxt);
+        if self.recovery.force {
+            self.recovery.force = false;
+            self.recovery.rescue_above = self.recovery.rescue_above.max(sent.end());
+        }
+        self.stats.retransmitted_packets += 1;
+        self.recovery.undo.resent(now);
+        let waits_for_detector = self.timers.pending == Pending::Reorder && self.timers.retransmit_at != Time::NEVER;
+        if is_first && !waits_for_detector || self.timers.retransmit_at == Time::NEVER {
+            // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).
+            self.restart_retransmit_timer(now);
+        }
+        Piece { seq: sent.seq, payload, fin: sent.fin(), plain: true, push: sent.push() }
+    }
+}

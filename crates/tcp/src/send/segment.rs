@@ -1,0 +1,208 @@
+//! How a segment is written: SYN, data, acknowledgment and answer, each with its options.
+
+use ackclock_cc::EcnFeedback;
+use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
+use ackclock_units::{Ecn, Time};
+
+use super::output::Piece;
+use crate::seq::lower;
+use crate::{Endpoint, SendRule, SentAs, State};
+
+/// Bytes of a timestamps option with its padding.
+const TIMESTAMPS_LEN: u32 = 12;
+
+impl Endpoint {
+    /// A segment with ports, flags and timestamps; everything else zero.
+    fn blank(&self, flags: Flags) -> Segment {
+        Segment { source_port: self.ports.local, destination_port: self.ports.remote, flags, ..Segment::default() }
+    }
+
+    /// Fields that every segment of a synchronized connection carries: the acknowledgment with its window.
+    #[inline(always)]
+    fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
+        *out = self.blank(flags | Flags::ACK);
+        out.ack = lower(self.receiver.next, self.receiver.irs);
+        if self.timestamps_enabled {
+            out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+        }
+        let syn = flags.contains(Flags::SYN);
+        if !syn {
+            out.flags |= self.echo_flags();
+        }
+        let shift = if syn { 0 } else { self.receiver.shift() };
+        let window = if syn { self.receiver.syn_window(self.announced_segment()) } else { self.receiver.window() };
+        let field = (window >> shift).min(u64::from(u16::MAX));
+        out.window = field as u16;
+        self.receiver.acknowledged(field << shift);
+    }
+
+    /// The window as it stands in a segment without SYN.
+    pub(crate) fn window_field(&self) -> u16 {
+        let shift = if self.scaling_enabled { self.own_shift() } else { 0 };
+        (self.receiver.window() >> shift).min(u64::from(u16::MAX)) as u16
+    }
+
+    /// The window scale that is announced.
+    pub(crate) fn own_shift(&self) -> u8 {
+        self.receiver.own_shift()
+    }
+
+    #[cold]
+    pub(crate) fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
+        self.send.syn_pending = false;
+        // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open, was not.
+        let again = !self.is_first_syn();
+        if self.state == State::SynReceived {
+            self.write_common(now, out, Flags::SYN);
+        } else {
+            *out = self.blank(Flags::SYN);
+            out.window = self.receiver.syn_window(self.config.mss.into()) as u16;
+        }
+        self.put_syn_options(now, out);
+        let (flags, codepoint) = self.syn_ecn();
+        out.flags |= flags;
+        out.seq = self.send.isn;
+        if self.opening.is_some() && !again {
+            self.put_fast_open(now, out);
+        }
+        self.offer_option(again, out);
+        self.send.nxt = self.send.nxt.max(1);
+        if !again {
+            self.send.syn_stamp = self.timestamp(now);
+        }
+        self.send.syn_sent_at = (!again).then_some(now);
+        self.stats.resent_syns += u64::from(again && self.state == State::SynSent && self.config.states.counts_syns);
+        self.arm_syn_timers(now, again);
+        codepoint
+    }
+
+    /// The options of a SYN; those of an answer were agreed on.
+    pub(crate) fn put_syn_options(&self, now: Time, out: &mut Segment) {
+        let (sack, scaling) = if self.state == State::SynReceived {
+            (self.sack_enabled, self.scaling_enabled)
+        } else if self.config.states.drop_options_after.is_some_and(|most| self.rtt.timeouts() >= most) {
+            (false, false)
+        } else {
+            if self.config.timestamps {
+                out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: 0 });
+            }
+            (self.config.sack, self.config.window_scaling)
+        };
+        out.mss = self.config.transfer.mss_option.then(|| self.announced_mss());
+        out.sack_permitted = sack;
+        out.window_scale = scaling.then(|| self.own_shift());
+    }
+
+    pub(crate) fn write_ack(&mut self, now: Time, out: &mut Segment) {
+        let sack = self.sack_option(3 + usize::from(!self.timestamps_enabled));
+        self.write_common(now, out, Flags::NONE);
+        out.seq = lower(self.send.nxt, self.send.isn);
+        out.sack = sack;
+        self.reflect_answer(out);
+        self.add_option(now, out);
+        if self.config.states.fin_on_acks && self.send.fin_sent && self.send.una < self.send.nxt {
+            out.seq = lower(self.send.nxt - 1, self.send.isn);
+            out.flags |= Flags::FIN;
+            self.sent_as = SentAs::Ack;
+        }
+    }
+
+    /// An ACK from before the segment in hand, a reset, a challenge or a probe.
+    #[cold]
+    pub(crate) fn write_answer(&mut self, now: Time, out: &mut Segment) {
+        if let Some(ack) = self.feedback.ack_before.take() {
+            *out = ack;
+            return;
+        }
+        let Some((seq, ack, flags)) = self.reply.take() else {
+            self.write_bare_ack(now, out);
+            return;
+        };
+        *out = self.blank(flags);
+        (out.seq, out.ack) = (seq, ack);
+        out.window = std::mem::take(&mut self.reply_window);
+        if self.reply_stamped {
+            out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+        }
+    }
+
+    /// A challenge (RFC 5961), or a probe with a number that has been acknowledged and makes the peer answer (RFC 9293
+    /// section 3.8.4).
+    #[cold]
+    pub(crate) fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
+        let seq = if self.challenge_due { self.send.nxt } else { self.send.una.saturating_sub(1) };
+        let challenge = std::mem::take(&mut self.challenge_due);
+        self.probe_now &= challenge;
+        self.write_common(now, out, Flags::NONE);
+        out.seq = lower(seq, self.send.isn);
+        if challenge {
+            self.reflect_in_challenge(out);
+        }
+        self.add_option(now, out);
+    }
+
+    #[inline]
+    fn sack_option(&self, room: usize) -> SackBlocks {
+        if self.sack_enabled && (self.receiver.has_gap() || self.receiver.has_duplicate()) {
+            self.receiver.sack_blocks(room, self.config.dsack)
+        } else {
+            SackBlocks::default()
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn write_data(&mut self, now: Time, out: &mut Segment, piece: Piece) -> Ecn {
+        // SACK blocks ride along only where the segment leaves room for them within the MSS.
+        let spare = self.full_payload().saturating_sub(piece.payload);
+        let blocks = if spare >= 12 { ((spare - 4) / 8).min(3) as usize } else { 0 };
+        let sack = if blocks > 0 { self.sack_option(blocks) } else { SackBlocks::default() };
+        let mut flags = Flags::NONE;
+        if piece.fin {
+            flags |= Flags::FIN;
+            self.enter_fin_sent();
+        }
+        let last = piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.send.written + 1;
+        if if self.config.transfer.sending == SendRule::Linux { piece.push } else { last } {
+            flags |= Flags::PSH;
+        }
+        self.write_common(now, out, flags);
+        out.seq = lower(piece.seq, self.send.isn);
+        out.sack = sack;
+        out.payload = Payload { offset: piece.seq - 1, len: piece.payload };
+        self.add_option(now, out);
+        self.stats.sent_packets += 1;
+        self.counters.bytes_sent += u64::from(piece.payload);
+        self.counters.bytes_resent += if piece.plain { u64::from(piece.payload) } else { 0 };
+        self.receiver.data_sent(now);
+        self.send.last_sent_at = now;
+        self.recovery.sent(piece.payload);
+        // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5), unless the
+        // controller asks for it.
+        if self.ecn_enabled && !piece.plain && piece.payload > 0 {
+            if std::mem::take(&mut self.send.cwr_pending) && self.feedback.mode != EcnFeedback::Accurate {
+                out.flags |= Flags::CWR;
+            }
+            self.feedback.data
+        } else {
+            self.feedback.control
+        }
+    }
+
+    /// The MSS that was announced, options that data carries subtracted (Linux `advmss`).
+    pub(crate) fn announced_segment(&self) -> u32 {
+        u32::from(self.config.mss).saturating_sub(self.options_len()).max(1)
+    }
+
+    /// Bytes of the options that every data segment carries.
+    pub(crate) fn options_len(&self) -> u32 {
+        if self.timestamps_enabled { TIMESTAMPS_LEN } else { 0 }
+    }
+
+    fn enter_fin_sent(&mut self) {
+        self.state = match self.state {
+            State::Established => State::FinWait1,
+            State::CloseWait => State::LastAck,
+            other => other,
+        };
+    }
+}
