@@ -84,7 +84,7 @@ impl Endpoint {
         };
         progress.reported = self.board.reported();
         // What SACK reports is older than what the same ACK acknowledges.
-        if self.sack_enabled && !segment.sack.is_empty() {
+        if self.negotiated.sack() && !segment.sack.is_empty() {
             facts.duplicates = self.take_sack(segment, ack, &mut progress);
         }
         let reach = self.board.reported().map_or(0, |(_, end)| end);
@@ -100,17 +100,18 @@ impl Endpoint {
             }
         }
         let (low, position) = progress.low_acked;
-        if self.sack_enabled && progress.reported.is_some_and(|(highest, _)| low < highest) {
+        if self.negotiated.sack() && progress.reported.is_some_and(|(highest, _)| low < highest) {
             // A hole has filled without retransmission.
             let high = self.board.highest_sacked().unwrap_or(ack);
-            self.detector.reordered(low, high, reach.saturating_sub(position), reports, self.mss);
+            self.detector.reordered(low, high, reach.saturating_sub(position), reports, self.negotiated.mss());
         }
         if progress.covers_resent && ack > una {
             self.detector.resent_acknowledged(una, ack, reports);
         }
         if ack >= una {
-            facts.plain |=
-                ack > una || self.send.wl1 < left || u64::from(segment.window) << self.send.shift > self.send.wnd;
+            facts.plain |= ack > una
+                || self.send.wl1 < left
+                || u64::from(segment.window) << self.negotiated.peer_shift() > self.send.wnd;
             self.set_window(segment, left, ack, ack > una);
         }
         self.take_rtt_sample(now, segment, &progress);
@@ -149,7 +150,7 @@ impl Endpoint {
         let duplicate = ack == una
             && !self.board.is_empty()
             && !self.send.probing
-            && if self.sack_enabled {
+            && if self.negotiated.sack() {
                 progress.delivered > 0
             } else {
                 segment.sequence_len() == 0 && self.send.wnd == window_before
@@ -184,10 +185,8 @@ impl Endpoint {
         progress.order = self.order;
         progress.in_detail = self.linux_episodes();
         if progress.in_detail {
-            progress.echo = segment.timestamps.filter(|ts| self.timestamps_enabled && ts.echo != 0).and_then(|ts| {
-                let ago = self.timestamp(now).wrapping_sub(ts.echo);
-                (now.as_nanos() / 1_000_000).checked_sub(u64::from(ago))
-            });
+            let age = self.negotiated.echo_age(now, segment);
+            progress.echo = age.and_then(|age| (now.as_nanos() / 1_000_000).checked_sub(u64::from(age)));
             progress.min_rtt = self.detector.min_rtt();
         }
     }
@@ -225,7 +224,7 @@ impl Endpoint {
                 let segments = self.board.segments_between(progress.low_sacked, high);
                 let counts = self.detector.counts_reports();
                 let reports = if counts { self.board.sacked_above(progress.low_sacked) } else { 0 };
-                self.detector.reordered(progress.low_sacked, high, segments, reports, self.mss);
+                self.detector.reordered(progress.low_sacked, high, segments, reports, self.negotiated.mss());
             }
         }
         duplicates
@@ -233,7 +232,7 @@ impl Endpoint {
 
     /// `tcp_check_dsack`: segments reported twice, as far as our retransmissions explain them.
     fn take_dsack(&mut self, left: u64, right: u64, progress: &mut Progress) -> Duplicates {
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.negotiated.mss());
         if right - left > self.send.max_wnd {
             return Duplicates::default();
         }
@@ -298,8 +297,7 @@ impl Endpoint {
 
     /// Karn's rule leaves no sample; the echo tells which transmission was answered, in milliseconds.
     fn echoed_rtt(&self, now: Time, segment: &Segment, progress: &Progress) -> Option<Span> {
-        let timestamps = segment.timestamps.filter(|ts| self.timestamps_enabled && ts.echo != 0)?;
-        let ticks = self.timestamp(now).wrapping_sub(timestamps.echo);
+        let ticks = self.negotiated.echo_age(now, segment)?;
         (progress.acked > 0 && ticks < 1 << 31).then(|| Span::from_millis(u64::from(ticks.max(1))))
     }
 
@@ -307,7 +305,7 @@ impl Endpoint {
     /// repeats old data: without its window, the right edge would move by what it acknowledges.
     fn set_window(&mut self, segment: &Segment, left: u64, ack: u64, advances: bool) {
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
-        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.send.shift };
+        let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.negotiated.peer_shift() };
         let window = u64::from(segment.window) << shift;
         let same = self.send.wl1 == left
             && match self.config.transfer.sending {

@@ -6,6 +6,7 @@ use ackclock_units::{Span, Time};
 
 use crate::connection::challenge::Limits;
 use crate::connection::fast_open::Opening;
+use crate::connection::negotiated::Negotiated;
 use crate::connection::socket::Socket;
 use crate::connection::timers::Timers;
 use crate::ecn::Feedback;
@@ -166,8 +167,6 @@ pub(crate) struct Sender {
     pub(crate) wl1: u64,
     pub(crate) wl2: u64,
     pub(crate) max_wnd: u64,
-    /// The peer's window scale.
-    pub(crate) shift: u8,
     /// Bytes that the application has written.
     pub(crate) written: u64,
     /// The application has closed: a FIN follows the last byte.
@@ -226,22 +225,12 @@ pub struct Endpoint {
     pub(crate) receiver: Receiver,
     pub(crate) timers: Timers,
     pub(crate) stats: Stats,
-    /// Payload bytes of a full segment.
-    pub(crate) mss: u32,
-    /// Agreed on in the handshake.
-    pub(crate) sack_enabled: bool,
-    pub(crate) timestamps_enabled: bool,
-    pub(crate) scaling_enabled: bool,
+    pub(crate) negotiated: Negotiated,
     pub(crate) ecn_enabled: bool,
     /// The peer may send ECN-capable packets; without `ecn_enabled` if a SYN of ours did not ask for ECN (RFC 3168 section
     /// 6.1.1).
     pub(crate) ecn_echoes: bool,
     pub(crate) feedback: Feedback,
-    /// TS.Recent and when it was set.
-    pub(crate) ts_recent: u32,
-    pub(crate) ts_recent_at: Time,
-    /// Added to the millisecond clock of TSval.
-    pub(crate) ts_offset: u32,
     /// The receiver's ECN echo (RFC 3168 section 6.1.3), or DCTCP.CE (RFC 8257 section 3.2).
     pub(crate) echo_ce: bool,
     /// The stream unit of the peer's FIN.
@@ -281,7 +270,6 @@ impl Endpoint {
     /// best drawn at random.
     pub fn new(config: Config, cc: Box<dyn CongestionControl>, ports: Ports, isn: u32, ts_offset: u32) -> Endpoint {
         let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack).with_rules(&config.transfer);
-        let mss = u32::from(config.mss).max(1);
         let detector = Detector::new(config.loss_detector);
         let observer = Observer::new(&*cc);
         let needs = observer.needs;
@@ -291,6 +279,7 @@ impl Endpoint {
         let path = Path::new(&config);
         Endpoint {
             linux_episodes: config.linux_episodes(),
+            negotiated: Negotiated::new(u32::from(config.mss).max(1), ts_offset),
             config,
             observer,
             cc,
@@ -304,7 +293,6 @@ impl Endpoint {
                 wl1: 0,
                 wl2: 0,
                 max_wnd: 0,
-                shift: 0,
                 written: 0,
                 closed: false,
                 fin_sent: false,
@@ -334,16 +322,9 @@ impl Endpoint {
             receiver,
             timers: Timers::new(),
             stats: Stats::default(),
-            mss,
-            sack_enabled: false,
-            timestamps_enabled: false,
-            scaling_enabled: false,
             ecn_enabled: false,
             ecn_echoes: false,
             feedback: Feedback::new(),
-            ts_recent: 0,
-            ts_recent_at: Time::ZERO,
-            ts_offset,
             echo_ce: false,
             peer_fin: None,
             reply: None,
@@ -498,7 +479,7 @@ impl Endpoint {
         let window = self.cc.window();
         Flight {
             now,
-            mss: self.mss,
+            mss: self.negotiated.mss(),
             in_flight: self.pipe(),
             // In slow start a window that is half used still grows, or a burst could never be followed by a larger one.
             cwnd_limited: self.send.cwnd_limited
@@ -518,12 +499,11 @@ impl Endpoint {
 
     /// RFC 5681 section 3.1: one segment if the SYN or its answer was lost.
     fn initial_window(&self) -> u64 {
-        if self.send.syn_resent { u64::from(self.mss) } else { self.config.initial_window.bytes(self.mss) }
-    }
-
-    /// TSval: milliseconds, from a start of its own.
-    pub(crate) fn timestamp(&self, now: Time) -> u32 {
-        ((now.as_nanos() / 1_000_000) as u32).wrapping_add(self.ts_offset)
+        if self.send.syn_resent {
+            u64::from(self.negotiated.mss())
+        } else {
+            self.config.initial_window.bytes(self.negotiated.mss())
+        }
     }
 }
 

@@ -216,7 +216,7 @@ impl Endpoint {
 
     /// The server did not take all data of the SYN: what is left goes out again at once, in segments of the size agreed on.
     fn resend_syn_data(&mut self, now: Time, linux: bool) {
-        self.board.split_front(self.mss);
+        self.board.split_front(self.negotiated.mss());
         self.board.mark_all_lost();
         self.tell_losses(now);
         if linux && self.linux_episodes() {

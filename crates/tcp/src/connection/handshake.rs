@@ -107,30 +107,23 @@ impl Endpoint {
         segment
             .timestamps
             .filter(|stamps| self.config.timestamps && stamps.echo != 0)
-            .is_some_and(|stamps| stamps.echo.wrapping_sub(first) > self.timestamp(now).wrapping_sub(first))
+            .is_some_and(|stamps| stamps.echo.wrapping_sub(first) > self.negotiated.clock(now).wrapping_sub(first))
     }
 
     /// What a SYN tells: sequence number, options.
     fn take_syn(&mut self, now: Time, segment: &Segment) {
         self.receiver.synchronize(segment.seq);
-        self.sack_enabled = self.config.sack && segment.sack_permitted;
-        self.scaling_enabled = self.config.window_scaling && segment.window_scale.is_some();
-        // RFC 7323 section 2.3: a larger shift is used as 14.
-        self.send.shift = if self.scaling_enabled { segment.window_scale.unwrap_or(0).min(14) } else { 0 };
-        self.timestamps_enabled = self.config.timestamps && segment.timestamps.is_some();
-        if let Some(timestamps) = segment.timestamps {
-            (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
-        }
+        self.negotiated.agree(now, &self.config, segment);
         // Our packets are no larger than those that we ask for or the path takes, and a segment carries something beside its
         // options. A peer may claim an MSS of 0.
         let mss = self.clamp_segment(segment.mss.unwrap_or(self.config.default_peer_mss));
-        self.mss = mss.saturating_sub(self.options_len()).max(1);
-        let shift = if self.scaling_enabled { self.own_shift() } else { 0 };
+        self.negotiated.set_mss(mss.saturating_sub(self.negotiated.options_len()).max(1));
+        let shift = if self.negotiated.scaling() { self.own_shift() } else { 0 };
         let with_options = self.announced_segment();
         let opened = self.state == State::SynSent;
         let offered = self.receiver.syn_window(if opened { self.config.mss.into() } else { with_options });
         self.receiver.begin(shift, mss, with_options, offered);
-        self.receiver.compress(self.config.transfer.sack_compression.filter(|_| self.sack_enabled));
+        self.receiver.compress(self.config.transfer.sack_compression.filter(|_| self.negotiated.sack()));
         self.send.wnd = u64::from(segment.window);
         self.send.max_wnd = self.send.wnd;
     }

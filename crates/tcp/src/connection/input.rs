@@ -1,13 +1,10 @@
 //! What an arriving segment does (RFC 9293 section 3.10.7).
 
 use ackclock_packet::{Flags, Segment};
-use ackclock_units::{Ecn, Span, Time};
+use ackclock_units::{Ecn, Time};
 
 use crate::seq::lift;
 use crate::{Arrival, Endpoint, Error, State, SynFin, WindowRule};
-
-/// A TS.Recent older than this is not compared any more (RFC 7323 section 5.5).
-const PAWS_IDLE: Span = Span::from_secs(24 * 24 * 3600);
 
 impl Endpoint {
     /// Takes in a segment that arrived with codepoint `ecn`. Then [`Endpoint::transmit`] is to be asked.
@@ -58,7 +55,7 @@ impl Endpoint {
         }
 
         if segment.timestamps.is_none()
-            && self.timestamps_enabled
+            && self.negotiated.timestamps()
             && !self.config.transfer.lenient_timestamps
             && !self.config.states.accept_unstamped
             && !segment.flags.contains(Flags::RST)
@@ -110,29 +107,18 @@ impl Endpoint {
         Arrival { acked, rtt: self.latest_sample, is_ack: true }
     }
 
-    /// RFC 7323 section 5: whether the timestamp is not older than the last one.
+    /// Whether a segment that begins at `left` passes PAWS (RFC 7323 section 5).
     pub(crate) fn passes_paws(&self, now: Time, segment: &Segment, left: u64) -> bool {
-        if !self.timestamps_enabled || segment.flags.contains(Flags::RST) {
-            return true;
-        }
         // An old duplicate of the SYN is for the state machine to answer.
         let slack = if self.state == State::TimeWait { 0 } else { self.config.states.paws_slack };
-        left == 0 || segment.timestamps.is_none_or(|timestamps| self.is_current(now, timestamps.value, slack))
-    }
-
-    /// Whether a TSval is older than TS.Recent by no more than `slack` ticks, or TS.Recent is too old itself to tell (RFC 7323
-    /// section 5.5).
-    fn is_current(&self, now: Time, value: u32, slack: u32) -> bool {
-        (value.wrapping_add(slack).wrapping_sub(self.ts_recent) as i32) >= 0 || now.since(self.ts_recent_at) > PAWS_IDLE
+        left == 0 || self.negotiated.passes_paws(now, segment, slack)
     }
 
     /// RFC 7323 section 4.3: the echo is that of the segment that last advanced the left edge.
+    #[inline]
     pub(crate) fn update_ts_recent(&mut self, now: Time, segment: &Segment, left: u64) {
-        if let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps_enabled)
-            && left <= self.receiver.last_ack_sent
-            && self.is_current(now, timestamps.value, 0)
-        {
-            (self.ts_recent, self.ts_recent_at) = (timestamps.value, now);
+        if left <= self.receiver.last_ack_sent {
+            self.negotiated.update_recent(now, segment);
         }
     }
 

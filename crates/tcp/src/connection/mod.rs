@@ -11,6 +11,7 @@ pub(crate) mod handshake;
 pub(crate) mod icmp;
 pub(crate) mod input;
 pub(crate) mod keepalive;
+pub(crate) mod negotiated;
 pub(crate) mod reset;
 pub(crate) mod socket;
 pub(crate) mod time_wait;

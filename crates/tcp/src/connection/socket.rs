@@ -171,7 +171,7 @@ impl Endpoint {
         let seq = lower(self.send.nxt, self.send.isn);
         let ack = lower(self.receiver.next, self.receiver.irs);
         self.reply = Some((seq, ack, Flags::RST | Flags::ACK));
-        self.reply_stamped = self.timestamps_enabled;
+        self.reply_stamped = self.negotiated.timestamps();
         if matches!(self.config.transfer.window, WindowRule::Linux { .. }) {
             // tcp_send_active_reset goes the way of all segments.
             self.reply_window = self.window_field();

@@ -94,10 +94,7 @@ impl Endpoint {
         if self.state != State::TimeWait || !opens || dropped || !rules.reopen_time_wait {
             return None;
         }
-        let newer = segment.timestamps.filter(|_| self.timestamps_enabled).map(|timestamps| {
-            let ahead = timestamps.value.wrapping_sub(self.ts_recent) as i32;
-            (ahead > 0, ahead < 0)
-        });
+        let newer = self.negotiated.ahead_of_recent(segment).map(|ahead| (ahead > 0, ahead < 0));
         let above =
             lift(segment.seq, self.receiver.irs, self.receiver.next).is_some_and(|left| left > self.receiver.next);
         let (later, earlier) = newer.unwrap_or((false, false));

@@ -192,9 +192,7 @@ impl Endpoint {
     pub(super) fn take_counted(&mut self, segment: &Segment, progress: &Progress, outstanding: bool) -> u64 {
         (self.feedback.echo, self.feedback.marked) = (false, 0);
         // An ACK that tells nothing new may have been overtaken by others.
-        let newer = segment.timestamps.is_some_and(|stamps| {
-            self.timestamps_enabled && stamps.value.wrapping_sub(self.ts_recent).cast_signed() > 0
-        });
+        let newer = self.negotiated.ahead_of_recent(segment).is_some_and(|ahead| ahead > 0);
         if self.feedback.deaf || !(newer || progress.delivered > 0 || progress.acked > 0) {
             return 0;
         }
@@ -208,7 +206,7 @@ impl Endpoint {
         self.feedback.reported = field;
         // Marks on ACKs are counted as well, and say nothing of data.
         self.feedback.echo = marks > 0 && outstanding;
-        let marked = bytes.marked.map_or(marks * u64::from(self.mss), u64::from);
+        let marked = bytes.marked.map_or(marks * u64::from(self.negotiated.mss()), u64::from);
         self.feedback.marked = if marks > 0 { marked.min(progress.delivered) } else { 0 };
         marks
     }
@@ -226,9 +224,9 @@ impl Endpoint {
         if marked == 0 {
             return least;
         }
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.negotiated.mss());
         // Where it may have wrapped more than once, what is marked of the bytes tells how often.
-        if packets >= 16 && (self.sack_enabled || matches!(self.recovery.state, CaState::Open | CaState::Cwr)) {
+        if packets >= 16 && (self.negotiated.sack() || matches!(self.recovery.state, CaState::Open | CaState::Cwr)) {
             if progress.delivered <= marked {
                 return most;
             }

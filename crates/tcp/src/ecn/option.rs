@@ -253,13 +253,13 @@ impl Endpoint {
     /// The payload of a full segment: the MSS, less what the option takes.
     #[inline]
     pub(crate) fn full_payload(&self) -> u32 {
-        if self.feedback.bytes.is_none() { self.mss } else { self.payload_beside_option() }
+        if self.feedback.bytes.is_none() { self.negotiated.mss() } else { self.payload_beside_option() }
     }
 
     #[cold]
     fn payload_beside_option(&self) -> u32 {
         let sends = self.feedback.bytes.as_deref().is_some_and(|counters| self.sends_option(counters, self.now));
-        if sends && self.mss > WHOLE { self.mss - WHOLE } else { self.mss }
+        if sends && self.negotiated.mss() > WHOLE { self.negotiated.mss() - WHOLE } else { self.negotiated.mss() }
     }
 
     /// Adds the option to a segment that is ready otherwise.
@@ -279,7 +279,7 @@ impl Endpoint {
             && !ghost
             && fit_acc_ecn(out, counters.report(), usize::from(counters.needed))
             // Options that data does not always carry are part of the MSS.
-            && (out.payload.len == 0 || out.header_len() - 20 - self.options_len() + out.payload.len <= self.mss);
+            && (out.payload.len == 0 || out.header_len() - 20 - self.negotiated.options_len() + out.payload.len <= self.negotiated.mss());
         if fits {
             counters.needed = 0;
             counters.sent_at = now;

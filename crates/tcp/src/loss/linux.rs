@@ -76,11 +76,11 @@ impl Endpoint {
         View {
             now,
             state: self.recovery.state,
-            sack: self.sack_enabled,
-            mss: self.mss,
+            sack: self.negotiated.sack(),
+            mss: self.negotiated.mss(),
             outstanding: self.board.segments(),
             sacked,
-            reach: if self.sack_enabled { self.board.segments_to_highest() } else { sacked + 1 },
+            reach: if self.negotiated.sack() { self.board.segments_to_highest() } else { sacked + 1 },
             srtt: self.rtt.srtt(),
             advanced: false,
             duplicate: false,
@@ -90,13 +90,13 @@ impl Endpoint {
             ece: false,
             to_timeout: self.until_timeout(now),
             rto: self.rto(),
-            cwnd: self.cwnd() / u64::from(self.mss),
+            cwnd: self.cwnd() / u64::from(self.negotiated.mss()),
         }
     }
 
     /// Segments that left the network without being acknowledged: SACKed, or without SACK as many as duplicate ACKs tell.
     pub(crate) fn sacked_segments(&self) -> u64 {
-        if self.sack_enabled { self.board.sacked_segments() } else { self.recovery.reno_sacked }
+        if self.negotiated.sack() { self.board.sacked_segments() } else { self.recovery.reno_sacked }
     }
 
     /// `tcp_packets_in_flight`.
@@ -109,7 +109,7 @@ impl Endpoint {
     fn may_send_now(&self) -> bool {
         let available = (self.send.written + 1).saturating_sub(self.send.nxt);
         let window = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
-        let next = u64::from(self.mss).min(available);
+        let next = u64::from(self.negotiated.mss()).min(available);
         !self.send.fin_sent && next > 0 && next <= window && self.window_used() + next <= self.cwnd()
     }
 
@@ -117,7 +117,7 @@ impl Endpoint {
     pub(crate) fn on_ack_linux(&mut self, now: Time, progress: &Progress, facts: &Facts) {
         let advanced = self.send.una > facts.una_before;
         let mut delivered = progress.delivered_segments + facts.duplicates.segments;
-        if !self.sack_enabled && progress.acked_segments > 0 {
+        if !self.negotiated.sack() && progress.acked_segments > 0 {
             delivered = self.remove_reno_sacks(progress.acked_segments);
         }
         self.detector.delivered(progress);
@@ -153,7 +153,8 @@ impl Endpoint {
             self.set_transmit_timer(now);
         }
         if self.recovery.left_alone {
-            let delivered = if self.sack_enabled { progress.delivered } else { delivered * u64::from(self.mss) };
+            let delivered =
+                if self.negotiated.sack() { progress.delivered } else { delivered * u64::from(self.negotiated.mss()) };
             let lost = self.board.units_judged_lost() - facts.units_lost_before;
             let ack = Ack { acked: progress.acked, delivered, ece: facts.ece, lost, ..Ack::default() };
             self.rule_window(now, ack);
@@ -175,9 +176,10 @@ impl Endpoint {
         if !grows {
             return;
         }
-        let bytes = delivered * u64::from(self.mss);
+        let bytes = delivered * u64::from(self.negotiated.mss());
         // Of short segments only what they carry.
-        let bytes = if self.sack_enabled { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
+        let bytes =
+            if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
         let lost = self.board.units_judged_lost() - facts.units_lost_before;
         let mut ack = Ack { acked: progress.acked, delivered: bytes, ece: facts.ece, lost, ..Ack::default() };
         self.add_samples(now, &mut ack);
@@ -201,7 +203,7 @@ impl Endpoint {
             // CWR holds until something above the point is acknowledged, so that the receiver has had the CWR flag.
             CaState::Cwr if una > self.recovery.point => self.finish_reduction(now),
             CaState::Recovery if una >= self.recovery.point => {
-                if !self.sack_enabled {
+                if !self.negotiated.sack() {
                     self.recovery.reno_sacked = 0;
                 }
                 if self.undo_at_end(progress) {
@@ -247,7 +249,7 @@ impl Endpoint {
             }
             CaState::Open | CaState::Disorder | CaState::Cwr => {}
         }
-        if !self.sack_enabled {
+        if !self.negotiated.sack() {
             if view.advanced {
                 self.recovery.reno_sacked = 0;
             }
@@ -287,7 +289,7 @@ impl Endpoint {
     /// RFC 4653 section 3.2 steps T.1 and T.2: cwnd = min(FlightSize + SMSS, FlightSizePrev), ssthresh = FlightSizePrev.
     fn end_wait(&mut self, now: Time, view: &View) {
         if let Some(before) = self.detector.waits(&self.current(now, view)) {
-            let mss = u64::from(self.mss);
+            let mss = u64::from(self.negotiated.mss());
             let (before, flight) = (before * mss, self.flight_size(now));
             let cwnd = (flight.in_flight + mss).min(before);
             self.cc.on_signal(&flight, Signal::Resume { cwnd, ssthresh: before });
@@ -329,7 +331,7 @@ impl Endpoint {
         let cwnd = self.cwnd();
         let mut flight = self.flight_size(now);
         if let Some(segments) = self.detector.outstanding_before() {
-            flight.in_flight = segments * u64::from(self.mss);
+            flight.in_flight = segments * u64::from(self.negotiated.mss());
         }
         self.note_unvalidated(now);
         self.cc.on_signal(&flight, signal);
@@ -345,7 +347,7 @@ impl Endpoint {
 
     /// The window is to come down from `cwnd` to the controller's threshold.
     fn shape_window(&mut self, cwnd: u64) {
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.negotiated.mss());
         self.recovery.point = self.send.nxt;
         self.recovery.probe.high = 0;
         self.recovery.start_prr(cwnd, self.cc.window().ssthresh, cwnd / mss);
@@ -397,7 +399,7 @@ impl Endpoint {
         let beyond = self.send.nxt > point;
         if self.recovery.frto {
             // RFC 5682 section 3.1 step 3b: not everything was lost, since something sent once has arrived.
-            let original = progress.original_end <= point && (self.sack_enabled || !progress.covers_resent);
+            let original = progress.original_end <= point && (self.negotiated.sack() || !progress.covers_resent);
             if original && self.undo_timeout(progress, true) {
                 return Resend::Hold;
             }
@@ -416,7 +418,7 @@ impl Endpoint {
             self.undo_at_end(progress);
             return Resend::Hold;
         }
-        if !self.sack_enabled {
+        if !self.negotiated.sack() {
             if beyond && view.duplicate {
                 // What was sent in step 2b has arrived.
                 *delivered += self.add_reno_sack(true);
@@ -433,7 +435,7 @@ impl Endpoint {
 
     /// `tcp_add_reno_sack`: a duplicate ACK tells that a segment has left the network. Returns how many it tells of.
     fn add_reno_sack(&mut self, duplicate: bool) -> u64 {
-        if self.sack_enabled || !duplicate {
+        if self.negotiated.sack() || !duplicate {
             return 0;
         }
         let before = self.recovery.reno_sacked;
@@ -464,7 +466,7 @@ impl Endpoint {
     /// `tcp_cwnd_reduction`, in segments.
     pub(crate) fn reduce_window_linux(&mut self, delivered: u64, safe: bool) {
         let prr = self.config.prr;
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.negotiated.mss());
         let pipe = self.pipe();
         if prr == Prr::RateHalving {
             self.recovery.halve_rate(pipe, mss);
@@ -524,7 +526,7 @@ impl Endpoint {
         let flight = self.flight_size(now);
         self.detector.timed_out(&mut self.board, &view);
         self.recovery.reno_sacked = 0;
-        let kept = self.segments_in_flight() * u64::from(self.mss);
+        let kept = self.segments_in_flight() * u64::from(self.negotiated.mss());
         self.tell_losses(now);
         self.cc.on_signal(&flight, Signal::Timeout { repeated: !reduces, kept });
         self.forget_validation(now);

@@ -162,7 +162,7 @@ impl Endpoint {
     pub fn pipe(&self) -> u64 {
         let pipe = self.board.pipe();
         // RFC 6582 inflates the window by a segment per duplicate ACK; taking it off what is in flight comes to the same.
-        pipe.saturating_sub(self.recovery.reno_sacked * u64::from(self.mss))
+        pipe.saturating_sub(self.recovery.reno_sacked * u64::from(self.negotiated.mss()))
     }
 
     /// What counts against the window: before recovery duplicate ACKs free room for two segments by limited transmit (RFC
@@ -172,12 +172,15 @@ impl Endpoint {
         if self.recovery.state != CaState::Disorder {
             return pipe;
         }
-        let beyond = match self.detector.limited_transmit(self.sacked_segments(), self.cwnd() / u64::from(self.mss)) {
+        let beyond = match self
+            .detector
+            .limited_transmit(self.sacked_segments(), self.cwnd() / u64::from(self.negotiated.mss()))
+        {
             _ if !self.config.limited_transmit => 0,
             Some(segments) => segments,
             None => return pipe,
         };
-        pipe.max(self.board.outstanding().saturating_sub(beyond * u64::from(self.mss)))
+        pipe.max(self.board.outstanding().saturating_sub(beyond * u64::from(self.negotiated.mss())))
     }
 
     /// Where the sender stands.
@@ -193,7 +196,7 @@ impl Endpoint {
         let units_lost_before = self.board.units_judged_lost();
         if progress.acked > 0 {
             self.recovery.dup_acks = 0;
-            if !self.sack_enabled && self.recovery.reno_sacked > 0 {
+            if !self.negotiated.sack() && self.recovery.reno_sacked > 0 {
                 // One acknowledged segment was the hole, the others had caused duplicate ACKs.
                 let others = progress.acked_segments.saturating_sub(1);
                 self.recovery.reno_sacked = self.recovery.reno_sacked.saturating_sub(others);
@@ -202,15 +205,15 @@ impl Endpoint {
         if duplicate {
             self.recovery.dup_acks += 1;
             // After a timeout they may answer what is sent again needlessly.
-            if !self.sack_enabled && self.recovery.state != CaState::Loss {
+            if !self.negotiated.sack() && self.recovery.state != CaState::Loss {
                 let most = self.board.segments().saturating_sub(1);
                 self.recovery.reno_sacked = (self.recovery.reno_sacked + 1).min(most);
             }
         }
 
         let lost_before = self.board.lost();
-        if self.sack_enabled && progress.delivered > progress.acked || self.recovery.state != CaState::Open {
-            self.board.mark_lost(DUP_THRESH, self.mss);
+        if self.negotiated.sack() && progress.delivered > progress.acked || self.recovery.state != CaState::Open {
+            self.board.mark_lost(DUP_THRESH, self.negotiated.mss());
         }
 
         match self.recovery.state {
@@ -225,7 +228,7 @@ impl Endpoint {
                 if una >= self.recovery.point {
                     self.end_reduction(now);
                     self.maybe_enter_recovery(now, ece, progress.delivered);
-                } else if progress.acked > 0 && !self.sack_enabled {
+                } else if progress.acked > 0 && !self.negotiated.sack() {
                     // A partial ACK: the next segment is lost as well, and resent at once (RFC 6582 section 3.2 step 3).
                     self.board.mark_front_lost();
                     self.recovery.force = true;
@@ -242,7 +245,7 @@ impl Endpoint {
 
         let lost = self.board.units_judged_lost() - units_lost_before;
         if self.recovery.left_alone {
-            let told = if duplicate && !self.sack_enabled { u64::from(self.mss) } else { 0 };
+            let told = if duplicate && !self.negotiated.sack() { u64::from(self.negotiated.mss()) } else { 0 };
             let delivered = delivered + told;
             self.rule_window(now, Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() });
             return;
@@ -272,11 +275,11 @@ impl Endpoint {
 
     /// Bytes newly known to have arrived. Without SACK, duplicate ACKs have told of segments before they are acknowledged.
     fn newly_delivered(&self, progress: &Progress) -> u64 {
-        if self.sack_enabled {
+        if self.negotiated.sack() {
             return progress.delivered;
         }
-        let told = self.recovery.reno_sacked * u64::from(self.mss);
-        progress.acked.saturating_sub(told).max(progress.acked.min(u64::from(self.mss)))
+        let told = self.recovery.reno_sacked * u64::from(self.negotiated.mss());
+        progress.acked.saturating_sub(told).max(progress.acked.min(u64::from(self.negotiated.mss())))
     }
 
     #[inline(never)]
@@ -287,7 +290,7 @@ impl Endpoint {
         // Likewise an ECN echo of which the receiver may not have learnt yet that it was answered: the CWR is in what was
         // sent after that end.
         let fresh = self.send.una > self.recovery.point || self.recovery.point == 0;
-        if enough && (fresh || self.sack_enabled) && self.board.lost() == 0 && !self.board.is_empty() {
+        if enough && (fresh || self.negotiated.sack()) && self.board.lost() == 0 && !self.board.is_empty() {
             self.board.mark_front_lost();
         }
         if self.board.lost() > 0 && self.path.probing.size > 0 && self.mtu_probe_failed(now) {
@@ -336,7 +339,7 @@ impl Endpoint {
         recovery.prr_out = 0;
         // RFC 9937 section 6: RecoverFS leaves out what earlier ACKs had SACKed, and includes what this one delivers.
         recovery.prr_flight = (self.board.outstanding() - self.board.sacked() + delivered).max(1);
-        recovery.cwnd = self.board.pipe().max(u64::from(self.mss));
+        recovery.cwnd = self.board.pipe().max(u64::from(self.negotiated.mss()));
         // RFC 3168 section 6.1.2: CWR tells of a reduction for any reason.
         self.send.cwr_pending = self.ecn_enabled;
     }
@@ -365,9 +368,9 @@ impl Endpoint {
         if self.config.prr == Prr::Off {
             return;
         }
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.negotiated.mss());
         // Without SACK a duplicate ACK stands for one delivered segment, and a partial ACK for the one it fills.
-        let delivered = match (self.sack_enabled, duplicate) {
+        let delivered = match (self.negotiated.sack(), duplicate) {
             (true, _) => progress.delivered,
             (false, true) => mss,
             (false, false) => progress.delivered.min(mss),

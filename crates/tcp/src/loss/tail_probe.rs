@@ -108,7 +108,7 @@ impl Endpoint {
         let before_rack = self.detector.is_before_rack();
         let state = self.recovery.state;
         let allowed = state == CaState::Open || (state == CaState::Cwr && !before_rack);
-        if !self.config.tlp || !self.sack_enabled || self.board.is_empty() || !allowed {
+        if !self.config.tlp || !self.negotiated.sack() || self.board.is_empty() || !allowed {
             return false;
         }
         let alone = self.board.segments() == 1;

@@ -63,7 +63,7 @@ impl Endpoint {
         match self.recovery.undo.first_resent_at {
             Some(at) => progress.echo.is_some_and(|echo| echo < at.as_nanos() / 1_000_000),
             // Nothing was resent, but without SACK this is forgotten at the end of the episode.
-            None => self.sack_enabled || self.send.una < self.recovery.point,
+            None => self.negotiated.sack() || self.send.una < self.recovery.point,
         }
     }
 
@@ -108,7 +108,7 @@ impl Endpoint {
 
     /// `tcp_is_non_sack_preventing_reopen`: RFC 6582 section 3.2 step 2.
     fn holds_state(&mut self) -> bool {
-        let holds = !self.sack_enabled && self.send.una == self.recovery.point;
+        let holds = !self.negotiated.sack() && self.send.una == self.recovery.point;
         if holds {
             self.forget_retransmissions();
         }
@@ -124,7 +124,7 @@ impl Endpoint {
         let before_rack = self.detector.is_before_rack();
         let high = self.board.highest_sacked().unwrap_or(self.send.una);
         let reach = view.reach + progress.acked_segments;
-        self.detector.reordered(self.send.una - progress.acked, high, reach, 0, self.mss);
+        self.detector.reordered(self.send.una - progress.acked, high, reach, 0, self.negotiated.mss());
         if self.board.resent_segments() > 0 {
             return true;
         }
@@ -151,7 +151,7 @@ impl Endpoint {
         }
         self.undo(true, false);
         self.rtt.progress();
-        if !self.holds_state() && (frto || self.sack_enabled) {
+        if !self.holds_state() && (frto || self.negotiated.sack()) {
             self.recovery.state = CaState::Open;
         }
         true

@@ -237,7 +237,7 @@ impl Counters {
 impl Endpoint {
     /// Where the connection stands at `now`, in Linux's terms.
     pub fn info(&self, now: Time) -> TcpInfo {
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.negotiated.mss());
         let window = self.cc.window();
         let threshold = self.recovery.threshold(self.config.prr).unwrap_or(window.ssthresh);
         let segments = |bytes: u64| u32::try_from(bytes / mss).unwrap_or(u32::MAX);
@@ -275,17 +275,17 @@ impl Endpoint {
             retransmits: self.rtt.timeouts().min(255) as u8,
             probes: self.timers.persist_unanswered.max(self.timers.keepalive_probes).min(255) as u8,
             backoff: self.rtt.backoff().max(self.timers.persist_backoff).min(255) as u8,
-            options: flag(self.timestamps_enabled, TCPI_OPT_TIMESTAMPS)
-                | flag(self.sack_enabled, TCPI_OPT_SACK)
-                | flag(self.scaling_enabled, TCPI_OPT_WSCALE)
+            options: flag(self.negotiated.timestamps(), TCPI_OPT_TIMESTAMPS)
+                | flag(self.negotiated.sack(), TCPI_OPT_SACK)
+                | flag(self.negotiated.scaling(), TCPI_OPT_WSCALE)
                 | flag(self.ecn_enabled, TCPI_OPT_ECN)
                 | flag(counters.ecn_seen, TCPI_OPT_ECN_SEEN)
                 | flag(self.syn_data_acknowledged(), TCPI_OPT_SYN_DATA),
-            snd_wscale: self.send.shift,
+            snd_wscale: self.negotiated.peer_shift(),
             rcv_wscale: self.receiver.shift(),
             rto: micros(self.rto()),
             ato: micros(self.receiver.ack_timeout()),
-            snd_mss: self.mss,
+            snd_mss: self.negotiated.mss(),
             rcv_mss: self.receiver.segment_estimate(),
             unacked: count(counts.packets_out),
             sacked: count(counts.sacked_out),
@@ -306,7 +306,7 @@ impl Endpoint {
                 segments(threshold)
             },
             snd_cwnd: segments(self.cwnd()),
-            advmss: u32::from(self.config.mss) - if established { self.options_len() } else { 0 },
+            advmss: u32::from(self.config.mss) - if established { self.negotiated.options_len() } else { 0 },
             reordering: counts.reordering,
             rcv_rtt: if self.delivered_bytes() > 0 { self.rtt.srtt().map_or(0, micros) } else { 0 },
             rcv_space: u32::try_from(self.receiver.first_window()).unwrap_or(u32::MAX),

@@ -71,7 +71,7 @@ impl Endpoint {
         if !self.fits_cwnd(now, payload) {
             return None;
         }
-        if payload < self.mss {
+        if payload < self.negotiated.mss() {
             self.queue.small = self.send.nxt + u64::from(payload);
         }
         Some(self.send_new(now, payload, fin))
@@ -102,7 +102,7 @@ impl Endpoint {
             }
             Ok(cut) => {
                 // A small segment takes as much of the window as a full one (tcp_packets_in_flight).
-                let full = self.board.segments() * u64::from(self.mss) >= self.cwnd();
+                let full = self.board.segments() * u64::from(self.negotiated.mss()) >= self.cwnd();
                 if self.recovery.state == CaState::Open && full && !self.recovery.probe.unbounded {
                     self.send.cwnd_stopped = true;
                     return None;

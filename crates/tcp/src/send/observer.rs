@@ -42,12 +42,11 @@ impl Endpoint {
         let flight = self.flight(now);
         let standing = self.send.una == una && flight.snd_una < flight.snd_nxt;
         let duplicate = standing
-            && if self.sack_enabled {
+            && if self.negotiated.sack() {
                 progress.delivered > 0
             } else {
                 segment.sequence_len() == 0 && self.send.wnd == window
             };
-        let echo = segment.timestamps.filter(|stamps| self.timestamps_enabled && stamps.echo != 0);
         let arrival = Arrival {
             ack: self.send.una,
             acked: progress.acked,
@@ -55,7 +54,7 @@ impl Endpoint {
             sacked_to: self.sacked_to(segment),
             duplicate,
             in_recovery: self.recovery.state >= CaState::Recovery,
-            echoed: echo.map(|stamps| Span::from_millis(self.timestamp(now).wrapping_sub(stamps.echo).into())),
+            echoed: self.negotiated.echo_age(now, segment).map(|age| Span::from_millis(age.into())),
             rtt: self.latest_sample,
             ce: self.feedback.marked,
         };
@@ -75,7 +74,7 @@ impl Endpoint {
         let lifted = |wire| lift(wire, self.send.isn, self.send.una);
         let blocks = segment.sack.as_slice().iter().filter_map(|&(left, right)| Some((lifted(left)?, lifted(right)?)));
         let valid = blocks.filter(|&(left, right)| self.send.una < left && left < right && right <= self.send.nxt);
-        valid.map(|(_, right)| right).max().filter(|_| self.sack_enabled)
+        valid.map(|(_, right)| right).max().filter(|_| self.negotiated.sack())
     }
 
     /// What was marked lost since it was last told.
@@ -92,7 +91,7 @@ impl Endpoint {
         if !losses.is_empty() {
             let flight = self.flight(now);
             for lost in &losses {
-                self.cc.on_lost(&flight, &Lost { selective_acks: self.sack_enabled, ..*lost });
+                self.cc.on_lost(&flight, &Lost { selective_acks: self.negotiated.sack(), ..*lost });
             }
         }
         if let Some(rates) = &mut self.board.rates {
@@ -151,7 +150,7 @@ impl Endpoint {
         let unsent = (written + 1).saturating_sub(self.send.nxt.max(1));
         let pipe = self.pipe();
         // As Linux: less than a segment may wait for more by Nagle's rule.
-        let dry = unsent < u64::from(self.mss)
+        let dry = unsent < u64::from(self.negotiated.mss())
             && !self.is_early(now)
             && pipe < self.cwnd()
             && self.board.lost() <= self.board.resent();

@@ -41,7 +41,8 @@ impl Endpoint {
         self.review_send_buffer(now, sent);
         self.counters.busy.set(now, self.send.written > self.acked_bytes());
         // tcp_write_xmit looks at the congestion window first.
-        let has_room = !self.counters.window_stopped || self.window_used() + u64::from(self.mss) <= self.cwnd();
+        let has_room =
+            !self.counters.window_stopped || self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
         self.counters.window_limited.set(now, self.counters.window_stopped && has_room);
         self.note_stop(now, has_room);
     }
@@ -115,7 +116,8 @@ impl Endpoint {
         if let Some(lost) = self.board.next_lost().filter(|_| resends) {
             // RFC 6675 NextSeg rule 1.
             let used = self.window_used();
-            let full = used + u64::from(lost.len.min(self.mss + 1)) > self.cwnd() || self.is_full_of_segments();
+            let full =
+                used + u64::from(lost.len.min(self.negotiated.mss() + 1)) > self.cwnd() || self.is_full_of_segments();
             if full && !self.recovery.force {
                 self.send.cwnd_stopped = true;
                 return None;
@@ -128,7 +130,7 @@ impl Endpoint {
         if let Some(piece) = self.next_new(now) {
             return Some(piece);
         }
-        if self.recovery.state == CaState::Recovery && resends && self.sack_enabled && !self.send.cwnd_stopped {
+        if self.recovery.state == CaState::Recovery && resends && self.negotiated.sack() && !self.send.cwnd_stopped {
             self.sent_as = SentAs::Speculative;
             return self.next_speculative(now);
         }

@@ -114,12 +114,12 @@ impl Endpoint {
     fn payload_of(&self, mtu: u32) -> u32 {
         let rules = &self.config.path;
         let segment = mtu.saturating_sub(rules.headers()).min(self.path.clamp).max(rules.least_segment);
-        segment.saturating_sub(self.options_len()).max(1)
+        segment.saturating_sub(self.negotiated.options_len()).max(1)
     }
 
     /// `tcp_mss_to_mtu`.
     fn packet_of(&self, payload: u32) -> u32 {
-        payload.saturating_add(self.options_len() + self.config.path.headers())
+        payload.saturating_add(self.negotiated.options_len() + self.config.path.headers())
     }
 
     /// `tcp_sync_mss`: the segment size that follows from what is known of the path.
@@ -132,7 +132,7 @@ impl Endpoint {
         if self.path.probing.enabled {
             mss = mss.min(self.payload_of(self.path.probing.low));
         }
-        let old = std::mem::replace(&mut self.mss, mss);
+        let old = self.negotiated.set_mss(mss);
         if old == mss {
             return;
         }
@@ -271,11 +271,11 @@ impl Endpoint {
     /// `tcp_simple_retransmit`: what is too large for the path is lost, and sent again in smaller pieces. That is no congestion:
     /// the window stays.
     fn resend_too_large(&mut self, now: Time) {
-        self.board.lose_larger(self.mss);
+        self.board.lose_larger(self.negotiated.mss());
         if self.board.lost_segments() == 0 {
             return;
         }
-        if !self.sack_enabled {
+        if !self.negotiated.sack() {
             let most = self.board.segments() - self.board.lost_segments();
             self.recovery.reno_sacked = self.recovery.reno_sacked.min(most);
         }
@@ -291,7 +291,7 @@ impl Endpoint {
     /// `tcp_mtu_probe`, asked before new data is sent: `available` bytes are unsent, `window` of them fit the peer's window.
     #[cold]
     pub(crate) fn mtu_probe(&mut self, now: Time, available: u64, window: u64) -> ProbeStep {
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.negotiated.mss());
         let cwnd = self.cwnd() / mss;
         let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
         let ready = self.path.probing.size == 0 && self.recovery.state == CaState::Open;
@@ -325,13 +325,13 @@ impl Endpoint {
         let probing = &mut self.path.probing;
         (probing.size, probing.start, probing.end) = (size, start, start + u64::from(payload));
         let Window { cwnd, ssthresh } = self.cc.window();
-        self.put_window(Window { cwnd: cwnd.saturating_sub(u64::from(self.mss)), ssthresh });
+        self.put_window(Window { cwnd: cwnd.saturating_sub(u64::from(self.negotiated.mss())), ssthresh });
     }
 
     /// `tcp_mtu_check_reprobe`.
     fn probe_anew(&mut self, now: Time) {
         if now.since(self.path.probing.since) >= self.config.path.probe_interval {
-            let (low, high) = (self.packet_of(self.mss), self.path.clamp + self.config.path.headers());
+            let (low, high) = (self.packet_of(self.negotiated.mss()), self.path.clamp + self.config.path.headers());
             let probing = &mut self.path.probing;
             (probing.size, probing.low, probing.high, probing.since) = (0, low, high, now);
         }
@@ -345,14 +345,14 @@ impl Endpoint {
             return;
         }
         let size = u64::from(self.path.probing.size.max(1));
-        let old = u64::from(self.mss);
+        let old = u64::from(self.negotiated.mss());
         let segments = |bytes: u64| bytes / old;
-        let cwnd = (segments(self.cwnd()) * u64::from(self.packet_of(self.mss)) / size).max(1);
+        let cwnd = (segments(self.cwnd()) * u64::from(self.packet_of(self.negotiated.mss())) / size).max(1);
         let Window { ssthresh, .. } = self.cc.window();
         self.path.probing.low = self.path.probing.size;
         self.path.probing.size = 0;
         self.sync_mss();
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.negotiated.mss());
         let ssthresh = match ssthresh {
             Window::INFINITE.. => ssthresh,
             _ if self.in_reduction() => segments(ssthresh) * mss,
@@ -372,7 +372,7 @@ impl Endpoint {
         self.path.probing.high = size - 1;
         self.path.probing.size = 0;
         let Window { cwnd, ssthresh } = self.cc.window();
-        self.put_window(Window { cwnd: cwnd + u64::from(self.mss), ssthresh });
+        self.put_window(Window { cwnd: cwnd + u64::from(self.negotiated.mss()), ssthresh });
         self.resend_too_large(now);
         true
     }

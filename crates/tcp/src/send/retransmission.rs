@@ -27,7 +27,8 @@ impl Endpoint {
             return piece;
         }
         let last = self.board.last_unreported()?;
-        let last = if last.payload() > self.mss { self.board.cut(last, self.mss) } else { last };
+        let last =
+            if last.payload() > self.negotiated.mss() { self.board.cut(last, self.negotiated.mss()) } else { last };
         let payload = last.payload();
         self.path.probing.size = 0;
         self.departs(now, last.seq, payload);
@@ -61,14 +62,15 @@ impl Endpoint {
     pub(crate) fn is_full_of_segments(&self) -> bool {
         self.linux_episodes
             && self.config.transfer.sending == SendRule::Linux
-            && self.segments_in_flight() * u64::from(self.mss) >= self.cwnd()
+            && self.segments_in_flight() * u64::from(self.negotiated.mss()) >= self.cwnd()
     }
 
     #[inline(never)]
     pub(crate) fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
         // What the path does not take in one piece goes out in several (__tcp_retransmit_skb), and a probe of its MTU proves
         // nothing any more.
-        let sent = if sent.payload() > self.mss { self.board.cut(sent, self.mss) } else { sent };
+        let sent =
+            if sent.payload() > self.negotiated.mss() { self.board.cut(sent, self.negotiated.mss()) } else { sent };
         self.path.probing.size = 0;
         let is_first = sent.seq == self.send.una;
         let payload = sent.payload();

@@ -8,9 +8,6 @@ use super::output::Piece;
 use crate::seq::lower;
 use crate::{Endpoint, SendRule, SentAs, State};
 
-/// Bytes of a timestamps option with its padding.
-const TIMESTAMPS_LEN: u32 = 12;
-
 impl Endpoint {
     /// A segment with ports, flags and timestamps; everything else zero.
     fn blank(&self, flags: Flags) -> Segment {
@@ -22,8 +19,8 @@ impl Endpoint {
     fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
         *out = self.blank(flags | Flags::ACK);
         out.ack = lower(self.receiver.next, self.receiver.irs);
-        if self.timestamps_enabled {
-            out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+        if self.negotiated.timestamps() {
+            out.timestamps = Some(self.negotiated.stamp(now));
         }
         let syn = flags.contains(Flags::SYN);
         if !syn {
@@ -38,7 +35,7 @@ impl Endpoint {
 
     /// The window as it stands in a segment without SYN.
     pub(crate) fn window_field(&self) -> u16 {
-        let shift = if self.scaling_enabled { self.own_shift() } else { 0 };
+        let shift = if self.negotiated.scaling() { self.own_shift() } else { 0 };
         (self.receiver.window() >> shift).min(u64::from(u16::MAX)) as u16
     }
 
@@ -68,7 +65,7 @@ impl Endpoint {
         self.offer_option(again, out);
         self.send.nxt = self.send.nxt.max(1);
         if !again {
-            self.send.syn_stamp = self.timestamp(now);
+            self.send.syn_stamp = self.negotiated.clock(now);
         }
         self.send.syn_sent_at = (!again).then_some(now);
         self.stats.resent_syns += u64::from(again && self.state == State::SynSent && self.config.states.counts_syns);
@@ -79,12 +76,12 @@ impl Endpoint {
     /// The options of a SYN; those of an answer were agreed on.
     pub(crate) fn put_syn_options(&self, now: Time, out: &mut Segment) {
         let (sack, scaling) = if self.state == State::SynReceived {
-            (self.sack_enabled, self.scaling_enabled)
+            (self.negotiated.sack(), self.negotiated.scaling())
         } else if self.config.states.drop_options_after.is_some_and(|most| self.rtt.timeouts() >= most) {
             (false, false)
         } else {
             if self.config.timestamps {
-                out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: 0 });
+                out.timestamps = Some(Timestamps { value: self.negotiated.clock(now), echo: 0 });
             }
             (self.config.sack, self.config.window_scaling)
         };
@@ -94,7 +91,7 @@ impl Endpoint {
     }
 
     pub(crate) fn write_ack(&mut self, now: Time, out: &mut Segment) {
-        let sack = self.sack_option(3 + usize::from(!self.timestamps_enabled));
+        let sack = self.sack_option(3 + usize::from(!self.negotiated.timestamps()));
         self.write_common(now, out, Flags::NONE);
         out.seq = lower(self.send.nxt, self.send.isn);
         out.sack = sack;
@@ -122,7 +119,7 @@ impl Endpoint {
         (out.seq, out.ack) = (seq, ack);
         out.window = std::mem::take(&mut self.reply_window);
         if self.reply_stamped {
-            out.timestamps = Some(Timestamps { value: self.timestamp(now), echo: self.ts_recent });
+            out.timestamps = Some(self.negotiated.stamp(now));
         }
     }
 
@@ -143,7 +140,7 @@ impl Endpoint {
 
     #[inline]
     fn sack_option(&self, room: usize) -> SackBlocks {
-        if self.sack_enabled && (self.receiver.has_gap() || self.receiver.has_duplicate()) {
+        if self.negotiated.sack() && (self.receiver.has_gap() || self.receiver.has_duplicate()) {
             self.receiver.sack_blocks(room, self.config.dsack)
         } else {
             SackBlocks::default()
@@ -190,12 +187,7 @@ impl Endpoint {
 
     /// The MSS that was announced, options that data carries subtracted (Linux `advmss`).
     pub(crate) fn announced_segment(&self) -> u32 {
-        u32::from(self.config.mss).saturating_sub(self.options_len()).max(1)
-    }
-
-    /// Bytes of the options that every data segment carries.
-    pub(crate) fn options_len(&self) -> u32 {
-        if self.timestamps_enabled { TIMESTAMPS_LEN } else { 0 }
+        u32::from(self.config.mss).saturating_sub(self.negotiated.options_len()).max(1)
     }
 
     fn enter_fin_sent(&mut self) {

@@ -180,7 +180,7 @@ impl Endpoint {
     /// Segments that are handed down at one go: no more than half the window, about a millisecond's worth at the pacing
     /// rate, and two at least.
     fn burst_segments(&self) -> u64 {
-        let (mss, cwnd) = (u64::from(self.mss), self.cwnd());
+        let (mss, cwnd) = (u64::from(self.negotiated.mss()), self.cwnd());
         let room = cwnd.saturating_sub(self.window_used()) / mss;
         let quota = room.min((cwnd / mss / 2).max(1)).max(1);
         let Some(rate) = self.rate_of_window() else { return quota };
@@ -197,7 +197,7 @@ impl Endpoint {
         if self.config.transfer.sending == SendRule::Linux {
             // Of a connection that the peer opened, the window of the SYN does not count.
             self.send.max_wnd = self.send.wnd;
-            self.mss = self.bound_to_half_window(self.mss);
+            self.negotiated.set_mss(self.bound_to_half_window(self.negotiated.mss()));
         }
         self.expand_send_buffer();
     }
@@ -237,7 +237,7 @@ impl Endpoint {
         if self.config.transfer.send_space != SpaceRule::Linux || self.queue.locked {
             return;
         }
-        let mss = u64::from(self.mss);
+        let mss = u64::from(self.negotiated.mss());
         let per_segment = (mss + 320 + 320).next_power_of_two() + 256;
         let segments = (self.cwnd() / mss).max(FIRST_WINDOW);
         let wanted = (2 * segments * per_segment).min(MAX_SEND_BUFFER);
@@ -252,7 +252,7 @@ impl Endpoint {
         if !self.queue.short {
             return;
         }
-        let has_room = self.window_used() + u64::from(self.mss) <= self.cwnd();
+        let has_room = self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
         let open = matches!(self.state, State::Established | State::CloseWait);
         if sent && has_room && open && self.unsent() == 0 {
             self.counters.buffer_limited.set(now, true);
@@ -274,7 +274,7 @@ impl Endpoint {
         match self.config.transfer.send_space {
             SpaceRule::Bytes => bytes,
             SpaceRule::Segments => {
-                let mss = u64::from(self.mss);
+                let mss = u64::from(self.negotiated.mss());
                 bytes - (self.board.merged_segments() * mss * OVERHEAD / (mss + OVERHEAD)).min(bytes)
             }
             SpaceRule::Linux => bytes + bytes.div_ceil(self.buffer_goal()) * OVERHEAD,

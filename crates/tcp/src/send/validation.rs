@@ -215,7 +215,7 @@ impl Endpoint {
     }
 
     fn bound_window(&mut self, most: u64) {
-        let most = most.max(self.mss.into());
+        let most = most.max(self.negotiated.mss().into());
         let Window { cwnd, ssthresh } = self.cc.window();
         self.cc.take_over(Window { cwnd: cwnd.min(most), ssthresh: ssthresh.min(most) });
     }
@@ -255,7 +255,10 @@ impl Endpoint {
     /// network, and it must not grow (RFC 2861). As Linux's `tcp_cwnd_validate`.
     #[inline(always)]
     pub(crate) fn note_window_use(&mut self, now: Time) {
-        if self.pacer.holds() && !self.counters.sending && self.window_used() + u64::from(self.mss) <= self.cwnd() {
+        if self.pacer.holds()
+            && !self.counters.sending
+            && self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd()
+        {
             // Nothing was sent because it was not time: nothing is known of the window.
             return;
         }
@@ -266,11 +269,11 @@ impl Endpoint {
             return;
         }
         let outstanding = if self.config.transfer.sending == SendRule::Linux {
-            self.board.segments() * u64::from(self.mss)
+            self.board.segments() * u64::from(self.negotiated.mss())
         } else {
             self.board.outstanding()
         };
-        let limited = self.send.cwnd_stopped || self.window_used() + u64::from(self.mss) > self.cwnd();
+        let limited = self.send.cwnd_stopped || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
         let send = &mut self.send;
         let more = !send.cwnd_limited && outstanding > send.most_outstanding;
         if send.una >= send.usage_point || limited || more {

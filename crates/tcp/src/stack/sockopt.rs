@@ -77,13 +77,13 @@ impl Endpoint {
         self.wishes.max_segment = mss.max(1);
         if self.send.nxt == 0 {
             self.config.mss = self.config.mss.min(self.wishes.max_segment);
-            self.mss = self.mss.min(u32::from(self.config.mss));
+            self.negotiated.set_mss(self.negotiated.mss().min(u32::from(self.config.mss)));
         }
     }
 
     /// TCP_MAXSEG as it is read: the segment size in use, bytes.
     pub fn max_segment(&self) -> u32 {
-        self.mss
+        self.negotiated.mss()
     }
 
     /// TCP_CONGESTION: another congestion controller from now on. On an open connection it takes the window and the threshold

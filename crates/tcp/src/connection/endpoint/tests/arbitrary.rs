@@ -406,7 +406,7 @@ impl Watched {
             sack_permitted: is_syn,
             timestamps: shape.timestamps.map(|late| Timestamps {
                 value: millis.wrapping_add_signed(late),
-                echo: millis.wrapping_sub(self.endpoint.ts_offset),
+                echo: millis.wrapping_sub(self.endpoint.negotiated.clock_offset()),
             }),
             sack,
             acc_ecn: shape.acc_ecn,
@@ -430,7 +430,7 @@ impl Watched {
         let (una, _) = self.endpoint.sequence();
         let most = 10_000 + 2 * (self.endpoint.send.written + 2).saturating_sub(una);
         for _ in 0..most {
-            let (pipe, nxt, mss) = (self.endpoint.pipe(), self.endpoint.send.nxt, self.endpoint.mss);
+            let (pipe, nxt, mss) = (self.endpoint.pipe(), self.endpoint.send.nxt, self.endpoint.negotiated.mss());
             let send = &self.endpoint.send;
             let mut exempt =
                 self.endpoint.recovery.force || self.endpoint.recovery.probe.due || send.probe_due || send.resend_probe;
@@ -445,8 +445,8 @@ impl Watched {
             exempt |= with_syn;
             let is_data = segment.payload.len > 0 || segment.flags.contains(Flags::FIN);
             if segment.payload.len > 0 && segment.acc_ecn.is_some() && !exempt {
-                let options = segment.header_len() - 20 - self.endpoint.options_len();
-                assert!(segment.payload.len + options <= self.endpoint.mss, "more than the MSS");
+                let options = segment.header_len() - 20 - self.endpoint.negotiated.options_len();
+                assert!(segment.payload.len + options <= self.endpoint.negotiated.mss(), "more than the MSS");
             }
             // One unit for a FIN, which occupies no window in the network.
             let allowed = self.endpoint.cwnd().max(pipe) + 1;
@@ -484,7 +484,7 @@ impl Watched {
         {
             return;
         }
-        let shift = if self.endpoint.scaling_enabled { self.endpoint.own_shift() } else { 0 };
+        let shift = if self.endpoint.negotiated.scaling() { self.endpoint.own_shift() } else { 0 };
         // An ACK of before the segment that came last may go out first (RFC 8257 section 3.2).
         let next = self.endpoint.receiver.next;
         let ack = next - u64::from(lower(next, self.endpoint.receiver.irs).wrapping_sub(segment.ack));

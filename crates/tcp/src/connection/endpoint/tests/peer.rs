@@ -121,7 +121,7 @@ impl Script {
             ack: if flags.contains(Flags::ACK) { lower(ack, ISN) } else { 0 },
             flags,
             window: self.window,
-            timestamps: self.endpoint.timestamps_enabled.then(|| self.timestamps()),
+            timestamps: self.endpoint.negotiated.timestamps().then(|| self.timestamps()),
             ..Segment::default()
         }
     }
