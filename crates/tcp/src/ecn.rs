@@ -186,7 +186,7 @@ impl Endpoint {
             usable = (usable || linux) && (valid || linux && ecn != Ecn::Ce);
             (self.feedback.syn_arrived, self.feedback.reflects) = (ecn, true);
             // The last ACK of the handshake has no data (RFC 9768 section 3.2.2.1).
-            self.send.bare_ack = true;
+            self.handshake.acknowledge_alone(true);
             self.feedback.received += u32::from(ecn == Ecn::Ce && (valid || !linux));
             // The SYN counts as delivered.
             self.feedback.average(1);

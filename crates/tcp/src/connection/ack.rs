@@ -93,8 +93,7 @@ impl Endpoint {
             self.board.acknowledge(ack, &mut progress);
             self.send.una = ack;
             self.rtt.progress();
-            self.timers.persist_backoff = 0;
-            self.send.probing = false;
+            self.persist.acknowledged();
             if self.path.probing.size > 0 {
                 self.on_ack_of_mtu_probe();
             }
@@ -130,7 +129,7 @@ impl Endpoint {
         }
 
         if self.linux_episodes() {
-            if (facts.outstanding_before || facts.duplicates.segments > 0) && !self.send.probing {
+            if (facts.outstanding_before || facts.duplicates.segments > 0) && !self.persist.is_in_flight() {
                 self.on_ack_linux(now, &progress, &facts);
             }
             self.end_rate_sample(now);
@@ -149,7 +148,7 @@ impl Endpoint {
         // RFC 5681 section 2: a duplicate ACK. With SACK it is one that reports something new (RFC 6675 section 2).
         let duplicate = ack == una
             && !self.board.is_empty()
-            && !self.send.probing
+            && !self.persist.is_in_flight()
             && if self.negotiated.sack() {
                 progress.delivered > 0
             } else {
@@ -323,12 +322,8 @@ impl Endpoint {
 
     /// The window has opened: waiting for it is over, and a probe that was not taken goes out again at once.
     fn reopen_window(&mut self, now: Time, window_before: u64) {
-        if self.send.wnd > window_before {
-            self.timers.persist_at = Time::NEVER;
-            if self.send.probing {
-                self.send.resend_probe = true;
-                self.restart_retransmit_timer(now);
-            }
+        if self.send.wnd > window_before && self.persist.window_opened() {
+            self.restart_retransmit_timer(now);
         }
     }
 }

@@ -19,4 +19,15 @@ impl Endpoint {
             _ => {}
         }
     }
+
+    /// The application is gone and the peer has acknowledged our FIN: it has this long to send its own.
+    pub(crate) fn arm_fin_wait_2(&mut self, now: Time) {
+        if self.state == State::FinWait2
+            && self.socket.orphan
+            && let Some(timeout) = self.config.states.fin_wait_2_timeout
+        {
+            // Linux `tcp_fin_time`: no less than three and a half retransmission timeouts.
+            self.timers.bound_fin_wait_2(now + timeout.max(self.rto() * 7 / 2));
+        }
+    }
 }

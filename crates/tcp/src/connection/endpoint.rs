@@ -1,11 +1,12 @@
 //! The connection: its state, and the calls of the application.
 
 use ackclock_cc::{CongestionControl, Flight};
-use ackclock_packet::Flags;
 use ackclock_units::{Span, Time};
 
-use crate::connection::challenge::Limits;
+use crate::connection::answers::Answers;
 use crate::connection::fast_open::Opening;
+use crate::connection::handshake::Handshake;
+use crate::connection::keepalive::Liveness;
 use crate::connection::negotiated::Negotiated;
 use crate::connection::socket::Socket;
 use crate::connection::timers::Timers;
@@ -22,6 +23,8 @@ use crate::send::pmtu::Path;
 use crate::send::rtt::RttEstimator;
 use crate::send::segmentation::Queue;
 use crate::send::validation::Validation;
+use crate::send::window_probe::Persist;
+use crate::send::window_use::WindowUse;
 use crate::stack::sockopt::{Wishes, WriteFlags};
 use crate::{Config, SentAs};
 
@@ -172,29 +175,6 @@ pub(crate) struct Sender {
     /// The application has closed: a FIN follows the last byte.
     pub(crate) closed: bool,
     pub(crate) fin_sent: bool,
-    pub(crate) syn_pending: bool,
-    /// When the SYN was first sent, until it has been sent again.
-    pub(crate) syn_sent_at: Option<Time>,
-    /// TSval of the first SYN.
-    pub(crate) syn_stamp: u32,
-    /// The SYN or its answer was presumably lost.
-    pub(crate) syn_resent: bool,
-    /// The handshake's last ACK waits, and goes out by itself.
-    pub(crate) bare_ack: bool,
-    /// A probe of a closed window is to be sent.
-    pub(crate) probe_due: bool,
-    /// A probe is all that is in flight: its loss says nothing about congestion.
-    pub(crate) probing: bool,
-    /// The window opened and the probe was not taken: it is sent again as data.
-    pub(crate) resend_probe: bool,
-    /// The last look for something to send ended because of the congestion window.
-    pub(crate) cwnd_stopped: bool,
-    /// The congestion window stopped the sender, or was full, at some time since `usage_point` was set.
-    pub(crate) cwnd_limited: bool,
-    /// The most that was outstanding at a time since then.
-    pub(crate) most_outstanding: u64,
-    /// One past what was sent when these two were last noted: their round trip ends when it is acknowledged.
-    pub(crate) usage_point: u64,
     /// When a data segment was last sent.
     pub(crate) last_sent_at: Time,
     /// The next new data segment carries CWR.
@@ -220,10 +200,12 @@ pub struct Endpoint {
     /// How many ACKs came before at that time, or something was sent.
     pub(crate) order: u32,
     pub(crate) pacer: Pacer,
+    pub(crate) window_use: WindowUse,
     pub(crate) validation: Validation,
     pub(crate) rtt: RttEstimator,
     pub(crate) receiver: Receiver,
     pub(crate) timers: Timers,
+    pub(crate) persist: Persist,
     pub(crate) stats: Stats,
     pub(crate) negotiated: Negotiated,
     pub(crate) ecn_enabled: bool,
@@ -235,20 +217,9 @@ pub struct Endpoint {
     pub(crate) echo_ce: bool,
     /// The stream unit of the peer's FIN.
     pub(crate) peer_fin: Option<u64>,
-    /// A reset or challenge to answer with: sequence number, acknowledgment number, flags.
-    pub(crate) reply: Option<(u32, u32, Flags)>,
-    /// The reset ends this very connection, and carries its timestamps.
-    pub(crate) reply_stamped: bool,
-    /// Its window field.
-    pub(crate) reply_window: u16,
-    /// A challenge waits to be sent (RFC 5961).
-    pub(crate) challenge_due: bool,
-    /// A probe without data waits to be sent: a keep-alive, or one of a closed window.
-    pub(crate) probe_now: bool,
-    /// Limits of answers to segments that do not belong.
-    pub(crate) limits: Limits,
-    /// Bytes with the SYN that crossed ours, until it is acknowledged.
-    pub(crate) syn_payload: u32,
+    pub(crate) handshake: Handshake,
+    pub(crate) answers: Answers,
+    pub(crate) liveness: Liveness,
     /// The RTT sample of the ACK in hand.
     pub(crate) latest_sample: Option<Span>,
     /// Its part in Fast Open, if it has one.
@@ -296,18 +267,6 @@ impl Endpoint {
                 written: 0,
                 closed: false,
                 fin_sent: false,
-                syn_pending: false,
-                syn_sent_at: None,
-                syn_stamp: 0,
-                syn_resent: false,
-                bare_ack: false,
-                probe_due: false,
-                probing: false,
-                resend_probe: false,
-                cwnd_stopped: false,
-                cwnd_limited: false,
-                most_outstanding: 0,
-                usage_point: 0,
                 last_sent_at: Time::ZERO,
                 cwr_pending: false,
             },
@@ -317,23 +276,21 @@ impl Endpoint {
             now: Time::ZERO,
             order: 0,
             pacer: Pacer::default(),
+            window_use: WindowUse::default(),
             validation: Validation::default(),
             rtt: RttEstimator::new(),
             receiver,
             timers: Timers::new(),
+            persist: Persist::default(),
             stats: Stats::default(),
             ecn_enabled: false,
             ecn_echoes: false,
             feedback: Feedback::new(),
             echo_ce: false,
             peer_fin: None,
-            reply: None,
-            reply_stamped: false,
-            reply_window: 0,
-            challenge_due: false,
-            probe_now: false,
-            limits: Limits::default(),
-            syn_payload: 0,
+            handshake: Handshake::default(),
+            answers: Answers::default(),
+            liveness: Liveness::default(),
             latest_sample: None,
             opening: None,
             socket: Socket::default(),
@@ -385,14 +342,13 @@ impl Endpoint {
         if let Some(error) = error {
             self.report(error);
         }
-        self.timers = Timers::new();
+        self.stop_timers();
         self.pacer.let_go();
-        self.challenge_due = false;
-        self.probe_now = false;
+        self.answers.close();
         self.receiver.ack_at = Time::NEVER;
         self.receiver.ack_now = false;
-        self.send.syn_pending = false;
-        self.send.probe_due = false;
+        self.handshake.give_up();
+        self.persist.satisfy();
     }
 
     /// Its ports.
@@ -475,16 +431,12 @@ impl Endpoint {
     /// What the controller may know.
     #[inline]
     pub(crate) fn flight(&self, now: Time) -> Flight {
-        let outstanding = self.send.most_outstanding;
         let window = self.cc.window();
         Flight {
             now,
             mss: self.negotiated.mss(),
             in_flight: self.pipe(),
-            // In slow start a window that is half used still grows, or a burst could never be followed by a larger one.
-            cwnd_limited: self.send.cwnd_limited
-                || self.validation.grows
-                || (window.in_slow_start() && window.cwnd < outstanding.saturating_mul(2)),
+            cwnd_limited: self.window_use.is_limited(&window) || self.validation.grows(),
             snd_una: self.send.una,
             snd_nxt: self.send.nxt,
             srtt: self.rtt.srtt(),
@@ -499,7 +451,7 @@ impl Endpoint {
 
     /// RFC 5681 section 3.1: one segment if the SYN or its answer was lost.
     fn initial_window(&self) -> u64 {
-        if self.send.syn_resent {
+        if self.handshake.is_repeated() {
             u64::from(self.negotiated.mss())
         } else {
             self.config.initial_window.bytes(self.negotiated.mss())

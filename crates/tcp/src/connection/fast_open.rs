@@ -196,7 +196,7 @@ impl Endpoint {
                 experimental: opening.option.is_some_and(|option| option.experimental),
                 sent_data: opening.sent > 0,
                 unacknowledged,
-                resent: self.send.syn_resent,
+                resent: self.handshake.is_repeated(),
             });
         }
         if unacknowledged {
@@ -206,7 +206,7 @@ impl Endpoint {
             self.receiver.wait_for_writer(now);
         }
         if unacknowledged || self.unsent() > 0 || opening.writer_waits {
-            self.send.bare_ack = false;
+            self.handshake.acknowledge_alone(false);
         }
         // tcp_fastopen_add_skb.
         let takes = !unacknowledged && (opening.asked || opening.sent > 0);
@@ -347,14 +347,14 @@ impl Endpoint {
     /// The SYN/ACK of a child that was opened by its SYN is due again (`tcp_fastopen_synack_timer`), or given up.
     #[cold]
     pub(crate) fn early_answer_due(&mut self, now: Time) {
-        self.timers.handshake_at = Time::NEVER;
+        self.timers.handshake_over();
         let linux = self.config.transfer.sending == SendRule::Linux || self.linux_episodes();
         let retries = if linux { self.config.states.synack_retries + 1 } else { self.config.max_retries };
         if self.rtt.timeouts() >= retries {
             self.close_now(Some(Error::TimedOut));
             return;
         }
-        (self.send.syn_pending, self.send.syn_resent) = (true, true);
+        self.handshake.repeat();
         if linux && self.linux_episodes() && self.rtt.timeouts() == 1 {
             self.stats.timeouts += 1;
             self.on_timeout_linux(now);

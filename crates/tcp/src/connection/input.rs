@@ -83,7 +83,7 @@ impl Endpoint {
         if !segment.flags.contains(Flags::ACK) {
             return Arrival::default();
         }
-        self.heard(now);
+        self.liveness.heard(now);
         self.count_mark(segment, ecn);
         if self.is_unwanted(segment, right) {
             // RFC 9293 section 3.6.1: nobody will read it.

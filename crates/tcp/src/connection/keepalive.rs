@@ -7,6 +7,51 @@ use crate::{AckRule, Endpoint, KeepAlive, State};
 /// Waits are no shorter than this, whatever is asked for, so that time goes on.
 const SHORTEST: Span = Span::from_millis(1);
 
+/// When the peer was last heard, and the timer that asks whether it is still there.
+#[derive(Debug)]
+pub(crate) struct Liveness {
+    /// When the last acceptable segment arrived.
+    heard_at: Time,
+    /// The next look at how long the peer has been silent; [`Time::NEVER`] without keep-alives.
+    due_at: Time,
+    /// Probes since the peer was last heard.
+    probes: u32,
+}
+
+impl Default for Liveness {
+    fn default() -> Liveness {
+        Liveness { heard_at: Time::ZERO, due_at: Time::NEVER, probes: 0 }
+    }
+}
+
+impl Liveness {
+    #[inline]
+    pub(crate) fn deadline(&self) -> Time {
+        self.due_at
+    }
+
+    /// Keep-alive probes that were not answered.
+    pub(crate) fn probes(&self) -> u32 {
+        self.probes
+    }
+
+    /// An acceptable segment arrived: the peer is alive.
+    #[inline]
+    pub(crate) fn heard(&mut self, now: Time) {
+        (self.heard_at, self.probes) = (now, 0);
+    }
+
+    /// Whether nothing acceptable has arrived after `at`.
+    pub(crate) fn silent_since(&self, at: Time) -> bool {
+        at >= self.heard_at
+    }
+
+    /// There are no more keep-alives.
+    pub(crate) fn stop(&mut self) {
+        (self.due_at, self.probes) = (Time::NEVER, 0);
+    }
+}
+
 impl Endpoint {
     /// (Re)starts the keep-alive timer of an open connection, or stops it.
     pub(crate) fn arm_keepalive(&mut self, now: Time) {
@@ -14,8 +59,8 @@ impl Endpoint {
             self.state,
             State::Closed | State::Listen | State::SynSent | State::SynReceived | State::TimeWait
         );
-        self.timers.keepalive_at = match self.keepalive() {
-            Some(keepalive) if open => (self.limits.heard_at + keepalive.idle).max(now),
+        self.liveness.due_at = match self.keepalive() {
+            Some(keepalive) if open => (self.liveness.heard_at + keepalive.idle).max(now),
             _ => Time::NEVER,
         };
     }
@@ -27,10 +72,10 @@ impl Endpoint {
         self.config.states.keepalive = keepalive;
         self.arm_keepalive(now);
         if was_off
-            && self.timers.keepalive_at != Time::NEVER
+            && self.liveness.due_at != Time::NEVER
             && let Some(keepalive) = self.keepalive()
         {
-            self.timers.keepalive_at = now + keepalive.idle;
+            self.liveness.due_at = now + keepalive.idle;
         }
     }
 
@@ -46,18 +91,19 @@ impl Endpoint {
     /// The keep-alive timer expired. It is not restarted for every segment that arrives: when it expires it looks how long
     /// ago the last one was (Linux `tcp_keepalive_timer`).
     pub(crate) fn keepalive_due(&mut self, now: Time) {
+        self.liveness.due_at = Time::NEVER;
         let Some(keepalive) = self.keepalive() else { return };
         if !self.board.is_empty() || self.unsent() > 0 {
             // Alive without probes: retransmissions or window probes see to it.
-            self.timers.keepalive_at = now + keepalive.idle;
+            self.liveness.due_at = now + keepalive.idle;
             return;
         }
-        let silent = now.since(self.limits.heard_at);
+        let silent = now.since(self.liveness.heard_at);
         if silent < keepalive.idle {
-            self.timers.keepalive_at = self.limits.heard_at + keepalive.idle;
+            self.liveness.due_at = self.liveness.heard_at + keepalive.idle;
             return;
         }
-        let probes = self.timers.keepalive_probes;
+        let probes = self.liveness.probes;
         let over = match self.config.states.user_timeout {
             Some(timeout) => probes > 0 && silent >= timeout,
             None => probes >= keepalive.count,
@@ -67,19 +113,8 @@ impl Endpoint {
             self.close_now(Some(self.reason_to_give_up()));
             return;
         }
-        self.timers.keepalive_probes += 1;
-        self.probe_now = true;
-        self.timers.keepalive_at = now + keepalive.interval;
-    }
-
-    /// The application is gone and the peer has acknowledged our FIN: it has this long to send its own.
-    pub(crate) fn arm_fin_wait_2(&mut self, now: Time) {
-        if self.state == State::FinWait2
-            && self.socket.orphan
-            && let Some(timeout) = self.config.states.fin_wait_2_timeout
-        {
-            // Linux `tcp_fin_time`: no less than three and a half retransmission timeouts.
-            self.timers.fin_wait_2_at = now + timeout.max(self.rto() * 7 / 2);
-        }
+        self.liveness.probes += 1;
+        self.answers.probe();
+        self.liveness.due_at = now + keepalive.interval;
     }
 }

@@ -1,7 +1,7 @@
 //! One end of one connection: the states of RFC 9293, and the order of steps in each.
 
 pub(crate) mod ack;
-pub(crate) mod challenge;
+pub(crate) mod answers;
 pub(crate) mod close;
 pub(crate) mod data;
 pub(crate) mod defer;

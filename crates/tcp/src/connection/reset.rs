@@ -4,18 +4,9 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::{Arrival, Endpoint, Error, State, reset_for};
+use crate::{Arrival, Endpoint, Error, State};
 
 impl Endpoint {
-    /// Answers a segment that belongs to no connection with a reset (RFC 9293 section 3.5.2, group 1).
-    #[cold]
-    pub(crate) fn refuse(&mut self, segment: &Segment) {
-        if let Some(reset) = reset_for(segment) {
-            self.reply = Some((reset.seq, reset.ack, reset.flags));
-            (self.reply_stamped, self.reply_window) = (false, 0);
-        }
-    }
-
     /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies outside. Before a listening
     /// socket's child is open, it is what was announced; a FIN takes no room.
     pub(crate) fn is_reset_in_window(&self, left: u64) -> bool {
@@ -83,7 +74,7 @@ impl Endpoint {
             }
             if left == 0 {
                 // The peer did not get our SYN with ACK: it is sent again.
-                (self.send.syn_pending, self.send.syn_resent) = (true, true);
+                self.handshake.repeat();
                 self.agree_to_ecn_again(segment, ecn);
                 return Arrival::default();
             }

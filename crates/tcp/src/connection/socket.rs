@@ -1,10 +1,8 @@
 //! The calls of a socket: connect, send, receive, shut down, close, and what `poll` and `SO_ERROR` tell.
 
-use ackclock_packet::Flags;
 use ackclock_units::{Span, Time};
 
-use crate::seq::lower;
-use crate::{Endpoint, Error, SpaceRule, State, WindowRule};
+use crate::{Endpoint, Error, SpaceRule, State};
 
 /// Which half of the connection [`Endpoint::shutdown`] ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +78,7 @@ impl Endpoint {
     pub fn connect(&mut self) {
         if self.state == State::Closed && self.error().is_none() && self.send.nxt == 0 {
             self.state = State::SynSent;
-            self.send.syn_pending = true;
+            self.handshake.begin();
             if self.config.states.fast_open {
                 self.try_fast_open();
             }
@@ -164,18 +162,6 @@ impl Endpoint {
             _ => self.reset_peer(),
         }
         self.close_now(Some(Error::Aborted));
-    }
-
-    /// A reset goes out.
-    pub(crate) fn reset_peer(&mut self) {
-        let seq = lower(self.send.nxt, self.send.isn);
-        let ack = lower(self.receiver.next, self.receiver.irs);
-        self.reply = Some((seq, ack, Flags::RST | Flags::ACK));
-        self.reply_stamped = self.negotiated.timestamps();
-        if matches!(self.config.transfer.window, WindowRule::Linux { .. }) {
-            // tcp_send_active_reset goes the way of all segments.
-            self.reply_window = self.window_field();
-        }
     }
 
     /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may wait for

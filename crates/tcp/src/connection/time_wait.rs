@@ -4,14 +4,14 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
-use crate::connection::timers::Timers;
 use crate::seq::{lift, lower};
 use crate::{Arrival, Endpoint, State, SynFin, TimeWaitAnswers};
 
 impl Endpoint {
     pub(crate) fn enter_time_wait(&mut self, now: Time) {
         self.state = State::TimeWait;
-        self.timers = Timers { time_wait_at: now + self.config.time_wait, ..Timers::new() };
+        self.stop_timers();
+        self.timers.wait_out(now + self.config.time_wait);
     }
 
     /// TIME-WAIT: everything but a bare ACK in its place and a reset is answered, and most of it starts the wait anew (RFC
@@ -54,7 +54,7 @@ impl Endpoint {
         if bare && in_place && is_ack {
             return arrival;
         }
-        self.timers.time_wait_at = now + self.config.time_wait;
+        self.timers.wait_out(now + self.config.time_wait);
         // What answers in Linux has no SACK blocks any more (tcp_timewait_state_process, tcp_v4_timewait_ack).
         let reports = answers != TimeWaitAnswers::Linux && !bare && !flags.contains(Flags::SYN);
         if let Some(left) = left.filter(|&left| left > 0 && reports) {
@@ -72,7 +72,7 @@ impl Endpoint {
     /// anew only for what is too old, or is no SYN and nothing but in its place.
     fn answer_without_ack(&mut self, now: Time, segment: &Segment, current: bool, bare_in_place: bool) {
         if !current || bare_in_place {
-            self.timers.time_wait_at = now + self.config.time_wait;
+            self.timers.wait_out(now + self.config.time_wait);
         }
         if bare_in_place && current {
             return;

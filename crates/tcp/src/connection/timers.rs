@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{Endpoint, GiveUp, MtuProbing, State, WindowProbe};
+use crate::{Endpoint, GiveUp, MtuProbing, State};
 
 /// What the retransmission timer is used for at the moment, as Linux's `icsk_pending`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -20,31 +20,17 @@ pub(crate) enum Pending {
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// Retransmission (RFC 6298 section 5), of the SYN too.
-    pub(crate) retransmit_at: Time,
+    retransmit_at: Time,
     /// What it is for.
-    pub(crate) pending: Pending,
-    /// Zero-window probe (RFC 9293 section 3.8.6.1).
-    pub(crate) persist_at: Time,
-    /// Probes since the window was last open: each doubles the interval.
-    pub(crate) persist_backoff: u32,
-    /// Probes since the peer last answered.
-    pub(crate) persist_unanswered: u32,
-    /// The first probe since the window was last open.
-    pub(crate) persist_since: Option<Time>,
+    pending: Pending,
     /// The first retransmission by timeout since the last progress.
-    pub(crate) resending_since: Time,
+    resending_since: Time,
     /// End of TIME-WAIT.
-    pub(crate) time_wait_at: Time,
+    time_wait_at: Time,
     /// The handshake has taken too long; of a child that was opened by its SYN, the SYN/ACK is due again.
-    pub(crate) handshake_at: Time,
-    /// The next look at how long the peer has been silent.
-    pub(crate) keepalive_at: Time,
-    /// Keep-alive probes since the peer was last heard.
-    pub(crate) keepalive_probes: u32,
+    handshake_at: Time,
     /// A closed connection has waited in FIN-WAIT-2 for long enough.
-    pub(crate) fin_wait_2_at: Time,
-    /// The estimate of the path's MTU is forgotten.
-    pub(crate) path_at: Time,
+    fin_wait_2_at: Time,
 }
 
 impl Timers {
@@ -52,23 +38,70 @@ impl Timers {
         Timers {
             retransmit_at: Time::NEVER,
             pending: Pending::Rto,
-            persist_at: Time::NEVER,
-            persist_backoff: 0,
-            persist_unanswered: 0,
-            persist_since: None,
             resending_since: Time::ZERO,
             time_wait_at: Time::NEVER,
             handshake_at: Time::NEVER,
-            keepalive_at: Time::NEVER,
-            keepalive_probes: 0,
             fin_wait_2_at: Time::NEVER,
-            path_at: Time::NEVER,
         }
     }
 
     fn next(&self) -> Time {
-        let open = self.retransmit_at.min(self.persist_at).min(self.keepalive_at);
-        open.min(self.time_wait_at).min(self.handshake_at).min(self.fin_wait_2_at).min(self.path_at)
+        self.retransmit_at.min(self.time_wait_at).min(self.handshake_at).min(self.fin_wait_2_at)
+    }
+
+    /// When the retransmission timer expires; [`Time::NEVER`] while it is off.
+    #[cfg(test)]
+    pub(crate) fn retransmission(&self) -> Time {
+        self.retransmit_at
+    }
+
+    /// Whether the retransmission timer runs.
+    #[inline]
+    pub(crate) fn is_running(&self) -> bool {
+        self.retransmit_at != Time::NEVER
+    }
+
+    /// What the retransmission timer is, or was last, for.
+    #[inline]
+    pub(crate) fn pending(&self) -> Pending {
+        self.pending
+    }
+
+    /// The retransmission timer is off.
+    #[inline]
+    pub(crate) fn stop_retransmission(&mut self) {
+        self.retransmit_at = Time::NEVER;
+    }
+
+    /// The retransmission timer expires `at`, whatever it is for.
+    pub(crate) fn retransmit(&mut self, at: Time) {
+        self.retransmit_at = at;
+    }
+
+    /// When the first retransmission by timeout was made since the last progress.
+    pub(crate) fn resending_since(&self) -> Time {
+        self.resending_since
+    }
+
+    /// The handshake is over, or its SYN/ACK dealt with.
+    pub(crate) fn handshake_over(&mut self) {
+        self.handshake_at = Time::NEVER;
+    }
+
+    /// TIME-WAIT ends `at`.
+    pub(crate) fn wait_out(&mut self, at: Time) {
+        self.time_wait_at = at;
+    }
+
+    /// FIN-WAIT-2 ends `at` if the peer does not close.
+    pub(crate) fn bound_fin_wait_2(&mut self, at: Time) {
+        self.fin_wait_2_at = at;
+    }
+
+    /// When a handshake is given up, or a SYN/ACK repeated.
+    #[cfg(test)]
+    pub(crate) fn handshake(&self) -> Time {
+        self.handshake_at
     }
 }
 
@@ -88,6 +121,14 @@ fn wheel(now: Time, wait: Span, tick: Span) -> Time {
 }
 
 impl Endpoint {
+    /// Nothing is due any more.
+    pub(crate) fn stop_timers(&mut self) {
+        self.timers = Timers::new();
+        self.persist.stop();
+        self.liveness.stop();
+        self.path.keep_estimate_for_good();
+    }
+
     /// The retransmission timer is for `pending` and expires after `wait`.
     pub(crate) fn set_timer(&mut self, now: Time, pending: Pending, wait: Span) {
         let tick = self.config.transfer.timer_tick;
@@ -103,7 +144,8 @@ impl Endpoint {
 
     /// When [`Endpoint::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
     pub fn next_deadline(&self) -> Time {
-        self.timers.next().min(self.receiver.ack_at).min(self.pacer.deadline())
+        let stream = self.timers.next().min(self.receiver.ack_at).min(self.pacer.deadline());
+        stream.min(self.persist.deadline()).min(self.liveness.deadline()).min(self.path.deadline())
     }
 
     /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
@@ -111,7 +153,7 @@ impl Endpoint {
         if self.receiver.ack_at <= now {
             self.receiver.ack_timed_out();
         }
-        if self.board.rates.is_some() && self.timers.retransmit_at.min(self.timers.persist_at) <= now {
+        if self.board.rates.is_some() && self.timers.retransmit_at.min(self.persist.deadline()) <= now {
             self.check_app_limited(now, self.send.written);
         }
         if self.pacer.deadline() <= now {
@@ -123,8 +165,7 @@ impl Endpoint {
         if self.timers.handshake_at <= now {
             self.handshake_due(now);
         }
-        if self.timers.path_at <= now {
-            self.timers.path_at = Time::NEVER;
+        if self.path.deadline() <= now {
             self.forget_path_mtu();
         }
         if self.timers.retransmit_at <= now {
@@ -140,12 +181,10 @@ impl Endpoint {
                 Pending::Reorder => self.on_detector_timer(now),
             }
         }
-        if self.timers.persist_at <= now {
-            self.timers.persist_at = Time::NEVER;
+        if self.persist.deadline() <= now {
             self.persist_due(now);
         }
-        if self.timers.keepalive_at <= now {
-            self.timers.keepalive_at = Time::NEVER;
+        if self.liveness.deadline() <= now {
             self.keepalive_due(now);
         }
     }
@@ -160,7 +199,7 @@ impl Endpoint {
     }
 
     /// The peer does not answer.
-    fn give_up(&mut self) {
+    pub(crate) fn give_up(&mut self) {
         if self.config.states.reset_on_timeout && !matches!(self.state, State::SynSent | State::SynReceived) {
             self.reset_peer();
         }
@@ -192,8 +231,7 @@ impl Endpoint {
                     return;
                 }
                 self.stats.timeouts += 1;
-                self.send.syn_pending = true;
-                self.send.syn_resent = true;
+                self.handshake.repeat();
             }
             _ if self.board.is_empty() => {}
             _ => self.on_retransmission_timeout(now),
@@ -226,7 +264,7 @@ impl Endpoint {
 
     /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout has reached its maximum
     /// (Linux `tcp_orphan_retries`).
-    fn retry_limit(&self, wait: Span) -> u32 {
+    pub(crate) fn retry_limit(&self, wait: Span) -> u32 {
         match self.config.states.orphan_retries.filter(|_| self.socket.orphan) {
             Some(_) if wait >= self.config.max_rto => 0,
             Some(retries) => retries,
@@ -283,61 +321,14 @@ impl Endpoint {
         }
     }
 
-    /// Arms the zero-window probe: data waits, nothing is in flight whose ACK would bring the window.
-    pub(crate) fn arm_persist(&mut self, now: Time) {
-        if self.timers.persist_at == Time::NEVER {
-            let wait = self.persist_wait();
-            let wait = match (self.config.states.user_timeout, self.timers.persist_since) {
-                // tcp_clamp_probe0_to_user_timeout
-                (Some(timeout), Some(since)) => wait.min(remaining(now, since, timeout).max(self.two_ticks())),
-                _ => wait,
-            };
-            self.timers.persist_at = now + wait;
-        }
-    }
-
     /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0 if no tick is set.
     pub(crate) fn two_ticks(&self) -> Span {
         self.config.transfer.timer_tick * 2
     }
-
-    /// The interval to the next probe.
-    fn persist_wait(&self) -> Span {
-        let doubled = self.rto().as_nanos().saturating_mul(1 << self.timers.persist_backoff.min(32));
-        Span::from_nanos(doubled).min(self.config.max_rto)
-    }
-
-    fn persist_due(&mut self, now: Time) {
-        let since = *self.timers.persist_since.get_or_insert(now);
-        let expired = self.config.states.user_timeout.is_some_and(|timeout| now.since(since) >= timeout);
-        // RFC 9293 section 3.8.6.1: a connection whose probes are answered is kept, as long as somebody owns it.
-        let unanswered = self.timers.persist_unanswered;
-        if expired || unanswered >= self.retry_limit(self.persist_wait()) && self.timers.persist_backoff > 0 {
-            self.give_up();
-            return;
-        }
-        self.timers.persist_unanswered += 1;
-        self.send.probe_due = true;
-    }
-
-    /// An acceptable ACK arrived.
-    #[inline]
-    pub(crate) fn window_answered(&mut self, now: Time) {
-        self.timers.persist_unanswered = 0;
-        if self.timers.persist_at == Time::NEVER {
-            if !self.send.probing {
-                self.timers.persist_since = None;
-            }
-        } else if self.config.states.window_probe == WindowProbe::Empty {
-            // Linux `tcp_ack_probe`: the wait starts anew.
-            self.timers.persist_at = Time::NEVER;
-            self.arm_persist(now);
-        }
-    }
 }
 
 /// What is left of `timeout` since `since`; a millisecond if nothing is, so that time goes on.
-fn remaining(now: Time, since: Time, timeout: Span) -> Span {
+pub(crate) fn remaining(now: Time, since: Time, timeout: Span) -> Span {
     let passed = now.since(since);
     if passed < timeout { timeout - passed } else { Span::from_millis(1) }
 }

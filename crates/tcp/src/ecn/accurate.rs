@@ -125,7 +125,7 @@ impl Endpoint {
     pub(crate) fn reflect_again(&mut self, segment: &Segment, ecn: Ecn) {
         if self.feedback.mode == EcnFeedback::Accurate {
             self.feedback.syn_arrived = ecn;
-            self.feedback.challenge_reflects = self.challenge_due;
+            self.feedback.challenge_reflects = self.answers.has_challenge();
             self.look_at_option(segment, 1);
         }
     }

@@ -424,6 +424,6 @@ impl Endpoint {
         // The first segment goes out whatever the window.
         recovery.force = true;
         self.send.cwr_pending = self.ecn_enabled;
-        self.timers.retransmit_at = now + self.rtt.rto(&self.config);
+        self.timers.retransmit(now + self.rtt.rto(&self.config));
     }
 }

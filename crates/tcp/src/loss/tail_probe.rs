@@ -79,9 +79,9 @@ impl Endpoint {
     /// New data was sent (`tcp_event_new_data_sent`, the end of `tcp_write_xmit`).
     #[inline(always)]
     pub(crate) fn new_data_sent(&mut self, now: Time) {
-        if self.config.tlp || self.timers.pending == Pending::Reorder {
+        if self.config.tlp || self.timers.pending() == Pending::Reorder {
             self.new_data_sent_with_timer(now);
-        } else if self.timers.retransmit_at == Time::NEVER {
+        } else if !self.timers.is_running() {
             self.restart_retransmit_timer(now);
         }
     }
@@ -94,8 +94,8 @@ impl Endpoint {
             return;
         }
         // New data will bring reports of its own: an early retransmission is given up.
-        let early = before_rack && self.timers.pending == Pending::Reorder;
-        if self.timers.retransmit_at == Time::NEVER || self.timers.pending == Pending::Probe || early {
+        let early = before_rack && self.timers.pending() == Pending::Reorder;
+        if !self.timers.is_running() || self.timers.pending() == Pending::Probe || early {
             self.rearm_rto(now);
         }
         if before_rack {
@@ -121,7 +121,7 @@ impl Endpoint {
             Some(srtt) if alone => srtt * 2 + self.least_rto(),
             Some(srtt) => srtt * 2 + SLACK,
         };
-        if before_rack && (self.timers.pending != Pending::Rto || self.is_waiting_for_nothing()) {
+        if before_rack && (self.timers.pending() != Pending::Rto || self.is_waiting_for_nothing()) {
             return false;
         }
         let to_timeout = if fresh { self.rto() } else { self.until_timeout(now) };
@@ -151,7 +151,7 @@ impl Endpoint {
 
     /// `tcp_rearm_rto`: where the timer was used for something else, the time since the first segment was sent counts.
     pub(crate) fn rearm_rto(&mut self, now: Time) {
-        if self.board.is_empty() || self.timers.pending == Pending::Rto {
+        if self.board.is_empty() || self.timers.pending() == Pending::Rto {
             self.restart_retransmit_timer(now);
             return;
         }

@@ -273,8 +273,8 @@ impl Endpoint {
                 CaState::Loss => 4,
             },
             retransmits: self.rtt.timeouts().min(255) as u8,
-            probes: self.timers.persist_unanswered.max(self.timers.keepalive_probes).min(255) as u8,
-            backoff: self.rtt.backoff().max(self.timers.persist_backoff).min(255) as u8,
+            probes: self.persist.unanswered().max(self.liveness.probes()).min(255) as u8,
+            backoff: self.rtt.backoff().max(self.persist.backoff()).min(255) as u8,
             options: flag(self.negotiated.timestamps(), TCPI_OPT_TIMESTAMPS)
                 | flag(self.negotiated.sack(), TCPI_OPT_SACK)
                 | flag(self.negotiated.scaling(), TCPI_OPT_WSCALE)

@@ -73,9 +73,9 @@ impl Endpoint {
     pub(crate) fn note_stop(&mut self, now: Time, has_room: bool) {
         let reason = if self.pacer.holds() {
             Some(Reason::Pacing)
-        } else if self.counters.window_stopped && has_room && !self.send.cwnd_stopped {
+        } else if self.counters.window_stopped && has_room && !self.window_use.is_stopped() {
             Some(Reason::Window)
-        } else if self.counters.window_stopped | self.send.cwnd_stopped {
+        } else if self.counters.window_stopped | self.window_use.is_stopped() {
             Some(Reason::Cwnd)
         } else {
             let open = matches!(self.state, State::Established | State::CloseWait) && !self.send.closed;

@@ -12,3 +12,4 @@ pub(crate) mod segment;
 pub(crate) mod segmentation;
 pub(crate) mod validation;
 pub(crate) mod window_probe;
+pub(crate) mod window_use;

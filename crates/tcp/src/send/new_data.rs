@@ -40,7 +40,7 @@ impl Endpoint {
         let available = (self.send.written + 1).saturating_sub(self.send.nxt);
         let closing = self.send.closed;
         if available == 0 && !closing {
-            self.send.probe_due = false;
+            self.persist.satisfy();
             return None;
         }
         let window = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
@@ -62,7 +62,7 @@ impl Endpoint {
             return self.next_probe(now, available, window);
         }
         if !self.wishes.cork && !self.wishes.more {
-            self.send.probe_due = false;
+            self.persist.satisfy();
         }
         // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in flight.
         if payload < full && !fin && self.waits_for_more(now, payload) {
@@ -80,7 +80,7 @@ impl Endpoint {
     /// A segment that is larger than the path is known to take.
     #[cold]
     fn send_mtu_probe(&mut self, now: Time, payload: u32) -> Piece {
-        self.send.probe_due = false;
+        self.persist.satisfy();
         let piece = self.send_new(now, payload, false);
         let push = self.note_mtu_probe(piece.seq + u64::from(payload));
         self.board.set_push(push);
@@ -104,14 +104,14 @@ impl Endpoint {
                 // A small segment takes as much of the window as a full one (tcp_packets_in_flight).
                 let full = self.board.segments() * u64::from(self.negotiated.mss()) >= self.cwnd();
                 if self.recovery.state == CaState::Open && full && !self.recovery.probe.unbounded {
-                    self.send.cwnd_stopped = true;
+                    self.window_use.stop();
                     return None;
                 }
                 if !self.fits_cwnd(now, cut.payload) {
                     return None;
                 }
                 let push = self.note_cut(cut, available, window);
-                self.send.probe_due = false;
+                self.persist.satisfy();
                 let piece = self.send_new(now, cut.payload, cut.fin);
                 self.board.set_push(push);
                 Some(Piece { push, ..piece })
@@ -130,7 +130,7 @@ impl Endpoint {
             return false;
         }
         if self.wishes.cork || self.wishes.more {
-            if std::mem::take(&mut self.send.probe_due) {
+            if self.persist.satisfy() {
                 return false;
             }
             if self.board.is_empty() {
@@ -149,15 +149,14 @@ impl Endpoint {
             self.restart_after_idle(now);
         }
         let unbounded = self.recovery.probe.unbounded;
-        self.send.cwnd_stopped = self.window_used() + u64::from(payload) > self.cwnd() && !unbounded;
-        !self.send.cwnd_stopped
+        let fits = self.window_used() + u64::from(payload) <= self.cwnd() || unbounded;
+        self.window_use.admit(fits)
     }
 
     /// Books a segment of new data.
     #[inline(always)]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
-        self.timers.persist_at = Time::NEVER;
-        self.timers.persist_backoff = 0;
+        self.persist.window_used();
         let seq = self.send.nxt;
         let len = payload + u32::from(fin);
         self.departs(now, seq, payload);

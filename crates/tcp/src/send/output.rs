@@ -49,14 +49,14 @@ impl Endpoint {
 
     #[inline(always)]
     fn next_segment(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
-        if self.reply.is_some() || self.challenge_due | self.probe_now | self.feedback.ack_before.is_some() {
+        if self.answers.is_due() || self.feedback.ack_before.is_some() {
             self.write_answer(now, out);
             return Some(self.feedback.control);
         }
         match self.state {
             State::Closed | State::Listen => return None,
             State::SynSent | State::SynReceived => {
-                if self.send.syn_pending {
+                if self.handshake.is_due() {
                     return Some(self.write_syn(now, out));
                 }
                 if let Some(piece) = self.next_early(now) {
@@ -67,13 +67,13 @@ impl Endpoint {
                 // A report of a gap or a duplicate does not ride on data: there may be no room for its SACK blocks, and an
                 // ACK with data is no duplicate ACK (RFC 5681 section 2).
                 let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
-                let alone = reports || std::mem::take(&mut self.send.bare_ack);
+                let alone = reports || self.handshake.take_bare_ack();
                 if !(self.receiver.ack_now && alone) {
                     if let Some(piece) = self.next_piece(now) {
                         return Some(self.write_data(now, out, piece));
                     }
                     self.note_window_use(now);
-                    if self.probe_now {
+                    if self.answers.has_probe() {
                         self.write_bare_ack(now, out);
                         return Some(self.feedback.control);
                     }
@@ -90,8 +90,8 @@ impl Endpoint {
     /// Chooses what to send: a retransmission, new data, a FIN, or a probe.
     #[inline(always)]
     fn next_piece(&mut self, now: Time) -> Option<Piece> {
-        self.send.cwnd_stopped = false;
-        if self.send.probing || self.send.resend_probe {
+        self.window_use.begin();
+        if self.persist.rules() {
             self.pacer.let_go();
             return self.next_probe_again(now);
         }
@@ -119,7 +119,7 @@ impl Endpoint {
             let full =
                 used + u64::from(lost.len.min(self.negotiated.mss() + 1)) > self.cwnd() || self.is_full_of_segments();
             if full && !self.recovery.force {
-                self.send.cwnd_stopped = true;
+                self.window_use.stop();
                 return None;
             }
             self.sent_as = if lost.by_timeout() { SentAs::Timeout } else { SentAs::FastRetransmit };
@@ -130,7 +130,11 @@ impl Endpoint {
         if let Some(piece) = self.next_new(now) {
             return Some(piece);
         }
-        if self.recovery.state == CaState::Recovery && resends && self.negotiated.sack() && !self.send.cwnd_stopped {
+        if self.recovery.state == CaState::Recovery
+            && resends
+            && self.negotiated.sack()
+            && !self.window_use.is_stopped()
+        {
             self.sent_as = SentAs::Speculative;
             return self.next_speculative(now);
         }

@@ -177,7 +177,7 @@ impl Endpoint {
     /// Whether data waits for its time. The first retransmission after a timeout and a window probe do not.
     #[inline(never)]
     pub(crate) fn waits_for_release(&mut self, now: Time) -> bool {
-        let urgent = self.send.probe_due || self.recovery.force && self.recovery.state == CaState::Loss;
+        let urgent = self.persist.has_expired() || self.recovery.force && self.recovery.state == CaState::Loss;
         let waits = self.is_early(now) && !urgent;
         self.pacer.held = waits && self.has_data_to_send();
         waits

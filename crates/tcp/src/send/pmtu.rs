@@ -32,6 +32,8 @@ const LEAST_WINDOW: u64 = 11;
 pub(crate) struct Path {
     /// The most bytes of a packet (`icsk_pmtu_cookie`).
     pub(crate) mtu: u32,
+    /// When the estimate is forgotten.
+    expires_at: Time,
     /// The MTU of the route, to which the estimate goes back.
     route: u32,
     /// The most payload and options that the peer takes (`mss_clamp`).
@@ -74,12 +76,24 @@ impl Path {
         let route = config.path.mtu.unwrap_or(u32::from(config.mss) + config.path.headers());
         Path {
             mtu: route,
+            expires_at: Time::NEVER,
             route,
             clamp: u32::from(config.mss),
             soft: None,
             report_errors: false,
             probing: Probing::default(),
         }
+    }
+
+    /// When the estimate of the MTU is forgotten.
+    #[inline]
+    pub(crate) fn deadline(&self) -> Time {
+        self.expires_at
+    }
+
+    /// The estimate of the MTU is not forgotten.
+    pub(crate) fn keep_estimate_for_good(&mut self) {
+        self.expires_at = Time::NEVER;
     }
 }
 
@@ -92,7 +106,7 @@ impl Endpoint {
     /// The route to the peer has another MTU from now on. Nothing that was sent is taken for lost.
     pub fn set_path_mtu(&mut self, mtu: u32) {
         (self.path.route, self.path.mtu) = (mtu, mtu);
-        self.timers.path_at = Time::NEVER;
+        self.path.expires_at = Time::NEVER;
         if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
             self.sync_mss();
         }
@@ -198,17 +212,19 @@ impl Endpoint {
         let Some(mtu) = self.told_mtu(error) else { return };
         let timeout = rules.timeout;
         if mtu >= self.path.mtu {
-            if mtu == self.path.mtu && self.timers.path_at != Time::NEVER {
+            if mtu == self.path.mtu && self.path.expires_at != Time::NEVER {
                 self.keep_estimate(now, timeout);
             }
             return;
         }
         self.path.mtu = mtu;
-        self.timers.path_at = timeout.map_or(Time::NEVER, |timeout| now + timeout);
+        self.path.expires_at = timeout.map_or(Time::NEVER, |timeout| now + timeout);
         if matches!(self.state, State::SynSent | State::SynReceived) {
             // tcp_mtudisc sends at once. ICMPv6 changes the host cache for what TCP ignores, too (icmp6_mtudisc_update).
             let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && self.state == State::SynSent;
-            self.send.syn_pending |= freebsd && mtu < self.unopened_mtu();
+            if freebsd && mtu < self.unopened_mtu() {
+                self.handshake.begin();
+            }
             return;
         }
         self.sync_mss();
@@ -221,9 +237,9 @@ impl Endpoint {
     /// The same was told again: it holds for longer, if half of its time is over.
     fn keep_estimate(&mut self, now: Time, timeout: Option<Span>) {
         if let Some(timeout) = timeout
-            && now + timeout / 2 >= self.timers.path_at
+            && now + timeout / 2 >= self.path.expires_at
         {
-            self.timers.path_at = now + timeout;
+            self.path.expires_at = now + timeout;
         }
     }
 
@@ -262,6 +278,7 @@ impl Endpoint {
 
     /// The estimate has held for long enough.
     pub(crate) fn forget_path_mtu(&mut self) {
+        self.path.expires_at = Time::NEVER;
         self.path.mtu = self.path.route;
         if !matches!(self.state, State::Closed | State::SynSent | State::SynReceived) {
             self.sync_mss();
@@ -386,7 +403,7 @@ impl Endpoint {
         let enough = match self.config.states.give_up {
             GiveUp::Retries => timeouts >= rules.black_hole_retries,
             GiveUp::ModelTime(least) => {
-                let resending = now.since(self.timers.resending_since);
+                let resending = now.since(self.timers.resending_since());
                 timeouts > 0 && resending >= self.model_time(rules.black_hole_retries, least)
             }
         };

@@ -85,8 +85,8 @@ impl Endpoint {
         }
         self.stats.retransmitted_packets += 1;
         self.recovery.undo.resent(now);
-        let waits_for_detector = self.timers.pending == Pending::Reorder && self.timers.retransmit_at != Time::NEVER;
-        if is_first && !waits_for_detector || self.timers.retransmit_at == Time::NEVER {
+        let waits_for_detector = self.timers.pending() == Pending::Reorder && self.timers.is_running();
+        if is_first && !waits_for_detector || !self.timers.is_running() {
             // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).
             self.restart_retransmit_timer(now);
         }

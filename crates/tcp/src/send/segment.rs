@@ -46,7 +46,6 @@ impl Endpoint {
 
     #[cold]
     pub(crate) fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
-        self.send.syn_pending = false;
         // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open, was not.
         let again = !self.is_first_syn();
         if self.state == State::SynReceived {
@@ -64,10 +63,7 @@ impl Endpoint {
         }
         self.offer_option(again, out);
         self.send.nxt = self.send.nxt.max(1);
-        if !again {
-            self.send.syn_stamp = self.negotiated.clock(now);
-        }
-        self.send.syn_sent_at = (!again).then_some(now);
+        self.handshake.sent(now, again, self.negotiated.clock(now));
         self.stats.resent_syns += u64::from(again && self.state == State::SynSent && self.config.states.counts_syns);
         self.arm_syn_timers(now, again);
         codepoint
@@ -111,14 +107,13 @@ impl Endpoint {
             *out = ack;
             return;
         }
-        let Some((seq, ack, flags)) = self.reply.take() else {
+        let Some(reset) = self.answers.take_reset() else {
             self.write_bare_ack(now, out);
             return;
         };
-        *out = self.blank(flags);
-        (out.seq, out.ack) = (seq, ack);
-        out.window = std::mem::take(&mut self.reply_window);
-        if self.reply_stamped {
+        *out = self.blank(reset.flags);
+        (out.seq, out.ack, out.window) = (reset.seq, reset.ack, reset.window);
+        if reset.stamped {
             out.timestamps = Some(self.negotiated.stamp(now));
         }
     }
@@ -127,9 +122,8 @@ impl Endpoint {
     /// section 3.8.4).
     #[cold]
     pub(crate) fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
-        let seq = if self.challenge_due { self.send.nxt } else { self.send.una.saturating_sub(1) };
-        let challenge = std::mem::take(&mut self.challenge_due);
-        self.probe_now &= challenge;
+        let challenge = self.answers.take_ack();
+        let seq = if challenge { self.send.nxt } else { self.send.una.saturating_sub(1) };
         self.write_common(now, out, Flags::NONE);
         out.seq = lower(seq, self.send.isn);
         if challenge {

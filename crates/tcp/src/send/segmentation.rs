@@ -136,7 +136,7 @@ impl Endpoint {
             return Err(Held::Window);
         }
         // What is followed by more in another buffer is not held back.
-        let exempt = self.send.probe_due || self.recovery.probe.unbounded;
+        let exempt = self.persist.has_expired() || self.recovery.probe.unbounded;
         if payload == available && !fin && !exempt && self.waits(payload) {
             return Err(Held::Small);
         }
@@ -174,7 +174,7 @@ impl Endpoint {
         // __tcp_transmit_skb: whatever takes segmentation offload ends with PSH.
         let ends_burst = self.queue.burst_pushes && end == self.queue.burst_end;
         // tcp_write_wakeup: what the probe timer sends, too.
-        self.queue.sent(end) || ends_burst || self.send.probe_due
+        self.queue.sent(end) || ends_burst || self.persist.has_expired()
     }
 
     /// Segments that are handed down at one go: no more than half the window, about a millisecond's worth at the pacing

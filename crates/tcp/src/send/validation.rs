@@ -18,7 +18,7 @@
 use ackclock_cc::{Signal, Window};
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, Endpoint, SendRule};
+use crate::{CaState, Endpoint};
 
 /// What becomes of a congestion window that is not used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ const LEAST_SAMPLING: Span = Span::from_secs(1);
 #[derive(Debug, Default)]
 pub(crate) struct Validation {
     /// The window grows whether it is full or not.
-    pub(crate) grows: bool,
+    grows: bool,
     pipe_ack: PipeAck,
     /// When the window was validated last, or halved for not being so.
     validated_at: Time,
@@ -69,6 +69,14 @@ pub(crate) struct Validation {
     /// `snd_cwnd_stamp`).
     used: u64,
     full_at: Time,
+}
+
+impl Validation {
+    /// Whether the window grows whether it is full or not.
+    #[inline]
+    pub(crate) fn grows(&self) -> bool {
+        self.grows
+    }
 }
 
 /// The most that was acknowledged in a round trip of late.
@@ -249,38 +257,5 @@ impl Endpoint {
             self.validation.used = 0;
         }
         self.validation.full_at = now;
-    }
-
-    /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
-    /// network, and it must not grow (RFC 2861). As Linux's `tcp_cwnd_validate`.
-    #[inline(always)]
-    pub(crate) fn note_window_use(&mut self, now: Time) {
-        if self.pacer.holds()
-            && !self.counters.sending
-            && self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd()
-        {
-            // Nothing was sent because it was not time: nothing is known of the window.
-            return;
-        }
-        if self.board.is_empty() && !self.send.cwnd_stopped {
-            // Any window holds a segment.
-            let send = &mut self.send;
-            (send.cwnd_limited, send.most_outstanding, send.usage_point) = (false, 0, send.nxt);
-            return;
-        }
-        let outstanding = if self.config.transfer.sending == SendRule::Linux {
-            self.board.segments() * u64::from(self.negotiated.mss())
-        } else {
-            self.board.outstanding()
-        };
-        let limited = self.send.cwnd_stopped || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
-        let send = &mut self.send;
-        let more = !send.cwnd_limited && outstanding > send.most_outstanding;
-        if send.una >= send.usage_point || limited || more {
-            (send.cwnd_limited, send.most_outstanding, send.usage_point) = (limited, outstanding, send.nxt);
-        }
-        if self.counters.sending {
-            self.decay_unused(now, limited);
-        }
     }
 }

@@ -1,10 +1,109 @@
 //! Probes of a closed window (RFC 9293 section 3.8.6.1).
 
-use ackclock_units::Time;
+use ackclock_units::{Span, Time};
 
 use super::output::Piece;
+use crate::connection::timers::remaining;
 use crate::loss::scoreboard::Sent;
 use crate::{Endpoint, SendRule, SentAs, WindowProbe};
+
+/// What is known of a closed window, and the timer that asks after it.
+#[derive(Debug)]
+pub(crate) struct Persist {
+    /// When the next probe is due; [`Time::NEVER`] while the window is not waited for.
+    due_at: Time,
+    /// Probes since the window was last open: each doubles the interval.
+    backoff: u32,
+    /// Probes since the peer last answered.
+    unanswered: u32,
+    /// The first probe since the window was last open.
+    since: Option<Time>,
+    /// The timer has expired: a probe is to be sent.
+    expired: bool,
+    /// A probe with data is all that is in flight: its loss says nothing about congestion.
+    in_flight: bool,
+    /// The window opened and the probe was not taken: it is sent again as data.
+    refill: bool,
+}
+
+impl Default for Persist {
+    fn default() -> Persist {
+        Persist {
+            due_at: Time::NEVER,
+            backoff: 0,
+            unanswered: 0,
+            since: None,
+            expired: false,
+            in_flight: false,
+            refill: false,
+        }
+    }
+}
+
+impl Persist {
+    #[inline]
+    pub(crate) fn deadline(&self) -> Time {
+        self.due_at
+    }
+
+    /// Doublings of the interval.
+    pub(crate) fn backoff(&self) -> u32 {
+        self.backoff
+    }
+
+    /// Probes without an answer.
+    pub(crate) fn unanswered(&self) -> u32 {
+        self.unanswered
+    }
+
+    /// A probe is to be sent, and whatever else may be in its place.
+    #[inline]
+    pub(crate) fn has_expired(&self) -> bool {
+        self.expired
+    }
+
+    /// What was sent, or found, is as good as a probe. Whether one was to be sent.
+    #[inline]
+    pub(crate) fn satisfy(&mut self) -> bool {
+        std::mem::take(&mut self.expired)
+    }
+
+    /// Whether a probe with data is all that is in flight.
+    #[inline]
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.in_flight
+    }
+
+    /// Whether what is sent next is a probe, or one that is repeated as data.
+    #[inline]
+    pub(crate) fn rules(&self) -> bool {
+        self.in_flight || self.refill
+    }
+
+    /// Data was acknowledged.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self) {
+        (self.backoff, self.in_flight) = (0, false);
+    }
+
+    /// New data is sent: the window is open.
+    #[inline]
+    pub(crate) fn window_used(&mut self) {
+        (self.due_at, self.backoff) = (Time::NEVER, 0);
+    }
+
+    /// The window has opened. Whether a probe is in flight that now goes out again.
+    pub(crate) fn window_opened(&mut self) -> bool {
+        self.due_at = Time::NEVER;
+        self.refill |= self.in_flight;
+        self.in_flight
+    }
+
+    /// The timer is off, as in a new connection.
+    pub(crate) fn stop(&mut self) {
+        (self.due_at, self.backoff, self.unanswered, self.since) = (Time::NEVER, 0, 0, None);
+    }
+}
 
 impl Endpoint {
     /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its expiry sends what fits,
@@ -12,16 +111,16 @@ impl Endpoint {
     #[cold]
     pub(crate) fn next_probe(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         self.counters.window_stopped = true;
-        if !self.send.probe_due {
+        if !self.persist.expired {
             if self.board.is_empty() {
                 self.arm_persist(now);
             }
             return None;
         }
         if window == 0 && self.config.states.window_probe == WindowProbe::Empty {
-            self.send.probe_due = false;
-            self.probe_now = true;
-            self.timers.persist_backoff += 1;
+            self.persist.expired = false;
+            self.answers.probe();
+            self.persist.backoff += 1;
             self.arm_persist(now);
             return None;
         }
@@ -42,15 +141,15 @@ impl Endpoint {
     /// A probe is in flight: it is repeated when its timer expires, and once the window has opened.
     #[cold]
     pub(crate) fn next_probe_again(&mut self, now: Time) -> Option<Piece> {
-        self.counters.window_stopped = self.send.probing;
+        self.counters.window_stopped = self.persist.in_flight;
         self.sent_as = SentAs::WindowProbe;
         let &front = self.board.front()?;
-        if self.send.resend_probe {
-            (self.send.resend_probe, self.send.probing) = (false, false);
+        if self.persist.refill {
+            (self.persist.refill, self.persist.in_flight) = (false, false);
             let front = self.fill_probe(front);
             return Some(self.piece_again(now, front));
         }
-        if !self.send.probe_due {
+        if !self.persist.expired {
             return None;
         }
         let piece = self.piece_again(now, front);
@@ -83,11 +182,59 @@ impl Endpoint {
     }
 
     fn probe_sent(&mut self, now: Time) {
-        self.send.probe_due = false;
-        self.send.probing = true;
-        self.timers.retransmit_at = Time::NEVER;
-        self.timers.persist_at = Time::NEVER;
-        self.timers.persist_backoff += 1;
+        self.persist.expired = false;
+        self.persist.in_flight = true;
+        self.timers.stop_retransmission();
+        self.persist.due_at = Time::NEVER;
+        self.persist.backoff += 1;
         self.arm_persist(now);
+    }
+
+    /// Arms the zero-window probe: data waits, nothing is in flight whose ACK would bring the window.
+    pub(crate) fn arm_persist(&mut self, now: Time) {
+        if self.persist.due_at == Time::NEVER {
+            let wait = self.persist_wait();
+            let wait = match (self.config.states.user_timeout, self.persist.since) {
+                // tcp_clamp_probe0_to_user_timeout
+                (Some(timeout), Some(since)) => wait.min(remaining(now, since, timeout).max(self.two_ticks())),
+                _ => wait,
+            };
+            self.persist.due_at = now + wait;
+        }
+    }
+
+    /// The interval to the next probe.
+    fn persist_wait(&self) -> Span {
+        let doubled = self.rto().as_nanos().saturating_mul(1 << self.persist.backoff.min(32));
+        Span::from_nanos(doubled).min(self.config.max_rto)
+    }
+
+    pub(crate) fn persist_due(&mut self, now: Time) {
+        self.persist.due_at = Time::NEVER;
+        let since = *self.persist.since.get_or_insert(now);
+        let expired = self.config.states.user_timeout.is_some_and(|timeout| now.since(since) >= timeout);
+        // RFC 9293 section 3.8.6.1: a connection whose probes are answered is kept, as long as somebody owns it.
+        let unanswered = self.persist.unanswered;
+        if expired || unanswered >= self.retry_limit(self.persist_wait()) && self.persist.backoff > 0 {
+            self.give_up();
+            return;
+        }
+        self.persist.unanswered += 1;
+        self.persist.expired = true;
+    }
+
+    /// An acceptable ACK arrived.
+    #[inline]
+    pub(crate) fn window_answered(&mut self, now: Time) {
+        self.persist.unanswered = 0;
+        if self.persist.due_at == Time::NEVER {
+            if !self.persist.in_flight {
+                self.persist.since = None;
+            }
+        } else if self.config.states.window_probe == WindowProbe::Empty {
+            // Linux `tcp_ack_probe`: the wait starts anew.
+            self.persist.due_at = Time::NEVER;
+            self.arm_persist(now);
+        }
     }
 }

@@ -431,9 +431,10 @@ impl Watched {
         let most = 10_000 + 2 * (self.endpoint.send.written + 2).saturating_sub(una);
         for _ in 0..most {
             let (pipe, nxt, mss) = (self.endpoint.pipe(), self.endpoint.send.nxt, self.endpoint.negotiated.mss());
-            let send = &self.endpoint.send;
-            let mut exempt =
-                self.endpoint.recovery.force || self.endpoint.recovery.probe.due || send.probe_due || send.resend_probe;
+            let mut exempt = self.endpoint.recovery.force
+                || self.endpoint.recovery.probe.due
+                || self.endpoint.persist.has_expired()
+                || self.endpoint.persist.rules();
             if self.endpoint.transmit(self.now, &mut segment).is_none() {
                 self.assert_alive();
                 return;
@@ -470,8 +471,11 @@ impl Watched {
         let waits = !send.fin_sent && (send.written + 1 > send.nxt || send.closed);
         if open && (opening || waits || !endpoint.board.is_empty()) {
             let timers = &endpoint.timers;
-            let least =
-                timers.retransmit_at.min(timers.persist_at).min(endpoint.pacer.deadline()).min(timers.handshake_at);
+            let least = timers
+                .retransmission()
+                .min(endpoint.persist.deadline())
+                .min(endpoint.pacer.deadline())
+                .min(timers.handshake());
             assert!(least < Time::NEVER, "stuck");
         }
     }

@@ -120,7 +120,7 @@ fn a_tail_loss_probe_that_would_be_new_data_waits_too() {
     let mut script = witness.open(linux);
     script.write(11_000);
     // The tenth segment set the probe's timer: two round trips and 2 ms, after its own 2 s.
-    assert_eq!(script.endpoint.timers.retransmit_at, Time::from_millis(100 + 2000 + 202));
+    assert_eq!(script.endpoint.timers.retransmission(), Time::from_millis(100 + 2000 + 202));
     script.wait(1999);
     assert_eq!(times(&mut script), [100; 10]);
     script.wait(1);
@@ -189,12 +189,12 @@ fn waiting_for_the_time_is_not_waiting_for_the_window() {
     script.write(40_000);
     script.wait(10);
     // Eleven of twelve are in flight, and the twelfth may go at 120 ms.
-    assert!(!script.endpoint.send.cwnd_limited && script.endpoint.pacer.holds());
+    assert!(!script.endpoint.window_use.is_full() && script.endpoint.pacer.holds());
     script.wait(10);
-    assert!(script.endpoint.send.cwnd_limited);
+    assert!(script.endpoint.window_use.is_full());
     // An ACK frees a segment, which is not sent before 130 ms: what was seen last holds.
     script.ack(1001);
-    assert!(script.endpoint.send.cwnd_limited && script.endpoint.pacer.holds());
+    assert!(script.endpoint.window_use.is_full() && script.endpoint.pacer.holds());
 }
 
 #[test]

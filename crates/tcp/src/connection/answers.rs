@@ -1,0 +1,141 @@
+//! Answers that no data and no acknowledgment rides on: resets, challenges (RFC 5961) and probes without data, with the limits
+//! of Linux and FreeBSD on how many are given.
+
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::Time;
+
+use crate::seq::lower;
+use crate::stack::rules::StateRules;
+use crate::{Endpoint, WindowRule, reset_for};
+
+/// A reset that is to be sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reset {
+    pub(crate) seq: u32,
+    pub(crate) ack: u32,
+    pub(crate) flags: Flags,
+    /// It ends this very connection, and carries its timestamps.
+    pub(crate) stamped: bool,
+    /// Its window field.
+    pub(crate) window: u16,
+}
+
+/// What is to be answered, and what was answered lately.
+#[derive(Debug, Default)]
+pub(crate) struct Answers {
+    reset: Option<Reset>,
+    /// A challenge waits to be sent.
+    challenge: bool,
+    /// A probe without data waits to be sent: a keep-alive, or one of a closed window.
+    probe: bool,
+    /// When the last out-of-window segment without data was answered.
+    invalid_at: Option<Time>,
+    /// Challenges since `challenges_since`.
+    challenges: u32,
+    challenges_since: Time,
+}
+
+impl Answers {
+    /// Whether one waits to be sent.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.challenge | self.probe || self.reset.is_some()
+    }
+
+    /// A reset goes out.
+    pub(crate) fn reset(&mut self, reset: Reset) {
+        self.reset = Some(reset);
+    }
+
+    pub(crate) fn take_reset(&mut self) -> Option<Reset> {
+        self.reset.take()
+    }
+
+    /// A probe without data goes out.
+    pub(crate) fn probe(&mut self) {
+        self.probe = true;
+    }
+
+    #[inline]
+    pub(crate) fn has_probe(&self) -> bool {
+        self.probe
+    }
+
+    pub(crate) fn has_challenge(&self) -> bool {
+        self.challenge
+    }
+
+    /// The ACK that is written now is the challenge if one is due, and else the probe. Whether it is the challenge.
+    pub(crate) fn take_ack(&mut self) -> bool {
+        let challenge = std::mem::take(&mut self.challenge);
+        self.probe &= challenge;
+        challenge
+    }
+
+    /// The connection is over: only a reset still goes out.
+    pub(crate) fn close(&mut self) {
+        (self.challenge, self.probe) = (false, false);
+    }
+
+    /// Linux `__tcp_oow_rate_limited`.
+    fn may_answer(&mut self, now: Time, rules: &StateRules) -> bool {
+        if self.invalid_at.is_some_and(|at| now.since(at) < rules.invalid_interval) {
+            return false;
+        }
+        self.invalid_at = Some(now);
+        true
+    }
+
+    /// RFC 5961 section 7.
+    fn may_challenge(&mut self, now: Time, rules: &StateRules) -> bool {
+        let Some(limit) = rules.challenge_limit else { return true };
+        if self.challenges == 0 || now.since(self.challenges_since) >= limit.interval {
+            (self.challenges, self.challenges_since) = (0, now);
+        }
+        if self.challenges >= limit.count {
+            return false;
+        }
+        self.challenges += 1;
+        true
+    }
+}
+
+impl Endpoint {
+    /// Answers a segment that belongs to no connection with a reset (RFC 9293 section 3.5.2, group 1).
+    #[cold]
+    pub(crate) fn refuse(&mut self, segment: &Segment) {
+        if let Some(reset) = reset_for(segment) {
+            self.answers.reset(Reset { seq: reset.seq, ack: reset.ack, flags: reset.flags, stamped: false, window: 0 });
+        }
+    }
+
+    /// A reset goes out that ends this connection.
+    pub(crate) fn reset_peer(&mut self) {
+        // tcp_send_active_reset goes the way of all segments.
+        let linux = matches!(self.config.transfer.window, WindowRule::Linux { .. });
+        self.answers.reset(Reset {
+            seq: lower(self.send.nxt, self.send.isn),
+            ack: lower(self.receiver.next, self.receiver.irs),
+            flags: Flags::RST | Flags::ACK,
+            stamped: self.negotiated.timestamps(),
+            window: if linux { self.window_field() } else { 0 },
+        });
+    }
+
+    /// Answers a segment that the state machine does not take with an ACK (RFC 9293 section 3.10.7.4, first check). Those
+    /// without data or FIN could go on for ever between two ends that disagree, and are limited by Linux.
+    pub(crate) fn answer_invalid(&mut self, now: Time, segment: &Segment) {
+        let carries_data = segment.sequence_len() > 0 && !segment.flags.contains(Flags::SYN);
+        if carries_data || self.answers.may_answer(now, &self.config.states) {
+            self.receiver.ack_now = true;
+        }
+    }
+
+    /// An ACK that asks a peer who lost its state, and not an attacker who guesses, for the exact number (RFC 5961).
+    pub(crate) fn challenge(&mut self, now: Time) {
+        let rules = &self.config.states;
+        if self.answers.may_answer(now, rules) && self.answers.may_challenge(now, rules) {
+            self.answers.challenge = true;
+        }
+    }
+}
