@@ -5,7 +5,7 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_tcp::{Arrival, Endpoint, IcmpError, SentAs, Shutdown, Stamp, State};
 use ackclock_units::{Ecn, Span, Time};
 
-use crate::RunError;
+use crate::error::RunError;
 use crate::stock::Stock;
 use crate::watch::Watch;
 

@@ -1,11 +1,12 @@
 //! The virtual world: hosts, traffic and the loop.
 //!
 //! [`spec::RunSpec`] says what a run consists of; [`run`] runs it and gives its summary, [`run_recorded`] with records of
-//! what happened on the way; [`World`] is the run itself for callers that want to look inside. No clock is read and nothing is drawn but from the run's own streams: the same
-//! specification gives the same summary on every machine.
+//! what happened on the way; [`World`] is the run itself for callers that want to look inside. No clock is read and
+//! nothing is drawn but from the run's own streams: the same specification gives the same summary on every machine.
 
 mod build;
 mod direction;
+mod error;
 mod flow;
 mod host;
 mod log;
@@ -25,33 +26,10 @@ use ackclock_units::Time;
 
 pub use build::{RECEIVER_PORT, SENDER_PORT};
 pub use direction::LOST_ON_LINK;
+pub use error::RunError;
 pub use record::{QueueRecorder, Recorders};
 pub use stock::IntegrityError;
 pub use world::{FlowEnd, Inbound, Outbound, World};
-
-/// Why a run gave no result.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RunError {
-    /// Data arrived that was not what was sent: a bug in an endpoint.
-    #[error("flow {flow}: data arrived that is not what was sent, at byte {offset} of the stream")]
-    Integrity {
-        /// The flow.
-        flow: String,
-        /// Offset of the first wrong byte.
-        offset: u64,
-    },
-    /// A stock socket handled wrong data.
-    #[error("flow {flow}: {error}")]
-    Stock {
-        /// The flow.
-        flow: String,
-        /// What was wrong.
-        error: IntegrityError,
-    },
-    /// The progress hook or a recorder asked for it.
-    #[error("interrupted")]
-    Interrupted,
-}
 
 /// Runs `spec` to its end. `progress` is told the simulated time now and then, and may break the run off.
 ///

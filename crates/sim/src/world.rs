@@ -9,9 +9,9 @@ use ackclock_tcp::{Arrival, CaState, Endpoint};
 use ackclock_trace::{AckRecord, ErttSink, QueueSink, SiftrSink, Summary, TcpSink, jain};
 use ackclock_units::{Ecn, Random, Time};
 
-use crate::RunError;
 use crate::build;
 use crate::direction::{Direction, LOST_ON_LINK};
+use crate::error::RunError;
 use crate::flow::Flow;
 use crate::host::Host;
 use crate::log::HostLog;

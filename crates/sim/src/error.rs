@@ -1,0 +1,27 @@
+//! Why a run fails.
+
+use crate::stock::IntegrityError;
+
+/// Why a run gave no result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RunError {
+    /// Data arrived that was not what was sent: a bug in an endpoint.
+    #[error("flow {flow}: data arrived that is not what was sent, at byte {offset} of the stream")]
+    Integrity {
+        /// The flow.
+        flow: String,
+        /// Offset of the first wrong byte.
+        offset: u64,
+    },
+    /// A stock socket handled wrong data.
+    #[error("flow {flow}: {error}")]
+    Stock {
+        /// The flow.
+        flow: String,
+        /// What was wrong.
+        error: IntegrityError,
+    },
+    /// The progress hook or a recorder asked for it.
+    #[error("interrupted")]
+    Interrupted,
+}

@@ -1,0 +1,28 @@
+//! The order of `sim`: what a run consists of, hosts, what is measured on the way, and the loop.
+
+use crate::arrows::{Allowed, Layers};
+
+pub(crate) const LAYERS: Layers = Layers {
+    folder: "crates/sim",
+    order: &[
+        // What a run consists of, and what is recorded of it.
+        "own",
+        "spec",
+        "record",
+        // What became of every transmission; ends of connections; links.
+        "truth",
+        "stock",
+        "error",
+        "watch",
+        "host",
+        "direction",
+        // Measures of flows and of parts of a run.
+        "flow",
+        "window",
+        // From specifications to components, and the loop over them.
+        "build",
+        "log",
+        "world",
+    ],
+    allowed: Allowed::Listed(&[]),
+};
