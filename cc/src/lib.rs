@@ -1,8 +1,10 @@
-//! Congestion control: how much may be in flight.
+#![doc = include_str!("../README.md")]
 //!
-//! One trait with the hooks and moments of FreeBSD's `mod_cc`; one file per algorithm. An algorithm owns its window and
-//! nothing else: the endpoint decides when a segment is lost, shapes the window during recovery (PRR) and tells the
-//! algorithm what happened through a read-only [`Flight`].
+//! ## Where to start
+//!
+//! [`CongestionControl`] is the trait: its documentation tells when each hook is called. [`Flight`] is what a controller
+//! sees of the sender, [`Ack`] and [`Signal`] are what happens to it, [`Needs`] is what it asks for, and [`Window`] is its
+//! answer.
 
 use std::fmt::Debug;
 

@@ -1,7 +1,9 @@
-//! The path: links made of a queue, a transmitter and a delay line, with their impairments.
+#![doc = include_str!("../README.md")]
 //!
-//! The same code serves the virtual clock and real time: a link is told the time and acts at its own due times, however
-//! late it is asked.
+//! ## Where to start
+//!
+//! [`Link`] is one direction of a link, [`LinkConfig`] and [`Impairments`] are its parameters, [`LinkEvent`] is what it
+//! reports, [`Decision`] is what its queue did, and [`Split`] chooses between two paths.
 
 mod impairments;
 mod link;
