@@ -48,7 +48,8 @@ fn book(bytes: usize) {
     SO_FAR.set(Allocations { count: before.count + 1, bytes: before.bytes + bytes as u64 });
 }
 
-// SAFETY: every method hands its arguments to the system's allocator unchanged and returns what that returns.
+// SAFETY: every method hands its arguments to the system's allocator unchanged and returns what
+// that returns.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         book(layout.size());

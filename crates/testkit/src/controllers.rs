@@ -8,7 +8,8 @@ use proptest::test_runner::{Config, TestRunner};
 #[path = "../../../cc/tests/conformance/model.rs"]
 mod model;
 
-/// Holds a controller, made anew for each course of events, against the model that every controller of ackclock is held against.
+/// Holds a controller, made anew for each course of events, against the model that every controller
+/// of ackclock is held against.
 ///
 /// # Panics
 /// It breaks a promise; the message has the shortest course of events that was found for it.

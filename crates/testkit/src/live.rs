@@ -12,8 +12,9 @@ use nix::sched::{CloneFlags, unshare};
 /// Bits of the sets of capabilities (`linux/capability.h`).
 const CAPABILITIES: [(&str, u32); 2] = [("CAP_NET_ADMIN", 12), ("CAP_SYS_ADMIN", 21)];
 
-/// Whether `test`, which makes devices and namespaces and runs `programs`, can do so here. If not, says so: past the capture
-/// of the test harness, so that a run in which tests were left out shows which and why.
+/// Whether `test`, which makes devices and namespaces and runs `programs`, can do so here. If not,
+/// says so: past the capture of the test harness, so that a run in which tests were left out shows
+/// which and why.
 pub fn can_go_live(test: &str, programs: &[&str]) -> bool {
     let Some(why) = missing(programs) else { return true };
     skipped(test, &why);
@@ -45,7 +46,8 @@ fn missing(programs: &[&str]) -> Option<String> {
     programs.iter().find(|program| !there(program)).map(|program| format!("no {program}"))
 }
 
-/// Makes a namespace and a mount, as containers may forbid in spite of the capabilities, and removes them.
+/// Makes a namespace and a mount, as containers may forbid in spite of the capabilities, and
+/// removes them.
 fn try_namespace() -> Result<(), (&'static str, Errno)> {
     let made = thread::spawn(|| unshare(CloneFlags::CLONE_NEWNET)).join().unwrap_or(Err(Errno::UnknownErrno));
     made.map_err(|error| ("a network namespace", error))?;

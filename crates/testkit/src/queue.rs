@@ -4,7 +4,8 @@ use ackclock_aqm::Queued;
 use ackclock_units::{Ecn, Span};
 use proptest::prelude::*;
 
-/// A packet that is nothing but what a queue sees, and a number to know it by; as large as a real handle.
+/// A packet that is nothing but what a queue sees, and a number to know it by; as large as a real
+/// handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StubPacket {
     /// What [`Queued::flow_hash`] returns.
@@ -70,8 +71,8 @@ pub fn ecn() -> impl Strategy<Value = Ecn> {
     prop_oneof![Just(Ecn::NotEct), Just(Ecn::Ect1), Just(Ecn::Ect0), Just(Ecn::Ce)]
 }
 
-/// Up to `most` steps that make queues stand and run empty: more offers than sends, of few flows, at gaps from none to an
-/// hour.
+/// Up to `most` steps that make queues stand and run empty: more offers than sends, of few flows,
+/// at gaps from none to an hour.
 pub fn queue_steps(most: usize) -> impl Strategy<Value = Vec<QueueStep>> {
     let gap = prop_oneof![
         8 => Just(0),

@@ -1,4 +1,5 @@
-//! The arrows between the crates (ARCHITECTURE.md) hold: what is not drawn in [`ARROWS`] does not exist.
+//! The arrows between the crates (ARCHITECTURE.md) hold: what is not drawn in [`ARROWS`] does not
+//! exist.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -22,7 +23,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cli", &["live", "packetdrill", "scenario", "sim", "trace"]),
 ];
 
-/// Crates for tests and benches: they may use everything, and nothing but tests and benches may use them.
+/// Crates for tests and benches: they may use everything, and nothing but tests and benches may use
+/// them.
 const FOR_TESTS: [&str; 2] = ["testkit", "benches"];
 
 /// Crates that hold the laws and the order of events: they use nothing from outside the workspace.
