@@ -1,6 +1,7 @@
-//! Numbers with meaning, shared by every crate: [`Time`] and [`Span`] in nanoseconds, [`Rate`] and the
-//! [`Serializer`] that carries the sub-nanosecond remainder, [`Ecn`] codepoints, [`Random`] streams, maths that
-//! gives the same bits on every platform, and the parsing of quantities such as `20ms`, `10mbit`, `180p`, `50kB`.
+//! Numbers with meaning, shared by every crate: [`Time`] and [`Span`] in nanoseconds, [`Rate`] and
+//! the [`Serializer`] that carries the sub-nanosecond remainder, [`Ecn`] codepoints, [`Random`]
+//! streams, maths that gives the same bits on every platform, and the parsing of quantities such as
+//! `20ms`, `10mbit`, `180p`, `50kB`.
 
 mod ecn;
 pub mod maths;

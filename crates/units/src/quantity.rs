@@ -1,7 +1,7 @@
 //! Quantities as scenario files write them: a decimal number directly followed by its unit.
 //!
-//! Decimal prefixes are decimal (`1kB` = 1000 bytes, `1kbit` = 1000 bit/s) and binary ones binary (`1KiB` = 1024 bytes).
-//! Numbers are read digit by digit, so that `1.5ms` is exactly 1,500,000 ns.
+//! Decimal prefixes are decimal (`1kB` = 1000 bytes, `1kbit` = 1000 bit/s) and binary ones binary
+//! (`1KiB` = 1024 bytes). Numbers are read digit by digit, so that `1.5ms` is exactly 1,500,000 ns.
 
 use crate::{Rate, Span};
 
@@ -102,8 +102,8 @@ pub fn parse_rate(text: &str) -> Result<Rate, QuantityError> {
     }
 }
 
-/// Reads an amount of data: `180p` (packets), `50kB`, `600KiB`, `64B`. Decimal: B, kB, MB, GB, TB; binary: KiB, MiB, GiB,
-/// TiB.
+/// Reads an amount of data: `180p` (packets), `50kB`, `600KiB`, `64B`. Decimal: B, kB, MB, GB, TB;
+/// binary: KiB, MiB, GiB, TiB.
 ///
 /// # Errors
 /// As [`parse_span`].

@@ -5,22 +5,24 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A stream of random numbers for one component of one run.
 ///
-/// The raw stream is xoshiro256++ (Blackman, Vigna 2019), seeded through SplitMix64; the conversions are written here
-/// because a library's distributions may change between its versions.
+/// The raw stream is xoshiro256++ (Blackman, Vigna 2019), seeded through SplitMix64; the
+/// conversions are written here because a library's distributions may change between its versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Random(Xoshiro256PlusPlus);
 
 impl Random {
-    /// The stream of the component called `name` in repetition `run` of a scenario with root seed `seed`.
+    /// The stream of the component called `name` in repetition `run` of a scenario with root seed
+    /// `seed`.
     ///
-    /// Streams depend on the name alone, not on how many components there are: adding a link changes no other
-    /// link's stream.
+    /// Streams depend on the name alone, not on how many components there are: adding a link
+    /// changes no other link's stream.
     pub fn for_component(seed: u64, run: u64, name: &str) -> Random {
         let key = splitmix64(Random::seed_of_run(seed, run) ^ fnv1a(name.as_bytes()));
         Random(Xoshiro256PlusPlus::seed_from_u64(key))
     }
 
-    /// What the streams of all components in repetition `run` are derived from: runs with the same one draw the same numbers.
+    /// What the streams of all components in repetition `run` are derived from: runs with the same
+    /// one draw the same numbers.
     pub fn seed_of_run(seed: u64, run: u64) -> u64 {
         splitmix64(splitmix64(seed) ^ run)
     }
@@ -35,13 +37,14 @@ impl Random {
         (self.bits() >> 11) as f64 * (1.0 / 9_007_199_254_740_992.0)
     }
 
-    /// Whether an event of probability `p` happens. Always draws, so that the stream advances the same way for
-    /// every `p`.
+    /// Whether an event of probability `p` happens. Always draws, so that the stream advances the
+    /// same way for every `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// Uniform in [0, n) by the high half of a 64-by-64-bit product; 0 for `n` = 0. The bias is below n / 2^64.
+    /// Uniform in [0, n) by the high half of a 64-by-64-bit product; 0 for `n` = 0. The bias is
+    /// below n / 2^64.
     pub fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
@@ -66,7 +69,8 @@ mod tests {
 
     #[test]
     fn hashes_match_their_published_vectors() {
-        // SplitMix64 from seed 1234567: https://rosettacode.org/wiki/Pseudo-random_numbers/Splitmix64
+        // SplitMix64 from seed 1234567:
+        // https://rosettacode.org/wiki/Pseudo-random_numbers/Splitmix64
         assert_eq!(splitmix64(1_234_567), 6_457_827_717_110_365_317);
         // FNV-1a 64 of "foobar": draft-eastlake-fnv, test vectors.
         assert_eq!(fnv1a(b"foobar"), 0x85944171f73967e8);

@@ -35,8 +35,9 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Turns bytes into transmission times at a rate, carrying the fraction of a nanosecond from one packet to the next:
-/// over a busy period the rate is exact, however the period is cut into packets.
+/// Turns bytes into transmission times at a rate, carrying the fraction of a nanosecond from one
+/// packet to the next: over a busy period the rate is exact, however the period is cut into
+/// packets.
 #[derive(Clone, Debug)]
 pub struct Serializer {
     rate: Rate,
@@ -57,9 +58,10 @@ impl Serializer {
         self.rate
     }
 
-    /// The time at which the last bit of `bytes` is sent when the first is sent at `start`, rounded down to whole
-    /// nanoseconds. What rounding cut off is carried to the next call if that starts where this one ends, and so time goes on
-    /// even if every packet takes less than a nanosecond; a later start is that of a new busy period. `bytes` is at most 2^30.
+    /// The time at which the last bit of `bytes` is sent when the first is sent at `start`, rounded
+    /// down to whole nanoseconds. What rounding cut off is carried to the next call if that starts
+    /// where this one ends, and so time goes on even if every packet takes less than a nanosecond;
+    /// a later start is that of a new busy period. `bytes` is at most 2^30.
     pub fn transmit(&mut self, start: Time, bytes: u32) -> Time {
         debug_assert!(bytes <= 1 << 30);
         // bits * 10^9 < 2^33 * 2^30 and remainder < 2^50: no overflow in 64 bits.
@@ -95,7 +97,8 @@ mod tests {
 
     #[test]
     fn packets_of_less_than_a_nanosecond_take_their_time_together() {
-        // 61 bytes take 0.92 ns at 529 Gbit/s: a packet that comes when the last one seems to have left waits for its rest.
+        // 61 bytes take 0.92 ns at 529 Gbit/s: a packet that comes when the last one seems to have
+        // left waits for its rest.
         let mut line = Serializer::new(Rate::from_bps(529_000_000_000).unwrap());
         let ends: Vec<u64> = (0..4)
             .scan(Time::from_nanos(7), |now, _| {

@@ -186,7 +186,8 @@ impl fmt::Debug for Span {
     }
 }
 
-/// Writes the shortest exact form with a unit that [`crate::parse_span`] reads back: `20ms`, `1500us`, `0s`.
+/// Writes the shortest exact form with a unit that [`crate::parse_span`] reads back: `20ms`,
+/// `1500us`, `0s`.
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
