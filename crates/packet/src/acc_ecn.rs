@@ -26,7 +26,8 @@ impl AccEcnOrder {
     }
 }
 
-/// The AccECN option with its first fields, none to three of them: the low 24 bits of a receiver's byte counters.
+/// The AccECN option with its first fields, none to three of them: the low 24 bits of a receiver's
+/// byte counters.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct AccEcn {
     order: AccEcnOrder,
@@ -39,7 +40,8 @@ impl AccEcn {
     /// The most fields of one option.
     pub const MOST_FIELDS: usize = 3;
 
-    /// All three fields: `counter` tells the counter of a codepoint, of which the low 24 bits are taken.
+    /// All three fields: `counter` tells the counter of a codepoint, of which the low 24 bits are
+    /// taken.
     pub fn new(order: AccEcnOrder, counter: impl Fn(Ecn) -> u32) -> AccEcn {
         let fields = order.codepoints().map(|codepoint| {
             let [_, high, middle, low] = counter(codepoint).to_be_bytes();
@@ -48,7 +50,8 @@ impl AccEcn {
         AccEcn { order, len: 3, fields }
     }
 
-    /// What follows the length byte of an option; bytes beyond whole fields, or beyond three, are ignored.
+    /// What follows the length byte of an option; bytes beyond whole fields, or beyond three, are
+    /// ignored.
     pub fn from_bytes(order: AccEcnOrder, data: &[u8]) -> AccEcn {
         let mut option = AccEcn { order, len: 0, fields: [[0; 3]; 3] };
         for (field, bytes) in option.fields.iter_mut().zip(data.as_chunks::<3>().0) {

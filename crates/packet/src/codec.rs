@@ -1,11 +1,13 @@
 //! Segments to bytes and back: IPv4 and TCP headers.
 //!
-//! Headers go through smoltcp's packet views. Its `TcpRepr` and `Ipv4Repr` would be shorter to use, but they lose ECE, CWR and
-//! the ECN codepoint, and a fourth SACK block. Options are written and read here, because their layout is part of what a
-//! packet costs on the wire and because a receiver must be more lenient than a `Result` per option.
+//! Headers go through smoltcp's packet views. Its `TcpRepr` and `Ipv4Repr` would be shorter to use,
+//! but they lose ECE, CWR and the ECN codepoint, and a fourth SACK block. Options are written and
+//! read here, because their layout is part of what a packet costs on the wire and because a
+//! receiver must be more lenient than a `Result` per option.
 //!
-//! Not carried: IP options and fragments, the urgent pointer, the reserved bits of the TCP header. Every packet that is
-//! written may not be fragmented and has identification 0 (RFC 6864 section 4.1).
+//! Not carried: IP options and fragments, the urgent pointer, the reserved bits of the TCP header.
+//! Every packet that is written may not be fragmented and has identification 0 (RFC 6864 section
+//! 4.1).
 
 use ackclock_units::Ecn;
 use smoltcp::wire::{IpAddress, IpProtocol, Ipv4Address, Ipv4Packet, TcpPacket, TcpSeqNumber};
@@ -18,7 +20,8 @@ mod tests;
 
 /// Bytes of an IPv4 header without options.
 const IP_HEADER: usize = 20;
-/// Where the nine control bits that [`Flags`] holds end in a TCP header; the first is the lowest bit of the byte before.
+/// Where the nine control bits that [`Flags`] holds end in a TCP header; the first is the lowest
+/// bit of the byte before.
 const FLAGS_AT: usize = 13;
 /// Time to live of what is written.
 const HOP_LIMIT: u8 = 64;
@@ -76,7 +79,8 @@ pub enum EmitError {
 /// Why bytes are not a TCP segment that we take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseError {
-    /// Fewer bytes than a header or than the length that it claims, or lengths that contradict each other.
+    /// Fewer bytes than a header or than the length that it claims, or lengths that contradict each
+    /// other.
     #[error("truncated or contradictory lengths")]
     Length,
     /// Not version 4.
@@ -102,8 +106,8 @@ pub enum ParseError {
 /// A packet that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parsed<'a> {
-    /// Its header. The payload has the right length and offset 0: where it lies in the stream depends on the initial
-    /// sequence number, which one packet does not tell.
+    /// Its header. The payload has the right length and offset 0: where it lies in the stream
+    /// depends on the initial sequence number, which one packet does not tell.
     pub segment: Segment,
     /// Who sent it to whom.
     pub addresses: Addresses,
@@ -113,8 +117,9 @@ pub struct Parsed<'a> {
     pub payload: &'a [u8],
 }
 
-/// Writes `segment` as an IPv4 packet to the start of `buffer`, its payload from [`crate::pattern`], and returns the length
-/// of the packet: [`Segment::wire_len`]. Options are laid out as Linux does.
+/// Writes `segment` as an IPv4 packet to the start of `buffer`, its payload from
+/// [`crate::pattern`], and returns the length of the packet: [`Segment::wire_len`]. Options are
+/// laid out as Linux does.
 ///
 /// # Errors
 /// A packet longer than IPv4 allows, or than `buffer`; nothing is written then.
@@ -178,7 +183,8 @@ pub fn emit_with(
     Ok(needed)
 }
 
-/// Writes the options of `segment` into `out`, which they fill: it has [`crate::options_len`] bytes.
+/// Writes the options of `segment` into `out`, which they fill: it has [`crate::options_len`]
+/// bytes.
 fn write_options(segment: &Segment, layout: OptionLayout, out: &mut [u8]) {
     let mut at = 0;
     let mut put = |bytes: &[u8]| {
@@ -228,14 +234,16 @@ fn write_options(segment: &Segment, layout: OptionLayout, out: &mut [u8]) {
     debug_assert_eq!(at, out.len(), "options_len() disagrees with the layout");
 }
 
-/// Reads an IPv4 packet with a TCP segment; bytes past the length that the IP header gives (padding of a frame) are ignored.
+/// Reads an IPv4 packet with a TCP segment; bytes past the length that the IP header gives (padding
+/// of a frame) are ignored.
 ///
-/// Options are read as RFC 9293 section 3.1 asks and Linux does: unknown kinds and known kinds of a wrong length are skipped,
-/// an impossible length ends the list. A window scale above 14 is returned as it is (RFC 7323 section 2.3 leaves it to the
-/// endpoint to use 14).
+/// Options are read as RFC 9293 section 3.1 asks and Linux does: unknown kinds and known kinds of a
+/// wrong length are skipped, an impossible length ends the list. A window scale above 14 is
+/// returned as it is (RFC 7323 section 2.3 leaves it to the endpoint to use 14).
 ///
 /// # Errors
-/// Anything that is not a whole, unfragmented TCP segment over IPv4 without IP options and with valid checksums.
+/// Anything that is not a whole, unfragmented TCP segment over IPv4 without IP options and with
+/// valid checksums.
 pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
     let version = bytes.first().ok_or(ParseError::Length)? >> 4;
     if version != 4 {
@@ -268,8 +276,8 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed<'_>, ParseError> {
     })
 }
 
-/// Reads a TCP segment, of IPv4 or IPv6, without looking at its checksum: for one that passes by. The payload has the right
-/// length and offset 0.
+/// Reads a TCP segment, of IPv4 or IPv6, without looking at its checksum: for one that passes by.
+/// The payload has the right length and offset 0.
 ///
 /// # Errors
 /// Fewer bytes than the header says.
@@ -301,7 +309,8 @@ fn read_options(mut options: &[u8], segment: &mut Segment) {
             [] | [kind::END, ..] => return,
             [kind::NOP, ref rest @ ..] => options = rest,
             [kind, len, ..] => {
-                // The length counts kind and length themselves: below 2 or past the header it is impossible.
+                // The length counts kind and length themselves: below 2 or past the header it is
+                // impossible.
                 let Some(data) = options.get(2..usize::from(len)) else { return };
                 read_option(kind, data, segment);
                 options = &options[usize::from(len)..];

@@ -4,10 +4,12 @@ use std::fmt;
 
 /// The TCP Fast Open option (RFC 7413 section 4.1.1): a request for a cookie, or a cookie.
 ///
-/// A cookie of a length that the RFC forbids is kept by its length alone: stacks differ in what they make of one.
+/// A cookie of a length that the RFC forbids is kept by its length alone: stacks differ in what
+/// they make of one.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct FastOpen {
-    /// The option of the experiment (RFC 6994, kind 254 with the identifier 0xF989) instead of kind 34.
+    /// The option of the experiment (RFC 6994, kind 254 with the identifier 0xF989) instead of
+    /// kind 34.
     pub experimental: bool,
     len: u8,
     bytes: [u8; FastOpen::MAX_LEN],
@@ -24,7 +26,8 @@ impl FastOpen {
     /// A request for a cookie, of kind 34.
     pub const REQUEST: FastOpen = FastOpen { experimental: false, len: 0, bytes: [0; FastOpen::MAX_LEN] };
 
-    /// The option with `cookie`, of kind 34; without any bytes it is a request. No option has more than 255.
+    /// The option with `cookie`, of kind 34; without any bytes it is a request. No option has more
+    /// than 255.
     pub fn new(cookie: &[u8]) -> FastOpen {
         let mut option = FastOpen { len: u8::try_from(cookie.len()).unwrap_or(u8::MAX), ..FastOpen::REQUEST };
         if let Some(bytes) = option.bytes.get_mut(..cookie.len()) {

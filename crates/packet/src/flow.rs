@@ -1,14 +1,15 @@
 //! The flow of an IP packet, and its hash.
 //!
-//! A flow is one direction of a conversation: addresses, protocol, and ports where the protocol has them. The hash is the same
-//! in every version and on every machine; a seed perturbs it.
+//! A flow is one direction of a conversation: addresses, protocol, and ports where the protocol has
+//! them. The hash is the same in every version and on every machine; a seed perturbs it.
 //!
 //! # Source
-//! SipHash-2-4 (J.-P. Aumasson, D. J. Bernstein, INDOCRYPT 2012). What counts as ports follows Linux's flow dissector
-//! (`net/core/flow_dissector.c`).
+//! SipHash-2-4 (J.-P. Aumasson, D. J. Bernstein, INDOCRYPT 2012). What counts as ports follows
+//! Linux's flow dissector (`net/core/flow_dissector.c`).
 //!
 //! # Departures
-//! From Linux: flow labels are not read, tunnels are not entered, and the two directions of a conversation differ.
+//! From Linux: flow labels are not read, tunnels are not entered, and the two directions of a
+//! conversation differ.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -44,19 +45,21 @@ pub struct FlowKey {
     pub destination: IpAddr,
     /// The protocol above IP and its extension headers.
     pub protocol: u8,
-    /// TCP, UDP, UDP-Lite, DCCP and SCTP: the sender's port. ESP and AH: the first half of the SPI. ICMP: type and code.
-    /// Otherwise 0.
+    /// TCP, UDP, UDP-Lite, DCCP and SCTP: the sender's port. ESP and AH: the first half of the SPI.
+    /// ICMP: type and code. Otherwise 0.
     pub source_port: u16,
-    /// The receiver's port, the second half of the SPI, or the identifier of an ICMP echo or timestamp. Otherwise 0.
+    /// The receiver's port, the second half of the SPI, or the identifier of an ICMP echo or
+    /// timestamp. Otherwise 0.
     pub destination_port: u16,
 }
 
 impl FlowKey {
     /// The flow of an IPv4 or IPv6 packet; `None` if `bytes` do not start with a header of either.
     ///
-    /// All fragments of a packet have the same key, the first one included: ports 0, whatever it holds. So have all
-    /// fragmented packets of a protocol between two hosts, which keeps them in order. Where the packet is too short for the
-    /// header above IP, ports are 0 too. Checksums are not looked at.
+    /// All fragments of a packet have the same key, the first one included: ports 0, whatever it
+    /// holds. So have all fragmented packets of a protocol between two hosts, which keeps them in
+    /// order. Where the packet is too short for the header above IP, ports are 0 too. Checksums are
+    /// not looked at.
     pub fn from_ip_packet(bytes: &[u8]) -> Option<FlowKey> {
         match bytes.first()? >> 4 {
             4 => ipv4(bytes),
@@ -65,8 +68,8 @@ impl FlowKey {
         }
     }
 
-    /// The hash: SipHash-2-4 with the key (`seed`, 0) over version, protocol, both ports and both addresses, in this order and
-    /// as they are in a packet: 14 bytes for IPv4 and 38 for IPv6.
+    /// The hash: SipHash-2-4 with the key (`seed`, 0) over version, protocol, both ports and both
+    /// addresses, in this order and as they are in a packet: 14 bytes for IPv4 and 38 for IPv6.
     pub fn hash(&self, seed: u64) -> u64 {
         let mut message = [0; 38];
         message[1] = self.protocol;
@@ -90,7 +93,8 @@ impl FlowKey {
     }
 }
 
-/// An address as IPv6. (A key that was read never mixes families; one that was written by hand may.)
+/// An address as IPv6. (A key that was read never mixes families; one that was written by hand
+/// may.)
 fn v6(address: IpAddr) -> Ipv6Addr {
     match address {
         IpAddr::V4(address) => address.to_ipv6_mapped(),
@@ -128,8 +132,8 @@ fn ipv6(bytes: &[u8]) -> Option<FlowKey> {
     Some(FlowKey { source, destination, protocol, source_port, destination_port })
 }
 
-/// The protocol above the extension headers (RFC 8200 section 4) that start with one of kind `next`, and what follows them:
-/// nothing in a fragment.
+/// The protocol above the extension headers (RFC 8200 section 4) that start with one of kind
+/// `next`, and what follows them: nothing in a fragment.
 fn skip_extensions(mut next: u8, mut rest: &[u8]) -> (u8, &[u8]) {
     for _ in 0..MAX_EXTENSION_HEADERS {
         let header_len = match (next, rest) {
@@ -137,7 +141,8 @@ fn skip_extensions(mut next: u8, mut rest: &[u8]) -> (u8, &[u8]) {
                 8 + 8 * usize::from(units)
             }
             (protocol::FRAGMENT, &[_, _, high, low, ..]) => {
-                // An offset, or more fragments. What a fragment says that comes next is the same in all of them.
+                // An offset, or more fragments. What a fragment says that comes next is the same in
+                // all of them.
                 if u16::from_be_bytes([high, low]) & 0xfff9 != 0 {
                     return (rest[0], &[]);
                 }
@@ -165,7 +170,8 @@ fn ports(protocol: u8, payload: &[u8]) -> [u16; 2] {
     }
 }
 
-/// Type and code, and the identifier where the type has one: echo (RFC 792, RFC 4443) and timestamp, request and reply.
+/// Type and code, and the identifier where the type has one: echo (RFC 792, RFC 4443) and
+/// timestamp, request and reply.
 fn icmp(protocol: u8, payload: &[u8]) -> [u16; 2] {
     let &[kind, code, ..] = payload else { return [0, 0] };
     let identified = match protocol {

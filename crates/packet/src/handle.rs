@@ -11,7 +11,8 @@ pub struct Packet {
     pub flow_hash: u64,
     /// The pool slot with the contents.
     pub slot: u32,
-    /// Bytes on the wire: IP header and all that follows; a link adds its framing while it holds the packet.
+    /// Bytes on the wire: IP header and all that follows; a link adds its framing while it holds
+    /// the packet.
     pub wire_len: u32,
     /// Which route the packet follows (an index that the driver keeps).
     pub route: u32,
@@ -23,7 +24,8 @@ pub struct Packet {
 
 const _: () = assert!(size_of::<Packet>() == 24);
 
-/// The hash of a flow from its number and direction: a SplitMix64 finalizer, so that neighbouring numbers spread.
+/// The hash of a flow from its number and direction: a SplitMix64 finalizer, so that neighbouring
+/// numbers spread.
 pub fn flow_hash(flow: u64, reverse: bool) -> u64 {
     let mut z = (flow << 1 | u64::from(reverse)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -3,11 +3,12 @@
 //! Stacks differ in the order and in how they align; the length is the same in all of them.
 //!
 //! # Source
-//! Linux `tcp_options_write` (`net/ipv4/tcp_output.c`); FreeBSD `tcp_addoptions` (`sys/netinet/tcp_output.c`).
+//! Linux `tcp_options_write` (`net/ipv4/tcp_output.c`); FreeBSD `tcp_addoptions`
+//! (`sys/netinet/tcp_output.c`).
 //!
 //! # Departures
-//! FreeBSD's Fast Open option follows SACK-permitted without padding where there are no timestamps; here it begins a word, so
-//! that the length is that of Linux.
+//! FreeBSD's Fast Open option follows SACK-permitted without padding where there are no timestamps;
+//! here it begins a word, so that the length is that of Linux.
 
 use crate::{AccEcn, FastOpen, SackBlocks, Segment, Timestamps};
 
@@ -17,19 +18,20 @@ mod tests;
 /// Bytes of options that the data offset field can express.
 const MAX_OPTIONS: u32 = 40;
 
-/// The most options, paddings included, of one segment: MSS, SACK-permitted, a NOP and the window scale, two NOPs each
-/// before timestamps and SACK, these two, AccECN, Fast Open, and the paddings before and behind them and of the end.
+/// The most options, paddings included, of one segment: MSS, SACK-permitted, a NOP and the window
+/// scale, two NOPs each before timestamps and SACK, these two, AccECN, Fast Open, and the paddings
+/// before and behind them and of the end.
 const MAX_ITEMS: usize = 22;
 
 /// The order of options and their padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OptionLayout {
-    /// `mss, sackOK, TS, nop, wscale`; without timestamps `mss, nop, nop, sackOK, nop, wscale`. AccECN comes behind TS, and
-    /// takes the place of NOPs that follow it.
+    /// `mss, sackOK, TS, nop, wscale`; without timestamps `mss, nop, nop, sackOK, nop, wscale`.
+    /// AccECN comes behind TS, and takes the place of NOPs that follow it.
     #[default]
     Linux,
-    /// `mss, nop, wscale, sackOK, TS`; the end is padded with `eol`. AccECN, which FreeBSD does not have, comes behind TS, or
-    /// behind the MSS where it saves the NOP there.
+    /// `mss, nop, wscale, sackOK, TS`; the end is padded with `eol`. AccECN, which FreeBSD does not
+    /// have, comes behind TS, or behind the MSS where it saves the NOP there.
     FreeBsd,
 }
 
@@ -110,7 +112,8 @@ impl IntoIterator for Options {
     }
 }
 
-/// The options of `segment` as `layout` has them, padding included; their lengths add up to [`options_len`].
+/// The options of `segment` as `layout` has them, padding included; their lengths add up to
+/// [`options_len`].
 pub fn options(segment: &Segment, layout: OptionLayout) -> Options {
     let mut out = Options { items: [TcpOption::Nop; MAX_ITEMS], len: 0, bytes: 0 };
     if let Some(mss) = segment.mss {
@@ -126,7 +129,8 @@ pub fn options(segment: &Segment, layout: OptionLayout) -> Options {
         for &(left, right) in &segment.sack.as_slice()[..fit] {
             blocks.push(left, right);
         }
-        // No stack sends both SACK and SACK-permitted; together they take what [`options_len`] says.
+        // No stack sends both SACK and SACK-permitted; together they take what [`options_len`]
+        // says.
         if segment.acc_ecn.is_none() {
             out.align(4, 0);
         }
@@ -153,7 +157,8 @@ fn push_as_linux(segment: &Segment, out: &mut Options) {
         out.align(4, 2);
         out.push(TcpOption::Timestamps(timestamps));
     }
-    // What is left over of an option with one field or none goes where others are aligned; two bytes are not split.
+    // What is left over of an option with one field or none goes where others are aligned; two
+    // bytes are not split.
     let late = segment.acc_ecn.filter(|option| option.len() == 2 && (early || !segment.sack_permitted));
     if late.is_none() {
         push_acc_ecn(segment, out);
@@ -202,9 +207,9 @@ fn push_acc_ecn(segment: &Segment, out: &mut Options) {
     }
 }
 
-/// Puts `option` into `segment`, with as many of its fields as there is room for beside the other options; `false`, and
-/// nothing done, unless there is room for `least` fields. For `least` fields, if not none, up to two SACK blocks may remain
-/// of more.
+/// Puts `option` into `segment`, with as many of its fields as there is room for beside the other
+/// options; `false`, and nothing done, unless there is room for `least` fields. For `least` fields,
+/// if not none, up to two SACK blocks may remain of more.
 ///
 /// As Linux's `tcp_options_fit_accecn`.
 pub fn fit_acc_ecn(segment: &mut Segment, option: AccEcn, least: usize) -> bool {
@@ -228,8 +233,9 @@ pub fn fit_acc_ecn(segment: &mut Segment, option: AccEcn, least: usize) -> bool 
     }
 }
 
-/// Linux pads the option with NOPs; FreeBSD leaves it to the end of the header, but without timestamps the options before it
-/// may not fill a word, and are filled here: see the module's departures.
+/// Linux pads the option with NOPs; FreeBSD leaves it to the end of the header, but without
+/// timestamps the options before it may not fill a word, and are filled here: see the module's
+/// departures.
 #[cold]
 fn push_fast_open(out: &mut Options, fast_open: FastOpen, layout: OptionLayout) {
     out.align(4, 0);
@@ -239,9 +245,9 @@ fn push_fast_open(out: &mut Options, fast_open: FastOpen, layout: OptionLayout) 
     }
 }
 
-/// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40 and the same in every
-/// [`OptionLayout`]. SACK blocks that do not fit are cut, from the last: with timestamps three remain, and on a packet with
-/// all other options two.
+/// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40 and the same
+/// in every [`OptionLayout`]. SACK blocks that do not fit are cut, from the last: with timestamps
+/// three remain, and on a packet with all other options two.
 #[inline]
 pub fn options_len(segment: &Segment) -> u32 {
     let len = fixed_options_len(segment);
@@ -285,7 +291,8 @@ fn with_rare_options(segment: &Segment, mut len: u32) -> u32 {
     len
 }
 
-/// What AccECN adds to `others` bytes of other options: where they are aligned by NOPs, it takes the place of one or two.
+/// What AccECN adds to `others` bytes of other options: where they are aligned by NOPs, it takes
+/// the place of one or two.
 fn acc_ecn_len(segment: &Segment, option: AccEcn, others: u32) -> u32 {
     // A SACK option follows, whatever the length of this one.
     let sack = !segment.sack.is_empty() && others + 12 + 4 + 8 <= MAX_OPTIONS;

@@ -1,5 +1,6 @@
-//! What travels: a 24-byte [`Packet`] handle moved by value, a [`Pool`] whose slots hold the contents, the TCP
-//! [`Segment`], and the [`codec`] between segments and bytes; the [`FlowKey`] of packets that are bytes.
+//! What travels: a 24-byte [`Packet`] handle moved by value, a [`Pool`] whose slots hold the
+//! contents, the TCP [`Segment`], and the [`codec`] between segments and bytes; the [`FlowKey`] of
+//! packets that are bytes.
 
 mod acc_ecn;
 pub mod codec;

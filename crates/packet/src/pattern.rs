@@ -1,7 +1,9 @@
-//! The contents of every stream: byte `i` is a function of `i`, so that a receiver can check data that nobody copied.
+//! The contents of every stream: byte `i` is a function of `i`, so that a receiver can check data
+//! that nobody copied.
 //!
-//! Eight bytes come from one mixed 64-bit word; the pattern has no short period, so that a range shifted by any number
-//! of bytes, a segment's length or a power of two above all, does not match itself.
+//! Eight bytes come from one mixed 64-bit word; the pattern has no short period, so that a range
+//! shifted by any number of bytes, a segment's length or a power of two above all, does not match
+//! itself.
 
 /// The eight bytes from offset `8 * word`.
 fn word(word: u64) -> [u8; 8] {

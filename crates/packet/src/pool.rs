@@ -1,10 +1,11 @@
 //! A slab of packet contents.
 
-/// Slots that hold packet contents; freed slots are used again, so that no memory is allocated once the pool has reached
-/// the size of a run.
+/// Slots that hold packet contents; freed slots are used again, so that no memory is allocated once
+/// the pool has reached the size of a run.
 ///
 /// # Panics
-/// Every access panics on a slot that is not occupied: a handle outlived its packet, which is a bug in the caller.
+/// Every access panics on a slot that is not occupied: a handle outlived its packet, which is a bug
+/// in the caller.
 #[derive(Debug)]
 pub struct Pool<T> {
     slots: Vec<T>,

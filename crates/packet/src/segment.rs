@@ -1,10 +1,12 @@
-//! A TCP segment as the endpoint sees it: header fields and options decoded, the payload a range of its stream.
+//! A TCP segment as the endpoint sees it: header fields and options decoded, the payload a range of
+//! its stream.
 
 use std::fmt;
 
 use crate::{AccEcn, FastOpen};
 
-/// A TCP segment (RFC 9293 section 3.1, options of RFC 7323, RFC 2018, RFC 7413 and RFC 9768). Sequence numbers are the 32-bit ones of the wire.
+/// A TCP segment (RFC 9293 section 3.1, options of RFC 7323, RFC 2018, RFC 7413 and RFC 9768).
+/// Sequence numbers are the 32-bit ones of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
     /// Which bytes of the stream it carries.
@@ -46,8 +48,8 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
-/// A range of a stream: `len` bytes from byte `offset`, the first byte after the SYN being byte 0. The bytes themselves
-/// are those of [`crate::pattern`].
+/// A range of a stream: `len` bytes from byte `offset`, the first byte after the SYN being byte 0.
+/// The bytes themselves are those of [`crate::pattern`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
     /// Offset of the first byte.
@@ -56,7 +58,8 @@ pub struct Payload {
     pub len: u32,
 }
 
-/// Up to four SACK blocks in the order of the option: left edge, and right edge one past the last byte.
+/// Up to four SACK blocks in the order of the option: left edge, and right edge one past the last
+/// byte.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct SackBlocks {
     len: u8,
@@ -90,7 +93,8 @@ impl Flags {
     pub const AE: Flags = Flags(0x100);
     const ALL: u16 = 0x1ff;
 
-    /// The flags in the low nine bits of the header's flag field; the reserved bits above are ignored.
+    /// The flags in the low nine bits of the header's flag field; the reserved bits above are
+    /// ignored.
     pub const fn from_bits(bits: u16) -> Flags {
         Flags(bits & Flags::ALL)
     }
@@ -100,8 +104,8 @@ impl Flags {
         self.0
     }
 
-    /// AE, CWR and ECE with these values from the highest bit on: the ACE field (RFC 9768 section 3.2.2), of which the low
-    /// three bits of `counter` count.
+    /// AE, CWR and ECE with these values from the highest bit on: the ACE field (RFC 9768 section
+    /// 3.2.2), of which the low three bits of `counter` count.
     pub const fn from_ace(counter: u8) -> Flags {
         Flags((counter as u16 & 7) << 6)
     }

@@ -126,9 +126,11 @@ fn a_syn_is_byte_for_byte_what_linux_sends() {
     };
     #[rustfmt::skip]
     let expected = [
-        // Version and length, DSCP and ECN, total length, identification, DF, TTL, protocol, checksum, addresses.
+        // Version and length, DSCP and ECN, total length, identification, DF, TTL, protocol,
+        // checksum, addresses.
         0x45, 0x00, 0x00, 0x3c, 0x00, 0x00, 0x40, 0x00, 0x40, 0x06, 0x6f, 0x11, 10, 0, 0, 1, 192, 168, 1, 2,
-        // Ports, sequence and acknowledgment numbers, data offset 10 words, CWR ECE SYN, window, checksum, urgent pointer.
+        // Ports, sequence and acknowledgment numbers, data offset 10 words, CWR ECE SYN, window,
+        // checksum, urgent pointer.
         0xc0, 0x00, 0x00, 0x50, 1, 2, 3, 4, 0, 0, 0, 0, 0xa0, 0xc2, 0xfa, 0xf0, 0x77, 0xe7, 0, 0,
         // mss 1460, sackOK, TS val ecr 0, nop, wscale 7.
         2, 4, 0x05, 0xb4, 4, 2, 8, 10, 0x11, 0x22, 0x33, 0x44, 0, 0, 0, 0, 1, 3, 3, 7,
@@ -328,7 +330,8 @@ proptest! {
         }
     }
 
-    /// One flipped bit is always seen: a ones' complement sum changes by a power of two, which is not 0 modulo 65535.
+    /// One flipped bit is always seen: a ones' complement sum changes by a power of two, which is
+    /// not 0 modulo 65535.
     #[test]
     fn no_flipped_bit_is_read(mut segment in segments()) {
         segment.payload.len %= 40;
@@ -340,7 +343,8 @@ proptest! {
         }
     }
 
-    /// The same past the checksums: whatever is in the headers, reading ends and what was read can be written.
+    /// The same past the checksums: whatever is in the headers, reading ends and what was read can
+    /// be written.
     #[test]
     fn no_header_panics(mut bytes in prop::collection::vec(any::<u8>(), 40..120), offset in 5..16u8) {
         let len = bytes.len();

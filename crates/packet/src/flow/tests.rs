@@ -43,8 +43,9 @@ fn v6_packet(next: u8, payload: &[u8]) -> Vec<u8> {
     packet
 }
 
-/// Key 00 01 .. 0f, messages of 0, 1, .. bytes 00 01 ..: `vectors.h` of the reference implementation
-/// (github.com/veorq/SipHash), as little-endian numbers; the one of 15 bytes is also in appendix A of the paper.
+/// Key 00 01 .. 0f, messages of 0, 1, .. bytes 00 01 ..: `vectors.h` of the reference
+/// implementation (github.com/veorq/SipHash), as little-endian numbers; the one of 15 bytes is also
+/// in appendix A of the paper.
 #[test]
 fn the_hash_is_siphash() {
     let key = [0x0706_0504_0302_0100, 0x0f0e_0d0c_0b0a_0908];
@@ -63,8 +64,8 @@ fn the_hash_is_siphash() {
     }
 }
 
-/// The layout of the message is part of what must not change: for the first, 04 06 1234 0050 0a000001 c0000207. The values
-/// are those of another implementation of SipHash for these messages.
+/// The layout of the message is part of what must not change: for the first, 04 06 1234 0050
+/// 0a000001 c0000207. The values are those of another implementation of SipHash for these messages.
 #[test]
 fn the_hash_of_a_flow_is_fixed() {
     let flow = key(addresses_v4(), 6, 0x1234, 0x0050);
@@ -90,7 +91,8 @@ fn options_and_extension_headers_are_passed() {
     let mut packet = v4(17, 0, &[&[1; 8], &udp[..]].concat());
     packet[0] = 0x47;
     assert_eq!(read(&packet), key(addresses_v4(), 17, 12_345, 53));
-    // Hop-by-hop options, 16 bytes of routing, an unfragmented packet's fragment header, destination options.
+    // Hop-by-hop options, 16 bytes of routing, an unfragmented packet's fragment header,
+    // destination options.
     let hop = [43, 0, 1, 4, 0, 0, 0, 0];
     let routing = [44, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     let atomic = [60, 0, 0, 0, 0, 0, 0, 9];
@@ -168,8 +170,8 @@ fn what_is_no_ip_packet_has_no_flow() {
     assert_eq!(FlowKey::from_ip_packet(&short_total), None);
 }
 
-/// 4096 connections of two hosts in 256 bins: by the chi-squared distribution with 255 degrees of freedom the statistic is
-/// below 361 in all but one of 100,000 cases.
+/// 4096 connections of two hosts in 256 bins: by the chi-squared distribution with 255 degrees of
+/// freedom the statistic is below 361 in all but one of 100,000 cases.
 #[test]
 fn flows_spread() {
     for seed in 0..3 {
@@ -201,7 +203,8 @@ proptest! {
         }
     }
 
-    /// The key depends on nothing that changes on the way: ECN, time to live, checksum, identification, payload.
+    /// The key depends on nothing that changes on the way: ECN, time to live, checksum,
+    /// identification, payload.
     #[test]
     fn the_rest_of_a_packet_does_not_matter(tos: u8, ident: u16, ttl: u8, checksum: u16, payload: [u8; 8]) {
         let mut packet = v4(6, 0x4000, &[&[0x30, 0x39, 0, 80], &payload[..]].concat());

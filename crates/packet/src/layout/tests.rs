@@ -89,7 +89,8 @@ fn reporting(timestamps: bool, blocks: u32) -> Segment {
 
 #[test]
 fn acc_ecn_takes_the_place_of_padding() {
-    // tcp_options_write: one NOP behind three fields; what is over of one field or none goes before what is aligned.
+    // tcp_options_write: one NOP behind three fields; what is over of one field or none goes before
+    // what is aligned.
     for (segment, fields, expected) in [
         (reporting(false, 0), 3, "ECN3,nop"),
         (reporting(true, 0), 3, "nop,nop,TS,ECN3,nop"),
@@ -126,7 +127,8 @@ fn as_many_fields_as_fit_and_sack_gives_way_to_what_is_needed() {
         (true, 3, 1, Some("nop,nop,TS,ECN2,nop,nop,sack2")),
         (true, 3, 2, Some("nop,nop,TS,ECN2,nop,nop,sack2")),
         (true, 3, 3, None),
-        // Without timestamps the fourth block leaves 4, which the last byte of 5 goes beyond, in the place of a NOP.
+        // Without timestamps the fourth block leaves 4, which the last byte of 5 goes beyond, in
+        // the place of a NOP.
         (false, 4, 0, Some("ECN1,nop,sack4")),
         (false, 4, 1, Some("ECN1,nop,sack4")),
         (false, 4, 2, Some("ECN3,nop,nop,nop,sack3")),
