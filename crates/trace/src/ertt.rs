@@ -41,8 +41,9 @@ pub trait ErttSink: fmt::Debug {
 pub const ERTT_COLUMNS: &str =
     "time_s,flow,measurement,marked_rtt_ms,bytes_in_marked_rtt,rtt_ms,min_rtt_ms,max_rtt_ms,delayed_acks";
 
-/// Writes records as CSV (RFC 4180, lines end with a line feed). Allocates nothing for a row. The columns are the fields of
-/// [`ErttRecord`]; times are whole ticks of the controller's clock, as it reckons with them.
+/// Writes records as CSV (RFC 4180, lines end with a line feed). Allocates nothing for a row. The
+/// columns are the fields of [`ErttRecord`]; times are whole ticks of the controller's clock, as it
+/// reckons with them.
 #[derive(Debug)]
 pub struct ErttCsv<W>(Rows<W>);
 

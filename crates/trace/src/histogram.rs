@@ -2,15 +2,17 @@
 
 use crate::{Distribution, MeanQuantiles, Quantiles};
 
-/// Buckets per power of two: the midpoint of a bucket is within 1/1024 of its values; values below 512 are exact.
+/// Buckets per power of two: the midpoint of a bucket is within 1/1024 of its values; values below
+/// 512 are exact.
 const SUB_BITS: u32 = 9;
 const SUBS: usize = 1 << SUB_BITS;
 
 /// One block for the values below [`SUBS`], one for each power of two above.
 const BLOCKS: usize = 64 - SUB_BITS as usize + 1;
 
-/// A log-linear histogram of unsigned values: adding costs a few instructions, memory is taken once per power of two that
-/// occurs, and quantiles are within 0.1 % of the exact ones. Weights are counts, or times.
+/// A log-linear histogram of unsigned values: adding costs a few instructions, memory is taken once
+/// per power of two that occurs, and quantiles are within 0.1 % of the exact ones. Weights are
+/// counts, or times.
 #[derive(Clone, Debug)]
 pub struct Histogram {
     blocks: [Option<Box<[u64; SUBS]>>; BLOCKS],
@@ -66,7 +68,8 @@ impl Histogram {
         self.samples += times.saturating_sub(1);
     }
 
-    /// What was added since this was `earlier`, which it once was. Its extremes are as exact as quantiles are.
+    /// What was added since this was `earlier`, which it once was. Its extremes are as exact as
+    /// quantiles are.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         let mut blocks = self.blocks.clone();
         let (mut min, mut max) = (u64::MAX, 0);
@@ -94,8 +97,9 @@ impl Histogram {
         (self.total > 0).then(|| self.sum as f64 / self.total as f64)
     }
 
-    /// The smallest value `v` such that at least the fraction `q` of the weight lies at or below it, to the resolution of
-    /// the buckets (their midpoint), within the smallest and largest value seen.
+    /// The smallest value `v` such that at least the fraction `q` of the weight lies at or below
+    /// it, to the resolution of the buckets (their midpoint), within the smallest and largest value
+    /// seen.
     pub fn quantile(&self, q: f64) -> Option<f64> {
         if self.total == 0 {
             return None;
@@ -298,7 +302,8 @@ mod tests {
             histogram.add(value);
         }
         assert_eq!((histogram.samples(), histogram.negatives()), (8, 3));
-        // The smallest value with at least the fraction at or below it: of eight, the first, second, fourth, sixth, eighth.
+        // The smallest value with at least the fraction at or below it: of eight, the first,
+        // second, fourth, sixth, eighth.
         let of = |q| histogram.quantile(q).expect("there are samples");
         assert_eq!([0.01, 0.25, 0.5, 0.75, 0.95].map(of), [-20.0, -3.0, 0.0, 1.0, 30.0]);
         let distribution = histogram.distribution(1.0);

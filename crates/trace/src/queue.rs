@@ -68,22 +68,25 @@ pub const QUEUE_COLUMNS: &str = "time_s,link,packet,flow,seq_bytes,size_bytes,ac
 ///
 /// - `time_s`: when, to the nanosecond.
 /// - `link`: the link direction, `bottleneck.forward`.
-/// - `packet`: which packet, the n-th that was offered to this queue, from 1; the same in all of its rows.
+/// - `packet`: which packet, the n-th that was offered to this queue, from 1; the same in all of
+///   its rows.
 /// - `flow`: whose packet it is, `reno.0`.
-/// - `seq_bytes`: where its payload starts in the flow's stream: TCP's sequence number, counted from the first byte after
-///   the SYN and without wrap. A retransmission has that of the original; empty for a packet without payload.
+/// - `seq_bytes`: where its payload starts in the flow's stream: TCP's sequence number, counted
+///   from the first byte after the SYN and without wrap. A retransmission has that of the original;
+///   empty for a packet without payload.
 /// - `size_bytes`: what it counts in the queue, framing included.
 /// - `action`: `enqueue`, `dequeue`, `mark` or `drop`.
 /// - `reason`: of a drop, as the summary names it: `limit`, `early`, `delay`, ...
-/// - `sojourn_ms`: how long the packet has been in the queue, to the nanosecond. Empty for what is decided on its arrival:
-///   a drop without it is a packet that never got in.
-/// - `probability`, `delay_ms`, `average_bytes`, `dropping` (1 or 0): the law's variables right after the decision: its
-///   probability to drop or mark, the delay as it estimates it, its average queue, and whether it is in its dropping
-///   state. Empty where the law has no such variable.
+/// - `sojourn_ms`: how long the packet has been in the queue, to the nanosecond. Empty for what is
+///   decided on its arrival: a drop without it is a packet that never got in.
+/// - `probability`, `delay_ms`, `average_bytes`, `dropping` (1 or 0): the law's variables right
+///   after the decision: its probability to drop or mark, the delay as it estimates it, its average
+///   queue, and whether it is in its dropping state. Empty where the law has no such variable.
 /// - `backlog_packets`, `backlog_bytes`: what waits after this row.
 ///
-/// A packet is offered in one row, `enqueue` or a `drop` without sojourn time, and leaves in one, `dequeue` or a `drop`
-/// with it. A `mark` stands before the row of the same packet and time that it goes with, and changes no backlog.
+/// A packet is offered in one row, `enqueue` or a `drop` without sojourn time, and leaves in one,
+/// `dequeue` or a `drop` with it. A `mark` stands before the row of the same packet and time that
+/// it goes with, and changes no backlog.
 #[derive(Debug)]
 pub struct QueueCsv<W>(Rows<W>);
 

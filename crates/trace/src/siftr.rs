@@ -1,7 +1,9 @@
-//! `siftr.log`: a line for every segment that a host sends or receives, as FreeBSD's SIFTR writes it.
+//! `siftr.log`: a line for every segment that a host sends or receives, as FreeBSD's SIFTR writes
+//! it.
 //!
 //! # Source
-//! FreeBSD 9.3 `sys/netinet/siftr.c` (version 1.2.4 of the format), `siftr(4)`, `sys/netinet/tcp_var.h` and `tcp_fsm.h`.
+//! FreeBSD 9.3 `sys/netinet/siftr.c` (version 1.2.4 of the format), `siftr(4)`,
+//! `sys/netinet/tcp_var.h` and `tcp_fsm.h`.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
@@ -117,18 +119,21 @@ pub trait SiftrSink: fmt::Debug {
 /// Writes records as SIFTR does. Time 0 is the beginning of the run.
 ///
 /// - A line when logging begins and one when it ends: pairs of key and value with tabs between.
-/// - For every segment 26 fields with commas between: direction (`i`, `o`); hash, always 0; time in s; own address and port;
-///   foreign address and port; slow start threshold; congestion window; 0 (once a bandwidth-controlled window); the peer's
-///   window; the window offered; the two window scales, the peer's first; state; MSS; smoothed RTT in 1/32 ms; SACK (1, 0);
-///   flags; retransmission timeout in ms; size of the send buffer, bytes in it; size of the receive buffer, bytes in it; bytes
-///   in flight; segments in the reassembly queue. Sizes are in bytes.
+/// - For every segment 26 fields with commas between: direction (`i`, `o`); hash, always 0; time in
+///   s; own address and port; foreign address and port; slow start threshold; congestion window; 0
+///   (once a bandwidth-controlled window); the peer's window; the window offered; the two window
+///   scales, the peer's first; state; MSS; smoothed RTT in 1/32 ms; SACK (1, 0); flags;
+///   retransmission timeout in ms; size of the send buffer, bytes in it; size of the receive
+///   buffer, bytes in it; bytes in flight; segments in the reassembly queue. Sizes are in bytes.
 ///
-/// Every host has an address of its own: the sender of the first flow is 10.0.0.1, its receiver 10.0.0.2, and so on.
+/// Every host has an address of its own: the sender of the first flow is 10.0.0.1, its receiver
+/// 10.0.0.2, and so on.
 ///
 /// # Departures
 /// - One log has all hosts; a kernel's has the connections of one.
 /// - `sysname` is `ackclock`.
-/// - The reassembly queue keeps bytes, not segments: what is counted are as many of the peer's largest size as they come to.
+/// - The reassembly queue keeps bytes, not segments: what is counted are as many of the peer's
+///   largest size as they come to.
 #[derive(Debug)]
 pub struct SiftrLog<W> {
     rows: Rows<W>,

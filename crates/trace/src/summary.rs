@@ -15,9 +15,11 @@ pub struct Summary<P> {
     pub seed: u64,
     /// Which repetition of the sweep point this is, from 0.
     pub run: u64,
-    /// Which run of the scenario this is, from 0: the line of `summary.jsonl`, the folder in `runs`, what `compare DIR:N` takes.
+    /// Which run of the scenario this is, from 0: the line of `summary.jsonl`, the folder in
+    /// `runs`, what `compare DIR:N` takes.
     pub index: u64,
-    /// What every random stream of this run is derived from, by `seed` and `run`: 16 hexadecimal digits.
+    /// What every random stream of this run is derived from, by `seed` and `run`: 16 hexadecimal
+    /// digits.
     pub run_seed: String,
     /// `virtual`, `live` or `replay`.
     pub clock: &'static str,
@@ -33,7 +35,8 @@ pub struct Summary<P> {
     pub flows: Vec<FlowSummary>,
     /// The link directions in the order of the scenario.
     pub links: Vec<LinkSummary>,
-    /// Jain's fairness index of the goodputs of all flows, whichever way they send; null when nothing was delivered.
+    /// Jain's fairness index of the goodputs of all flows, whichever way they send; null when
+    /// nothing was delivered.
     pub fairness_jain: Option<f64>,
     /// That of the flows that send along their paths; null without any.
     pub fairness_jain_forward: Option<f64>,
@@ -100,8 +103,9 @@ pub struct LiveSummary {
     pub valid: bool,
     /// Why it is not.
     pub invalid: Vec<String>,
-    /// Of a replay: how many packets that it sent were compared with what the recorded run sent; 0 if that was another
-    /// scenario, the capture another tool's, or the replay broken off. Left out of a run in real time.
+    /// Of a replay: how many packets that it sent were compared with what the recorded run sent; 0
+    /// if that was another scenario, the capture another tool's, or the replay broken off. Left out
+    /// of a run in real time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub compared_packets: Option<u64>,
     /// The hosts behind devices, in the order of the scenario.
@@ -142,8 +146,8 @@ pub struct LiveHost {
     pub refused: u64,
     /// Packets to hosts that no path leads to, and what is no IP packet.
     pub unroutable: u64,
-    /// Packets that a router did not forward, out of hops or too long, and those that a host in this process makes nothing of:
-    /// fragments, ICMP errors, IP options.
+    /// Packets that a router did not forward, out of hops or too long, and those that a host in
+    /// this process makes nothing of: fragments, ICMP errors, IP options.
     pub discarded: u64,
     /// Segments to our endpoints with a wrong checksum.
     pub bad_checksums: u64,
@@ -190,13 +194,15 @@ pub struct RoundTrips {
 
 /// One flow.
 ///
-/// Of a flow whose sender is a kernel this is what the headers of its packets tell where they come in: packets, retransmissions,
-/// round-trip times (of segments sent once, to their ACKs), ACKs with the echo (where RFC 3168 was agreed on), bytes acknowledged.
-/// Its time is from the first packet, which is also its `start_s`, until no connection is open. What its program does is its own:
-/// of `bytes` only `completed_s` knows, `stop` and `abort` do nothing. What goes on inside is not known: controller, host and detector
-/// are `kernel`, `cwnd_bytes` is null, and timeouts, recoveries, undos, `limited_s` and what the retransmissions and losses were in
-/// truth are 0. Of a receiver that is a kernel, what it has acknowledged counts as delivered, and every packet that has
-/// arrived as kept.
+/// Of a flow whose sender is a kernel this is what the headers of its packets tell where they come
+/// in: packets, retransmissions, round-trip times (of segments sent once, to their ACKs), ACKs with
+/// the echo (where RFC 3168 was agreed on), bytes acknowledged. Its time is from the first packet,
+/// which is also its `start_s`, until no connection is open. What its program does is its own: of
+/// `bytes` only `completed_s` knows, `stop` and `abort` do nothing. What goes on inside is not
+/// known: controller, host and detector are `kernel`, `cwnd_bytes` is null, and timeouts,
+/// recoveries, undos, `limited_s` and what the retransmissions and losses were in truth are 0. Of a
+/// receiver that is a kernel, what it has acknowledged counts as delivered, and every packet that
+/// has arrived as kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowSummary {
     /// Name of the flow and its number, `reno.0`.
@@ -211,8 +217,9 @@ pub struct FlowSummary {
     pub loss_detector: String,
     /// New payload bytes at the receiver over the flow's time.
     pub goodput_bps: f64,
-    /// IP bytes at the receiver in windows of 2 s, one every 0.5 s: of everything that arrives, retransmissions and what the
-    /// wire has doubled included, so that with `duplicate` it may be more than the rate.
+    /// IP bytes at the receiver in windows of 2 s, one every 0.5 s: of everything that arrives,
+    /// retransmissions and what the wire has doubled included, so that with `duplicate` it may be
+    /// more than the rate.
     pub throughput_bps: MeanQuantiles,
     /// Round-trip times, one per ACK that measures one, not smoothed.
     pub rtt_ms: Distribution,
@@ -240,8 +247,9 @@ pub struct FlowSummary {
     pub acked_bytes: u64,
     /// When the sender connected; null if it never did.
     pub start_s: Option<f64>,
-    /// When the last byte of a transfer of fixed size (`bytes`) had been delivered and was acknowledged to the sender; null if it was
-    /// not, also because `stop`, `abort` or the end of the run came before.
+    /// When the last byte of a transfer of fixed size (`bytes`) had been delivered and was
+    /// acknowledged to the sender; null if it was not, also because `stop`, `abort` or the end of
+    /// the run came before.
     pub completed_s: Option<f64>,
     /// Flow completion time: from the one to the other.
     pub fct_s: Option<f64>,
@@ -251,11 +259,12 @@ pub struct FlowSummary {
     pub retransmissions: Retransmissions,
     /// What the transmissions that the sender took for lost were in truth.
     pub loss_declarations: LossDeclarations,
-    /// How long after the earliest moment at which a loss could be known it was declared. The loss of a packet can be known
-    /// from the arrival of the first ACK on that the receiver sent once a later packet of the flow had reached it.
+    /// How long after the earliest moment at which a loss could be known it was declared. The loss
+    /// of a packet can be known from the arrival of the first ACK on that the receiver sent once a
+    /// later packet of the flow had reached it.
     pub loss_declared_late_ms: Distribution,
-    /// From that moment until the sender has an ACK of a later transmission of the same data, in smoothed RTTs of that
-    /// moment. 1 is a retransmission at once.
+    /// From that moment until the sender has an ACK of a later transmission of the same data, in
+    /// smoothed RTTs of that moment. 1 is a retransmission at once.
     pub repair_rtts: Distribution,
     /// How far packets with data arrived from their places.
     pub displacement: Displacement,
@@ -283,7 +292,8 @@ pub struct Retransmissions {
     pub spurious_reordering: u64,
     /// Nothing of it was lost; a timer decided.
     pub spurious_delay: u64,
-    /// The needed ones by link direction (or `receiver`, where data was refused) and reason of the loss before.
+    /// The needed ones by link direction (or `receiver`, where data was refused) and reason of the
+    /// loss before.
     pub by_queue: BTreeMap<String, BTreeMap<&'static str, u64>>,
 }
 
@@ -298,8 +308,9 @@ pub struct LossDeclarations {
     pub wrong: u64,
 }
 
-/// Displacement of packets (RFC 5236): place in the order of arrival less place in the order of sending, with lost packets
-/// taken out. A retransmission is a packet of its own. Early packets have negative values, late ones positive.
+/// Displacement of packets (RFC 5236): place in the order of arrival less place in the order of
+/// sending, with lost packets taken out. A retransmission is a packet of its own. Early packets
+/// have negative values, late ones positive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Displacement {
     /// Share of packets that arrived before their places.
@@ -334,10 +345,12 @@ pub struct LinkSummary {
     pub dropped: BTreeMap<&'static str, u64>,
     /// Packets that were on the wire twice.
     pub duplicated: u64,
-    /// Share of the time in which a transmitter of the rate was busy; 0 for an unlimited rate. What a token bucket gives out at
-    /// once takes its time at the rate here, too, so that this is at most 1.
+    /// Share of the time in which a transmitter of the rate was busy; 0 for an unlimited rate. What
+    /// a token bucket gives out at once takes its time at the rate here, too, so that this is at
+    /// most 1.
     pub utilization: f64,
-    /// Share of the time in which the token bucket was empty, so that packets had to wait; null without one.
+    /// Share of the time in which the token bucket was empty, so that packets had to wait; null
+    /// without one.
     pub bucket_empty: Option<f64>,
     /// Time in the queue of the packets that were transmitted.
     pub sojourn_ms: Distribution,

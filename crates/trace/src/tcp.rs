@@ -1,5 +1,5 @@
-//! `tcp.csv`: a row for every ACK of a sender, every retransmission with what made it necessary, and every segment that was
-//! taken for lost with what had become of it.
+//! `tcp.csv`: a row for every ACK of a sender, every retransmission with what made it necessary,
+//! and every segment that was taken for lost with what had become of it.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -77,7 +77,8 @@ pub struct Judged<'a> {
     pub cause: &'static str,
     /// What it was in truth.
     pub verdict: Verdict<'a>,
-    /// Nanoseconds from the earliest moment at which the loss could be known until it was declared; negative before.
+    /// Nanoseconds from the earliest moment at which the loss could be known until it was declared;
+    /// negative before.
     pub late: Option<i64>,
 }
 
@@ -123,30 +124,34 @@ pub const TCP_COLUMNS: &str = "time_s,flow,event,ack_bytes,acked_bytes,sacked_ou
 
 /// Writes records as CSV (RFC 4180, lines end with a line feed). Allocates nothing for a row.
 ///
-/// - `time_s`: when, to the nanosecond. Of a retransmission or a declaration: when it was settled what it was in truth,
-///   which is some time after it; `since_s` tells when it was made.
+/// - `time_s`: when, to the nanosecond. Of a retransmission or a declaration: when it was settled
+///   what it was in truth, which is some time after it; `since_s` tells when it was made.
 /// - `flow`: `reno.0`.
 /// - `event`: `ack`, `retransmission` or `declaration`.
 ///
 /// Of an `ack`, the sender's variables after it, by the names of Linux:
 /// - `ack_bytes`, `acked_bytes`: bytes acknowledged so far, and of these by this ACK.
-/// - `sacked_out`, `fackets_out`, `retrans_out`, `lost_out`: segments SACKed, from the first unacknowledged to the highest
-///   SACKed one, in flight again, taken for lost.
-/// - `reordering`: the duplicate threshold in segments. `ca_state`: `Open`, `Disorder`, `CWR`, `Recovery`, `Loss`.
+/// - `sacked_out`, `fackets_out`, `retrans_out`, `lost_out`: segments SACKed, from the first
+///   unacknowledged to the highest SACKed one, in flight again, taken for lost.
+/// - `reordering`: the duplicate threshold in segments. `ca_state`: `Open`, `Disorder`, `CWR`,
+///   `Recovery`, `Loss`.
 /// - `cwnd_bytes`, `ssthresh_bytes` (empty before there is one), `pipe_bytes`.
 /// - `rtt_ms` if it measured one, `srtt_ms`, `rto_ms`.
 ///
-/// Of a `retransmission` (a segment sent again) and a `declaration` (a transmission taken for lost):
+/// Of a `retransmission` (a segment sent again) and a `declaration` (a transmission taken for
+/// lost):
 /// - `seq_bytes`, `len_bytes`: the range of the stream, a FIN being its last byte.
-/// - `since_s`: when it was made. `cause`: why it was sent (`fast_retransmit`, `speculative`, `timeout`, `window_probe` ...),
-///   or what took it for lost (`detector`, `timeout`).
-/// - `verdict`: `lost` if every earlier transmission of some of it (for a declaration: the transmission itself) was lost;
-///   else `reordered` if it was inferred from other arrivals, `delayed` if a timer decided.
-/// - `late_ms`: of a declaration of what was lost, the time since the loss could be known; negative before. The loss could
-///   be known when the first ACK arrived that the receiver had sent once a later packet had reached it; empty if there was
-///   none.
-/// - `link`, `reason`, `probability`: what lost it: a link direction (or `receiver`, which may refuse data), its reason as
-///   the summary names it, and its drop probability at that moment, where it has one.
+/// - `since_s`: when it was made. `cause`: why it was sent (`fast_retransmit`, `speculative`,
+///   `timeout`, `window_probe` ...), or what took it for lost (`detector`, `timeout`).
+/// - `verdict`: `lost` if every earlier transmission of some of it (for a declaration: the
+///   transmission itself) was lost; else `reordered` if it was inferred from other arrivals,
+///   `delayed` if a timer decided.
+/// - `late_ms`: of a declaration of what was lost, the time since the loss could be known; negative
+///   before. The loss could be known when the first ACK arrived that the receiver had sent once a
+///   later packet had reached it; empty if there was none.
+/// - `link`, `reason`, `probability`: what lost it: a link direction (or `receiver`, which may
+///   refuse data), its reason as the summary names it, and its drop probability at that moment,
+///   where it has one.
 #[derive(Debug)]
 pub struct TcpCsv<W>(Rows<W>);
 
