@@ -7,7 +7,8 @@ use crate::host::System;
 /// Why a call cannot be carried out.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum CallError {
-    /// The script asks for something that makes no sense: a wrong number of arguments, an fd that is none.
+    /// The script asks for something that makes no sense: a wrong number of arguments, an fd that
+    /// is none.
     Script(String),
     /// It exists, but not here.
     Unsupported(String),
@@ -191,7 +192,8 @@ impl<'a> Args<'a> {
         integer(bracketed(self.get(index)?)?, self.system)
     }
 
-    /// The address that a call sends to, if it names one: of sendto() the fifth argument, of sendmsg() a part of the message.
+    /// The address that a call sends to, if it names one: of sendto() the fifth argument, of
+    /// sendmsg() a part of the message.
     pub(crate) fn address(&self) -> Option<&'a Expr> {
         match (self.call.name.as_str(), self.call.args.as_slice()) {
             ("sendto", [_, _, _, _, address, _]) => Some(address),

@@ -1,7 +1,8 @@
 //! A script as it was written: what the parser gives and the runner executes.
 //!
-//! The language is packetdrill's (Cardwell et al., "packetdrill: Scriptable Network Stack Testing", USENIX ATC 2013, and the
-//! grammar of its `google/packetdrill` and `nplab/packetdrill` implementations). Lines count from 1.
+//! The language is packetdrill's (Cardwell et al., "packetdrill: Scriptable Network Stack Testing",
+//! USENIX ATC 2013, and the grammar of its `google/packetdrill` and `nplab/packetdrill`
+//! implementations). Lines count from 1.
 
 use ackclock_packet::{Flags, SackBlocks};
 use ackclock_units::{Ecn, Span};
@@ -70,7 +71,8 @@ pub enum Action {
     Packet(Box<PacketSpec>),
     /// A system call.
     Call(Call),
-    /// A shell command in backquotes, also the one before the first event and the one after the last.
+    /// A shell command in backquotes, also the one before the first event and the one after the
+    /// last.
     Shell(String),
     /// Code between `%{` and `}%`.
     Code(String),
@@ -92,11 +94,13 @@ pub enum PacketSpec {
     Tcp(TcpSpec),
     /// An ICMP message that arrives.
     Icmp(IcmpSpec),
-    /// Something the language knows and this runner does not: UDP, encapsulations. Kept to be reported.
+    /// Something the language knows and this runner does not: UDP, encapsulations. Kept to be
+    /// reported.
     Unsupported {
         /// Which way.
         direction: Direction,
-        /// What it is: `icmp` (outbound, or about something else than TCP), `udp`, `gre`, `mpls`, `psp`, ...
+        /// What it is: `icmp` (outbound, or about something else than TCP), `udp`, `gre`, `mpls`,
+        /// `psp`, ...
         kind: &'static str,
         /// The text of the line.
         text: String,
@@ -112,8 +116,8 @@ pub struct IcmpSpec {
     pub code: Option<String>,
     /// The MTU of the next hop, where written.
     pub mtu: Option<u32>,
-    /// First sequence number and payload length of the segment that it quotes, relative to the initial number; the SYN
-    /// without them.
+    /// First sequence number and payload length of the segment that it quotes, relative to the
+    /// initial number; the SYN without them.
     pub quoted: Option<(u32, u32)>,
 }
 
@@ -225,8 +229,8 @@ pub enum OptionSpec {
 /// A system call with what it is expected to return.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// `t...end`: it blocks until then. Of the same kind (absolute or relative) as the start: an absolute start has an
-    /// absolute end, a relative one an end relative to the event before.
+    /// `t...end`: it blocks until then. Of the same kind (absolute or relative) as the start: an
+    /// absolute start has an absolute end, a relative one an end relative to the event before.
     pub until: Option<Span>,
     /// Name.
     pub name: String,

@@ -1,8 +1,9 @@
 //! The system calls of a script, carried out on the host's sockets.
 //!
 //! # Source
-//! Which arguments are looked at and how results are compared: packetdrill's `run_system_call.c`. What the calls do: Linux
-//! `net/socket.c`, `net/ipv4/af_inet.c`, `net/ipv4/tcp.c`, `net/ipv4/inet_connection_sock.c`, `fs/eventpoll.c`.
+//! Which arguments are looked at and how results are compared: packetdrill's `run_system_call.c`.
+//! What the calls do: Linux `net/socket.c`, `net/ipv4/af_inet.c`, `net/ipv4/tcp.c`,
+//! `net/ipv4/inet_connection_sock.c`, `fs/eventpoll.c`.
 
 use ackclock_tcp::{Endpoint, Error, Received, Sending, Shutdown, State};
 use ackclock_units::{Span, Time};
@@ -155,7 +156,8 @@ impl Kernel {
         }
     }
 
-    /// Tries an operation once. `Err` gives it back, and what it would return if the time were over.
+    /// Tries an operation once. `Err` gives it back, and what it would return if the time were
+    /// over.
     fn attempt(&mut self, now: Time, op: Op) -> Result<Done, (Op, Done)> {
         match op {
             Op::Accept { listener, fd, nonblocking } => match self.accept(listener, fd) {
@@ -224,7 +226,8 @@ impl Kernel {
         }
     }
 
-    /// The socket that an argument names. A number that is none is a mistake of the script, one that was closed an error.
+    /// The socket that an argument names. A number that is none is a mistake of the script, one
+    /// that was closed an error.
     fn socket_arg(&self, args: &Args<'_>, index: usize) -> Result<Result<SocketId, Errno>, CallError> {
         let fd = args.integer(index)?;
         Ok(self.by_fd(fd).ok_or(if self.is_open(fd) { Errno::ENOTSOCK } else { Errno::EBADF }))

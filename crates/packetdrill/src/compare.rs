@@ -1,12 +1,13 @@
 //! Whether what left is what the script expects.
 //!
 //! # Source
-//! packetdrill's `run_packet.c` (google/packetdrill): `verify_tcp`, `verify_packet_fragments`, `aggregate_packets`,
-//! `verify_outbound_live_tcp_options`.
+//! packetdrill's `run_packet.c` (google/packetdrill): `verify_tcp`, `verify_packet_fragments`,
+//! `aggregate_packets`, `verify_outbound_live_tcp_options`.
 //!
 //! # Departures
-//! Ports are not compared, as in packetdrill. packetdrill does not compare TSecr; here it is compared, since TSval of inbound packets is the script's own. Of an
-//! expectation that stands for several segments no segment may be longer than the first.
+//! Ports are not compared, as in packetdrill. packetdrill does not compare TSecr; here it is
+//! compared, since TSval of inbound packets is the script's own. Of an expectation that stands for
+//! several segments no segment may be longer than the first.
 
 use ackclock_packet::Flags;
 use ackclock_units::{Ecn, Span};
@@ -28,7 +29,8 @@ fn masked(flags: Flags, without: Flags) -> u16 {
     flags.bits() & !without.bits()
 }
 
-/// What is wrong with a further segment of an expectation that stands for several: `None` if it continues `before`.
+/// What is wrong with a further segment of an expectation that stands for several: `None` if it
+/// continues `before`.
 pub(crate) fn continues(before: &TcpSpec, next: &TcpSpec) -> Option<String> {
     let loose = Flags::FIN | Flags::PSH | Flags::CWR;
     if masked(before.flags, loose) != masked(next.flags, loose) {

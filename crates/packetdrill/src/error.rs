@@ -61,8 +61,8 @@ impl ParseError {
         self
     }
 
-    /// The error with the line it is in and a caret: for a terminal if `styled`, else plain text. `name` is the file's,
-    /// `text` what was parsed.
+    /// The error with the line it is in and a caret: for a terminal if `styled`, else plain text.
+    /// `name` is the file's, `text` what was parsed.
     pub fn render(&self, name: &str, text: &str, styled: bool) -> String {
         let start = floor(text, self.place.start);
         let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);

@@ -1,11 +1,13 @@
 //! The language of code between `%{` and `}%`: the part of Python that scripts assert with.
 //!
-//! Statements are `assert`, `print`, assignments, `if` with `elif` and `else`, `pass` and expressions; there are no loops
-//! and no definitions, so that every program ends. Expressions have Python's operators and precedence over integers,
-//! floats, strings, booleans, `None` and tuples, and the functions `abs min max int float str bool len round range`.
+//! Statements are `assert`, `print`, assignments, `if` with `elif` and `else`, `pass` and
+//! expressions; there are no loops and no definitions, so that every program ends. Expressions have
+//! Python's operators and precedence over integers, floats, strings, booleans, `None` and tuples,
+//! and the functions `abs min max int float str bool len round range`.
 //!
 //! # Source
-//! Python's language reference; `code.c` of google/packetdrill for the names that are defined before code runs.
+//! Python's language reference; `code.c` of google/packetdrill for the names that are defined
+//! before code runs.
 //!
 //! # Departures
 //! - Integers have 128 bits; what does not fit is an error.
@@ -54,8 +56,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Reads code whose first line is line `first_line` of the script. The error's place is in `text`, its line in the
-    /// script.
+    /// Reads code whose first line is line `first_line` of the script. The error's place is in
+    /// `text`, its line in the script.
     pub fn parse(text: &str, first_line: u32) -> Result<Program, ParseError> {
         let first_line = first_line.max(1);
         let mut body = parse::parse(text).map_err(|mut error| {
@@ -66,9 +68,10 @@ impl Program {
         Ok(Program { body, text: text.to_owned() })
     }
 
-    /// Runs the code and gives the lines it printed. `lookup` knows the names that the runner defines, such as
-    /// `tcpi_snd_cwnd`; they stand before what earlier programs assigned, and before the constants (`TCP_CA_Open`,
-    /// `TCP_ESTABLISHED`, `TCPI_OPT_SACK`), whose values are Linux's.
+    /// Runs the code and gives the lines it printed. `lookup` knows the names that the runner
+    /// defines, such as `tcpi_snd_cwnd`; they stand before what earlier programs assigned, and
+    /// before the constants (`TCP_CA_Open`, `TCP_ESTABLISHED`, `TCPI_OPT_SACK`), whose values are
+    /// Linux's.
     pub fn run(&self, env: &mut Env, lookup: &dyn Fn(&str) -> Option<Value>) -> Result<Vec<String>, CodeError> {
         // packetdrill assigns its names anew before each piece of code.
         env.names.retain(|name, _| constants::find(name).is_none() && lookup(name).is_none());

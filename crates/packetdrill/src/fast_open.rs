@@ -1,12 +1,14 @@
-//! TCP Fast Open as the host has it: its sysctls, its keys, what it remembers of the server, and the calls that send data with
-//! a SYN.
+//! TCP Fast Open as the host has it: its sysctls, its keys, what it remembers of the server, and
+//! the calls that send data with a SYN.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp.c` (`tcp_sendmsg_fastopen`, `do_tcp_setsockopt`), `net/ipv4/af_inet.c` (`__inet_stream_connect`,
-//! `inet_listen`), `net/ipv4/tcp_fastopen.c`; FreeBSD `sys/netinet/tcp_usrreq.c` and `tcp_fastopen.c`.
+//! Linux `net/ipv4/tcp.c` (`tcp_sendmsg_fastopen`, `do_tcp_setsockopt`), `net/ipv4/af_inet.c`
+//! (`__inet_stream_connect`, `inet_listen`), `net/ipv4/tcp_fastopen.c`; FreeBSD
+//! `sys/netinet/tcp_usrreq.c` and `tcp_fastopen.c`.
 //!
 //! # Departures
-//! There is one server, so that one entry is remembered. Keys that nobody has set are zeros, not random.
+//! There is one server, so that one entry is remembered. Keys that nobody has set are zeros, not
+//! random.
 
 use std::net::IpAddr;
 
@@ -53,7 +55,8 @@ impl Keys {
         }
     }
 
-    /// The sysctl's form: four words of eight hexadecimal digits, and perhaps a second key after a comma.
+    /// The sysctl's form: four words of eight hexadecimal digits, and perhaps a second key after a
+    /// comma.
     pub(crate) fn from_sysctl(text: &str) -> Option<Keys> {
         let mut bytes = Vec::new();
         for key in text.split(',') {
@@ -108,7 +111,8 @@ impl HostFastOpen {
         }
     }
 
-    /// The bytes of the remote address, and of the local one; packetdrill's defaults unless the script has its own.
+    /// The bytes of the remote address, and of the local one; packetdrill's defaults unless the
+    /// script has its own.
     fn addresses(&self, ipv6: bool) -> (Vec<u8>, Vec<u8>) {
         let bytes = |address: Option<IpAddr>, v4: [u8; 4], v6: [u16; 8]| match (address, ipv6) {
             (Some(IpAddr::V4(address)), false) => address.octets().to_vec(),
@@ -190,7 +194,8 @@ impl Kernel {
         }
     }
 
-    /// connect() with `TCP_FASTOPEN_CONNECT` (`tcp_fastopen_defer_connect`): whether the SYN waits for the first data.
+    /// connect() with `TCP_FASTOPEN_CONNECT` (`tcp_fastopen_defer_connect`): whether the SYN waits
+    /// for the first data.
     pub(crate) fn connect_or_defer(&mut self, now: Time, id: SocketId) -> bool {
         if !self.sockets[id].options.fast_open_connect {
             self.connect(id, None);
@@ -206,7 +211,8 @@ impl Kernel {
         defers
     }
 
-    /// A call that writes `total` bytes, if it opens the connection too; `unspecified`: its address has no family.
+    /// A call that writes `total` bytes, if it opens the connection too; `unspecified`: its address
+    /// has no family.
     pub(crate) fn send_fast_open(
         &mut self,
         now: Time,
@@ -229,7 +235,8 @@ impl Kernel {
         }
     }
 
-    /// `tcp_sendmsg_fastopen` and `__inet_stream_connect`; `None`: the connection is open, and the data is sent as always.
+    /// `tcp_sendmsg_fastopen` and `__inet_stream_connect`; `None`: the connection is open, and the
+    /// data is sent as always.
     fn send_fast_open_linux(
         &mut self,
         now: Time,
@@ -259,7 +266,8 @@ impl Kernel {
         self.sockets[id].deferred = false;
         let mut attempt = self.fast_open_attempt(now, id);
         if null && total > 0 {
-            // tcp_send_syn_data: nothing could be copied, so that it falls back to asking for a cookie.
+            // tcp_send_syn_data: nothing could be copied, so that it falls back to asking for a
+            // cookie.
             attempt = attempt.map(FastOpenAttempt::asking_again);
         }
         self.connect(id, attempt);
@@ -275,7 +283,8 @@ impl Kernel {
         })
     }
 
-    /// `tcp_usr_send` with an address: the connection is opened, and the data goes into the send buffer.
+    /// `tcp_usr_send` with an address: the connection is opened, and the data goes into the send
+    /// buffer.
     fn send_implied(&mut self, now: Time, id: SocketId, total: u64) -> Step {
         let wants = self.fast_open_client() && self.sockets[id].options.fast_open_queue.is_some();
         let attempt = if wants { self.fast_open_attempt(now, id) } else { None };
@@ -379,7 +388,8 @@ mod tests {
 
     #[test]
     fn keys_in_both_forms() {
-        // From google/packetdrill's sockopt-fastopen-key.pkt and simple1.pkt: the same key as bytes and as words.
+        // From google/packetdrill's sockopt-fastopen-key.pkt and simple1.pkt: the same key as bytes
+        // and as words.
         let bytes =
             string_bytes("\\xf7\\x63\\xbf\\xa0\\x81\\x3d\\x80\\xed\\x30\\x1d\\x64\\xcd\\x90\\x4a\\xbc\\xce").unwrap();
         let keys = Keys::from_bytes(&bytes).unwrap();

@@ -1,4 +1,5 @@
-//! The host that a script runs against, with everything settled: its knobs, its congestion control, how it is judged.
+//! The host that a script runs against, with everything settled: its knobs, its congestion control,
+//! how it is judged.
 
 use ackclock_cc::{CongestionControl, EcnFeedback};
 use ackclock_tcp::profile::Profile;
@@ -19,7 +20,8 @@ pub(crate) enum System {
     FreeBsd,
 }
 
-/// The congestion controller that a script calls so: Linux says `reno` for what FreeBSD calls `newreno`.
+/// The congestion controller that a script calls so: Linux says `reno` for what FreeBSD calls
+/// `newreno`.
 pub(crate) fn controller(name: &str) -> Option<&'static Controller> {
     Controller::by_name(if name == "reno" { "newreno" } else { name })
 }
@@ -90,8 +92,9 @@ impl Host {
             notsent_lowat: None,
             fast_open: HostFastOpen::new(system),
             receive_buffer_shown: None,
-            // packetdrill's own defaults but for the percentage (12.5 there, of the time since the event before), which makes
-            // up for the timers of real machines and would hide wrong ones.
+            // packetdrill's own defaults but for the percentage (12.5 there, of the time since the
+            // event before), which makes up for the timers of real machines and would hide wrong
+            // ones.
             tolerance: Span::from_micros(4_000),
             tolerance_ppm: 0,
             ignore_psh: false,
@@ -151,8 +154,8 @@ impl Host {
         self.config.send_buffer = bytes;
     }
 
-    /// The knob for a receive buffer that `getsockopt` shows as `bytes`. Where the endpoint does not count its overhead as
-    /// Linux does, half of it is taken for that (`tcp_adv_win_scale` 1).
+    /// The knob for a receive buffer that `getsockopt` shows as `bytes`. Where the endpoint does
+    /// not count its overhead as Linux does, half of it is taken for that (`tcp_adv_win_scale` 1).
     pub(crate) fn receive_config(&self, bytes: u64) -> u64 {
         match (self.config.transfer.window, self.system) {
             (WindowRule::Rfc, System::Linux) => (bytes / 2).max(1),

@@ -94,8 +94,8 @@ fn numbers(spec: &IcmpSpec, v6: bool) -> Result<(u8, u8), IcmpMistake> {
         .ok_or_else(|| IcmpMistake::Invalid(format!("there is no code `{name}` of ICMP type `{}`", spec.kind)))
 }
 
-/// What `spec` says of a connection whose first sequence number is `isn`. Without a quotation it is about the SYN, as in
-/// packetdrill.
+/// What `spec` says of a connection whose first sequence number is `isn`. Without a quotation it is
+/// about the SYN, as in packetdrill.
 pub(crate) fn error_of(spec: &IcmpSpec, v6: bool, isn: u32) -> Result<IcmpError, IcmpMistake> {
     let (kind, code) = numbers(spec, v6)?;
     let has_mtu = if v6 { (kind, code) == (2, 0) } else { (kind, code) == (3, 4) };
@@ -131,7 +131,8 @@ mod tests {
 
     #[test]
     fn names_and_numbers() {
-        // RFC 792: type 3, code 4; RFC 4443: type 4, code 1. 20 + 20 + 1460 bytes, or 40 + 20 + 1460, are quoted.
+        // RFC 792: type 3, code 4; RFC 4443: type 4, code 1. 20 + 20 + 1460 bytes, or 40 + 20 +
+        // 1460, are quoted.
         let told = error_of(&spec("unreachable", Some("frag_needed"), Some(1200)), false, 99);
         let wanted = IcmpError { v6: false, kind: 3, code: 4, mtu: 1200, sequence: 100, length: 1500 };
         assert_eq!(told, Ok(wanted));

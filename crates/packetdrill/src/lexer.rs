@@ -1,7 +1,7 @@
 //! From text to tokens, one at a time, as the parser asks for them.
 //!
-//! What a run of characters is depends on the place in few cases (flags, values of options, remarks); there the parser
-//! reads the text itself, through [`Lexer::run`] and [`Lexer::until`].
+//! What a run of characters is depends on the place in few cases (flags, values of options,
+//! remarks); there the parser reads the text itself, through [`Lexer::run`] and [`Lexer::until`].
 
 use std::ops::Range;
 

@@ -1,9 +1,10 @@
 //! A script's numbers and the wire's: one connection as the script sees it.
 //!
-//! In packets with SYN, sequence and acknowledgment numbers are the wire's for the remote side, and count from the initial
-//! number that the script writes for the local side. In all others both count from the initial sequence numbers. SACK blocks
-//! go like the acknowledgment numbers of the packet that they are in. TSval of outbound packets is whatever the host's clock
-//! says; the script's value for it is remembered, so that its echo arrives as the host expects it.
+//! In packets with SYN, sequence and acknowledgment numbers are the wire's for the remote side, and
+//! count from the initial number that the script writes for the local side. In all others both
+//! count from the initial sequence numbers. SACK blocks go like the acknowledgment numbers of the
+//! packet that they are in. TSval of outbound packets is whatever the host's clock says; the
+//! script's value for it is remembered, so that its echo arrives as the host expects it.
 //!
 //! # Source
 //! packetdrill's `socket.h` and `run_packet.c` (google/packetdrill).
@@ -18,7 +19,8 @@ use ackclock_tcp::Ports;
 use crate::ast::{Direction, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
 use crate::sockets::SocketId;
 
-/// Kinds of options (IANA registry "TCP Option Kind Numbers"): the MD5 signature, Fast Open, experiments.
+/// Kinds of options (IANA registry "TCP Option Kind Numbers"): the MD5 signature, Fast Open,
+/// experiments.
 const MD5: u8 = 19;
 /// The kinds of the AccECN option (RFC 9768 section 3.2.3).
 pub(crate) const ACC_ECN_0: u8 = 172;
@@ -82,7 +84,8 @@ impl Connection {
         }
     }
 
-    /// What the script says that it receives from here on is `spec`: takes over the remote side's initial number.
+    /// What the script says that it receives from here on is `spec`: takes over the remote side's
+    /// initial number.
     pub(crate) fn note_inbound(&mut self, spec: &TcpSpec) {
         let (syn, ack) = (spec.flags.contains(Flags::SYN), spec.flags.contains(Flags::ACK));
         match self.phase {
@@ -129,7 +132,8 @@ impl Connection {
         }
     }
 
-    /// The connection's numbers are those of another one from now on: its SYN was answered with a new initial number.
+    /// The connection's numbers are those of another one from now on: its SYN was answered with a
+    /// new initial number.
     fn local_offset(&self, syn: bool) -> u32 {
         let isn = self.local_isn.unwrap_or(0);
         if syn && self.local_isn.is_some() {
@@ -165,7 +169,8 @@ impl Connection {
             window: spec.window.unwrap_or(0),
             ..Segment::default()
         };
-        // Where the payload lies in the stream follows from the sequence number; the first byte comes after the SYN.
+        // Where the payload lies in the stream follows from the sequence number; the first byte
+        // comes after the SYN.
         let offset = segment.seq.wrapping_sub(self.remote_isn).wrapping_sub(u32::from(!syn));
         segment.payload = Payload { offset: u64::from(offset), len: spec.payload };
         let Options::List(list) = &spec.options else {
@@ -275,8 +280,8 @@ impl Connection {
         seq.wrapping_add(self.local_offset(syn))
     }
 
-    /// Remembers that the script's TSval `script` is `wire` on the wire; returns the script's name for `wire` by the first
-    /// pair that was seen.
+    /// Remembers that the script's TSval `script` is `wire` on the wire; returns the script's name
+    /// for `wire` by the first pair that was seen.
     pub(crate) fn pair_timestamps(&mut self, script: u32, wire: u32) -> u32 {
         self.ts_values.insert(script, wire);
         let (first_script, first_wire) = *self.first_ts.get_or_insert((script, wire));
@@ -306,7 +311,8 @@ mod tests {
         }
     }
 
-    /// A connection from outside: our number on the wire is 5000 and 77 in the script, theirs 900 in both.
+    /// A connection from outside: our number on the wire is 5000 and 77 in the script, theirs 900
+    /// in both.
     fn passive() -> Connection {
         let syn = packet("< S 900:900(0) win 100 <mss 1000>");
         let mut connection = Connection::new(Phase::New, PORTS, None);

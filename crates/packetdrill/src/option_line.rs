@@ -42,7 +42,8 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), Verdict> {
         "tolerance_percent" => set("tolerance_percent", value),
         "ip_version" => set("ip_version", value),
         "mss" => {
-            // What inbound packets larger than it would be cut to; the host's MSS follows from the MTU.
+            // What inbound packets larger than it would be cut to; the host's MSS follows from the
+            // MTU.
             Ok(())
         }
         "mtu" => set("mtu", value),

@@ -1,8 +1,9 @@
 //! setsockopt and getsockopt.
 //!
 //! # Source
-//! Linux `net/core/sock.c` (`sk_setsockopt`), `net/ipv4/tcp.c` (`do_tcp_setsockopt`, `do_tcp_getsockopt`), `net/ipv4/ip_sockglue.c`;
-//! FreeBSD `sys/netinet/tcp_usrreq.c` where it differs.
+//! Linux `net/core/sock.c` (`sk_setsockopt`), `net/ipv4/tcp.c` (`do_tcp_setsockopt`,
+//! `do_tcp_getsockopt`), `net/ipv4/ip_sockglue.c`; FreeBSD `sys/netinet/tcp_usrreq.c` where it
+//! differs.
 
 use ackclock_tcp::{State, retries_within, time_of_retries};
 use ackclock_units::{Span, Time};
@@ -16,7 +17,8 @@ use crate::host::{System, controller};
 use crate::socket;
 use crate::sockets::{Kernel, Kind, SocketId};
 
-/// Linux's least socket buffers (`SOCK_MIN_SNDBUF`, `SOCK_MIN_RCVBUF`): two packets' bookkeeping of 2048 + 256 bytes, one.
+/// Linux's least socket buffers (`SOCK_MIN_SNDBUF`, `SOCK_MIN_RCVBUF`): two packets' bookkeeping of
+/// 2048 + 256 bytes, one.
 const MIN_SEND_BUFFER: u64 = 4608;
 const MIN_RECEIVE_BUFFER: u64 = 2304;
 
@@ -446,8 +448,8 @@ enum Changed {
     Deferring,
 }
 
-/// The buffer that `setsockopt` makes of `number`: Linux doubles it. `net.core.wmem_max` and `rmem_max` are taken to allow
-/// it.
+/// The buffer that `setsockopt` makes of `number`: Linux doubles it. `net.core.wmem_max` and
+/// `rmem_max` are taken to allow it.
 fn buffer(number: i64, linux: bool, least: u64) -> u64 {
     let number = number.clamp(0, i64::from(i32::MAX / 2)) as u64;
     if linux { (2 * number).max(least) } else { number.max(1) }

@@ -1,11 +1,13 @@
 //! From text to a [`Script`]: option lines, times, and what happens at them.
 //!
 //! # Source
-//! `lexer.l` and `parser.y` of google/packetdrill, and what nplab/packetdrill adds to them: `#ifdef`, the words `class`,
-//! `hlim`, `dscp` and `ecn`, `...(0)` and `0:0(0)!` as sequence numbers, `/udp(1 > 2)`.
+//! `lexer.l` and `parser.y` of google/packetdrill, and what nplab/packetdrill adds to them:
+//! `#ifdef`, the words `class`, `hlim`, `dscp` and `ecn`, `...(0)` and `0:0(0)!` as sequence
+//! numbers, `/udp(1 > 2)`.
 //!
 //! # Departures
-//! - A shell command without a time may stand anywhere, not only before the first event and after the last.
+//! - A shell command without a time may stand anywhere, not only before the first event and after
+//!   the last.
 //! - Flags may stand in any order; a flag written twice is an error.
 //! - Numbers that do not fit and options that fit no header are errors at their place.
 
@@ -28,11 +30,12 @@ mod tests;
 #[cfg(test)]
 pub(crate) use options::options_len;
 
-/// Words that stand for something else, as `--define=NAME=value` gives them: a number, a word, `"a string"`, or
-/// `` `a command` ``. `#ifdef` asks whether a word is among them.
+/// Words that stand for something else, as `--define=NAME=value` gives them: a number, a word,
+/// `"a string"`, or `` `a command` ``. `#ifdef` asks whether a word is among them.
 pub type Defines = BTreeMap<String, String>;
 
-/// Reads a script. Code between `%{` and `}%` is checked as well, but stays text: [`Program::parse`] reads it again.
+/// Reads a script. Code between `%{` and `}%` is checked as well, but stays text:
+/// [`Program::parse`] reads it again.
 pub fn parse(text: &str) -> Result<Script, ParseError> {
     parse_with(text, &Defines::new())
 }
@@ -114,7 +117,8 @@ impl<'a> Parser<'a> {
         self.lexer.error(token.place(), title)
     }
 
-    /// An error at a token that cannot be here. One on a later line says nothing: what is missing is missing before it.
+    /// An error at a token that cannot be here. One on a later line says nothing: what is missing
+    /// is missing before it.
     fn unexpected(&self, token: &Token<'a>, title: &str, expected: &str) -> ParseError {
         if token.first && token.previous > 0 {
             let place = token.previous..token.previous;

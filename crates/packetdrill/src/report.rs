@@ -152,7 +152,8 @@ impl fmt::Display for Failure {
 }
 
 impl fmt::Display for Outcome {
-    /// The verdict; after a failure also the last lines of the trace; the shell lines that were not run.
+    /// The verdict; after a failure also the last lines of the trace; the shell lines that were not
+    /// run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.verdict {
             Verdict::Passed => f.write_str("passed")?,

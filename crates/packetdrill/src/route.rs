@@ -1,8 +1,9 @@
-//! The route to the remote host: what `ip route change` sets of it, and the MTU of the path as messages have told it.
+//! The route to the remote host: what `ip route change` sets of it, and the MTU of the path as
+//! messages have told it.
 //!
 //! # Source
-//! Linux `net/ipv4/route.c` (`ipv4_mtu`, `ipv4_default_advmss`, `__ip_rt_update_pmtu`), ip-route(8); FreeBSD's host cache
-//! (`sys/netinet/tcp_hostcache.c`).
+//! Linux `net/ipv4/route.c` (`ipv4_mtu`, `ipv4_default_advmss`, `__ip_rt_update_pmtu`),
+//! ip-route(8); FreeBSD's host cache (`sys/netinet/tcp_hostcache.c`).
 
 use ackclock_tcp::{Config, InitialWindow};
 use ackclock_units::Time;
@@ -73,8 +74,8 @@ impl Route {
         config.path.locked = self.locked;
     }
 
-    /// `ip [-6] route change DESTINATION [via ADDRESS] [dev NAME] [mtu [lock] N] [advmss N] [initcwnd N]`; `None` if there is
-    /// something else in it.
+    /// `ip [-6] route change DESTINATION [via ADDRESS] [dev NAME] [mtu [lock] N] [advmss N]
+    /// [initcwnd N]`; `None` if there is something else in it.
     pub(crate) fn change(&mut self, words: &[String]) -> Option<String> {
         let mut words = words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
         if words.next()? != "route" || !matches!(words.next()?, "change" | "replace") {

@@ -1,16 +1,18 @@
 //! Carries a script out, event by event.
 //!
-//! Each event has a time; the clock is moved there, and timers that are due before expire on the way. A packet that arrives
-//! and a call happen at their time, before timers of the same time. An expected packet is waited for, until the end of its
-//! window. Times after the event before count from when that one was over, as in packetdrill.
+//! Each event has a time; the clock is moved there, and timers that are due before expire on the
+//! way. A packet that arrives and a call happen at their time, before timers of the same time. An
+//! expected packet is waited for, until the end of its window. Times after the event before count
+//! from when that one was over, as in packetdrill.
 //!
 //! # Source
 //! packetdrill's `run.c`, `run_packet.c` and `run_system_call.c` (google/packetdrill).
 //!
 //! # Departures
-//! - packetdrill runs code after the last event, with what was recorded before; here it runs at its time.
-//! - A packet of the connection under test that was sent up to the time of the last event, or until another socket is made, and
-//!   that nobody expected, is an error, unless `check_end` is off.
+//! - packetdrill runs code after the last event, with what was recorded before; here it runs at its
+//!   time.
+//! - A packet of the connection under test that was sent up to the time of the last event, or until
+//!   another socket is made, and that nobody expected, is an error, unless `check_end` is off.
 //! - Packets and calls happen at their very time, so that the tolerance is for what the host does.
 
 use std::collections::VecDeque;
@@ -53,7 +55,8 @@ pub fn run_text(text: &str, settings: &Settings) -> Outcome {
     }
 }
 
-/// Runs `script` against a host with `settings`. What the script says of its host counts where `settings` says nothing.
+/// Runs `script` against a host with `settings`. What the script says of its host counts where
+/// `settings` says nothing.
 pub fn run(script: &Script, settings: &Settings) -> Outcome {
     let mut run = match option_line::host(&script.options, settings) {
         Ok(host) => Run::new(host, settings),
@@ -331,7 +334,8 @@ impl<'a> Run<'a> {
     fn call_event(&mut self, event: &Event, call: &'a Call, window: Window) -> Result<(), Stop> {
         let line = event.line;
         let base = self.now;
-        // A call waits for one that blocks, but not for ever: two may run at a time if only one of them blocks.
+        // A call waits for one that blocks, but not for ever: two may run at a time if only one of
+        // them blocks.
         let limit = if window.any { self.now } else { window.from };
         self.let_return(line, limit.max(self.now + PATIENCE))?;
         if let Some(pending) = self.pending.as_ref().filter(|_| call.until.is_some()) {
@@ -421,7 +425,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A call has returned: what it means to connections, and whether it returned what the script says.
+    /// A call has returned: what it means to connections, and whether it returned what the script
+    /// says.
     fn returned(&mut self, line: u32, call: &Call, done: &Done) -> Result<(), Stop> {
         let system = self.kernel.host.system;
         let result = match done.errno {

@@ -1,5 +1,5 @@
-//! What a script runs against and how strictly it is judged: the settings that a person, the script's own lines and its
-//! sysctls may change, each under one name.
+//! What a script runs against and how strictly it is judged: the settings that a person, the
+//! script's own lines and its sysctls may change, each under one name.
 
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector,
@@ -425,7 +425,8 @@ fn set_loss_detector(host: &mut Host, value: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// `off` is what kernels from 4.4 to 6.16 do with `tcp_recovery=0`; a host without RACK stays as it is.
+/// `off` is what kernels from 4.4 to 6.16 do with `tcp_recovery=0`; a host without RACK stays as it
+/// is.
 fn set_rack(host: &mut Host, value: &str) -> Result<(), String> {
     match (switch(value)?, host.config.loss_detector) {
         (true, _) => host.config.loss_detector = LossDetector::Rack,

@@ -1,4 +1,5 @@
-//! Structures among the arguments of calls: buffers, messages and events, and what a call is expected to write into them.
+//! Structures among the arguments of calls: buffers, messages and events, and what a call is
+//! expected to write into them.
 
 use ackclock_tcp::Endpoint;
 
@@ -43,14 +44,16 @@ impl Expected {
 impl Message {
     /// Where what recvmsg filled in differs.
     pub(crate) fn complaint(&self, inq: bool, endpoint: &Endpoint) -> Option<String> {
-        // The runner fills in no flags: there is no urgent data and no control message that did not fit.
+        // The runner fills in no flags: there is no urgent data and no control message that did not
+        // fit.
         if self.flags != 0 {
             return Some(format!("msg_flags: expected {:#x}, got 0", self.flags));
         }
         match (self.has_control, inq) {
             (true, false) => Some("control message: expected TCP_CM_INQ, got none".to_owned()),
             (true, true) => {
-                // `tcp_inq_hint`: the end of the stream counts as one byte, so that who asks will read again.
+                // `tcp_inq_hint`: the end of the stream counts as one byte, so that who asks will
+                // read again.
                 let at_end = endpoint.unread() == 0 && endpoint.peer_finished();
                 let unread = endpoint.unread() + u64::from(at_end);
                 let expected = self.inq.filter(|&bytes| bytes != unread as i64)?;
@@ -73,7 +76,8 @@ pub(crate) fn part<'a>(parts: &'a [(String, Expr)], name: &str) -> Option<&'a Ex
     parts.iter().find(|(part, _)| part == name).map(|(_, value)| value)
 }
 
-/// The bytes of `[{..., 1000}, {..., 500}]`, `count` elements, and whether a buffer among them is NULL.
+/// The bytes of `[{..., 1000}, {..., 500}]`, `count` elements, and whether a buffer among them is
+/// NULL.
 pub(crate) fn vector(list: &Expr, count: i64, system: System) -> Result<(i64, bool), CallError> {
     let Expr::Array(list) = list else { return Err(CallError::script("a list of {..., length} is needed")) };
     if count != list.len() as i64 {

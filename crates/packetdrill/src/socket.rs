@@ -1,4 +1,5 @@
-//! The narrow side of `ackclock_tcp` that the calls of a script need: settings of a socket applied to an endpoint.
+//! The narrow side of `ackclock_tcp` that the calls of a script need: settings of a socket applied
+//! to an endpoint.
 
 use ackclock_tcp::{Config, Controller, Endpoint, KeepAlive, Received, Sending, WriteFlags};
 use ackclock_units::{Span, Time};
@@ -101,8 +102,9 @@ impl SocketOptions {
         config
     }
 
-    /// Whether messages that a packet was too big are believed: not without discovery, nor by IP_PMTUDISC_INTERFACE and
-    /// IP_PMTUDISC_OMIT, which keep to the interface (Linux `tcp_v4_mtu_reduced`, `ip_sk_accept_pmtu`).
+    /// Whether messages that a packet was too big are believed: not without discovery, nor by
+    /// IP_PMTUDISC_INTERFACE and IP_PMTUDISC_OMIT, which keep to the interface (Linux
+    /// `tcp_v4_mtu_reduced`, `ip_sk_accept_pmtu`).
     pub(crate) fn believes_path(&self) -> bool {
         self.mtu_discover.is_none_or(|mode| (1..=3).contains(&mode))
     }

@@ -17,7 +17,8 @@ pub(crate) const SERVER_PORT: u16 = 8080;
 const CLIENT_PORT: u16 = 40_000;
 /// Time to live unless set.
 const TTL: u8 = 64;
-/// Segments that one look at a socket may give: more than the largest window in segments of one byte is a defect.
+/// Segments that one look at a socket may give: more than the largest window in segments of one
+/// byte is a defect.
 const MOST_SEGMENTS: usize = 1 << 20;
 
 /// A socket, in order of creation.
@@ -196,7 +197,8 @@ impl Kernel {
         socket.kind = Kind::Listening(Box::new(listener));
     }
 
-    /// connect() on a socket that is new: the SYN waits to be sent, with Fast Open if it is to be tried.
+    /// connect() on a socket that is new: the SYN waits to be sent, with Fast Open if it is to be
+    /// tried.
     pub(crate) fn connect(&mut self, id: SocketId, fast_open: Option<FastOpenAttempt>) -> Ports {
         let local = if self.sockets[id].bound { SERVER_PORT } else { self.client_port() };
         let ports = Ports { local, remote: SERVER_PORT };
@@ -412,7 +414,8 @@ impl Kernel {
                 && endpoint.unsent() > 0
                 && endpoint.path_mtu() != mtu
             {
-                // tcp_current_mss; the new route was found when the last packet was sent (__sk_dst_check).
+                // tcp_current_mss; the new route was found when the last packet was sent
+                // (__sk_dst_check).
                 endpoint.set_path_mtu(mtu);
             }
             let (tos, ttl) = (socket.options.tos & !0b11, socket.options.ttl.unwrap_or(TTL));

@@ -1,8 +1,8 @@
 //! Shell lines that set up a host: sysctls that name a knob, and those that change nothing here.
 //!
 //! # Source
-//! Linux `Documentation/networking/ip-sysctl.rst`; FreeBSD tcp(4), `sys/netinet/tcp_subr.c` and its neighbours; the scripts
-//! `common/defaults.sh` and `common/set_sysctls.py` of google/packetdrill.
+//! Linux `Documentation/networking/ip-sysctl.rst`; FreeBSD tcp(4), `sys/netinet/tcp_subr.c` and its
+//! neighbours; the scripts `common/defaults.sh` and `common/set_sysctls.py` of google/packetdrill.
 
 mod arithmetic;
 
@@ -104,8 +104,8 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
     if any { Command::Known } else { Command::Unknown }
 }
 
-/// Commands of a line: what `;`, `&`, `&&` and `||` part. What is piped into something else is one command, and `2>&1` a
-/// redirection.
+/// Commands of a line: what `;`, `&`, `&&` and `||` part. What is piped into something else is one
+/// command, and `2>&1` a redirection.
 fn split_commands(line: &str) -> Vec<String> {
     let mut commands = vec![String::new()];
     let mut quote = None;
@@ -278,7 +278,8 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         },
         "net.ipv4.tcp_ecn_option_beacon" => key!("accecn_beacon", value.to_owned()),
         "net.ipv4.tcp_congestion_control" | "net.inet.tcp.cc.algorithm" => key!("cc", value.to_owned()),
-        // Since Linux 4.12 the first of them is for tail loss probes alone. A host that has none stays without.
+        // Since Linux 4.12 the first of them is for tail loss probes alone. A host that has none
+        // stays without.
         "net.ipv4.tcp_early_retrans" if is_linux(host) => key!("tlp", switch(count!(0) >= 3)),
         "net.ipv4.tcp_frto" if is_linux(host) => key!("frto", switch(count!(0) != 0)),
         "net.ipv4.tcp_early_retrans" | "net.ipv4.tcp_frto" => nothing,
@@ -448,7 +449,8 @@ fn set(host: &mut Host, settings: &Settings, name: &str, value: &str) -> Applied
         }
         "net.ipv4.tcp_fack" | "net.inet.tcp.blackhole" | "net.inet.udp.blackhole" => unsupported(0),
         "net.inet.tcp.syncookies_only" | "net.inet.tcp.udp_tunneling_port" => unsupported(0),
-        // They concern what scripts cannot see here, or what comes with a loss detector that is chosen by `--set`.
+        // They concern what scripts cannot see here, or what comes with a loss detector that is
+        // chosen by `--set`.
         "net.ipv4.tcp_tso_win_divisor"
         | "net.ipv4.tcp_min_tso_segs"
         | "net.ipv4.tcp_no_metrics_save"

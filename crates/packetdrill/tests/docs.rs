@@ -1,4 +1,5 @@
-//! What `docs/packetdrill.md` says is so: its scripts pass, and it lists every key and every sysctl.
+//! What `docs/packetdrill.md` says is so: its scripts pass, and it lists every key and every
+//! sysctl.
 
 use std::fs;
 use std::path::Path;

@@ -2,8 +2,9 @@
 
 use super::Value;
 
-/// Name and value. States and congestion states are Linux's (`include/net/tcp_states.h`, `include/uapi/linux/tcp.h`), and so
-/// are those of FreeBSD's suite, `TCPI_...`, as nplab/packetdrill defines them on Linux.
+/// Name and value. States and congestion states are Linux's (`include/net/tcp_states.h`,
+/// `include/uapi/linux/tcp.h`), and so are those of FreeBSD's suite, `TCPI_...`, as
+/// nplab/packetdrill defines them on Linux.
 const CONSTANTS: &[(&str, i128)] = &[
     ("TCPI_CLOSED", 7),
     ("TCPI_CLOSE_WAIT", 8),

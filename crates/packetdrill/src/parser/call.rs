@@ -51,7 +51,8 @@ impl<'a> Parser<'a> {
             return Ok(None);
         }
         self.next()?;
-        // FreeBSD's and Linux's scripts give the end without a sign also where the start is relative.
+        // FreeBSD's and Linux's scripts give the end without a sign also where the start is
+        // relative.
         let plus = self.peek()?;
         let signed = self.accept('+')?;
         let (end, token) = self.time()?;
@@ -181,7 +182,8 @@ impl<'a> Parser<'a> {
         Ok(plain)
     }
 
-    /// `{name = value, ...}`. `msg_iov(2) = [...]` is two parts: `msg_iov`, and `msg_iovlen` with what is in parentheses.
+    /// `{name = value, ...}`. `msg_iov(2) = [...]` is two parts: `msg_iov`, and `msg_iovlen` with
+    /// what is in parentheses.
     fn structure(&mut self, open: &Token<'a>, depth: usize) -> Result<Expr, ParseError> {
         let first = self.peek()?;
         let kind = match first.kind {

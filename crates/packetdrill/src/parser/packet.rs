@@ -54,7 +54,8 @@ impl<'a> Parser<'a> {
         Ok(Action::Packet(Box::new(PacketSpec::Unsupported { direction, kind, text })))
     }
 
-    /// `icmp type [code] [mtu N] [id N] [[what it quotes]]`; `None` if it is about something else than a segment.
+    /// `icmp type [code] [mtu N] [id N] [[what it quotes]]`; `None` if it is about something else
+    /// than a segment.
     fn icmp(&mut self) -> Result<Option<IcmpSpec>, ParseError> {
         self.next()?;
         let token = self.next()?;
@@ -123,7 +124,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Goes on to the end of the line, and further while brackets are open or the line ends with a colon.
+    /// Goes on to the end of the line, and further while brackets are open or the line ends with a
+    /// colon.
     fn rest_of_line(&mut self) -> Result<(), ParseError> {
         let mut colon = false;
         loop {

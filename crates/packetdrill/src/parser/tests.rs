@@ -209,7 +209,8 @@ fn tcp_options() {
     assert_eq!(options("exp-FO")[0], other("exp-FO", 254, &[0xf9, 0x89]));
     // RFC 2385 section 3.0: kind 19, 16 bytes.
     assert_eq!(options("nop,nop,md5 valid")[2], other("md5 valid", 19, &[0; 16]));
-    // RFC 9768 section 3.2.3: kind 172 counts e0b, ceb, e1b; kind 174 the other way round; 24 bits each.
+    // RFC 9768 section 3.2.3: kind 172 counts e0b, ceb, e1b; kind 174 the other way round; 24 bits
+    // each.
     assert_eq!(options("ECN e0b 1 ceb 258,nop,nop,nop,nop")[0], other("ECN e0b 1 ceb 258", 172, &[0, 0, 1, 0, 1, 2]));
     assert_eq!(options("AccECN1 ee1b 5,nop,nop,nop")[0], other("AccECN1 ee1b 5", 174, &[0, 0, 5]));
     assert_eq!(options("gen-77 ffee")[0], other("gen-77 ffee", 77, &[0xff, 0xee]));

@@ -47,7 +47,8 @@ impl Run<'_> {
         self.connections[index].to_script(&packet.segment, ip, self.kernel.layout())
     }
 
-    /// A sent packet for people: in the notation of scripts, without its sign, of the IP header an ECN codepoint alone.
+    /// A sent packet for people: in the notation of scripts, without its sign, of the IP header an
+    /// ECN codepoint alone.
     fn text_of(&self, index: usize, spec: &TcpSpec) -> String {
         let mut spec = spec.clone();
         let ecn = spec.ip.ecn.filter(|ecn| *ecn != EcnSpec::Is(Ecn::NotEct));
@@ -63,7 +64,8 @@ impl Run<'_> {
         text.strip_prefix("> ").unwrap_or(&text).to_owned()
     }
 
-    /// The connection that a packet of the script belongs to: that of the last socket, or of the last stranger.
+    /// The connection that a packet of the script belongs to: that of the last socket, or of the
+    /// last stranger.
     fn connection_for(&mut self, line: u32, spec: &TcpSpec) -> Result<usize, Stop> {
         let is_stranger = self.under_test.is_none_or(|index| self.connections[index].phase == Phase::Listening);
         if spec.direction == Direction::Inbound && is_stranger {

@@ -436,8 +436,9 @@ fn the_congestion_control_of_an_open_connection() {
 
 #[test]
 fn a_part_of_a_blocking_write_leaves_at_once() {
-    // 4608 doubled is 9216, in which buffers of half the window, 16,000, are begun one at a time: the write goes on when
-    // the first of them is acknowledged, and what it adds is sent, although the call still waits.
+    // 4608 doubled is 9216, in which buffers of half the window, 16,000, are begun one at a time:
+    // the write goes on when the first of them is acknowledged, and what it adds is sent, although
+    // the call still waits.
     passes(&server(
         "+0 setsockopt(4, SOL_SOCKET, SO_SNDBUF, [4608], 4) = 0
          +0...0.2 write(4, ..., 42000) = 42000
@@ -479,7 +480,8 @@ fn fast_open_is_taken_where_the_sysctl_says_so() {
         run(&format!("`sysctl -q net.ipv4.tcp_fastopen={sysctl}`\n{listen}{syn}+0 > S. 0:0(0) ack {answer}"))
     };
     passes(&with("2", "1 <mss 1460>"));
-    // TFO_SERVER_WO_SOCKOPT1: the cookie is wrong, and the right one is told. TFO_SERVER_COOKIE_NOT_REQD: no cookie is.
+    // TFO_SERVER_WO_SOCKOPT1: the cookie is wrong, and the right one is told.
+    // TFO_SERVER_COOKIE_NOT_REQD: no cookie is.
     assert_eq!(with("0x403", "1 <mss 1460>").verdict.name(), "failed");
     passes(&with("0x403", "1 <...>"));
     passes(&with("0x602", "11 <mss 1460>"));

@@ -73,7 +73,8 @@ impl Terms<'_> {
         }
     }
 
-    /// A number, or parentheses: one level, which is all that numbers need and no text can nest too deep.
+    /// A number, or parentheses: one level, which is all that numbers need and no text can nest too
+    /// deep.
     fn factor(&mut self) -> Option<i64> {
         if !self.takes("(") {
             return self.number();

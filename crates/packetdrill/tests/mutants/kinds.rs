@@ -1,11 +1,14 @@
 //! Scripts with one thing changed, by kind.
 //!
-//! What cannot be a mistake is not made. These changes leave a script that says the same, or nothing about the point:
+//! What cannot be a mistake is not made. These changes leave a script that says the same, or
+//! nothing about the point:
 //! - a flag PSH that the settings leave out of the comparison;
 //! - the number that `socket`, `accept` and the like return: it is a name that the script gives;
 //! - TSval, which is the host's clock and not compared;
-//! - two packets that change places and are equal in what is compared, or of which one is the other with any options;
-//! - the sequence number of the first SYN: later numbers count from it, whatever the script calls it;
+//! - two packets that change places and are equal in what is compared, or of which one is the other
+//!   with any options;
+//! - the sequence number of the first SYN: later numbers count from it, whatever the script calls
+//!   it;
 //! - a sequence number of which the script says that it may be any;
 //! - a value of a range `a~b` or of `*`: only a whole range moves, by more than its length;
 //! - a time before the start, or before that of the event before it.
@@ -17,7 +20,8 @@ use ackclock_packetdrill::ast::{
 use ackclock_packetdrill::ast::{Script, SeqForm, TcpSpec};
 use ackclock_units::Span;
 
-/// The largest segment over Ethernet: how far off a sequence number is that belongs to the next segment.
+/// The largest segment over Ethernet: how far off a sequence number is that belongs to the next
+/// segment.
 const MSS: u32 = 1460;
 
 /// RFC 9293 section 3.1: what a data offset of 15 leaves for options.

@@ -1,7 +1,8 @@
 //! The runner as a judge: a script that passes stops passing once anything in it is changed.
 //!
-//! Scripts are those of the TCP endpoint. For a measurement on others, `ACKCLOCK_MUTANTS` names a file or directory, and
-//! `ACKCLOCK_MUTANTS_SET` settings (`profile=freebsd-14 cc=reno`); scripts that do not pass are left out:
+//! Scripts are those of the TCP endpoint. For a measurement on others, `ACKCLOCK_MUTANTS` names a
+//! file or directory, and `ACKCLOCK_MUTANTS_SET` settings (`profile=freebsd-14 cc=reno`); scripts
+//! that do not pass are left out:
 //!
 //!     ACKCLOCK_MUTANTS=DIR cargo test -p ackclock-packetdrill --release --test mutants -- --nocapture
 
@@ -32,8 +33,9 @@ const NAMED: usize = 5;
 struct Tally {
     rejected: usize,
     survived: Vec<String>,
-    /// There was nothing to reject: arrivals changed without any effect on what the host sent and what its calls returned,
-    /// and expectations without which the script is over before the packet is sent.
+    /// There was nothing to reject: arrivals changed without any effect on what the host sent and
+    /// what its calls returned, and expectations without which the script is over before the packet
+    /// is sent.
     equivalent: usize,
     /// No longer a script that this runner takes; not judged either.
     void: usize,
