@@ -1,4 +1,5 @@
-//! Congestion control: the table of names, and each algorithm's parameters over those of the host's profile.
+//! Congestion control: the table of names, and each algorithm's parameters over those of the host's
+//! profile.
 
 use ackclock_cc::{
     BbrConfig, CdgConfig, ChdConfig, CubicConfig, CubicRules, DctcpConfig, DctcpRules, EcnFeedback, HdConfig,
@@ -75,7 +76,8 @@ const CUBIC_RULES: [(&str, CubicRules); 3] =
 const CUBIC_RULES_NAMES: OneOf = OneOf { what: "set of rules", names: &["rfc9438", "linux-3.9", "linux-6.1"] };
 
 fn cubic(fields: &mut Fields<'_>, mut config: CubicConfig) -> CubicConfig {
-    // Beyond these there is no growth or no decrease left, and the arithmetic of the curve overflows.
+    // Beyond these there is no growth or no decrease left, and the arithmetic of the curve
+    // overflows.
     config.beta = fields.or("beta", config.beta, Number(0.1, 0.99));
     config.c = fields.or("c", config.c, Number(0.001, 1000.0));
     config.fast_convergence = fields.or("fast_convergence", config.fast_convergence, Flag);
@@ -101,7 +103,8 @@ fn dctcp(fields: &mut Fields<'_>, profile: &Profile) -> DctcpConfig {
 }
 
 fn bbr(fields: &mut Fields<'_>, mut config: BbrConfig) -> BbrConfig {
-    // A gain of 1 and less never fills the pipe, 0 sends nothing; the rest keeps shares between 0 and 1.
+    // A gain of 1 and less never fills the pipe, 0 sends nothing; the rest keeps shares between 0
+    // and 1.
     config.startup_pacing_gain = fields.or("startup_pacing_gain", config.startup_pacing_gain, Number(1.01, 100.0));
     config.drain_pacing_gain = fields.or("drain_pacing_gain", config.drain_pacing_gain, Number(0.01, 1.0));
     config.probe_down_pacing_gain =

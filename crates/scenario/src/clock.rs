@@ -1,4 +1,5 @@
-//! The keys of `[run]` that say by which clock a scenario runs, and how one that is live keeps its times.
+//! The keys of `[run]` that say by which clock a scenario runs, and how one that is live keeps its
+//! times.
 
 use std::path::PathBuf;
 

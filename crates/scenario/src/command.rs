@@ -49,7 +49,8 @@ pub(crate) fn read_all(root: &mut Fields<'_>, nodes: &[NodeSpec], duration: Span
     commands
 }
 
-/// The names of commands: `id`, or else the host with how many of its commands stand before. `None` where neither can be told.
+/// The names of commands: `id`, or else the host with how many of its commands stand before. `None`
+/// where neither can be told.
 pub(crate) fn ids(items: &[Node]) -> impl Iterator<Item = Option<String>> + '_ {
     let key = |item: &Node, key| item.table().and_then(|table| table.get(key)?.node.str().map(str::to_owned));
     items.iter().enumerate().map(move |(index, item)| {

@@ -1,7 +1,7 @@
 //! A TOML document in which every key and every value knows where it was written.
 //!
-//! The parser's own tree borrows from one text; sweeps and `--set` put values of several texts into one tree, so it is
-//! copied into this one, whose places name the text too.
+//! The parser's own tree borrows from one text; sweeps and `--set` put values of several texts into
+//! one tree, so it is copied into this one, whose places name the text too.
 
 use ackclock_units::{Rate, Span};
 use toml::Spanned;
@@ -112,7 +112,8 @@ impl Node {
         }
     }
 
-    /// Whether two values say the same, wherever they were written; numbers are compared as numbers.
+    /// Whether two values say the same, wherever they were written; numbers are compared as
+    /// numbers.
     pub(crate) fn same(&self, other: &Node) -> bool {
         self.value == other.value
     }
@@ -182,12 +183,14 @@ impl From<Table> for Value {
     }
 }
 
-/// How deep a dotted key may nest tables. The parser limits brackets alone; the tree is walked by recursion.
+/// How deep a dotted key may nest tables. The parser limits brackets alone; the tree is walked by
+/// recursion.
 const MAX_DEPTH: usize = 100;
 
-/// The parser frees what it built by recursion, so a key of very many parts would exhaust the stack before anything here
-/// sees it: finds a run of more dots than any key needs. Those in comments and strings join nothing; where they begin and end is as
-/// the parser has it (`toml_parser`'s lexer), also if they do not end.
+/// The parser frees what it built by recursion, so a key of very many parts would exhaust the stack
+/// before anything here sees it: finds a run of more dots than any key needs. Those in comments and
+/// strings join nothing; where they begin and end is as the parser has it (`toml_parser`'s lexer),
+/// also if they do not end.
 fn too_many_dots(text: &str) -> Option<usize> {
     let (bytes, mut at, mut dots) = (text.as_bytes(), 0, 0);
     while let Some(&byte) = bytes.get(at) {

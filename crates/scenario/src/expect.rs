@@ -13,7 +13,8 @@ use crate::report::{Diagnostic, did_you_mean, listed};
 use crate::sweep::{self, Sweep};
 use crate::verdict::{Bounds, OfRuns, Verdict};
 
-/// The most flows times windows of a run: what is measured at the start of a window is kept until its end.
+/// The most flows times windows of a run: what is measured at the start of a window is kept until
+/// its end.
 const MAX_MARKS: u64 = 4096;
 
 /// How the values of several flows or links become one.
@@ -122,7 +123,8 @@ impl Expect {
         !self.absent.is_empty()
     }
 
-    /// Whether it says anything about any point of the sweep as it stands in the file; what is wrong is reported.
+    /// Whether it says anything about any point of the sweep as it stands in the file; what is
+    /// wrong is reported.
     fn checks_something(&self, fields: &mut Fields<'_>, sweep: &Sweep) -> bool {
         let reject = |fields: &mut Fields<'_>, key: &str, title: &str, expected: &str| {
             if let Some(entry) = fields.get(if key == "when" { "when" } else { "baseline" }) {
@@ -156,7 +158,8 @@ impl Expect {
         if self.runs == OfRuns::Each { points * sweep.repeat as usize } else { points }
     }
 
-    /// The point to compare with; `None` if this point is it, or a `--set` took it out of the sweep.
+    /// The point to compare with; `None` if this point is it, or a `--set` took it out of the
+    /// sweep.
     fn baseline(&self, sweep: &Sweep, point: usize) -> Option<usize> {
         let mut indices = sweep.indices(point);
         for (axis, value) in &self.baseline {

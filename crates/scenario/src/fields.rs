@@ -1,4 +1,5 @@
-//! Reading a table key by key: whoever reads a key thereby declares it, and what nobody read is unknown.
+//! Reading a table key by key: whoever reads a key thereby declares it, and what nobody read is
+//! unknown.
 //!
 //! Every default that is used is noted with its path, which is what `--show-config` fills in.
 
@@ -264,7 +265,8 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// A feature that is off (`false`), on with the parameters `on` (`true`), or on with some of them changed (a table).
+    /// A feature that is off (`false`), on with the parameters `on` (`true`), or on with some of
+    /// them changed (a table).
     pub(crate) fn switch<T>(
         &mut self,
         key: &'static str,
@@ -296,8 +298,9 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// A name, or a table with `kind`, its settings and, in tables by the name of a kind, the settings that apply to that
-    /// kind alone. `read` reads the settings of a kind; those of the kinds not selected are read too, for their errors.
+    /// A name, or a table with `kind`, its settings and, in tables by the name of a kind, the
+    /// settings that apply to that kind alone. `read` reads the settings of a kind; those of the
+    /// kinds not selected are read too, for their errors.
     pub(crate) fn choose<T>(
         &mut self,
         key: &'static str,

@@ -67,7 +67,8 @@ impl Group {
         self.start + self.stagger * number
     }
 
-    /// When each starts and stops, in order of their numbers: all of a round before those that follow them.
+    /// When each starts and stops, in order of their numbers: all of a round before those that
+    /// follow them.
     fn times(&self) -> impl Iterator<Item = (Span, Option<Span>)> + '_ {
         let every = self.restart_every.unwrap_or(Span::MAX);
         (0..)
@@ -319,8 +320,8 @@ fn read<'a>(
     })
 }
 
-/// The receiving end: a host of its own if it names one, else the sender's with the keys that it changes. A kernel that an
-/// endpoint of ours sends to is not like it.
+/// The receiving end: a host of its own if it names one, else the sender's with the keys that it
+/// changes. A kernel that an endpoint of ours sends to is not like it.
 fn receiver(fields: &mut Fields<'_>, sender: &HostSpec, place: Place, facing_kernel: bool) -> HostSpec {
     fields.declare("receiver", || Domain::Either(vec![host::HOSTS.domain(), Domain::Table]));
     let Some(entry) = fields.get("receiver") else {

@@ -35,7 +35,8 @@ pub(crate) const HOSTS: OneOf = OneOf {
 /// The host of a flow over a path that does not name one.
 pub(crate) const DEFAULT: &str = "rfc";
 
-/// The host of a flow between hosts that does not name one: what stands in for a kernel on the virtual clock.
+/// The host of a flow between hosts that does not name one: what stands in for a kernel on the
+/// virtual clock.
 pub(crate) const KERNEL: &str = "linux-6.1";
 
 /// The largest window that can be announced (RFC 7323 section 2.3).
@@ -98,7 +99,8 @@ impl Place {
     }
 }
 
-/// Reads a host and its knobs. Without the key `host` it is `base`, the other end's, or the default.
+/// Reads a host and its knobs. Without the key `host` it is `base`, the other end's, or the
+/// default.
 pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&HostSpec>, place: Place) -> HostSpec {
     let host = match (fields.maybe("host", HOSTS), base) {
         (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
@@ -120,7 +122,8 @@ pub(crate) fn left_out(fields: &mut Fields<'_>, other: &HostSpec, place: Place) 
     with_knobs(fields, place.filled(facing(by_name(place.host), Some(other))), false)
 }
 
-/// A host with the feedback of ECN that the other end's controller takes, if it takes one in particular.
+/// A host with the feedback of ECN that the other end's controller takes, if it takes one in
+/// particular.
 fn facing(mut host: HostSpec, other: Option<&HostSpec>) -> HostSpec {
     if let (HostSpec::Endpoint(endpoint), Some(HostSpec::Endpoint(other))) = (&mut host, other)
         && Controller::by_name(other.cc.name()).is_some_and(|cc| cc.feedback.is_some())
@@ -130,7 +133,8 @@ fn facing(mut host: HostSpec, other: Option<&HostSpec>) -> HostSpec {
     host
 }
 
-/// Reads the name of a host, which is all that is said of it; an unknown one is reported. `other` is the other end.
+/// Reads the name of a host, which is all that is said of it; an unknown one is reported. `other`
+/// is the other end.
 pub(crate) fn named(
     fields: &mut Fields<'_>,
     key: &'static str,

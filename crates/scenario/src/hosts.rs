@@ -237,7 +237,8 @@ impl Kind for RouterAddress6 {
     }
 }
 
-/// The name of a network device, as Linux takes it (`dev_valid_name`); `%` would make it number devices.
+/// The name of a network device, as Linux takes it (`dev_valid_name`); `%` would make it number
+/// devices.
 struct Device;
 
 impl Kind for Device {

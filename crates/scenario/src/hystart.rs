@@ -13,8 +13,8 @@ use crate::report::Diagnostic;
 /// The names of the rules; the last two are the same.
 const RULES: OneOf = OneOf { what: "set of HyStart rules", names: &["linux-3.9", "linux-6.1", "rfc9406", "hystart++"] };
 
-/// Reads the key `hystart`: `false`, `true` (as the host has it), whose rules, or a table of parameters. Without it slow start
-/// is as the congestion control has it.
+/// Reads the key `hystart`: `false`, `true` (as the host has it), whose rules, or a table of
+/// parameters. Without it slow start is as the congestion control has it.
 pub(crate) fn read(fields: &mut Fields<'_>, cc: &mut CcSpec, profile: &Profile) {
     let name = cc.name();
     let Some(slow_start) = cc.slow_start_mut() else {
@@ -31,7 +31,8 @@ pub(crate) fn read(fields: &mut Fields<'_>, cc: &mut CcSpec, profile: &Profile) 
     *slow_start = wanted(fields, *slow_start, profile);
 }
 
-/// An end with a congestion control of its own, but of the same kind as the other end's, starts slowly like that.
+/// An end with a congestion control of its own, but of the same kind as the other end's, starts
+/// slowly like that.
 pub(crate) fn inherit(mut from: CcSpec, cc: &mut CcSpec) {
     if from.name() == cc.name()
         && let (Some(from), Some(slow_start)) = (from.slow_start_mut(), cc.slow_start_mut())
@@ -108,7 +109,8 @@ fn name_of(rules: SlowStartRules) -> &'static str {
     }
 }
 
-/// The rules called `name`, with the parameters of `default` where these are rules of the same family.
+/// The rules called `name`, with the parameters of `default` where these are rules of the same
+/// family.
 fn by_name(name: &str, default: SlowStartRules) -> SlowStartRules {
     let linux = |rules| {
         let parameters = match default {

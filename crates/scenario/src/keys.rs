@@ -1,8 +1,9 @@
 //! The table of keys: what the parser asks a document for, and what each key may hold.
 //!
-//! There is no list of keys beside the parser: a key is declared by being read ([`crate::fields::Fields`]), and its range is that of
-//! the kind that reads it. The table is taken down while a document is read, since which keys there are depends on the document: a
-//! queue's on its kind, a host's on its profile.
+//! There is no list of keys beside the parser: a key is declared by being read
+//! ([`crate::fields::Fields`]), and its range is that of the kind that reads it. The table is taken
+//! down while a document is read, since which keys there are depends on the document: a queue's on
+//! its kind, a host's on its profile.
 
 use std::collections::BTreeMap;
 

@@ -1,15 +1,17 @@
 //! Scenario files: TOML, checked, to runs; errors that point at their place.
 //!
-//! [`Scenario::load`] reads a file, applies overrides, and reads every point of its sweep, so that whatever is wrong is
-//! found before anything runs. A scenario then gives the [`RunSpec`] of each run, judges the summaries, and writes itself
-//! back with every default filled in ([`Scenario::resolved`]).
+//! [`Scenario::load`] reads a file, applies overrides, and reads every point of its sweep, so that
+//! whatever is wrong is found before anything runs. A scenario then gives the [`RunSpec`] of each
+//! run, judges the summaries, and writes itself back with every default filled in
+//! ([`Scenario::resolved`]).
 //!
 //! # The format
 //!
-//! `schema = 1`, `title`, `[run]` (`duration`, `seed`), `[links.NAME]`, `[[flows]]`, `[record]`, `[sweep]`, `[[expect]]`.
-//! Every quantity has its unit. A key that takes a *kind* (`queue`, `cc`, `loss`, `loss_detector`, `split`) takes a name, or a table with
-//! `kind` and settings. Such a table may hold tables by the name of a kind, whose settings apply when that kind is
-//! selected and then go before those beside `kind`: with
+//! `schema = 1`, `title`, `[run]` (`duration`, `seed`), `[links.NAME]`, `[[flows]]`, `[record]`,
+//! `[sweep]`, `[[expect]]`. Every quantity has its unit. A key that takes a *kind* (`queue`, `cc`,
+//! `loss`, `loss_detector`, `split`) takes a name, or a table with `kind` and settings. Such a
+//! table may hold tables by the name of a kind, whose settings apply when that kind is selected and
+//! then go before those beside `kind`: with
 //!
 //! ```toml
 //! queue = { kind = "pie", limit = "180p", pie = { target = "20ms" }, fq_codel = { quantum = "1514B" } }
@@ -17,21 +19,25 @@
 //!
 //! a sweep over `links.NAME.queue.kind` gives each discipline the limit and its own settings.
 //!
-//! `schedule` of a flow is a list of tables with `at` and `cc`: other controllers of the sender, each from a time of the run on.
+//! `schedule` of a flow is a list of tables with `at` and `cc`: other controllers of the sender,
+//! each from a time of the run on.
 //!
-//! A flow's `host` names a profile, and each knob is also a key of the flow. `receiver` is the other end: left out it is as
-//! the sender, knobs included; a table without `host` changes some of them; with a `host` (or a name alone) it is a host of
-//! its own, to which the flow's knobs do not apply.
+//! A flow's `host` names a profile, and each knob is also a key of the flow. `receiver` is the
+//! other end: left out it is as the sender, knobs included; a table without `host` changes some of
+//! them; with a `host` (or a name alone) it is a host of its own, to which the flow's knobs do not
+//! apply.
 //!
 //! # Hosts
 //!
-//! `[hosts.NAME]` with `tun` are hosts behind devices, without it they are in this process; `[[paths]]` is what is between two of
-//! them, `[[commands]]` what runs on them. A flow may name hosts (`from`, `to`, `port`) in place of a path. `[run]` has the clock:
-//! live if a host has a device, unless it says otherwise. On the virtual clock a flow between hosts is an ordinary one over the path
-//! between them, with `host` (`linux-6.1` unless it is said) in place of each kernel, and what else hosts do is left out
-//! ([`Scenario::notes`]). On the live clock `host`, `cc` and the knobs are those of our end, if there is one; a flow with both ends
-//! in this process, or over a path, is an ordinary one there too.
-//! `run.replay`, the path of a capture from the working directory, feeds what came from hosts in virtual time.
+//! `[hosts.NAME]` with `tun` are hosts behind devices, without it they are in this process;
+//! `[[paths]]` is what is between two of them, `[[commands]]` what runs on them. A flow may name
+//! hosts (`from`, `to`, `port`) in place of a path. `[run]` has the clock: live if a host has a
+//! device, unless it says otherwise. On the virtual clock a flow between hosts is an ordinary one
+//! over the path between them, with `host` (`linux-6.1` unless it is said) in place of each kernel,
+//! and what else hosts do is left out ([`Scenario::notes`]). On the live clock `host`, `cc` and the
+//! knobs are those of our end, if there is one; a flow with both ends in this process, or over a
+//! path, is an ordinary one there too. `run.replay`, the path of a capture from the working
+//! directory, feeds what came from hosts in virtual time.
 
 mod cc;
 mod clock;
@@ -227,8 +233,8 @@ impl Scenario {
         Ok(scenario.unwrap_or_else(|| unreachable!("a scenario without an error")))
     }
 
-    /// The keys that a text of one run has or may have, in the order of reading: those that the parser asks it for. What is wrong
-    /// with the text is not reported.
+    /// The keys that a text of one run has or may have, in the order of reading: those that the
+    /// parser asks it for. What is wrong with the text is not reported.
     pub fn keys(text: &str) -> Vec<Key> {
         let report = Report::default();
         let mut sources = Sources::default();
@@ -315,7 +321,8 @@ impl Scenario {
         self.plans[0].seed
     }
 
-    /// A run: the repetitions of a point follow each other; the last axis moves fastest from point to point.
+    /// A run: the repetitions of a point follow each other; the last axis moves fastest from point
+    /// to point.
     ///
     /// # Panics
     /// There are no more than [`Scenario::runs`].
@@ -334,7 +341,8 @@ impl Scenario {
         }
     }
 
-    /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one after another.
+    /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one
+    /// after another.
     pub fn is_live(&self) -> bool {
         self.plans.iter().any(|plan| plan.timing.is_live())
     }
@@ -344,7 +352,8 @@ impl Scenario {
         notes::of(&self.plans, &self.expects)
     }
 
-    /// The link directions whose queues are to be recorded, by number: two for each link, forward and reverse.
+    /// The link directions whose queues are to be recorded, by number: two for each link, forward
+    /// and reverse.
     pub fn recorded_queues(&self) -> &[usize] {
         // A sweep varies neither the links' names nor this.
         &self.plans[0].recorded.queues
@@ -381,12 +390,14 @@ impl Scenario {
         self.expects.iter().map(|expect| expect.measure(summary)).collect()
     }
 
-    /// How many comparisons [`Scenario::verdicts`] makes: one for each run, or for each point by a statistic of its runs.
+    /// How many comparisons [`Scenario::verdicts`] makes: one for each run, or for each point by a
+    /// statistic of its runs.
     pub fn checks(&self) -> usize {
         self.expects.iter().map(|expect| expect.checks(&self.sweep)).sum()
     }
 
-    /// What became of every expectation at every point that it is about, from the measures of all runs in their order.
+    /// What became of every expectation at every point that it is about, from the measures of all
+    /// runs in their order.
     pub fn verdicts(&self, measures: &[Measures]) -> Vec<Verdict> {
         let judged = |(number, expect): (usize, &Expect)| expect.judge(number, &self.sweep, measures);
         self.expects.iter().enumerate().flat_map(judged).collect()
@@ -399,7 +410,8 @@ impl Scenario {
         misses
     }
 
-    /// The file with overrides applied and defaults filled in, as TOML: a scenario that gives the same runs.
+    /// The file with overrides applied and defaults filled in, as TOML: a scenario that gives the
+    /// same runs.
     pub fn resolved(&self) -> String {
         self.defaults.show(&self.root)
     }
@@ -446,7 +458,8 @@ impl Plan {
             Some(node) => fields.reject("links", node, Problem::new("not a table", "sections `[links.NAME]`")),
         }
         let names = paths::names(&links);
-        // Without all links, a path over a missing one would be called unknown; without all hosts, a host.
+        // Without all links, a path over a missing one would be called unknown; without all hosts,
+        // a host.
         let (groups, recorded, network, commands) = match nodes.filter(|_| complete) {
             Some(nodes) => {
                 let pipes = paths::read_all(&mut fields, &names, &nodes);
@@ -511,7 +524,8 @@ impl Plan {
     }
 }
 
-/// Writes the values that arguments left of the axes into the document, and drops the expectations on others.
+/// Writes the values that arguments left of the axes into the document, and drops the expectations
+/// on others.
 fn pin(root: &mut Node, sweep: &Sweep, expects: &[Expect]) {
     let Value::Table(root) = &mut root.value else { return };
     if let Some(Value::Table(section)) = root.get_mut("sweep").map(|entry| &mut entry.node.value)

@@ -49,7 +49,8 @@ pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec
     Some(LinkSpec { name: entry.key.clone(), forward, reverse })
 }
 
-/// Whether a text can name a link or a flow: it becomes a part of dotted paths, where a number is an index.
+/// Whether a text can name a link or a flow: it becomes a part of dotted paths, where a number is
+/// an index.
 pub(crate) fn is_name(text: &str) -> bool {
     text.len() <= 64
         && text.starts_with(|c: char| c.is_ascii_alphabetic())

@@ -1,6 +1,7 @@
 //! Metrics: paths into the summary of a run, with flows, links and commands addressed by id.
 //!
-//! The names are taken from the summary itself: every number in it is a metric, and there is no second list.
+//! The names are taken from the summary itself: every number in it is a metric, and there is no
+//! second list.
 
 use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;

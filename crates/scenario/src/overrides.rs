@@ -1,20 +1,23 @@
 //! Overrides: `--set` arguments and the values of a sweep, put into the document before it is read.
 //!
-//! An override keeps the place where it was written, so that an error in it points at the argument or at the axis. What it
-//! names must exist down to the section (`links.NAME`, `flows.ID`, `run`); below, tables are made as needed and a key that
-//! does not exist is found when the section is read.
+//! An override keeps the place where it was written, so that an error in it points at the argument
+//! or at the axis. What it names must exist down to the section (`links.NAME`, `flows.ID`, `run`);
+//! below, tables are made as needed and a key that does not exist is found when the section is
+//! read.
 
 use crate::command;
 use crate::document::{Node, Table, Value, parse_value};
 use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
 
-/// Keys that take a name in place of a table with `kind`: an override of `queue.limit` turns `queue = "pie"` into a table.
+/// Keys that take a name in place of a table with `kind`: an override of `queue.limit` turns
+/// `queue = "pie"` into a table.
 const NAMED: [&str; 4] = ["queue", "cc", "loss_detector", "loss"];
 
 /// A path into the document: keys, and indices of arrays as digits.
 pub(crate) type Path = Vec<String>;
 
-/// Reads `key=value`, puts it into the document and returns what it set. `name` is what errors call the argument.
+/// Reads `key=value`, puts it into the document and returns what it set. `name` is what errors call
+/// the argument.
 pub(crate) fn apply_argument(
     root: &mut Node,
     name: &str,
@@ -69,8 +72,9 @@ pub(crate) fn split(text: &str) -> Path {
     parts
 }
 
-/// The path with flow ids turned into indices; `None` if what it names does not exist, which is reported at `place`.
-/// A sweep may not vary what it is itself made of: `argument` is true for `--set`, which may.
+/// The path with flow ids turned into indices; `None` if what it names does not exist, which is
+/// reported at `place`. A sweep may not vary what it is itself made of: `argument` is true for
+/// `--set`, which may.
 pub(crate) fn resolve(root: &Node, path: &[String], place: &Place, argument: bool, report: &Report) -> Option<Path> {
     let fail = |title: String, label: &str, note: String, help: Option<String>| {
         report.push(Diagnostic::new(title, place, label).note(note).help(help));

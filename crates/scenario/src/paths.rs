@@ -91,7 +91,8 @@ pub(crate) fn read_all(root: &mut Fields<'_>, links: &Links<'_>, nodes: &[NodeSp
     pipes
 }
 
-/// A router that says nothing of itself. The addresses are those of nobody: the dummies of RFC 7600 and RFC 9780.
+/// A router that says nothing of itself. The addresses are those of nobody: the dummies of RFC 7600
+/// and RFC 9780.
 const ROUTER: RouterSpec =
     RouterSpec { address: Ipv4Addr::new(192, 0, 0, 8), address6: Ipv6Addr::new(0x100, 0, 0, 1, 0, 0, 0, 8), mtu: None };
 

@@ -1,4 +1,5 @@
-//! Queue disciplines: the table of their names, and their parameters, named and with defaults as in `tc`.
+//! Queue disciplines: the table of their names, and their parameters, named and with defaults as in
+//! `tc`.
 
 mod red;
 

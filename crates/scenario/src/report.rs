@@ -15,7 +15,8 @@ const MAX_KEPT: usize = 1000;
 /// How many names are listed or searched for a near miss.
 const MAX_NAMES: usize = 1000;
 
-/// The longest text of an error, in bytes; what is longer is cut in its middle. A name may be as long as the file.
+/// The longest text of an error, in bytes; what is longer is cut in its middle. A name may be as
+/// long as the file.
 const MAX_TEXT: usize = 400;
 
 /// The same for what was expected, which may be a list of names.
@@ -80,7 +81,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Adds an error unless the same one is there already: every point of a sweep finds the same errors again.
+    /// Adds an error unless the same one is there already: every point of a sweep finds the same
+    /// errors again.
     pub(crate) fn push(&self, error: Diagnostic) {
         let mut errors = self.errors.borrow_mut();
         if errors.len() < MAX_KEPT && !errors.contains(&error) {
@@ -177,7 +179,8 @@ fn cut(text: String, most: usize) -> String {
     format!("{}...{}", &text[..from], &text[to..])
 }
 
-/// Cuts a span down to its first line and to character boundaries, so that the caret stands under one place.
+/// Cuts a span down to its first line and to character boundaries, so that the caret stands under
+/// one place.
 fn visible(text: &str, span: Range<usize>) -> Range<usize> {
     let floor = |mut at: usize| {
         at = at.min(text.len());

@@ -1,4 +1,5 @@
-//! The resolved scenario: what was left out is filled in, so that a file says all that its runs depend on.
+//! The resolved scenario: what was left out is filled in, so that a file says all that its runs
+//! depend on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -75,8 +76,9 @@ impl Defaults {
         }
     }
 
-    /// Fills the document in and writes it. A default is written where every point uses it, else under the kind that uses
-    /// it; what differs from point to point for another reason has to stay out, and is named in a comment.
+    /// Fills the document in and writes it. A default is written where every point uses it, else
+    /// under the kind that uses it; what differs from point to point for another reason has to stay
+    /// out, and is named in a comment.
     pub(crate) fn show(&self, root: &Node) -> String {
         let mut root = root.clone();
         let mut text = String::new();
@@ -108,7 +110,8 @@ impl Defaults {
         text + &write::document_with(root.table().unwrap_or(&Default::default()), fill)
     }
 
-    /// What is written of a key, with the kind under which it is, if not for all; nothing if it has to stay out.
+    /// What is written of a key, with the kind under which it is, if not for all; nothing if it has
+    /// to stay out.
     fn values(&self, (table, key): At) -> Vec<(Option<&'static str>, &Value)> {
         let Filling { path, keys } = &self.tables[table as usize];
         let used = &keys[key as usize].1;

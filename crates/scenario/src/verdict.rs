@@ -1,4 +1,5 @@
-//! What became of an expectation at a point of the sweep: judged run by run, or by a statistic of the runs, with the spread.
+//! What became of an expectation at a point of the sweep: judged run by run, or by a statistic of
+//! the runs, with the spread.
 
 use serde_json::{Map, Value, json};
 
@@ -183,7 +184,8 @@ impl Verdict {
 pub struct Miss {
     /// The number of the point, from 0.
     pub point: usize,
-    /// The number of the run, from 0, in the order of the sweep; `None` for a statistic of the runs of the point.
+    /// The number of the run, from 0, in the order of the sweep; `None` for a statistic of the runs
+    /// of the point.
     pub run: Option<usize>,
     /// The metric, with its reduction and what it is relative to.
     pub metric: String,
@@ -195,7 +197,8 @@ pub struct Miss {
     pub expected: String,
 }
 
-/// How the values of the runs of a point lie. Quantiles are interpolated between neighbours (Hyndman and Fan's definition 7).
+/// How the values of the runs of a point lie. Quantiles are interpolated between neighbours
+/// (Hyndman and Fan's definition 7).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spread {
     /// In ascending order; never empty.

@@ -4,14 +4,15 @@ use std::fmt::Write;
 
 use crate::document::{Entry, Node, Table, Value};
 
-/// The document as TOML: scalars first, then a section for each table of the top levels; what is nested deeper stays on
-/// one line.
+/// The document as TOML: scalars first, then a section for each table of the top levels; what is
+/// nested deeper stays on one line.
 #[cfg(test)]
 pub(crate) fn document(root: &Table) -> String {
     document_with(root, |_, _, _| None)
 }
 
-/// The same, with other items in place of those of arrays, which are known by the key of the array and their numbers.
+/// The same, with other items in place of those of arrays, which are known by the key of the array
+/// and their numbers.
 pub(crate) fn document_with(root: &Table, other: impl Fn(&str, usize, &Node) -> Option<Node>) -> String {
     let mut out = String::new();
     let (tables, scalars): (Vec<&Entry>, Vec<&Entry>) = root.0.iter().partition(|entry| is_section(&entry.node));
@@ -72,7 +73,8 @@ pub(crate) fn inline(node: &Node) -> String {
     match &node.value {
         Value::String(text) => quoted(text),
         Value::Integer(number) => number.to_string(),
-        // The shortest text that reads back as the same number; it always has a point or an exponent.
+        // The shortest text that reads back as the same number; it always has a point or an
+        // exponent.
         Value::Float(number) => format!("{number:?}"),
         Value::Boolean(value) => value.to_string(),
         Value::Datetime(text) => text.clone(),

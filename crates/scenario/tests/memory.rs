@@ -1,4 +1,5 @@
-//! What reading and showing very much takes: for each flow and each key as much as for the one before.
+//! What reading and showing very much takes: for each flow and each key as much as for the one
+//! before.
 
 use ackclock_scenario::Scenario;
 use ackclock_testkit::{CountingAllocator, allocations};

@@ -1,4 +1,5 @@
-//! What is recorded of queues adds up to the summary, for every discipline there is, and changes nothing in it.
+//! What is recorded of queues adds up to the summary, for every discipline there is, and changes
+//! nothing in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -14,8 +15,8 @@ fn parse(text: &str, set: &[&str]) -> Scenario {
     Scenario::parse("test.toml", text.as_bytes(), &set).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Five flows, some of which can be marked, one against the others' direction; two links, of which the first delays,
-/// loses and doubles packets.
+/// Five flows, some of which can be marked, one against the others' direction; two links, of which
+/// the first delays, loses and doubles packets.
 fn busy(queue: &str) -> String {
     format!(
         r#"
@@ -240,10 +241,10 @@ fn a_sink_may_break_the_run_off() {
     }
 }
 
-/// By hand: at 10 Mbit/s the SYN of 60 bytes takes 48 us and a full packet of 1500 bytes 1.2 ms. With 1 ms each way, and no
-/// time for transmission on the way back, the first window goes out at 2.048 ms: 4000 bytes in segments of 1448, the last
-/// with 1104 + 52 bytes of headers. The first goes to the transmitter, the second waits for 1.2 ms, and the third finds
-/// the one place taken.
+/// By hand: at 10 Mbit/s the SYN of 60 bytes takes 48 us and a full packet of 1500 bytes 1.2 ms.
+/// With 1 ms each way, and no time for transmission on the way back, the first window goes out at
+/// 2.048 ms: 4000 bytes in segments of 1448, the last with 1104 + 52 bytes of headers. The first
+/// goes to the transmitter, the second waits for 1.2 ms, and the third finds the one place taken.
 #[test]
 fn a_tiny_transfer() {
     let text = r#"

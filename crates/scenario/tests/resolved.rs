@@ -1,4 +1,5 @@
-//! The resolved scenario is a scenario: it gives the same runs, and resolving it again changes nothing.
+//! The resolved scenario is a scenario: it gives the same runs, and resolving it again changes
+//! nothing.
 
 use std::fs;
 use std::path::Path;

@@ -1,8 +1,10 @@
-//! Every key of a scenario does something: for each there is a small scenario in which another value of it changes the result.
+//! Every key of a scenario does something: for each there is a small scenario in which another
+//! value of it changes the result.
 //!
-//! The keys are those that the parser knows, asked of its errors, and the values are made from their defaults; so a key that is
-//! new is tried by itself, and fails here if nothing comes of it. What can have no effect is listed with the reason in
-//! `without.rs`, and what is listed there and has an effect fails too.
+//! The keys are those that the parser knows, asked of its errors, and the values are made from
+//! their defaults; so a key that is new is tried by itself, and fails here if nothing comes of it.
+//! What can have no effect is listed with the reason in `without.rs`, and what is listed there and
+//! has an effect fails too.
 
 mod stages;
 mod without;
@@ -60,7 +62,8 @@ fn expected(error: &str) -> Vec<String> {
     note.flat_map(|line| line.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
-/// What a run of the stage with these settings comes to, but for what only names it; `None` if they are no scenario.
+/// What a run of the stage with these settings comes to, but for what only names it; `None` if they
+/// are no scenario.
 fn result(stage: &str, settings: &[String]) -> Option<String> {
     let spec = parse(stage, settings).ok()?.spec(0);
     let summary = ackclock_sim::run(&spec, &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");

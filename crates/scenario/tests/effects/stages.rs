@@ -64,7 +64,8 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     table("flows.0.hystart", &["flows.0.hystart={rules=\"rfc9406\"}"]),
 ];
 
-/// Small scenarios: each key is tried in them in this order. The table in question is that of the link `wire` or of the first flow.
+/// Small scenarios: each key is tried in them in this order. The table in question is that of the
+/// link `wire` or of the first flow.
 pub(crate) const STAGES: &[(&str, &str)] = &[
     (
         "one flow",

@@ -1,4 +1,5 @@
-//! What holds in every run: the laws of physics, arithmetic, and that two accounts of the same thing agree.
+//! What holds in every run: the laws of physics, arithmetic, and that two accounts of the same
+//! thing agree.
 
 use std::collections::BTreeMap;
 
@@ -137,7 +138,8 @@ fn round_trips(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json)
     if let Some(min) = json["rtt_ms"]["min"].as_f64() {
         // The summary rounds to twelve digits or so.
         let found = min * 1e6;
-        // A timestamp's echo counts milliseconds: it may be short by the part of one that had passed when it was sent.
+        // A timestamp's echo counts milliseconds: it may be short by the part of one that had
+        // passed when it was sent.
         let stamps = |host: &HostSpec| matches!(host, HostSpec::Endpoint(endpoint) if endpoint.config.timestamps);
         let echoed = stamps(&flow.sender) && stamps(&flow.receiver) && found % 1e6 == 0.0;
         let least = if echoed { least.saturating_sub(1_000_000) } else { least };
@@ -240,8 +242,8 @@ pub(crate) fn has_ecn(flow: &FlowSpec) -> bool {
     hosts.iter().any(|host| agrees(host, true)) && hosts.iter().all(|host| agrees(host, false))
 }
 
-/// Whether packets of a flow may be marked: the SYN of a controller that wants all packets ECT (`dctcp`, `prague`) goes out before
-/// anything is agreed on.
+/// Whether packets of a flow may be marked: the SYN of a controller that wants all packets ECT
+/// (`dctcp`, `prague`) goes out before anything is agreed on.
 fn may_be_marked(flow: &FlowSpec) -> bool {
     let sends_capable_syn = |host: &HostSpec| match host {
         HostSpec::Endpoint(endpoint) => matches!(endpoint.config.ecn, EcnFeedback::Dctcp | EcnFeedback::Accurate),

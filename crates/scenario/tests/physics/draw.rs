@@ -1,4 +1,5 @@
-//! Draws scenarios: a skeleton of links, paths and flows, and on it whatever keys the parser asks for.
+//! Draws scenarios: a skeleton of links, paths and flows, and on it whatever keys the parser asks
+//! for.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +14,9 @@ const MAX_FLOWS: usize = 24;
 /// The shortest run, ns: a flow of a few round trips.
 const SHORTEST: u64 = 200_000_000;
 
-/// Keys with a structure of their own, by the last part of their path, and keys of text in a form of its own: what a skeleton
-/// says of them, or why it does not. A key that is none of these and has such a domain fails the test.
+/// Keys with a structure of their own, by the last part of their path, and keys of text in a form
+/// of its own: what a skeleton says of them, or why it does not. A key that is none of these and
+/// has such a domain fails the test.
 pub(crate) const BY_SKELETON: &[&str] = &[
     "schema",
     "links",
@@ -309,7 +311,8 @@ fn between_hosts(draw: &mut Draw) -> Document {
     document
 }
 
-/// Sets keys that the parser asks for, some of them, until it asks for no more. What does not fit the rest is left out.
+/// Sets keys that the parser asks for, some of them, until it asks for no more. What does not fit
+/// the rest is left out.
 fn fill(document: &mut Document, draw: &mut Draw) {
     let share: f64 = *draw.of(&[0.01, 0.03, 0.08, 0.2, 0.5]);
     let mut seen = BTreeSet::new();
@@ -345,7 +348,8 @@ fn fill(document: &mut Document, draw: &mut Draw) {
     }
 }
 
-/// Sets all of these keys, or those of each half that fit. A kind may need a key of its own: it is judged with it.
+/// Sets all of these keys, or those of each half that fit. A kind may need a key of its own: it is
+/// judged with it.
 fn apply(document: &mut Document, settings: &[(String, Value)]) {
     let mut all = document.clone();
     settings.iter().for_each(|(path, value)| all.set(path, value.clone()));

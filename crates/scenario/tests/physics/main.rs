@@ -1,16 +1,17 @@
-//! Random scenarios over all keys, held against physics: whatever a file says, no packet is faster than light, no rate is
-//! exceeded, the books balance, two accounts of the same thing agree, and what changes nothing changes nothing.
+//! Random scenarios over all keys, held against physics: whatever a file says, no packet is faster
+//! than light, no rate is exceeded, the books balance, two accounts of the same thing agree, and
+//! what changes nothing changes nothing.
 //!
-//! The keys are those that the parser asks for ([`Scenario::keys`]), so that a new one joins by itself. A finding is shrunk to the
-//! smallest file that shows it, which is left in cargo's folder for tests' files; the failing test names it. For hours instead
-//! of a minute:
+//! The keys are those that the parser asks for ([`Scenario::keys`]), so that a new one joins by
+//! itself. A finding is shrunk to the smallest file that shows it, which is left in cargo's folder
+//! for tests' files; the failing test names it. For hours instead of a minute:
 //!
 //! ```text
 //! ACKCLOCK_FUZZ_CASES=100000 cargo test -p ackclock-scenario --release --test physics -- --ignored --nocapture
 //! ```
 //!
-//! `ACKCLOCK_FUZZ_SEED` says where to begin, `ACKCLOCK_FUZZ_STEPS` how long a run may be, `ACKCLOCK_FUZZ_FILE` has one file
-//! checked in place of what is drawn.
+//! `ACKCLOCK_FUZZ_SEED` says where to begin, `ACKCLOCK_FUZZ_STEPS` how long a run may be,
+//! `ACKCLOCK_FUZZ_FILE` has one file checked in place of what is drawn.
 
 mod checks;
 mod document;
@@ -263,7 +264,8 @@ fn what_was_found_stays_mended() {
 
 #[test]
 fn what_is_violated_is_found_and_shrunk() {
-    // A law that no run with loss keeps: the smallest file that breaks it has one link, one flow and little else.
+    // A law that no run with loss keeps: the smallest file that breaks it has one link, one flow
+    // and little else.
     let strategy = Scenarios;
     let mut runner = TestRunner::new_with_rng(
         Config { cases: 300, max_shrink_iters: 3000, failure_persistence: None, ..Config::default() },

@@ -168,7 +168,8 @@ fn drive(spec: &RunSpec, mut recorders: Recorders<'_>, most: u64) -> Result<Summ
     Ok(world.summary())
 }
 
-/// The run of a file, as long as fits in these steps: a shorter one where the whole is too long, if there is one.
+/// The run of a file, as long as fits in these steps: a shorter one where the whole is too long, if
+/// there is one.
 pub(crate) fn within(text: &str, most: u64) -> Result<Outcome, Failure> {
     let mut spec = spec(text);
     match run(&spec, most) {

@@ -141,8 +141,8 @@ fn draws(direction: &DirectionSpec) -> bool {
     queue || held || matches!(wire.loss, Loss::Iid(_)) || wire.duplicate > 0.0 || wire.jitter > Span::ZERO
 }
 
-/// Other names, where no random number depends on them: not with start jitter, BBR, CDG, HD and CHD, nor a stock host, whose
-/// first sequence number matters to it alone.
+/// Other names, where no random number depends on them: not with start jitter, BBR, CDG, HD and
+/// CHD, nor a stock host, whose first sequence number matters to it alone.
 fn names(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     let chooses = |cc: &CcSpec| {
         matches!(
@@ -180,7 +180,8 @@ fn named_back(json: Json) -> Json {
     }
 }
 
-/// A longer run begins like the shorter one. Flows that are cut at the end of a run (`restart_every`) are others in a longer one.
+/// A longer run begins like the shorter one. Flows that are cut at the end of a run
+/// (`restart_every`) are others in a longer one.
 fn prefix(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     let mut longer = as_long_as(document, outcome);
     longer.put("run.duration", format!("\"{}ns\"", outcome.spec.duration.as_nanos().saturating_mul(2)));
@@ -205,8 +206,8 @@ fn prefix(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     }
 }
 
-/// A second, disjoint half in the same file: each is as it is alone. The numbers of the second one's flows move, and with
-/// them the hashes by which queues tell flows apart.
+/// A second, disjoint half in the same file: each is as it is alone. The numbers of the second
+/// one's flows move, and with them the hashes by which queues tell flows apart.
 fn disjoint(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     let Some(seed) = outcome.json["events"].as_u64() else { return };
     let mut other = draw::scenario(seed);
@@ -270,10 +271,12 @@ fn renamed(section: &crate::document::Section, path: &str) -> crate::document::S
     one.sections.remove(0)
 }
 
-/// Time scaled by two: every time of the file, defaults included, twice as long, every rate half. That holds where nothing but
-/// the file says how long something takes: for hosts by the RFCs with NewReno on drop-tail links, without timestamps (which
-/// count milliseconds), and where a byte takes whole nanoseconds. It does not hold for the profiles of kernels (granularities,
-/// TLP, RACK, pacing by the millisecond), for CUBIC (C is per cubic second), for delay-based control and AQMs in fixed point.
+/// Time scaled by two: every time of the file, defaults included, twice as long, every rate half.
+/// That holds where nothing but the file says how long something takes: for hosts by the RFCs with
+/// NewReno on drop-tail links, without timestamps (which count milliseconds), and where a byte
+/// takes whole nanoseconds. It does not hold for the profiles of kernels (granularities, TLP, RACK,
+/// pacing by the millisecond), for CUBIC (C is per cubic second), for delay-based control and AQMs
+/// in fixed point.
 fn scaled(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
     let whole = |direction: &DirectionSpec| {
         matches!(direction.queue, QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_))

@@ -1,4 +1,5 @@
-//! Drawn scenarios as a strategy of proptest's: what fails shrinks by sections, keys and the length of the run.
+//! Drawn scenarios as a strategy of proptest's: what fails shrinks by sections, keys and the length
+//! of the run.
 
 use proptest::prelude::Rng;
 use proptest::strategy::{NewTree, Strategy, ValueTree};
@@ -43,7 +44,8 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// Tries the next change that leaves a scenario. After a round that made it smaller there is another one.
+    /// Tries the next change that leaves a scenario. After a round that made it smaller there is
+    /// another one.
     fn advance(&mut self) -> bool {
         loop {
             let changes = changes(&self.failing.document);
