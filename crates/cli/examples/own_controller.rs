@@ -1,4 +1,5 @@
-//! A congestion controller of one's own, run from a scenario: the guide in CONTRIBUTING.md quotes this file.
+//! A congestion controller of one's own, run from a scenario: the guide in CONTRIBUTING.md quotes
+//! this file.
 //!
 //!     cargo run --release --example own_controller -- --scenario crates/cli/examples/own_controller.toml
 
@@ -8,8 +9,9 @@ use ackclock::cc::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig
 use ackclock::units::Span;
 use ackclock::{OwnController, Parameter};
 
-/// Additive increase, multiplicative decrease by delay: once in a round trip, if even its shortest RTT was longer than the
-/// shortest of the connection by more than `target`, the window is multiplied by `beta`. All else is NewReno's.
+/// Additive increase, multiplicative decrease by delay: once in a round trip, if even its shortest
+/// RTT was longer than the shortest of the connection by more than `target`, the window is
+/// multiplied by `beta`. All else is NewReno's.
 #[derive(Debug)]
 struct Aimd {
     target: Span,

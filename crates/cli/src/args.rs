@@ -5,7 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
-/// A TCP and AQM laboratory: runs a scenario file on a virtual clock, or live, and prints what happened.
+/// A TCP and AQM laboratory: runs a scenario file on a virtual clock, or live, and prints what
+/// happened.
 #[derive(Debug, Parser)]
 #[command(
     version,
@@ -57,8 +58,9 @@ pub(crate) struct Args {
 
     /// Set a key of the scenario; may be given several times
     ///
-    /// KEY is a dotted path; a flow is addressed by its id or its index: `flows.reno.cc`, `flows.0.cc`. VALUE is TOML, or
-    /// else a string, so that `delay=40ms` needs no quotes. Setting the path of a sweep's axis leaves this one value of it.
+    /// KEY is a dotted path; a flow is addressed by its id or its index: `flows.reno.cc`,
+    /// `flows.0.cc`. VALUE is TOML, or else a string, so that `delay=40ms` needs no quotes. Setting
+    /// the path of a sweep's axis leaves this one value of it.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
@@ -66,17 +68,19 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// By which clock, in place of the file's `run.clock`: `live` is the machine's, and needs hosts with devices (`tun`)
+    /// By which clock, in place of the file's `run.clock`: `live` is the machine's, and needs hosts
+    /// with devices (`tun`)
     ///
-    /// On the virtual clock kernels are stood in for by ackclock's endpoints, and commands do not run. `replay` feeds a
-    /// recorded live run (`--set run.replay=FILE`, which alone is enough).
+    /// On the virtual clock kernels are stood in for by ackclock's endpoints, and commands do not
+    /// run. `replay` feeds a recorded live run (`--set run.replay=FILE`, which alone is enough).
     #[arg(long, value_name = "CLOCK", value_parser = ["virtual", "live", "replay"])]
     pub(crate) clock: Option<String>,
 
     /// Write all packets of a live run to this file, as pcapng with nanoseconds
     ///
-    /// It has what passes the devices, both ways; `--set run.replay=FILE` feeds what came from hosts through the same
-    /// scenario again, in virtual time. The file is not there until it is complete.
+    /// It has what passes the devices, both ways; `--set run.replay=FILE` feeds what came from
+    /// hosts through the same scenario again, in virtual time. The file is not there until it is
+    /// complete.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 
@@ -86,11 +90,13 @@ pub(crate) struct Args {
 
     /// Write the results to this directory
     ///
-    /// `summary.json` (for a sweep `summary.jsonl`, one line for each run), what the scenario's `[record]` asks for
-    /// (`queue.csv`, `tcp.csv`, `siftr.log`, `ertt.csv`; for a sweep `runs/0000/queue.csv` and so on), what the commands of a
-    /// live run print (`commands/ID.stdout`, `commands/ID.stderr`) and, last, `manifest.json` with the resolved scenario
-    /// and the hash of every file. The directory is made if need be; it must be empty or hold an earlier output of
-    /// ackclock, which stays until the new one is complete and then is replaced.
+    /// `summary.json` (for a sweep `summary.jsonl`, one line for each run), what the scenario's
+    /// `[record]` asks for (`queue.csv`, `tcp.csv`, `siftr.log`, `ertt.csv`; for a sweep
+    /// `runs/0000/queue.csv` and so on), what the commands of a live run print
+    /// (`commands/ID.stdout`, `commands/ID.stderr`) and, last, `manifest.json` with the resolved
+    /// scenario and the hash of every file. The directory is made if need be; it must be empty or
+    /// hold an earlier output of ackclock, which stays until the new one is complete and then is
+    /// replaced.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
@@ -111,8 +117,8 @@ pub(crate) struct Args {
 
 /// Runs packetdrill scripts against the TCP endpoint, in virtual time.
 ///
-/// Prints a line for each script, in the order given, and a report below each that does not pass. docs/packetdrill.md
-/// describes the language.
+/// Prints a line for each script, in the order given, and a report below each that does not pass.
+/// docs/packetdrill.md describes the language.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0; 1 when a script failed or needs something unsupported; 2 for bad input.",
@@ -177,9 +183,9 @@ pub(crate) struct DrillArgs {
 
 /// Puts the numbers of two results beside each other.
 ///
-/// Flows, links and programs are matched by their ids, runs of a sweep by their parameters and number. The table shows what a
-/// person looks at, and by how many percent of A the number of B differs; --json has every number of the summaries, by the
-/// name that an [[expect]] has for it.
+/// Flows, links and programs are matched by their ids, runs of a sweep by their parameters and
+/// number. The table shows what a person looks at, and by how many percent of A the number of B
+/// differs; --json has every number of the summaries, by the name that an [[expect]] has for it.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0; 2 if a result cannot be read, or the two have nothing in common.",
@@ -207,8 +213,9 @@ pub(crate) struct CompareArgs {
 
 /// Writes, or checks, the bytes that ackclock's endpoints send and expect.
 ///
-/// Byte i of every stream is a function of i. A program on a host outside of a live run sends them to an endpoint of ackclock
-/// that checks what it gets (`data = "pattern"`), or checks what it gets from one.
+/// Byte i of every stream is a function of i. A program on a host outside of a live run sends them
+/// to an endpoint of ackclock that checks what it gets (`data = "pattern"`), or checks what it gets
+/// from one.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Exit status: 0; 1 if other bytes came, or not all went; 2 for bad input.",
@@ -222,13 +229,15 @@ pub(crate) struct CompareArgs {
         ackclock pattern --bytes 100MB --connect 10.0.0.9:5001"
 )]
 pub(crate) struct PatternArgs {
-    /// How many bytes, such as 100MB or 64KiB; with --check it may be left out, and any number will do
+    /// How many bytes, such as 100MB or 64KiB; with --check it may be left out, and any number will
+    /// do
     #[arg(long, value_name = "SIZE", required_unless_present = "check")]
     pub(crate) bytes: Option<String>,
 
     /// Read to the end and compare, in place of sending
     ///
-    /// Prints how many bytes came; what is wrong, and the offset of the first wrong byte, is said on standard error.
+    /// Prints how many bytes came; what is wrong, and the offset of the first wrong byte, is said
+    /// on standard error.
     #[arg(long)]
     pub(crate) check: bool,
 

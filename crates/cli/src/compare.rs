@@ -1,7 +1,8 @@
 //! `ackclock compare`: the numbers of two results beside each other.
 //!
-//! Runs are matched by the sweep's parameters and their number, flows, links, hosts and programs by id. What is compared is
-//! every number of the summary, by the name that an `[[expect]]` has for it; the table shows those that a person looks at.
+//! Runs are matched by the sweep's parameters and their number, flows, links, hosts and programs by
+//! id. What is compared is every number of the summary, by the name that an `[[expect]]` has for
+//! it; the table shows those that a person looks at.
 
 mod table;
 

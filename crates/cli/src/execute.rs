@@ -68,9 +68,10 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Does all runs of a scenario; each records into files of its own, if there are places for them. `sink` gets the runs in
-/// order, on this thread, and may break off. The first run that fails, in order, ends everything; a signal ends those that go on,
-/// and what has finished is still given out.
+/// Does all runs of a scenario; each records into files of its own, if there are places for them.
+/// `sink` gets the runs in order, on this thread, and may break off. The first run that fails, in
+/// order, ends everything; a signal ends those that go on, and what has finished is still given
+/// out.
 pub(crate) fn all(
     scenario: &Scenario,
     threads: usize,
@@ -95,8 +96,9 @@ pub(crate) fn all(
     failed.map_or(Ok(()), Err)
 }
 
-/// Does jobs 0 to `jobs` on so many threads. `sink` gets the results in order, on this thread, as soon as those before are
-/// there; when it breaks off, no more jobs are begun, and the flag that jobs see is set.
+/// Does jobs 0 to `jobs` on so many threads. `sink` gets the results in order, on this thread, as
+/// soon as those before are there; when it breaks off, no more jobs are begun, and the flag that
+/// jobs see is set.
 pub(crate) fn in_order<T: Send>(
     jobs: usize,
     threads: usize,
@@ -106,7 +108,8 @@ pub(crate) fn in_order<T: Send>(
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let (sender, results) = mpsc::channel();
     let worker = |sender: mpsc::Sender<(usize, T)>| {
-        // Jobs are taken one by one from the front, so that results wait for few others before they can be given out.
+        // Jobs are taken one by one from the front, so that results wait for few others before they
+        // can be given out.
         loop {
             let job = next.fetch_add(1, Ordering::Relaxed);
             if job >= jobs || stop.load(Ordering::Relaxed) {

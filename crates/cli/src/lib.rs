@@ -1,12 +1,14 @@
-//! The command line of ackclock, for its binary and for programs that add congestion controllers of their own to it.
+//! The command line of ackclock, for its binary and for programs that add congestion controllers of
+//! their own to it.
 //!
-//! [`main_with`] is all of the binary; `examples/own_controller.rs` shows how a controller joins. What a controller is made
-//! of is in [`cc`] and [`units`].
+//! [`main_with`] is all of the binary; `examples/own_controller.rs` shows how a controller joins.
+//! What a controller is made of is in [`cc`] and [`units`].
 //!
-//! `args` is what a person may say, `execute` runs on all cores and gives summaries in order, `table` and `output` write
-//! them down. `drill` is `ackclock packetdrill`, `compare` and `pattern` are the commands of these names. Exit status: 0, 1 when
-//! an expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3 when a run failed by itself,
-//! 130 when runs were interrupted.
+//! `args` is what a person may say, `execute` runs on all cores and gives summaries in order,
+//! `table` and `output` write them down. `drill` is `ackclock packetdrill`, `compare` and `pattern`
+//! are the commands of these names. Exit status: 0, 1 when an expectation was missed, a live run is
+//! not valid or a script did not pass, 2 for bad input, 3 when a run failed by itself, 130 when
+//! runs were interrupted.
 
 mod args;
 mod compare;
@@ -46,7 +48,8 @@ const RUN_FAILED: u8 = 3;
 /// As shells have it for SIGINT.
 const INTERRUPTED: u8 = 130;
 
-/// The program `ackclock`, whose scenarios may name these congestion controllers too (`cc = "NAME"`), beside its own.
+/// The program `ackclock`, whose scenarios may name these congestion controllers too
+/// (`cc = "NAME"`), beside its own.
 ///
 /// # Panics
 /// A controller has no name, or one that is taken.
@@ -79,8 +82,8 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
-/// Writes to stdout. A reader that has left breaks off what only it would have seen; anything else, such as a full disk, is an
-/// error: what is there is not complete.
+/// Writes to stdout. A reader that has left breaks off what only it would have seen; anything else,
+/// such as a full disk, is an error: what is there is not complete.
 fn print(text: &str) -> anyhow::Result<ControlFlow<()>> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -283,7 +286,8 @@ fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8>
     Ok(if misses.is_empty() && troubles.is_empty() { 0 } else { MISSED })
 }
 
-/// Whether the capture that a run is fed with has ended it: what came before is kept, and the input was bad all the same.
+/// Whether the capture that a run is fed with has ended it: what came before is kept, and the input
+/// was bad all the same.
 fn is_damaged_capture(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref(), Some(LiveError::Capture { .. }))
 }

@@ -1,4 +1,5 @@
-//! What a person reads about live runs: which one it is, how punctual it was, and what became of its programs.
+//! What a person reads about live runs: which one it is, how punctual it was, and what became of
+//! its programs.
 
 use std::fmt::Write;
 
@@ -16,7 +17,8 @@ pub(crate) fn heading(scenario: &Scenario) -> String {
     format!("{title}; {runs}{seconds} s in real time; Ctrl-C ends it and keeps the results")
 }
 
-/// What makes a run one that is not to be relied on: why it is not valid, and which programs failed.
+/// What makes a run one that is not to be relied on: why it is not valid, and which programs
+/// failed.
 pub(crate) fn troubles<P>(summary: &Summary<P>) -> impl Iterator<Item = String> {
     let invalid = summary.live.iter().flat_map(|live| &live.invalid).map(|why| format!("invalid: {why}"));
     let failed = summary.commands.iter().filter_map(|command| {

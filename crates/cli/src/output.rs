@@ -1,12 +1,13 @@
 //! `--out`: a directory that is complete exactly when it has a manifest.
 //!
-//! Files are written under hidden names that end in `.partial` and renamed when the runs are over, the manifest last. An
-//! earlier output stays as it is until then. Nothing in the files of virtual runs depends
-//! on the machine, the time or the number of threads. One program at a time fills a directory, and what one has left that was
-//! killed is put aside.
+//! Files are written under hidden names that end in `.partial` and renamed when the runs are over,
+//! the manifest last. An earlier output stays as it is until then. Nothing in the files of virtual
+//! runs depends on the machine, the time or the number of threads. One program at a time fills a
+//! directory, and what one has left that was killed is put aside.
 //!
-//! What a run records is beside the summary, or for a sweep in a folder for each run: `runs/0000/queue.csv`
-//! and so on belong to the first line of `summary.jsonl`. What programs have printed is in a folder `commands` beside it.
+//! What a run records is beside the summary, or for a sweep in a folder for each run:
+//! `runs/0000/queue.csv` and so on belong to the first line of `summary.jsonl`. What programs have
+//! printed is in a folder `commands` beside it.
 
 mod leftovers;
 mod lock;
@@ -58,7 +59,8 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Makes sure, before anything runs, that the directory can be written and that nobody else's files are in it.
+    /// Makes sure, before anything runs, that the directory can be written and that nobody else's
+    /// files are in it.
     pub(crate) fn prepare(dir: &Path, scenario: &Scenario) -> anyhow::Result<Output> {
         let made = match fs::metadata(dir) {
             Ok(found) if !found.is_dir() => bail!("{} is not a directory", dir.display()),
@@ -115,7 +117,8 @@ impl Output {
         file.flush()
     }
 
-    /// Completes the directory, after all runs, or after as many as there were until one was broken off.
+    /// Completes the directory, after all runs, or after as many as there were until one was broken
+    /// off.
     pub(crate) fn finish(mut self, scenario: &Scenario, partial: bool) -> anyhow::Result<()> {
         let Some(summary) = self.summary.take() else { return Ok(()) };
         let dir = &self.dir;
@@ -205,7 +208,8 @@ fn remove(dir: &Path, name: &str) {
     }
 }
 
-/// How many parts the name of a file has. A manifest may have been edited: it has no say about other places than ours.
+/// How many parts the name of a file has. A manifest may have been edited: it has no say about
+/// other places than ours.
 fn depth_of(name: &str) -> Option<usize> {
     let parts: Vec<Component<'_>> = Path::new(name).components().collect();
     match parts[..] {
@@ -221,7 +225,8 @@ fn depth_of(name: &str) -> Option<usize> {
     }
 }
 
-/// The manifest of a run that was killed after its first file had appeared and before its manifest had.
+/// The manifest of a run that was killed after its first file had appeared and before its manifest
+/// had.
 fn unfinished(dir: &Path) -> Option<Value> {
     match manifest(dir) {
         None => read_manifest(&partial::hidden(dir, MANIFEST)),

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// A file that is being written, under a hidden name that ends in `.partial`. Dropped, it is removed.
+/// A file that is being written, under a hidden name that ends in `.partial`. Dropped, it is
+/// removed.
 #[derive(Debug)]
 pub(crate) struct Partial {
     written: Hidden,
@@ -113,7 +114,8 @@ impl Drop for Folder {
     }
 }
 
-/// Where a file or a folder is that will be `name` in `dir`: in `dir` itself, so that a folder appears with its files.
+/// Where a file or a folder is that will be `name` in `dir`: in `dir` itself, so that a folder
+/// appears with its files.
 pub(crate) fn hidden(dir: &Path, name: &str) -> PathBuf {
     dir.join(format!(".{}.partial", name.replace('/', "-")))
 }

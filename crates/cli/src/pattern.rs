@@ -1,4 +1,5 @@
-//! `ackclock pattern`: the bytes that our endpoints send and expect, for the programs of hosts outside.
+//! `ackclock pattern`: the bytes that our endpoints send and expect, for the programs of hosts
+//! outside.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -109,7 +110,8 @@ struct Checked {
     reset: bool,
 }
 
-/// How much is read past a difference, so that the writer is not disturbed. A stream may have no end.
+/// How much is read past a difference, so that the writer is not disturbed. A stream may have no
+/// end.
 const PAST_A_DIFFERENCE: u64 = 1 << 30;
 
 /// Reads to the end, or far past the first difference.

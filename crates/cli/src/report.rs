@@ -1,4 +1,5 @@
-//! What a person reads on stdout: one run in detail, or a sweep with a line for each flow of each point.
+//! What a person reads on stdout: one run in detail, or a sweep with a line for each flow of each
+//! point.
 
 use std::fmt::Write;
 

@@ -1,6 +1,7 @@
 //! Tables in plain text.
 
-/// Rows under a header. The first columns are text and stand left, the others are numbers and stand right.
+/// Rows under a header. The first columns are text and stand left, the others are numbers and stand
+/// right.
 #[derive(Debug)]
 pub(crate) struct Table {
     rows: Vec<Vec<String>>,

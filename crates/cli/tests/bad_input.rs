@@ -1,10 +1,12 @@
-//! Bad input: exit status 2 and an error with file, line, caret, what was found and what was expected.
+//! Bad input: exit status 2 and an error with file, line, caret, what was found and what was
+//! expected.
 
 mod common;
 
 use common::{SMALL, ackclock, folder, run};
 
-/// Runs [`SMALL`] with one text replaced and returns the error; what all errors have is checked here.
+/// Runs [`SMALL`] with one text replaced and returns the error; what all errors have is checked
+/// here.
 fn refused(name: &str, from: &str, to: &str) -> String {
     assert!(SMALL.contains(from), "{from}");
     refuses(name, &SMALL.replacen(from, to, 1))

@@ -124,7 +124,8 @@ fn ctrl_c_ends_a_run_and_keeps_its_results() {
     assert_eq!(rows("again"), rows("out"));
 }
 
-/// A sweep over the clock. Nothing is sent in the live run, and so much in the one in virtual time that it takes many seconds.
+/// A sweep over the clock. Nothing is sent in the live run, and so much in the one in virtual time
+/// that it takes many seconds.
 #[test]
 fn ctrl_c_ends_a_run_in_virtual_time_beside_a_live_one() {
     if !can_go_live("a sweep over the clock that is interrupted", &[]) {

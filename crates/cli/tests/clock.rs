@@ -1,4 +1,5 @@
-//! `--clock` and `--record`: what they refuse, and a live scenario without anything live. None of it needs root.
+//! `--clock` and `--record`: what they refuse, and a live scenario without anything live. None of
+//! it needs root.
 
 mod common;
 

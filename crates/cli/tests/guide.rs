@@ -1,4 +1,5 @@
-//! The guide of CONTRIBUTING.md has the controller that is compiled, and the controller does what its scenario says.
+//! The guide of CONTRIBUTING.md has the controller that is compiled, and the controller does what
+//! its scenario says.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,5 @@
-//! Live runs of the binary, in namespaces of the tests' own; where there can be none they are skipped, and say so.
+//! Live runs of the binary, in namespaces of the tests' own; where there can be none they are
+//! skipped, and say so.
 
 #![cfg(target_os = "linux")]
 
@@ -101,8 +102,9 @@ fn visible(directory: &Path) -> BTreeSet<String> {
     names
 }
 
-/// What is visible under `--out` is whole: all of a result or nothing, each file as long as the manifest says; or, of a run that
-/// was killed while it gave files their names, a part of what its hidden manifest lists.
+/// What is visible under `--out` is whole: all of a result or nothing, each file as long as the
+/// manifest says; or, of a run that was killed while it gave files their names, a part of what its
+/// hidden manifest lists.
 fn is_whole(directory: &Path) -> bool {
     let mut names = visible(directory);
     let complete = names.remove("manifest.json");
@@ -122,7 +124,8 @@ fn is_whole(directory: &Path) -> bool {
     names.iter().all(is_one) && (!complete || names.len() == files.len())
 }
 
-/// A pcapng file ends where a block does: each has its length at both ends (draft-ietf-opsawg-pcapng section 3.1).
+/// A pcapng file ends where a block does: each has its length at both ends
+/// (draft-ietf-opsawg-pcapng section 3.1).
 fn is_whole_capture(path: &Path) -> bool {
     let bytes = fs::read(path).expect("a capture");
     let word =
@@ -149,7 +152,8 @@ fn a_run_leaves_its_results_and_nothing_else() {
         serde_json::from_slice(&fs::read(folder.join("out/summary.json")).expect("a summary")).expect("JSON");
     let commands = summary["commands"].as_array().expect("commands");
     let ping = &commands[0]["rtt_ms"];
-    // One ping in 50 ms for 2 s, less what a busy machine takes to begin; twice 1 ms, and what two transmissions of 84 bytes at 10 Mbit/s take (0.13 ms).
+    // One ping in 50 ms for 2 s, less what a busy machine takes to begin; twice 1 ms, and what two
+    // transmissions of 84 bytes at 10 Mbit/s take (0.13 ms).
     assert!(ping["samples"].as_u64() >= Some(15), "{summary}");
     assert!(ping["min"].as_f64() >= Some(2.13), "{summary}");
     assert!(ping["p99"].as_f64() >= ping["p95"].as_f64() && ping["max"].as_f64() >= ping["p99"].as_f64(), "{summary}");
@@ -168,7 +172,8 @@ fn after_a_run_that_was_killed_the_next_cleans_up_and_works() {
     }
     let folder = folder("live-killed");
     let mut left = 0;
-    // The fractional parts of multiples of the golden ratio are nowhere dense, whatever the number they begin with.
+    // The fractional parts of multiples of the golden ratio are nowhere dense, whatever the number
+    // they begin with.
     let begin = f64::from(std::process::id() % 1000) / 1000.0;
     for round in 0..20 {
         let out = folder.join(format!("out{}", round % 2));
@@ -187,7 +192,8 @@ fn after_a_run_that_was_killed_the_next_cleans_up_and_works() {
         // A capture is complete before the run is.
         let capture = folder.join("killed.pcapng");
         assert!(!capture.exists() || is_whole_capture(&capture), "round {round}");
-        // The same scenario or another one, for long enough that a busy machine gets an answer to a ping.
+        // The same scenario or another one, for long enough that a busy machine gets an answer to a
+        // ping.
         let name = if round % 3 == 0 { "next" } else { "kill" };
         let said = run(&folder, scenario(name, 1.0), &["--quiet", "--out", out.to_str().expect("UTF-8")]);
         let mut notes = said.err.lines();

@@ -1,4 +1,5 @@
-//! `--out`: complete or not there, the same bytes at any number of threads, and nobody else's files.
+//! `--out`: complete or not there, the same bytes at any number of threads, and nobody else's
+//! files.
 
 mod common;
 
@@ -170,7 +171,8 @@ fn what_a_killed_run_has_finished_is_kept() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_signal_ends_a_sweep_and_keeps_the_runs_that_have_finished() {
-    // A shell that begins something in the background has it ignore Ctrl-C, and so does `nohup` with a hangup: that stays.
+    // A shell that begins something in the background has it ignore Ctrl-C, and so does `nohup`
+    // with a hangup: that stays.
     let status = fs::read_to_string("/proc/self/status").expect("Linux tells");
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).expect("a line").trim();
     let ignored = u64::from_str_radix(ignored, 16).expect("a mask");
@@ -234,7 +236,8 @@ fn a_directory_is_filled_by_one_run_at_a_time() {
     child.wait().expect("it has ended");
     // A killed run holds nothing.
     assert_eq!(run(&folder, SMALL, &["--out", "out"]).status, 0);
-    // Of many at the same time those complete it that do not meet another, and each leaves it complete.
+    // Of many at the same time those complete it that do not meet another, and each leaves it
+    // complete.
     let runs: Vec<Child> = (0..8)
         .map(|_| {
             let mut command = ackclock();

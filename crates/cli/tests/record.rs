@@ -1,4 +1,5 @@
-//! `[record]`: `queue.csv` and `tcp.csv` in the output of a run, and in that of a sweep for each run.
+//! `[record]`: `queue.csv` and `tcp.csv` in the output of a run, and in that of a sweep for each
+//! run.
 
 mod common;
 
@@ -376,10 +377,12 @@ fn siftr_logs_every_segment_of_both_hosts() {
     let rows: Vec<Vec<&str>> = lines[1..lines.len() - 1].iter().map(|line| line.split(',').collect()).collect();
     assert_eq!(rows.len(), total("total_tcp_pkts=") - total("total_skipped_tcp_pkts="));
     assert!(rows.iter().all(|row| row.len() == 26));
-    // The accepting host has no socket yet when the SYN comes, when its answer goes out and when that is acknowledged.
+    // The accepting host has no socket yet when the SYN comes, when its answer goes out and when
+    // that is acknowledged.
     assert!(total("num_inbound_skipped_pkts_inpcb=") >= 2 && total("num_outbound_skipped_pkts_inpcb=") == 1, "{last}");
     assert!(last.ends_with("flow_list=10.0.0.1;40000-10.0.0.2;5001,10.0.0.2;5001-10.0.0.1;40000,"), "{last}");
-    // What the sender sends and takes in is what the summary counts, SYN, FIN and ACKs without data beside it.
+    // What the sender sends and takes in is what the summary counts, SYN, FIN and ACKs without data
+    // beside it.
     let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
     let sent = summary["flows"][0]["sent_packets"].as_u64().expect("a number") as usize;
     let of = |way: &str, host: &str| rows.iter().filter(|row| row[0] == way && row[3] == host).count();

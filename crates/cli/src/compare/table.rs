@@ -5,7 +5,8 @@ use std::fmt::Write;
 use super::{Both, Comparison, Pair, Run};
 use crate::table::Table;
 
-/// What is shown of an entry of a list: its name in the summary, that in the table, by what it is divided, and digits.
+/// What is shown of an entry of a list: its name in the summary, that in the table, by what it is
+/// divided, and digits.
 type Row = (&'static str, &'static str, f64, usize);
 
 const FLOW: [Row; 9] = [

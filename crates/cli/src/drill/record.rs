@@ -162,7 +162,8 @@ pub(crate) fn seconds(span: Span) -> String {
     format!("{}.{:03}", millis / 1000, millis % 1000)
 }
 
-/// The text with what neither a terminal nor XML nor YAML can hold written as an escape; lines stay lines.
+/// The text with what neither a terminal nor XML nor YAML can hold written as an escape; lines stay
+/// lines.
 pub(crate) fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

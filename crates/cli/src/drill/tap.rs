@@ -1,7 +1,8 @@
-//! Results in the Test Anything Protocol, version 14 (testanything.org/tap-version-14-specification).
+//! Results in the Test Anything Protocol, version 14
+//! (testanything.org/tap-version-14-specification).
 //!
-//! A script is a test point; what is said of it is a YAML block below. Unsupported scripts are `not ok`: nobody should take
-//! them for passed.
+//! A script is a test point; what is said of it is a YAML block below. Unsupported scripts are
+//! `not ok`: nobody should take them for passed.
 
 use std::fmt::Write;
 

@@ -55,8 +55,8 @@ impl<'a> Sheets<'a> {
         }
     }
 
-    /// Completes the files of a run that came to `end`, those that could be written; and why one could not. Such a file
-    /// has broken the run off.
+    /// Completes the files of a run that came to `end`, those that could be written; and why one
+    /// could not. Such a file has broken the run off.
     pub(super) fn finish(self, end: Time) -> (Vec<Sealed>, anyhow::Result<()>) {
         let written = [
             self.queue.map(QueueCsv::finish),

@@ -1,4 +1,5 @@
-//! What a run has left in a directory that ended before it could complete it: a kill, a crash, a power failure.
+//! What a run has left in a directory that ended before it could complete it: a kill, a crash, a
+//! power failure.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,8 +19,8 @@ pub(super) fn is_kept(name: &OsString) -> bool {
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-/// Moves what was left among these names in the directory, if there is anything in it, to a folder of its own, under the names that
-/// it would have got. Tells what is there now.
+/// Moves what was left among these names in the directory, if there is anything in it, to a folder
+/// of its own, under the names that it would have got. Tells what is there now.
 ///
 /// `unfinished` is the manifest of a run that had given some of its files their names, but not all.
 pub(super) fn put_aside(
