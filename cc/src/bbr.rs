@@ -1,46 +1,58 @@
-//! BBR, version 3: a model of the path, made of its bandwidth and its round-trip time, says how fast to send and how much may
-//! be in flight.
+//! BBR, version 3: a model of the path, made of its bandwidth and its round-trip time, says how
+//! fast to send and how much may be in flight.
 //!
-//! It measures the delivery rate and the round-trip time with every ACK, and how much of what was in flight got lost. The
-//! model holds the highest bandwidth of the last two probing cycles, the shortest round trip of the last 10 s, how far ACKs
-//! come in clusters, and bounds learnt from loss: a long-term one to the data in flight, found while probing, and short-term
-//! ones to bandwidth and data in flight, that hold until the next probe. A state machine sends above, at and below the
-//! bandwidth in turn, so as to find more of it, to use it, and to empty the queue that the finding has filled; every 5 s
-//! without a shorter round trip it halves what is in flight to see the path without its own queue.
+//! It measures the delivery rate and the round-trip time with every ACK, and how much of what was
+//! in flight got lost. The model holds the highest bandwidth of the last two probing cycles, the
+//! shortest round trip of the last 10 s, how far ACKs come in clusters, and bounds learnt from
+//! loss: a long-term one to the data in flight, found while probing, and short-term ones to
+//! bandwidth and data in flight, that hold until the next probe. A state machine sends above, at
+//! and below the bandwidth in turn, so as to find more of it, to use it, and to empty the queue
+//! that the finding has filled; every 5 s without a shorter round trip it halves what is in flight
+//! to see the path without its own queue.
 //!
-//! `model.rs` has the estimates, `startup.rs` the states until the bandwidth is known, `probe_bw.rs` the cycle after that,
-//! `probe_rtt.rs` the shortest round trip and the restart from idle, `loss.rs` what losses and their undoing change,
-//! `control.rs` how the model becomes rate and window.
+//! `model.rs` has the estimates, `startup.rs` the states until the bandwidth is known,
+//! `probe_bw.rs` the cycle after that, `probe_rtt.rs` the shortest round trip and the restart from
+//! idle, `loss.rs` what losses and their undoing change, `control.rs` how the model becomes rate
+//! and window.
 //!
 //! # Source
-//! draft-ietf-ccwg-bbr, working copy of 2026-08-03 (4ce5e87, after -06); names are the draft's. Where the draft leaves something
-//! open: Google's `net/ipv4/tcp_bbr.c`, branch v3. In this revision `ProbeRTTInterval` is 5 s and ProbeRTT's window follows from
-//! the model of the time. The authors consider 10 s, as in version 1, with ProbeRTT's window saved before the shortest round trip
-//! expires (github.com/ietf-wg-ccwg/draft-ietf-ccwg-bbr, issue 109); `probe_rtt_interval` can be set to that.
+//! draft-ietf-ccwg-bbr, working copy of 2026-08-03 (4ce5e87, after -06); names are the draft's.
+//! Where the draft leaves something open: Google's `net/ipv4/tcp_bbr.c`, branch v3. In this
+//! revision `ProbeRTTInterval` is 5 s and ProbeRTT's window follows from the model of the time. The
+//! authors consider 10 s, as in version 1, with ProbeRTT's window saved before the shortest round
+//! trip expires (github.com/ietf-wg-ccwg/draft-ietf-ccwg-bbr, issue 109); `probe_rtt_interval` can
+//! be set to that.
 //!
 //! # Departures
-//! - The draft has no packet conservation at the start of fast recovery, as earlier versions had; nor has this.
-//! - In the draft, `NoteLoss` saves the state for an undo at the first loss of every round trip, so that an episode of several
-//!   round trips would be undone to a state that it has reduced already. Here it is saved once for an episode, as the
-//!   draft's prose says and Linux does; a timeout saves again.
+//! - The draft has no packet conservation at the start of fast recovery, as earlier versions had;
+//!   nor has this.
+//! - In the draft, `NoteLoss` saves the state for an undo at the first loss of every round trip, so
+//!   that an episode of several round trips would be undone to a state that it has reduced already.
+//!   Here it is saved once for an episode, as the draft's prose says and Linux does; a timeout
+//!   saves again.
 //! - A loss that a tail loss probe has repaired counts, as in Linux; the draft does not mention it.
-//! - The draft compares `rounds_since_probe_up` with bytes; section "A Dual-Time-Scale Approach" and Linux mean segments.
-//!   `TargetInflight` includes the budget for offload, as in Linux: a path that holds less than a segment would
-//!   otherwise be probed without pause.
-//! - On a restart from idle the sample of aggregation begins anew altogether, as in Linux. The draft resets its start alone,
-//!   and what was delivered before would then count as an excess.
-//! - A timeout resets the search for a plateau, and the short-term bound to the data in flight starts from the window of
-//!   before (both Linux, `bbr_set_state`): the window of one segment says nothing of the path.
-//! - `MarkConnectionAppLimited` in `ProbeRTT`: which packets it marks follows from the delivery counts in the rate samples, so
-//!   that nothing has to be told to the sampler.
-//! - `max_bw_filter` keeps the last cycle's value if the new one has no sample (Linux, `bbr_advance_max_bw_filter`).
-//! - The prefix of a lost packet at which the loss rate crossed the threshold is not negative (Linux).
-//! - `Drain` has no bound by `inflight_longterm`, as in the draft's pseudocode and Linux; the draft's table lists one.
-//! - ECN: the draft asks for a response and specifies none. An echo counts as a round trip with a loss rate above the
-//!   threshold: it ends Startup and a bandwidth probe, and at other times the round trip adapts the short-term bounds. The
-//!   DCTCP-like response that Linux has for data centres (`ecn_alpha`) is left out: Linux has it off unless a route asks for
-//!   it.
-//! - Offload exists only as its budget in the window (`3 * C.send_quantum`): the endpoint paces single segments.
+//! - The draft compares `rounds_since_probe_up` with bytes; section "A Dual-Time-Scale Approach"
+//!   and Linux mean segments. `TargetInflight` includes the budget for offload, as in Linux: a path
+//!   that holds less than a segment would otherwise be probed without pause.
+//! - On a restart from idle the sample of aggregation begins anew altogether, as in Linux. The
+//!   draft resets its start alone, and what was delivered before would then count as an excess.
+//! - A timeout resets the search for a plateau, and the short-term bound to the data in flight
+//!   starts from the window of before (both Linux, `bbr_set_state`): the window of one segment says
+//!   nothing of the path.
+//! - `MarkConnectionAppLimited` in `ProbeRTT`: which packets it marks follows from the delivery
+//!   counts in the rate samples, so that nothing has to be told to the sampler.
+//! - `max_bw_filter` keeps the last cycle's value if the new one has no sample (Linux,
+//!   `bbr_advance_max_bw_filter`).
+//! - The prefix of a lost packet at which the loss rate crossed the threshold is not negative
+//!   (Linux).
+//! - `Drain` has no bound by `inflight_longterm`, as in the draft's pseudocode and Linux; the
+//!   draft's table lists one.
+//! - ECN: the draft asks for a response and specifies none. An echo counts as a round trip with a
+//!   loss rate above the threshold: it ends Startup and a bandwidth probe, and at other times the
+//!   round trip adapts the short-term bounds. The DCTCP-like response that Linux has for data
+//!   centres (`ecn_alpha`) is left out: Linux has it off unless a route asks for it.
+//! - Offload exists only as its budget in the window (`3 * C.send_quantum`): the endpoint paces
+//!   single segments.
 
 mod control;
 mod filter;
@@ -72,33 +84,37 @@ pub struct BbrConfig {
     pub probe_up_cwnd_gain: f64,
     /// `ProbeRTTCwndGain`. Default 0.5 (draft, "Parameters for Scheduling ProbeRTT").
     pub probe_rtt_cwnd_gain: f64,
-    /// `PacingMarginPercent`: the rate stays this much below the bandwidth, percent. Default 1 (draft).
+    /// `PacingMarginPercent`: the rate stays this much below the bandwidth, percent. Default 1
+    /// (draft).
     pub pacing_margin_percent: f64,
-    /// `LossThresh`: the loss rate per round trip that a probe may cause. Default 0.02 (draft, "Core Algorithm Design
-    /// Parameters").
+    /// `LossThresh`: the loss rate per round trip that a probe may cause. Default 0.02 (draft,
+    /// "Core Algorithm Design Parameters").
     pub loss_thresh: f64,
-    /// `Beta`: what a round trip with loss leaves of the short-term bounds at least. Default 0.7 (draft).
+    /// `Beta`: what a round trip with loss leaves of the short-term bounds at least. Default 0.7
+    /// (draft).
     pub beta: f64,
     /// `Headroom`: the share of `inflight_longterm` that is left to others. Default 0.15 (draft).
     pub headroom: f64,
     /// `MinPipeCwnd`, segments. Default 4 (draft).
     pub min_pipe_cwnd: u32,
-    /// `StartupFullLossCnt`: discontiguous ranges lost in a round trip that end Startup. Default 6 (draft, "Exiting Startup Based
-    /// on Packet Loss").
+    /// `StartupFullLossCnt`: discontiguous ranges lost in a round trip that end Startup. Default 6
+    /// (draft, "Exiting Startup Based on Packet Loss").
     pub startup_full_loss_cnt: u32,
     /// `ExtraAckedFilterLen`, round trips. Default 10 (draft, "Estimating BBR.extra_acked").
     pub extra_acked_filter_len: u32,
     /// `MinRTTFilterLen`. Default 10 s (draft).
     pub min_rtt_filter_len: Span,
-    /// `ProbeRTTInterval`. Default 5 s (draft; the same for all flows, so that they empty the queue together). With as much as
-    /// `min_rtt_filter_len` the shortest round trip expires when ProbeRTT begins, and the window is computed by the newest sample.
+    /// `ProbeRTTInterval`. Default 5 s (draft; the same for all flows, so that they empty the queue
+    /// together). With as much as `min_rtt_filter_len` the shortest round trip expires when
+    /// ProbeRTT begins, and the window is computed by the newest sample.
     pub probe_rtt_interval: Span,
     /// `ProbeRTTDuration`. Default 200 ms (draft).
     pub probe_rtt_duration: Span,
-    /// `T_reno_bound`: round trips between probes at most. Default 63 (draft, "A Dual-Time-Scale Approach for Coexistence"; one
-    /// less at random).
+    /// `T_reno_bound`: round trips between probes at most. Default 63 (draft, "A Dual-Time-Scale
+    /// Approach for Coexistence"; one less at random).
     pub bw_probe_max_rounds: u32,
-    /// Between probes pass at least this, and at most `bw_probe_rand` more. Default 2 s (draft; `T_bbr`).
+    /// Between probes pass at least this, and at most `bw_probe_rand` more. Default 2 s (draft;
+    /// `T_bbr`).
     pub bw_probe_base: Span,
     /// The random part of the time between probes. Default 1 s (draft; `T_bbr`).
     pub bw_probe_rand: Span,
@@ -209,7 +225,8 @@ struct Sample {
 }
 
 impl Bbr {
-    /// A controller of a connection that is not established yet; `random` is for the time between probes.
+    /// A controller of a connection that is not established yet; `random` is for the time between
+    /// probes.
     pub fn new(config: BbrConfig, random: Random) -> Bbr {
         Bbr {
             config,

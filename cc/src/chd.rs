@@ -1,24 +1,29 @@
-//! CHD, the CAIA version of Hamilton delay-based congestion control: HD once per round trip instead of once per ACK,
-//! with a shadow window against loss-based flows and no halving for losses that have nothing to do with the queue.
+//! CHD, the CAIA version of Hamilton delay-based congestion control: HD once per round trip instead
+//! of once per ACK, with a shadow window against loss-based flows and no halving for losses that
+//! have nothing to do with the queue.
 //!
-//! It measures enhanced round-trip times (`ertt.rs`). Once per measurement the longest sample since the last one tells
-//! the queueing delay, which halves the window by the law of HD. A loss while the delay is at most `queue_threshold`
-//! is repaired at full window.
+//! It measures enhanced round-trip times (`ertt.rs`). Once per measurement the longest sample since
+//! the last one tells the queueing delay, which halves the window by the law of HD. A loss while
+//! the delay is at most `queue_threshold` is repaired at full window.
 //!
-//! - A back-off at a delay beyond the threshold (with `loss_fair`) takes it that loss-based flows fill the queue. The
-//!   shadow window is then kept: what Reno's would be. On loss the window is halved from there.
+//! - A back-off at a delay beyond the threshold (with `loss_fair`) takes it that loss-based flows
+//!   fill the queue. The shadow window is then kept: what Reno's would be. On loss the window is
+//!   halved from there.
 //! - It is given up at a back-off with less delay than at the one before.
 //!
 //! # Source
-//! FreeBSD `sys/netinet/cc/cc_chd.c` of 9.1; reactions to ECN and timeouts, the end of recovery and idle time from
-//! `cc_newreno.c` of 9.1, or as the host's NewReno has them (FreeBSD 14, `cc.c`). Hayes and Armitage, "Improved coexistence and loss tolerance for delay based TCP congestion
+//! FreeBSD `sys/netinet/cc/cc_chd.c` of 9.1; reactions to ECN and timeouts, the end of recovery and
+//! idle time from `cc_newreno.c` of 9.1, or as the host's NewReno has them (FreeBSD 14, `cc.c`).
+//! Hayes and Armitage, "Improved coexistence and loss tolerance for delay based TCP congestion
 //! control" (LCN 2010).
 //!
 //! # Departures
-//! - The window does not grow while something else limits the sender (RFC 7661), nor during fast recovery.
-//! - A threshold above the window, from the shadow window, is not used up before fast recovery is over.
-//! - A back-off that a duplicate ACK calls for is made with the next ACK, at the latest before the loss that the
-//!   duplicates prove.
+//! - The window does not grow while something else limits the sender (RFC 7661), nor during fast
+//!   recovery.
+//! - A threshold above the window, from the shadow window, is not used up before fast recovery is
+//!   over.
+//! - A back-off that a duplicate ACK calls for is made with the next ACK, at the latest before the
+//!   loss that the duplicates prove.
 //! - The peer's window does not bound what is halved: a window beyond it has not grown.
 
 use ackclock_units::{Random, Span};
@@ -37,7 +42,8 @@ use crate::{
 /// Parameters of CHD, by the names of the sysctls below `net.inet.tcp.cc.chd`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChdConfig {
-    /// The queueing delay with the most back-offs, in ticks; beyond it losses are signs of congestion. Default 20.
+    /// The queueing delay with the most back-offs, in ticks; beyond it losses are signs of
+    /// congestion. Default 20.
     pub queue_threshold: u32,
     /// The queueing delay up to which there are no back-offs, in ticks. Default 5.
     pub queue_min: u32,
@@ -45,7 +51,8 @@ pub struct ChdConfig {
     pub pmax: u32,
     /// The shadow window is used against loss-based flows. Default true.
     pub loss_fair: bool,
-    /// The delay is that of the longest round trip since the last measurement, instead of the newest. Default true.
+    /// The delay is that of the longest round trip since the last measurement, instead of the
+    /// newest. Default true.
     pub use_max: bool,
     /// A tick. Default 1 ms (`hz` 1000).
     pub rtt_unit: Span,
@@ -75,7 +82,8 @@ pub struct Chd {
     ertt: Ertt,
     slow_start: SlowStart,
     state: State,
-    /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the congestion.
+    /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the
+    /// congestion.
     saved: Option<State>,
     /// `loss_compete`: loss-based flows seem to share the queue.
     competing: bool,

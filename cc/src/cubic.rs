@@ -1,21 +1,25 @@
-//! CUBIC: after a loss the window follows a cubic curve of time that is flat around the window at which the loss happened.
+//! CUBIC: after a loss the window follows a cubic curve of time that is flat around the window at
+//! which the loss happened.
 //!
-//! It measures the time since the epoch began and the round-trip time. The window comes down by beta, rises fast towards
-//! the old maximum, waits there, and then probes ever faster; it never falls behind what Reno would have reached.
-//! `rfc9438.rs` and `linux.rs` hold the two ways in which the curve becomes growth.
+//! It measures the time since the epoch began and the round-trip time. The window comes down by
+//! beta, rises fast towards the old maximum, waits there, and then probes ever faster; it never
+//! falls behind what Reno would have reached. `rfc9438.rs` and `linux.rs` hold the two ways in
+//! which the curve becomes growth.
 //!
 //! # Source
 //! RFC 9438. Linux `net/ipv4/tcp_cubic.c` of 3.9 and 6.1, chosen by [`CubicRules`].
 //!
 //! # Departures
-//! - The decrease starts from the window, not from the bytes in flight; RFC 9438 section 4.6 allows that because a window
-//!   that is not used does not grow.
-//! - RFC 9438 sections 4.4 and 4.5 write growth per ACK; here it is per segment acknowledged, as in section 4.3 and Linux,
-//!   so that delayed ACKs do not slow it.
-//! - An ECN echo does not bring the window below two segments (RFC 9438 section 4.6 goes down to one), as in Linux.
-//! - Linux rules: time is exact, while Linux counts jiffies (1 to 10 ms) and 6.1 evaluates the curve at most once in each;
-//!   the cube root is exact, while Linux's is within 0.2 %. The idle time that 6.1 takes out of the curve starts with the
-//!   ACK of the last byte, not with its transmission.
+//! - The decrease starts from the window, not from the bytes in flight; RFC 9438 section 4.6 allows
+//!   that because a window that is not used does not grow.
+//! - RFC 9438 sections 4.4 and 4.5 write growth per ACK; here it is per segment acknowledged, as in
+//!   section 4.3 and Linux, so that delayed ACKs do not slow it.
+//! - An ECN echo does not bring the window below two segments (RFC 9438 section 4.6 goes down to
+//!   one), as in Linux.
+//! - Linux rules: time is exact, while Linux counts jiffies (1 to 10 ms) and 6.1 evaluates the
+//!   curve at most once in each; the cube root is exact, while Linux's is within 0.2 %. The idle
+//!   time that 6.1 takes out of the curve starts with the ACK of the last byte, not with its
+//!   transmission.
 
 mod linux;
 mod rfc9438;
@@ -33,9 +37,11 @@ use crate::{Ack, CongestionControl, Flight, NewRenoConfig, Sent, Signal, Verdict
 pub enum CubicRules {
     /// RFC 9438: a fraction of a segment for every segment acknowledged.
     Rfc9438,
-    /// Linux 3.9: one segment after so many ACKs, corrected by the mean number of segments that an ACK covers.
+    /// Linux 3.9: one segment after so many ACKs, corrected by the mean number of segments that an
+    /// ACK covers.
     Linux39,
-    /// Linux 6.1: one segment after so many segments acknowledged, at least 2; idle time is taken out of the curve.
+    /// Linux 6.1: one segment after so many segments acknowledged, at least 2; idle time is taken
+    /// out of the curve.
     Linux61,
 }
 
@@ -52,8 +58,8 @@ pub struct CubicConfig {
     pub reno_friendly: bool,
     /// How the curve becomes growth. Default RFC 9438.
     pub rules: CubicRules,
-    /// Slow start, the window after recovery and after idle are Reno's (RFC 9438 section 4.10), with these settings; so is
-    /// the factor for ECN.
+    /// Slow start, the window after recovery and after idle are Reno's (RFC 9438 section 4.10),
+    /// with these settings; so is the factor for ECN.
     pub reno: NewRenoConfig,
 }
 
@@ -75,7 +81,8 @@ impl Default for CubicConfig {
 pub struct Cubic {
     config: CubicConfig,
     state: State,
-    /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the congestion.
+    /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the
+    /// congestion.
     saved: Option<State>,
     path: Path,
     slow_start: SlowStart,
@@ -86,7 +93,8 @@ struct State {
     window: Window,
     /// `W_max`, the window before the last reduction, in segments; 0 while there is none.
     w_max: f64,
-    /// `cwnd_prior`, the window when the threshold was last set, in segments; 0 while there is none.
+    /// `cwnd_prior`, the window when the threshold was last set, in segments; 0 while there is
+    /// none.
     cwnd_prior: f64,
     /// The current congestion avoidance stage.
     epoch: Option<Epoch>,
@@ -120,7 +128,8 @@ struct Curve {
 }
 
 impl Curve {
-    /// The curve that starts at `cwnd`. From `w_max` or above it is convex at once (sections 4.8 and 4.10).
+    /// The curve that starts at `cwnd`. From `w_max` or above it is convex at once (sections 4.8
+    /// and 4.10).
     fn new(c: f64, w_max: f64, cwnd: f64) -> Curve {
         if w_max <= cwnd {
             return Curve { c, k: 0.0, w_max: cwnd };
@@ -142,7 +151,8 @@ impl Curve {
 /// What the ACKs told about the path.
 #[derive(Clone, Debug)]
 struct Path {
-    /// The shortest round trip, without the first second of each epoch, when the queue has not drained yet.
+    /// The shortest round trip, without the first second of each epoch, when the queue has not
+    /// drained yet.
     shortest: Option<Span>,
     /// Mean number of segments that an ACK covers, in sixteenths (Linux 3.9).
     segments_per_ack: u64,
@@ -318,8 +328,8 @@ impl CongestionControl for Cubic {
                     if flight { whole_segments((f.in_flight as f64 * self.config.beta) as u64, f) } else { ssthresh }
                 });
                 timed_out(&mut self.state.window, ssthresh, kept, f);
-                // RFC 9438 section 4.8: the next stage begins with K = 0 and W_max = cwnd. Linux's `bictcp_reset` forgets
-                // the path as well.
+                // RFC 9438 section 4.8: the next stage begins with K = 0 and W_max = cwnd. Linux's
+                // `bictcp_reset` forgets the path as well.
                 self.state.w_max = 0.0;
                 self.state.epoch = None;
                 self.state.credit = 0;

@@ -1,25 +1,30 @@
 //! DCTCP: the window comes down in proportion to the share of the data that was marked.
 //!
-//! It measures, once per window of data, which fraction of the bytes that were delivered had been marked, and keeps a moving
-//! average of it (alpha). A window with marks reduces the congestion window by half of alpha: by next to nothing if few
-//! packets were marked, by half if all were. Growth, and the reaction to loss, are Reno's.
+//! It measures, once per window of data, which fraction of the bytes that were delivered had been
+//! marked, and keeps a moving average of it (alpha). A window with marks reduces the congestion
+//! window by half of alpha: by next to nothing if few packets were marked, by half if all were.
+//! Growth, and the reaction to loss, are Reno's.
 //!
-//! It takes feedback that tells how much was marked (RFC 8257 section 3.2, RFC 9768), and a network that marks by a step at
-//! a shallow threshold. Beside flows that halve their window it takes nearly everything: it is for data centres.
+//! It takes feedback that tells how much was marked (RFC 8257 section 3.2, RFC 9768), and a network
+//! that marks by a step at a shallow threshold. Beside flows that halve their window it takes
+//! nearly everything: it is for data centres.
 //!
 //! # Source
-//! RFC 8257 sections 3.3, 3.4 and 4.2. Linux `net/ipv4/tcp_dctcp.c` of 6.1; FreeBSD `sys/netinet/cc/cc_dctcp.c` (`slowstart`). Where they differ, [`DctcpRules`] says whose it is.
+//! RFC 8257 sections 3.3, 3.4 and 4.2. Linux `net/ipv4/tcp_dctcp.c` of 6.1; FreeBSD
+//! `sys/netinet/cc/cc_dctcp.c` (`slowstart`). Where they differ, [`DctcpRules`] says whose it is.
 //!
 //! # Departures
-//! - Bytes that SACK reports count when they are reported, as in Linux; RFC 8257 section 3.3 step 1 leaves SACK out, and then
-//!   a window with a loss counts what came with its last ACK alone.
-//! - The reduction does not bring the window below two segments, as in both stacks; RFC 8257 does not say.
-//! - Nothing grows while the window comes down for marks: RFC 8257 section 3.4 leaves that to conventional TCP, and the
-//!   endpoint calls no controller then, as Linux's does not (`tcp_in_cwnd_reduction`). FreeBSD's leaves congestion recovery for
-//!   the call of `newreno_cc_ack_received` and goes on growing, so that in steady state each of its windows is up to a
-//!   segment larger.
-//! - FreeBSD leaves alpha alone during fast recovery and brings it up to date when that ends and at a timeout; here it goes
-//!   on once per window of data.
+//! - Bytes that SACK reports count when they are reported, as in Linux; RFC 8257 section 3.3 step 1
+//!   leaves SACK out, and then a window with a loss counts what came with its last ACK alone.
+//! - The reduction does not bring the window below two segments, as in both stacks; RFC 8257 does
+//!   not say.
+//! - Nothing grows while the window comes down for marks: RFC 8257 section 3.4 leaves that to
+//!   conventional TCP, and the endpoint calls no controller then, as Linux's does not
+//!   (`tcp_in_cwnd_reduction`). FreeBSD's leaves congestion recovery for the call of
+//!   `newreno_cc_ack_received` and goes on growing, so that in steady state each of its windows is
+//!   up to a segment larger.
+//! - FreeBSD leaves alpha alone during fast recovery and brings it up to date when that ends and at
+//!   a timeout; here it goes on once per window of data.
 
 use crate::newreno::{
     acknowledged, established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, timed_out,
@@ -36,16 +41,19 @@ const ALPHA_BITS: u32 = 10;
 /// Whose rules hold where stacks differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DctcpRules {
-    /// An observation window ends with the first ACK beyond it (RFC 8257 section 3.3 step 3). Alpha stays over an idle time. A loss
-    /// within the window of data in which marks have reduced it halves what the window was before them: section 3.4 asks for the
-    /// reaction of conventional TCP.
+    /// An observation window ends with the first ACK beyond it (RFC 8257 section 3.3 step 3). Alpha
+    /// stays over an idle time. A loss within the window of data in which marks have reduced it
+    /// halves what the window was before them: section 3.4 asks for the reaction of conventional
+    /// TCP.
     #[default]
     Rfc8257,
-    /// As `Rfc8257`, and an idle time begins a new observation, with alpha as at the start (`dctcp_after_idle`).
+    /// As `Rfc8257`, and an idle time begins a new observation, with alpha as at the start
+    /// (`dctcp_after_idle`).
     FreeBsd,
-    /// An observation window ends with the ACK of its last byte, of which what it delivers counts for the next one
-    /// (`dctcp_update_alpha`, called before `tcp_clean_rtx_queue`). The window comes down by whole segments (`dctcp_ssthresh`). A
-    /// loss halves what marks have left of it (`dctcp_react_to_loss`).
+    /// An observation window ends with the ACK of its last byte, of which what it delivers counts
+    /// for the next one (`dctcp_update_alpha`, called before `tcp_clean_rtx_queue`). The window
+    /// comes down by whole segments (`dctcp_ssthresh`). A loss halves what marks have left of it
+    /// (`dctcp_react_to_loss`).
     Linux,
 }
 
@@ -54,10 +62,11 @@ pub enum DctcpRules {
 pub struct DctcpConfig {
     /// The gain of the average is 2^-this. Default 4: g = 1/16 (RFC 8257 section 4.2). At most 10.
     pub shift_g: u32,
-    /// Alpha before the first observation, in units of 1/1024. Default 1024 (RFC 8257 section 3.3: the first reaction is
-    /// Reno's).
+    /// Alpha before the first observation, in units of 1/1024. Default 1024 (RFC 8257 section 3.3:
+    /// the first reaction is Reno's).
     pub alpha_on_init: u32,
-    /// The first mark halves the window and sets alpha to 1, whatever it was (FreeBSD `slowstart`). Default false.
+    /// The first mark halves the window and sets alpha to 1, whatever it was (FreeBSD `slowstart`).
+    /// Default false.
     pub slowstart: bool,
     /// Whose rules hold where stacks differ. Default RFC 8257's.
     pub rules: DctcpRules,
@@ -82,7 +91,8 @@ impl Default for DctcpConfig {
 pub struct Dctcp {
     config: DctcpConfig,
     state: State,
-    /// The state before the last loss or timeout, until it is put back or a mark confirms the congestion.
+    /// The state before the last loss or timeout, until it is put back or a mark confirms the
+    /// congestion.
     saved: Option<State>,
     /// Congestion estimate, in units of 1/1024.
     alpha: u64,
@@ -127,7 +137,8 @@ impl Dctcp {
         }
     }
 
-    /// RFC 8257 section 3.3 steps 5 to 8, with Linux's rounding: what is less than the gain can express decays to zero.
+    /// RFC 8257 section 3.3 steps 5 to 8, with Linux's rounding: what is less than the gain can
+    /// express decays to zero.
     fn update_alpha(&mut self) {
         let shift = self.config.shift_g.min(ALPHA_BITS);
         let decay = match self.alpha >> shift {

@@ -1,36 +1,41 @@
 //! Enhanced round-trip times: what delay-based controllers measure with.
 //!
-//! It remembers every segment that was sent and finds the one that an ACK answers, so that neither delayed ACKs nor
-//! retransmissions nor SACK spoil the sample. Beside the sample of each ACK it measures one *marked* segment per round
-//! trip: when that one is answered a measurement is complete, and the next segment to be sent is marked. "Once per
-//! RTT" of the algorithms means once per measurement.
+//! It remembers every segment that was sent and finds the one that an ACK answers, so that neither
+//! delayed ACKs nor retransmissions nor SACK spoil the sample. Beside the sample of each ACK it
+//! measures one *marked* segment per round trip: when that one is answered a measurement is
+//! complete, and the next segment to be sent is marked. "Once per RTT" of the algorithms means once
+//! per measurement.
 //!
-//! Times are whole ticks of a clock of `rtt_unit`, and a sample is one tick more than the difference of two readings,
-//! as in the reference, whose tick is 1 ms: a round trip of 40.0 ms reads as 41 ticks. Thresholds and gradients of the
-//! algorithms are in these ticks, so that a finer clock calls for parameters that are larger in proportion.
+//! Times are whole ticks of a clock of `rtt_unit`, and a sample is one tick more than the
+//! difference of two readings, as in the reference, whose tick is 1 ms: a round trip of 40.0 ms
+//! reads as 41 ticks. Thresholds and gradients of the algorithms are in these ticks, so that a
+//! finer clock calls for parameters that are larger in proportion.
 //!
 //! An ACK is taken in so:
-//! - One that acknowledges nothing new counts by the end of its highest SACK block; one that brings neither is passed
-//!   over.
-//! - Segments wholly below what it acknowledges leave without a sample. So do those sent before the segment whose
-//!   timestamp it echoes: it cannot answer them.
-//! - More bytes than the segment had say that the receiver delays ACKs, exactly its bytes that it may not; five of
-//!   either are remembered. While it seems to, an ACK of a single segment may have waited, and is no sample unless
-//!   SACK is in play.
-//! - An ACK that echoes an older timestamp than the segment's answers an earlier one, unless the receiver delays ACKs
-//!   and echoes the first of several.
+//! - One that acknowledges nothing new counts by the end of its highest SACK block; one that brings
+//!   neither is passed over.
+//! - Segments wholly below what it acknowledges leave without a sample. So do those sent before the
+//!   segment whose timestamp it echoes: it cannot answer them.
+//! - More bytes than the segment had say that the receiver delays ACKs, exactly its bytes that it
+//!   may not; five of either are remembered. While it seems to, an ACK of a single segment may have
+//!   waited, and is no sample unless SACK is in play.
+//! - An ACK that echoes an older timestamp than the segment's answers an earlier one, unless the
+//!   receiver delays ACKs and echoes the first of several.
 //!
 //! # Source
-//! FreeBSD `sys/netinet/khelp/h_ertt.c` and `h_ertt.h` of 9.0 and 15. They differ in the clock, which was that of the
-//! kernel's ticks (1 ms by default) and is that of timestamps since, and in how a segment for offloading is divided.
+//! FreeBSD `sys/netinet/khelp/h_ertt.c` and `h_ertt.h` of 9.0 and 15. They differ in the clock,
+//! which was that of the kernel's ticks (1 ms by default) and is that of timestamps since, and in
+//! how a segment for offloading is divided.
 //!
 //! # Departures
 //! - Nothing is offloaded to the interface, so the rules for TSO are not here.
-//! - The reference stops believing timestamps after ten that went backwards. RFC 7323 section 5.3 has discarded those
-//!   before.
-//! - It keeps as many segments as it gets memory for; here [`SEGMENTS`], beyond which they are likewise not recorded.
-//! - Kept as it is: a marked segment that is skipped hands its mark to the next, but then the measurement is corrected
-//!   back to the time and the bytes of the last that was skipped (`FORCED_MEASUREMENT` follows `CORRECT_ACK`).
+//! - The reference stops believing timestamps after ten that went backwards. RFC 7323 section 5.3
+//!   has discarded those before.
+//! - It keeps as many segments as it gets memory for; here [`SEGMENTS`], beyond which they are
+//!   likewise not recorded.
+//! - Kept as it is: a marked segment that is skipped hands its mark to the next, but then the
+//!   measurement is corrected back to the time and the bytes of the last that was skipped
+//!   (`FORCED_MEASUREMENT` follows `CORRECT_ACK`).
 
 use std::collections::VecDeque;
 
@@ -42,7 +47,8 @@ use crate::{Arrival, Flight, Sent};
 const SEGMENTS: usize = 1 << 17;
 /// `DLYACK_SMOOTH`: how many ACKs in agreement settle whether the receiver delays them.
 const DELAYED_ACK_SMOOTH: u8 = 5;
-/// Longer than every round trip, and short enough for exact arithmetic in 64 bits with seven fractional bits.
+/// Longer than every round trip, and short enough for exact arithmetic in 64 bits with seven
+/// fractional bits.
 const TICKS_MAX: i64 = 1 << 40;
 
 /// What was measured so far; for traces.
@@ -64,7 +70,8 @@ pub struct EnhancedRtt {
     pub delayed_acks: bool,
 }
 
-/// The measurement. A controller that embeds it hands it every segment sent and every arrival ([`crate::Needs::arrivals`]).
+/// The measurement. A controller that embeds it hands it every segment sent and every arrival
+/// ([`crate::Needs::arrivals`]).
 #[derive(Clone, Debug)]
 pub(crate) struct Ertt {
     unit: Span,
@@ -81,7 +88,8 @@ pub(crate) struct Ertt {
     pub(crate) rtt: i64,
     pub(crate) min: i64,
     pub(crate) max: i64,
-    /// `markedpkt_rtt`, `bytes_tx_in_marked_rtt` and `marked_snd_cwnd`: round trip, bytes sent in it, and window at its end.
+    /// `markedpkt_rtt`, `bytes_tx_in_marked_rtt` and `marked_snd_cwnd`: round trip, bytes sent in
+    /// it, and window at its end.
     pub(crate) marked: i64,
     pub(crate) bytes_in_marked: i64,
     pub(crate) marked_cwnd: u64,
@@ -153,7 +161,8 @@ impl Ertt {
         let echo = arrival.echoed.and_then(|ago| now.checked_sub(ago.as_millis()));
         let mut multiple = false;
         let mut answered = None;
-        // The last segment that left unmeasured on the way to the one that is, and the bytes of all of them.
+        // The last segment that left unmeasured on the way to the one that is, and the bytes of all
+        // of them.
         let mut skipped: Option<Segment> = None;
         let mut skipped_bytes = 0i64;
         while let Some(&front) = self.segments.front() {

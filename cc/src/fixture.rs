@@ -7,7 +7,8 @@ use crate::{Ack, CongestionControl, Flight, Sent};
 /// Bytes of a segment.
 pub(crate) const MSS: u64 = 1448;
 
-/// A full window of `cwnd` segments at `millis`; round trips of 100 ms; an initial window of 10 segments.
+/// A full window of `cwnd` segments at `millis`; round trips of 100 ms; an initial window of 10
+/// segments.
 pub(crate) fn flight(millis: u64, cwnd: u64) -> Flight {
     Flight {
         now: Time::from_millis(millis),

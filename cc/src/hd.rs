@@ -1,21 +1,21 @@
-//! HD, the Hamilton Institute's delay-based congestion control: NewReno that also halves by chance, more often the
-//! more the queue delays, up to a threshold; beyond it less often again, so that it keeps its own among flows that
-//! fill the queue.
+//! HD, the Hamilton Institute's delay-based congestion control: NewReno that also halves by chance,
+//! more often the more the queue delays, up to a threshold; beyond it less often again, so that it
+//! keeps its own among flows that fill the queue.
 //!
-//! It measures enhanced round-trip times (`ertt.rs`): what exceeds the shortest is queueing delay. Every ACK with a
-//! delay above `queue_min` may halve the window, with a probability that rises linearly to `pmax` at `queue_threshold`
-//! and falls to zero at the largest delay that was seen.
+//! It measures enhanced round-trip times (`ertt.rs`): what exceeds the shortest is queueing delay.
+//! Every ACK with a delay above `queue_min` may halve the window, with a probability that rises
+//! linearly to `pmax` at `queue_threshold` and falls to zero at the largest delay that was seen.
 //!
 //! # Source
-//! FreeBSD `sys/netinet/cc/cc_hd.c` of 9.1; `cc_newreno.c` for all else, of whichever release the host's NewReno
-//! is. Budzisz, Stanojevic, Shorten and Baker, "A
-//! strategy for fair coexistence of loss and delay-based congestion control algorithms" (IEEE Communications Letters
-//! 13(7), 2009).
+//! FreeBSD `sys/netinet/cc/cc_hd.c` of 9.1; `cc_newreno.c` for all else, of whichever release the
+//! host's NewReno is. Budzisz, Stanojevic, Shorten and Baker, "A
+//! strategy for fair coexistence of loss and delay-based congestion control algorithms" (IEEE
+//! Communications Letters 13(7), 2009).
 //!
 //! # Departures
 //! - NewReno is the one of `newreno.rs`, with its departures.
-//! - Kept as it is: congestion recovery ends with the ACK that began it, because nobody moves its end; the next ACK
-//!   may halve the window again.
+//! - Kept as it is: congestion recovery ends with the ACK that began it, because nobody moves its
+//!   end; the next ACK may halve the window again.
 
 use ackclock_units::{Random, Span};
 
@@ -151,7 +151,8 @@ pub(crate) struct DelayLaw {
 }
 
 impl DelayLaw {
-    /// `should_backoff`: the probability in units of 2^-31, with the rounding of the reference. `delay` lies above `min`.
+    /// `should_backoff`: the probability in units of 2^-31, with the rounding of the reference.
+    /// `delay` lies above `min`.
     pub(crate) fn probability(&self, delay: i64, largest: i64) -> u64 {
         let (threshold, min) = (i64::from(self.threshold), i64::from(self.min));
         let most = u64::from(i32::MAX as u32 / 100) * u64::from(self.pmax);

@@ -1,19 +1,21 @@
-//! H-TCP: the longer since the last congestion, the faster the window grows; the less the queue adds to the RTT, the less it
-//! comes down.
+//! H-TCP: the longer since the last congestion, the faster the window grows; the less the queue
+//! adds to the RTT, the less it comes down.
 //!
-//! It measures the time since the last congestion and the least and greatest smoothed RTT. For a second after a congestion it
-//! is NewReno, so that the two share short paths alike.
+//! It measures the time since the last congestion and the least and greatest smoothed RTT. For a
+//! second after a congestion it is NewReno, so that the two share short paths alike.
 //!
 //! # Source
-//! FreeBSD `sys/netinet/cc/cc_htcp.c` of 9.2 and 14; D. Leith, R. Shorten: H-TCP: TCP Congestion Control for High
-//! Bandwidth-Delay Product Paths, draft-leith-tcp-htcp-06, 2008. R. Shorten, D. Leith: H-TCP: TCP for high-speed and
-//! long-distance networks, PFLDnet 2004.
+//! FreeBSD `sys/netinet/cc/cc_htcp.c` of 9.2 and 14; D. Leith, R. Shorten: H-TCP: TCP Congestion
+//! Control for High Bandwidth-Delay Product Paths, draft-leith-tcp-htcp-06, 2008. R. Shorten, D.
+//! Leith: H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004.
 //!
 //! # Departures
-//! - RTTs are exact; FreeBSD has them in 32nds of a tick. Time is in its ticks of 1 ms, and the growth is cut to whole segments.
-//! - RTT scaling is by RTT / 100 ms, as in the draft and FreeBSD 9.2; FreeBSD 14 divides ticks by 32nds of one, which makes
-//!   it a tenth for every RTT below 320 ms.
-//! - The threshold is whole segments, at least two, and what the window is after recovery: FreeBSD works out the latter anew.
+//! - RTTs are exact; FreeBSD has them in 32nds of a tick. Time is in its ticks of 1 ms, and the
+//!   growth is cut to whole segments.
+//! - RTT scaling is by RTT / 100 ms, as in the draft and FreeBSD 9.2; FreeBSD 14 divides ticks by
+//!   32nds of one, which makes it a tenth for every RTT below 320 ms.
+//! - The threshold is whole segments, at least two, and what the window is after recovery: FreeBSD
+//!   works out the latter anew.
 //! - A timeout sets the threshold as the host's NewReno does (`timeout_flight`).
 
 use ackclock_units::{Span, Time};
@@ -24,12 +26,14 @@ use crate::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signa
 /// Parameters of H-TCP, named and with defaults as FreeBSD's sysctls `net.inet.tcp.cc.htcp.*`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct HtcpConfig {
-    /// The window comes down by the ratio of the least RTT to the greatest, between 0.5 and 0.8, and grows so much slower.
-    /// Without, by half. Default false.
+    /// The window comes down by the ratio of the least RTT to the greatest, between 0.5 and 0.8,
+    /// and grows so much slower. Without, by half. Default false.
     pub adaptive_backoff: bool,
-    /// The window grows by the same amount per unit of time on paths of 10 to 200 ms. Default false.
+    /// The window grows by the same amount per unit of time on paths of 10 to 200 ms. Default
+    /// false.
     pub rtt_scaling: bool,
-    /// Slow start, the first second after a congestion, timeouts and idle time are NewReno's, with these settings.
+    /// Slow start, the first second after a congestion, timeouts and idle time are NewReno's, with
+    /// these settings.
     pub reno: NewRenoConfig,
 }
 
@@ -117,8 +121,8 @@ impl Htcp {
 
     /// A loss or an ECN echo. NewReno notes it and has halved the window, which was `before`.
     fn congested(&mut self, f: &Flight, before: Window) {
-        // The greatest RTT comes down, so that it is not remembered for ever. That the least is divided too is FreeBSD's way
-        // to write it; the next larger sample puts it right.
+        // The greatest RTT comes down, so that it is not remembered for ever. That the least is
+        // divided too is FreeBSD's way to write it; the next larger sample puts it right.
         let (least, greatest) = (u128::from(self.min_rtt.as_nanos()), u128::from(self.max_rtt.as_nanos()));
         let nanos = (least + greatest.saturating_sub(least) * 95) / 100;
         self.max_rtt = Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));

@@ -1,12 +1,14 @@
-//! HyStart: leaves slow start before the queue overflows, when the ACKs of one round trip arrive for longer than half of
-//! the shortest round trip, or when the round trips of one round have become longer.
+//! HyStart: leaves slow start before the queue overflows, when the ACKs of one round trip arrive
+//! for longer than half of the shortest round trip, or when the round trips of one round have
+//! become longer.
 //!
-//! It measures the time of ACKs within a round and the least delay of each round; it answers whether slow start is over. Any
-//! controller may use it, through [`SlowStart`](crate::slow_start::SlowStart).
+//! It measures the time of ACKs within a round and the least delay of each round; it answers
+//! whether slow start is over. Any controller may use it, through
+//! [`SlowStart`](crate::slow_start::SlowStart).
 //!
 //! # Source
-//! Ha, Rhee, "Taming the elephants: new TCP slow start", 2011; Linux `net/ipv4/tcp_cubic.c` of 3.9 and 6.1 (with the later
-//! stable fix that a round begins at any window size).
+//! Ha, Rhee, "Taming the elephants: new TCP slow start", 2011; Linux `net/ipv4/tcp_cubic.c` of 3.9
+//! and 6.1 (with the later stable fix that a round begins at any window size).
 //!
 //! # Departures
 //! - Clocks are exact; Linux 3.9 counts milliseconds, 6.1 microseconds.
@@ -18,11 +20,11 @@ use crate::Flight;
 /// Whose HyStart: Linux changed its rules between 3.9 and 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HystartRules {
-    /// Delay has increased above the minimum plus a sixteenth of it; the round's delay is the least of its first eight
-    /// samples.
+    /// Delay has increased above the minimum plus a sixteenth of it; the round's delay is the least
+    /// of its first eight samples.
     Linux39,
-    /// Delay has increased above the minimum plus an eighth of it; the round's delay is the least of all its samples;
-    /// the ACK train is allowed up to 1 ms more.
+    /// Delay has increased above the minimum plus an eighth of it; the round's delay is the least
+    /// of all its samples; the ACK train is allowed up to 1 ms more.
     Linux61,
 }
 
@@ -58,7 +60,8 @@ const MIN_SAMPLES: u32 = 8;
 /// Bounds of the increase of delay that counts (`HYSTART_DELAY_MIN`, `HYSTART_DELAY_MAX`).
 const DELAY_MIN: Span = Span::from_millis(4);
 const DELAY_MAX: Span = Span::from_millis(16);
-/// What receive offload may hold back: four times the largest aggregate, at most 1 ms of it (`hystart_ack_delay` of 6.1).
+/// What receive offload may hold back: four times the largest aggregate, at most 1 ms of it
+/// (`hystart_ack_delay` of 6.1).
 const OFFLOAD_BYTES: u64 = 4 * 65_536;
 const OFFLOAD_MAX: Span = Span::from_millis(1);
 
@@ -91,14 +94,15 @@ impl Hystart {
         }
     }
 
-    /// Forgets that slow start was left, and begins a round: at the start of a connection and after a timeout.
+    /// Forgets that slow start was left, and begins a round: at the start of a connection and after
+    /// a timeout.
     pub(crate) fn restart(&mut self, f: &Flight) {
         self.found = false;
         self.begin_round(f);
     }
 
-    /// A delay was measured in slow start, before the window grows; `shortest` is the least that is known. Returns whether
-    /// slow start is over.
+    /// A delay was measured in slow start, before the window grows; `shortest` is the least that is
+    /// known. Returns whether slow start is over.
     pub(crate) fn sample(&mut self, f: &Flight, cwnd: u64, delay: Span, shortest: Span) -> bool {
         if self.found {
             return false;
@@ -115,7 +119,8 @@ impl Hystart {
         self.found
     }
 
-    /// An ACK is about to grow the window by slow start. Linux 3.9 looks for the end of a round here, after the sample.
+    /// An ACK is about to grow the window by slow start. Linux 3.9 looks for the end of a round
+    /// here, after the sample.
     pub(crate) fn growing(&mut self, f: &Flight) {
         if self.config.rules == HystartRules::Linux39 && f.snd_una > self.round_end {
             self.begin_round(f);
@@ -130,7 +135,8 @@ impl Hystart {
         self.samples = 0;
     }
 
-    /// A train is unbroken since the round began; half of the shortest round trip is about the delay of one way.
+    /// A train is unbroken since the round began; half of the shortest round trip is about the
+    /// delay of one way.
     fn train_is_long(&mut self, f: &Flight, cwnd: u64, shortest: Span) -> bool {
         if f.now.since(self.last_ack) > self.config.ack_delta {
             return false;
@@ -151,7 +157,8 @@ impl Hystart {
             self.samples += 1;
         }
         let share = match self.config.rules {
-            // Later samples do not count: the shortest delay may fall below the round's, and the round seem longer by it.
+            // Later samples do not count: the shortest delay may fall below the round's, and the
+            // round seem longer by it.
             HystartRules::Linux39 if enough => 16,
             HystartRules::Linux39 => {
                 self.least = self.least.min(delay);

@@ -1,18 +1,23 @@
-//! HyStart++: where round trips have become longer, slow start goes on at a quarter of its pace, and is over after five such
-//! rounds or begins again if they have become shorter.
+//! HyStart++: where round trips have become longer, slow start goes on at a quarter of its pace,
+//! and is over after five such rounds or begins again if they have become shorter.
 //!
-//! It measures the least round-trip time of each round, of at least eight samples. A round in which it lies above that of the
-//! round before by an eighth (4 ms to 16 ms) leads to conservative slow start (CSS), with that time as its baseline. A round of
-//! CSS that falls below the baseline shows that the queue was not standing, and standard slow start resumes; with the fifth
-//! round the threshold becomes the window. Any controller may use it, through [`SlowStart`](crate::slow_start::SlowStart).
+//! It measures the least round-trip time of each round, of at least eight samples. A round in which
+//! it lies above that of the round before by an eighth (4 ms to 16 ms) leads to conservative slow
+//! start (CSS), with that time as its baseline. A round of CSS that falls below the baseline shows
+//! that the queue was not standing, and standard slow start resumes; with the fifth round the
+//! threshold becomes the window. Any controller may use it, through
+//! [`SlowStart`](crate::slow_start::SlowStart).
 //!
 //! # Source
 //! RFC 9406 section 4.
 //!
 //! # Departures
-//! - Growth counts bytes newly known to have arrived, as in standard slow start here, not bytes newly acknowledged.
-//! - It grows by bytes where the controller is configured to count ACKs, too: the RFC knows no other way.
-//! - The initial slow start, the only one it is used for, returns with a congestion signal that is taken back.
+//! - Growth counts bytes newly known to have arrived, as in standard slow start here, not bytes
+//!   newly acknowledged.
+//! - It grows by bytes where the controller is configured to count ACKs, too: the RFC knows no
+//!   other way.
+//! - The initial slow start, the only one it is used for, returns with a congestion signal that is
+//!   taken back.
 
 use ackclock_units::Span;
 
@@ -30,11 +35,13 @@ pub struct HystartPlusPlusConfig {
     pub min_rtt_divisor: u32,
     /// N_RTT_SAMPLE: samples before a round is judged. Default 8.
     pub n_rtt_sample: u32,
-    /// CSS_GROWTH_DIVISOR: conservative slow start grows by this part of standard slow start. Default 4.
+    /// CSS_GROWTH_DIVISOR: conservative slow start grows by this part of standard slow start.
+    /// Default 4.
     pub css_growth_divisor: u32,
     /// CSS_ROUNDS: rounds of conservative slow start before congestion avoidance. Default 5.
     pub css_rounds: u32,
-    /// L: an ACK counts for at most this many segments, unless the sender paces; 0 is no limit. Default 8.
+    /// L: an ACK counts for at most this many segments, unless the sender paces; 0 is no limit.
+    /// Default 8.
     pub l: u32,
 }
 
@@ -98,7 +105,8 @@ impl HystartPlusPlus {
             self.samples = self.samples.saturating_add(1);
             self.judge(current);
         }
-        // The ACK that ends a round belongs to it: what it measured was sent before the next one began.
+        // The ACK that ends a round belongs to it: what it measured was sent before the next one
+        // began.
         f.snd_una >= self.window_end && self.next_round(f)
     }
 

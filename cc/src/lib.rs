@@ -2,9 +2,9 @@
 //!
 //! ## Where to start
 //!
-//! [`CongestionControl`] is the trait: its documentation tells when each hook is called. [`Flight`] is what a controller
-//! sees of the sender, [`Ack`] and [`Signal`] are what happens to it, [`Needs`] is what it asks for, and [`Window`] is its
-//! answer.
+//! [`CongestionControl`] is the trait: its documentation tells when each hook is called. [`Flight`]
+//! is what a controller sees of the sender, [`Ack`] and [`Signal`] are what happens to it,
+//! [`Needs`] is what it asks for, and [`Window`] is its answer.
 
 use std::fmt::Debug;
 
@@ -12,32 +12,36 @@ use ackclock_units::{Rate, Span, Time};
 
 /// A congestion control algorithm of one connection. Windows are in bytes of payload.
 ///
-/// Reactions are required, observations are optional. Moments: `on_established` once; then `on_ack` for every ACK that
-/// newly acknowledges data outside fast recovery (after a timeout it is called again: slow start rebuilds the window);
-/// `on_signal` at the start of an episode; `on_recovery_end` when fast recovery or a congestion-window reduction for ECN
-/// is over. What else an algorithm looks at it asks for in [`CongestionControl::needs`]: for every ACK that is taken in come
-/// `on_arrival`, then `on_round` and `on_rtt_sample` if it ended a round trip or measured one, `on_recovery_end` if it ended
-/// an episode, `on_lost` for what it proves lost, and `on_signal` or `on_ack` last. With the loss detectors of Linux before
-/// RACK growth comes first, as there: an `on_signal` may follow the `on_ack` of the same ACK.
+/// Reactions are required, observations are optional. Moments: `on_established` once; then `on_ack`
+/// for every ACK that newly acknowledges data outside fast recovery (after a timeout it is called
+/// again: slow start rebuilds the window); `on_signal` at the start of an episode;
+/// `on_recovery_end` when fast recovery or a congestion-window reduction for ECN is over. What else
+/// an algorithm looks at it asks for in [`CongestionControl::needs`]: for every ACK that is taken
+/// in come `on_arrival`, then `on_round` and `on_rtt_sample` if it ended a round trip or measured
+/// one, `on_recovery_end` if it ended an episode, `on_lost` for what it proves lost, and
+/// `on_signal` or `on_ack` last. With the loss detectors of Linux before RACK growth comes first,
+/// as there: an `on_signal` may follow the `on_ack` of the same ACK.
 pub trait CongestionControl: Debug + Send {
     /// The algorithm's name in scenarios and summaries.
     fn name(&self) -> &'static str;
     /// The window now.
     fn window(&self) -> Window;
-    /// What it asks of the endpoint. It stays the same for as long as the controller is in use, but that
-    /// [`CongestionControl::on_ecn`] may change it.
+    /// What it asks of the endpoint. It stays the same for as long as the controller is in use, but
+    /// that [`CongestionControl::on_ecn`] may change it.
     fn needs(&self) -> Needs {
         Needs::default()
     }
-    /// The rate at which to pace, if the algorithm asks for it: from [`CongestionControl::on_ecn`] on at all times, or never. Asked before each segment with data, after `on_sent`.
+    /// The rate at which to pace, if the algorithm asks for it: from [`CongestionControl::on_ecn`]
+    /// on at all times, or never. Asked before each segment with data, after `on_sent`.
     fn pacing_rate(&self, _f: &Flight) -> Option<Rate> {
         None
     }
     /// The handshake is complete (`conn_init`): sets the initial window.
     fn on_established(&mut self, f: &Flight);
-    /// The window is set from outside. It takes the place of another controller on an open connection, after
-    /// [`CongestionControl::on_established`]: the window stays as it was, everything else begins anew. Or the endpoint bounds a
-    /// window that was not used (RFC 2861, RFC 7661).
+    /// The window is set from outside. It takes the place of another controller on an open
+    /// connection, after [`CongestionControl::on_established`]: the window stays as it was,
+    /// everything else begins anew. Or the endpoint bounds a window that was not used (RFC 2861,
+    /// RFC 7661).
     fn take_over(&mut self, window: Window);
     /// Data was newly acknowledged outside fast recovery (`ack_received`).
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict;
@@ -47,28 +51,33 @@ pub trait CongestionControl: Debug + Send {
     fn on_recovery_end(&mut self, f: &Flight);
     /// Sending resumes after an idle time of more than one RTO (`after_idle`).
     fn on_idle_restart(&mut self, f: &Flight);
-    /// An ACK was taken in, whatever it acknowledges, in every state; only with [`Needs::arrivals`].
+    /// An ACK was taken in, whatever it acknowledges, in every state; only with
+    /// [`Needs::arrivals`].
     fn on_arrival(&mut self, _f: &Flight, _arrival: &Arrival) {}
-    /// A round-trip time was measured (`rttsample`); `f.latest_rtt` is the sample. Only with [`Needs::arrivals`].
+    /// A round-trip time was measured (`rttsample`); `f.latest_rtt` is the sample. Only with
+    /// [`Needs::arrivals`].
     fn on_rtt_sample(&mut self, _f: &Flight) {}
-    /// A round trip has begun (`newround`): data sent after the previous round's start is acknowledged. Rounds count from 1.
-    /// Only with [`Needs::arrivals`].
+    /// A round trip has begun (`newround`): data sent after the previous round's start is
+    /// acknowledged. Rounds count from 1. Only with [`Needs::arrivals`].
     fn on_round(&mut self, _f: &Flight, _round: u64) {}
-    /// The handshake has settled how marks are reported; after [`CongestionControl::on_established`] and
-    /// [`CongestionControl::take_over`]. What it needs may be another thing from here on.
+    /// The handshake has settled how marks are reported; after
+    /// [`CongestionControl::on_established`] and [`CongestionControl::take_over`]. What it needs
+    /// may be another thing from here on.
     fn on_ecn(&mut self, _feedback: EcnFeedback) {}
     /// A segment was marked lost; only with [`Needs::delivery_rate`].
     fn on_lost(&mut self, _f: &Flight, _lost: &Lost) {}
-    /// A segment with data was sent; `f` is of before. With [`Needs::departures`] every one, else only those before which nothing
-    /// was outstanding (Linux's `CA_EVENT_TX_START`).
+    /// A segment with data was sent; `f` is of before. With [`Needs::departures`] every one, else
+    /// only those before which nothing was outstanding (Linux's `CA_EVENT_TX_START`).
     fn on_sent(&mut self, _f: &Flight, _sent: &Sent) {}
-    /// What an algorithm that measures enhanced round-trip times has measured; [`EnhancedRtt::measurements`] tells a new one.
+    /// What an algorithm that measures enhanced round-trip times has measured;
+    /// [`EnhancedRtt::measurements`] tells a new one.
     fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
         None
     }
 }
 
-/// What a controller asks of the endpoint beyond its reactions; what is not asked for costs nothing.
+/// What a controller asks of the endpoint beyond its reactions; what is not asked for costs
+/// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// `on_arrival`, `on_rtt_sample` and `on_round` are called.
@@ -77,10 +86,11 @@ pub struct Needs {
     pub delivery_rate: bool,
     /// `on_sent` is called for every segment with data.
     pub departures: bool,
-    /// The controller rules the window at all times: nothing reduces it in recovery (no PRR), and `on_ack` is called in every state
-    /// for every ACK that delivers something or proves a loss.
+    /// The controller rules the window at all times: nothing reduces it in recovery (no PRR), and
+    /// `on_ack` is called in every state for every ACK that delivers something or proves a loss.
     pub whole_control: bool,
-    /// Which packets are ECN-capable, on a connection that has agreed on ECN, and by which codepoint.
+    /// Which packets are ECN-capable, on a connection that has agreed on ECN, and by which
+    /// codepoint.
     pub ecn: EcnUse,
 }
 
@@ -92,8 +102,8 @@ pub enum EcnUse {
     Data,
     /// Every packet, with ECT(0): SYNs (RFC 8257 section 3.5), ACKs and retransmissions as well.
     All,
-    /// Every packet, with ECT(1), which asks for the treatment of L4S (RFC 9331 section 4.1). Without accurate feedback as
-    /// [`EcnUse::Data`].
+    /// Every packet, with ECT(1), which asks for the treatment of L4S (RFC 9331 section 4.1).
+    /// Without accurate feedback as [`EcnUse::Data`].
     Scalable,
 }
 
@@ -123,7 +133,8 @@ pub struct Window {
 impl Window {
     /// A slow start threshold that is not reached: "arbitrarily high" (RFC 5681 section 3.1).
     pub const INFINITE: u64 = u64::MAX;
-    /// No window grows beyond this: far above the 2^30 bytes that TCP can announce, and low enough for exact arithmetic.
+    /// No window grows beyond this: far above the 2^30 bytes that TCP can announce, and low enough
+    /// for exact arithmetic.
     pub const MAX: u64 = 1 << 48;
 
     /// Whether the window grows by slow start.
@@ -139,10 +150,11 @@ pub struct Flight {
     pub now: Time,
     /// Payload bytes of a full segment, options subtracted.
     pub mss: u32,
-    /// Bytes outstanding in the network (`pipe` of RFC 6675); at a `Signal`, before anything is declared lost
-    /// (FlightSize of RFC 5681).
+    /// Bytes outstanding in the network (`pipe` of RFC 6675); at a `Signal`, before anything is
+    /// declared lost (FlightSize of RFC 5681).
     pub in_flight: u64,
-    /// The window limited what was sent since the last ACK; without it the window must not grow (RFC 5681, RFC 7661).
+    /// The window limited what was sent since the last ACK; without it the window must not grow
+    /// (RFC 5681, RFC 7661).
     pub cwnd_limited: bool,
     /// Oldest unacknowledged byte of the stream.
     pub snd_una: u64,
@@ -160,8 +172,8 @@ pub struct Flight {
     pub initial_window: u64,
     /// The endpoint paces, at whoever's wish.
     pub paced: bool,
-    /// The application has left the pipe unfilled, so that what is sent now gives samples that say too little (`C.app_limited`);
-    /// only with [`Needs::delivery_rate`].
+    /// The application has left the pipe unfilled, so that what is sent now gives samples that say
+    /// too little (`C.app_limited`); only with [`Needs::delivery_rate`].
     pub app_limited: bool,
 }
 
@@ -172,14 +184,15 @@ impl Flight {
     }
 }
 
-/// An ACK that newly acknowledges data; with [`Needs::whole_control`], one that delivers something or proves a loss.
+/// An ACK that newly acknowledges data; with [`Needs::whole_control`], one that delivers something
+/// or proves a loss.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ack {
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
-    /// Bytes newly known to have arrived: of `acked`, what earlier ACKs had not reported by SACK or as duplicates, and what
-    /// this one reports by SACK. Growth counts these: the ACK that ends a recovery covers a window of data whose arrival
-    /// has been acted on already.
+    /// Bytes newly known to have arrived: of `acked`, what earlier ACKs had not reported by SACK or
+    /// as duplicates, and what this one reports by SACK. Growth counts these: the ACK that ends a
+    /// recovery covers a window of data whose arrival has been acted on already.
     pub delivered: u64,
     /// The RTT measured with this ACK; `None` if it covers only retransmitted data (Karn).
     pub rtt: Option<Span>,
@@ -208,8 +221,8 @@ pub struct Arrival {
     pub duplicate: bool,
     /// The sender is in fast recovery or rebuilds after a timeout.
     pub in_recovery: bool,
-    /// Since the segment was sent whose timestamp it echoes: the difference of two readings of a millisecond clock. `None` without the
-    /// timestamps option.
+    /// Since the segment was sent whose timestamp it echoes: the difference of two readings of a
+    /// millisecond clock. `None` without the timestamps option.
     pub echoed: Option<Span>,
     /// The RTT measured with this ACK; `None` if it covers only retransmitted data (Karn).
     pub rtt: Option<Span>,
@@ -226,8 +239,8 @@ pub struct Sent {
     pub bytes: u32,
 }
 
-/// A delivery rate (draft-ietf-ccwg-bbr section 4.1.2): how much was delivered while the newest segment that an ACK acknowledges
-/// was on its way.
+/// A delivery rate (draft-ietf-ccwg-bbr section 4.1.2): how much was delivered while the newest
+/// segment that an ACK acknowledges was on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
     /// `C.delivered`: bytes delivered in the connection's life, this ACK included.
@@ -236,8 +249,8 @@ pub struct RateSample {
     pub prior_delivered: u64,
     /// `RS.delivered`: bytes delivered since.
     pub delivered: u64,
-    /// `RS.interval`: the longer of the time in which these were sent and in which they were acknowledged; `None` if the sample says
-    /// nothing about the rate.
+    /// `RS.interval`: the longer of the time in which these were sent and in which they were
+    /// acknowledged; `None` if the sample says nothing about the rate.
     pub interval: Option<Span>,
     /// `RS.is_app_limited`: the application had left the pipe unfilled when that segment was sent.
     pub app_limited: bool,
@@ -256,7 +269,8 @@ pub struct Lost {
     pub bytes: u32,
     /// `C.delivered`: bytes delivered in the connection's life, the ACK in hand included.
     pub total_delivered: u64,
-    /// `C.lost`: bytes marked lost in the connection's life, some perhaps in error; this segment included.
+    /// `C.lost`: bytes marked lost in the connection's life, some perhaps in error; this segment
+    /// included.
     pub total_lost: u64,
     /// Bytes delivered in the connection's life until it was sent.
     pub prior_delivered: u64,
@@ -266,7 +280,8 @@ pub struct Lost {
     pub in_flight_when_sent: u64,
     /// The application had left the pipe unfilled.
     pub app_limited: bool,
-    /// `C.has_selective_acks`: SACK is in use, so that more than one loss can be told in a round trip.
+    /// `C.has_selective_acks`: SACK is in use, so that more than one loss can be told in a round
+    /// trip.
     pub selective_acks: bool,
 }
 
@@ -276,36 +291,41 @@ pub struct Lost {
 pub enum Verdict {
     /// The window grew or stayed.
     Continue,
-    /// The controller backed off by itself (delay-based); the endpoint enters congestion recovery. Where no PRR shapes the window,
-    /// `on_ack` goes on in it: what may grow then is the controller's to know (FreeBSD).
+    /// The controller backed off by itself (delay-based); the endpoint enters congestion recovery.
+    /// Where no PRR shapes the window, `on_ack` goes on in it: what may grow then is the
+    /// controller's to know (FreeBSD).
     Reduced,
-    /// The window came down, and that is all: no recovery begins, and the next reduction may follow at once.
+    /// The window came down, and that is all: no recovery begins, and the next reduction may follow
+    /// at once.
     Trimmed,
 }
 
 /// Why the window is to be reduced, or put back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// A loss was detected by duplicate ACKs or SACK: once per episode. In the middle of a reduction for marks it comes only to
-    /// those to whom marks are frequent and mean little (not [`EcnUse::Data`]).
+    /// A loss was detected by duplicate ACKs or SACK: once per episode. In the middle of a
+    /// reduction for marks it comes only to those to whom marks are frequent and mean little (not
+    /// [`EcnUse::Data`]).
     Loss,
-    /// An ECN echo arrived: at most once per window of data. Those to whom marks are frequent and mean little (not
-    /// [`EcnUse::Data`]) hear of a loss that a tail loss probe has repaired by this as well: the reduction is that of Linux's CWR
-    /// (`tcp_process_tlp_ack`).
+    /// An ECN echo arrived: at most once per window of data. Those to whom marks are frequent and
+    /// mean little (not [`EcnUse::Data`]) hear of a loss that a tail loss probe has repaired by
+    /// this as well: the reduction is that of Linux's CWR (`tcp_process_tlp_ack`).
     Ecn,
-    /// The retransmission timer expired. `repeated` when the same data had already been resent by timeout: the slow
-    /// start threshold then stays (RFC 5681 section 3.1, after equation 4).
+    /// The retransmission timer expired. `repeated` when the same data had already been resent by
+    /// timeout: the slow start threshold then stays (RFC 5681 section 3.1, after equation 4).
     Timeout {
         /// Not the first expiry for this data.
         repeated: bool,
-        /// Bytes that are not taken for lost: they are still in flight, and the window has room for a segment beside them
-        /// (RFC 8985 section 6.3). Zero where a timeout declares everything lost.
+        /// Bytes that are not taken for lost: they are still in flight, and the window has room for
+        /// a segment beside them (RFC 8985 section 6.3). Zero where a timeout declares everything
+        /// lost.
         kept: u64,
     },
     /// The last `Loss` or `Timeout` turned out needless: the state from before it returns.
     Spurious,
-    /// What had been missing arrived late, after the sender had sent beyond its window or less than it allows: the window
-    /// is at most `cwnd` bytes now and slow start brings it back to `ssthresh` at least (RFC 4653 section 3.2 steps T.1 and T.2).
+    /// What had been missing arrived late, after the sender had sent beyond its window or less than
+    /// it allows: the window is at most `cwnd` bytes now and slow start brings it back to
+    /// `ssthresh` at least (RFC 4653 section 3.2 steps T.1 and T.2).
     Resume {
         /// So that no burst follows.
         cwnd: u64,

@@ -1,28 +1,33 @@
-//! NewReno: the window doubles per round trip in slow start, grows by one segment per round trip in congestion avoidance
-//! and halves on loss or ECN.
+//! NewReno: the window doubles per round trip in slow start, grows by one segment per round trip in
+//! congestion avoidance and halves on loss or ECN.
 //!
-//! It measures nothing but acknowledged bytes (or ACKs). Its reactions are free functions, so that other algorithms reuse
-//! them by name: [`slow_start`], [`avoid`], [`halved`], [`timed_out`], [`recovered`], [`idled`]. Slow start as a choice, with the
-//! ways to leave it early, is [`SlowStart`].
+//! It measures nothing but acknowledged bytes (or ACKs). Its reactions are free functions, so that
+//! other algorithms reuse them by name: [`slow_start`], [`avoid`], [`halved`], [`timed_out`],
+//! [`recovered`], [`idled`]. Slow start as a choice, with the ways to leave it early, is
+//! [`SlowStart`].
 //!
 //! # Source
-//! RFC 5681 sections 3.1 and 4.1; RFC 8511; RFC 6582 section 3.2; RFC 3465 (appropriate byte counting); RFC 3168 section 6.1.2.
-//! Behaviour of stacks, chosen by the configuration: FreeBSD `sys/netinet/cc/cc_newreno.c` of 9.3, Linux
-//! `net/ipv4/tcp_cong.c` of 3.9 and 6.1; `newreno_cc_cong_signal` and `newreno_cc_after_idle` in FreeBSD
-//! `sys/netinet/cc/cc.c` of 14.
+//! RFC 5681 sections 3.1 and 4.1; RFC 8511; RFC 6582 section 3.2; RFC 3465 (appropriate byte
+//! counting); RFC 3168 section 6.1.2. Behaviour of stacks, chosen by the configuration: FreeBSD
+//! `sys/netinet/cc/cc_newreno.c` of 9.3, Linux `net/ipv4/tcp_cong.c` of 3.9 and 6.1;
+//! `newreno_cc_cong_signal` and `newreno_cc_after_idle` in FreeBSD `sys/netinet/cc/cc.c` of 14.
 //!
 //! # Departures
-//! - The threshold is half of the window, not of the bytes in flight (RFC 5681 equation 4), unless `halve_flight` or
-//!   `timeout_flight` says so: the stacks do that. It is safe because a window that is not used does not grow.
-//! - What is in flight at a timeout is all that is outstanding. FreeBSD's `tcp_compute_pipe` knows of no SACK block then, since
-//!   `tcp_timer_rexmt` forgets them first; development versions after 14 keep them at the first timeout. That the peer's
-//!   window bounds it as well (`snd_wnd`) needs no rule: nothing beyond that window was sent.
+//! - The threshold is half of the window, not of the bytes in flight (RFC 5681 equation 4), unless
+//!   `halve_flight` or `timeout_flight` says so: the stacks do that. It is safe because a window
+//!   that is not used does not grow.
+//! - What is in flight at a timeout is all that is outstanding. FreeBSD's `tcp_compute_pipe` knows
+//!   of no SACK block then, since `tcp_timer_rexmt` forgets them first; development versions after
+//!   14 keep them at the first timeout. That the peer's window bounds it as well (`snd_wnd`) needs
+//!   no rule: nothing beyond that window was sent.
 //! - The threshold is rounded down to whole segments, as in both stacks.
-//! - A timeout that repeats keeps the threshold (RFC 5681 section 3.1); FreeBSD 9.2 sets it to two segments then.
-//! - Counting ACKs follows Linux 3.9, one segment once as many ACKs as the window has segments were counted; FreeBSD without
-//!   ABC adds MSS * MSS / cwnd bytes per ACK (RFC 5681 equation 3), which comes to the same within a segment.
-//! - After an idle time Linux halves the window once per RTO that has passed, down to the initial window; here, as in RFC
-//!   5681 and FreeBSD, it falls to the initial window at once.
+//! - A timeout that repeats keeps the threshold (RFC 5681 section 3.1); FreeBSD 9.2 sets it to two
+//!   segments then.
+//! - Counting ACKs follows Linux 3.9, one segment once as many ACKs as the window has segments were
+//!   counted; FreeBSD without ABC adds MSS * MSS / cwnd bytes per ACK (RFC 5681 equation 3), which
+//!   comes to the same within a segment.
+//! - After an idle time Linux halves the window once per RTO that has passed, down to the initial
+//!   window; here, as in RFC 5681 and FreeBSD, it falls to the initial window at once.
 
 use crate::slow_start::SlowStart;
 use crate::{Ack, Arrival, CongestionControl, Flight, Signal, SlowStartRules, Verdict, Window};
@@ -30,32 +35,34 @@ use crate::{Ack, Arrival, CongestionControl, Flight, Signal, SlowStartRules, Ver
 /// Parameters of NewReno, and of what other algorithms have in common with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NewRenoConfig {
-    /// Appropriate byte counting (RFC 3465): the window grows by bytes acknowledged. Without it, by ACKs (RFC 5681
-    /// equations 2 and 3 counted per ACK). Default true.
+    /// Appropriate byte counting (RFC 3465): the window grows by bytes acknowledged. Without it, by
+    /// ACKs (RFC 5681 equations 2 and 3 counted per ACK). Default true.
     pub abc: bool,
-    /// L of RFC 3465: in slow start an ACK adds at most this many segments, and one after a timeout; 0 is no limit at
-    /// any time (Linux). Default 2 (RFC 3465 section 2.3).
+    /// L of RFC 3465: in slow start an ACK adds at most this many segments, and one after a
+    /// timeout; 0 is no limit at any time (Linux). Default 2 (RFC 3465 section 2.3).
     pub abc_l_var: u32,
-    /// After recovery, the window is at most what is in flight plus one segment (RFC 6582 section 3.2 step 3, first
-    /// option), instead of the slow start threshold. Default true.
+    /// After recovery, the window is at most what is in flight plus one segment (RFC 6582 section
+    /// 3.2 step 3, first option), instead of the slow start threshold. Default true.
     pub limit_burst: bool,
-    /// Slow start still acts when the window equals the threshold and may carry it past (FreeBSD; Linux before 3.13).
-    /// Otherwise it stops exactly there, and what is left of the ACK counts towards congestion avoidance. Default false.
+    /// Slow start still acts when the window equals the threshold and may carry it past (FreeBSD;
+    /// Linux before 3.13). Otherwise it stops exactly there, and what is left of the ACK counts
+    /// towards congestion avoidance. Default false.
     pub past_ssthresh: bool,
-    /// The threshold after a congestion signal is half of the bytes in flight (RFC 5681 equation 4), instead of half of
-    /// the window as FreeBSD and Linux have it. Default false.
+    /// The threshold after a congestion signal is half of the bytes in flight (RFC 5681 equation
+    /// 4), instead of half of the window as FreeBSD and Linux have it. Default false.
     pub halve_flight: bool,
-    /// The threshold after a timeout is half of the bytes in flight, also without `halve_flight` (FreeBSD 14,
-    /// `min(snd_wnd, pipe)`). Default false.
+    /// The threshold after a timeout is half of the bytes in flight, also without `halve_flight`
+    /// (FreeBSD 14, `min(snd_wnd, pipe)`). Default false.
     pub timeout_flight: bool,
-    /// On a restart after idle, raise the threshold to three quarters of the old window (RFC 2861; Linux, FreeBSD 14), so that
-    /// slow start leads back to it. Default false (RFC 5681 section 4.1 leaves it; FreeBSD 9).
+    /// On a restart after idle, raise the threshold to three quarters of the old window (RFC 2861;
+    /// Linux, FreeBSD 14), so that slow start leads back to it. Default false (RFC 5681 section 4.1
+    /// leaves it; FreeBSD 9).
     pub remember_idle: bool,
-    /// The factor by which the window comes down for an ECN echo, where that is to be less than for a loss (ABE, RFC 8511:
-    /// 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
+    /// The factor by which the window comes down for an ECN echo, where that is to be less than for
+    /// a loss (ABE, RFC 8511: 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
     pub beta_ecn: Option<f64>,
-    /// How slow start ends where no congestion ends it: at the threshold alone, or also when round trips have become longer
-    /// (HyStart, HyStart++). Default at the threshold.
+    /// How slow start ends where no congestion ends it: at the threshold alone, or also when round
+    /// trips have become longer (HyStart, HyStart++). Default at the threshold.
     pub slow_start: SlowStartRules,
 }
 
@@ -80,7 +87,8 @@ impl Default for NewRenoConfig {
 pub struct NewReno {
     config: NewRenoConfig,
     state: State,
-    /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the congestion.
+    /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the
+    /// congestion.
     saved: Option<State>,
     slow_start: SlowStart,
 }
@@ -118,8 +126,8 @@ pub(crate) enum Recovery {
 }
 
 impl Recovery {
-    /// Whether an ACK belongs to the repair of a loss while the window was coming down already: no further decrease, and
-    /// fast recovery from here on.
+    /// Whether an ACK belongs to the repair of a loss while the window was coming down already: no
+    /// further decrease, and fast recovery from here on.
     pub(crate) fn turns_fast(self, window: &mut Window, f: &Flight, arrival: &Arrival) -> bool {
         let turns = arrival.in_recovery && !f.after_timeout && self == Recovery::Congestion;
         if turns {
@@ -217,7 +225,8 @@ pub(crate) fn slow_start_applies(window: &Window, config: &NewRenoConfig) -> boo
     if config.past_ssthresh { window.cwnd <= window.ssthresh } else { window.cwnd < window.ssthresh }
 }
 
-/// Data was acknowledged outside fast recovery: slow start, then congestion avoidance. `credit` as in [`avoid`].
+/// Data was acknowledged outside fast recovery: slow start, then congestion avoidance. `credit` as
+/// in [`avoid`].
 pub(crate) fn acknowledged(
     window: &mut Window,
     credit: &mut u64,
@@ -241,14 +250,15 @@ pub(crate) fn acknowledged(
     }
 }
 
-/// Standard slow start: the window grows by what was acknowledged. Returns the bytes of the ACK that lie beyond the threshold,
-/// for congestion avoidance.
+/// Standard slow start: the window grows by what was acknowledged. Returns the bytes of the ACK
+/// that lie beyond the threshold, for congestion avoidance.
 pub(crate) fn slow_start(window: &mut Window, f: &Flight, acked: u64, config: &NewRenoConfig) -> u64 {
     let mss = f.segment();
     let step = match (config.abc, config.abc_l_var) {
         (false, _) => mss,
         (true, 0) => acked,
-        // RFC 3465 section 2.3: after a timeout an ACK may cover data that left the network long before.
+        // RFC 3465 section 2.3: after a timeout an ACK may cover data that left the network long
+        // before.
         (true, _) if f.after_timeout => acked.min(mss),
         (true, l) => acked.min(u64::from(l) * mss),
     };
@@ -261,8 +271,8 @@ pub(crate) fn slow_start(window: &mut Window, f: &Flight, acked: u64, config: &N
     if config.abc { acked - room } else { 0 }
 }
 
-/// Congestion avoidance: one segment for every `per_segment` bytes acknowledged, or ACKs' worth of segments. `credit` holds
-/// what has not become a whole segment yet.
+/// Congestion avoidance: one segment for every `per_segment` bytes acknowledged, or ACKs' worth of
+/// segments. `credit` holds what has not become a whole segment yet.
 pub(crate) fn avoid(
     window: &mut Window,
     credit: &mut u64,
@@ -274,7 +284,8 @@ pub(crate) fn avoid(
     let mss = f.segment();
     let per_segment = per_segment.max(1);
     if !config.abc {
-        // Linux 3.9 compares before it counts, so that growth takes one ACK more than `per_segment` has segments.
+        // Linux 3.9 compares before it counts, so that growth takes one ACK more than `per_segment`
+        // has segments.
         if *credit >= per_segment {
             *credit = 0;
             grow(window, mss);
@@ -318,13 +329,15 @@ pub(crate) fn whole_segments(bytes: u64, f: &Flight) -> u64 {
     (bytes / f.segment()).max(2) * f.segment()
 }
 
-/// The window comes down to a new threshold; from the one segment after a timeout it does not come up to it.
+/// The window comes down to a new threshold; from the one segment after a timeout it does not come
+/// up to it.
 pub(crate) fn reduce(window: &mut Window, ssthresh: u64) {
     window.ssthresh = ssthresh;
     window.cwnd = window.cwnd.min(ssthresh);
 }
 
-/// A timeout: the loss window is one segment, beside `kept` bytes in flight; the threshold changes with the first timeout only (RFC 5681 section 3.1).
+/// A timeout: the loss window is one segment, beside `kept` bytes in flight; the threshold changes
+/// with the first timeout only (RFC 5681 section 3.1).
 pub(crate) fn timed_out(window: &mut Window, ssthresh: Option<u64>, kept: u64, f: &Flight) {
     window.ssthresh = ssthresh.unwrap_or(window.ssthresh);
     window.cwnd = kept.saturating_add(f.segment()).min(Window::MAX);
@@ -342,14 +355,16 @@ pub(crate) fn put_back(window: &mut Window, saved: &Window) {
     window.ssthresh = window.ssthresh.max(saved.ssthresh);
 }
 
-/// Fast recovery is over: the window is the threshold, or less if too little is in flight for that not to be a burst.
+/// Fast recovery is over: the window is the threshold, or less if too little is in flight for that
+/// not to be a burst.
 pub(crate) fn recovered(window: &mut Window, f: &Flight, config: &NewRenoConfig) {
     let mss = f.segment();
     let burst_free = f.in_flight.max(mss).saturating_add(mss);
     window.cwnd = if config.limit_burst { window.ssthresh.min(burst_free) } else { window.ssthresh }.min(Window::MAX);
 }
 
-/// Sending resumes after idle time: the restart window is the initial window (RFC 5681 section 4.1).
+/// Sending resumes after idle time: the restart window is the initial window (RFC 5681 section
+/// 4.1).
 pub(crate) fn idled(window: &mut Window, f: &Flight, config: &NewRenoConfig) {
     if config.remember_idle {
         window.ssthresh = window.ssthresh.max(window.cwnd - window.cwnd / 4);

@@ -1,30 +1,35 @@
-//! TCP Prague: a scalable controller for L4S that shares a link evenly with others whatever their round trips.
+//! TCP Prague: a scalable controller for L4S that shares a link evenly with others whatever their
+//! round trips.
 //!
-//! It measures which fraction of the bytes that were delivered had been marked, and keeps a moving average of it (alpha), as DCTCP
-//! does. Once per round trip with marks the window comes down by half of alpha, and in the same round trip it goes on growing for
-//! what was not marked, so that it settles where (1 - p) / p segments are in flight. Round trips shorter than a target count as
-//! the target: the window then grows with their square, and alpha is averaged and the window reduced no more often. What the
-//! window is worth is kept exactly, and the window follows by a segment for each ACK. A loss halves it, as Reno's.
+//! It measures which fraction of the bytes that were delivered had been marked, and keeps a moving
+//! average of it (alpha), as DCTCP does. Once per round trip with marks the window comes down by
+//! half of alpha, and in the same round trip it goes on growing for what was not marked, so that it
+//! settles where (1 - p) / p segments are in flight. Round trips shorter than a target count as the
+//! target: the window then grows with their square, and alpha is averaged and the window reduced no
+//! more often. What the window is worth is kept exactly, and the window follows by a segment for
+//! each ACK. A loss halves it, as Reno's.
 //!
-//! Without Accurate ECN it is Reno, with the endpoint's PRR and without pacing (`prague_reno`): it must not claim to be scalable
-//! then (RFC 9331 section 4.2).
+//! Without Accurate ECN it is Reno, with the endpoint's PRR and without pacing (`prague_reno`): it
+//! must not claim to be scalable then (RFC 9331 section 4.2).
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_prague.c` 0.7 of the L4S team's 6.18, which is followed; draft-briscoe-iccrg-prague-congestion-control-04
-//! describes an earlier release of it. RFC 9331 section 4.3 has the requirements.
+//! Linux `net/ipv4/tcp_prague.c` 0.7 of the L4S team's 6.18, which is followed;
+//! draft-briscoe-iccrg-prague-congestion-control-04 describes an earlier release of it. RFC 9331
+//! section 4.3 has the requirements.
 //!
 //! # Departures
-//! - The window is what counts at all times (`prague_cwnd_mode` 0). Linux's default goes over to a rate where a round trip holds four
-//!   segments or less, which shrinks segments below 1 Mbit/s; here a segment keeps its size.
+//! - The window is what counts at all times (`prague_cwnd_mode` 0). Linux's default goes over to a
+//!   rate where a round trip holds four segments or less, which shrinks segments below 1 Mbit/s;
+//!   here a segment keeps its size.
 //! - The window grows by segments as they are; Linux's growth is of 1500 bytes, whatever the MTU.
-//! - A timeout sets the threshold to half of the window (RFC 5681 section 3.1); Linux leaves it, even if slow start has never
-//!   ended.
-//! - What the window is worth is not less than a 2^20th of a segment, the unit in which Linux counts; more is no bound for losses,
-//!   as there.
-//! - Growth stops for a loss until its recovery ends. Linux goes on without when SACKed or lost segments remain then
-//!   (`prague_ca_open` comes with the state Open alone, not with Disorder).
-//! - A peer that knows RFC 3168's ECN alone has Reno with that ECN; Linux then goes without (`TCP_CONG_NO_FALLBACK_RFC3168`). RFC
-//!   9331 section 4.2 allows both.
+//! - A timeout sets the threshold to half of the window (RFC 5681 section 3.1); Linux leaves it,
+//!   even if slow start has never ended.
+//! - What the window is worth is not less than a 2^20th of a segment, the unit in which Linux
+//!   counts; more is no bound for losses, as there.
+//! - Growth stops for a loss until its recovery ends. Linux goes on without when SACKed or lost
+//!   segments remain then (`prague_ca_open` comes with the state Open alone, not with Disorder).
+//! - A peer that knows RFC 3168's ECN alone has Reno with that ECN; Linux then goes without
+//!   (`TCP_CONG_NO_FALLBACK_RFC3168`). RFC 9331 section 4.2 allows both.
 //! - Linux paces by packets with their headers; here by their payload, like everything else.
 
 use ackclock_units::{Rate, Span, Time};
@@ -52,8 +57,8 @@ pub struct PragueConfig {
     pub rtt_target: Span,
     /// Round trips after slow start until that is so. Default 4.
     pub rtt_transition: u32,
-    /// Alpha begins with 1, and the first mark does nothing more than any other; otherwise with 0, and the first mark halves the
-    /// window (`prague_alpha_mode`). Default false.
+    /// Alpha begins with 1, and the first mark does nothing more than any other; otherwise with 0,
+    /// and the first mark halves the window (`prague_alpha_mode`). Default false.
     pub alpha_on_init: bool,
 }
 
@@ -68,7 +73,8 @@ impl Default for PragueConfig {
 pub struct Prague {
     config: PragueConfig,
     state: State,
-    /// The state before the last loss or timeout, until it is put back or a mark confirms the congestion.
+    /// The state before the last loss or timeout, until it is put back or a mark confirms the
+    /// congestion.
     saved: Option<State>,
     /// The share of marks, 0 to 1, and when it was last averaged.
     alpha: f64,
@@ -125,8 +131,8 @@ impl Prague {
         !self.state.window.in_slow_start() && self.rounds >= self.config.rtt_transition
     }
 
-    /// `prague_ai_ack_increase`: 1, or the square of the round trip's share of the target, so that the rate grows by as much per
-    /// second as over the target.
+    /// `prague_ai_ack_increase`: 1, or the square of the round trip's share of the target, so that
+    /// the rate grows by as much per second as over the target.
     fn scale_increase(&mut self, f: &Flight) {
         let target = self.config.rtt_target;
         self.increase = match f.srtt {
@@ -156,7 +162,8 @@ impl Prague {
         self.scale_increase(f);
     }
 
-    /// Growth for `acked` bytes that were not marked; whether it was slow start's alone, which leaves no step to take.
+    /// Growth for `acked` bytes that were not marked; whether it was slow start's alone, which
+    /// leaves no step to take.
     fn grow(&mut self, f: &Flight, acked: u64) -> bool {
         let State { window, exact, .. } = &mut self.state;
         let mut rest = acked;
@@ -176,8 +183,8 @@ impl Prague {
         false
     }
 
-    /// The window follows what it is worth, rounded up, by a segment, and the increase is computed anew with each
-    /// (`prague_update_cwnd`, `adjust`).
+    /// The window follows what it is worth, rounded up, by a segment, and the increase is computed
+    /// anew with each (`prague_update_cwnd`, `adjust`).
     fn follow(&mut self, f: &Flight) -> Verdict {
         let segment = f.segment();
         let State { window, exact, .. } = &mut self.state;
@@ -237,7 +244,8 @@ impl CongestionControl for Prague {
         }
         let window = self.state.window;
         let bytes = (self.state.exact as u64).max(f.in_flight.min(Window::MAX));
-        // Before the first sample the handshake has not measured anything: a window in a millisecond.
+        // Before the first sample the handshake has not measured anything: a window in a
+        // millisecond.
         let srtt = f.srtt.unwrap_or(Span::from_millis(1)).max(Span::from_nanos(1));
         let bits = u128::from(bytes) * 8 * 1_000_000_000 / u128::from(srtt.as_nanos());
         let bits = if window.cwnd < window.ssthresh / 2 { bits * 2 } else { bits };

@@ -1,8 +1,10 @@
-//! Slow start as a choice, for any controller: standard, or with a way to leave it before the queue overflows.
+//! Slow start as a choice, for any controller: standard, or with a way to leave it before the queue
+//! overflows.
 //!
-//! A controller whose configuration embeds [`NewRenoConfig`] keeps a [`SlowStart`] and calls [`SlowStart::restart`] when the
-//! connection is established and at a timeout, [`SlowStart::observe`] for every ACK and [`SlowStart::grow`] for those with which
-//! slow start may grow the window.
+//! A controller whose configuration embeds [`NewRenoConfig`] keeps a [`SlowStart`] and calls
+//! [`SlowStart::restart`] when the connection is established and at a timeout,
+//! [`SlowStart::observe`] for every ACK and [`SlowStart::grow`] for those with which slow start may
+//! grow the window.
 
 use ackclock_units::Span;
 
@@ -52,8 +54,9 @@ impl SlowStart {
         }
     }
 
-    /// An ACK, before it grows the window and whether or not it may; `shortest` is the least round-trip time known. Returns
-    /// whether slow start is over by it: the threshold is then the window.
+    /// An ACK, before it grows the window and whether or not it may; `shortest` is the least
+    /// round-trip time known. Returns whether slow start is over by it: the threshold is then the
+    /// window.
     #[inline]
     pub(crate) fn observe(
         &mut self,
@@ -83,8 +86,8 @@ impl SlowStart {
         over
     }
 
-    /// Slow start grows the window by what was acknowledged. Returns the bytes of the ACK that lie beyond the threshold, for
-    /// congestion avoidance.
+    /// Slow start grows the window by what was acknowledged. Returns the bytes of the ACK that lie
+    /// beyond the threshold, for congestion avoidance.
     pub(crate) fn grow(&mut self, window: &mut Window, f: &Flight, acked: u64, config: &NewRenoConfig) -> u64 {
         match &mut self.0 {
             Observer::Standard => {}

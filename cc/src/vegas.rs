@@ -1,22 +1,26 @@
 //! Vegas: the window is held where a few segments of it wait in the queue.
 //!
-//! It measures enhanced round-trip times (`ertt.rs`), once per round trip the marked segment's, and how many bytes
-//! were sent in it. At the shortest round trip the window would pass at a rate of `cwnd / min`; what it passes at is
-//! `bytes / rtt`. The difference times the shortest round trip are the bytes that wait. With fewer than `alpha`
-//! segments the window grows by one, with more than `beta` it shrinks by one. In slow start it grows as NewReno's in
-//! every other round trip, so that the measurement between is of a window that stands still.
+//! It measures enhanced round-trip times (`ertt.rs`), once per round trip the marked segment's, and
+//! how many bytes were sent in it. At the shortest round trip the window would pass at a rate of
+//! `cwnd / min`; what it passes at is `bytes / rtt`. The difference times the shortest round trip
+//! are the bytes that wait. With fewer than `alpha` segments the window grows by one, with more
+//! than `beta` it shrinks by one. In slow start it grows as NewReno's in every other round trip, so
+//! that the measurement between is of a window that stands still.
 //!
 //! # Source
-//! FreeBSD `sys/netinet/cc/cc_vegas.c` of 9.1 and 15; `cc_newreno.c` for slow start, loss, ECN, timeouts and idle
-//! time, of whichever release the host's NewReno is. Brakmo and Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC 13(8),
-//! 1995), without its rules for duplicate ACKs, as there.
+//! FreeBSD `sys/netinet/cc/cc_vegas.c` of 9.1 and 15; `cc_newreno.c` for slow start, loss, ECN,
+//! timeouts and idle time, of whichever release the host's NewReno is. Brakmo and Peterson, "TCP
+//! Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC 13(8), 1995), without
+//! its rules for duplicate ACKs, as there.
 //!
 //! # Departures
-//! - The window does not grow while something else limits the sender (RFC 7661), nor during fast recovery.
+//! - The window does not grow while something else limits the sender (RFC 7661), nor during fast
+//!   recovery.
 //! - What a duplicate ACK measures is acted on with the next ACK that acknowledges data.
 //! - A window of one segment after a timeout does not shrink to two.
-//! - Kept as it is: rates are whole bytes per tick, so that their difference times the round trip is rounded to as
-//!   many bytes as that has ticks. The marked segment's round trip is that of the last skipped one (`ertt.rs`).
+//! - Kept as it is: rates are whole bytes per tick, so that their difference times the round trip
+//!   is rounded to as many bytes as that has ticks. The marked segment's round trip is that of the
+//!   last skipped one (`ertt.rs`).
 
 use ackclock_units::Span;
 

@@ -1,20 +1,22 @@
 //! Westwood+: NewReno that comes down to the bandwidth it has measured, not to a half.
 //!
-//! It counts what ACKs report, SACKed or not, over a round trip at a time, filters the rate twice, and after a reduction sets
-//! threshold and window to this rate times the shortest RTT: what the path carries with an empty queue. A random loss then
-//! costs nothing.
+//! It counts what ACKs report, SACKed or not, over a round trip at a time, filters the rate twice,
+//! and after a reduction sets threshold and window to this rate times the shortest RTT: what the
+//! path carries with an empty queue. A random loss then costs nothing.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_westwood.c` of 6.1. L. A. Grieco, S. Mascolo: Performance evaluation and comparison of Westwood+, New
-//! Reno, and Vegas TCP congestion control, ACM CCR 34(2), 2004. A. Dell'Aera, L. A. Grieco, S. Mascolo: Linux 2.4
-//! implementation of Westwood+ TCP with rate-halving, ICC 2004.
+//! Linux `net/ipv4/tcp_westwood.c` of 6.1. L. A. Grieco, S. Mascolo: Performance evaluation and
+//! comparison of Westwood+, New Reno, and Vegas TCP congestion control, ACM CCR 34(2), 2004. A.
+//! Dell'Aera, L. A. Grieco, S. Mascolo: Linux 2.4 implementation of Westwood+ TCP with
+//! rate-halving, ICC 2004.
 //!
 //! # Departures
-//! - Time is in microseconds and the rate in bytes per second; Linux counts jiffies and bytes per jiffy, and loses what is
-//!   less than one.
-//! - What duplicate ACKs have told of is taken off the next ACK that acknowledges several segments, as in both papers; Linux does
-//!   not if that ACK comes as its header prediction expects it.
-//! - An ACK that arrives while nothing is outstanding counts nothing; in Linux a segment, since it repeats the last one.
+//! - Time is in microseconds and the rate in bytes per second; Linux counts jiffies and bytes per
+//!   jiffy, and loses what is less than one.
+//! - What duplicate ACKs have told of is taken off the next ACK that acknowledges several segments,
+//!   as in both papers; Linux does not if that ACK comes as its header prediction expects it.
+//! - An ACK that arrives while nothing is outstanding counts nothing; in Linux a segment, since it
+//!   repeats the last one.
 
 use ackclock_units::{Span, Time};
 
@@ -23,7 +25,8 @@ use crate::{Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConf
 /// Parameters of Westwood+.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WestwoodConfig {
-    /// The rate is sampled over a round trip, but over this much at least (`TCP_WESTWOOD_RTT_MIN`). Default 50 ms.
+    /// The rate is sampled over a round trip, but over this much at least (`TCP_WESTWOOD_RTT_MIN`).
+    /// Default 50 ms.
     pub rtt_min: Span,
     /// It grows, and comes down until the end of a recovery, as NewReno with these settings.
     pub reno: NewRenoConfig,
@@ -100,8 +103,8 @@ impl Estimate {
         self.since = now;
     }
 
-    /// `westwood_acked_count`: the bytes that an ACK tells of. A duplicate one tells of a segment, which the ACK that fills the
-    /// hole acknowledges once more.
+    /// `westwood_acked_count`: the bytes that an ACK tells of. A duplicate one tells of a segment,
+    /// which the ACK that fills the hole acknowledges once more.
     fn count(&mut self, ack: u64, mss: u64) -> u64 {
         let una = *self.snd_una.get_or_insert(ack);
         self.snd_una = Some(ack);
@@ -120,7 +123,8 @@ impl Estimate {
         acked - std::mem::take(&mut self.told)
     }
 
-    /// `tcp_westwood_bw_rttmin`: the bandwidth-delay product in whole segments, at least two, in bytes.
+    /// `tcp_westwood_bw_rttmin`: the bandwidth-delay product in whole segments, at least two, in
+    /// bytes.
     fn product(&self, f: &Flight) -> u64 {
         let bytes = u128::from(self.bw_est) * u128::from(self.rtt_min.as_nanos()) / 1_000_000_000;
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX).min(Window::MAX);

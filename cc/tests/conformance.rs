@@ -1,6 +1,8 @@
-//! What every controller promises, whatever happens to it in whatever order. A new algorithm joins by a line in `all`.
+//! What every controller promises, whatever happens to it in whatever order. A new algorithm joins
+//! by a line in `all`.
 //!
-//! `model.rs` has the promises, `broken.rs` a controller for each of them that breaks it, and is caught.
+//! `model.rs` has the promises, `broken.rs` a controller for each of them that breaks it, and is
+//! caught.
 
 use ackclock_cc::{
     Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp,
@@ -163,7 +165,8 @@ const EXCEPTIONS: [Exception; 12] = [
     ("bbr", Promise::TakeOverKeepsThreshold, "it begins with Startup"),
     // draft-briscoe-iccrg-prague-congestion-control section 2.4.
     ("prague", Promise::RecoveryDoesNotGrow, "what is not marked goes on growing the window while marks reduce it"),
-    // tcp_prague.c, `prague_update_cwnd`: the step at `adjust` is taken whether the window is full or not.
+    // tcp_prague.c, `prague_update_cwnd`: the step at `adjust` is taken whether the window is full
+    // or not.
     ("prague", Promise::UnusedDoesNotGrow, "the window follows by a segment for each ACK what has grown before"),
     ("prague", Promise::OneReduction, "the window follows one reduction by a segment for each ACK"),
     ("westwood", Promise::OneReduction, "the end of recovery sets window and threshold to the estimate of that time"),

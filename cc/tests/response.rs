@@ -1,9 +1,9 @@
-//! Response functions: the average window that a controller reaches with one loss in every 1/p packets, held against the
-//! formulas of the literature.
+//! Response functions: the average window that a controller reaches with one loss in every 1/p
+//! packets, held against the formulas of the literature.
 //!
-//! The model is the one that the formulas assume: losses are deterministic, one after every 1/p packets; the round-trip time is
-//! constant; ACKs arrive evenly over it; the window is always full; recovery takes no time. The average window is what
-//! was sent per round-trip time.
+//! The model is the one that the formulas assume: losses are deterministic, one after every 1/p
+//! packets; the round-trip time is constant; ACKs arrive evenly over it; the window is always full;
+//! recovery takes no time. The average window is what was sent per round-trip time.
 
 use ackclock_cc::{
     Ack, CongestionControl, Cubic, CubicConfig, Flight, NewReno, NewRenoConfig, Signal, Verdict, Window,
@@ -21,7 +21,8 @@ struct Model {
     per_loss: u64,
     /// Segments that an ACK covers while the window is small.
     each: u64,
-    /// A large window is acknowledged in so many parts: a finer grain changes nothing, and 10^8 ACKs take their time.
+    /// A large window is acknowledged in so many parts: a finer grain changes nothing, and 10^8
+    /// ACKs take their time.
     parts: u64,
     now: f64,
     una: u64,
@@ -76,7 +77,8 @@ impl Model {
         (self.per_loss, rounds)
     }
 
-    /// The average window in segments over `counted` cycles, after `skipped` that begin with a loss at `start` segments.
+    /// The average window in segments over `counted` cycles, after `skipped` that begin with a loss
+    /// at `start` segments.
     fn average_window(mut self, cc: &mut dyn CongestionControl, start: f64, skipped: u32, counted: u32) -> f64 {
         let cwnd = (start * MSS as f64) as u64;
         cc.on_established(&self.flight(0));
@@ -98,9 +100,10 @@ fn within(found: f64, expected: f64, share: f64, what: &str) {
     assert!(off.abs() <= share, "{what}: {found:.1}, expected {expected:.1} ({:+.1} %)", off * 100.0);
 }
 
-/// Mathis et al. 1997: per loss the window goes from W / 2 to W, one segment every `b` round-trip times. It sends b * 3/8 * W^2
-/// packets in b * W / 2 round trips, 3/4 W each; with 1/p packets that is sqrt(3 / (2 b)) / sqrt(p). `b` is 1 without delayed
-/// ACKs, and where bytes are counted with them, too; it is 2 where ACKs are counted that cover two segments.
+/// Mathis et al. 1997: per loss the window goes from W / 2 to W, one segment every `b` round-trip
+/// times. It sends b * 3/8 * W^2 packets in b * W / 2 round trips, 3/4 W each; with 1/p packets
+/// that is sqrt(3 / (2 b)) / sqrt(p). `b` is 1 without delayed ACKs, and where bytes are counted
+/// with them, too; it is 2 where ACKs are counted that cover two segments.
 fn square_root_law(b: f64, p: f64) -> f64 {
     (1.5 / b / p).sqrt()
 }
@@ -115,10 +118,10 @@ fn newreno_has_the_square_root_law() {
                 Model { each, parts: u64::MAX, ..Model::new(p, 0.1) }.average_window(&mut cc, 2.0 * law, 50, 40);
             let what = format!("p {p}, ABC {abc}, {each} segments per ACK");
             if (abc, each, p) == (false, 2, 1e-2) {
-                // The law takes a large window for granted; this one has 8 segments, and Linux 3.9 needs an ACK more than
-                // the window has segments for one of growth. With 100 packets a cycle goes from 5 to 11 segments:
-                // 2 * (6 + 7 + ... + 11) = 102 packets, in 2 * (6/5 + 7/6 + ... + 11/10) = 13.69 round trips. That
-                // is 7.45, not 8.66.
+                // The law takes a large window for granted; this one has 8 segments, and Linux 3.9
+                // needs an ACK more than the window has segments for one of growth. With 100
+                // packets a cycle goes from 5 to 11 segments: 2 * (6 + 7 + ... + 11) = 102 packets,
+                // in 2 * (6/5 + 7/6 + ... + 11/10) = 13.69 round trips. That is 7.45, not 8.66.
                 within(found, 102.0 / 13.69, 0.05, &what);
             } else {
                 within(found, law, 0.1, &what);
@@ -127,7 +130,8 @@ fn newreno_has_the_square_root_law() {
     }
 }
 
-/// RFC 9438 section 5.1, tables 1 and 2: the average window of CUBIC, for each loss rate that of C = 0.04, 0.4 and 4.
+/// RFC 9438 section 5.1, tables 1 and 2: the average window of CUBIC, for each loss rate that of
+/// C = 0.04, 0.4 and 4.
 const C: [f64; 3] = [0.04, 0.4, 4.0];
 const RTT_100_MS: [(f64, [f64; 3]); 7] = [
     (1e-2, [12.0, 12.0, 12.0]),
@@ -153,12 +157,14 @@ fn cubic_law(c: f64, rtt: f64, p: f64) -> f64 {
     (c * 3.7 / 1.2 * (rtt / p) * (rtt / p) * (rtt / p)).sqrt().sqrt()
 }
 
-/// The tables take the larger of CUBIC's law and Reno's, 1.2 / sqrt(p), for a whole cycle. CUBIC's law is that of a
-/// window which the loss finds at W_max; then nothing is left for fast convergence to act upon, which is therefore off, and the
-/// model starts there, at W_max = AVG / 0.925. In the Reno-friendly region, where W_max does not matter, CUBIC is as by default.
+/// The tables take the larger of CUBIC's law and Reno's, 1.2 / sqrt(p), for a whole cycle. CUBIC's
+/// law is that of a window which the loss finds at W_max; then nothing is left for fast convergence
+/// to act upon, which is therefore off, and the model starts there, at W_max = AVG / 0.925. In the
+/// Reno-friendly region, where W_max does not matter, CUBIC is as by default.
 ///
-/// Of the 42 entries CUBIC's are met within 0.5 %. Reno's are 2 % higher here, because sqrt(1.5) = 1.2247 and not 1.2, and
-/// up to 5 % in the last row before CUBIC's begin: there a cycle begins on the curve and ends on Reno's line, above either law.
+/// Of the 42 entries CUBIC's are met within 0.5 %. Reno's are 2 % higher here, because sqrt(1.5) =
+/// 1.2247 and not 1.2, and up to 5 % in the last row before CUBIC's begin: there a cycle begins on
+/// the curve and ends on Reno's line, above either law.
 #[test]
 fn the_average_windows_of_rfc_9438() {
     for (rtt, table) in [(0.1, RTT_100_MS), (0.01, RTT_10_MS)] {
@@ -176,9 +182,10 @@ fn the_average_windows_of_rfc_9438() {
     }
 }
 
-/// Around W_max the curve is flat, so that a window that is off by x comes nearer by a multiple of x^3 only: off by 1/sqrt(n)
-/// after n losses, from either side. With fast convergence it is always from below, since a window below W_max is sent further
-/// down. That is why CUBIC, as it is by default, has 8 % less than the tables say after 60 losses, and 2 % less after 2000.
+/// Around W_max the curve is flat, so that a window that is off by x comes nearer by a multiple of
+/// x^3 only: off by 1/sqrt(n) after n losses, from either side. With fast convergence it is always
+/// from below, since a window below W_max is sent further down. That is why CUBIC, as it is by
+/// default, has 8 % less than the tables say after 60 losses, and 2 % less after 2000.
 #[test]
 fn the_average_windows_of_rfc_9438_are_reached_slowly() {
     let (rtt, p) = (0.1, 1e-5);

@@ -27,8 +27,8 @@ struct Outcome {
     queue: u64,
 }
 
-/// A sender with data without end over a queue of `room` segments, until it has left slow start for ten round trips, or all
-/// is acknowledged that was sent before a loss. Every segment has an ACK.
+/// A sender with data without end over a queue of `room` segments, until it has left slow start for
+/// ten round trips, or all is acknowledged that was sent before a loss. Every segment has an ACK.
 fn slow_start(cc: &mut dyn CongestionControl, room: u64) -> Outcome {
     let mut now = Time::ZERO;
     let (mut una, mut nxt) = (0, 0);
@@ -116,10 +116,11 @@ fn standard_slow_start_fills_any_queue() {
 
 #[test]
 fn hystart_plus_plus_leaves_before_loss_on_a_deep_buffer() {
-    // Rounds have 10, 18, 36, 72 and 144 ACKs. Up to the fourth the first segments of each found no queue: 40 ms. The fifth
-    // begins with a window of 146 and a queue that stands since the window became larger than the pipe: above 40 + 5
-    // ms, and so CSS from its eighth ACK. 146 + 7 + 137 / 4 = 187 segments, and after four more rounds of a quarter
-    // 187 * 1.25^4 = 456, of which 40 are on their way and 416 in the queue.
+    // Rounds have 10, 18, 36, 72 and 144 ACKs. Up to the fourth the first segments of each found no
+    // queue: 40 ms. The fifth begins with a window of 146 and a queue that stands since the window
+    // became larger than the pipe: above 40 + 5 ms, and so CSS from its eighth ACK. 146 + 7 + 137 /
+    // 4 = 187 segments, and after four more rounds of a quarter 187 * 1.25^4 = 456, of which 40 are
+    // on their way and 416 in the queue.
     for mut cc in controllers(plus_plus()) {
         let outcome = slow_start(&mut *cc, 12 * PIPE);
         assert_eq!(outcome.lost, 0, "{outcome:?}");
@@ -131,8 +132,8 @@ fn hystart_plus_plus_leaves_before_loss_on_a_deep_buffer() {
 
 #[test]
 fn a_loss_in_conservative_slow_start_costs_less() {
-    // With room for 200 segments both overflow the queue, with windows of 240. Until the loss can be noticed the window of
-    // standard slow start doubles and that of CSS grows by a quarter.
+    // With room for 200 segments both overflow the queue, with windows of 240. Until the loss can
+    // be noticed the window of standard slow start doubles and that of CSS grows by a quarter.
     for (mut standard, mut plus_plus) in controllers(SlowStartRules::Standard).into_iter().zip(controllers(plus_plus()))
     {
         let (standard, outcome) = (slow_start(&mut *standard, 5 * PIPE), slow_start(&mut *plus_plus, 5 * PIPE));
@@ -145,8 +146,9 @@ fn a_loss_in_conservative_slow_start_costs_less() {
 
 #[test]
 fn hystart_leaves_at_the_pipe() {
-    // A round whose least is 4 ms (3.9: a sixteenth, but at least 4 ms) or 5 ms (6.1: an eighth) above the shortest, or a train
-    // of ACKs of more than half of it; it sets the threshold at once, with no rounds in between.
+    // A round whose least is 4 ms (3.9: a sixteenth, but at least 4 ms) or 5 ms (6.1: an eighth)
+    // above the shortest, or a train of ACKs of more than half of it; it sets the threshold at
+    // once, with no rounds in between.
     for rules in [HystartRules::Linux39, HystartRules::Linux61] {
         for mut cc in controllers(hystart(rules)) {
             let outcome = slow_start(&mut *cc, 4 * PIPE);

@@ -1,7 +1,7 @@
 //! A maximum over a window of virtual time.
 
-/// The windowed maximum of a stream of values, by the three best of three parts of the window (Kathleen Nichols' algorithm,
-/// Linux `lib/win_minmax.c`). Times do not go back.
+/// The windowed maximum of a stream of values, by the three best of three parts of the window
+/// (Kathleen Nichols' algorithm, Linux `lib/win_minmax.c`). Times do not go back.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MaxFilter {
     /// Best, second and third best, each newer than the one before.
@@ -71,9 +71,10 @@ mod tests {
         assert_eq!(filter.get(), 47);
     }
 
-    /// lib/win_minmax.c, `minmax_subwin_update`: with values that fall, the second best is the first after a quarter of the window, the
-    /// third best the first after half of it, both counted from the best. So when the best leaves, and when the second does, it is one
-    /// of 3 and one of 6 that follow; a gap takes both steps at once.
+    /// lib/win_minmax.c, `minmax_subwin_update`: with values that fall, the second best is the
+    /// first after a quarter of the window, the third best the first after half of it, both counted
+    /// from the best. So when the best leaves, and when the second does, it is one of 3 and one of
+    /// 6 that follow; a gap takes both steps at once.
     #[test]
     fn the_three_best_come_from_three_parts_of_the_window() {
         let falling = |until: u64| {

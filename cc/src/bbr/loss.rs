@@ -1,4 +1,5 @@
-//! What losses change: the bounds that they teach, the episodes of their repair, and how all that is taken back.
+//! What losses change: the bounds that they teach, the episodes of their repair, and how all that
+//! is taken back.
 
 use ackclock_units::Time;
 
@@ -180,8 +181,8 @@ impl Bbr {
         }
     }
 
-    /// Fast recovery begins. No segment was told lost if a tail loss probe has repaired it; it counts as one all the same
-    /// (Linux, `bbr_run_loss_probe_recovery`).
+    /// Fast recovery begins. No segment was told lost if a tail loss probe has repaired it; it
+    /// counts as one all the same (Linux, `bbr_run_loss_probe_recovery`).
     pub(super) fn handle_loss_signal(&mut self, f: &Flight) {
         self.enter_fast_recovery(f.now);
         if self.signals.told_at == Some(f.now) {
@@ -194,8 +195,9 @@ impl Bbr {
         }
     }
 
-    /// `InflightAtLoss`: how much of what was in flight with this packet would have kept below the threshold. Of
-    /// `(lost_prev + x) / (inflight_prev + x) = LossThresh` x is the prefix of the packet.
+    /// `InflightAtLoss`: how much of what was in flight with this packet would have kept below the
+    /// threshold. Of `(lost_prev + x) / (inflight_prev + x) = LossThresh` x is the prefix of the
+    /// packet.
     fn inflight_at_loss(&self, lost: &Lost, since_sent: u64) -> u64 {
         let size = u64::from(lost.bytes);
         let inflight_prev = lost.in_flight_when_sent.saturating_sub(size);
@@ -205,7 +207,8 @@ impl Bbr {
         inflight_prev.saturating_add(prefix.max(0.0) as u64)
     }
 
-    /// A congestion echo: the queue is too long for the one who marks, and a loss before it was no illusion.
+    /// A congestion echo: the queue is too long for the one who marks, and a loss before it was no
+    /// illusion.
     pub(super) fn handle_ecn(&mut self, f: &Flight) {
         self.episode.undo = None;
         self.note_loss();
@@ -258,7 +261,8 @@ impl Bbr {
         }
     }
 
-    /// Fast recovery is over. A reduction for ECN, of which this tells as well, has changed no window.
+    /// Fast recovery is over. A reduction for ECN, of which this tells as well, has changed no
+    /// window.
     pub(super) fn exit_fast_recovery(&mut self) {
         if self.episode.recovery == Recovery::Fast {
             self.restore_cwnd();

@@ -1,4 +1,5 @@
-//! The model of the path: round trips, bandwidth, aggregation, and what follows from them for the data in flight.
+//! The model of the path: round trips, bandwidth, aggregation, and what follows from them for the
+//! data in flight.
 
 use ackclock_units::Time;
 
@@ -109,7 +110,8 @@ impl Bbr {
         self.rounds.next_delivered = self.delivered;
     }
 
-    /// `UpdateMaxBw`. What an application left unused says something only if it is more than was known.
+    /// `UpdateMaxBw`. What an application left unused says something only if it is more than was
+    /// known.
     pub(super) fn update_max_bw(&mut self, rs: &Sample) {
         self.update_round(rs);
         if rs.delivery_rate > 0.0 && (rs.delivery_rate >= self.model.max_bw() || !rs.is_app_limited) {

@@ -135,8 +135,8 @@ impl Bbr {
         }
     }
 
-    /// `IsTimeToProbeBW`: begins a probe if it is time, by the clock or by the rounds after which Reno would have lost a packet
-    /// at this window.
+    /// `IsTimeToProbeBW`: begins a probe if it is time, by the clock or by the rounds after which
+    /// Reno would have lost a packet at this window.
     fn probes_now(&mut self, now: Time) -> bool {
         let elapsed = now > self.cycle.stamp + self.cycle.wait;
         let reno_rounds = (self.target_inflight() / self.mss).min(self.config.bw_probe_max_rounds.into());

@@ -40,12 +40,14 @@ pub(super) struct ProbeRtt {
     round_done: bool,
     /// `idle_restart`.
     idle_restart: bool,
-    /// `MarkConnectionAppLimited`: what was sent while the count of delivered bytes was within these.
+    /// `MarkConnectionAppLimited`: what was sent while the count of delivered bytes was within
+    /// these.
     marked: Option<(u64, u64)>,
 }
 
 impl ProbeRtt {
-    /// Whether a packet that was sent when `delivered` bytes had been delivered is marked as limited by the application.
+    /// Whether a packet that was sent when `delivered` bytes had been delivered is marked as
+    /// limited by the application.
     pub(super) fn marks(&self, delivered: u64) -> bool {
         self.marked.is_some_and(|(first, last)| (first..=last).contains(&delivered))
     }
@@ -80,7 +82,8 @@ impl Bbr {
     pub(super) fn check_probe_rtt(&mut self, rs: &Sample) {
         if self.state != State::ProbeRtt && self.min_rtt.probe_expired && !self.probe_rtt.idle_restart {
             self.state = State::ProbeRtt;
-            // After the state has changed (draft, Linux): a larger window that was saved before stays saved.
+            // After the state has changed (draft, Linux): a larger window that was saved before
+            // stays saved.
             self.save_cwnd();
             self.probe_rtt.done_at = None;
             self.cycle.ack_phase = AckPhase::ProbeStopping;
@@ -129,7 +132,8 @@ impl Bbr {
         }
     }
 
-    /// `HandleRestartFromIdle`, nothing being in flight and the application having had nothing to send.
+    /// `HandleRestartFromIdle`, nothing being in flight and the application having had nothing to
+    /// send.
     pub(super) fn handle_restart_from_idle(&mut self, now: Time) {
         self.probe_rtt.idle_restart = true;
         self.aggregation.restart(now);

@@ -4,8 +4,8 @@ use super::loss::Recovery;
 use super::{Bbr, Sample, State};
 use crate::Window;
 
-/// The rate has to grow by this factor in a round for it not to count as a plateau (draft, "Exiting Acceleration Based on
-/// Bandwidth Plateau").
+/// The rate has to grow by this factor in a round for it not to count as a plateau (draft, "Exiting
+/// Acceleration Based on Bandwidth Plateau").
 const GROWTH: f64 = 1.25;
 /// Rounds without that growth.
 const ROUNDS: u32 = 3;
@@ -93,8 +93,8 @@ impl Bbr {
     fn enter_drain(&mut self) {
         self.state = State::Drain;
         self.full_bw.drain_start_round = self.rounds.count;
-        // For those who look: slow start is over. The window is above it ever after, so that one that is half used does not
-        // pass for a limit, as it does in slow start.
+        // For those who look: slow start is over. The window is above it ever after, so that one
+        // that is half used does not pass for a limit, as it does in slow start.
         self.window.ssthresh = 2 * self.mss;
     }
 

@@ -1,4 +1,5 @@
-//! The law against values worked out by hand from the draft; `runs.rs` has whole connections over a model of a path.
+//! The law against values worked out by hand from the draft; `runs.rs` has whole connections over a
+//! model of a path.
 
 mod arbitrary;
 mod edges;
@@ -42,8 +43,8 @@ fn ack_of(cc: &mut Bbr, millis: u64, in_flight: u64, newly: u64, rate: RateSampl
     let _ = cc.on_ack(&flight(millis, in_flight), &ack);
 }
 
-/// A segment at `seq` segments, sent last with `in_flight` segments in flight and nothing delivered or lost before, the
-/// `nth` to be lost.
+/// A segment at `seq` segments, sent last with `in_flight` segments in flight and nothing delivered
+/// or lost before, the `nth` to be lost.
 fn lost(seq: u64, nth: u64, in_flight: u64) -> Lost {
     Lost {
         seq: seq * MSS,
@@ -101,8 +102,8 @@ fn rate_and_window_follow_from_the_model_and_the_state_s_gains() {
         let bits = pacing * 1_448_000.0 * 8.0 * 0.99;
         let rate = cc.pacing_rate(&flight(0, 0)).unwrap().as_bps();
         assert!(rate.abs_diff(bits as u64) <= 1, "{state:?}: {rate}, not {bits}");
-        // extra_acked: the 100 segments of the first ACK, which came after an interval in which nothing was expected. In
-        // ProbeBW_UP two segments more.
+        // extra_acked: the 100 segments of the first ACK, which came after an interval in which
+        // nothing was expected. In ProbeBW_UP two segments more.
         let extra = 100 * MSS + if state == State::ProbeBwUp { 2 * MSS } else { 0 };
         let extra = extra.min(cc.aggregation.extra_acked() + extra - 100 * MSS);
         let max_inflight = (cwnd * 144_800.0) as u64 + extra;
@@ -135,7 +136,8 @@ fn three_rounds_without_a_quarter_more_are_a_plateau() {
         let reached = count == 3;
         assert_eq!((cc.full_bw.now, cc.full_bw.reached), (reached, reached), "after {segments} segments");
     }
-    // Ten segments in flight are less than any estimate of the path: there is nothing to drain, in Drain or in DOWN.
+    // Ten segments in flight are less than any estimate of the path: there is nothing to drain, in
+    // Drain or in DOWN.
     assert_eq!(cc.state, State::ProbeBwCruise);
     assert_eq!(cc.window.ssthresh, 2 * MSS);
 }
@@ -182,8 +184,9 @@ fn the_loss_that_crosses_the_threshold_says_how_much_was_safe() {
         cc.on_lost(&flight(1100, 100), &lost(seq, nth, 100));
         assert_eq!((cc.state, cc.model.inflight_longterm), (State::ProbeBwUp, UNBOUNDED));
     }
-    // The third is. InflightAtLoss: inflight_prev = 99, lost_prev = 2 segments; 0.02 * 99 = 1.98 was reached before, so that no
-    // part of the packet is safe: 99 segments, which is more than 0.7 * 100.
+    // The third is. InflightAtLoss: inflight_prev = 99, lost_prev = 2 segments; 0.02 * 99 = 1.98
+    // was reached before, so that no part of the packet is safe: 99 segments, which is more than
+    // 0.7 * 100.
     cc.on_lost(&flight(1100, 100), &lost(30, 3, 100));
     assert_eq!((cc.state, cc.model.inflight_longterm), (State::ProbeBwDown, 99 * MSS));
     assert!(cc.cycle.prev_probe_too_high && !cc.cycle.is_bw_probe_sample);
@@ -195,7 +198,8 @@ fn the_loss_that_crosses_the_threshold_says_how_much_was_safe() {
 #[test]
 fn a_part_of_a_lost_burst_is_safe() {
     let cc = steady(State::ProbeBwUp);
-    // A burst of 10 segments after 90: (0.02 * 90 - 0) / 0.98 = 1.837 segments = 2659.6 bytes of it.
+    // A burst of 10 segments after 90: (0.02 * 90 - 0) / 0.98 = 1.837 segments = 2659.6 bytes of
+    // it.
     let burst = Lost { bytes: 10 * MSS as u32, ..lost(90, 10, 100) };
     assert!(cc.is_inflight_too_high(10 * MSS, 100 * MSS));
     let mut cc = cc;
@@ -208,7 +212,8 @@ fn a_part_of_a_lost_burst_is_safe() {
 fn the_bound_falls_to_seven_tenths_of_the_target_at_most() {
     let mut cc = steady(State::ProbeBwUp);
     cc.cycle.is_bw_probe_sample = true;
-    // One of 20 segments; the target is the bandwidth-delay product of 100 and two segments for ProbeBW_UP.
+    // One of 20 segments; the target is the bandwidth-delay product of 100 and two segments for
+    // ProbeBW_UP.
     cc.on_lost(&flight(1100, 100), &lost(5, 1, 20));
     assert_eq!(cc.model.inflight_longterm, (0.7 * 102.0 * MSS as f64) as u64);
     // What the application left unused says nothing of the path, but ends the probe.
@@ -220,7 +225,8 @@ fn the_bound_falls_to_seven_tenths_of_the_target_at_most() {
 
 #[test]
 fn a_loss_that_a_probe_has_repaired_counts_as_one_segment() {
-    // One of 49 and it, in flight at most in the last round trip, is no more than 2 %; one of 48 and it is.
+    // One of 49 and it, in flight at most in the last round trip, is no more than 2 %; one of 48
+    // and it is.
     for (latest, state) in [(49, State::ProbeBwUp), (48, State::ProbeBwDown)] {
         let mut cc = steady(State::ProbeBwUp);
         cc.cycle.is_bw_probe_sample = true;
@@ -341,7 +347,8 @@ fn inflight_longterm_grows_by_one_two_four_segments_a_round() {
     cc.model.inflight_longterm = 100 * MSS;
     cc.window.cwnd = 100 * MSS;
     let (mut total, mut millis) = (200, 1100);
-    // Refill ends with a round; every round of the probe acknowledges the window, ten segments to an ACK.
+    // Refill ends with a round; every round of the probe acknowledges the window, ten segments to
+    // an ACK.
     ack_of(&mut cc, millis, 100, 10, rate(total, 100));
     assert_eq!(cc.state, State::ProbeBwUp);
     let mut sent_after = 100;
@@ -460,8 +467,9 @@ fn probe_rtt_lasts_200_ms_and_a_round_trip_and_counts_as_limited_by_the_applicat
 
 #[test]
 fn probe_rtt_keeps_a_larger_window_that_was_saved_before() {
-    // CheckProbeRTT calls SaveCwnd with the state ProbeRTT: prior_cwnd is the larger of the one saved at the last episode and
-    // the window of now. The model bounds it at the end: 2 * 100 segments and what was aggregated.
+    // CheckProbeRTT calls SaveCwnd with the state ProbeRTT: prior_cwnd is the larger of the one
+    // saved at the last episode and the window of now. The model bounds it at the end: 2 * 100
+    // segments and what was aggregated.
     let mut cc = steady(State::ProbeBwCruise);
     cc.window.cwnd = 150 * MSS;
     cc.enter_fast_recovery(Time::from_millis(5000));

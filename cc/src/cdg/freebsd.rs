@@ -1,47 +1,58 @@
-//! CDG v0.1: once per round trip the shortest and the longest RTT are compared with those of the round trip before.
+//! CDG v0.1: once per round trip the shortest and the longest RTT are compared with those of the
+//! round trip before.
 //!
-//! It measures enhanced round-trip times (`ertt.rs`). The changes of the extremes, smoothed by a moving average, tell
-//! where the queue stands: both rise while it fills; the longest stops rising once it is full, the shortest stops
-//! falling once it is empty. With a gradient of `g` ticks above zero the window comes down with probability 1 - exp(-g
-//! / G): for many small steps as for one large one, so that flows of different round-trip times back off equally often
-//! per unit of time. Otherwise it grows by one segment per measurement.
+//! It measures enhanced round-trip times (`ertt.rs`). The changes of the extremes, smoothed by a
+//! moving average, tell where the queue stands: both rise while it fills; the longest stops rising
+//! once it is full, the shortest stops falling once it is empty. With a gradient of `g` ticks above
+//! zero the window comes down with probability 1 - exp(-g / G): for many small steps as for one
+//! large one, so that flows of different round-trip times back off equally often per unit of time.
+//! Otherwise it grows by one segment per measurement.
 //!
-//! - A loss halves the window only if the queue was judged full (or not judged yet); any other is repaired at full
-//!   window.
-//! - The *shadow window* grows as Reno's would: after such a loss the window is at least half of it, so that competing
-//!   loss-based flows are not left what its own back-offs gave away. It is given up when the queue has been empty.
-//! - When back-offs do not help (`loss_compete_consec_cong` in a row without a falling gradient), as many as
-//!   `loss_compete_hold_backoff` more are held back.
+//! - A loss halves the window only if the queue was judged full (or not judged yet); any other is
+//!   repaired at full window.
+//! - The *shadow window* grows as Reno's would: after such a loss the window is at least half of
+//!   it, so that competing loss-based flows are not left what its own back-offs gave away. It is
+//!   given up when the queue has been empty.
+//! - When back-offs do not help (`loss_compete_consec_cong` in a row without a falling gradient),
+//!   as many as `loss_compete_hold_backoff` more are held back.
 //!
 //! # Source
-//! FreeBSD `sys/netinet/cc/cc_cdg.c` of 10.0 and 15; reactions to ECN and timeouts, the end of recovery and idle time
-//! from `cc_newreno.c` of 10.0 and `cc.c` of 15. Hayes and Armitage, "Revisiting TCP congestion control using delay
-//! gradients" (IFIP Networking 2011). Releases differ in four things:
-//! - the random number that decides: 31 bits of `random` in 10, 32 of `prng32` later, as here (the table's share times
-//!   32768/32768.5 or 32768/32768.25);
+//! FreeBSD `sys/netinet/cc/cc_cdg.c` of 10.0 and 15; reactions to ECN and timeouts, the end of
+//! recovery and idle time from `cc_newreno.c` of 10.0 and `cc.c` of 15. Hayes and Armitage,
+//! "Revisiting TCP congestion control using delay gradients" (IFIP Networking 2011). Releases
+//! differ in four things:
+//! - the random number that decides: 31 bits of `random` in 10, 32 of `prng32` later, as here (the
+//!   table's share times 32768/32768.5 or 32768/32768.25);
 //! - a segment of growth, which since 11 includes the options;
-//! - the threshold after a timeout (`timeout_flight`): half of `min(snd_wnd, snd_cwnd)` in 10, of `min(snd_wnd, pipe)`
-//!   in 14;
-//! - the threshold after an idle time (`remember_idle`): kept in 10, `max(ssthresh, 3/4 cwnd)` in 14.
+//! - the threshold after a timeout (`timeout_flight`): half of `min(snd_wnd, snd_cwnd)` in 10, of
+//!   `min(snd_wnd, pipe)` in 14;
+//! - the threshold after an idle time (`remember_idle`): kept in 10, `max(ssthresh, 3/4 cwnd)`
+//!   in 14.
 //!
-//! [`CdgConfig::default`] is the release of 10.0; a host that is a FreeBSD 14 has the last two as that has them.
+//! [`CdgConfig::default`] is the release of 10.0; a host that is a FreeBSD 14 has the last two as
+//! that has them.
 //!
 //! # Departures
-//! - The window does not grow while something else limits the sender (RFC 7661); the reference grows it all the same.
-//! - Neither window nor threshold falls below two segments; the reference has no bound for delay and loss.
-//! - Nothing grows during fast recovery. There the reference adds a segment to the shadow window (and to a window that
-//!   is recomputed anyway) for each partial acknowledgment.
-//! - Nor does anything grow while the window comes down for a mark, or, with PRR, for a back-off: the endpoint calls no controller
-//!   then. `cdg_ack_received` asks for no recovery before it adds to the window: a segment more for each measurement, of
-//!   which there is one in such a round trip.
-//! - A threshold above the window, from the shadow window, is not used up before fast recovery is over.
-//! - A back-off that a duplicate ACK calls for is made with the next ACK, at the latest before the loss that the
-//!   duplicates prove.
+//! - The window does not grow while something else limits the sender (RFC 7661); the reference
+//!   grows it all the same.
+//! - Neither window nor threshold falls below two segments; the reference has no bound for delay
+//!   and loss.
+//! - Nothing grows during fast recovery. There the reference adds a segment to the shadow window
+//!   (and to a window that is recomputed anyway) for each partial acknowledgment.
+//! - Nor does anything grow while the window comes down for a mark, or, with PRR, for a back-off:
+//!   the endpoint calls no controller then. `cdg_ack_received` asks for no recovery before it adds
+//!   to the window: a segment more for each measurement, of which there is one in such a round
+//!   trip.
+//! - A threshold above the window, from the shadow window, is not used up before fast recovery is
+//!   over.
+//! - A back-off that a duplicate ACK calls for is made with the next ACK, at the latest before the
+//!   loss that the duplicates prove.
 //! - The peer's window does not bound what is halved: a window beyond it has not grown.
-//! - The table of exponentials is computed: rounded to 15 bits at steps of 1/128, and 10 instead of 0 at the start, as
-//!   there.
-//! - Kept as it is: the shadow window is raised to the window after a back-off, not before it as in the paper; with
-//!   `alpha_inc` above 0 all but the last of the first that many round trips of congestion avoidance bring no growth.
+//! - The table of exponentials is computed: rounded to 15 bits at steps of 1/128, and 10 instead of
+//!   0 at the start, as there.
+//! - Kept as it is: the shadow window is raised to the window after a back-off, not before it as in
+//!   the paper; with `alpha_inc` above 0 all but the last of the first that many round trips of
+//!   congestion avoidance bring no growth.
 
 use std::collections::VecDeque;
 
@@ -70,29 +81,31 @@ const RENO_BETA: u32 = 50;
 /// Parameters of CDG, by the names of the sysctls below `net.inet.tcp.cc.cdg`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CdgConfig {
-    /// In congestion avoidance the growth per round trip increases by a segment after every so many round trips; 0 is one segment per
-    /// round trip throughout. Default 0.
+    /// In congestion avoidance the growth per round trip increases by a segment after every so many
+    /// round trips; 0 is one segment per round trip throughout. Default 0.
     pub alpha_inc: u32,
     /// What remains of the window on a back-off for delay, per cent. Default 70.
     pub beta_delay: u32,
     /// What remains of it on a loss with a full queue, per cent. Default 50.
     pub beta_loss: u32,
-    /// G, in ticks: the gradient that backs off with probability 1 - 1/e. Default 3 (the paper's choice).
+    /// G, in ticks: the gradient that backs off with probability 1 - 1/e. Default 3 (the paper's
+    /// choice).
     pub exp_backoff_scale: u32,
     /// Measurements in the moving average; 0 is no smoothing. Default 8.
     pub smoothing_factor: u32,
-    /// After so many back-offs in a row to no effect the flow takes itself to compete with loss-based ones. Default 5.
+    /// After so many back-offs in a row to no effect the flow takes itself to compete with
+    /// loss-based ones. Default 5.
     pub loss_compete_consec_cong: u32,
     /// So many back-offs are then held back. Default 5.
     pub loss_compete_hold_backoff: u32,
-    /// A tick. The gradient in ticks is what G is compared with: with a finer clock and the same G, CDG reacts to
-    /// smaller changes. Default 1 ms (`hz` 1000).
+    /// A tick. The gradient in ticks is what G is compared with: with a finer clock and the same G,
+    /// CDG reacts to smaller changes. Default 1 ms (`hz` 1000).
     pub rtt_unit: Span,
-    /// The threshold after a timeout is half of the bytes in flight, instead of half of the window (FreeBSD 14,
-    /// `newreno_cc_cong_signal`). Default false (FreeBSD 10).
+    /// The threshold after a timeout is half of the bytes in flight, instead of half of the window
+    /// (FreeBSD 14, `newreno_cc_cong_signal`). Default false (FreeBSD 10).
     pub timeout_flight: bool,
-    /// On a restart after idle, raise the threshold to three quarters of the old window (FreeBSD 14,
-    /// `newreno_cc_after_idle`). Default false (FreeBSD 10).
+    /// On a restart after idle, raise the threshold to three quarters of the old window (FreeBSD
+    /// 14, `newreno_cc_after_idle`). Default false (FreeBSD 10).
     pub remember_idle: bool,
     /// How slow start ends beside back-offs. Default at the threshold.
     pub slow_start: SlowStartRules,
@@ -125,7 +138,8 @@ pub struct Cdg {
     random: Random,
     ertt: Ertt,
     state: State,
-    /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the congestion.
+    /// The state before the last loss or timeout, until it is put back or an ECN echo confirms the
+    /// congestion.
     saved: Option<State>,
     /// Round-trip times since the last measurement.
     interval: Extremes,
@@ -273,7 +287,8 @@ impl Cdg {
         Step::Hold
     }
 
-    /// Whether to back off for the newest change or its mean: in slow start the newest counts first, since it cannot wait.
+    /// Whether to back off for the newest change or its mean: in slow start the newest counts
+    /// first, since it cannot wait.
     fn judge(&mut self, change: Extremes, slow_start: bool) -> bool {
         let mean = self.trend.mean;
         let gradient = match () {

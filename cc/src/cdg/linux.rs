@@ -1,21 +1,25 @@
-//! CDG as Linux has it: CAIA's delay gradient with hybrid slow start and proportional rate reduction.
+//! CDG as Linux has it: CAIA's delay gradient with hybrid slow start and proportional rate
+//! reduction.
 //!
-//! It measures the least and the greatest RTT of every round trip, sums their changes over the last few, and backs off with
-//! a probability that grows with the sum. Counters against back-offs that do not shorten the queue and a shadow window, which
-//! grows as NewReno would, let it live beside senders that wait for losses.
+//! It measures the least and the greatest RTT of every round trip, sums their changes over the last
+//! few, and backs off with a probability that grows with the sum. Counters against back-offs that
+//! do not shorten the queue and a shadow window, which grows as NewReno would, let it live beside
+//! senders that wait for losses.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_cdg.c` of 6.1, with `tcp_enter_cwr` and `tcp_reno_cong_avoid`. D. Hayes, G. Armitage: Revisiting TCP
-//! congestion control using delay gradients, IFIP Networking 2011. The RTT is that of the last segment that an ACK covers or
-//! SACKs (`ca_rtt_us` of `tcp_ack_update_rtt`), in recovery too; an endpoint of `linux-6.1` gives that.
+//! Linux `net/ipv4/tcp_cdg.c` of 6.1, with `tcp_enter_cwr` and `tcp_reno_cong_avoid`. D. Hayes, G.
+//! Armitage: Revisiting TCP congestion control using delay gradients, IFIP Networking 2011. The RTT
+//! is that of the last segment that an ACK covers or SACKs (`ca_rtt_us` of `tcp_ack_update_rtt`),
+//! in recovery too; an endpoint of `linux-6.1` gives that.
 //!
 //! # Departures
-//! - The threshold is never below two segments. Linux takes over a window of one, after a timeout, when slow start is left or
-//!   a loss is tolerated then.
-//! - A back-off that is decided while the sender rebuilds after a timeout has no effect but to make the next reduction one
-//!   by `backoff_beta`, as in Linux; Linux also gives up undoing the timeout's reduction then.
-//! - That the receiver lacks something (`sacked_out`) is read from the SACK blocks of the ACK, so that without SACK duplicate
-//!   ACKs do not tell it.
+//! - The threshold is never below two segments. Linux takes over a window of one, after a timeout,
+//!   when slow start is left or a loss is tolerated then.
+//! - A back-off that is decided while the sender rebuilds after a timeout has no effect but to make
+//!   the next reduction one by `backoff_beta`, as in Linux; Linux also gives up undoing the
+//!   timeout's reduction then.
+//! - That the receiver lacks something (`sacked_out`) is read from the SACK blocks of the ACK, so
+//!   that without SACK duplicate ACKs do not tell it.
 //! - Sums and products saturate where Linux's 32 bits overflow: beyond half an hour of delay.
 
 use ackclock_units::{Random, Span};
@@ -30,14 +34,17 @@ use crate::{Ack, Arrival, CongestionControl, Flight, Needs, NewRenoConfig, Signa
 pub struct LinuxCdgConfig {
     /// Round trips over which gradients are summed, a power of two up to 256. Default 8.
     pub window: u32,
-    /// What is left of the window by a back-off, in 1024ths. Default 724, the square root of a half.
+    /// What is left of the window by a back-off, in 1024ths. Default 724, the square root of a
+    /// half.
     pub backoff_beta: u32,
-    /// How the sum of gradients becomes a probability to back off: `1 - exp(-backoff_factor * sum / 1 s)`, with the sum in
-    /// microseconds times 10^6; `1000 / (G * window)` of the paper's G in milliseconds. Default 42.
+    /// How the sum of gradients becomes a probability to back off:
+    /// `1 - exp(-backoff_factor * sum / 1 s)`, with the sum in microseconds times 10^6;
+    /// `1000 / (G * window)` of the paper's G in milliseconds. Default 42.
     pub backoff_factor: u32,
     /// Hybrid slow start: 1 watches ACK trains, 2 delay, 3 both, 0 none. Default 3.
     pub hystart_detect: u32,
-    /// Back-offs without effect after which further ones are ignored until the queue shrinks; 0 ignores none. Default 5.
+    /// Back-offs without effect after which further ones are ignored until the queue shrinks; 0
+    /// ignores none. Default 5.
     pub use_ineff: u32,
     /// A loss brings the window down from what NewReno would have reached. Default true.
     pub use_shadow: bool,
@@ -172,7 +179,8 @@ impl Path {
 }
 
 impl LinuxCdg {
-    /// A controller of a connection that is not established yet. `window` is taken as the next power of two up to 256.
+    /// A controller of a connection that is not established yet. `window` is taken as the next
+    /// power of two up to 256.
     pub fn new(mut config: LinuxCdgConfig, random: Random) -> LinuxCdg {
         config.window = config.window.clamp(1, 256).next_power_of_two();
         let state = State { window: Window { cwnd: 0, ssthresh: Window::INFINITE }, credit: 0, reducing: false };
@@ -217,8 +225,8 @@ impl LinuxCdg {
         false
     }
 
-    /// `tcp_cdg_grad`: the sum of the gradients after a round trip of `rtt`, in microseconds, extrapolated while the window of
-    /// gradients is not full.
+    /// `tcp_cdg_grad`: the sum of the gradients after a round trip of `rtt`, in microseconds,
+    /// extrapolated while the window of gradients is not full.
     fn gradient(&mut self, rtt: MinMax, before: MinMax) -> i64 {
         let LinuxCdgConfig { window, use_tolerance, .. } = self.config;
         let path = &mut self.path;
@@ -329,7 +337,8 @@ impl CongestionControl for LinuxCdg {
 
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict {
         if self.state.reducing {
-            // Linux asks for no growth while the window comes down (tcp_cong_control); an endpoint without PRR does.
+            // Linux asks for no growth while the window comes down (tcp_cong_control); an endpoint
+            // without PRR does.
             return Verdict::Continue;
         }
         if self.state.window.in_slow_start() && self.config.hystart_detect != 0 && self.leaves_slow_start(f) {

@@ -88,7 +88,8 @@ fn without_byte_counting_a_measurement_adds_a_segment() {
 
 #[test]
 fn a_back_off_halves_rounded_up() {
-    // 21 - max(10, 1) = 11; 3 - 1 = 2; 2 - 1 is not less than two; of one and a half segments one counts.
+    // 21 - max(10, 1) = 11; 3 - 1 = 2; 2 - 1 is not less than two; of one and a half segments one
+    // counts.
     let f = flight(0, 10);
     for (window, expected) in [(21 * MSS, 11), (20 * MSS, 10), (3 * MSS, 2), (2 * MSS, 2), (3 * MSS / 2, 2), (0, 2)] {
         assert_eq!(decreased(window, &f), expected * MSS);
@@ -111,7 +112,8 @@ fn measurements_back_off_as_often_as_the_law_says() {
     let mut chd = avoiding(config(50), 20);
     (chd.ertt.min, chd.ertt.max) = (41, 141);
     let n = 1_000_000;
-    // 10 of 15 ticks of the way up to 50 per cent: 1/3; standard error sqrt(1/3 * 2/3 / 10^6) = 0.00047, four of them.
+    // 10 of 15 ticks of the way up to 50 per cent: 1/3; standard error sqrt(1/3 * 2/3 / 10^6) =
+    // 0.00047, four of them.
     let times = (0..n).filter(|_| chd.judge(15)).count();
     assert!((times as f64 / f64::from(n) - 1.0 / 3.0).abs() < 0.0019, "{times}");
 }
@@ -270,7 +272,8 @@ fn a_timeout_goes_by_what_was_in_flight_on_freebsd_14() {
     }
 }
 
-/// chd_ack_received with `use_abc` off: slow start up to the threshold, or a segment for a measurement beyond it, not both.
+/// chd_ack_received with `use_abc` off: slow start up to the threshold, or a segment for a
+/// measurement beyond it, not both.
 #[test]
 fn an_ack_that_reaches_the_threshold_is_slow_starts_alone() {
     let reno = NewRenoConfig { abc: false, ..NewRenoConfig::default() };
@@ -284,7 +287,8 @@ fn an_ack_that_reaches_the_threshold_is_slow_starts_alone() {
     assert_eq!(cwnd(&chd), 11);
 }
 
-/// `chd_window_decrease`: the shadow window begins with more delay than at the last back-off, and not with as much.
+/// `chd_window_decrease`: the shadow window begins with more delay than at the last back-off, and
+/// not with as much.
 #[test]
 fn a_shadow_window_begins_with_more_delay_than_before() {
     for (delay, shadow) in [(20, 0), (21, 30 * MSS)] {
@@ -295,7 +299,8 @@ fn a_shadow_window_begins_with_more_delay_than_before() {
     }
 }
 
-/// A loss that follows a mark and is taken back leaves no congestion recovery behind, in which nothing would be measured.
+/// A loss that follows a mark and is taken back leaves no congestion recovery behind, in which
+/// nothing would be measured.
 #[test]
 fn an_undo_leaves_no_recovery() {
     let mut chd = avoiding(config(NEVER), 30);
@@ -306,7 +311,8 @@ fn an_undo_leaves_no_recovery() {
     assert_eq!(chd.state.recovery, Recovery::None);
 }
 
-/// Only an ACK that acknowledges or is a duplicate is judged; what others measured waits for the next.
+/// Only an ACK that acknowledges or is a duplicate is judged; what others measured waits for the
+/// next.
 #[test]
 fn an_ack_that_tells_nothing_new_is_not_judged() {
     let mut chd = avoiding(ChdConfig { use_max: false, ..config(ALWAYS) }, 21);

@@ -1,4 +1,5 @@
-//! Growth as Linux has it: one segment after `cnt` ACKs (3.9) or segments acknowledged (6.1), all in whole segments.
+//! Growth as Linux has it: one segment after `cnt` ACKs (3.9) or segments acknowledged (6.1), all
+//! in whole segments.
 
 use ackclock_units::{Span, Time};
 
@@ -31,8 +32,8 @@ impl Growth {
         Growth { cnt: 1, w_est: cwnd, acks: 0, computed: None }
     }
 
-    /// Brings `cnt` up to date (`bictcp_update`). `t` is the time of the curve in seconds, a round trip ahead; `first` says
-    /// that there was no loss yet.
+    /// Brings `cnt` up to date (`bictcp_update`). `t` is the time of the curve in seconds, a round
+    /// trip ahead; `first` says that there was no loss yet.
     #[expect(clippy::too_many_arguments, reason = "the inputs of bictcp_update")]
     pub(super) fn count(
         &mut self,

@@ -32,14 +32,16 @@ impl Growth {
         let cwnd = ((window.cwnd as f64 + self.carry) / mss).max(1.0);
         let windows_acked = acked as f64 / mss / cwnd;
 
-        // Section 4.3: alpha makes an AIMD with this beta as fast as Reno; past the old window it is Reno.
+        // Section 4.3: alpha makes an AIMD with this beta as fast as Reno; past the old window it
+        // is Reno.
         let alpha = if self.w_est >= cwnd_prior { 1.0 } else { 3.0 * (1.0 - config.beta) / (1.0 + config.beta) };
         self.w_est += alpha * windows_acked;
 
         let next = if config.reno_friendly && curve.at(t) < self.w_est {
             self.w_est.max(cwnd)
         } else {
-            // Sections 4.4 and 4.5. `max` and `min` in this order also turn a curve that is not a number into `cwnd`.
+            // Sections 4.4 and 4.5. `max` and `min` in this order also turn a curve that is not a
+            // number into `cwnd`.
             let rtt = f.srtt.map_or(0.0, |srtt| srtt.as_secs_f64());
             let target = curve.at(t + rtt).max(cwnd).min(1.5 * cwnd);
             cwnd + (target - cwnd) * windows_acked

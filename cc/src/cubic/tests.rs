@@ -49,8 +49,9 @@ fn the_curve_at_several_points() {
 
 #[test]
 fn k_and_the_curve_for_other_parameters() {
-    // RFC 9438 equation 2 with cwnd_epoch = beta * W_max: K = cbrt(W_max * (1 - beta) / C), such as cbrt(10 * 0.3 / 0.4) =
-    // cbrt(7.5). Equation 1: W(t) = C * (t - K)^3 + W_max, such as 0.4 * (5 - 1.957434)^3 + 10 = 21.266268.
+    // RFC 9438 equation 2 with cwnd_epoch = beta * W_max: K = cbrt(W_max * (1 - beta) / C), such as
+    // cbrt(10 * 0.3 / 0.4) = cbrt(7.5). Equation 1: W(t) = C * (t - K)^3 + W_max, such as 0.4 *
+    // (5 - 1.957434)^3 + 10 = 21.266268.
     for (w_max, c, beta, k, points) in [
         (10.0, 0.4, 0.7, 1.957_434, [(0.0, 7.0), (0.5, 8.761_698), (2.0, 10.000_031), (5.0, 21.266_268)]),
         (1000.0, 0.4, 0.7, 9.085_603, [(0.0, 700.0), (2.0, 857.704_741), (5.0, 972.720_998), (10.0, 1_000.305_819)]),
@@ -73,7 +74,8 @@ fn one_ack_moves_the_window_towards_the_curve_a_round_trip_ahead() {
     // (W_cubic(0 + 0.1) - 70) / 70 for one segment.
     let _ = cubic.on_ack(&flight(1000, 70), &ack(1, 100));
     close(exact(&cubic), 70.0 + 2.083_930 / 70.0);
-    // Another second on, for the rest of the window: W_cubic(1.1) = 100 - 0.4 * 3.117163^3 = 87.884464.
+    // Another second on, for the rest of the window: W_cubic(1.1) = 100 - 0.4 * 3.117163^3 =
+    // 87.884464.
     let _ = cubic.on_ack(&flight(2000, 70), &ack(70, 100));
     let before = 70.0 + 2.083_930 / 70.0;
     close(exact(&cubic), before + (87.884_464 - before) / before * 70.0);
@@ -185,7 +187,8 @@ fn leaving_slow_start_without_loss_leaves_no_maximum() {
         let f = Flight { snd_una: 20 * MSS + 1, snd_nxt: 60 * MSS, ..flight(100, 20) };
         let _ = cubic.on_ack(&f, &ack(1, 100));
     }
-    // The ACK after eight samples sets the threshold before it grows the window: 20 + 1 + 8, and then avoidance.
+    // The ACK after eight samples sets the threshold before it grows the window: 20 + 1 + 8, and
+    // then avoidance.
     assert_eq!(ssthresh(&cubic), 29);
     assert!((29.0..29.1).contains(&exact(&cubic)), "{}", exact(&cubic));
     close(cubic.state.cwnd_prior, 29.0);
@@ -234,8 +237,8 @@ fn a_window_that_overtook_the_old_one_keeps_its_curve() {
 
 #[test]
 fn linux_6_1_counts_segments() {
-    // Epoch of 70, delay_min 100 ms: K = cbrt(30 / 0.40039) = 4.2158, W(0.1) = 100 - 27.915 -> 100 - 27 = 73,
-    // cnt = 70 / (73 - 70) = 23 segments for one.
+    // Epoch of 70, delay_min 100 ms: K = cbrt(30 / 0.40039) = 4.2158, W(0.1) = 100 - 27.915 ->
+    // 100 - 27 = 73, cnt = 70 / (73 - 70) = 23 segments for one.
     for each in [1, 2] {
         let mut cubic = after_loss(linux(CubicRules::Linux61), 100);
         cubic.path.shortest = Some(Span::from_millis(100));
@@ -250,8 +253,9 @@ fn linux_6_1_counts_segments() {
 fn linux_3_9_counts_acks_and_corrects_for_delayed_ones() {
     let mut cubic = after_loss(linux(CubicRules::Linux39), 100);
     cubic.path.shortest = Some(Span::from_millis(100));
-    // At the threshold slow start acts once: 71 segments. K = cbrt(29 / 0.40039), W(0.1) = 100 - 26 = 74,
-    // cnt = 71 / 3 = 23; two segments per ACK: 23 * 16 / 32 = 11 ACKs, and one more because the comparison comes first.
+    // At the threshold slow start acts once: 71 segments. K = cbrt(29 / 0.40039), W(0.1) = 100 -
+    // 26 = 74, cnt = 71 / 3 = 23; two segments per ACK: 23 * 16 / 32 = 11 ACKs, and one more
+    // because the comparison comes first.
     acks(&mut cubic, 0, 2, 2);
     assert_eq!(cwnd(&cubic), 71);
     acks(&mut cubic, 0, 22, 2);
@@ -259,7 +263,8 @@ fn linux_3_9_counts_acks_and_corrects_for_delayed_ones() {
     acks(&mut cubic, 0, 2, 2);
     assert_eq!(cwnd(&cubic), 72);
     assert_eq!(cubic.path.segments_per_ack, 32);
-    // ACKs of one segment: 32 - 32/16 + 1 = 31, and 31 - 31/16 + 1 = 31: whole numbers bring Linux no further down.
+    // ACKs of one segment: 32 - 32/16 + 1 = 31, and 31 - 31/16 + 1 = 31: whole numbers bring Linux
+    // no further down.
     acks(&mut cubic, 0, 100, 1);
     assert_eq!(cubic.path.segments_per_ack, 31);
     // ACKs of four: up to 64, where 64/16 = 4 holds the balance.
@@ -277,8 +282,9 @@ fn linux_before_any_loss_grows_by_a_twentieth_per_round_trip() {
 
 #[test]
 fn linux_follows_reno_on_short_paths() {
-    // The curve is flat at 14 segments: 100 * 14. beta_scale 15: 14 * 15 / 8 = 26 segments acknowledged for one of Reno's
-    // growth. The 27th makes Reno's window 15, so that cnt = 14 / 1 from the next computation, 31.25 ms later.
+    // The curve is flat at 14 segments: 100 * 14. beta_scale 15: 14 * 15 / 8 = 26 segments
+    // acknowledged for one of Reno's growth. The 27th makes Reno's window 15, so that cnt = 14 / 1
+    // from the next computation, 31.25 ms later.
     let mut cubic = established_with(linux(CubicRules::Linux61), 14);
     cubic.state.window.ssthresh = 14 * MSS;
     cubic.state.w_max = 14.0;
@@ -292,15 +298,16 @@ fn linux_follows_reno_on_short_paths() {
     acks(&mut cubic, 31, 26, 1);
     assert!(growth(&cubic).contains("cnt: 1400, w_est: 14, acks: 27"), "{}", growth(&cubic));
     let _ = cubic.on_ack(&flight(32, 14), &ack(1, 1));
-    // 28 acknowledged, 26 spent; the credit of 27 is above the new price of 14, hence one segment at once.
+    // 28 acknowledged, 26 spent; the credit of 27 is above the new price of 14, hence one segment
+    // at once.
     assert!(growth(&cubic).contains("cnt: 14, w_est: 15, acks: 2"), "{}", growth(&cubic));
     assert_eq!(cwnd(&cubic), 15);
 }
 
 #[test]
 fn linux_on_a_steep_curve() {
-    // A minute on, the curve is out of sight. 6.1: one segment for two acknowledged, and one for the credit from before.
-    // 3.9: cnt = 1, but every other ACK only counts.
+    // A minute on, the curve is out of sight. 6.1: one segment for two acknowledged, and one for
+    // the credit from before. 3.9: cnt = 1, but every other ACK only counts.
     for (rules, grown) in [(CubicRules::Linux61, 11), (CubicRules::Linux39, 10)] {
         let mut cubic = after_loss(linux(rules), 20);
         cubic.path.segments_per_ack = 16;
@@ -353,7 +360,8 @@ fn the_first_second_of_an_epoch_tells_nothing_of_the_shortest_round_trip() {
 
 #[test]
 fn a_timeout_goes_by_what_was_in_flight_on_freebsd_14() {
-    // cubic_cong_signal, CC_RTO: beta of min(snd_wnd, pipe), 13 segments of a window of 20: 0.7 * 13 = 9.1. Else 0.7 * 20.
+    // cubic_cong_signal, CC_RTO: beta of min(snd_wnd, pipe), 13 segments of a window of 20: 0.7 *
+    // 13 = 9.1. Else 0.7 * 20.
     for (timeout_flight, threshold) in [(false, 14), (true, 9)] {
         let reno = NewRenoConfig { timeout_flight, ..crate::newreno::freebsd() };
         let mut cubic = Cubic::new(CubicConfig { reno, ..CubicConfig::default() });
@@ -365,7 +373,8 @@ fn a_timeout_goes_by_what_was_in_flight_on_freebsd_14() {
 
 #[test]
 fn an_idle_time_is_remembered_in_the_curve_on_freebsd_14() {
-    // cubic_after_idle: W_max = max(W_max, cwnd), and newreno_cc_after_idle: ssthresh = max(ssthresh, 3/4 cwnd).
+    // cubic_after_idle: W_max = max(W_max, cwnd), and newreno_cc_after_idle: ssthresh =
+    // max(ssthresh, 3/4 cwnd).
     for (remember_idle, w_max, threshold) in [(false, 20.0, 14), (true, 30.0, 22)] {
         let reno = NewRenoConfig { remember_idle, ..crate::newreno::freebsd() };
         let mut cubic = Cubic::new(CubicConfig { reno, ..CubicConfig::default() });
@@ -378,7 +387,8 @@ fn an_idle_time_is_remembered_in_the_curve_on_freebsd_14() {
     }
 }
 
-/// RFC 9438 section 4.7: fast convergence is for a window below the W_max of before; one that has reached it has lost nothing.
+/// RFC 9438 section 4.7: fast convergence is for a window below the W_max of before; one that has
+/// reached it has lost nothing.
 #[test]
 fn a_window_that_reached_w_max_does_not_release_more() {
     // 1.7 / 2 of 90.
@@ -412,7 +422,8 @@ fn a_window_that_has_grown_back_is_not_undone() {
     }
 }
 
-/// RFC 5681 section 3.2 step 6 by way of RFC 6582: at the end of recovery no burst, that is a segment beside what is in flight.
+/// RFC 5681 section 3.2 step 6 by way of RFC 6582: at the end of recovery no burst, that is a
+/// segment beside what is in flight.
 #[test]
 fn recovery_ends_without_a_burst() {
     let mut cubic = established_with(CubicConfig::default(), 100);

@@ -22,15 +22,15 @@ fn round(cc: &mut Dctcp, una: &mut u64, segments: u64, marked: u64) {
 
 #[test]
 fn alpha_follows_the_share_of_marks_once_per_window() {
-    // RFC 8257 section 3.3 step 6 with g = 1/16, in 1/1024 and Linux's rounding. The first observation ends with the first
-    // ACK above SND.UNA at the start.
+    // RFC 8257 section 3.3 step 6 with g = 1/16, in 1/1024 and Linux's rounding. The first
+    // observation ends with the first ACK above SND.UNA at the start.
     let mut cc = dctcp(DctcpConfig::default(), 10);
     let mut una = 0;
     assert_eq!(cc.alpha, 1024);
     round(&mut cc, &mut una, 1, 0);
     assert_eq!(cc.alpha, 960, "1024 - 64");
-    // From here a window is over with the first ACK above what was next to be sent then: after two segments, and then after
-    // every twelve.
+    // From here a window is over with the first ACK above what was next to be sent then: after two
+    // segments, and then after every twelve.
     let mut alpha = vec![];
     for _ in 0..5 {
         round(&mut cc, &mut una, 11, 11);
@@ -49,13 +49,15 @@ fn without_marks_alpha_decays_to_nothing() {
         cc.update_alpha();
         windows.push(cc.alpha);
     }
-    // 20 >> 4 = 1 is taken off until 15, of which a sixteenth is nothing: all of it goes (`min_not_zero`).
+    // 20 >> 4 = 1 is taken off until 15, of which a sixteenth is nothing: all of it goes
+    // (`min_not_zero`).
     assert_eq!(windows, [19, 18, 17, 16, 15, 0, 0]);
 }
 
 #[test]
 fn the_average_converges_to_a_constant_share() {
-    // A quarter marked: 1024/4/16 = 16 is added, and alpha >> 4 taken off, which balance at 256 <= alpha < 272.
+    // A quarter marked: 1024/4/16 = 16 is added, and alpha >> 4 taken off, which balance at 256 <=
+    // alpha < 272.
     let mut cc = dctcp(DctcpConfig { alpha_on_init: 0, ..DctcpConfig::default() }, 1);
     for _ in 0..200 {
         (cc.delivered, cc.marked) = (4000, 1000);
@@ -103,7 +105,8 @@ fn a_loss_and_a_timeout_are_renos() {
 
 #[test]
 fn a_loss_after_marks_halves_the_window_of_before() {
-    // Alpha 1/4: 100 segments become 87.5, and a loss then makes 50 of them (cc_dctcp.c, snd_cwnd_prev).
+    // Alpha 1/4: 100 segments become 87.5, and a loss then makes 50 of them (cc_dctcp.c,
+    // snd_cwnd_prev).
     let mut cc = dctcp(DctcpConfig { alpha_on_init: 256, ..DctcpConfig::default() }, 100);
     cc.on_signal(&flight(0, 100), Signal::Ecn);
     cc.on_signal(&flight(0, 87), Signal::Loss);
@@ -130,8 +133,9 @@ fn ruled(rules: DctcpRules) -> DctcpConfig {
 
 #[test]
 fn linux_ends_an_observation_with_its_last_byte_and_counts_that_ack_for_the_next() {
-    // Windows of ten segments, in each of which the last is marked. RFC 8257 and FreeBSD (>): ten ACKs do not end the window, the
-    // eleventh does. Linux (>=): the tenth does, without what it delivers.
+    // Windows of ten segments, in each of which the last is marked. RFC 8257 and FreeBSD (>): ten
+    // ACKs do not end the window, the eleventh does. Linux (>=): the tenth does, without what it
+    // delivers.
     let state = |rules, acks: u64| {
         let mut cc = dctcp(DctcpConfig { alpha_on_init: 0, ..ruled(rules) }, 10);
         cc.window_end = 10 * MSS;
@@ -155,7 +159,8 @@ fn linux_ends_an_observation_with_its_last_byte_and_counts_that_ack_for_the_next
 
 #[test]
 fn linux_takes_off_whole_segments_and_halves_what_marks_have_left() {
-    // Alpha 1/4 of 100 segments: 100 - (25600 >> 11 = 12) = 88, and a loss then 44 (`dctcp_react_to_loss`).
+    // Alpha 1/4 of 100 segments: 100 - (25600 >> 11 = 12) = 88, and a loss then 44
+    // (`dctcp_react_to_loss`).
     let mut cc = dctcp(DctcpConfig { alpha_on_init: 256, ..ruled(DctcpRules::Linux) }, 100);
     cc.on_signal(&flight(0, 100), Signal::Ecn);
     assert_eq!(cc.window().cwnd, 88 * MSS);

@@ -94,7 +94,8 @@ fn an_ack_of_several_segments_samples_the_last_of_them() {
     assert!(wire.ack(47, 2, 0));
     assert_eq!(wire.ertt.delayed_acks, 1);
     assert_eq!(wire.ertt.rtt, 43);
-    // The mark went to the second, and the correction back to the first: its time, and all the bytes.
+    // The mark went to the second, and the correction back to the first: its time, and all the
+    // bytes.
     assert_eq!((wire.ertt.marked, wire.ertt.bytes_in_marked), (48, 2 * MSS as i64));
 }
 
@@ -150,7 +151,8 @@ fn the_timestamp_tells_which_transmission_was_answered() {
     assert!(wire.ack(340, 1, 300));
     // Both first transmissions are older than what was answered; the mark passes on.
     assert_eq!(wire.ertt.rtt, 41);
-    // Corrected back to the last that was skipped, segment 1 of time 0: 3 segments were sent, 2 skipped, 1 added again.
+    // Corrected back to the last that was skipped, segment 1 of time 0: 3 segments were sent, 2
+    // skipped, 1 added again.
     assert_eq!((wire.ertt.marked, wire.ertt.bytes_in_marked), (341, 2 * MSS as i64));
     assert_eq!(wire.left(), [] as [u64; 0]);
 }
@@ -162,7 +164,8 @@ fn without_timestamps_a_retransmission_is_taken_for_the_first_transmission() {
     wire.send(300, [0]);
     assert!(wire.ack(340, 1, 0));
     assert_eq!(wire.ertt.rtt, 341);
-    // The second transmission waits at the end until an ACK beyond it has removed what is before it.
+    // The second transmission waits at the end until an ACK beyond it has removed what is before
+    // it.
     assert_eq!(wire.left(), [1, 0]);
     wire.ack(341, 2, 0);
     assert_eq!(wire.left(), [0]);
@@ -208,7 +211,8 @@ fn sack_blocks_are_answers_too() {
     assert_eq!((wire.ertt.rtt, wire.left().len()), (43, 0));
     // The same report once more finds nothing.
     assert!(!wire.arrive(46, 0, 3, Some(4)));
-    // Segment 0 again; its ACK covers what had been reported, and is a sample although it acknowledges four at once.
+    // Segment 0 again; its ACK covers what had been reported, and is a sample although it
+    // acknowledges four at once.
     wire.send(50, [0]);
     assert!(wire.ack(90, 4, 50));
     assert_eq!((wire.ertt.marked, wire.ertt.delayed_acks), (41, 3));
@@ -256,7 +260,8 @@ fn no_more_is_remembered_than_the_bound() {
     assert_eq!((wire.left().len(), wire.ertt.segments.capacity()), (0, capacity), "the memory is kept for what comes");
 }
 
-/// Nothing is SACKed before the first block, not even at the start of the stream: the ACK of two segments shows that ACKs are delayed.
+/// Nothing is SACKed before the first block, not even at the start of the stream: the ACK of two
+/// segments shows that ACKs are delayed.
 #[test]
 fn the_first_ack_of_a_connection_is_no_sack() {
     let mut wire = Wire::new(true);
@@ -265,7 +270,8 @@ fn the_first_ack_of_a_connection_is_no_sack() {
     assert!(wire.ertt.enhanced_rtt().delayed_acks);
 }
 
-/// An ACK that acknowledges and SACKs nothing (a window update) measures nothing, whatever it echoes.
+/// An ACK that acknowledges and SACKs nothing (a window update) measures nothing, whatever it
+/// echoes.
 #[test]
 fn an_ack_of_nothing_measures_nothing() {
     let mut wire = Wire::new(true);
@@ -274,8 +280,8 @@ fn an_ack_of_nothing_measures_nothing() {
     assert_eq!((wire.left(), wire.ertt.rtt), (vec![0, 1, 2], 0));
 }
 
-/// h_ertt.c, `ertt_packet_measurement_hook`: more than a segment is a sign of delayed ACKs, exactly one (full, or as large as this one) is
-/// a sign against them, less says nothing.
+/// h_ertt.c, `ertt_packet_measurement_hook`: more than a segment is a sign of delayed ACKs, exactly
+/// one (full, or as large as this one) is a sign against them, less says nothing.
 #[test]
 fn delayed_acks_are_guessed_from_what_an_ack_covers() {
     let f = flight(0, 10);

@@ -39,8 +39,8 @@ fn the_law_rises_to_the_threshold_and_falls_to_the_largest_delay() {
 #[test]
 fn an_ack_halves_the_window_as_often_as_the_law_says() {
     let n = 1_000_000;
-    // At the threshold 5 per cent, standard error sqrt(0.05 * 0.95 / 10^6) = 0.00022; at a delay of 60 with 100 the largest half
-    // of it, 0.00016. Four of them.
+    // At the threshold 5 per cent, standard error sqrt(0.05 * 0.95 / 10^6) = 0.00022; at a delay of
+    // 60 with 100 the largest half of it, 0.00016. Four of them.
     for (rtt, share, error) in [(61, 0.05, 0.0009), (101, 0.025, 0.0007)] {
         let mut hd = hd(HdConfig::default());
         measured(&mut hd, rtt, 41, 141);

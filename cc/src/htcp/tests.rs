@@ -30,7 +30,8 @@ fn alpha_at(htcp: &mut Htcp, millis: u64) -> u64 {
 #[test]
 fn growth_by_the_time_since_the_last_congestion() {
     let mut htcp = established_with(HtcpConfig::default(), 100, true);
-    // (16 + 160 d / 1000 + (d / 1000) * (16 d / 4000)) / 16, with d in ms beyond the first second and every quotient cut.
+    // (16 + 160 d / 1000 + (d / 1000) * (16 d / 4000)) / 16, with d in ms beyond the first second
+    // and every quotient cut.
     for (millis, alpha) in [
         (0, 1),
         (1000, 1),
@@ -88,7 +89,8 @@ fn the_window_comes_down_by_the_ratio_of_rtts() {
     assert_eq!((cwnd(&htcp), ssthresh(&htcp)), (50, 50));
 
     for (least, greatest, beta, left) in [
-        // The greatest becomes (60 + 95 * (100 - 60)) / 100 = 38.6, of which 60 is 1.55: at most 204 / 256.
+        // The greatest becomes (60 + 95 * (100 - 60)) / 100 = 38.6, of which 60 is 1.55: at most
+        // 204 / 256.
         (60, 100, 204, 79),
         // (20 + 95 * 180) / 100 = 171.2: 20 / 171.2 is below a half.
         (20, 200, 128, 50),
@@ -189,7 +191,8 @@ fn a_connection_that_starts_late_does_not_start_fast() {
     assert_eq!(alpha_at(&mut htcp, 62_000), 11);
 }
 
-/// Where slow start goes on at the threshold itself, the ACK there is slow start's: no further growth by alpha.
+/// Where slow start goes on at the threshold itself, the ACK there is slow start's: no further
+/// growth by alpha.
 #[test]
 fn the_ack_at_the_threshold_may_be_slow_starts() {
     for (past_ssthresh, expected) in [(true, 101), (false, 100)] {

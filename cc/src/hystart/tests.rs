@@ -9,7 +9,8 @@ fn watching(ack_train: bool, delay: bool, rules: HystartRules) -> Hystart {
     hystart
 }
 
-/// The time in microseconds of the first sample that ends slow start, with an ACK every `step` microseconds.
+/// The time in microseconds of the first sample that ends slow start, with an ACK every `step`
+/// microseconds.
 fn train_ends(rules: HystartRules, step: u64) -> Option<u64> {
     train_of(rules, step, false)
 }
@@ -25,7 +26,8 @@ fn train_of(rules: HystartRules, step: u64, paced: bool) -> Option<u64> {
 
 #[test]
 fn a_train_longer_than_half_the_shortest_round_trip() {
-    // 100 ms / 2; in 6.1 (100 ms + min(1 ms, 262,144 B at 2 * 20 segments per 100 ms)) / 2 = 50.5 ms.
+    // 100 ms / 2; in 6.1 (100 ms + min(1 ms, 262,144 B at 2 * 20 segments per 100 ms)) / 2 = 50.5
+    // ms.
     assert_eq!(train_ends(HystartRules::Linux39, 250), Some(50_250));
     assert_eq!(train_ends(HystartRules::Linux61, 250), Some(50_750));
 }

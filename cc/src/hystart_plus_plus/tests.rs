@@ -13,8 +13,9 @@ struct Path {
 }
 
 impl Path {
-    /// A window of 10 segments, sent, and of which nothing is acknowledged. SND.NXT was 0 when the connection was established:
-    /// the first ACK ends that round, the ACK of 10 segments the next one.
+    /// A window of 10 segments, sent, and of which nothing is acknowledged. SND.NXT was 0 when the
+    /// connection was established: the first ACK ends that round, the ACK of 10 segments the next
+    /// one.
     fn new(config: HystartPlusPlusConfig) -> Path {
         let rules = SlowStartRules::HystartPlusPlus(config);
         let mut reno = NewReno::new(NewRenoConfig { slow_start: rules, ..NewRenoConfig::default() });
@@ -22,7 +23,8 @@ impl Path {
         Path { reno, una: 0, nxt: 10 * MSS, end: 10 * MSS, paced: false }
     }
 
-    /// An ACK that newly acknowledges `segments` and measured `rtt`. What it makes room for is sent afterwards.
+    /// An ACK that newly acknowledges `segments` and measured `rtt`. What it makes room for is sent
+    /// afterwards.
     fn ack(&mut self, segments: u64, rtt: Option<Span>, cwnd_limited: bool) {
         self.una += segments * MSS;
         let f = Flight { snd_una: self.una, snd_nxt: self.nxt, cwnd_limited, paced: self.paced, ..flight(100, 0) };
@@ -100,8 +102,8 @@ fn eight_samples_judge_a_round() {
 #[test]
 fn conservative_slow_start_grows_by_a_quarter_and_lasts_five_rounds() {
     let mut path = after_two_rounds(HystartPlusPlusConfig::default(), 100.0);
-    // The eighth ACK finds it, before it grows the window: 7 segments, then a quarter for each of 29. This partial round is the
-    // first of five.
+    // The eighth ACK finds it, before it grows the window: 7 segments, then a quarter for each
+    // of 29. This partial round is the first of five.
     assert_eq!(path.round(130.0), 36);
     assert_eq!(path.segments(), 38.0 + 7.0 + 29.0 / 4.0);
     for _ in 2..5 {
@@ -112,7 +114,8 @@ fn conservative_slow_start_grows_by_a_quarter_and_lasts_five_rounds() {
     }
     let before = path.segments();
     let acks = path.round(130.0);
-    // The last ACK of the fifth sets the threshold to the window and grows it no more by slow start.
+    // The last ACK of the fifth sets the threshold to the window and grows it no more by slow
+    // start.
     let over = path.reno.window();
     assert_eq!(over.ssthresh as f64 / MSS as f64, before + (acks - 1) as f64 / 4.0);
     assert_eq!(over.cwnd, over.ssthresh);
@@ -170,7 +173,8 @@ fn later_slow_starts_are_standard_ones() {
         assert!(!path.conservative());
     }
     assert_eq!(path.segments(), 19.0);
-    // What was no congestion leads back to the initial slow start, in which nothing is known of earlier rounds.
+    // What was no congestion leads back to the initial slow start, in which nothing is known of
+    // earlier rounds.
     path.reno.on_signal(&flight(900, 19), Signal::Spurious);
     assert_eq!(path.reno.window(), Window { cwnd: 38 * MSS, ssthresh: Window::INFINITE });
     path.end = path.nxt;
@@ -197,7 +201,8 @@ fn congestion_ends_conservative_slow_start() {
         path.round(130.0);
         assert!(path.conservative());
         path.reno.on_signal(&flight(500, 52), signal);
-        // RFC 9406 section 4.2: congestion avoidance, from the window that the controller sets: half of 52.25 segments.
+        // RFC 9406 section 4.2: congestion avoidance, from the window that the controller sets:
+        // half of 52.25 segments.
         assert_eq!((cwnd(&path.reno), ssthresh(&path.reno)), (26, 26));
         path.acks(26, 130.0);
         assert_eq!(path.segments(), 27.0);
@@ -210,7 +215,8 @@ fn congestion_ends_conservative_slow_start() {
 
 #[test]
 fn a_threshold_that_is_found_is_two_segments_at_least() {
-    // RFC 5681 equation 4. After a timeout the window is one segment; the threshold was taken back to infinity.
+    // RFC 5681 equation 4. After a timeout the window is one segment; the threshold was taken back
+    // to infinity.
     let once = HystartPlusPlusConfig { css_rounds: 0, n_rtt_sample: 0, ..HystartPlusPlusConfig::default() };
     let mut path = Path::new(once);
     path.reno.on_signal(&flight(100, 10), Signal::Timeout { repeated: false, kept: 0 });
@@ -221,7 +227,8 @@ fn a_threshold_that_is_found_is_two_segments_at_least() {
     assert_eq!(path.reno.window(), Window { cwnd: MSS, ssthresh: 2 * MSS });
 }
 
-/// RFC 9406 section 4.2: after a restart the round ends with what was outstanding then, not with the next ACK.
+/// RFC 9406 section 4.2: after a restart the round ends with what was outstanding then, not with
+/// the next ACK.
 #[test]
 fn a_restart_begins_a_round_of_what_is_outstanding() {
     let mut observer = super::HystartPlusPlus::new(HystartPlusPlusConfig::default());

@@ -20,7 +20,8 @@ fn counting_acks() -> NewRenoConfig {
 
 #[test]
 fn a_round_trip_of_slow_start_with_delayed_acks() {
-    // 10 segments acknowledged by 5 ACKs of 2: min(2, L) segments each (RFC 3465 section 2.2), or one each.
+    // 10 segments acknowledged by 5 ACKs of 2: min(2, L) segments each (RFC 3465 section 2.2), or
+    // one each.
     for (config, segments) in [
         (NewRenoConfig { abc_l_var: 1, ..NewRenoConfig::default() }, 15),
         (NewRenoConfig { abc_l_var: 2, ..NewRenoConfig::default() }, 20),
@@ -136,7 +137,8 @@ fn a_timeout_leaves_one_segment_and_its_repetition_the_threshold() {
 
 #[test]
 fn a_timeout_may_go_by_what_was_in_flight() {
-    // 20 segments of window, 13 in flight: a loss halves the window, FreeBSD 14's timeout takes 13 / 2 = 6 whole segments.
+    // 20 segments of window, 13 in flight: a loss halves the window, FreeBSD 14's timeout takes 13
+    // / 2 = 6 whole segments.
     for (timeout_flight, at_timeout) in [(false, 10), (true, 6)] {
         let config = NewRenoConfig { timeout_flight, ..freebsd() };
         let mut reno = in_avoidance(config, 20);
@@ -199,7 +201,8 @@ fn an_unused_window_does_not_grow() {
 
 #[test]
 fn the_ack_that_ends_a_recovery_counts_for_what_it_newly_delivers() {
-    // It covers 20 segments, of which 19 had been SACKed: counting all would add two segments to a window of 10.
+    // It covers 20 segments, of which 19 had been SACKed: counting all would add two segments to a
+    // window of 10.
     let mut reno = in_avoidance(NewRenoConfig::default(), 10);
     let end = Ack { acked: 20 * MSS, delivered: MSS, ..Ack::default() };
     let _ = reno.on_ack(&flight(200, 10), &end);
@@ -219,7 +222,8 @@ fn abe_reduces_less_for_ecn_than_for_loss() {
     }
 }
 
-/// RFC 5681 equation 4: a threshold of two segments at least, here where a loss is found while the window comes down already.
+/// RFC 5681 equation 4: a threshold of two segments at least, here where a loss is found while the
+/// window comes down already.
 #[test]
 fn a_loss_within_congestion_recovery_leaves_two_segments() {
     let arrival = Arrival { in_recovery: true, ..Arrival::default() };

@@ -43,7 +43,8 @@ fn the_window_grows_by_a_segment_per_round_trip() {
 
 #[test]
 fn short_round_trips_grow_with_their_square() {
-    // 5 ms of a target of 25: (1/5)^2 segments per round trip, once four rounds have passed after slow start.
+    // 5 ms of a target of 25: (1/5)^2 segments per round trip, once four rounds have passed after
+    // slow start.
     let mut cc = prague(PragueConfig::default(), 100);
     for round in 1..=8 {
         let f = Flight { snd_una: round * 10, snd_nxt: round * 10 + 5, ..at(50 * round, 100, 5) };
@@ -64,7 +65,8 @@ fn alpha_is_averaged_once_per_round_trip_and_no_more_often_than_the_target() {
         let _ = cc.on_ack(&f, &marked(100, marks));
         alphas.push(cc.alpha);
     }
-    // 1/16 of one; 10 ms later it is too early; then half of 200 were marked: 1/16 + (1/2 - 1/16)/16; then none of 100.
+    // 1/16 of one; 10 ms later it is too early; then half of 200 were marked: 1/16 + (1/2 -
+    // 1/16)/16; then none of 100.
     let second = 0.0625 + (0.5 - 0.0625) / 16.0;
     for (got, expected) in alphas.iter().zip([0.0625, 0.0625, second, second * 15.0 / 16.0]) {
         near(*got, expected);
@@ -177,7 +179,8 @@ fn without_accurate_ecn_it_is_reno_without_pacing_and_in_the_endpoint_s_hands() 
 
 #[test]
 fn the_increase_follows_the_round_trip_with_every_step_of_the_window() {
-    // 10 ms of a target of 20: a quarter. The round trip becomes 20 ms in the middle of a round: 1 from the next step on.
+    // 10 ms of a target of 20: a quarter. The round trip becomes 20 ms in the middle of a round: 1
+    // from the next step on.
     let config = PragueConfig { rtt_target: Span::from_millis(20), rtt_transition: 0, ..PragueConfig::default() };
     let mut cc = prague(config, 10);
     (cc.increase, cc.round_end) = (0.25, u64::MAX);
@@ -209,7 +212,8 @@ fn the_step_is_taken_whether_the_window_is_full_or_not() {
 
 #[test]
 fn losses_halve_without_a_bound_below_the_window() {
-    // 3 segments are worth 1.5 and 0.75 after two losses; the window stays at two. One segment then adds 1 / 0.75.
+    // 3 segments are worth 1.5 and 0.75 after two losses; the window stays at two. One segment then
+    // adds 1 / 0.75.
     let mut cc = prague(PragueConfig::default(), 3);
     for worth in [1.5, 0.75] {
         cc.on_signal(&at(100, 3, 100), Signal::Loss);
@@ -231,7 +235,8 @@ fn it_paces_by_the_window_and_twice_in_slow_start() {
     assert_eq!(cc.pacing_rate(&at(0, 100, 100)).unwrap().as_bps(), 23_168_000);
 }
 
-/// Slow start ends within an ACK of three segments: one to the threshold, two more add 2/11 in congestion avoidance.
+/// Slow start ends within an ACK of three segments: one to the threshold, two more add 2/11 in
+/// congestion avoidance.
 #[test]
 fn an_ack_may_end_slow_start() {
     let mut cc = prague(PragueConfig::default(), 10);
@@ -246,8 +251,8 @@ fn an_ack_may_end_slow_start() {
     near(exact(&cc), 13.0);
 }
 
-/// tcp_prague.c, `prague_is_rtt_indep`: not in slow start, and not in the first rounds after it. Only then are reductions a target
-/// apart.
+/// tcp_prague.c, `prague_is_rtt_indep`: not in slow start, and not in the first rounds after it.
+/// Only then are reductions a target apart.
 #[test]
 fn round_trips_are_scaled_after_slow_start_alone() {
     for (rounds, slow_start, independent) in [(3, false, false), (4, false, true), (4, true, false), (0, true, false)] {
@@ -277,7 +282,8 @@ fn the_increase_changes_with_the_window() {
     near(cc.increase, 1.0 / 25.0);
 }
 
-/// `prague_update_pacing_rate`: twice the rate below half of the threshold, and no more at half of it.
+/// `prague_update_pacing_rate`: twice the rate below half of the threshold, and no more at half of
+/// it.
 #[test]
 fn slow_start_paces_at_twice_the_rate_up_to_half_of_the_threshold() {
     // 10 segments in 100 ms are 1,158,400 bit/s.
@@ -288,7 +294,8 @@ fn slow_start_paces_at_twice_the_rate_up_to_half_of_the_threshold() {
     }
 }
 
-/// What a timeout takes away is what was there then, not what a loss had found before, nor what a second timeout finds.
+/// What a timeout takes away is what was there then, not what a loss had found before, nor what a
+/// second timeout finds.
 #[test]
 fn a_timeout_saves_what_it_found() {
     let mut cc = prague(PragueConfig::default(), 100);

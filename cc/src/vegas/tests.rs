@@ -9,7 +9,8 @@ fn vegas(segments: u64, ssthresh: u64) -> Vegas {
     vegas
 }
 
-/// A full window is sent and acknowledged, its first segment after `rtt` ticks; the shortest round trip is 41.
+/// A full window is sent and acknowledged, its first segment after `rtt` ticks; the shortest round
+/// trip is 41.
 fn round(vegas: &mut Vegas, rtt: u64) -> Verdict {
     arrive(vegas, rtt);
     vegas.on_ack(&flight(1000, 10), &ack(1, rtt))
@@ -27,14 +28,17 @@ fn arrive(vegas: &mut Vegas, rtt: u64) {
 
 #[test]
 fn it_grows_below_alpha_and_shrinks_above_beta() {
-    // 20 segments are 28960 bytes: 706 per tick at 41 ticks. At 41 the same: nothing waits, and it grows.
+    // 20 segments are 28960 bytes: 706 per tick at 41 ticks. At 41 the same: nothing waits, and it
+    // grows.
     let mut v = vegas(20, 2);
     assert_eq!(round(&mut v, 41), Verdict::Continue);
     assert_eq!(cwnd(&v), 21);
-    // 21 * 1448 / 41 = 741; / 43 = 707: 34 * 41 = 1394 bytes wait, less than a segment (0 whole ones).
+    // 21 * 1448 / 41 = 741; / 43 = 707: 34 * 41 = 1394 bytes wait, less than a segment (0 whole
+    // ones).
     assert_eq!(round(&mut v, 43), Verdict::Continue);
     assert_eq!(cwnd(&v), 22);
-    // 22: 776 and 707 at 45: 69 * 41 / 1448 = 1.95, 1 whole: neither below 1 nor above 3. At 51: 776 - 624 = 152, 4.3: 4.
+    // 22: 776 and 707 at 45: 69 * 41 / 1448 = 1.95, 1 whole: neither below 1 nor above 3. At 51:
+    // 776 - 624 = 152, 4.3: 4.
     assert_eq!(round(&mut v, 45), Verdict::Continue);
     assert_eq!(cwnd(&v), 22);
     assert_eq!(round(&mut v, 51), Verdict::Trimmed);
@@ -157,7 +161,8 @@ fn what_fast_recovery_measures_is_not_acted_on() {
     assert_eq!(v.step, Step::Stay);
 }
 
-/// cc_vegas.c, `vegas_cong_signal`: slow start goes on only if the window is below the threshold that the congestion leaves.
+/// cc_vegas.c, `vegas_cong_signal`: slow start goes on only if the window is below the threshold
+/// that the congestion leaves.
 #[test]
 fn a_window_at_the_least_threshold_does_not_grow() {
     for (segments, growing) in [(1, true), (2, false), (3, false)] {
@@ -169,7 +174,8 @@ fn a_window_at_the_least_threshold_does_not_grow() {
     }
 }
 
-/// An ACK that acknowledges nothing and is no duplicate is not judged, even if it completes a measurement.
+/// An ACK that acknowledges nothing and is no duplicate is not judged, even if it completes a
+/// measurement.
 #[test]
 fn an_ack_that_tells_nothing_new_is_not_judged() {
     for (duplicate, step) in [(false, Step::Stay), (true, Step::Shrink)] {

@@ -16,7 +16,8 @@ fn arrives(westwood: &mut Westwood, millis: u64, next: u64, rtt: Option<u64>) {
 #[test]
 fn the_rate_is_what_arrived_in_a_round_trip() {
     let mut westwood = established_with(10);
-    // The first ACK tells nothing but where counting begins, and is taken for a duplicate: one segment, taken off later.
+    // The first ACK tells nothing but where counting begins, and is taken for a duplicate: one
+    // segment, taken off later.
     arrives(&mut westwood, 60, 1, Some(100));
     assert_eq!((westwood.estimate.bk, westwood.estimate.told), (MSS, MSS));
     arrives(&mut westwood, 90, 3, Some(100));
@@ -25,7 +26,8 @@ fn the_rate_is_what_arrived_in_a_round_trip() {
     arrives(&mut westwood, 120, 5, Some(100));
     let first = 2 * MSS * 1000 / 120;
     assert_eq!((westwood.estimate.bw_once, westwood.estimate.bw_est, westwood.estimate.bk), (first, first, 2 * MSS));
-    // A round trip is over only after it: not at 220 ms. Then 12 segments in 101 ms, filtered 7 to 1, and that again.
+    // A round trip is over only after it: not at 220 ms. Then 12 segments in 101 ms, filtered 7 to
+    // 1, and that again.
     arrives(&mut westwood, 220, 15, Some(100));
     assert_eq!(westwood.estimate.bw_est, first);
     arrives(&mut westwood, 221, 16, Some(100));
@@ -55,14 +57,16 @@ fn a_sample_takes_50_ms_at_least_and_an_rtt() {
 fn duplicate_acks_count_once() {
     let mut estimate = Estimate::new(Time::ZERO);
     estimate.snd_una = Some(10 * MSS);
-    // Five segments arrive beyond a hole, the sixth ACK tells of the hole and of them: six segments in all.
+    // Five segments arrive beyond a hole, the sixth ACK tells of the hole and of them: six segments
+    // in all.
     let counted: Vec<u64> = (0..5).map(|_| estimate.count(10 * MSS, MSS)).collect();
     assert_eq!((counted, estimate.told), (vec![MSS; 5], 5 * MSS));
     assert_eq!((estimate.count(16 * MSS, MSS), estimate.told), (MSS, 0));
     // Two of two, and half of one.
     assert_eq!(estimate.count(18 * MSS, MSS), 2 * MSS);
     assert_eq!(estimate.count(18 * MSS + MSS / 2, MSS), MSS / 2);
-    // A partial ACK of three while six were told: one segment, three stay. Of one, it is counted whole.
+    // A partial ACK of three while six were told: one segment, three stay. Of one, it is counted
+    // whole.
     estimate.told = 6 * MSS;
     assert_eq!((estimate.count(21 * MSS + MSS / 2, MSS), estimate.told), (MSS, 3 * MSS));
     assert_eq!((estimate.count(22 * MSS, MSS), estimate.told), (MSS / 2, 3 * MSS));
@@ -130,8 +134,8 @@ fn the_rest_is_newrenos() {
     assert_eq!((cwnd(&westwood), ssthresh(&westwood)), (10, 30));
 }
 
-/// tcp_westwood.c, `westwood_filter`: the first sample is taken as it is; later ones are filtered, also where the first filter has come
-/// down to zero.
+/// tcp_westwood.c, `westwood_filter`: the first sample is taken as it is; later ones are filtered,
+/// also where the first filter has come down to zero.
 #[test]
 fn only_the_first_sample_is_taken_as_it_is() {
     let mut estimate = Estimate::new(Time::ZERO);

@@ -1,4 +1,5 @@
-//! What each controller asks for, and what undone reductions and idle times come to: the same for all, by the numbers.
+//! What each controller asks for, and what undone reductions and idle times come to: the same for
+//! all, by the numbers.
 
 use ackclock_cc::{Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, Sent, Signal, Verdict, Window};
 use ackclock_units::{Span, Time};
@@ -7,7 +8,8 @@ use super::all;
 
 const MSS: u64 = 1448;
 
-/// At `millis`, with a window's worth in flight; round trips of 100 ms; an initial window of 10 segments.
+/// At `millis`, with a window's worth in flight; round trips of 100 ms; an initial window of 10
+/// segments.
 fn flight(millis: u64, in_flight: u64) -> Flight {
     Flight {
         now: Time::from_millis(millis),
@@ -39,8 +41,8 @@ fn timeout(repeated: bool) -> Signal {
     Signal::Timeout { repeated, kept: 0 }
 }
 
-/// Who measures by ACKs has to see them, who measures enhanced RTTs the departures as well; the codepoint is RFC 8257's and RFC
-/// 9331's; who rules the window says so.
+/// Who measures by ACKs has to see them, who measures enhanced RTTs the departures as well; the
+/// codepoint is RFC 8257's and RFC 9331's; who rules the window says so.
 #[test]
 fn each_asks_for_what_it_uses() {
     let arrivals = Needs { arrivals: true, ..Needs::default() };
@@ -66,7 +68,8 @@ fn each_asks_for_what_it_uses() {
     assert_eq!(names, expected);
 }
 
-/// A segment sent at 1000 ms and acknowledged at 1100 ms: 101 ticks of a millisecond (ertt counts both ends).
+/// A segment sent at 1000 ms and acknowledged at 1100 ms: 101 ticks of a millisecond (ertt counts
+/// both ends).
 #[test]
 fn enhanced_round_trips_are_shown_by_those_that_measure_them() {
     for mut cc in avoiding() {
@@ -85,7 +88,8 @@ fn enhanced_round_trips_are_shown_by_those_that_measure_them() {
     }
 }
 
-/// What a timeout takes away is what was there then: not the window before an earlier loss, and not what a second timeout found.
+/// What a timeout takes away is what was there then: not the window before an earlier loss, and not
+/// what a second timeout found.
 #[test]
 fn an_undo_puts_back_what_the_last_reduction_took() {
     for mut cc in avoiding().filter(|cc| cc.name() != "bbr") {
@@ -108,8 +112,8 @@ fn an_undo_puts_back_what_the_last_reduction_took() {
     }
 }
 
-/// RFC 5681 section 4.1: the restart window is the initial window. Those that rule their window keep it (Linux does nothing for
-/// them then).
+/// RFC 5681 section 4.1: the restart window is the initial window. Those that rule their window
+/// keep it (Linux does nothing for them then).
 #[test]
 fn idle_time_brings_the_window_down_to_the_initial_one() {
     for mut cc in avoiding() {
@@ -133,7 +137,8 @@ fn prague_that_falls_back_is_reno() {
         assert_eq!(cc.on_ack(&flight(1200, 20), &ack), Verdict::Continue);
         assert_eq!(cc.window().cwnd, 21 * MSS);
         cc.on_idle_restart(&flight(10_000, 0));
-        // Three quarters of 21, which Linux remembers (`tcp_current_ssthresh`), are less than the threshold.
+        // Three quarters of 21, which Linux remembers (`tcp_current_ssthresh`), are less than the
+        // threshold.
         assert_eq!(cc.window(), Window { cwnd: 10 * MSS, ssthresh: 20 * MSS });
         assert_eq!(cc.pacing_rate(&flight(10_000, 0)), None);
     }

@@ -1,7 +1,8 @@
 //! The model: what every controller promises, whatever happens to it.
 //!
-//! Operations come in any order and with any numbers; where the endpoint would not call a hook in the state at hand, the model
-//! does not either. The state is that of an endpoint: no episode, one that a signal began, or one that the controller began.
+//! Operations come in any order and with any numbers; where the endpoint would not call a hook in
+//! the state at hand, the model does not either. The state is that of an endpoint: no episode, one
+//! that a signal began, or one that the controller began.
 
 use ackclock_cc::{
     Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Lost, Needs, RateSample, Sent, Signal, Verdict,
@@ -13,7 +14,8 @@ use proptest::prelude::*;
 /// What is checked. A name is what a failure says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Promise {
-    /// After a timeout the window is one segment, beside what is kept in flight (RFC 5681 section 3.1, RFC 8985 section 6.3).
+    /// After a timeout the window is one segment, beside what is kept in flight (RFC 5681 section
+    /// 3.1, RFC 8985 section 6.3).
     LossWindow,
     /// At other times window and threshold are at least two segments (RFC 5681 equation 4).
     TwoSegments,
@@ -29,8 +31,8 @@ pub(crate) enum Promise {
     VerdictTells,
     /// A loss or mark does not raise the window.
     SignalDoesNotRaise,
-    /// From a loss, mark or back-off to the end of its recovery neither window nor threshold come down once more, but for a
-    /// timeout.
+    /// From a loss, mark or back-off to the end of its recovery neither window nor threshold come
+    /// down once more, but for a timeout.
     OneReduction,
     /// What was taken back leaves a window that is at least what it was.
     UndoRestores,
@@ -205,10 +207,12 @@ impl Model<'_> {
     fn happens(&self, op: &Op) -> bool {
         match (op, self.episode) {
             (_, Episode::None) => true,
-            // In fast recovery an ACK is not told, but to those who rule their window in every state. After a back-off of the
-            // controller's own it is, where no PRR shapes the window.
+            // In fast recovery an ACK is not told, but to those who rule their window in every
+            // state. After a back-off of the controller's own it is, where no PRR shapes the
+            // window.
             (Op::Ack(_), Episode::Signalled) => self.needs.whole_control,
-            // Once per episode: neither in the middle of a reduction, but for a loss to those whom marks tell little.
+            // Once per episode: neither in the middle of a reduction, but for a loss to those whom
+            // marks tell little.
             (Op::Signal(Signal::Loss), Episode::Signalled) if !self.fast => self.needs.ecn != EcnUse::Data,
             (Op::Signal(Signal::Loss | Signal::Ecn), _) => false,
             // What is in recovery is in flight.
@@ -241,8 +245,8 @@ impl Model<'_> {
             _ => None,
         };
         if self.episode != Episode::None && signal.is_none() {
-            // At the end the window may be bounded so that no burst follows, and trimmed at any time. The threshold is as it
-            // was, or the window.
+            // At the end the window may be bounded so that no burst follows, and trimmed at any
+            // time. The threshold is as it was, or the window.
             let trimmed = verdict == Verdict::Trimmed;
             let lower = fell && !matches!(op, Op::RecoveryEnd) && !trimmed;
             let window = if trimmed { after.cwnd } else { before.cwnd };
@@ -307,7 +311,8 @@ impl Model<'_> {
             Op::Arrival(_) | Op::RttSample | Op::Round(_) | Op::Lost(_) | Op::Sent(_) => {
                 self.promise(Promise::ObservationsDoNotGrow, !grew)?;
                 if matches!(op, Op::Lost(_)) && self.episode == Episode::None {
-                    // The first of another episode: what was before the last one does not come back.
+                    // The first of another episode: what was before the last one does not come
+                    // back.
                     self.restores = None;
                 }
             }

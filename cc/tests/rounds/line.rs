@@ -1,6 +1,6 @@
-//! A sender on a line: its controller, a window of data in flight, and a receiver that acknowledges every segment. What the
-//! controller hears and when is as an endpoint with SACK, timestamps and the loss window of RFC 5681 tells it; its window alone
-//! says how much is sent (no PRR).
+//! A sender on a line: its controller, a window of data in flight, and a receiver that acknowledges
+//! every segment. What the controller hears and when is as an endpoint with SACK, timestamps and
+//! the loss window of RFC 5681 tells it; its window alone says how much is sent (no PRR).
 
 use std::collections::VecDeque;
 
@@ -13,8 +13,8 @@ pub(crate) const MSS: u64 = 1000;
 /// The round-trip time without a queue.
 pub(crate) const BASE: Span = Span::from_millis(100);
 
-/// A segment on the link of those who pace: it carries 400 of them in a round-trip time. There is none for others, whose round-trip
-/// times are therefore constant.
+/// A segment on the link of those who pace: it carries 400 of them in a round-trip time. There is
+/// none for others, whose round-trip times are therefore constant.
 const SERVICE: Span = Span::from_micros(250);
 
 /// What happens in a round.
@@ -214,7 +214,8 @@ impl Line {
         }
     }
 
-    /// Goes on until as many segments have arrived as are in flight now, and an event has had its course.
+    /// Goes on until as many segments have arrived as are in flight now, and an event has had its
+    /// course.
     pub(crate) fn round(&mut self, event: Event) {
         self.fill_until_arrival();
         self.backed_off = false;

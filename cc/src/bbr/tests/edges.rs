@@ -15,7 +15,8 @@ fn what_takes_over_starts_from_the_window_it_is_given() {
     assert_eq!(cc.pacing_rate(&flight(0, 0)), Rate::from_bps(4 * 3_208_768));
 }
 
-/// A round trip of zero is none: the rate is that of a nominal millisecond until one is measured, and that happens once.
+/// A round trip of zero is none: the rate is that of a nominal millisecond until one is measured,
+/// and that happens once.
 #[test]
 fn a_round_trip_of_zero_is_none() {
     let mut cc = Bbr::new(BbrConfig::default(), Random::for_component(1, 0, "cc"));
@@ -30,8 +31,8 @@ fn a_round_trip_of_zero_is_none() {
     assert_eq!(rate(&cc), Rate::from_bps(3_208_768));
 }
 
-/// `SetCwnd`: before the bandwidth is found the window grows while it is below what the model allows, or while less than the
-/// initial window has been delivered.
+/// `SetCwnd`: before the bandwidth is found the window grows while it is below what the model
+/// allows, or while less than the initial window has been delivered.
 #[test]
 fn the_window_grows_up_to_what_the_model_allows() {
     for (below, delivered, grown) in [(1, 10, 1), (0, 10, 0), (0, 9, 1)] {
@@ -47,7 +48,8 @@ fn the_window_grows_up_to_what_the_model_allows() {
     }
 }
 
-/// `AdvanceLatestDeliverySignals`: with a round trip the latest rate begins anew; within one it is the largest.
+/// `AdvanceLatestDeliverySignals`: with a round trip the latest rate begins anew; within one it is
+/// the largest.
 #[test]
 fn the_latest_signals_are_of_a_round_trip() {
     let mut cc = bbr();
@@ -69,7 +71,8 @@ fn lower_bounds_come_down_by_beta() {
     }
 }
 
-/// `SaveCwnd`: during repair and in ProbeRTT the window is not the one to come back to, unless it has grown beyond it.
+/// `SaveCwnd`: during repair and in ProbeRTT the window is not the one to come back to, unless it
+/// has grown beyond it.
 #[test]
 fn a_window_that_is_cut_is_not_remembered() {
     for (recovery, state, cwnd, saved) in [
@@ -90,7 +93,8 @@ fn a_window_that_is_cut_is_not_remembered() {
     }
 }
 
-/// An episode saves what it found, not what an earlier one did; within one the largest window counts.
+/// An episode saves what it found, not what an earlier one did; within one the largest window
+/// counts.
 #[test]
 fn an_undo_is_of_its_own_episode() {
     let mut cc = steady(State::ProbeBwCruise);
@@ -106,7 +110,8 @@ fn an_undo_is_of_its_own_episode() {
     assert_eq!((segments(&cc), cc.model.inflight_longterm), (80, 60 * MSS));
 }
 
-/// `OnEnterRTO`: the first timeout saves, unless losses of the same moment have; one that repeats saves only if nothing is there.
+/// `OnEnterRTO`: the first timeout saves, unless losses of the same moment have; one that repeats
+/// saves only if nothing is there.
 #[test]
 fn the_first_timeout_saves() {
     for (lost_at, repeated, saved) in
@@ -139,7 +144,8 @@ fn the_first_timeout_saves() {
     assert_eq!(segments(&cc), 50);
 }
 
-/// And it bounds what is in flight in the short term, where nothing bounds it and nothing is probed.
+/// And it bounds what is in flight in the short term, where nothing bounds it and nothing is
+/// probed.
 #[test]
 fn a_timeout_bounds_what_is_in_flight() {
     for (state, before, after) in [

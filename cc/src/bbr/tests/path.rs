@@ -1,5 +1,6 @@
-//! A sender that does what the controller says, over a path with one bottleneck: what the controller needs of an endpoint and
-//! nothing else. Segments are full; what is lost is not sent again, there is always something new.
+//! A sender that does what the controller says, over a path with one bottleneck: what the
+//! controller needs of an endpoint and nothing else. Segments are full; what is lost is not sent
+//! again, there is always something new.
 
 use std::collections::VecDeque;
 
@@ -261,7 +262,8 @@ impl Path {
         self.next_send_at = self.next_send_at.max(self.now) + Span::from_secs_f64(MSS as f64 * 8.0 / rate as f64);
     }
 
-    /// All ACKs that are due now, each of one segment; what was sent three segments before it is lost.
+    /// All ACKs that are due now, each of one segment; what was sent three segments before it is
+    /// lost.
     fn on_ack(&mut self) {
         let mut acked = 0;
         let mut newest: Option<Packet> = None;

@@ -1,4 +1,5 @@
-//! Whole connections over a bottleneck: what the draft says that BBR achieves, and the example test cases of its appendix.
+//! Whole connections over a bottleneck: what the draft says that BBR achieves, and the example test
+//! cases of its appendix.
 
 use ackclock_units::{Span, Time};
 
@@ -22,16 +23,18 @@ fn startup_finds_the_bandwidth_in_log2_rounds_and_drain_empties_the_queue() {
     for (rate, rtt) in [(10_000_000, 40), (100_000_000, 40), (1_000_000_000, 100), (1_000_000, 10)] {
         let mut path = Path::new(Setup { rate, rtt: Span::from_millis(rtt), buffer: u64::MAX / 4, ..Setup::new() });
         path.run_until(Time::from_secs(60), |path| path.cc.state == State::Drain);
-        // From the initial window the rate doubles per round; then three rounds without growth. One round passes before the
-        // first sample, and one until the last doubling shows in one.
+        // From the initial window the rate doubles per round; then three rounds without growth. One
+        // round passes before the first sample, and one until the last doubling shows in one.
         let doublings = (path.setup.bdp() as f64 / (10 * MSS) as f64).log2().ceil().max(0.0) as u64;
         assert!(path.cc.rounds.count <= doublings + 5, "{rate}: {} rounds for {doublings}", path.cc.rounds.count);
         // Appendix, "Exiting STARTUP on Bandwidth Plateau": within 2 %.
         let found = path.cc.model.max_bw() * 8.0 / rate as f64;
         assert!((found - 1.0).abs() < 0.02, "{rate}: {found}");
-        // cwnd_gain bounds the queue to one bandwidth-delay product, aside from what is for offload and aggregation.
+        // cwnd_gain bounds the queue to one bandwidth-delay product, aside from what is for offload
+        // and aggregation.
         let bound = path.setup.bdp() + 4 * path.cc.pacing.send_quantum(MSS) + path.cc.aggregation.extra_acked();
-        // Both are estimates: 2 % too much in 2 products of them, and the transmission of a segment in the round trip.
+        // Both are estimates: 2 % too much in 2 products of them, and the transmission of a segment
+        // in the round trip.
         let bound = bound + path.setup.bdp() / 20 + 2 * MSS;
         assert!(path.largest_queue <= bound.max(20 * MSS), "{rate}: {} of {bound}", path.largest_queue);
         path.run_until(Time::from_secs(60), |path| path.cc.state != State::Drain);
@@ -47,10 +50,12 @@ fn a_deep_buffer_stays_nearly_empty() {
     let (goodput, queue) = path.run(Span::from_secs(60));
     assert!(goodput >= 0.95 * 1e7, "{goodput}");
     assert!(queue <= 0.25 * path.setup.bdp() as f64, "{queue}");
-    // ProbeBW_UP raises what is in flight to 1.25 or, by the window's gain, 2.25 times the bandwidth-delay product.
+    // ProbeBW_UP raises what is in flight to 1.25 or, by the window's gain, 2.25 times the
+    // bandwidth-delay product.
     assert!(path.largest_queue <= 3 * path.setup.bdp() / 2, "{}", path.largest_queue);
     assert_eq!(path.dropped, 0);
-    // Throughput with ProbeRTT is 98 % by the draft's reckoning: an episode every 5 s and 200 ms, with half in flight.
+    // Throughput with ProbeRTT is 98 % by the draft's reckoning: an episode every 5 s and 200 ms,
+    // with half in flight.
     let entries = path.entered(State::ProbeRtt);
     for pair in entries.windows(2) {
         let gap = pair[1].since(pair[0]);
@@ -62,8 +67,9 @@ fn a_deep_buffer_stays_nearly_empty() {
 
 #[test]
 fn probes_come_two_to_three_seconds_after_the_last_or_as_soon_as_reno_would() {
-    // 100 segments in flight. At 20 ms the bound of 62 or 63 rounds comes first, each a little longer than 20 ms for the queue
-    // that comes and goes; at 200 ms the clock does, to the next ACK.
+    // 100 segments in flight. At 20 ms the bound of 62 or 63 rounds comes first, each a little
+    // longer than 20 ms for the queue that comes and goes; at 200 ms the clock does, to the next
+    // ACK.
     for (rate, rtt, least, most) in [(58_000_000, 20, 1.24, 1.6), (5_800_000, 200, 2.0, 3.05)] {
         let mut path = steady(Setup { rate, rtt: Span::from_millis(rtt), ..Setup::new() });
         path.run(Span::from_secs(60));
@@ -99,9 +105,10 @@ fn a_shallow_buffer_costs_little() {
 
 #[test]
 fn random_loss_costs_what_the_draft_s_model_says() {
-    // Draft, "Design Considerations for Choosing Constant Parameters": (1 - loss)^n after n rounds of cruising, of which there are
-    // 34 (Reno's) at 10 Mbit/s and 50 to 63 at 100 Mbit/s. Means of 0.99^n over that: 0.85 and 0.74 to 0.78. ProbeRTT and the
-    // margin take 3 % more, but what a probe sends above comes on top.
+    // Draft, "Design Considerations for Choosing Constant Parameters": (1 - loss)^n after n rounds
+    // of cruising, of which there are 34 (Reno's) at 10 Mbit/s and 50 to 63 at 100 Mbit/s. Means of
+    // 0.99^n over that: 0.85 and 0.74 to 0.78. ProbeRTT and the margin take 3 % more, but what a
+    // probe sends above comes on top.
     for (rate, least) in [(10_000_000, 0.85 * 0.9), (100_000_000, 0.74 * 0.9)] {
         let mut path = steady(Setup { rate, loss: 0.01, ..Setup::new() });
         let (goodput, _) = path.run(Span::from_secs(120));
@@ -114,7 +121,8 @@ fn a_tenth_of_the_bandwidth_is_found_within_two_cycles() {
     let mut path = steady(Setup { rate: 100_000_000, buffer: 500_000, ..Setup::new() });
     path.run(Span::from_secs(5));
     path.setup.rate = 10_000_000;
-    // Rounds become as long as the buffer, 400 ms, and the clock of a cycle up to 3 s, before Drain and after.
+    // Rounds become as long as the buffer, 400 ms, and the clock of a cycle up to 3 s, before Drain
+    // and after.
     path.run(Span::from_secs(15));
     let max_bw = path.cc.model.max_bw() * 8.0;
     assert!((max_bw / 1e7 - 1.0).abs() < 0.05, "{max_bw}");
@@ -163,7 +171,8 @@ fn aggregated_acks_are_bridged_by_a_larger_window() {
     let mut path = steady(Setup { ack_slot: slot, ..Setup::new() });
     let (goodput, _) = path.run(Span::from_secs(30));
     assert!(goodput >= 0.93 * 1e7, "{goodput}");
-    // A slot's worth at most: 25 000 bytes; half of it at least, as the clusters differ from what is expected by that.
+    // A slot's worth at most: 25 000 bytes; half of it at least, as the clusters differ from what
+    // is expected by that.
     let extra = path.cc.aggregation.extra_acked();
     assert!((12_500..=50_000).contains(&extra), "{extra}");
 }

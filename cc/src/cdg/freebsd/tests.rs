@@ -99,10 +99,11 @@ fn the_table_is_that_of_the_reference() {
 fn back_offs_are_as_frequent_as_the_exponential_says() {
     let mut cdg = cdg(CdgConfig::default());
     let n = 1_000_000;
-    // G = 3. The index is (128 g + 1) / 3: 43, 128 and 384, whose entries are 9350, 20713 and 31137 of 32768; the comparison of
-    // 32 bits with 131071 times that gives 0.28532, 0.63209 and 0.95022. The exact 1 - exp(-g/3) are 0.28347, 0.63212 and
-    // 0.95021: the first differs because 128 / 3 was rounded up. The standard error sqrt(p (1 - p) / n) is 0.00045, 0.00048
-    // and 0.00022; four of them.
+    // G = 3. The index is (128 g + 1) / 3: 43, 128 and 384, whose entries are 9350, 20713 and 31137
+    // of 32768; the comparison of 32 bits with 131071 times that gives 0.28532, 0.63209 and
+    // 0.95022. The exact 1 - exp(-g/3) are 0.28347, 0.63212 and 0.95021: the first differs because
+    // 128 / 3 was rounded up. The standard error sqrt(p (1 - p) / n) is 0.00045, 0.00048 and
+    // 0.00022; four of them.
     for (g, table, exact, error) in
         [(1, 0.28532, 0.28347, 0.0018), (3, 0.63209, 0.63212, 0.0019), (9, 0.95022, 0.95021, 0.0009)]
     {
@@ -178,12 +179,14 @@ fn alpha_inc_makes_growth_grow() {
 #[test]
 fn the_mean_of_eight_changes_divides_as_it_goes() {
     let mut trend = Trend { mean: Extremes { min: 0, max: 0 }, window: VecDeque::new() };
-    // Changes of 1 tick are 128, an eighth of which is 16; of -1/128 tick they are lost in the division.
+    // Changes of 1 tick are 128, an eighth of which is 16; of -1/128 tick they are lost in the
+    // division.
     for n in 1..=8 {
         trend.add(Extremes { min: 128, max: -1 }, 8);
         assert_eq!(trend.mean, Extremes { min: 16 * n, max: 0 });
     }
-    // The window is full: the oldest leaves. (-256 - 128) / 8 = -48; (-128 + 1) / 8 = -15, towards zero.
+    // The window is full: the oldest leaves. (-256 - 128) / 8 = -48; (-128 + 1) / 8 = -15, towards
+    // zero.
     trend.add(Extremes { min: -256, max: -128 }, 8);
     assert_eq!(trend.mean, Extremes { min: 80, max: -15 });
     assert_eq!(trend.window.len(), 8);
@@ -210,7 +213,8 @@ fn extremes_are_kept_per_measurement_and_compared_with_the_last() {
     let _ = rounds.round(41);
     assert_eq!((rounds.cdg.previous, rounds.cdg.queue), (Some(Extremes { min: 41, max: 41 }), Queue::Unknown));
     let _ = rounds.round(44);
-    // 3 ticks up, but the sample of before counts in this interval as well: it is what the first ACK of it finds.
+    // 3 ticks up, but the sample of before counts in this interval as well: it is what the first
+    // ACK of it finds.
     assert_eq!(rounds.cdg.trend.mean, Extremes { min: 3 << FRACTION, max: 3 << FRACTION });
     assert_eq!(rounds.cdg.queue, Queue::Rising);
     let _ = rounds.round(42);
@@ -231,7 +235,8 @@ fn a_steep_gradient_takes_the_window_to_seventy_per_cent() {
     assert_eq!(rounds.cdg.state.recovery, Recovery::Congestion);
     // The shadow window stands where the window stood.
     assert_eq!(rounds.cdg.state.shadow, 21 * MSS);
-    // The next measurement has nothing to compare with; at the threshold an ACK adds a segment, and then a measurement does.
+    // The next measurement has nothing to compare with; at the threshold an ACK adds a segment, and
+    // then a measurement does.
     assert_eq!(rounds.round(60), Verdict::Continue);
     assert_eq!(rounds.cdg.window().cwnd, 21_285 + MSS);
     // Steep again while the reduction is on: held, without growth.
@@ -294,7 +299,8 @@ fn a_falling_gradient_ends_the_count() {
 fn an_empty_queue_ends_the_shadow_window_until_the_next_back_off() {
     let mut rounds = Rounds::new(avoiding(NERVOUS, 20));
     let _ = rounds.round(41);
-    // The shortest stays and the longest comes down: two samples in the interval before, one of them longer.
+    // The shortest stays and the longest comes down: two samples in the interval before, one of
+    // them longer.
     rounds.cdg.previous = Some(Extremes { min: 41, max: 45 });
     let _ = rounds.round(41);
     assert_eq!((rounds.cdg.queue, rounds.cdg.state.shadow), (Queue::Empty, 0));
@@ -339,7 +345,8 @@ fn a_loss_with_a_full_queue_halves_and_the_shadow_window_gives_back() {
     cdg.on_recovery_end(&flight(0, 20));
     assert_eq!(cwnd(&cdg), 10);
 
-    // Half of a shadow window of 50 is more than the window of 20: the threshold is 25, reached after recovery.
+    // Half of a shadow window of 50 is more than the window of 20: the threshold is 25, reached
+    // after recovery.
     let mut cdg = avoiding(CALM, 20);
     cdg.queue = Queue::Full;
     cdg.state.shadow = 50 * MSS;
@@ -401,7 +408,8 @@ fn a_back_off_on_a_duplicate_ack_waits_for_the_next() {
     assert_eq!(rounds.cdg.on_ack(&flight(rounds.millis, 20), &ack(1, 100)), Verdict::Reduced);
     assert_eq!(cwnd(&rounds.cdg), 14);
     assert_eq!(rounds.cdg.on_ack(&flight(rounds.millis, 20), &ack(1, 100)), Verdict::Continue, "once");
-    // A duplicate follows that proves a loss: the back-off was first, and the loss costs nothing more.
+    // A duplicate follows that proves a loss: the back-off was first, and the loss costs nothing
+    // more.
     let mut rounds = steep();
     rounds.cdg.on_arrival(&flight(rounds.millis, 20), &Arrival { duplicate: true, ..Arrival::default() });
     rounds.cdg.queue = Queue::Full;
@@ -465,8 +473,8 @@ fn idle_time_and_taking_over() {
 
 #[test]
 fn releases_differ_in_what_a_timeout_and_an_idle_time_leave() {
-    // cc.c of 14: min(snd_wnd, pipe) / 2 of 13 segments in flight; 3/4 of a window of 40. Both before: half of the window of 40,
-    // and the threshold stays.
+    // cc.c of 14: min(snd_wnd, pipe) / 2 of 13 segments in flight; 3/4 of a window of 40. Both
+    // before: half of the window of 40, and the threshold stays.
     for (release_14, at_timeout, after_idle) in [(false, 20, 2), (true, 6, 30)] {
         let config = CdgConfig { timeout_flight: release_14, remember_idle: release_14, ..CALM };
         let mut cdg = avoiding(config, 40);

@@ -20,7 +20,8 @@ fn arrival(micros: u64) -> Arrival {
     Arrival { acked: 2 * MSS, delivered: 2 * MSS, rtt: Some(Span::from_nanos(micros * 1000)), ..Arrival::default() }
 }
 
-/// Round trip `number`, whose RTTs are from `min` to `max` microseconds: the samples, and the ACK with which it is over.
+/// Round trip `number`, whose RTTs are from `min` to `max` microseconds: the samples, and the ACK
+/// with which it is over.
 fn round(cdg: &mut LinuxCdg, number: u64, min: u64, max: u64) -> Verdict {
     let una = number * 1000 * MSS;
     let f = Flight { snd_una: una, snd_nxt: una + 999 * MSS, ..flight(number * 100, cwnd(cdg)) };
@@ -29,7 +30,8 @@ fn round(cdg: &mut LinuxCdg, number: u64, min: u64, max: u64) -> Verdict {
     cdg.on_ack(&f, &ack(2, 100))
 }
 
-/// So long that a gradient of it backs off with certainty: 42 * 10^6 / 10^6 is beyond the cut-off at 16.8.
+/// So long that a gradient of it backs off with certainty: 42 * 10^6 / 10^6 is beyond the cut-off
+/// at 16.8.
 const LONG: u64 = 1_000_000;
 
 #[test]
@@ -37,7 +39,8 @@ fn the_exponential() {
     assert_eq!(nexp(0), u32::MAX);
     // Below 256 millionths linear: 2^32 - 1 - 100 * 4294.
     assert_eq!(nexp(100), 4_294_967_295 - 429_400);
-    // One entry of the table: (2^32 - 1) * 65519 / 2^16 = 65519 * 65536 - 65519 / 65536 = 4293853184 - 1.
+    // One entry of the table: (2^32 - 1) * 65519 / 2^16 = 65519 * 65536 - 65519 / 65536 =
+    // 4293853184 - 1.
     assert_eq!(nexp(256), 4_293_853_183);
     for x in [1u32, 255, 1_000, 42_000, 336_000, 1_000_000, 5_000_000] {
         let exact = maths::exp(-f64::from(x) / 1e6);
@@ -53,7 +56,8 @@ fn the_exponential() {
 
 #[test]
 fn the_probability_of_a_back_off() {
-    // The paper's g of 1, 3 and 9 ms per round trip, summed over 8: exponents 42 * 8000 g / 10^6 = 0.336 g.
+    // The paper's g of 1, 3 and 9 ms per round trip, summed over 8: exponents 42 * 8000 g / 10^6 =
+    // 0.336 g.
     for (g, expected) in [(1, 0.2854), (3, 0.6351), (9, 0.9514)] {
         let mut cdg = established_with(LinuxCdgConfig { use_ineff: 0, ..Default::default() }, 100, true);
         let n = 1_000_000;
@@ -124,7 +128,8 @@ fn gradients_are_summed_over_the_window_and_extrapolated_until_it_is_full() {
     // Full: 150 + 70.
     assert_eq!(cdg.gradient(rtt(1220, 1300), rtt(1150, 1300)), 220);
     assert!(cdg.path.filled);
-    // The first, of 100, falls out: 50 + 0 + 70 - 200 of the least RTT is below zero; of the greatest 0 + 0 + 0 + 30.
+    // The first, of 100, falls out: 50 + 0 + 70 - 200 of the least RTT is below zero; of the
+    // greatest 0 + 0 + 0 + 30.
     assert_eq!(cdg.gradient(rtt(1020, 1330), rtt(1220, 1300)), 30);
     // Both below zero: -50 of 1330 to 1280, and all that came before: 0 + 0 + 30 - 50.
     assert_eq!(cdg.gradient(rtt(1020, 1280), rtt(1020, 1330)), -20);
@@ -250,7 +255,8 @@ fn delayed_acks_do_not_count_but_for_a_lower_minimum() {
     assert_eq!((cdg.path.rtt, cdg.path.delayed), (None, 2));
 }
 
-/// Slow start with ACKs of one segment at these microseconds, each with this RTT; after how many the threshold is set.
+/// Slow start with ACKs of one segment at these microseconds, each with this RTT; after how many
+/// the threshold is set.
 fn slow_start_of(hystart_detect: u32, acks: impl Iterator<Item = (u64, u64)>) -> Option<usize> {
     let mut cdg = established_with(LinuxCdgConfig { hystart_detect, ..LinuxCdgConfig::default() }, 10, false);
     cdg.path.rtt_seq = u64::MAX;
