@@ -33,8 +33,8 @@ pub use connection::icmp::IcmpError;
 pub use connection::socket::{Readiness, Received, Sending, Shutdown};
 pub use ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
 pub use listener::{Listener, Numbers, reset_for};
+pub use loss::CaState;
 pub use loss::detector::LossCounts;
-pub use loss::recovery::CaState;
 pub use report::tcp_info::{
     INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_SYN_DATA, TCPI_OPT_TIMESTAMPS,
     TCPI_OPT_WSCALE, TcpInfo,

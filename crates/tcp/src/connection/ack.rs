@@ -1,186 +1,108 @@
 //! What an acknowledgment does (RFC 9293 section 3.10.7.4, fifth check).
+//!
+//! The steps of [`Endpoint::input_ack`]: the ACK is validated; the scoreboard takes in what it
+//! reports and acknowledges; round trips, marks and delivery are sampled; the congestion state
+//! reacts ([`Endpoint::on_ack`]); timers and the window follow. An [`AckContext`] passes from step to
+//! step.
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Span, Time};
 
-use crate::loss::linux::{Duplicates, Facts};
 use crate::loss::scoreboard::Progress;
+use crate::loss::{AckContext, DuplicateReport};
 use crate::seq::lift;
 use crate::{CaState, Endpoint, RttRule, SendRule, State};
 
 impl Endpoint {
-    /// The acknowledgment field, window and SACK option: how many units it acknowledges, with [`Endpoint::latest_sample`].
-    /// `None` if the segment is to be dropped.
+    /// The acknowledgment field, window and SACK option: how many units it acknowledges, with
+    /// [`Endpoint::latest_sample`]. `None` if the segment is to be dropped.
     pub(crate) fn input_ack(&mut self, now: Time, segment: &Segment, left: u64) -> Option<u64> {
         let ack = lift(segment.ack, self.send.isn, self.send.una);
         if self.state == State::SynReceived {
-            let Some(ack) = ack.filter(|ack| (1..=self.send.nxt).contains(ack)) else {
-                self.refuse(segment);
-                return None;
-            };
-            self.set_window(segment, left, ack, true);
-            self.check_first_ace(segment);
-            if self.is_open_early() {
-                self.complete_early(now);
-            } else {
-                self.establish(now);
-            }
-            self.latest_sample = None;
+            self.accept_handshake(now, segment, left, ack)?;
             if self.send.nxt == 1 {
                 return Some(0);
             }
             // Data of ours is in flight already: it is an ACK like any other.
         }
-        let una = self.send.una;
-        // RFC 5961 section 5: an ACK for what was never sent, or older than the largest window, is answered and dropped.
-        let ack = match ack {
-            Some(ack) if ack <= self.send.nxt && ack + self.send.max_wnd >= una => ack,
-            Some(ack) if ack > self.send.nxt => {
-                // RFC 9293 section 3.10.7.4, fifth check.
-                if self.state != State::Established || self.config.states.answer_unsent_ack {
-                    self.challenge(now);
-                }
-                return None;
+        let ack = self.acceptable_ack(now, ack)?;
+        let echo = self.hears_echo(segment);
+        if ack == self.send.una
+            && self.board.is_empty()
+            && segment.sack.is_empty()
+            && self.recovery.state() == CaState::Open
+            && !echo
+        {
+            self.input_window(now, segment, left, ack);
+            return Some(0);
+        }
+        let mut context = self.begin_ack(now, segment);
+        self.account(segment, left, ack, &mut context);
+        self.sample(segment, echo, &mut context);
+        self.on_ack(&context);
+        self.finish_ack(&context);
+        Some(context.progress.acked)
+    }
+
+    /// In SYN-RECEIVED: the ACK of our SYN completes the handshake, and any other is refused.
+    #[inline(never)]
+    fn accept_handshake(&mut self, now: Time, segment: &Segment, left: u64, ack: Option<u64>) -> Option<()> {
+        let Some(ack) = ack.filter(|ack| (1..=self.send.nxt).contains(ack)) else {
+            self.refuse(segment);
+            return None;
+        };
+        self.set_window(segment, left, ack, true);
+        self.check_first_ace(segment);
+        if self.is_open_early() {
+            self.complete_early(now);
+        } else {
+            self.establish(now);
+        }
+        self.latest_sample = None;
+        Some(())
+    }
+
+    /// RFC 5961 section 5: an ACK for what was never sent, or older than the largest window, is
+    /// answered and dropped.
+    #[inline]
+    fn acceptable_ack(&mut self, now: Time, ack: Option<u64>) -> Option<u64> {
+        match ack {
+            Some(ack) if ack <= self.send.nxt && ack + self.send.max_wnd >= self.send.una => Some(ack),
+            // RFC 9293 section 3.10.7.4, fifth check.
+            Some(ack)
+                if ack > self.send.nxt && self.state == State::Established && !self.config.states.answer_unsent_ack =>
+            {
+                None
             }
             _ => {
                 self.challenge(now);
-                return None;
+                None
             }
-        };
+        }
+    }
 
+    /// Nothing was in flight: the receiver of a stream. Only the window can have changed.
+    #[inline]
+    fn input_window(&mut self, now: Time, segment: &Segment, left: u64, ack: u64) {
         let window_before = self.send.wnd;
-        let echo = self.hears_echo(segment);
-        if ack == una
-            && self.board.is_empty()
-            && segment.sack.is_empty()
-            && self.recovery.state == CaState::Open
-            && !echo
-        {
-            // Nothing was in flight: the receiver of a stream. Only the window can have changed.
-            self.take_time(now);
-            self.latest_sample = None;
-            self.set_window(segment, left, ack, false);
-            if self.linux_episodes() {
-                self.restart_retransmit_timer(now);
-            }
-            self.reopen_window(now, window_before);
-            self.window_answered(now);
-            return Some(0);
-        }
-
-        if self.board.rates.is_some() {
-            self.check_app_limited(now, self.send.written);
-        }
-        let mut progress = Progress::new(now);
-        self.begin_ack(now, segment, &mut progress);
-        let mut facts = Facts {
-            una_before: una,
-            outstanding_before: !self.board.is_empty(),
-            plain: segment.sequence_len() > 0,
-            ece: false,
-            duplicates: Duplicates::default(),
-            losses_before: self.board.losses(),
-            units_lost_before: self.board.units_judged_lost(),
-        };
-        progress.reported = self.board.reported();
-        // What SACK reports is older than what the same ACK acknowledges.
-        if self.negotiated.sack() && !segment.sack.is_empty() {
-            facts.duplicates = self.take_sack(segment, ack, &mut progress);
-        }
-        let reach = self.board.reported().map_or(0, |(_, end)| end);
-        let reports = self.board.sacked_segments();
-        if ack > una {
-            self.board.acknowledge(ack, &mut progress);
-            self.send.una = ack;
-            self.rtt.progress();
-            self.persist.acknowledged();
-            if self.path.probing.size > 0 {
-                self.on_ack_of_mtu_probe();
-            }
-        }
-        let (low, position) = progress.low_acked;
-        if self.negotiated.sack() && progress.reported.is_some_and(|(highest, _)| low < highest) {
-            // A hole has filled without retransmission.
-            let high = self.board.highest_sacked().unwrap_or(ack);
-            self.detector.reordered(low, high, reach.saturating_sub(position), reports, self.negotiated.mss());
-        }
-        if progress.covers_resent && ack > una {
-            self.detector.resent_acknowledged(una, ack, reports);
-        }
-        if ack >= una {
-            facts.plain |= ack > una
-                || self.send.wl1 < left
-                || u64::from(segment.window) << self.negotiated.peer_shift() > self.send.wnd;
-            self.set_window(segment, left, ack, ack > una);
-        }
-        self.take_rtt_sample(now, segment, &progress);
-        let marks = self.take_marks(segment, echo, &progress, facts.outstanding_before);
-        let ece = self.feedback.echo;
-        facts.ece = ece;
-        self.stats.ece_acks += u64::from(ece);
-        self.counters.progressed(&progress, marks);
-        self.queue.acked = true;
-        self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);
-        if progress.acked > 0 {
-            self.measure_use(now);
-        }
-        if self.observer.needs.arrivals {
-            self.tell_arrival(now, segment, &progress, una, window_before);
-        }
-
+        self.take_time(now);
+        self.latest_sample = None;
+        self.set_window(segment, left, ack, false);
         if self.linux_episodes() {
-            if (facts.outstanding_before || facts.duplicates.segments > 0) && !self.persist.is_in_flight() {
-                self.on_ack_linux(now, &progress, &facts);
-            }
-            self.end_rate_sample(now);
-            self.update_pacing_rate();
-            if self.board.is_empty() {
-                self.restart_retransmit_timer(now);
-            }
-            if progress.acked > 0 {
-                self.on_fin_acknowledged(now);
-            }
-            self.reopen_window(now, window_before);
-            self.window_answered(now);
-            return Some(progress.acked);
-        }
-
-        // RFC 5681 section 2: a duplicate ACK. With SACK it is one that reports something new (RFC 6675 section 2).
-        let duplicate = ack == una
-            && !self.board.is_empty()
-            && !self.persist.is_in_flight()
-            && if self.negotiated.sack() {
-                progress.delivered > 0
-            } else {
-                segment.sequence_len() == 0 && self.send.wnd == window_before
-            };
-        if self.recovery.state != CaState::Open || progress.delivered > 0 || duplicate || ece {
-            self.on_ack_progress(now, &progress, duplicate, ece);
-        }
-        self.end_rate_sample(now);
-        self.update_pacing_rate();
-        if progress.acked > 0 {
-            // RFC 6298 rules 5.2 and 5.3.
             self.restart_retransmit_timer(now);
-            self.on_fin_acknowledged(now);
         }
         self.reopen_window(now, window_before);
         self.window_answered(now);
-        Some(progress.acked)
-    }
-
-    /// An ACK has come at `now`: what it releases comes after what was sent before, at this time too.
-    #[inline]
-    fn take_time(&mut self, now: Time) {
-        let is_first = now > self.now.max(self.send.last_sent_at);
-        self.order = if is_first { 0 } else { self.order.saturating_add(1) };
-        self.now = now;
     }
 
     /// What the ACK in hand is held against.
-    #[inline]
-    fn begin_ack(&mut self, now: Time, segment: &Segment, progress: &mut Progress) {
+    #[inline(always)]
+    fn begin_ack(&mut self, now: Time, segment: &Segment) -> AckContext {
+        if self.board.rates.is_some() {
+            self.check_app_limited(now, self.send.written);
+        }
         self.take_time(now);
+        let mut progress = Progress::new(now);
         progress.order = self.order;
         progress.in_detail = self.linux_episodes();
         if progress.in_detail {
@@ -188,70 +110,98 @@ impl Endpoint {
             progress.echo = age.and_then(|age| (now.as_nanos() / 1_000_000).checked_sub(u64::from(age)));
             progress.min_rtt = self.detector.min_rtt();
         }
+        progress.reported = self.board.reported();
+        let has_data = segment.sequence_len() > 0;
+        AckContext {
+            now,
+            una_before: self.send.una,
+            window_before: self.send.wnd,
+            outstanding_before: !self.board.is_empty(),
+            losses_before: self.board.losses(),
+            units_lost_before: self.board.units_judged_lost(),
+            has_data,
+            not_duplicate: has_data,
+            ece: false,
+            duplicates: DuplicateReport::default(),
+            progress,
+        }
     }
 
-    /// SACK blocks that make sense, and duplicates reported in the first (RFC 2883 section 4).
-    fn take_sack(&mut self, segment: &Segment, ack: u64, progress: &mut Progress) -> Duplicates {
-        let mut blocks = [(0u64, 0u64); 4];
-        let mut len = 0;
-        let mut duplicates = Duplicates::default();
-        let (isn, una) = (self.send.isn, self.send.una);
-        let lifted = |wire| lift(wire, isn, una).unwrap_or(0);
-        let wire = segment.sack.as_slice();
-        for (i, &(left, right)) in wire.iter().enumerate() {
-            let (left, right) = (lifted(left), lifted(right));
-            // Nothing before the first byte can be reported, nor what was not sent.
-            if left == 0 || left >= right || right > self.send.nxt {
-                continue;
-            }
-            let within_second = || wire.get(1).is_some_and(|&(l, r)| lifted(l) <= left && right <= lifted(r));
-            if i == 0 && (right <= ack || within_second()) {
-                self.stats.dsacks += 1;
-                duplicates = self.take_dsack(left, right, progress);
-                continue;
-            }
-            if right > ack {
-                blocks[len] = (left.max(ack), right);
-                len += 1;
-            }
+    /// The scoreboard takes in what the ACK reports and acknowledges, and the sender its window.
+    #[inline(always)]
+    fn account(&mut self, segment: &Segment, left: u64, ack: u64, context: &mut AckContext) {
+        // What SACK reports is older than what the same ACK acknowledges.
+        if self.negotiated.sack() && !segment.sack.is_empty() {
+            context.duplicates = self.take_sack(segment, ack, &mut context.progress);
         }
-        self.board.sack(&blocks[..len], progress);
-        // Not after a timeout, when what was retransmitted is not known well (`tcp_sacktag_write_queue`).
-        if self.recovery.state != CaState::Loss || self.recovery.undo.marker > 0 {
-            let high = self.board.highest_sacked().unwrap_or(self.send.una);
-            if progress.low_sacked < high {
-                let segments = self.board.segments_between(progress.low_sacked, high);
-                let counts = self.detector.counts_reports();
-                let reports = if counts { self.board.sacked_above(progress.low_sacked) } else { 0 };
-                self.detector.reordered(progress.low_sacked, high, segments, reports, self.negotiated.mss());
-            }
+        let una = context.una_before;
+        let before = self.reports_before();
+        if ack > una {
+            self.advance(ack, &mut context.progress);
         }
-        duplicates
+        self.learn_from_ack(context, before);
+        if ack >= una {
+            let window = u64::from(segment.window) << self.negotiated.peer_shift();
+            context.not_duplicate |= ack > una || self.send.wl1 < left || window > self.send.wnd;
+            self.set_window(segment, left, ack, ack > una);
+        }
     }
 
-    /// `tcp_check_dsack`: segments reported twice, as far as our retransmissions explain them.
-    fn take_dsack(&mut self, left: u64, right: u64, progress: &mut Progress) -> Duplicates {
-        let mss = u64::from(self.negotiated.mss());
-        if right - left > self.send.max_wnd {
-            return Duplicates::default();
+    /// Everything below `ack` has arrived.
+    #[inline(always)]
+    fn advance(&mut self, ack: u64, progress: &mut Progress) {
+        self.board.acknowledge(ack, progress);
+        self.send.una = ack;
+        self.rtt.progress();
+        self.persist.acknowledged();
+        if self.path.probing.size > 0 {
+            self.on_ack_of_mtu_probe();
         }
-        let segments = (right - left).div_ceil(mss).max(1);
-        let probe = self.recovery.probe.high == right && right - left <= mss;
-        self.recovery.duplicates += segments;
-        if self.recovery.duplicates > self.stats.retransmitted_packets {
-            // The network has doubled something.
-            return Duplicates::default();
+    }
+
+    /// The round trip, marks, and what was delivered; the controller hears of the ACK if it asked to.
+    #[inline(always)]
+    fn sample(&mut self, segment: &Segment, echo: bool, context: &mut AckContext) {
+        let now = context.now;
+        let progress = &context.progress;
+        self.take_rtt_sample(now, segment, progress);
+        let marks = self.take_marks(segment, echo, progress, context.outstanding_before);
+        context.ece = self.feedback.echo;
+        self.stats.ece_acks += u64::from(context.ece);
+        self.counters.progressed(progress, marks);
+        self.queue.acked = true;
+        self.stats.reordering_max = self.stats.reordering_max.max(progress.reordering);
+        if progress.acked > 0 {
+            self.measure_use(now);
         }
-        self.detector.duplicated(left, right, probe);
-        let marker = self.recovery.undo.marker;
-        if right <= self.send.una {
-            // Forgotten already: the count has to do.
-            self.recovery.undo.duplicated(if right > marker { segments } else { 0 });
-        } else {
-            let known = self.board.duplicated(left, right, marker, progress);
-            self.recovery.undo.duplicated(known);
+        if self.observer.needs.arrivals {
+            self.tell_arrival(now, segment, progress, context.una_before, context.window_before);
         }
-        Duplicates { segments, probe }
+    }
+
+    /// The congestion state has reacted: rates, timers and the window follow.
+    #[inline(always)]
+    fn finish_ack(&mut self, context: &AckContext) {
+        let now = context.now;
+        self.end_rate_sample(now);
+        self.update_pacing_rate();
+        if self.restarts_timer_after(context) {
+            self.restart_retransmit_timer(now);
+        }
+        if context.progress.acked > 0 {
+            self.on_fin_acknowledged(now);
+        }
+        self.reopen_window(now, context.window_before);
+        self.window_answered(now);
+    }
+
+    /// An ACK has arrived at `now`: what it releases comes after what was sent before, at this time
+    /// too.
+    #[inline]
+    fn take_time(&mut self, now: Time) {
+        let is_first = now > self.now.max(self.send.last_sent_at);
+        self.order = if is_first { 0 } else { self.order.saturating_add(1) };
+        self.now = now;
     }
 
     fn take_rtt_sample(&mut self, now: Time, segment: &Segment, progress: &Progress) {
@@ -273,8 +223,8 @@ impl Endpoint {
         }
     }
 
-    /// `tcp_ack_update_rtt`: the timeout is for the first segment acknowledged, or else SACKed; the controller and the
-    /// shortest round trip take the last one.
+    /// `tcp_ack_update_rtt`: the timeout is for the first segment acknowledged, or else SACKed; the
+    /// controller and the shortest round trip take the last one.
     fn take_rtt_sample_linux(&mut self, now: Time, segment: &Segment, progress: &Progress) {
         let once = !progress.acked_resent;
         let first = progress.first_acked_at.filter(|_| once).or(progress.first_sacked_at);

@@ -11,8 +11,8 @@ use crate::connection::negotiated::Negotiated;
 use crate::connection::socket::Socket;
 use crate::connection::timers::Timers;
 use crate::ecn::Feedback;
+use crate::loss::Recovery;
 use crate::loss::detector::Detector;
-use crate::loss::recovery::Recovery;
 use crate::loss::scoreboard::Scoreboard;
 use crate::receiver::Receiver;
 use crate::report::tcp_info::Counters;
@@ -442,7 +442,7 @@ impl Endpoint {
             srtt: self.rtt.srtt(),
             latest_rtt: self.rtt.latest(),
             min_rtt: self.rtt.min(),
-            after_timeout: self.recovery.state == crate::CaState::Loss,
+            after_timeout: self.recovery.state() == crate::CaState::Loss,
             initial_window: self.initial_window(),
             paced: self.pacer.on,
             app_limited: self.board.rates.as_ref().is_some_and(|rates| rates.is_app_limited()),

@@ -221,11 +221,8 @@ impl Endpoint {
         self.tell_losses(now);
         if linux && self.linux_episodes() {
             // tcp_non_congestion_loss_retransmit: the state of a timeout, with the window as it was.
-            self.recovery.state = CaState::Loss;
-            self.recovery.point = self.send.nxt;
-            self.recovery.undo.marker = 0;
-            self.recovery.resend = crate::loss::linux::Resend::Lost;
-            self.recovery.frto = false;
+            self.recovery.begin_loss_without_reduction(self.send.nxt);
+            self.recovery.resend_lost();
         }
     }
 
@@ -324,7 +321,7 @@ impl Endpoint {
         self.state = if self.send.fin_sent { State::FinWait1 } else { State::Established };
         self.finish_handshake(now);
         self.cc.on_ecn(self.usable_feedback());
-        if self.recovery.state == CaState::Loss && self.board.is_empty() {
+        if self.recovery.state() == CaState::Loss && self.board.is_empty() {
             // tcp_try_undo_recovery: nothing was in flight when the SYN/ACK was given up for lost.
             self.undo_at_end(&Progress::new(now));
         }
@@ -356,8 +353,7 @@ impl Endpoint {
         }
         self.handshake.repeat();
         if linux && self.linux_episodes() && self.rtt.timeouts() == 1 {
-            self.stats.timeouts += 1;
-            self.on_timeout_linux(now);
+            self.on_timeout(now);
         } else {
             self.rtt.back_off();
             self.stats.timeouts += 1;

@@ -234,7 +234,7 @@ impl Endpoint {
                 self.handshake.repeat();
             }
             _ if self.board.is_empty() => {}
-            _ => self.on_retransmission_timeout(now),
+            _ => self.on_timeout(now),
         }
     }
 

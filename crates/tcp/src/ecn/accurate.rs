@@ -198,7 +198,7 @@ impl Endpoint {
         }
         let bytes = self.take_bytes(segment, progress);
         // Without SACK, duplicate ACKs have told of some before.
-        let packets = progress.delivered_segments.saturating_sub(self.recovery.reno_sacked);
+        let packets = progress.delivered_segments.saturating_sub(self.recovery.emulated_sacks());
         self.feedback.average(packets);
         let field = segment.flags.ace();
         let moved = field.wrapping_sub(self.feedback.reported) & 7;
@@ -226,7 +226,7 @@ impl Endpoint {
         }
         let mss = u64::from(self.negotiated.mss());
         // Where it may have wrapped more than once, what is marked of the bytes tells how often.
-        if packets >= 16 && (self.negotiated.sack() || matches!(self.recovery.state, CaState::Open | CaState::Cwr)) {
+        if packets >= 16 && (self.negotiated.sack() || matches!(self.recovery.state(), CaState::Open | CaState::Cwr)) {
             if progress.delivered <= marked {
                 return most;
             }

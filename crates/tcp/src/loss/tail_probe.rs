@@ -1,5 +1,5 @@
-//! Tail loss probes: when ACKs stay away for two round trips, the last segment or a new one is sent to bring one, so that
-//! the loss of a tail is found without a timeout.
+//! Tail loss probes: when no ACK arrives for two round trips, the last segment or a new one is sent
+//! to elicit one, so that the loss of a tail is found without a timeout.
 //!
 //! # Source
 //! RFC 8985 section 7. Linux `tcp_schedule_loss_probe` and `tcp_send_loss_probe` in `net/ipv4/tcp_output.c`,
@@ -9,7 +9,7 @@ use ackclock_cc::{EcnUse, Signal};
 use ackclock_units::{Span, Time};
 
 use crate::connection::timers::Pending;
-use crate::loss::linux::Facts;
+use crate::loss::AckContext;
 use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint, MinRto};
 
@@ -19,45 +19,92 @@ const SLACK: Span = Span::from_millis(2);
 const LONGEST_DELAY: Span = Span::from_millis(200);
 const LEAST: Span = Span::from_millis(10);
 
-/// The probe in flight.
+/// The tail loss probe: there is at most one in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Probe {
     /// SND.NXT when it was sent (`tlp_high_seq`); 0 if there is none.
-    pub(crate) high: u64,
+    high: u64,
     /// It repeats a segment.
-    pub(crate) resent: bool,
+    resent: bool,
     /// It is to be sent.
-    pub(crate) due: bool,
+    due: bool,
     /// It is being sent: Nagle's rule and the congestion window do not count.
-    pub(crate) unbounded: bool,
+    unbounded: bool,
+}
+
+impl Probe {
+    /// It is in flight.
+    #[inline]
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.high > 0
+    }
+
+    /// It is in flight and repeats a segment.
+    pub(super) fn is_retransmission(&self) -> bool {
+        self.high > 0 && self.resent
+    }
+
+    /// Whether `left..right` is the segment that it repeats.
+    pub(super) fn is_in(&self, left: u64, right: u64, mss: u64) -> bool {
+        self.high == right && right - left <= mss
+    }
+
+    /// Its answer is not waited for any more.
+    pub(super) fn forget(&mut self) {
+        self.high = 0;
+    }
+
+    /// It is to be sent now.
+    #[cfg(test)]
+    pub(crate) fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// Whether it is to be sent now: asked once.
+    #[inline]
+    pub(crate) fn take_due(&mut self) -> bool {
+        std::mem::take(&mut self.due)
+    }
+
+    /// It is being sent: Nagle's rule and the congestion window do not count.
+    #[inline]
+    pub(crate) fn is_unbounded(&self) -> bool {
+        self.unbounded
+    }
+
+    /// From now on new data is the probe, or no longer.
+    pub(crate) fn set_unbounded(&mut self, unbounded: bool) {
+        self.unbounded = unbounded;
+    }
 }
 
 impl Endpoint {
     /// `tcp_process_tlp_ack` (RFC 8985 section 7.4): did the probe repair a loss?
-    pub(crate) fn on_ack_of_probe(&mut self, now: Time, progress: &Progress, facts: &Facts) {
+    pub(super) fn on_ack_of_probe(&mut self, context: &AckContext) {
         let una = self.send.una;
         let probe = &mut self.recovery.probe;
         if una < probe.high {
             return;
         }
-        let advanced = una > facts.una_before;
-        if !probe.resent || facts.duplicates.probe {
-            probe.high = 0;
+        let advanced = una > context.una_before;
+        if !probe.resent || context.duplicates.probe {
+            probe.forget();
         } else if una > probe.high {
-            // There was a loss, and the probe has repaired it: the window comes down once. Linux does so by the state CWR, in
-            // which DCTCP and Prague reduce by what was marked (`dctcp_ssthresh`, `prague_enter_cwr`).
+            // There was a loss, and the probe has repaired it: the window comes down once. Linux
+            // does so by the state CWR, in which DCTCP and Prague reduce by what was marked
+            // (`dctcp_ssthresh`, `prague_enter_cwr`).
             let scalable = self.observer.needs.ecn != EcnUse::Data;
-            self.start_reduction(now, if scalable { Signal::Ecn } else { Signal::Loss });
-            self.finish_reduction(now);
+            self.start_reduction(context.now, if scalable { Signal::Ecn } else { Signal::Loss });
+            self.finish_reduction(context.now);
             self.keep_open();
-        } else if !advanced && !facts.plain && progress.sacked_segments == 0 {
+        } else if !advanced && !context.not_duplicate && context.progress.sacked_segments == 0 {
             // A duplicate ACK: original and probe have arrived.
-            probe.high = 0;
+            probe.forget();
         }
     }
 
     /// `tcp_set_xmit_timer`: a probe if one may be due, else the retransmission timer.
-    pub(crate) fn set_transmit_timer(&mut self, now: Time) {
+    pub(super) fn set_transmit_timer(&mut self, now: Time) {
         if self.detector.is_before_rack() {
             self.rearm_rto(now);
             self.schedule_probe(now, false);
@@ -66,9 +113,9 @@ impl Endpoint {
         }
     }
 
-    /// Whether an ACK moves the timer: it acknowledges something, or reports what was sent before the first segment was
-    /// (re)sent last (`FLAG_SET_XMIT_TIMER`).
-    pub(crate) fn restarts_timer(&self, progress: &Progress) -> bool {
+    /// Whether an ACK moves the timer: it acknowledges something, or reports what was sent before
+    /// the first segment was (re)sent last (`FLAG_SET_XMIT_TIMER`).
+    pub(super) fn restarts_timer(&self, progress: &Progress) -> bool {
         progress.acked > 0
             || match (progress.first_sacked_at, self.board.front()) {
                 (Some(sacked), Some(front)) => sacked < front.sent_at,
@@ -140,17 +187,19 @@ impl Endpoint {
         least
     }
 
-    /// How long until the retransmission timer would expire that began with the first segment (`tcp_rto_delta_us`).
+    /// How long until a retransmission timer that started with the first segment would expire
+    /// (`tcp_rto_delta_us`).
     #[inline]
-    pub(crate) fn until_timeout(&self, now: Time) -> Span {
+    pub(super) fn until_timeout(&self, now: Time) -> Span {
         match self.board.front() {
             Some(front) => (front.sent_at + self.rto()).since(now),
             None => self.rto(),
         }
     }
 
-    /// `tcp_rearm_rto`: where the timer was used for something else, the time since the first segment was sent counts.
-    pub(crate) fn rearm_rto(&mut self, now: Time) {
+    /// `tcp_rearm_rto`: where the timer was used for something else, the time since the first segment
+    /// was sent counts.
+    pub(super) fn rearm_rto(&mut self, now: Time) {
         if self.board.is_empty() || self.timers.pending() == Pending::Rto {
             self.restart_retransmit_timer(now);
             return;
@@ -161,7 +210,7 @@ impl Endpoint {
 
     /// The probe timer expired: at most one probe at a time.
     pub(crate) fn on_probe_timer(&mut self, now: Time) {
-        self.recovery.probe.due = self.recovery.probe.high == 0 && !self.board.is_empty();
+        self.recovery.probe.due = !self.recovery.probe.is_in_flight() && !self.board.is_empty();
         self.rearm_rto(now);
     }
 

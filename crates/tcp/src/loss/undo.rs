@@ -1,8 +1,9 @@
-//! Taking back what a needless retransmission has cost.
+//! Taking back a reduction that turns out needless.
 //!
-//! A retransmission was needless if the receiver reports every one of them as a duplicate (RFC 3708, by DSACK), if an ACK
-//! echoes a timestamp from before the first of them (the Eifel algorithm, RFC 3522 and RFC 4015), or, after a timeout, if
-//! something arrives that was sent but once (F-RTO, RFC 5682). The controller then puts back the one state that it saved.
+//! Retransmissions were needless if the receiver reports every one of them as a duplicate (RFC 3708,
+//! by DSACK), if an ACK echoes a timestamp from before the first of them (the Eifel algorithm, RFC
+//! 3522 and RFC 4015), or, after a timeout, if something arrives that was sent but once (F-RTO, RFC
+//! 5682). The controller then restores the one state that it saved.
 //!
 //! # Source
 //! Linux `net/ipv4/tcp_input.c` of 6.18: `tcp_init_undo`, `tcp_packet_delayed`, `tcp_may_undo`, `tcp_try_undo_*`.
@@ -14,47 +15,86 @@ use crate::loss::detector::View;
 use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint};
 
-/// What the retransmissions of an episode have come to.
+/// What the retransmissions of an episode have led to.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Undo {
+pub(super) struct Undo {
     /// SND.UNA when the episode began (`undo_marker`); 0 when nothing can be undone.
-    pub(crate) marker: u64,
+    marker: u64,
     /// Retransmissions not yet reported as duplicates (`undo_retrans`); `None` before the first.
     pending: Option<u64>,
     /// When the first was made (`retrans_stamp`).
-    pub(crate) first_resent_at: Option<Time>,
-    /// The reduction was for a loss alone (`prior_ssthresh`).
-    pub(crate) allowed: bool,
+    first_resent_at: Option<Time>,
+    /// The reduction was for a loss alone (`prior_ssthresh`): undoing restores the window.
+    restores_window: bool,
+    /// Segments of the connection that were reported twice.
+    reported_twice: u64,
 }
 
 impl Undo {
+    /// The episode may still turn out needless.
+    pub(super) fn is_possible(&self) -> bool {
+        self.marker > 0
+    }
+
+    /// SND.UNA when the episode began; 0 when nothing can be undone.
+    pub(super) fn marker(&self) -> u64 {
+        self.marker
+    }
+
+    /// Whether undoing restores the window.
+    pub(super) fn set_restores_window(&mut self, restores: bool) {
+        self.restores_window = restores;
+    }
+
+    /// Congestion is proven: nothing can be undone.
+    pub(super) fn rule_out(&mut self) {
+        (self.marker, self.restores_window) = (0, false);
+    }
+
+    /// Nothing that was sent again is in flight.
+    pub(super) fn forget_retransmissions(&mut self) {
+        self.first_resent_at = None;
+    }
+
     /// A segment was sent again (`tcp_retransmit_skb`).
-    pub(crate) fn resent(&mut self, now: Time) {
+    pub(super) fn resent(&mut self, now: Time) {
         self.first_resent_at.get_or_insert(now);
         self.pending = Some(self.pending.unwrap_or(0) + 1);
     }
 
+    /// `segments` more were reported twice. Whether the `resent` retransmissions of the connection
+    /// explain them all.
+    pub(super) fn explains(&mut self, segments: u64, resent: u64) -> bool {
+        self.reported_twice += segments;
+        self.reported_twice <= resent
+    }
+
     /// `segments` were reported as duplicates.
-    pub(crate) fn duplicated(&mut self, segments: u64) {
+    pub(super) fn duplicated(&mut self, segments: u64) {
         if self.marker > 0 {
             self.pending = self.pending.map(|pending| pending.saturating_sub(segments));
         }
+    }
+
+    /// Whether every retransmission was reported as a duplicate.
+    fn all_duplicated(&self) -> bool {
+        self.marker > 0 && self.pending == Some(0)
     }
 }
 
 impl Endpoint {
     /// `tcp_init_undo`: retransmissions that are still in flight count.
-    pub(crate) fn start_undo(&mut self) {
-        let probe = u64::from(self.recovery.probe.high > 0 && self.recovery.probe.resent);
+    pub(super) fn start_undo(&mut self) {
+        let probe = u64::from(self.recovery.probe.is_retransmission());
         let resent = self.board.resent_segments() + probe;
         let undo = &mut self.recovery.undo;
         (undo.marker, undo.pending) = (self.send.una, (resent > 0).then_some(resent));
     }
 
     /// `tcp_retrans_stamp_cleanup`.
-    pub(crate) fn forget_retransmissions(&mut self) {
+    pub(super) fn forget_retransmissions(&mut self) {
         if !self.any_resent() {
-            self.recovery.undo.first_resent_at = None;
+            self.recovery.undo.forget_retransmissions();
         }
     }
 
@@ -62,7 +102,7 @@ impl Endpoint {
     fn was_delayed(&self, progress: &Progress) -> bool {
         match self.recovery.undo.first_resent_at {
             Some(at) => progress.echo.is_some_and(|echo| echo < at.as_nanos() / 1_000_000),
-            // Nothing was resent, but without SACK this is forgotten at the end of the episode.
+            // Nothing was resent; but without SACK that is forgotten when the episode ends.
             None => self.negotiated.sack() || self.send.una < self.recovery.point,
         }
     }
@@ -70,7 +110,7 @@ impl Endpoint {
     /// `tcp_may_undo`.
     fn may_undo(&self, progress: &Progress) -> bool {
         let undo = &self.recovery.undo;
-        self.config.undo && undo.marker > 0 && (undo.pending == Some(0) || self.was_delayed(progress))
+        self.config.undo && undo.is_possible() && (undo.pending == Some(0) || self.was_delayed(progress))
     }
 
     /// `tcp_undo_cwnd_reduction`.
@@ -78,7 +118,7 @@ impl Endpoint {
         if unmark {
             self.board.unmark_lost();
         }
-        if self.recovery.undo.allowed {
+        if self.recovery.undo.restores_window {
             // The controller restores the window that it had.
             let flight = self.flight(self.now);
             self.cc.on_signal(&flight, Signal::Spurious);
@@ -89,8 +129,8 @@ impl Endpoint {
         self.stats.undos += 1;
     }
 
-    /// `tcp_try_undo_recovery`: everything sent before the episode is acknowledged. Whether the old state is to be held
-    /// until more is.
+    /// `tcp_try_undo_recovery`: everything sent before the episode is acknowledged. Returns whether
+    /// the state is held until more is.
     pub(crate) fn undo_at_end(&mut self, progress: &Progress) -> bool {
         if self.may_undo(progress) {
             self.undo(false, false);
@@ -115,12 +155,12 @@ impl Endpoint {
         holds
     }
 
-    /// `tcp_try_undo_partial`: whether nothing more is to be judged lost now.
-    pub(crate) fn undo_partially(&mut self, progress: &Progress, view: &View) -> bool {
-        if !self.config.undo || self.recovery.undo.marker == 0 || !self.was_delayed(progress) {
+    /// `tcp_try_undo_partial`, after a partial ACK. Returns whether nothing more is declared lost now.
+    pub(super) fn undo_partially(&mut self, progress: &Progress, view: &View) -> bool {
+        if !self.config.undo || !self.recovery.undo.is_possible() || !self.was_delayed(progress) {
             return false;
         }
-        // The hole was filled by a delayed original: reordering as far as the highest segment reported.
+        // A delayed original filled the hole: reordering as far as the highest segment reported.
         let before_rack = self.detector.is_before_rack();
         let high = self.board.highest_sacked().unwrap_or(self.send.una);
         let reach = view.reach + progress.acked_segments;
@@ -135,17 +175,16 @@ impl Endpoint {
     }
 
     /// `tcp_try_undo_dsack`.
-    pub(crate) fn undo_by_dsack(&mut self) -> bool {
-        let undo = &self.recovery.undo;
-        let needless = self.config.undo && undo.marker > 0 && undo.pending == Some(0);
+    pub(super) fn undo_by_dsack(&mut self) -> bool {
+        let needless = self.config.undo && self.recovery.undo.all_duplicated();
         if needless {
             self.undo(false, true);
         }
         needless
     }
 
-    /// `tcp_try_undo_loss`; `frto` if F-RTO has told that the timeout was spurious.
-    pub(crate) fn undo_timeout(&mut self, progress: &Progress, frto: bool) -> bool {
+    /// `tcp_try_undo_loss`; `frto` if F-RTO has found the timeout spurious. Returns whether it was.
+    pub(super) fn undo_timeout(&mut self, progress: &Progress, frto: bool) -> bool {
         if !frto && !self.may_undo(progress) {
             return false;
         }

@@ -6,7 +6,6 @@ use ackclock_units::Time;
 use super::output::Piece;
 use super::pmtu::ProbeStep;
 use super::segmentation::Held;
-use crate::loss::linux::Resend;
 use crate::{CaState, CwndValidation, Endpoint, SendRule, SentAs};
 
 impl Endpoint {
@@ -25,8 +24,8 @@ impl Endpoint {
     pub(crate) fn next_of_frto(&mut self, now: Time) -> Option<Piece> {
         self.sent_as = SentAs::New;
         let new = self.next_new(now);
-        if new.is_none() && self.send.nxt <= self.recovery.point {
-            (self.recovery.resend, self.recovery.frto) = (Resend::Lost, false);
+        if new.is_none() {
+            self.recovery.no_data_for_test(self.send.nxt);
         }
         new
     }
@@ -103,7 +102,7 @@ impl Endpoint {
             Ok(cut) => {
                 // A small segment takes as much of the window as a full one (tcp_packets_in_flight).
                 let full = self.board.segments() * u64::from(self.negotiated.mss()) >= self.cwnd();
-                if self.recovery.state == CaState::Open && full && !self.recovery.probe.unbounded {
+                if self.recovery.state() == CaState::Open && full && !self.recovery.probe().is_unbounded() {
                     self.window_use.stop();
                     return None;
                 }
@@ -126,7 +125,7 @@ impl Endpoint {
         let rules = self.config.transfer.sending;
         // FreeBSD takes half of the largest window for a full segment.
         let large = rules == SendRule::FreeBsd && self.send.max_wnd > 0 && u64::from(payload) >= self.send.max_wnd / 2;
-        if large || self.wishes.push || self.recovery.probe.unbounded {
+        if large || self.wishes.push || self.recovery.probe().is_unbounded() {
             return false;
         }
         if self.wishes.cork || self.wishes.more {
@@ -148,7 +147,7 @@ impl Endpoint {
         if self.board.is_empty() {
             self.restart_after_idle(now);
         }
-        let unbounded = self.recovery.probe.unbounded;
+        let unbounded = self.recovery.probe().is_unbounded();
         let fits = self.window_used() + u64::from(payload) <= self.cwnd() || unbounded;
         self.window_use.admit(fits)
     }

@@ -32,7 +32,7 @@ impl Endpoint {
         self.observer = Observer::new(&*self.cc);
         let needs = self.observer.needs;
         self.board.sample_rates(needs.delivery_rate);
-        self.recovery.left_alone = needs.whole_control;
+        self.recovery.set_whole_control(needs.whole_control);
         self.choose_codepoints();
     }
 
@@ -53,7 +53,7 @@ impl Endpoint {
             delivered: progress.delivered,
             sacked_to: self.sacked_to(segment),
             duplicate,
-            in_recovery: self.recovery.state >= CaState::Recovery,
+            in_recovery: self.recovery.state() >= CaState::Recovery,
             echoed: self.negotiated.echo_age(now, segment).map(|age| Span::from_millis(age.into())),
             rtt: self.latest_sample,
             ce: self.feedback.marked,
@@ -112,7 +112,7 @@ impl Endpoint {
     #[inline(never)]
     pub(crate) fn sample_rate(&mut self, now: Time) -> Option<RateSample> {
         self.tell_losses(now);
-        let (min_rtt, repairing) = (self.rtt.min(), self.recovery.state == CaState::Loss);
+        let (min_rtt, repairing) = (self.rtt.min(), self.recovery.state() == CaState::Loss);
         self.board.rates.as_mut()?.sample(now, min_rtt, repairing)
     }
 

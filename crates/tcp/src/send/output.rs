@@ -3,7 +3,6 @@
 use ackclock_packet::Segment;
 use ackclock_units::{Ecn, Time};
 
-use crate::loss::linux::Resend;
 use crate::{CaState, Endpoint, SentAs, State};
 
 /// Which part of the sequence space goes into the next segment.
@@ -97,19 +96,19 @@ impl Endpoint {
         }
         let mut resends = true;
         if self.linux_episodes {
-            if std::mem::take(&mut self.recovery.probe.due) {
+            if self.recovery.probe_mut().take_due() {
                 return self.next_loss_probe(now);
             }
             if self.pacer.on && self.waits_for_release(now) {
                 return None;
             }
-            if self.recovery.resend == Resend::New {
+            if self.recovery.tests_timeout() {
                 let new = self.next_of_frto(now);
-                if new.is_some() || self.recovery.resend == Resend::New {
+                if new.is_some() || self.recovery.tests_timeout() {
                     return new;
                 }
             }
-            resends = self.recovery.resend == Resend::Lost || self.recovery.force;
+            resends = self.recovery.resends_lost();
         } else if self.pacer.on && self.waits_for_release(now) {
             return None;
         }
@@ -118,19 +117,19 @@ impl Endpoint {
             let used = self.window_used();
             let full =
                 used + u64::from(lost.len.min(self.negotiated.mss() + 1)) > self.cwnd() || self.is_full_of_segments();
-            if full && !self.recovery.force {
+            if full && !self.recovery.forces_retransmission() {
                 self.window_use.stop();
                 return None;
             }
             self.sent_as = if lost.by_timeout() { SentAs::Timeout } else { SentAs::FastRetransmit };
             return Some(self.piece_again(now, lost));
         }
-        let in_disorder = self.recovery.state == CaState::Disorder;
+        let in_disorder = self.recovery.state() == CaState::Disorder;
         self.sent_as = if in_disorder { SentAs::LimitedTransmit } else { SentAs::New };
         if let Some(piece) = self.next_new(now) {
             return Some(piece);
         }
-        if self.recovery.state == CaState::Recovery
+        if self.recovery.state() == CaState::Recovery
             && resends
             && self.negotiated.sack()
             && !self.window_use.is_stopped()

@@ -18,7 +18,7 @@
 use ackclock_cc::Flight;
 use ackclock_units::{Rate, Span, Time};
 
-use crate::{CaState, Endpoint};
+use crate::Endpoint;
 
 /// Segments with data that leave before anything is paced.
 const UNPACED: u64 = 10;
@@ -177,7 +177,7 @@ impl Endpoint {
     /// Whether data waits for its time. The first retransmission after a timeout and a window probe do not.
     #[inline(never)]
     pub(crate) fn waits_for_release(&mut self, now: Time) -> bool {
-        let urgent = self.persist.has_expired() || self.recovery.force && self.recovery.state == CaState::Loss;
+        let urgent = self.persist.has_expired() || self.recovery.is_first_after_timeout();
         let waits = self.is_early(now) && !urgent;
         self.pacer.held = waits && self.has_data_to_send();
         waits

@@ -173,7 +173,7 @@ impl Endpoint {
 
     /// Sets the controller's window, if the endpoint may.
     fn put_window(&mut self, window: Window) {
-        if !self.recovery.left_alone {
+        if !self.recovery.whole_control() {
             self.cc.take_over(window);
         }
     }
@@ -181,7 +181,7 @@ impl Endpoint {
     /// `tcp_current_ssthresh`.
     fn current_ssthresh(&self) -> u64 {
         let Window { ssthresh, .. } = self.cc.window();
-        if self.in_reduction() { ssthresh } else { ssthresh.max(self.cwnd() / 4 * 3) }
+        if self.recovery.in_reduction() { ssthresh } else { ssthresh.max(self.cwnd() / 4 * 3) }
     }
 
     /// The connection is open.
@@ -294,10 +294,10 @@ impl Endpoint {
         }
         if !self.negotiated.sack() {
             let most = self.board.segments() - self.board.lost_segments();
-            self.recovery.reno_sacked = self.recovery.reno_sacked.min(most);
+            self.recovery.limit_emulated_sacks(most);
         }
         self.tell_losses(now);
-        if self.recovery.state != CaState::Loss {
+        if self.recovery.state() != CaState::Loss {
             let window = Window { cwnd: self.cwnd(), ssthresh: self.current_ssthresh() };
             self.recovery.begin_loss_without_reduction(self.send.nxt);
             self.put_window(window);
@@ -311,8 +311,8 @@ impl Endpoint {
         let mss = u64::from(self.negotiated.mss());
         let cwnd = self.cwnd() / mss;
         let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
-        let ready = self.path.probing.size == 0 && self.recovery.state == CaState::Open;
-        if !ready || cwnd < LEAST_WINDOW || reports || self.recovery.probe.unbounded {
+        let ready = self.path.probing.size == 0 && self.recovery.state() == CaState::Open;
+        if !ready || cwnd < LEAST_WINDOW || reports || self.recovery.probe().is_unbounded() {
             return ProbeStep::No;
         }
         let Probing { low, high, .. } = self.path.probing;
@@ -372,7 +372,7 @@ impl Endpoint {
         let mss = u64::from(self.negotiated.mss());
         let ssthresh = match ssthresh {
             Window::INFINITE.. => ssthresh,
-            _ if self.in_reduction() => segments(ssthresh) * mss,
+            _ if self.recovery.in_reduction() => segments(ssthresh) * mss,
             _ => segments(ssthresh).max(cwnd * 3 / 4) * mss,
         };
         self.put_window(Window { cwnd: cwnd * mss, ssthresh });
@@ -383,7 +383,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn mtu_probe_failed(&mut self, now: Time) -> bool {
         let Probing { size, start, .. } = self.path.probing;
-        if size == 0 || self.recovery.state >= CaState::Cwr || self.send.una != start {
+        if size == 0 || self.recovery.state() >= CaState::Cwr || self.send.una != start {
             return false;
         }
         self.path.probing.high = size - 1;

@@ -20,9 +20,9 @@ impl Endpoint {
             return None;
         }
         if unsent {
-            self.recovery.probe.unbounded = true;
+            self.recovery.probe_mut().set_unbounded(true);
             let piece = self.next_new(now);
-            self.recovery.probe.unbounded = false;
+            self.recovery.probe_mut().set_unbounded(false);
             self.probe_is_out(now, false);
             return piece;
         }
@@ -46,14 +46,14 @@ impl Endpoint {
         let sent = match hole {
             Some(hole) => hole,
             None if !last => return None,
-            None if self.send.una <= self.recovery.rescue_above => return None,
+            None if !self.recovery.may_rescue(self.send.una) => return None,
             None => self.board.last_unsacked()?,
         };
         if self.window_used() + u64::from(sent.len) > self.cwnd() {
             return None;
         }
         if hole.is_none() {
-            self.recovery.rescue_above = self.recovery.point;
+            self.recovery.rescued();
         }
         Some(self.piece_again(now, sent))
     }
@@ -79,12 +79,8 @@ impl Endpoint {
             self.count_resent(payload);
         }
         self.board.resend(self.stamp(now), sent.seq, self.send.nxt);
-        if self.recovery.force {
-            self.recovery.force = false;
-            self.recovery.rescue_above = self.recovery.rescue_above.max(sent.end());
-        }
         self.stats.retransmitted_packets += 1;
-        self.recovery.undo.resent(now);
+        self.recovery.resent(now, sent.end());
         let waits_for_detector = self.timers.pending() == Pending::Reorder && self.timers.is_running();
         if is_first && !waits_for_detector || !self.timers.is_running() {
             // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).

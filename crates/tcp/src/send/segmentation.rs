@@ -136,7 +136,7 @@ impl Endpoint {
             return Err(Held::Window);
         }
         // What is followed by more in another buffer is not held back.
-        let exempt = self.persist.has_expired() || self.recovery.probe.unbounded;
+        let exempt = self.persist.has_expired() || self.recovery.probe().is_unbounded();
         if payload == available && !fin && !exempt && self.waits(payload) {
             return Err(Held::Small);
         }

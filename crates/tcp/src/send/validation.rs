@@ -137,7 +137,7 @@ impl Endpoint {
     }
 
     fn follows_rfc7661(&self) -> bool {
-        self.config.cwnd_validation == CwndValidation::Rfc7661 && !self.recovery.left_alone
+        self.config.cwnd_validation == CwndValidation::Rfc7661 && !self.recovery.whole_control()
     }
 
     fn sampling_period(&self) -> Span {
@@ -157,7 +157,7 @@ impl Endpoint {
     /// Before an ACK that acknowledges something is acted on.
     #[inline]
     pub(crate) fn measure_use(&mut self, now: Time) {
-        if self.follows_rfc7661() && self.recovery.state < CaState::Cwr {
+        if self.follows_rfc7661() && self.recovery.state() < CaState::Cwr {
             let (una, nxt, sampling) = (self.send.una, self.send.nxt, self.sampling_period());
             self.validation.pipe_ack.take(now, una, nxt, sampling);
             self.review_validation(now);
@@ -166,7 +166,7 @@ impl Endpoint {
 
     /// Section 4.4.3: how long the window has not been validated.
     pub(crate) fn review_validation(&mut self, now: Time) {
-        if !self.follows_rfc7661() || self.recovery.state >= CaState::Cwr {
+        if !self.follows_rfc7661() || self.recovery.state() >= CaState::Cwr {
             return;
         }
         self.validation.grows = self.is_validated(now);
@@ -232,7 +232,7 @@ impl Endpoint {
     /// (`tcp_cwnd_application_limited`).
     #[inline]
     pub(crate) fn decay_unused(&mut self, now: Time, full: bool) {
-        if self.config.cwnd_validation == CwndValidation::Rfc2861 && !self.recovery.left_alone {
+        if self.config.cwnd_validation == CwndValidation::Rfc2861 && !self.recovery.whole_control() {
             self.decay_by_use(now, full);
         }
     }
@@ -248,7 +248,7 @@ impl Endpoint {
         if now.since(self.validation.full_at) < self.rto() {
             return;
         }
-        if self.recovery.state == CaState::Open {
+        if self.recovery.state() == CaState::Open {
             let used = self.validation.used.max(flight.initial_window);
             let Window { cwnd, .. } = self.cc.window();
             if used < cwnd {

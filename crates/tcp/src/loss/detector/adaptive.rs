@@ -16,7 +16,7 @@
 
 use ackclock_units::Span;
 
-use super::{DUP_THRESH, Marked, Proof, Reordering, View};
+use super::{DUP_THRESH, Marked, Reordering, StartRecovery, View};
 use crate::loss::scoreboard::Scoreboard;
 use crate::{AdaptiveRules, CaState};
 
@@ -48,25 +48,25 @@ impl Adaptive {
     }
 
     /// `tcp_time_to_recover`.
-    pub(super) fn proves_loss(&self, view: &View) -> Proof {
+    pub(super) fn starts_recovery(&self, view: &View) -> StartRecovery {
         let threshold = u64::from(self.reordering.threshold);
         // tcp_dupack_heuristics.
         let fack = self.fack && view.sack;
         let duplicates = if fack { view.reach } else { view.sacked + 1 };
         if duplicates > threshold {
-            return Proof::Now;
+            return StartRecovery::Now;
         }
         let most = (view.outstanding / 2).max(u64::from(DUP_THRESH));
         if self.has_tricks() && view.outstanding <= threshold && view.sacked >= most && !view.can_send {
             // Nothing more can be sent, and so no more duplicates can come.
-            return Proof::Now;
+            return StartRecovery::Now;
         }
         if self.early && view.sacked > 0 && view.outstanding > view.sacked && view.outstanding < 4 && !view.can_send {
-            let Some(srtt) = view.srtt.filter(|_| !view.ece) else { return Proof::Now };
+            let Some(srtt) = view.srtt.filter(|_| !view.ece) else { return StartRecovery::Now };
             let delay = (srtt / 4).max(EARLY_DELAY);
-            return if view.to_timeout > delay { Proof::After(delay) } else { Proof::Now };
+            return if view.to_timeout > delay { StartRecovery::After(delay) } else { StartRecovery::Now };
         }
-        Proof::None
+        StartRecovery::No
     }
 
     /// `tcp_update_scoreboard`, and `tcp_mark_lost_retrans` before it.

@@ -6,7 +6,7 @@
 //! - [`Detector::reordered`] and [`Detector::more_duplicates`]: reordering was seen; by how much.
 //! - [`Detector::resent_acknowledged`] and [`Detector::duplicated`]: what came of a retransmission.
 //! - [`Detector::delivered`]: what the ACK in hand delivered, before anything is judged.
-//! - [`Detector::proves_loss`]: whether an episode begins although nothing is marked, or after how long.
+//! - [`Detector::starts_recovery`]: whether an episode begins although nothing is marked, or after how long.
 //! - [`Detector::mark`]: marks segments of the [`Scoreboard`] lost, for an ACK or for its timer, and asks for the timer.
 //! - [`Detector::timed_out`]: the retransmission timer expired; marks what is lost by that.
 //! - [`Detector::waits`] and [`Detector::outstanding_before`]: where more than the window is sent while nothing is proven.
@@ -67,10 +67,12 @@ pub(crate) struct View {
     pub(crate) cwnd: u64,
 }
 
-/// Whether an episode is to begin although no segment is marked.
+/// Whether recovery is to begin although no segment is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Proof {
-    None,
+pub(crate) enum StartRecovery {
+    /// Nothing is proven.
+    No,
+    /// A loss is proven.
     Now,
     /// If nothing else happens before (early retransmit).
     After(Span),
@@ -208,13 +210,13 @@ impl Detector {
         }
     }
 
-    pub(crate) fn proves_loss(&mut self, view: &View) -> Proof {
+    pub(crate) fn starts_recovery(&mut self, view: &View) -> StartRecovery {
         match self {
-            Detector::Linux(adaptive) => adaptive.proves_loss(view),
-            Detector::Ncr(ncr) => ncr.proves_loss(view),
-            Detector::RrTcp(rr) => rr.proves_loss(view),
+            Detector::Linux(adaptive) => adaptive.starts_recovery(view),
+            Detector::Ncr(ncr) => ncr.starts_recovery(view),
+            Detector::RrTcp(rr) => rr.starts_recovery(view),
             // They mark what is lost, and that is proof.
-            Detector::Rfc6675 | Detector::Rack(_) => Proof::None,
+            Detector::Rfc6675 | Detector::Rack(_) => StartRecovery::No,
         }
     }
 

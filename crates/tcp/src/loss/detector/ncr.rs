@@ -15,7 +15,7 @@
 //! - The RFC asks for Nagle's algorithm to be off; that is left to the host.
 //! - Without SACK, which the RFC requires, the threshold is 3.
 
-use super::{DUP_THRESH, Marked, Proof, View, mark_newreno};
+use super::{DUP_THRESH, Marked, StartRecovery, View, mark_newreno};
 use crate::loss::scoreboard::Scoreboard;
 use crate::{CaState, NcrVariant};
 
@@ -40,9 +40,9 @@ impl Ncr {
         share.max(u64::from(DUP_THRESH))
     }
 
-    pub(super) fn proves_loss(self, view: &View) -> Proof {
+    pub(super) fn starts_recovery(self, view: &View) -> StartRecovery {
         let threshold = if view.sack { self.threshold(view.outstanding) } else { u64::from(DUP_THRESH) };
-        if view.sacked >= threshold { Proof::Now } else { Proof::None }
+        if view.sacked >= threshold { StartRecovery::Now } else { StartRecovery::No }
     }
 
     /// An ACK that proves nothing; `outstanding` is FlightSize. If it ends a wait, FlightSizePrev of it.

@@ -22,7 +22,7 @@
 
 use ackclock_units::Time;
 
-use super::{DUP_THRESH, Marked, Proof, View, mark_newreno};
+use super::{DUP_THRESH, Marked, StartRecovery, View, mark_newreno};
 use crate::loss::scoreboard::Scoreboard;
 use crate::{CaState, RrRules};
 
@@ -94,15 +94,15 @@ impl RrTcp {
         self.reordered(reports);
     }
 
-    pub(super) fn proves_loss(&mut self, view: &View) -> Proof {
+    pub(super) fn starts_recovery(&mut self, view: &View) -> StartRecovery {
         if !view.sack {
-            return if view.sacked >= u64::from(DUP_THRESH) { Proof::Now } else { Proof::None };
+            return if view.sacked >= u64::from(DUP_THRESH) { StartRecovery::Now } else { StartRecovery::No };
         }
         // With nothing more to send no more duplicates can come.
         let most = if view.can_send { u64::MAX } else { view.outstanding.saturating_sub(1) };
         let threshold = u64::from(self.threshold).min(most).max(DUP_THRESH.into());
-        let proof = if view.sacked >= threshold { Proof::Now } else { Proof::None };
-        if view.advanced || proof == Proof::Now {
+        let proof = if view.sacked >= threshold { StartRecovery::Now } else { StartRecovery::No };
+        if view.advanced || proof == StartRecovery::Now {
             if let Some(since) = self.idle_since.take() {
                 let idle = view.now.since(since).as_secs_f64();
                 self.lower(view, idle / round_trip(view) * window(view));

@@ -208,15 +208,15 @@ fn fack_counts_holes_until_reordering_is_seen() {
     // tcp_dupack_heuristics: fackets_out, then sacked_out + 1, against reordering.
     let mut adaptive = Adaptive::new(AdaptiveRules::default());
     let far = View { sacked: 1, reach: 4, ..view(0) };
-    assert_eq!(adaptive.proves_loss(&View { reach: 3, ..far }), Proof::None);
-    assert_eq!(adaptive.proves_loss(&far), Proof::Now);
+    assert_eq!(adaptive.starts_recovery(&View { reach: 3, ..far }), StartRecovery::No);
+    assert_eq!(adaptive.starts_recovery(&far), StartRecovery::Now);
     adaptive.reordered(5);
-    assert_eq!(adaptive.proves_loss(&View { sacked: 4, reach: 19, ..view(0) }), Proof::None);
-    assert_eq!(adaptive.proves_loss(&View { sacked: 5, reach: 19, ..view(0) }), Proof::Now);
+    assert_eq!(adaptive.starts_recovery(&View { sacked: 4, reach: 19, ..view(0) }), StartRecovery::No);
+    assert_eq!(adaptive.starts_recovery(&View { sacked: 5, reach: 19, ..view(0) }), StartRecovery::Now);
     // Without SACK the duplicates are all there is.
     let mut plain = Adaptive::new(AdaptiveRules::default());
-    assert_eq!(plain.proves_loss(&View { sack: false, sacked: 2, reach: 3, ..view(0) }), Proof::None);
-    assert_eq!(plain.proves_loss(&View { sack: false, sacked: 3, reach: 4, ..view(0) }), Proof::Now);
+    assert_eq!(plain.starts_recovery(&View { sack: false, sacked: 2, reach: 3, ..view(0) }), StartRecovery::No);
+    assert_eq!(plain.starts_recovery(&View { sack: false, sacked: 3, reach: 4, ..view(0) }), StartRecovery::Now);
     plain.reordered(2);
     assert_eq!(plain.reordering.threshold, 3, "less than the threshold teaches nothing");
 }
@@ -265,15 +265,15 @@ fn early_retransmit_waits_a_quarter_of_a_round_trip() {
     // tcp_pause_early_retransmit: max(RTT / 4, 2 ms), unless the timer expires before or there is an ECN echo.
     let adaptive = Adaptive::new(AdaptiveRules::default());
     let few = View { outstanding: 3, sacked: 1, reach: 2, can_send: false, ..view(0) };
-    assert_eq!(adaptive.proves_loss(&few), Proof::After(MS(25)));
-    assert_eq!(adaptive.proves_loss(&View { srtt: Some(MS(4)), ..few }), Proof::After(MS(2)));
-    assert_eq!(adaptive.proves_loss(&View { to_timeout: MS(25), ..few }), Proof::Now);
-    assert_eq!(adaptive.proves_loss(&View { ece: true, ..few }), Proof::Now);
+    assert_eq!(adaptive.starts_recovery(&few), StartRecovery::After(MS(25)));
+    assert_eq!(adaptive.starts_recovery(&View { srtt: Some(MS(4)), ..few }), StartRecovery::After(MS(2)));
+    assert_eq!(adaptive.starts_recovery(&View { to_timeout: MS(25), ..few }), StartRecovery::Now);
+    assert_eq!(adaptive.starts_recovery(&View { ece: true, ..few }), StartRecovery::Now);
     for other in [View { can_send: true, ..few }, View { outstanding: 4, ..few }, View { sacked: 0, reach: 0, ..few }] {
-        assert_eq!(adaptive.proves_loss(&other), Proof::None);
+        assert_eq!(adaptive.starts_recovery(&other), StartRecovery::No);
     }
     let off = Adaptive::new(AdaptiveRules { early_retransmit: false, ..AdaptiveRules::default() });
-    assert_eq!(off.proves_loss(&few), Proof::None);
+    assert_eq!(off.starts_recovery(&few), StartRecovery::No);
 }
 
 #[test]
@@ -282,9 +282,9 @@ fn a_sender_that_can_send_nothing_does_not_wait_for_more_duplicates() {
     let mut adaptive = Adaptive::new(AdaptiveRules::default());
     adaptive.reordered(20);
     let stuck = View { outstanding: 10, can_send: false, ..view(0) };
-    assert_eq!(adaptive.proves_loss(&View { sacked: 4, ..stuck }), Proof::None);
-    assert_eq!(adaptive.proves_loss(&View { sacked: 5, ..stuck }), Proof::Now);
-    assert_eq!(adaptive.proves_loss(&View { sacked: 5, can_send: true, ..stuck }), Proof::None);
+    assert_eq!(adaptive.starts_recovery(&View { sacked: 4, ..stuck }), StartRecovery::No);
+    assert_eq!(adaptive.starts_recovery(&View { sacked: 5, ..stuck }), StartRecovery::Now);
+    assert_eq!(adaptive.starts_recovery(&View { sacked: 5, can_send: true, ..stuck }), StartRecovery::No);
 }
 
 #[test]
@@ -298,8 +298,16 @@ fn ncr_waits_for_a_share_of_what_is_outstanding() {
     ] {
         let ncr = Ncr::new(variant);
         let view = View { outstanding, ..view(0) };
-        assert_eq!(ncr.proves_loss(&View { sacked: threshold - 1, ..view }), Proof::None, "{variant:?} {outstanding}");
-        assert_eq!(ncr.proves_loss(&View { sacked: threshold, ..view }), Proof::Now, "{variant:?} {outstanding}");
+        assert_eq!(
+            ncr.starts_recovery(&View { sacked: threshold - 1, ..view }),
+            StartRecovery::No,
+            "{variant:?} {outstanding}"
+        );
+        assert_eq!(
+            ncr.starts_recovery(&View { sacked: threshold, ..view }),
+            StartRecovery::Now,
+            "{variant:?} {outstanding}"
+        );
     }
 }
 
@@ -382,9 +390,9 @@ fn rr_tcp_lowers_the_percentile_when_it_has_to_idle() {
     (0..10).for_each(|i| rr.reordered(21 + i));
     assert_eq!(rr.threshold(), 31);
     let stuck = View { outstanding: 40, sacked: 20, can_send: false, ..view(0) };
-    assert_eq!(rr.proves_loss(&stuck), Proof::None);
+    assert_eq!(rr.starts_recovery(&stuck), StartRecovery::No);
     // Half a round trip: C_LT = 20 / 2; C_FFR = 10; 1 - 0.1 = 0.9.
-    assert_eq!(rr.proves_loss(&View { now: at(50), advanced: true, sacked: 0, ..stuck }), Proof::None);
+    assert_eq!(rr.starts_recovery(&View { now: at(50), advanced: true, sacked: 0, ..stuck }), StartRecovery::No);
     assert_eq!(rr.threshold(), 30);
 }
 
@@ -394,8 +402,8 @@ fn rr_tcp_does_not_wait_for_more_than_can_come() {
     rr.reordered(100);
     assert_eq!(rr.threshold(), 101);
     let last = View { outstanding: 10, sacked: 9, ..view(0) };
-    assert_eq!(rr.proves_loss(&last), Proof::None);
-    assert_eq!(rr.proves_loss(&View { can_send: false, ..last }), Proof::Now);
+    assert_eq!(rr.starts_recovery(&last), StartRecovery::No);
+    assert_eq!(rr.starts_recovery(&View { can_send: false, ..last }), StartRecovery::Now);
     // Up to one congestion window of new data goes out beyond it.
     assert_eq!((rr.limited_transmit(7, 20), rr.limited_transmit(30, 20)), (7, 20));
 }

@@ -501,7 +501,7 @@ fn without_accurate_feedback_prague_leaves_window_and_pacing_to_the_endpoint() {
         let answer_segment = script.segment(Flags::SYN | Flags::ACK | ace(answer), 0, 0, 1);
         script.input(answer_segment);
         let endpoint = &script.endpoint;
-        assert_eq!((endpoint.recovery.left_alone, endpoint.pacer.on), (scalable, scalable), "{answer:03b}");
+        assert_eq!((endpoint.recovery.whole_control(), endpoint.pacer.on), (scalable, scalable), "{answer:03b}");
         assert_eq!(endpoint.observer.needs == Needs::default(), !scalable);
     }
 }

@@ -431,8 +431,8 @@ impl Watched {
         let most = 10_000 + 2 * (self.endpoint.send.written + 2).saturating_sub(una);
         for _ in 0..most {
             let (pipe, nxt, mss) = (self.endpoint.pipe(), self.endpoint.send.nxt, self.endpoint.negotiated.mss());
-            let mut exempt = self.endpoint.recovery.force
-                || self.endpoint.recovery.probe.due
+            let mut exempt = self.endpoint.recovery.forces_retransmission()
+                || self.endpoint.recovery.probe().is_due()
                 || self.endpoint.persist.has_expired()
                 || self.endpoint.persist.rules();
             if self.endpoint.transmit(self.now, &mut segment).is_none() {

@@ -1,0 +1,38 @@
+//! What is known of an ACK while it is dealt with.
+
+use ackclock_units::Time;
+
+use super::scoreboard::Progress;
+
+/// What a DSACK reports (RFC 2883).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DuplicateReport {
+    /// Segments that arrived twice, of those that our retransmissions explain.
+    pub(crate) segments: u64,
+    /// They are the tail loss probe.
+    pub(crate) probe: bool,
+}
+
+/// One acceptable ACK, passed from step to step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AckContext {
+    pub(crate) now: Time,
+    /// SND.UNA and SND.WND before it.
+    pub(crate) una_before: u64,
+    pub(crate) window_before: u64,
+    /// Something was in flight before it.
+    pub(crate) outstanding_before: bool,
+    /// [`losses`](super::scoreboard::Scoreboard::losses) and
+    /// [`units_judged_lost`](super::scoreboard::Scoreboard::units_judged_lost) before it.
+    pub(crate) losses_before: u64,
+    pub(crate) units_lost_before: u64,
+    /// The segment carries data, or a SYN or FIN.
+    pub(crate) has_data: bool,
+    /// It has data, acknowledges something or moves the window: no duplicate ACK (`FLAG_NOT_DUP`).
+    pub(crate) not_duplicate: bool,
+    /// It echoes a mark that calls for a reaction.
+    pub(crate) ece: bool,
+    pub(crate) duplicates: DuplicateReport,
+    /// What it newly reports of the segments in flight.
+    pub(crate) progress: Progress,
+}

@@ -1,0 +1,190 @@
+//! Linux's engine: what an ACK means to the congestion state, for every detector but the plain one
+//! of RFC 6675, whose engine is `rfc.rs`.
+//!
+//! The order is that of `tcp_ack`: the detector learns what was delivered, needless retransmissions
+//! are recognized and undone, the detector marks what is lost, an episode begins or goes on
+//! (`states.rs`), and the window moves last. Counts are of segments, as in Linux.
+//!
+//! # Source
+//! Linux `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18. RFC 6582, RFC 8985, RFC 9937; undoing is in
+//! `undo.rs`, probes in `tail_probe.rs`.
+//!
+//! # Departures
+//! - A segment that is SACKed while a retransmission of it is in flight leaves both the count of
+//!   retransmissions and what is in flight; Linux keeps the retransmission in the count until the
+//!   ACK if the segment had not been declared lost.
+//! - Linux 4.0 grows the window before it looks for losses, which is kept; where else 4.0 and 6.1
+//!   differ in nothing but the order, it is 6.1's.
+
+mod emulated_sacks;
+mod reduction;
+mod states;
+mod timeout;
+
+use ackclock_cc::{Ack, Verdict};
+use ackclock_units::{Span, Time};
+
+use super::{AckContext, Resend};
+use crate::connection::timers::Pending;
+use crate::loss::detector::View;
+use crate::{CaState, Endpoint};
+
+/// What an ACK that is not ordinary progress leads to.
+#[derive(Clone, Copy, Debug)]
+struct Reaction {
+    resend: Resend,
+    /// When the detector wants to look again.
+    again: Option<Span>,
+}
+
+impl Reaction {
+    /// What is marked lost is not resent now.
+    const HOLD: Reaction = Reaction { resend: Resend::Hold, again: None };
+}
+
+impl Endpoint {
+    /// The congestion side of an ACK (`tcp_ack`). One without anything in flight says nothing of
+    /// congestion, nor does the answer to a window probe.
+    #[inline]
+    pub(super) fn on_ack_linux(&mut self, context: &AckContext) {
+        if (context.outstanding_before || context.duplicates.segments > 0) && !self.persist.is_in_flight() {
+            self.process_ack(context);
+        }
+    }
+
+    #[inline]
+    fn process_ack(&mut self, context: &AckContext) {
+        let AckContext { now, ref progress, .. } = *context;
+        let mut delivered = progress.delivered_segments + context.duplicates.segments;
+        if !self.negotiated.sack() && progress.acked_segments > 0 {
+            delivered = self.remove_emulated_sacks(progress.acked_segments);
+        }
+        self.detector.delivered(progress);
+        if self.recovery.probe.is_in_flight() {
+            self.on_ack_of_probe(context);
+        }
+        let grown = self.detector.is_before_rack() && !self.recovery.in_reduction() && !self.recovery.whole_control;
+        if grown {
+            self.grow(context, delivered);
+        }
+        self.recovery.resend = Resend::Hold;
+        let timer_set = self.is_dubious(context) && self.react(context, &mut delivered);
+        if !timer_set && self.restarts_timer(progress) {
+            self.set_transmit_timer(now);
+        }
+        if self.recovery.whole_control {
+            self.pass_to_whole_control(context, delivered);
+        } else if self.recovery.in_reduction() {
+            let lost = self.board.losses() - context.losses_before;
+            self.reduce_window_linux(delivered, self.send.una > context.una_before && lost == 0);
+        } else if !grown {
+            self.grow(context, delivered);
+        }
+    }
+
+    /// `tcp_ack_is_dubious`: it is not ordinary progress, or not everything was in order before.
+    #[inline]
+    fn is_dubious(&self, context: &AckContext) -> bool {
+        let ordinary = context.not_duplicate || context.progress.acked > 0;
+        !ordinary
+            || context.progress.sacked_segments > 0
+            || context.ece
+            || context.duplicates.segments > 0
+            || self.recovery.state != CaState::Open
+    }
+
+    /// A dubious ACK: the state reacts. Returns whether a timer was set.
+    #[inline(never)]
+    fn react(&mut self, context: &AckContext, delivered: &mut u64) -> bool {
+        let now = context.now;
+        let advanced = self.send.una > context.una_before;
+        if advanced && self.board.front().is_some_and(|front| front.sacked) {
+            // tcp_check_sack_reneging: the segment after the ACK had been reported. The receiver has
+            // half a round trip to reconsider.
+            let wait = self.rtt.srtt().map_or(Span::ZERO, |srtt| srtt / 2).max(Span::from_millis(10));
+            self.set_timer(now, Pending::Rto, wait);
+            return true;
+        }
+        let ordinary = context.not_duplicate || context.progress.acked > 0;
+        let duplicate = !ordinary && !advanced && context.duplicates.segments == 0;
+        let newly_sacked = context.progress.sacked_segments > 0;
+        let view = View { advanced, duplicate, newly_sacked, ece: context.ece, ..self.view(now) };
+        let Reaction { resend, again } = self.alert(context, &view, delivered);
+        self.recovery.resend = resend;
+        if let Some(wait) = again {
+            self.set_timer(now, Pending::Reorder, wait.min(self.rto()));
+        }
+        again.is_some()
+    }
+
+    /// The controller sets the window in every state.
+    fn pass_to_whole_control(&mut self, context: &AckContext, delivered: u64) {
+        let AckContext { now, ece, ref progress, .. } = *context;
+        let delivered =
+            if self.negotiated.sack() { progress.delivered } else { delivered * u64::from(self.negotiated.mss()) };
+        let lost = self.board.units_judged_lost() - context.units_lost_before;
+        self.rule_window(now, Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() });
+    }
+
+    /// `tcp_cong_avoid` if `tcp_may_raise_cwnd`.
+    #[inline]
+    fn grow(&mut self, context: &AckContext, delivered: u64) {
+        let AckContext { now, ece, ref progress, .. } = *context;
+        let grows = progress.acked > 0 || (progress.sacked_segments > 0 && self.detector.grows_on_sack());
+        if !grows {
+            return;
+        }
+        let bytes = delivered * u64::from(self.negotiated.mss());
+        // Of short segments only what they carry.
+        let bytes =
+            if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
+        let lost = self.board.units_judged_lost() - context.units_lost_before;
+        let mut ack = Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() };
+        self.add_samples(now, &mut ack);
+        let flight = self.flight(now);
+        let cwnd = self.cwnd();
+        // tcp_enter_cwr does nothing after a timeout.
+        if self.cc.on_ack(&flight, &ack) == Verdict::Reduced && self.recovery.state < CaState::Cwr {
+            self.shape_window(cwnd);
+            self.enter_cwr();
+        }
+    }
+
+    /// What a detector may know.
+    fn view(&self, now: Time) -> View {
+        let sacked = self.sacked_segments();
+        View {
+            now,
+            state: self.recovery.state,
+            sack: self.negotiated.sack(),
+            mss: self.negotiated.mss(),
+            outstanding: self.board.segments(),
+            sacked,
+            reach: if self.negotiated.sack() { self.board.segments_to_highest() } else { sacked + 1 },
+            srtt: self.rtt.srtt(),
+            advanced: false,
+            duplicate: false,
+            newly_sacked: false,
+            begins: false,
+            can_send: self.may_send_now(),
+            ece: false,
+            to_timeout: self.until_timeout(now),
+            rto: self.rto(),
+            cwnd: self.cwnd() / u64::from(self.negotiated.mss()),
+        }
+    }
+
+    /// `tcp_packets_in_flight`.
+    pub(crate) fn segments_in_flight(&self) -> u64 {
+        let left = self.sacked_segments() + self.board.lost_segments();
+        (self.board.segments() + self.board.resent_segments()).saturating_sub(left)
+    }
+
+    /// `tcp_may_send_now`.
+    fn may_send_now(&self) -> bool {
+        let available = (self.send.written + 1).saturating_sub(self.send.nxt);
+        let window = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
+        let next = u64::from(self.negotiated.mss()).min(available);
+        !self.send.fin_sent && next > 0 && next <= window && self.window_used() + next <= self.cwnd()
+    }
+}

@@ -1,0 +1,60 @@
+//! How a reduction of the window begins and ends in Linux's engine.
+
+use ackclock_cc::{EcnUse, Signal};
+use ackclock_units::Time;
+
+use crate::{CaState, Endpoint};
+
+impl Endpoint {
+    /// `tcp_enter_recovery`.
+    pub(super) fn begin_recovery(&mut self, now: Time, ece: bool) {
+        self.forget_retransmissions();
+        self.start_undo();
+        self.recovery.undo.set_restores_window(false);
+        // A sender that is marked all the time has not halved its window for that.
+        let marked = self.recovery.state == CaState::Cwr && self.observer.needs.ecn != EcnUse::Data;
+        if !self.recovery.in_reduction() || marked {
+            self.recovery.undo.set_restores_window(!ece);
+            self.start_reduction(now, Signal::Loss);
+        }
+        self.recovery.state = CaState::Recovery;
+        self.stats.fast_recoveries += 1;
+    }
+
+    /// `tcp_init_cwnd_reduction` for a signal.
+    pub(in crate::loss) fn start_reduction(&mut self, now: Time, signal: Signal) {
+        self.tell_losses(now);
+        let cwnd = self.cwnd();
+        let mut flight = self.flight_size(now);
+        if let Some(segments) = self.detector.outstanding_before() {
+            flight.in_flight = segments * u64::from(self.negotiated.mss());
+        }
+        self.note_unvalidated(now);
+        self.cc.on_signal(&flight, signal);
+        self.bound_by_use();
+        self.shape_window(cwnd);
+    }
+
+    /// `tcp_enter_cwr`, once the window comes down: congestion is proven, and nothing can be undone.
+    pub(super) fn enter_cwr(&mut self) {
+        self.recovery.undo.rule_out();
+        self.recovery.state = CaState::Cwr;
+    }
+
+    /// The window is to come down from `cwnd` to the controller's threshold.
+    pub(super) fn shape_window(&mut self, cwnd: u64) {
+        let ssthresh = self.cc.window().ssthresh;
+        self.recovery.point = self.send.nxt;
+        self.recovery.probe.forget();
+        self.recovery.reduction.begin(cwnd, ssthresh, cwnd / u64::from(self.negotiated.mss()));
+        self.send.cwr_pending = self.ecn_enabled;
+    }
+
+    /// `tcp_end_cwnd_reduction`.
+    pub(in crate::loss) fn finish_reduction(&mut self, now: Time) {
+        let flight = self.flight(now);
+        self.cc.on_recovery_end(&flight);
+        self.end_validation(now);
+        self.recovery.state = CaState::Open;
+    }
+}

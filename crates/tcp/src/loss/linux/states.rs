@@ -1,0 +1,253 @@
+//! The states of `tcp_fastretrans_alert`: what each does with an ACK that is not ordinary progress,
+//! and what ends it.
+//!
+//! Before a loss is proven - in Open, Disorder and CWR - every such ACK ends in the same search for
+//! losses ([`Endpoint::look_for_loss`]), which enters Recovery when it finds one. Recovery and Loss
+//! last until everything sent before them is acknowledged, or until they turn out needless.
+
+use ackclock_cc::Signal;
+use ackclock_units::{Span, Time};
+
+use super::Reaction;
+use crate::loss::detector::{Marked, StartRecovery, View};
+use crate::loss::scoreboard::Progress;
+use crate::loss::{AckContext, Resend};
+use crate::{CaState, Endpoint};
+
+impl Endpoint {
+    /// What the state does with a dubious ACK; `delivered` grows by what a duplicate ACK stands for.
+    pub(super) fn alert(&mut self, context: &AckContext, view: &View, delivered: &mut u64) -> Reaction {
+        if view.ece {
+            self.recovery.undo.set_restores_window(false);
+        }
+        match self.recovery.state {
+            CaState::Open => self.alert_in_open(view, delivered),
+            CaState::Disorder => self.look_for_loss(view, delivered, None),
+            CaState::Cwr => self.alert_in_cwr(view, delivered),
+            CaState::Recovery => self.alert_in_recovery(&context.progress, view, delivered),
+            CaState::Loss => self.alert_in_loss(&context.progress, view, delivered),
+        }
+    }
+
+    /// Open: everything was in order until now, and what was retransmitted before is settled. Ends
+    /// with this ACK if it reports something out of order, echoes a mark, or proves a loss.
+    fn alert_in_open(&mut self, view: &View, delivered: &mut u64) -> Reaction {
+        self.recovery.undo.forget_retransmissions();
+        self.look_for_loss(view, delivered, None)
+    }
+
+    /// CWR: the window comes down for a mark. Ends when something above the point is acknowledged,
+    /// so that the receiver has had the CWR flag; or with a loss.
+    fn alert_in_cwr(&mut self, view: &View, delivered: &mut u64) -> Reaction {
+        if self.send.una > self.recovery.point {
+            self.finish_reduction(view.now);
+        }
+        self.look_for_loss(view, delivered, None)
+    }
+
+    /// Recovery: what is lost is resent while the window comes down. Ends when everything sent before
+    /// it is acknowledged; earlier if it turns out needless. What is found lost with the ACK that
+    /// ends it begins the next.
+    fn alert_in_recovery(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
+        let now = view.now;
+        if self.send.una >= self.recovery.point {
+            if !self.negotiated.sack() {
+                self.recovery.emulated_sacks = 0;
+            }
+            if self.undo_at_end(progress) {
+                return Reaction::HOLD;
+            }
+            self.finish_reduction(now);
+            return self.look_for_loss(view, delivered, None);
+        }
+        if !view.advanced {
+            *delivered += self.add_emulated_sack(view.duplicate);
+        } else if self.undo_partially(progress, view) {
+            return Reaction::HOLD;
+        }
+        if self.undo_by_dsack() {
+            self.try_to_open(now, view.ece);
+            if self.detector.is_before_rack() {
+                return Reaction::HOLD;
+            }
+        }
+        let again = self.judge(view).again;
+        if self.recovery.state != CaState::Recovery {
+            if self.board.lost_segments() == 0 {
+                return Reaction { resend: Resend::Hold, again };
+            }
+            self.begin_recovery(now, view.ece);
+        }
+        Reaction { resend: Resend::Lost, again }
+    }
+
+    /// Loss: everything that a timeout declared lost is resent in slow start. Ends when everything
+    /// sent before it is acknowledged, or when the timeout turns out spurious; and with RACK in
+    /// Recovery, if a retransmission is lost.
+    fn alert_in_loss(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
+        let resend = self.repair_timeout(progress, view, delivered);
+        let mut marked = Marked::default();
+        if !self.detector.is_before_rack() {
+            marked = self.judge(view);
+        }
+        if self.recovery.state != CaState::Open && !marked.retransmission {
+            return Reaction { resend, again: marked.again };
+        }
+        self.look_for_loss(view, delivered, marked.again)
+    }
+
+    /// No loss is being repaired: the detector judges, and recovery begins if it finds a loss. Else
+    /// the state is Open, Disorder or CWR, as reports and marks have it. `again` is when the detector
+    /// wants to look again anyway.
+    fn look_for_loss(&mut self, view: &View, delivered: &mut u64, again: Option<Span>) -> Reaction {
+        let now = view.now;
+        let mut again = again;
+        if !self.negotiated.sack() {
+            if view.advanced {
+                self.recovery.emulated_sacks = 0;
+            }
+            *delivered += self.add_emulated_sack(view.duplicate);
+        }
+        if self.recovery.state <= CaState::Disorder {
+            self.undo_by_dsack();
+        }
+        if !self.detector.is_before_rack() {
+            again = self.judge(view).again.or(again);
+        }
+        if self.board.lost_segments() == 0 {
+            match self.detector.starts_recovery(&self.current(view)) {
+                StartRecovery::Now => {}
+                StartRecovery::After(wait) => {
+                    self.try_to_open(now, view.ece);
+                    return Reaction { resend: Resend::Hold, again: Some(wait) };
+                }
+                StartRecovery::No => {
+                    self.end_wait(view);
+                    self.try_to_open(now, view.ece);
+                    return Reaction { resend: Resend::Hold, again };
+                }
+            }
+        }
+        let probe_failed = self.path.probing.size > 0 && self.mtu_probe_failed(now);
+        if !probe_failed {
+            self.enter_recovery(view);
+        }
+        Reaction { resend: Resend::Lost, again }
+    }
+
+    /// A loss is proven. Detectors of the time before RACK mark what is lost only now.
+    fn enter_recovery(&mut self, view: &View) {
+        self.begin_recovery(view.now, view.ece);
+        if self.detector.is_before_rack() {
+            let view = View { begins: true, ..self.current(view) };
+            self.detector.mark(&mut self.board, &view);
+        }
+    }
+
+    /// RFC 4653 section 3.2 steps T.1 and T.2: cwnd = min(FlightSize + SMSS, FlightSizePrev),
+    /// ssthresh = FlightSizePrev.
+    fn end_wait(&mut self, view: &View) {
+        if let Some(before) = self.detector.waits(&self.current(view)) {
+            let mss = u64::from(self.negotiated.mss());
+            let (before, flight) = (before * mss, self.flight_size(view.now));
+            let cwnd = (flight.in_flight + mss).min(before);
+            self.cc.on_signal(&flight, Signal::Resume { cwnd, ssthresh: before });
+        }
+    }
+
+    /// What the ACK says, with the counts of now.
+    fn current(&self, view: &View) -> View {
+        let View { now, advanced, duplicate, newly_sacked, ece, .. } = *view;
+        View { advanced, duplicate, newly_sacked, ece, ..self.view(now) }
+    }
+
+    fn judge(&mut self, view: &View) -> Marked {
+        if self.board.is_empty() {
+            return Marked::default();
+        }
+        let view = self.current(view);
+        self.detector.mark(&mut self.board, &view)
+    }
+
+    /// `tcp_process_loss`: the timeout turns out spurious, is still being tested, is over, or goes
+    /// on.
+    fn repair_timeout(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Resend {
+        let point = self.recovery.point;
+        let recovered = self.send.una >= point;
+        if view.advanced && self.undo_timeout(progress, false) {
+            return Resend::Hold;
+        }
+        let beyond = self.send.nxt > point;
+        if self.recovery.frto
+            && let Some(resend) = self.test_timeout(progress, view)
+        {
+            return resend;
+        }
+        if recovered {
+            self.undo_at_end(progress);
+            return Resend::Hold;
+        }
+        if !self.negotiated.sack() {
+            if beyond && view.duplicate {
+                // What was sent to test the timeout has arrived.
+                *delivered += self.add_emulated_sack(true);
+            } else if view.advanced {
+                self.recovery.emulated_sacks = 0;
+            }
+        }
+        Resend::Lost
+    }
+
+    /// F-RTO (RFC 5682 section 3.1): what follows, if the answer is there or the test goes on.
+    fn test_timeout(&mut self, progress: &Progress, view: &View) -> Option<Resend> {
+        let point = self.recovery.point;
+        // Step 3b: not everything was lost, since something sent once has arrived.
+        let original = progress.original_end <= point && (self.negotiated.sack() || !progress.covers_resent);
+        if original && self.undo_timeout(progress, true) {
+            return Some(Resend::Hold);
+        }
+        if self.send.nxt > point {
+            // Step 3a: the loss was real.
+            self.recovery.frto &= !(view.newly_sacked || view.duplicate);
+        } else if view.advanced && self.send.una < point {
+            // Step 2b: new data is sent, if there is any.
+            self.recovery.point = self.send.nxt;
+            if self.has_sendable_data() {
+                return Some(Resend::New);
+            }
+            self.recovery.frto = false;
+        }
+        None
+    }
+
+    fn has_sendable_data(&self) -> bool {
+        !self.send.fin_sent && self.send.written + 1 > self.send.nxt && self.send.una + self.send.wnd > self.send.nxt
+    }
+
+    /// `tcp_try_to_open`: nothing is known to be lost. An echoed mark reduces the window.
+    pub(super) fn try_to_open(&mut self, now: Time, ece: bool) {
+        self.forget_retransmissions();
+        if ece && self.recovery.state < CaState::Cwr {
+            self.start_reduction(now, Signal::Ecn);
+            self.enter_cwr();
+        }
+        if self.recovery.state != CaState::Cwr {
+            self.keep_open();
+        }
+    }
+
+    /// `tcp_try_keep_open`: Disorder while anything is reported or resent, else Open.
+    pub(in crate::loss) fn keep_open(&mut self) {
+        let left = self.sacked_segments() + self.board.lost_segments();
+        let state = if left > 0 || self.any_resent() { CaState::Disorder } else { CaState::Open };
+        if self.recovery.state != state {
+            self.recovery.state = state;
+            self.recovery.point = self.send.nxt;
+        }
+    }
+
+    /// `tcp_any_retrans_done`.
+    pub(in crate::loss) fn any_resent(&self) -> bool {
+        self.board.resent_segments() > 0 || self.board.front().is_some_and(|front| front.ever_resent())
+    }
+}

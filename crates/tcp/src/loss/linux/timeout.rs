@@ -1,0 +1,75 @@
+//! The timers of Linux's engine: the retransmission timeout, and the detector's.
+
+use ackclock_cc::Signal;
+use ackclock_units::Time;
+
+use crate::connection::timers::Pending;
+use crate::loss::Resend;
+use crate::loss::detector::View;
+use crate::{CaState, Endpoint};
+
+impl Endpoint {
+    /// `tcp_enter_loss`.
+    pub(in crate::loss) fn on_timeout_linux(&mut self, now: Time) {
+        let view = self.view(now);
+        let began = view.state < CaState::Recovery;
+        let repeats = self.rtt.timeouts() > 0;
+        // One reduction per window of data.
+        let reduces = view.state <= CaState::Disorder
+            || self.send.una >= self.recovery.point
+            || (view.state == CaState::Loss && !repeats);
+        let flight = self.flight_size(now);
+        self.detector.timed_out(&mut self.board, &view);
+        self.recovery.emulated_sacks = 0;
+        let kept = self.segments_in_flight() * u64::from(self.negotiated.mss());
+        self.tell_losses(now);
+        self.cc.on_signal(&flight, Signal::Timeout { repeated: !reduces, kept });
+        self.forget_validation(now);
+        if reduces {
+            self.start_undo();
+            self.recovery.undo.set_restores_window(true);
+        }
+        self.rtt.back_off();
+        let recovery = &mut self.recovery;
+        (recovery.state, recovery.point) = (CaState::Loss, self.send.nxt);
+        recovery.probe.forget();
+        recovery.frto = self.config.frto && (began || repeats);
+        recovery.resend = Resend::Lost;
+        recovery.force = true;
+        self.send.cwr_pending = self.ecn_enabled;
+        self.set_timer(now, Pending::Rto, self.rto());
+    }
+
+    /// The detector's timer expired: what has waited long enough is lost (`tcp_rack_reo_timeout`,
+    /// `tcp_resume_early_retransmit`).
+    pub(crate) fn on_detector_timer(&mut self, now: Time) {
+        let losses = self.board.losses();
+        let before_rack = self.detector.is_before_rack();
+        if before_rack {
+            if self.recovery.state > CaState::Disorder || self.board.is_empty() {
+                self.rearm_rto(now);
+                return;
+            }
+            self.begin_recovery(now, false);
+        }
+        let view = View { begins: before_rack, ..self.view(now) };
+        let marked = self.detector.timer(&mut self.board, &view);
+        self.tell_losses(now);
+        let lost = self.board.losses() - losses;
+        if lost > 0 {
+            if self.recovery.state != CaState::Recovery {
+                self.begin_recovery(now, false);
+                self.reduce_window_linux(1, false);
+            }
+            self.recovery.resend = Resend::Lost;
+        }
+        if before_rack {
+            // The first retransmission goes out whatever the window.
+            self.recovery.force = self.board.lost_segments() > 0;
+        }
+        match marked.again {
+            Some(wait) => self.set_timer(now, Pending::Reorder, wait.min(self.rto())),
+            None => self.rearm_rto(now),
+        }
+    }
+}

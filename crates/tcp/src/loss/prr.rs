@@ -1,0 +1,167 @@
+//! The window during a reduction: proportional rate reduction and what came before it.
+//!
+//! The window comes down to the controller's threshold in step with what ACKs deliver, so that
+//! retransmissions and new data stay clocked by them. While more than the threshold is in flight,
+//! what is sent is the share of what is delivered that the threshold is of the window before; below
+//! it, what is delivered, and a segment more where that is safe.
+//!
+//! # Source
+//! RFC 9937 section 6 and RFC 6937 section 3, in bytes, for the engine of the RFCs. For Linux's,
+//! in segments, `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18, and
+//! `tcp_cwnd_down` of 2.4.
+
+use crate::loss::scoreboard::Progress;
+use crate::{Endpoint, Prr};
+
+/// The window while it comes down. Sums are in bytes or in segments, as the engine counts.
+#[derive(Debug, Default)]
+pub(super) struct WindowReduction {
+    /// Bytes.
+    cwnd: u64,
+    /// The window to arrive at, bytes.
+    ssthresh: u64,
+    /// Delivered since the start. With rate halving: ACKs.
+    delivered: u64,
+    /// Sent since the start.
+    sent_bytes: u64,
+    sent_segments: u64,
+    /// RecoverFS: what was in flight at the start. In Linux's engine the window then
+    /// (`prior_cwnd`).
+    at_start: u64,
+}
+
+/// What an ACK delivered, in bytes, and what is in flight after it.
+#[derive(Clone, Copy, Debug)]
+struct Delivery {
+    delivered: u64,
+    in_flight: u64,
+    /// Of which were sent again.
+    resent: u64,
+    /// It acknowledges something and shows no further loss (SafeACK).
+    safe: bool,
+}
+
+impl WindowReduction {
+    #[inline]
+    pub(super) fn cwnd(&self) -> u64 {
+        self.cwnd
+    }
+
+    pub(super) fn ssthresh(&self) -> u64 {
+        self.ssthresh
+    }
+
+    /// The window, now `cwnd`, is to come down to `ssthresh`; `at_start` was in flight or the window
+    /// before, in the unit of the engine.
+    pub(super) fn begin(&mut self, cwnd: u64, ssthresh: u64, at_start: u64) {
+        let at_start = at_start.max(1);
+        *self = WindowReduction { cwnd, ssthresh, at_start, ..WindowReduction::default() };
+    }
+
+    /// A segment with `bytes` of data was sent.
+    #[inline]
+    pub(super) fn sent(&mut self, bytes: u32) {
+        self.sent_bytes += u64::from(bytes);
+        self.sent_segments += 1;
+    }
+
+    /// One ACK's worth of PRR in bytes (RFC 9937 section 6, RFC 6937 section 3).
+    fn on_delivery(&mut self, rule: Prr, ack: Delivery, mss: u64) {
+        let resent = if rule == Prr::Rfc6937 { ack.resent } else { 0 };
+        let pipe = ack.in_flight.saturating_sub(resent);
+        self.delivered += ack.delivered;
+        let send = if pipe > self.ssthresh {
+            let share = u128::from(self.delivered) * u128::from(self.ssthresh);
+            let target = share.div_ceil(u128::from(self.at_start)) as u64;
+            // Up to a whole segment, as the example of RFC 6937 section 3.1 counts.
+            target.saturating_sub(self.sent_bytes).next_multiple_of(mss)
+        } else {
+            let owed = self.delivered.saturating_sub(self.sent_bytes);
+            let bound = match rule {
+                Prr::Rfc9937 if !ack.safe => owed.max(ack.delivered),
+                Prr::Rfc9937 | Prr::Rfc6937 | Prr::Ssrb | Prr::RateHalving | Prr::Off => owed.max(ack.delivered) + mss,
+            };
+            bound.min(self.ssthresh - pipe)
+        };
+        // RFC 9937 section 6: a segment goes out at the start, whatever the sum says.
+        let send = if send == 0 && self.sent_bytes == 0 { mss } else { send };
+        // With nothing in flight no ACK would come to bring the rest of a segment.
+        self.cwnd = (ack.in_flight + send).max(mss);
+    }
+
+    /// How many segments may go out after an ACK that delivered some (`tcp_cwnd_reduction`); `bonus`
+    /// if one more than were delivered may, while less than the threshold is in flight.
+    fn segments_to_send(&mut self, delivered: u64, in_flight: u64, mss: u64, bonus: bool) -> u64 {
+        self.delivered += delivered;
+        let ssthresh = self.ssthresh / mss;
+        let send = if in_flight > ssthresh {
+            let share = u128::from(ssthresh) * u128::from(self.delivered);
+            (share.div_ceil(u128::from(self.at_start)) as u64).saturating_sub(self.sent_segments)
+        } else {
+            let owed = self.delivered.saturating_sub(self.sent_segments);
+            (owed.max(delivered) + u64::from(bonus)).min(ssthresh - in_flight)
+        };
+        // The first retransmission always goes out.
+        send.max(u64::from(self.sent_segments == 0))
+    }
+
+    /// `tcp_cwnd_down` of Linux 2.4: one segment less for every second ACK, down to half of the
+    /// threshold.
+    fn halve_rate(&mut self, pipe: u64, mss: u64) {
+        self.delivered += 1;
+        if self.delivered.is_multiple_of(2) && self.cwnd > self.ssthresh / 2 {
+            self.cwnd -= mss;
+        }
+        self.cwnd = self.cwnd.min(pipe + mss).max(mss);
+    }
+
+    /// Linux counts windows in segments, whose size has changed.
+    pub(super) fn rescale(&mut self, scaled: impl Fn(u64) -> u64) {
+        (self.cwnd, self.ssthresh) = (scaled(self.cwnd), scaled(self.ssthresh));
+    }
+
+    /// Segments are of `mss` bytes from now on.
+    pub(super) fn hold_a_segment(&mut self, mss: u64) {
+        self.cwnd = self.cwnd.max(mss);
+    }
+}
+
+impl Endpoint {
+    /// One ACK of a reduction in the engine of the RFCs; `safe` if it acknowledges something and
+    /// shows no further loss.
+    pub(super) fn reduce_window_rfc(&mut self, progress: &Progress, safe: bool, duplicate: bool) {
+        let rule = self.config.prr;
+        let mss = u64::from(self.negotiated.mss());
+        // Without SACK a duplicate ACK stands for one delivered segment, and a partial ACK for the
+        // one it fills.
+        let delivered = match (self.negotiated.sack(), duplicate) {
+            (true, _) => progress.delivered,
+            (false, true) => mss,
+            (false, false) => progress.delivered.min(mss),
+        };
+        if rule == Prr::Off || delivered == 0 {
+            return;
+        }
+        let ack = Delivery { delivered, in_flight: self.pipe(), resent: self.board.resent(), safe };
+        self.recovery.reduction.on_delivery(rule, ack, mss);
+    }
+
+    /// One ACK of a reduction in Linux's engine, which delivered so many segments
+    /// (`tcp_cwnd_reduction`).
+    pub(super) fn reduce_window_linux(&mut self, delivered: u64, safe: bool) {
+        let rule = self.config.prr;
+        let mss = u64::from(self.negotiated.mss());
+        let pipe = self.pipe();
+        if rule == Prr::RateHalving {
+            self.recovery.reduction.halve_rate(pipe, mss);
+            return;
+        }
+        if delivered == 0 || rule == Prr::Off {
+            return;
+        }
+        let in_flight = self.segments_in_flight();
+        let bonus = safe || rule != Prr::Rfc9937;
+        let send = self.recovery.reduction.segments_to_send(delivered, in_flight, mss, bonus);
+        self.recovery.reduction.cwnd = (pipe + send * mss).max(mss);
+    }
+}

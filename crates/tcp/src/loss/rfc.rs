@@ -1,0 +1,262 @@
+//! The engine of the RFCs: from the first sign of loss to the end of recovery.
+//!
+//! With SACK a loss is proven by what is reported above it (RFC 6675), without by three duplicate
+//! ACKs (RFC 6582). Each episode reduces the window once, when it begins, and ends when everything
+//! sent before it is acknowledged. A mark reduces the window the same way, without retransmissions.
+//! After a timeout everything is lost and slow start begins anew.
+//!
+//! # Source
+//! RFC 6675, RFC 6582, RFC 3042; RFC 3168 section 6.1.2 (ECN); RFC 6298 section 5 and RFC 5681
+//! section 3.1 (timeouts). The window in between is in `prr.rs`.
+
+use ackclock_cc::{Ack, EcnUse, Flight, Signal, Verdict};
+use ackclock_units::Time;
+
+use crate::loss::AckContext;
+use crate::loss::detector::DUP_THRESH;
+use crate::loss::scoreboard::Progress;
+use crate::{CaState, Endpoint, Prr};
+
+impl Endpoint {
+    /// The congestion side of an ACK. Nothing is to be done where nothing is unusual and nothing was
+    /// delivered.
+    #[inline]
+    pub(super) fn on_ack_rfc(&mut self, context: &AckContext) {
+        let duplicate = self.is_duplicate_ack(context);
+        let open = self.recovery.state == CaState::Open;
+        if !open || context.progress.delivered > 0 || duplicate || context.ece {
+            self.react_to_ack(context, duplicate);
+        }
+    }
+
+    /// RFC 5681 section 2. With SACK a duplicate ACK is one that reports something new (RFC 6675
+    /// section 2).
+    #[inline]
+    fn is_duplicate_ack(&self, context: &AckContext) -> bool {
+        self.send.una == context.una_before
+            && !self.board.is_empty()
+            && !self.persist.is_in_flight()
+            && if self.negotiated.sack() {
+                context.progress.delivered > 0
+            } else {
+                !context.has_data && self.send.wnd == context.window_before
+            }
+    }
+
+    #[inline]
+    fn react_to_ack(&mut self, context: &AckContext, duplicate: bool) {
+        let AckContext { now, ece, ref progress, .. } = *context;
+        let delivered = self.newly_delivered(progress);
+        self.count_duplicates(progress, duplicate);
+        let lost_before = self.board.lost();
+        if self.negotiated.sack() && progress.delivered > progress.acked || self.recovery.state != CaState::Open {
+            self.board.mark_lost(DUP_THRESH, self.negotiated.mss());
+        }
+        self.change_state(context);
+
+        let lost = self.board.units_judged_lost() - context.units_lost_before;
+        let mut ack = Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() };
+        if self.recovery.whole_control {
+            if duplicate && !self.negotiated.sack() {
+                ack.delivered += u64::from(self.negotiated.mss());
+            }
+            self.rule_window(now, ack);
+        } else if self.recovery.in_reduction() && !self.controller_reduces() {
+            let no_further_loss = self.board.lost() <= lost_before;
+            self.reduce_window_rfc(progress, progress.acked > 0 && no_further_loss, duplicate);
+        } else if progress.acked > 0 {
+            self.pass_to_controller(now, ack, progress.delivered);
+        }
+    }
+
+    /// FreeBSD's congestion recovery is the controller's affair: the window is where it is to be.
+    fn controller_reduces(&self) -> bool {
+        self.recovery.state == CaState::Cwr && self.recovery.by_controller && self.config.prr == Prr::Off
+    }
+
+    /// The controller grows its window, or reduces it; `delivered` bytes came with the ACK.
+    #[inline]
+    fn pass_to_controller(&mut self, now: Time, mut ack: Ack, delivered: u64) {
+        self.add_samples(now, &mut ack);
+        let flight = self.flight(now);
+        let reduced = self.cc.on_ack(&flight, &ack) == Verdict::Reduced;
+        // After a timeout there is an episode already.
+        if reduced && self.recovery.state != CaState::Loss {
+            self.begin_reduction(CaState::Cwr, delivered);
+            self.recovery.by_controller = true;
+        }
+    }
+
+    /// Bytes newly known to have arrived. Without SACK, duplicate ACKs have told of segments before
+    /// they are acknowledged.
+    #[inline]
+    fn newly_delivered(&self, progress: &Progress) -> u64 {
+        if self.negotiated.sack() {
+            return progress.delivered;
+        }
+        let known = self.recovery.emulated_sacks * u64::from(self.negotiated.mss());
+        progress.acked.saturating_sub(known).max(progress.acked.min(u64::from(self.negotiated.mss())))
+    }
+
+    /// Counts duplicate ACKs, and without SACK the segments that they stand for.
+    #[inline]
+    fn count_duplicates(&mut self, progress: &Progress, duplicate: bool) {
+        let recovery = &mut self.recovery;
+        if progress.acked > 0 {
+            recovery.dup_acks = 0;
+            if !self.negotiated.sack() && recovery.emulated_sacks > 0 {
+                // One acknowledged segment was the hole, the others had caused duplicate ACKs.
+                let others = progress.acked_segments.saturating_sub(1);
+                recovery.emulated_sacks = recovery.emulated_sacks.saturating_sub(others);
+            }
+        }
+        if duplicate {
+            recovery.dup_acks += 1;
+            // After a timeout they may answer what is sent again needlessly.
+            if !self.negotiated.sack() && recovery.state != CaState::Loss {
+                let most = self.board.segments().saturating_sub(1);
+                recovery.emulated_sacks = (recovery.emulated_sacks + 1).min(most);
+            }
+        }
+    }
+
+    /// Ends the episode if everything sent before it is acknowledged, and begins one if there is a
+    /// reason.
+    #[inline]
+    fn change_state(&mut self, context: &AckContext) {
+        let AckContext { now, ece, ref progress, .. } = *context;
+        let done = self.send.una >= self.recovery.point;
+        match self.recovery.state {
+            CaState::Open | CaState::Disorder => {}
+            CaState::Cwr if done => self.end_reduction(now),
+            CaState::Cwr => {}
+            CaState::Recovery if done => self.end_reduction(now),
+            CaState::Recovery => {
+                if progress.acked > 0 && !self.negotiated.sack() {
+                    // A partial ACK: the next segment is lost as well, and resent at once (RFC 6582
+                    // section 3.2 step 3).
+                    self.board.mark_front_lost();
+                    self.recovery.force = true;
+                }
+                return;
+            }
+            CaState::Loss if done => {
+                self.recovery.state = CaState::Open;
+                self.recovery.emulated_sacks = 0;
+            }
+            CaState::Loss => return,
+        }
+        self.begin_episode(now, ece, progress.delivered);
+    }
+
+    /// Begins recovery, or a reduction for a mark, if there is a reason; else there is disorder or
+    /// there is not.
+    #[inline(never)]
+    fn begin_episode(&mut self, now: Time, ece: bool, delivered: u64) {
+        let in_cwr = self.recovery.state == CaState::Cwr;
+        let enough = self.recovery.dup_acks >= DUP_THRESH;
+        // RFC 6582 section 3.2 step 2: without SACK, duplicates of data sent before the last
+        // episode's end prove nothing. Likewise an ECN echo of which the receiver may not have
+        // learnt yet that it was answered: the CWR is in what was sent after that end.
+        let fresh = self.send.una > self.recovery.point || self.recovery.point == 0;
+        if enough && (fresh || self.negotiated.sack()) && self.board.lost() == 0 && !self.board.is_empty() {
+            self.board.mark_front_lost();
+        }
+        if self.board.lost() > 0 && self.path.probing.size > 0 && self.mtu_probe_failed(now) {
+            self.recovery.dup_acks = 0;
+        } else if self.board.lost() > 0 {
+            self.begin_recovery_rfc(now, delivered);
+        } else if ece && fresh && !in_cwr {
+            // RFC 3168 section 6.1.2: once per window of data.
+            self.signal_reduction(now, Signal::Ecn, delivered);
+        } else if !in_cwr {
+            let disorder = self.board.sacked_segments() > 0 || self.recovery.dup_acks > 0;
+            self.recovery.state = if disorder { CaState::Disorder } else { CaState::Open };
+            if !disorder {
+                self.recovery.emulated_sacks = 0;
+            }
+        }
+    }
+
+    /// A segment is lost.
+    fn begin_recovery_rfc(&mut self, now: Time, delivered: u64) {
+        self.tell_losses(now);
+        if self.recovery.state == CaState::Cwr && self.observer.needs.ecn == EcnUse::Data {
+            // The window is coming down already: one reduction per window of data.
+            self.recovery.state = CaState::Recovery;
+            self.recovery.point = self.send.nxt;
+        } else {
+            self.signal_reduction(now, Signal::Loss, delivered);
+        }
+        self.recovery.force = true;
+        self.recovery.rescue_above = 0;
+        self.stats.fast_recoveries += 1;
+    }
+
+    /// The controller hears of a loss or a mark, and the window begins to come down.
+    fn signal_reduction(&mut self, now: Time, signal: Signal, delivered: u64) {
+        let flight = self.flight_size(now);
+        self.note_unvalidated(now);
+        self.cc.on_signal(&flight, signal);
+        self.bound_by_use();
+        let state = if signal == Signal::Loss { CaState::Recovery } else { CaState::Cwr };
+        self.begin_reduction(state, delivered);
+    }
+
+    /// The window is to come down to the slow start threshold that the controller has set;
+    /// `delivered` bytes came with the ACK in hand.
+    fn begin_reduction(&mut self, state: CaState, delivered: u64) {
+        let window = self.cc.window();
+        // RFC 9937 section 6: RecoverFS leaves out what earlier ACKs had SACKed, and includes what
+        // this one delivers.
+        let flight = self.board.outstanding() - self.board.sacked() + delivered;
+        let cwnd = self.board.pipe().max(u64::from(self.negotiated.mss()));
+        let recovery = &mut self.recovery;
+        (recovery.state, recovery.point) = (state, self.send.nxt);
+        recovery.by_controller = false;
+        recovery.reduction.begin(cwnd, window.ssthresh.min(window.cwnd), flight);
+        // RFC 3168 section 6.1.2: CWR tells of a reduction for any reason.
+        self.send.cwr_pending = self.ecn_enabled;
+    }
+
+    /// [`Endpoint::flight`] with FlightSize of RFC 5681 section 2 in place of `pipe`: nothing is
+    /// declared lost.
+    pub(crate) fn flight_size(&self, now: Time) -> Flight {
+        Flight { in_flight: self.board.outstanding(), ..self.flight(now) }
+    }
+
+    fn end_reduction(&mut self, now: Time) {
+        let mut flight = self.flight(now);
+        if self.recovery.state == CaState::Cwr {
+            // The bound to a burst is of fast recovery (RFC 6582 section 3.2 step 3; FreeBSD
+            // `newreno_post_recovery`). For ECN it would be a second reduction in the same window of
+            // data (RFC 3168 section 6.1.2).
+            flight.in_flight = flight.in_flight.max(self.cc.window().ssthresh);
+        }
+        self.cc.on_recovery_end(&flight);
+        self.end_validation(now);
+        self.recovery.state = CaState::Open;
+        self.recovery.emulated_sacks = 0;
+        self.recovery.force = false;
+    }
+
+    /// The retransmission timer expired.
+    pub(super) fn on_timeout_rfc(&mut self, now: Time) {
+        let flight = self.flight_size(now);
+        self.board.mark_all_lost();
+        self.tell_losses(now);
+        // RFC 5681 section 3.1: the threshold stays when the segment had been resent by timeout
+        // before.
+        self.cc.on_signal(&flight, Signal::Timeout { repeated: self.rtt.timeouts() > 0, kept: 0 });
+        self.forget_validation(now);
+        self.rtt.back_off();
+        let recovery = &mut self.recovery;
+        (recovery.state, recovery.point) = (CaState::Loss, self.send.nxt);
+        recovery.dup_acks = 0;
+        recovery.emulated_sacks = 0;
+        // The first segment goes out whatever the window.
+        recovery.force = true;
+        self.send.cwr_pending = self.ecn_enabled;
+        self.timers.retransmit(now + self.rtt.rto(&self.config));
+    }
+}
