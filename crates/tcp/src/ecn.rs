@@ -324,7 +324,7 @@ impl Endpoint {
             self.feedback.ack_before = Some(ack);
         }
         self.echo_ce = marked;
-        self.receiver.ack_now = true;
+        self.receiver.acknowledge_now();
     }
 
     /// Whether an ACK reports marks, as far as its flags tell.

@@ -115,7 +115,7 @@ impl Endpoint {
         let linux = matches!(self.config.transfer.window, WindowRule::Linux { .. });
         self.answers.reset(Reset {
             seq: lower(self.send.nxt, self.send.isn),
-            ack: lower(self.receiver.next, self.receiver.irs),
+            ack: self.receiver.ack_number(),
             flags: Flags::RST | Flags::ACK,
             stamped: self.negotiated.timestamps(),
             window: if linux { self.window_field() } else { 0 },
@@ -127,7 +127,7 @@ impl Endpoint {
     pub(crate) fn answer_invalid(&mut self, now: Time, segment: &Segment) {
         let carries_data = segment.sequence_len() > 0 && !segment.flags.contains(Flags::SYN);
         if carries_data || self.answers.may_answer(now, &self.config.states) {
-            self.receiver.ack_now = true;
+            self.receiver.acknowledge_now();
         }
     }
 

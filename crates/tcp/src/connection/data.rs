@@ -12,10 +12,8 @@ impl Endpoint {
         if self.ecn_echoes {
             self.note_mark(now, segment, ecn);
         }
-        if segment.payload.len > 0 && segment.payload.offset != left - 1 && self.integrity_error.is_none() {
-            self.integrity_error = Some(left - 1);
-        }
-        let mut edge = self.receiver.next + self.receiver.acceptable();
+        self.receiver.check(left, segment.payload);
+        let mut edge = self.receiver.edge();
         if let WindowRule::Linux { .. } = self.config.transfer.window {
             if left >= edge || self.receiver.acceptable() == 0 && right > edge {
                 if !self.lets_fin_in(segment, left) {
@@ -23,26 +21,25 @@ impl Endpoint {
                     return;
                 }
                 // There is no memory for it: ICSK_ACK_NOMEM.
-                self.receiver.ack_now = true;
+                self.receiver.acknowledge_now();
             }
             // All of a segment that begins within the window is taken, up to release 6.16.
             edge = u64::MAX;
         }
         if segment.flags.contains(Flags::FIN) {
-            self.peer_fin.get_or_insert(right - 1);
+            self.receiver.note_fin(right - 1);
         }
         // Nothing follows a FIN.
-        let edge = edge.min(self.peer_fin.map_or(u64::MAX, |fin| fin + 1));
-        let right = right.min(edge);
+        let right = right.min(edge).min(self.receiver.end());
         if right <= left {
-            self.receiver.ack_now = true;
+            self.receiver.acknowledge_now();
             return;
         }
-        if right <= self.receiver.next {
+        if right <= self.receiver.next() {
             self.note_spurious(left);
         }
         self.describe_arrival(segment);
-        if left > self.receiver.next {
+        if left > self.receiver.next() {
             self.note_gap(now, left, right);
         }
         let arrived = self.receiver.receive(now, left, right, segment.payload.len);
@@ -58,7 +55,7 @@ impl Endpoint {
     #[cold]
     fn lets_fin_in(&self, segment: &Segment, left: u64) -> bool {
         let bare_fin = segment.flags.contains(Flags::FIN) && segment.payload.len == 0;
-        bare_fin && left == self.receiver.next && self.config.states.zero_window_fin
+        bare_fin && self.receiver.is_next(left) && self.config.states.zero_window_fin
     }
 
     /// Data beyond a gap is about to be taken in.
@@ -66,8 +63,7 @@ impl Endpoint {
     fn note_gap(&mut self, now: Time, left: u64, right: u64) {
         // All of it counts, also what is known.
         self.counters.out_of_order += 1;
-        self.receiver.context.srtt = self.rtt.srtt();
-        if self.receiver.tells_before(left, right) && self.feedback.ack_before.is_none() {
+        if self.receiver.tells_before(left, right, self.rtt.srtt()) && self.feedback.ack_before.is_none() {
             let mut ack = Segment::default();
             self.write_ack(now, &mut ack);
             self.feedback.ack_before = Some(ack);
@@ -80,13 +76,14 @@ impl Endpoint {
         if self.config.transfer.acks != AckRule::Linux {
             return;
         }
-        self.receiver.context = Context {
+        let context = Context {
             pushed: segment.flags.contains(Flags::PSH),
             last: segment.flags.contains(Flags::FIN),
             srtt: self.rtt.srtt(),
             rto: self.rto(),
             segment: self.announced_segment(),
         };
+        self.receiver.describe(context);
     }
 
     fn on_peer_fin(&mut self, now: Time) {
@@ -95,7 +92,7 @@ impl Endpoint {
             // tcp_fin: its ACK may wait for an answer that ends our side too.
             self.receiver.expect_answer();
         } else {
-            self.receiver.ack_now = true;
+            self.receiver.acknowledge_now();
         }
         match self.state {
             State::Established => self.state = State::CloseWait,

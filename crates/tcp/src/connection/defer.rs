@@ -11,7 +11,6 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Span, Time};
 
-use crate::seq::lift;
 use crate::{Endpoint, State};
 
 /// How many expiries of a timer that starts at `first` and doubles up to `most` take `time` (Linux `secs_to_retrans`): 0 for
@@ -41,7 +40,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn defers(&mut self, now: Time, segment: &Segment) -> bool {
         let waits = self.rtt.timeouts() < self.config.states.defer_accept;
-        let bare = segment.sequence_len() == 0 && lift(segment.seq, self.receiver.irs, 1) == Some(1);
+        let bare = segment.sequence_len() == 0 && self.receiver.lift(segment.seq) == Some(1);
         if !waits || !bare || segment.flags.contains(Flags::SYN) || !self.completes(segment) {
             return false;
         }

@@ -215,8 +215,6 @@ pub struct Endpoint {
     pub(crate) feedback: Feedback,
     /// The receiver's ECN echo (RFC 3168 section 6.1.3), or DCTCP.CE (RFC 8257 section 3.2).
     pub(crate) echo_ce: bool,
-    /// The stream unit of the peer's FIN.
-    pub(crate) peer_fin: Option<u64>,
     pub(crate) handshake: Handshake,
     pub(crate) answers: Answers,
     pub(crate) liveness: Liveness,
@@ -233,7 +231,6 @@ pub struct Endpoint {
     /// Why the last data segment was sent.
     pub(crate) sent_as: SentAs,
     error: Option<Error>,
-    pub(crate) integrity_error: Option<u64>,
 }
 
 impl Endpoint {
@@ -287,7 +284,6 @@ impl Endpoint {
             ecn_echoes: false,
             feedback: Feedback::new(),
             echo_ce: false,
-            peer_fin: None,
             handshake: Handshake::default(),
             answers: Answers::default(),
             liveness: Liveness::default(),
@@ -301,7 +297,6 @@ impl Endpoint {
             path,
             sent_as: SentAs::New,
             error: None,
-            integrity_error: None,
         }
     }
 
@@ -329,8 +324,7 @@ impl Endpoint {
     /// ([`Endpoint::integrity_error`]).
     #[inline]
     pub fn read(&mut self, most: u64) -> u64 {
-        let end = self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX));
-        self.receiver.read(most, end)
+        self.receiver.read(most)
     }
 
     pub(crate) fn close_now(&mut self, error: Option<Error>) {
@@ -345,8 +339,7 @@ impl Endpoint {
         self.stop_timers();
         self.pacer.let_go();
         self.answers.close();
-        self.receiver.ack_at = Time::NEVER;
-        self.receiver.ack_now = false;
+        self.receiver.stop_acknowledging();
         self.handshake.give_up();
         self.persist.satisfy();
     }
@@ -375,7 +368,7 @@ impl Endpoint {
 
     /// Whether the peer has closed and every byte before its FIN has arrived.
     pub fn peer_finished(&self) -> bool {
-        self.peer_fin.is_some_and(|fin| self.receiver.next > fin)
+        self.receiver.is_finished()
     }
 
     /// Bytes of our stream that the peer has acknowledged.
@@ -385,17 +378,17 @@ impl Endpoint {
 
     /// Bytes of the peer's stream that arrived in order.
     pub fn delivered_bytes(&self) -> u64 {
-        self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX)).saturating_sub(1)
+        self.receiver.delivered()
     }
 
     /// Data segments that brought nothing new.
     pub fn duplicate_segments(&self) -> u64 {
-        self.receiver.duplicate_segments
+        self.receiver.duplicate_segments()
     }
 
     /// The first stream offset whose bytes were not those of the stream.
     pub fn integrity_error(&self) -> Option<u64> {
-        self.integrity_error
+        self.receiver.integrity_error()
     }
 
     /// Totals.

@@ -251,7 +251,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn end_fast_open(&mut self) {
         let no_data = self.counters.data_segments_in == 0;
-        let lone_fin = self.peer_fin.is_some() && !self.peer_finished();
+        let lone_fin = self.receiver.has_fin() && !self.peer_finished();
         let Some(opening) = &mut self.opening else { return };
         if opening.asked {
             opening.news.blackhole |= no_data && lone_fin;
@@ -290,9 +290,7 @@ impl Endpoint {
         (self.send.una, self.send.nxt) = (1, 1);
         self.begin_sending(now);
         if len > 0 {
-            if syn.payload.offset != 0 {
-                self.integrity_error.get_or_insert(0);
-            }
+            self.receiver.check(1, syn.payload);
             self.receiver.take_with_syn(len);
         }
     }

@@ -154,13 +154,13 @@ impl Endpoint {
         self.send.wnd = u64::from(segment.window);
         self.send.max_wnd = self.send.wnd;
         self.establish(now);
-        self.receiver.ack_now = true;
+        self.receiver.acknowledge_now();
         self.handshake.bare_ack |= self.config.transfer.bare_handshake_ack;
         let takes_data = self.opening.is_some() && self.answer_to_fast_open(now, segment, ack);
         let right = u64::from(segment.sequence_len());
         if right > 1 && (self.config.states.syn_data || takes_data) {
             self.input_data(now, segment, 1, right, ecn);
-            self.receiver.ack_now = true;
+            self.receiver.acknowledge_now();
         }
         Arrival { acked: ack - 1, rtt: None, is_ack: true }
     }

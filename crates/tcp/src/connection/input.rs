@@ -3,7 +3,6 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::seq::lift;
 use crate::{Arrival, Endpoint, Error, State, SynFin, WindowRule};
 
 impl Endpoint {
@@ -36,9 +35,8 @@ impl Endpoint {
     }
 
     fn input_synchronized(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
-        let near = self.receiver.next;
         let is_syn = segment.flags.contains(Flags::SYN);
-        let left = match lift(segment.seq, self.receiver.irs, near) {
+        let left = match self.receiver.lift(segment.seq) {
             Some(left) if left > 0 || is_syn => left,
             // Unit 0 is the peer's SYN and nothing else; what lies before it was never part of the stream.
             _ => {
@@ -68,9 +66,10 @@ impl Endpoint {
         if !self.passes_paws(now, segment, left) {
             // RFC 7323 section 5.3 R1.
             self.answer_invalid(now, segment);
-            if self.config.transfer.report_refused && left < self.receiver.next && left < right {
+            let next = self.receiver.next();
+            if self.config.transfer.report_refused && left < next && left < right {
                 self.describe_arrival(segment);
-                self.receiver.receive(now, left, right.min(self.receiver.next), segment.payload.len);
+                self.receiver.receive(now, left, right.min(next), segment.payload.len);
             }
             return Arrival::default();
         }
@@ -117,19 +116,19 @@ impl Endpoint {
     /// RFC 7323 section 4.3: the echo is that of the segment that last advanced the left edge.
     #[inline]
     pub(crate) fn update_ts_recent(&mut self, now: Time, segment: &Segment, left: u64) {
-        if left <= self.receiver.last_ack_sent {
+        if left <= self.receiver.last_ack_sent() {
             self.negotiated.update_recent(now, segment);
         }
     }
 
     /// RFC 9293 section 3.10.7.4, first check. Data that overlaps the window is let in and cut.
     fn is_in_window(&self, segment: &Segment, left: u64, right: u64) -> bool {
-        let next = self.receiver.next;
+        let next = self.receiver.next();
         // A sender may still send up to the right edge that was announced last.
         let window = self.receiver.acceptable();
         if let WindowRule::Linux { .. } = self.config.transfer.window {
             // tcp_sequence: what ends where the last ACK stood has its ACK and timestamp read.
-            let fits = right >= self.receiver.last_ack_sent && left <= next + window;
+            let fits = right >= self.receiver.last_ack_sent() && left <= next + window;
             return fits && (right <= next + window || !self.refuses_overlong(segment, right));
         }
         if right == left {
@@ -144,21 +143,19 @@ impl Endpoint {
     #[cold]
     fn refuses_overlong(&self, segment: &Segment, right: u64) -> bool {
         let data = right - u64::from(segment.flags.contains(Flags::FIN));
-        self.config.states.refuses_overlong
-            && data > self.receiver.next + self.receiver.acceptable()
-            && self.receiver.read < self.receiver.next
+        self.config.states.refuses_overlong && data > self.receiver.edge() && !self.receiver.is_drained()
     }
 
     /// An unacceptable segment is answered with an ACK; what it repeats is reported (RFC 2883).
     fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) -> Arrival {
         self.answer_invalid(now, segment);
-        if right > left && right <= self.receiver.next {
+        if right > left && right <= self.receiver.next() {
             self.note_spurious(left);
             self.describe_arrival(segment);
             self.receiver.receive(now, left, right, segment.payload.len);
         }
         // An old data segment may carry a newer acknowledgment.
-        if segment.flags.contains(Flags::ACK) && left <= self.receiver.next {
+        if segment.flags.contains(Flags::ACK) && left <= self.receiver.next() {
             return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
         }
         Arrival::default()

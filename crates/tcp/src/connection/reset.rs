@@ -10,7 +10,7 @@ impl Endpoint {
     /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies outside. Before a listening
     /// socket's child is open, it is what was announced; a FIN takes no room.
     pub(crate) fn is_reset_in_window(&self, left: u64) -> bool {
-        let next = self.receiver.next;
+        let next = self.receiver.next();
         let half_open = self.state == State::SynReceived && self.socket.passive;
         let window = if half_open { self.receiver.offered() } else { self.receiver.acceptable() };
         left == next || left > next && left < next + window + u64::from(self.peer_finished())
@@ -24,7 +24,7 @@ impl Endpoint {
             self.reset_by_peer();
             return;
         }
-        let exact = left == self.receiver.next || self.config.states.reset_before_fin && self.is_number_of_fin(left);
+        let exact = self.receiver.is_next(left) || self.config.states.reset_before_fin && self.is_number_of_fin(left);
         if !exact {
             if self.is_reset_in_window(left) {
                 if self.config.states.insecure_rst {
@@ -41,7 +41,7 @@ impl Endpoint {
 
     fn is_number_of_fin(&self, left: u64) -> bool {
         let closed = matches!(self.state, State::CloseWait | State::LastAck | State::Closing);
-        closed && left + 1 == self.receiver.next
+        closed && self.receiver.is_next(left + 1)
     }
 
     fn reset_by_peer(&mut self) {
@@ -69,7 +69,7 @@ impl Endpoint {
         if self.state == State::SynReceived {
             if left == 0 && flags.contains(Flags::ACK) {
                 // Simultaneous open: the other side's SYN with ACK (RFC 9293 figure 8).
-                self.receiver.ack_now = true;
+                self.receiver.acknowledge_now();
                 return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
             }
             if left == 0 {
@@ -104,6 +104,6 @@ impl Endpoint {
         let shut = self.socket.orphan || self.socket.read_shut && self.config.states.reset_after_shutdown;
         shut && matches!(self.state, State::FinWait1 | State::FinWait2)
             && segment.payload.len > 0
-            && right - u64::from(segment.flags.contains(Flags::FIN)) > self.receiver.next
+            && right - u64::from(segment.flags.contains(Flags::FIN)) > self.receiver.next()
     }
 }

@@ -240,8 +240,7 @@ impl Endpoint {
 
     /// SIOCINQ: bytes received in order and not read.
     pub fn unread(&self) -> u64 {
-        let end = self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX));
-        end.saturating_sub(self.receiver.read)
+        self.receiver.unread()
     }
 
     /// SIOCOUTQ: bytes written and not acknowledged.

@@ -18,8 +18,8 @@ impl Endpoint {
     /// 9293 section 3.10.7.4; Linux `tcp_timewait_state_process`, FreeBSD `tcp_twcheck`).
     pub(crate) fn input_time_wait(&mut self, now: Time, segment: &Segment) -> Arrival {
         let flags = segment.flags;
-        let left = lift(segment.seq, self.receiver.irs, self.receiver.next);
-        let in_place = left == Some(self.receiver.next);
+        let left = self.receiver.lift(segment.seq);
+        let in_place = left == Some(self.receiver.next());
         let current = self.passes_paws(now, segment, left.unwrap_or(0));
         let answers = self.config.states.time_wait_answers;
         if flags.contains(Flags::RST) {
@@ -59,7 +59,7 @@ impl Endpoint {
         let reports = answers != TimeWaitAnswers::Linux && !bare && !flags.contains(Flags::SYN);
         if let Some(left) = left.filter(|&left| left > 0 && reports) {
             let right = left + u64::from(segment.sequence_len());
-            if right <= self.receiver.next {
+            if right <= self.receiver.next() {
                 self.describe_arrival(segment);
                 self.receiver.receive(now, left, right, segment.payload.len);
             }
@@ -95,8 +95,7 @@ impl Endpoint {
             return None;
         }
         let newer = self.negotiated.ahead_of_recent(segment).map(|ahead| (ahead > 0, ahead < 0));
-        let above =
-            lift(segment.seq, self.receiver.irs, self.receiver.next).is_some_and(|left| left > self.receiver.next);
+        let above = self.receiver.lift(segment.seq).is_some_and(|left| left > self.receiver.next());
         let (later, earlier) = newer.unwrap_or((false, false));
         // The number that Linux gives: beyond the largest window without scale.
         (later || above && !earlier).then(|| lower(self.send.nxt, self.send.isn).wrapping_add(65_537))

@@ -144,13 +144,13 @@ impl Endpoint {
 
     /// When [`Endpoint::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
     pub fn next_deadline(&self) -> Time {
-        let stream = self.timers.next().min(self.receiver.ack_at).min(self.pacer.deadline());
+        let stream = self.timers.next().min(self.receiver.ack_deadline()).min(self.pacer.deadline());
         stream.min(self.persist.deadline()).min(self.liveness.deadline()).min(self.path.deadline())
     }
 
     /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
     pub fn on_deadline(&mut self, now: Time) {
-        if self.receiver.ack_at <= now {
+        if self.receiver.ack_deadline() <= now {
             self.receiver.ack_timed_out();
         }
         if self.board.rates.is_some() && self.timers.retransmit_at.min(self.persist.deadline()) <= now {

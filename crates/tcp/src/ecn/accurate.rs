@@ -171,7 +171,7 @@ impl Endpoint {
         if let Some(counters) = &mut feedback.bytes {
             counters.count(ecn, payload, before != ecn);
         }
-        self.receiver.ack_now |= if linux {
+        let hurries = if linux {
             // tcp_ecn_received_counters, tcp_accecn_process.
             feedback.hurries |= before != ecn || feedback.pending >= MARKS_LINUX;
             feedback.hurries && (data || owed)
@@ -180,6 +180,9 @@ impl Endpoint {
             // A mark on data after a packet of any kind that had none.
             data && marked && before != Ecn::Ce || feedback.pending >= most
         };
+        if hurries {
+            self.receiver.acknowledge_now();
+        }
     }
 
     #[cold]

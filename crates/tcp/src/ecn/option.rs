@@ -295,8 +295,8 @@ impl Endpoint {
     /// Where the duplicate begins that a segment reports first.
     fn reported_duplicate(&self, out: &Segment) -> Option<u64> {
         let &(left, right) = out.sack.as_slice().first()?;
-        let next = self.receiver.next;
-        let lifted = |edge| crate::seq::lift(edge, self.receiver.irs, next);
+        let next = self.receiver.next();
+        let lifted = |edge| self.receiver.lift(edge);
         let within = |left, right| {
             out.sack.as_slice().get(1).is_some_and(|&(l, r)| lifted(l) <= lifted(left) && lifted(right) <= lifted(r))
         };

@@ -21,10 +21,36 @@ const MAX_SHIFT: u8 = 14;
 const LINUX_FIRST_COPY: u64 = 10;
 
 impl Receiver {
+    /// The buffer, bytes.
+    pub(crate) fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    pub(crate) fn set_buffer(&mut self, bytes: u64) {
+        if self.next == 0 {
+            self.window_rule = self.window_rule.with_fixed_buffer();
+        }
+        self.take_buffer(bytes);
+        if self.clamp > 0 {
+            // tcp_set_rcvlowat and SO_RCVBUF leave the clamp of an open connection as it is.
+            self.grown = self.grown.min(bytes);
+        }
+    }
+
+    /// The largest window that may be offered now.
+    pub(crate) fn threshold(&self) -> u64 {
+        self.grown.min(self.buffer)
+    }
+
+    /// The window that was offered first.
+    pub(crate) fn first_window(&self) -> u64 {
+        self.first_window
+    }
+
     /// The window scale that makes the whole buffer expressible (RFC 7323 section 2.3).
     #[inline]
     pub(crate) fn own_shift(&self) -> u8 {
-        match self.rules.window {
+        match self.window_rule {
             WindowRule::Rfc => (0..MAX_SHIFT).find(|shift| self.buffer >> shift <= MAX_FIELD).unwrap_or(MAX_SHIFT),
             WindowRule::Linux { most } => {
                 let space = self.data_space().max(most).max(1);
@@ -45,7 +71,7 @@ impl Receiver {
     /// The window of a SYN, which is not scaled; `segment` is the MSS that is announced, options that data carries
     /// subtracted where they are agreed on.
     pub(crate) fn syn_window(&self, segment: u32) -> u64 {
-        match self.rules.window {
+        match self.window_rule {
             WindowRule::Rfc => self.window().min(MAX_FIELD),
             WindowRule::Linux { .. } => {
                 let (space, segment) = (self.data_space(), u64::from(segment));
@@ -63,10 +89,10 @@ impl Receiver {
         self.mss = mss;
         self.first_window = offered;
         self.last_window = offered;
-        if self.rules.window != WindowRule::Rfc {
+        if self.window_rule != WindowRule::Rfc {
             self.announced = self.next + offered;
         }
-        match self.rules.window {
+        match self.window_rule {
             WindowRule::Rfc => {}
             WindowRule::Linux { .. } => {
                 let (space, segment) = (self.data_space(), u64::from(segment));
@@ -84,14 +110,14 @@ impl Receiver {
                 }
             }
         }
-        self.acks.begin(segment, offered);
+        self.linux_acks.begin(segment, offered);
     }
 
     /// Bytes of window from `next` on to announce now; it never moves its right edge left.
     #[inline]
     pub(crate) fn window(&self) -> u64 {
         let (room, offered) = (self.room(), self.offered());
-        match self.rules.window {
+        match self.window_rule {
             // The right edge moves only by a segment or half the buffer at least, so that the sender is not led to send
             // small segments (RFC 9293 section 3.8.6.2.2).
             WindowRule::Rfc => {
@@ -113,7 +139,7 @@ impl Receiver {
     pub(super) fn linux_window(&self) -> u64 {
         let all = self.data_space();
         let full = all.min(self.clamp);
-        let segment = u64::from(self.acks.segment).min(full);
+        let segment = u64::from(self.linux_acks.segment()).min(full);
         if segment == 0 {
             return 0;
         }
@@ -146,7 +172,7 @@ impl Receiver {
         let room = most.saturating_sub(self.grown);
         if room > 0 {
             self.grown += room.min(2 * u64::from(self.context.segment.max(payload)));
-            self.acks.quick |= 1;
+            self.linux_acks.quick_once();
         }
     }
 
@@ -168,7 +194,7 @@ impl Receiver {
     /// The buffer is this large from now on.
     pub(super) fn take_buffer(&mut self, bytes: u64) {
         self.buffer = bytes;
-        self.space = match self.rules.window {
+        self.space = match self.window_rule {
             WindowRule::Linux { .. } => self.data_space(),
             WindowRule::Rfc | WindowRule::FreeBsd { .. } => bytes,
         };
@@ -176,15 +202,14 @@ impl Receiver {
 
     /// Bytes held, in order and not read or beyond a gap.
     fn held(&self) -> u64 {
-        let beyond: u64 = self.ranges.iter().map(|(left, right)| right - left).sum();
-        self.next - self.read + beyond
+        self.next - self.read + self.reassembly.held()
     }
 
     /// Bytes that the buffer has room for beyond `next`.
     #[inline]
     pub(super) fn room(&self) -> u64 {
         let room = self.space.saturating_sub(self.next - self.read);
-        if self.rules.window == WindowRule::Rfc { room.min(self.expressible()) } else { room }
+        if self.window_rule == WindowRule::Rfc { room.min(self.expressible()) } else { room }
     }
 
     /// The largest window that the field can tell with the scale in force (RFC 7323 section 2.3).
@@ -203,7 +228,7 @@ impl Receiver {
     /// Units beyond `next` that are let in: what the peer was told, and but for Linux no less than the buffer has room for.
     #[inline]
     pub(crate) fn acceptable(&self) -> u64 {
-        match self.rules.window {
+        match self.window_rule {
             WindowRule::Linux { .. } => self.offered(),
             WindowRule::Rfc | WindowRule::FreeBsd { .. } => self.room().max(self.offered()),
         }
@@ -224,7 +249,7 @@ impl Receiver {
     #[inline]
     pub(super) fn opens_window(&self) -> bool {
         let (room, offered) = (self.room(), self.offered());
-        match self.rules.window {
+        match self.window_rule {
             // A window that was more than half closed and opens by a step; otherwise the next ACK tells.
             WindowRule::Rfc => offered < self.half() && room >= offered + self.window_step(),
             WindowRule::Linux { .. } => {
@@ -236,8 +261,7 @@ impl Receiver {
             WindowRule::FreeBsd { .. } => {
                 let window = room.min(self.expressible());
                 let more = window.saturating_sub(offered);
-                if self.ack_at != ackclock_units::Time::NEVER || offered >> self.shift >= (more + offered) >> self.shift
-                {
+                if self.delays_ack() || offered >> self.shift >= (more + offered) >> self.shift {
                     return false;
                 }
                 let segments = u64::from(self.mss);

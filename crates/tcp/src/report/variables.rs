@@ -173,7 +173,6 @@ pub struct ControlBlock {
 impl Endpoint {
     /// The variables now. Costs too much for every segment of a run that does not log them.
     pub fn control_block(&self) -> ControlBlock {
-        let end = self.receiver.next.min(self.peer_fin.unwrap_or(u64::MAX));
         ControlBlock {
             state: self.state,
             ca_state: self.ca_state(),
@@ -192,14 +191,14 @@ impl Endpoint {
             ecn: self.ecn_enabled,
             nagle: self.config.nagle,
             fin_sent: self.send.fin_sent,
-            ack_now: self.receiver.ack_now,
-            ack_delayed: self.receiver.ack_at != Time::NEVER,
+            ack_now: self.receiver.acknowledges_now(),
+            ack_delayed: self.receiver.delays_ack(),
             echoing: self.echo_ce,
             cwr: self.send.cwr_pending,
             send_buffer: self.config.send_buffer,
             queued: self.send.written - self.acked_bytes(),
             receive_buffer: self.receiver.buffer(),
-            unread: end.saturating_sub(self.receiver.read),
+            unread: self.receiver.unread(),
             outstanding: self.send.nxt - self.send.una,
             out_of_order: self.receiver.segments_out_of_order(),
         }

@@ -67,7 +67,7 @@ impl Endpoint {
                 // ACK with data is no duplicate ACK (RFC 5681 section 2).
                 let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
                 let alone = reports || self.handshake.take_bare_ack();
-                if !(self.receiver.ack_now && alone) {
+                if !(self.receiver.acknowledges_now() && alone) {
                     if let Some(piece) = self.next_piece(now) {
                         return Some(self.write_data(now, out, piece));
                     }
@@ -79,7 +79,7 @@ impl Endpoint {
                 }
             }
         }
-        if self.receiver.ack_now && self.state != State::SynSent {
+        if self.receiver.acknowledges_now() && self.state != State::SynSent {
             self.write_ack(now, out);
             return Some(self.feedback.control);
         }

@@ -310,7 +310,7 @@ impl Endpoint {
     pub(crate) fn mtu_probe(&mut self, now: Time, available: u64, window: u64) -> ProbeStep {
         let mss = u64::from(self.negotiated.mss());
         let cwnd = self.cwnd() / mss;
-        let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
+        let reports = self.receiver.has_report();
         let ready = self.path.probing.size == 0 && self.recovery.state() == CaState::Open;
         if !ready || cwnd < LEAST_WINDOW || reports || self.recovery.probe().is_unbounded() {
             return ProbeStep::No;

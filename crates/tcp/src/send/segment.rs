@@ -18,7 +18,7 @@ impl Endpoint {
     #[inline(always)]
     fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
         *out = self.blank(flags | Flags::ACK);
-        out.ack = lower(self.receiver.next, self.receiver.irs);
+        out.ack = self.receiver.ack_number();
         if self.negotiated.timestamps() {
             out.timestamps = Some(self.negotiated.stamp(now));
         }
@@ -134,7 +134,7 @@ impl Endpoint {
 
     #[inline]
     fn sack_option(&self, room: usize) -> SackBlocks {
-        if self.negotiated.sack() && (self.receiver.has_gap() || self.receiver.has_duplicate()) {
+        if self.negotiated.sack() && self.receiver.has_report() {
             self.receiver.sack_blocks(room, self.config.dsack)
         } else {
             SackBlocks::default()

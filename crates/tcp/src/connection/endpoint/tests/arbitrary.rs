@@ -383,9 +383,9 @@ impl Watched {
         let (una, nxt) = self.endpoint.sequence();
         let receiver = &self.endpoint.receiver;
         let irs =
-            if self.endpoint.state() == State::Listen || receiver.next == 0 { self.peer_isn } else { receiver.irs };
+            if self.endpoint.state() == State::Listen || receiver.next() == 0 { self.peer_isn } else { receiver.irs() };
         let is_syn = shape.flags.contains(Flags::SYN);
-        let seq = if is_syn { 0 } else { receiver.next.saturating_add_signed(shape.seq) };
+        let seq = if is_syn { 0 } else { receiver.next().saturating_add_signed(shape.seq) };
         let outstanding = (nxt - una) as usize;
         let ack = shape.ack.map_or(nxt, |ack| una + ack.index(outstanding + 1) as u64) + shape.ack_beyond;
         let mut sack = SackBlocks::default();
@@ -490,15 +490,15 @@ impl Watched {
         }
         let shift = if self.endpoint.negotiated.scaling() { self.endpoint.own_shift() } else { 0 };
         // An ACK of before the segment that came last may go out first (RFC 8257 section 3.2).
-        let next = self.endpoint.receiver.next;
-        let ack = next - u64::from(lower(next, self.endpoint.receiver.irs).wrapping_sub(segment.ack));
+        let next = self.endpoint.receiver.next();
+        let ack = next - u64::from(self.endpoint.receiver.ack_number().wrapping_sub(segment.ack));
         let edge = ack + (u64::from(segment.window) << shift);
         assert!(edge + (1 << shift) > self.own_edge, "the right edge moved left");
         self.own_edge = self.own_edge.max(edge);
         if self.endpoint.config.transfer.window == WindowRule::Rfc {
             // FreeBSD rounds the buffer up to whole segments, Linux the window to what the scale can express.
             let buffer = self.endpoint.config.receive_buffer.max(1);
-            assert!(edge <= self.endpoint.receiver.read + buffer, "more than the buffer holds");
+            assert!(edge <= self.endpoint.receiver.units_read() + buffer, "more than the buffer holds");
         }
     }
 

@@ -13,7 +13,7 @@ fn with_rules(state: State, change: impl FnOnce(&mut StateRules)) -> Script {
 
 fn challenge(script: &Script) -> String {
     let (_, nxt) = script.endpoint.sequence();
-    format!(". {nxt}:{nxt} ack {}", script.endpoint.receiver.next)
+    format!(". {nxt}:{nxt} ack {}", script.endpoint.receiver.next())
 }
 
 #[test]

@@ -14,7 +14,7 @@ fn script() -> Script {
 
 /// The acknowledgment number and ECE of what was sent since the last look.
 fn acks(script: &mut Script) -> Vec<(u64, bool)> {
-    let irs = script.endpoint.receiver.irs;
+    let irs = script.endpoint.receiver.irs();
     let sent = script.segments();
     sent.iter()
         .map(|(_, segment, _)| (u64::from(segment.ack.wrapping_sub(irs)), segment.flags.contains(Flags::ECE)))

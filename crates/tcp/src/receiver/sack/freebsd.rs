@@ -6,19 +6,27 @@
 //! report whatever else the segment repeats; of several overlaps the lowest is reported, and an overlap with a report that has
 //! not been sent counts; and a block that the segment merely touches is reported as a part of its own.
 
+use crate::receiver::reassembly::Range;
+
 /// As many as FreeBSD keeps (`MAX_SACK_BLKS`).
 const MOST: usize = 6;
 
-type Range = (u64, u64);
-
 /// Blocks in the order of the option. One that ends at or below the acknowledgment is the report of a duplicate.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Reports {
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SackList {
     blocks: [Range; MOST],
     len: usize,
+    /// The unit of the peer's FIN once it has been taken in.
+    fin: u64,
 }
 
-impl Reports {
+impl Default for SackList {
+    fn default() -> SackList {
+        SackList { blocks: [(0, 0); MOST], len: 0, fin: u64::MAX }
+    }
+}
+
+impl SackList {
     pub(super) fn as_slice(&self) -> &[Range] {
         &self.blocks[..self.len]
     }
@@ -28,8 +36,18 @@ impl Reports {
         self.as_slice().first().is_some_and(|&(_, right)| right <= next)
     }
 
+    /// A segment with `payload` bytes of data has been taken in: a FIN is not among what is reported, nor is it acknowledged yet
+    /// when that is worked out.
+    pub(super) fn take_segment(&mut self, (left, right): Range, payload: u32, next: u64, after: u64) {
+        let data = right.min(left + u64::from(payload));
+        if right > data {
+            self.fin = data;
+        }
+        self.take((left, data), next.min(self.fin), after.min(self.fin));
+    }
+
     /// The segment `[left, right)` arrived, `next` was expected before it and is `after` it now.
-    pub(super) fn take(&mut self, (left, right): Range, next: u64, after: u64) {
+    fn take(&mut self, (left, right): Range, next: u64, after: u64) {
         let known = (left, right.min(next));
         if known.0 < known.1 {
             self.lead(known, next);
@@ -50,13 +68,13 @@ impl Reports {
     #[inline]
     pub(super) fn sent(&mut self, next: u64) {
         if self.len > 0 {
-            self.keep(Reports::default(), |(left, _)| left > next);
+            self.keep(SackList::default(), |(left, _)| left > next);
         }
     }
 
     /// `first` before all blocks that are above `next`.
     fn lead(&mut self, first: Range, next: u64) {
-        let mut list = Reports::default();
+        let mut list = SackList::default();
         list.push(first);
         self.keep(list, |(left, _)| left > next);
     }
@@ -89,7 +107,7 @@ impl Reports {
             None if right < next || ends_with_first => Some(segment),
             None => None,
         };
-        let mut list = Reports::default();
+        let mut list = SackList::default();
         if let Some(report) = report.filter(|(start, end)| start < end) {
             list.push(report);
         }
@@ -100,13 +118,13 @@ impl Reports {
     }
 
     /// `list`, and behind it the blocks of this one that `stays` picks.
-    fn keep(&mut self, mut list: Reports, stays: impl Fn(Range) -> bool) {
+    fn keep(&mut self, mut list: SackList, stays: impl Fn(Range) -> bool) {
         for &block in self.as_slice() {
             if stays(block) {
                 list.push(block);
             }
         }
-        *self = list;
+        *self = SackList { fin: self.fin, ..list };
     }
 
     /// Appends a block; one too many is forgotten.

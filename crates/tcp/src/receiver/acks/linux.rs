@@ -7,10 +7,12 @@
 
 use ackclock_units::{Span, Time};
 
+use super::Context;
+
 /// `TCP_ATO_MIN` and `TCP_DELACK_MIN`.
 const LEAST: Span = Span::from_millis(40);
 /// `TCP_DELACK_MAX`.
-pub(super) const MOST: Span = Span::from_millis(200);
+pub(in crate::receiver) const MOST: Span = Span::from_millis(200);
 /// The bound of a connection that neither answers data with data nor ends its writes with PSH: half a second.
 const MOST_UNPUSHED: Span = Span::from_millis(500);
 /// `TCP_MSS_DEFAULT`.
@@ -18,49 +20,30 @@ const DEFAULT_SEGMENT: u32 = 536;
 /// `TCP_MIN_MSS`.
 const LEAST_SEGMENT: u32 = 88;
 
-/// What the endpoint knows beside the segment that arrives.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Context {
-    /// The segment has PSH set.
-    pub(crate) pushed: bool,
-    /// The segment has FIN set.
-    pub(crate) last: bool,
-    pub(crate) srtt: Option<Span>,
-    pub(crate) rto: Span,
-    /// The MSS that was announced less the options that data carries (`advmss`).
-    pub(crate) segment: u32,
-}
-
-impl Default for Context {
-    fn default() -> Context {
-        Context { pushed: false, last: false, srtt: None, rto: Span::from_secs(1), segment: 1460 }
-    }
-}
-
 /// `icsk_ack`.
 #[derive(Debug)]
-pub(super) struct Acks {
+pub(in crate::receiver) struct LinuxAcks {
     /// ACKs to be sent at once.
-    pub(super) quick: u32,
+    quick: u32,
     /// At most so many are (`TCP_MAX_QUICKACKS`).
-    pub(super) most: u32,
+    most: u32,
     /// Data is answered with data: ACKs ride on it.
-    pub(super) interactive: bool,
+    interactive: bool,
     /// The delay, zero before the first data.
-    pub(super) timeout: Span,
+    timeout: Span,
     last_arrival: Time,
     /// The estimate of the peer's segment size.
-    pub(super) segment: u32,
+    segment: u32,
     last_segment: u32,
     /// An ACK is owed.
-    pub(super) owed: bool,
+    owed: bool,
     /// It is owed for a small segment, for two of them.
-    pub(super) pushed: u8,
+    pushed: u8,
 }
 
-impl Acks {
-    pub(super) fn new(most: u32) -> Acks {
-        Acks {
+impl LinuxAcks {
+    pub(in crate::receiver) fn new(most: u32) -> LinuxAcks {
+        LinuxAcks {
             most,
             quick: 0,
             interactive: false,
@@ -73,14 +56,67 @@ impl Acks {
         }
     }
 
+    /// The estimate of the peer's segment size.
+    pub(in crate::receiver) fn segment(&self) -> u32 {
+        self.segment
+    }
+
+    /// How long an ACK is delayed now.
+    pub(in crate::receiver) fn timeout(&self) -> Span {
+        self.timeout
+    }
+
+    /// Whether the connection answers data with data (ping-pong mode).
+    pub(in crate::receiver) fn is_interactive(&self) -> bool {
+        self.interactive
+    }
+
+    /// TCP_QUICKACK off and on.
+    pub(in crate::receiver) fn set_interactive(&mut self, on: bool) {
+        self.interactive = on;
+    }
+
+    /// An ACK is owed.
+    pub(in crate::receiver) fn owe(&mut self) {
+        self.owed = true;
+    }
+
+    /// None is owed any more.
+    pub(in crate::receiver) fn settle(&mut self) {
+        self.owed = false;
+    }
+
+    /// Whether an ACK is owed.
+    pub(in crate::receiver) fn owes(&self) -> bool {
+        self.owed
+    }
+
+    /// `tcp_cleanup_rbuf`: whether reading is a reason to send the ACK that is owed, with `unacknowledged` units since the last
+    /// one; `all_read` if nothing is left to read.
+    pub(in crate::receiver) fn owes_reader(&self, unacknowledged: u64, all_read: bool) -> bool {
+        self.owed
+            && (unacknowledged > u64::from(self.segment)
+                || all_read && (self.pushed > 1 || self.pushed > 0 && !self.interactive))
+    }
+
+    /// No more ACKs at once: the reader's ACK opens the window with it.
+    pub(in crate::receiver) fn end_quick(&mut self) {
+        self.quick = 0;
+    }
+
+    /// The window grows: at least one ACK at once (`tcp_grow_window`).
+    pub(in crate::receiver) fn quick_once(&mut self) {
+        self.quick |= 1;
+    }
+
     /// The handshake is over: the first guess of the segment size.
-    pub(super) fn begin(&mut self, segment: u32, window: u64) {
+    pub(in crate::receiver) fn begin(&mut self, segment: u32, window: u64) {
         let half = u32::try_from(window / 2).unwrap_or(u32::MAX);
         self.segment = segment.min(half).clamp(LEAST_SEGMENT, DEFAULT_SEGMENT);
     }
 
     /// Data arrived in order, `payload` bytes; `window` was announced last.
-    pub(super) fn arrived(&mut self, now: Time, payload: u32, context: &Context, window: u64) {
+    pub(in crate::receiver) fn arrived(&mut self, now: Time, payload: u32, context: &Context, window: u64) {
         self.measure(payload, context);
         let gap = now.since(self.last_arrival);
         if self.timeout == Span::ZERO {
@@ -127,30 +163,35 @@ impl Acks {
     }
 
     /// The ACK of the handshake is saved, and whatever is sent now answers it.
-    pub(super) fn await_writer(&mut self, now: Time, window: u64) {
+    pub(in crate::receiver) fn await_writer(&mut self, now: Time, window: u64) {
         self.owed = true;
         self.last_arrival = now;
-        self.hurry(self.most, window);
+        self.hurry(window);
     }
 
     /// The peer has sent everything: the ACK may wait for our end (`tcp_fin`).
-    pub(super) fn expect_answer(&mut self) {
+    pub(in crate::receiver) fn expect_answer(&mut self) {
         self.interactive = true;
     }
 
     /// Trouble: the next ACKs are sent at once (`tcp_enter_quickack_mode`).
-    pub(super) fn hurry(&mut self, most: u32, window: u64) {
+    pub(in crate::receiver) fn hurry(&mut self, window: u64) {
+        self.hurry_most(self.most, window);
+    }
+
+    /// The same, but for `most` ACKs at most.
+    pub(in crate::receiver) fn hurry_most(&mut self, most: u32, window: u64) {
         self.add_quick(most, window);
         self.interactive = false;
         self.timeout = LEAST;
     }
 
-    pub(super) fn is_quick(&self) -> bool {
+    pub(in crate::receiver) fn is_quick(&self) -> bool {
         self.quick > 0 && !self.interactive
     }
 
     /// When the ACK that is owed has to leave, if one that is armed is due at `armed`; `now` for at once.
-    pub(super) fn due(&self, now: Time, armed: Time, context: &Context) -> Time {
+    pub(in crate::receiver) fn due(&self, now: Time, armed: Time, context: &Context) -> Time {
         let mut wait = self.timeout.max(Span::from_nanos(1));
         if wait > LEAST {
             let mut most = if self.interactive || self.pushed > 0 { MOST } else { MOST_UNPUSHED };
@@ -167,7 +208,7 @@ impl Acks {
     }
 
     /// The delay is over without an ACK.
-    pub(super) fn timed_out(&mut self, rto: Span) {
+    pub(in crate::receiver) fn timed_out(&mut self, rto: Span) {
         if self.interactive {
             self.interactive = false;
             self.timeout = LEAST;
@@ -177,14 +218,14 @@ impl Acks {
     }
 
     /// A segment with data leaves.
-    pub(super) fn data_sent(&mut self, now: Time) {
+    pub(in crate::receiver) fn data_sent(&mut self, now: Time) {
         if now.since(self.last_arrival) < self.timeout {
             self.interactive = true;
         }
     }
 
     /// An ACK leaves, alone or with data.
-    pub(super) fn acknowledged(&mut self) {
+    pub(in crate::receiver) fn acknowledged(&mut self) {
         // Only ACKs of something new are counted (6.1.57 on).
         let owed = std::mem::take(&mut self.owed);
         self.pushed = 0;

@@ -11,7 +11,7 @@
 
 use ackclock_units::{Span, Time};
 
-use super::Receiver;
+use crate::receiver::Receiver;
 use crate::{AckRule, SackCompression};
 
 /// ACKs with the same acknowledgment that go out first (`TCP_FASTRETRANS_THRESH`).
@@ -22,7 +22,7 @@ const BLOCKS: usize = 2;
 
 /// The ACKs that wait.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Compression {
+pub(in crate::receiver) struct Compression {
     rules: Option<SackCompression>,
     /// Segments that wait for the next ACK (`compressed_ack`).
     waiting: u32,
@@ -35,13 +35,13 @@ pub(super) struct Compression {
 
 impl Compression {
     /// Whether an ACK waits.
-    pub(super) fn holds(&self) -> bool {
+    pub(in crate::receiver) fn holds(&self) -> bool {
         self.waiting > 0
     }
 
     /// An ACK has left.
     #[inline]
-    pub(super) fn sent(&mut self) {
+    pub(in crate::receiver) fn sent(&mut self) {
         self.waiting = 0;
     }
 
@@ -67,15 +67,15 @@ impl Receiver {
     }
 
     /// Data beyond a gap came, and is about to be taken in: it is acknowledged now or, where ACKs are compressed, soon.
-    pub(super) fn acknowledge_gap(&mut self, now: Time, payload: u32) {
-        let by_rule = self.rules.acks == AckRule::Linux;
+    pub(in crate::receiver) fn acknowledge_gap(&mut self, now: Time, payload: u32) {
+        let by_rule = self.ack_rule == AckRule::Linux;
         if by_rule {
-            self.acks.owed = true;
+            self.linux_acks.owe();
             self.grow_window(payload);
         }
         if std::mem::take(&mut self.compression.told) {
             // tcp_event_ack_sent has taken the mark away by which tcp_ack_snd_check knows that an ACK is owed.
-            self.acks.owed = false;
+            self.linux_acks.settle();
             return;
         }
         if self.compression.rules.is_none() {
@@ -83,8 +83,8 @@ impl Receiver {
             return;
         }
         let hurries = if by_rule {
-            let much = self.next - self.last_ack_sent > u64::from(self.acks.segment);
-            much && self.linux_window() >= self.last_window || self.acks.is_quick()
+            let much = self.next - self.last_ack_sent > u64::from(self.linux_acks.segment());
+            much && self.linux_window() >= self.last_window || self.linux_acks.is_quick()
         } else {
             let much = self.next - self.last_ack_sent > u64::from(self.peer_segment);
             let quick = self.quick_left > 0;
@@ -105,13 +105,13 @@ impl Receiver {
 
     /// The left edge has moved, by a segment at most. If a gap remains, the ACK that says so is among the first with its
     /// acknowledgment.
-    pub(super) fn count_progress(&mut self) {
-        let (segment, quick) = if self.rules.acks == AckRule::Linux {
-            (self.acks.segment, self.acks.is_quick())
+    pub(in crate::receiver) fn count_progress(&mut self) {
+        let (segment, quick) = if self.ack_rule == AckRule::Linux {
+            (self.linux_acks.segment(), self.linux_acks.is_quick())
         } else {
             (self.peer_segment, self.quick_left > 0 || self.grown < self.buffer)
         };
-        if !self.ranges.is_empty() && !quick && self.next - self.last_ack_sent <= u64::from(segment) {
+        if self.has_gap() && !quick && self.next - self.last_ack_sent <= u64::from(segment) {
             self.compression.wait(self.next, Span::ZERO);
         }
     }
@@ -130,19 +130,15 @@ impl Receiver {
         self.compression.told = true;
     }
 
-    /// Whether the ACK that waits has to leave before data in `left..right`, beyond a gap, is taken in: it would have another block
-    /// to tell of.
-    pub(crate) fn tells_before(&self, left: u64, right: u64) -> bool {
+    /// Data in `left..right`, beyond a gap, is about to be taken in, with the smoothed RTT `srtt`: whether the ACK that waits has to
+    /// leave before, because it would have another block to tell of.
+    pub(crate) fn tells_before(&mut self, left: u64, right: u64, srtt: Option<Span>) -> bool {
+        self.context.srtt = srtt;
         if !self.compression.holds() {
             return false;
         }
-        let touches = |block: &(u64, u64)| left <= block.1 && block.0 <= right;
-        let blocks = &self.recent[..self.recent_len];
-        let range = |&edge: &u64| {
-            let at = self.ranges.partition_point(|&(start, _)| start < edge);
-            self.ranges.get(at).copied().unwrap_or((edge, edge))
-        };
-        let at = blocks.iter().map(range).position(|block| touches(&block));
-        at.unwrap_or(blocks.len()) >= BLOCKS
+        let touches = |block: (u64, u64)| left <= block.1 && block.0 <= right;
+        let at = self.reassembly.recent().position(touches);
+        at.unwrap_or_else(|| self.reassembly.recent().count()) >= BLOCKS
     }
 }

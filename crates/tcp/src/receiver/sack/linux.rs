@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-type Range = (u64, u64);
+use crate::receiver::reassembly::Range;
 
 /// `TCP_NUM_SACKS`.
 const MOST: usize = 4;
@@ -25,7 +25,7 @@ pub(super) struct SackList {
     len: usize,
     duplicate: Option<Range>,
     /// Parts that a segment repeats end where the segments end that had brought them.
-    pub(super) exact: bool,
+    exact: bool,
 }
 
 /// Makes `block` larger by `part` if they touch (`tcp_sack_extend`).
@@ -38,6 +38,11 @@ fn extend(block: &mut Range, (left, right): Range) -> bool {
 }
 
 impl SackList {
+    /// An empty one; `exact` as [`crate::TransferRules::exact_duplicates`].
+    pub(super) fn new(exact: bool) -> SackList {
+        SackList { exact, ..SackList::default() }
+    }
+
     /// The most recent first.
     pub(super) fn blocks(&self) -> &[Range] {
         &self.blocks[..self.len]
@@ -56,7 +61,7 @@ impl SackList {
 
     /// The peer's FIN has come in: nothing is told any more (`tcp_fin`).
     pub(super) fn finish(&mut self) {
-        *self = SackList { exact: self.exact, ..SackList::default() };
+        *self = SackList::new(self.exact);
     }
 
     /// A segment `[left, right)` arrived while `next` was expected.
@@ -207,7 +212,7 @@ mod tests {
     fn of_two_held_segments_that_one_repeats_the_report_ends_with_the_first() {
         // tcp_ofo_queue: [1001, 3001) and [5001, 6001) in the queue, and [1, 6001) comes.
         let reported = |exact| {
-            let mut list = SackList { exact, ..SackList::default() };
+            let mut list = SackList::new(exact);
             for held in [(1001, 3001), (5001, 6001), (7001, 8001)] {
                 list.take(held, 1);
             }

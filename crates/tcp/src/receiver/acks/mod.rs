@@ -1,0 +1,266 @@
+//! When an ACK is due: at once or delayed, by the policy of the host (RFC 5681 section 4.2), Linux's rules or FreeBSD's.
+
+use ackclock_units::{Span, Time};
+
+use super::{Arrived, Receiver};
+use crate::{AckRule, WindowRule};
+
+pub(super) mod compression;
+pub(super) mod linux;
+
+/// The least payload that lets Linux's window grow (`tcp_event_data_recv`).
+const LEAST_GROWING: u32 = 128;
+
+/// What the endpoint knows beside the segment that arrives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Context {
+    /// The segment has PSH set.
+    pub(crate) pushed: bool,
+    /// The segment has FIN set.
+    pub(crate) last: bool,
+    pub(crate) srtt: Option<Span>,
+    pub(crate) rto: Span,
+    /// The MSS that was announced less the options that data carries (`advmss`).
+    pub(crate) segment: u32,
+}
+
+impl Default for Context {
+    fn default() -> Context {
+        Context { pushed: false, last: false, srtt: None, rto: Span::from_secs(1), segment: 1460 }
+    }
+}
+
+impl Receiver {
+    // What is due.
+
+    /// An ACK is due.
+    #[inline]
+    pub(crate) fn acknowledge_now(&mut self) {
+        self.ack_now = true;
+    }
+
+    /// Whether an ACK is due.
+    #[inline]
+    pub(crate) fn acknowledges_now(&self) -> bool {
+        self.ack_now
+    }
+
+    /// When the delayed ACK is due, [`Time::NEVER`] if none is.
+    #[inline]
+    pub(crate) fn ack_deadline(&self) -> Time {
+        self.ack_at
+    }
+
+    /// Whether an ACK is delayed.
+    #[inline]
+    pub(crate) fn delays_ack(&self) -> bool {
+        self.ack_at != Time::NEVER
+    }
+
+    /// Whether data waits to be acknowledged, by a timer or at the next opportunity.
+    pub(crate) fn owes_ack(&self) -> bool {
+        self.ack_now || self.delays_ack()
+    }
+
+    /// The connection is over: no ACK is due any more.
+    pub(crate) fn stop_acknowledging(&mut self) {
+        (self.ack_now, self.ack_at) = (false, Time::NEVER);
+    }
+
+    /// The delayed ACK is due.
+    pub(crate) fn ack_timed_out(&mut self) {
+        self.ack_at = Time::NEVER;
+        self.ack_now = true;
+        if self.ack_rule == AckRule::Linux && !self.compression.holds() {
+            self.linux_acks.timed_out(self.context.rto);
+        }
+    }
+
+    /// An ACK with a window of `window` bytes leaves.
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, window: u64) {
+        self.announced = self.announced.max(self.next + window);
+        self.last_window = window;
+        self.last_ack_sent = self.next;
+        self.reassembly.reported();
+        self.sack.reported(self.next);
+        self.compression.sent();
+        if self.ack_rule == AckRule::Linux {
+            self.linux_acks.acknowledged();
+        }
+        if matches!(self.window_rule, WindowRule::Linux { .. }) && self.is_half_full() {
+            self.linux_acks.end_quick();
+        }
+        self.ack_now = false;
+        self.ack_at = Time::NEVER;
+    }
+
+    /// A segment with data leaves.
+    #[inline]
+    pub(crate) fn data_sent(&mut self, now: Time) {
+        if self.ack_rule == AckRule::Linux {
+            self.linux_acks.data_sent(now);
+        }
+    }
+
+    // What the endpoint tells, and is told.
+
+    /// The segment in hand, whose data is about to be taken in.
+    #[inline]
+    pub(crate) fn describe(&mut self, context: Context) {
+        self.context = context;
+    }
+
+    /// TCP_QUICKACK.
+    pub(crate) fn set_quick_ack(&mut self, on: bool) {
+        self.linux_acks.set_interactive(!on);
+        self.ack_now |= on && self.ack_rule == AckRule::Linux && self.linux_acks.owes();
+    }
+
+    /// The connection answers data with data (Linux's ping-pong mode).
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.linux_acks.is_interactive()
+    }
+
+    /// The ACK of the handshake waits for the data of a writer that sleeps (`tcp_rcv_synsent_state_process`).
+    pub(crate) fn wait_for_writer(&mut self, now: Time) {
+        self.ack_now = false;
+        self.ack_at = now + linux::MOST;
+        self.linux_acks.await_writer(now, self.last_window);
+    }
+
+    /// The peer has sent everything, and waits for our end.
+    pub(crate) fn expect_answer(&mut self) {
+        self.linux_acks.expect_answer();
+    }
+
+    /// How long an acknowledgment is delayed now.
+    pub(crate) fn ack_timeout(&self) -> Span {
+        if self.ack_rule == AckRule::Linux { self.linux_acks.timeout() } else { self.policy.timeout }
+    }
+
+    /// What the peer's segments hold, as estimated.
+    pub(crate) fn segment_estimate(&self) -> u32 {
+        if self.ack_rule == AckRule::Linux { self.linux_acks.segment() } else { self.peer_segment }
+    }
+
+    /// A mark arrived after none for a while. A host with quick ACKs acknowledges two segments at once: the sender's window
+    /// may be so small that it waits for them (Linux `__tcp_ecn_check_ce`).
+    pub(crate) fn congestion_began(&mut self) {
+        if self.ack_rule == AckRule::Linux {
+            self.linux_acks.hurry_most(2, self.last_window);
+        } else if self.policy.quick > 0 {
+            self.quick_left = self.quick_left.max(2);
+        }
+    }
+
+    /// The sender says that its window came down, perhaps so far that it waits for this ACK (Linux `tcp_ecn_accept_cwr`).
+    pub(crate) fn window_was_reduced(&mut self) {
+        self.ack_now |= self.has_quick_mode();
+    }
+
+    /// Data came that begins beyond the window, perhaps a probe of a window that is closed (Linux `tcp_data_queue`).
+    pub(crate) fn beyond_window(&mut self) {
+        self.unacceptable();
+        self.linux_acks.owe();
+    }
+
+    // What data means.
+
+    /// A segment came that repeats what is known, or lies outside of the window. The peer has sent something again: it shall see
+    /// at once what of the next segments arrives (Linux `tcp_enter_quickack_mode`).
+    pub(super) fn unacceptable(&mut self) {
+        self.ack_now = true;
+        if self.ack_rule == AckRule::Linux {
+            self.linux_acks.hurry(self.last_window);
+        } else {
+            let fill = (self.last_window / (2 * u64::from(self.peer_segment.max(1)))).max(2);
+            let quick = u64::from(self.policy.quick).min(fill) as u32;
+            self.quick_left = self.quick_left.max(quick);
+        }
+    }
+
+    /// A segment came that ends at `right` and brings nothing new.
+    pub(super) fn repeated(&mut self, right: u64) -> Arrived {
+        self.duplicate_segments += 1;
+        // Otherwise tcp_send_dupack answers, an ACK that quick-ACK mode does not count.
+        let counts = right >= self.last_ack_sent;
+        if counts {
+            self.linux_acks.owe();
+        }
+        self.unacceptable();
+        self.quick_left = self.quick_left.saturating_sub(u32::from(counts));
+        Arrived::Duplicate
+    }
+
+    /// Whether the host has Linux's quick-ACK mode.
+    pub(super) fn has_quick_mode(&self) -> bool {
+        self.ack_rule == AckRule::Linux || self.policy.quick > 0
+    }
+
+    /// Whether reading is a reason to send the ACK that is owed, in Linux.
+    pub(super) fn owes_reader(&self) -> bool {
+        self.linux_acks.owes_reader(self.next - self.last_ack_sent, self.is_drained())
+    }
+
+    /// In-order data: acknowledge now or soon.
+    #[inline(always)]
+    pub(super) fn schedule_ack(&mut self, now: Time, payload: u32) {
+        match self.ack_rule {
+            AckRule::Delayed => self.schedule_by_policy(now),
+            AckRule::Linux => self.schedule_by_linux(now, payload),
+            AckRule::FreeBsd => self.schedule_by_freebsd(now, payload),
+        }
+    }
+
+    fn schedule_by_linux(&mut self, now: Time, payload: u32) {
+        if payload > 0 {
+            self.linux_acks.arrived(now, payload, &self.context, self.last_window);
+        }
+        if payload >= LEAST_GROWING {
+            self.grow_window(payload);
+        }
+        self.linux_acks.owe();
+        if self.context.last {
+            self.linux_acks.expect_answer();
+        }
+        let much = self.next - self.last_ack_sent > u64::from(self.linux_acks.segment());
+        // Otherwise the reader's ACK opens the window with it.
+        if much && self.is_half_full() {
+            self.linux_acks.end_quick();
+        }
+        if much && self.linux_window() >= self.last_window || self.linux_acks.is_quick() {
+            self.ack_now = true;
+        } else if !self.ack_now {
+            // One whose time has almost come is not waited for.
+            let due = self.linux_acks.due(now, self.ack_at, &self.context);
+            (self.ack_now, self.ack_at) = (due <= now, due);
+        }
+    }
+
+    /// `DELAY_ACK`: no timer runs yet, and no more than a segment arrived.
+    fn schedule_by_freebsd(&mut self, now: Time, payload: u32) {
+        if self.ack_at == Time::NEVER && payload <= self.mss && self.last_window > 0 {
+            self.ack_at = now + self.policy.timeout;
+        } else {
+            self.ack_now = true;
+        }
+    }
+
+    fn schedule_by_policy(&mut self, now: Time) {
+        if self.grown < self.buffer {
+            self.grown += 2 * u64::from(self.peer_segment);
+            self.ack_now = true;
+        }
+        if self.quick_left > 0 {
+            self.quick_left -= 1;
+            self.ack_now = true;
+        } else if self.policy.segments <= 1
+            || self.next - self.last_ack_sent >= u64::from(self.policy.segments) * u64::from(self.peer_segment)
+        {
+            self.ack_now = true;
+        } else if self.ack_at == Time::NEVER {
+            self.ack_at = now + self.policy.timeout;
+        }
+    }
+}

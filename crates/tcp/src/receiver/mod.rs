@@ -1,0 +1,396 @@
+//! The receiving half: what has arrived, what is reported of it and when, and which window is offered.
+//!
+//! [`Receiver`] owns the RCV variables of RFC 9293 and decides alone when an ACK is due. The endpoint hands it data that is
+//! acceptable, tells it what happens on the sending side, and asks what to put into an ACK.
+
+use ackclock_packet::{Payload, SackBlocks};
+use ackclock_units::Time;
+
+use crate::seq::{lift, lower};
+use crate::{AckRule, DelayedAck, TransferRules, WindowRule};
+
+mod acks;
+mod reassembly;
+mod sack;
+mod window;
+
+pub(crate) use acks::Context;
+
+use acks::compression::Compression;
+use acks::linux::LinuxAcks;
+use reassembly::Reassembly;
+use sack::Sack;
+
+/// The place of the peer's FIN before one has come.
+const NO_FIN: u64 = u64::MAX;
+
+/// The data that a segment brought, sorted into new and known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrived {
+    /// In order: `rcv_nxt` moved.
+    InOrder,
+    /// Beyond a gap.
+    OutOfOrder,
+    /// Nothing new.
+    Duplicate,
+}
+
+/// Reassembly, SACK generation and the acknowledgment policy (RFC 9293 section 3.10.7.4, RFC 2018, RFC 2883, RFC 5681
+/// section 4.2). Sequence numbers are distances from the peer's initial one.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    /// The peer's initial sequence number.
+    irs: u32,
+    /// Next unit expected.
+    next: u64,
+    /// Units that the application has read (of those below `next`).
+    read: u64,
+    /// The peer's FIN, [`NO_FIN`] before one has come.
+    fin: u64,
+    /// What lies beyond a gap.
+    reassembly: Reassembly,
+    sack: Sack,
+    /// Data segments that brought nothing new.
+    duplicate_segments: u64,
+    /// The first stream offset whose bytes were not those of the stream.
+    integrity_error: Option<u64>,
+
+    // When it acknowledges: `acks`.
+    /// An ACK is due.
+    ack_now: bool,
+    /// When the delayed acknowledgment is due.
+    ack_at: Time,
+    /// `next` at the last ACK that was sent (Last.ACK.sent of RFC 7323).
+    last_ack_sent: u64,
+    /// Largest payload that arrived: the peer's segment size.
+    peer_segment: u32,
+    ack_rule: AckRule,
+    policy: DelayedAck,
+    /// Segments that are acknowledged at once, by `policy`.
+    quick_left: u32,
+    linux_acks: LinuxAcks,
+    compression: Compression,
+    /// What the endpoint knows of the segment in hand.
+    context: Context,
+
+    // The window that is offered: `window`.
+    window_rule: WindowRule,
+    buffer: u64,
+    /// What of it is for data in order.
+    space: u64,
+    /// Right edge of the window that was announced: it never moves left.
+    announced: u64,
+    /// The window as Linux would have grown it; see [`DelayedAck::growth_from`].
+    grown: u64,
+    /// Window scale in force.
+    shift: u8,
+    /// The MSS agreed on, no options subtracted.
+    mss: u32,
+    /// Linux `window_clamp`, 0 before the handshake is over.
+    clamp: u64,
+    /// The window that was offered first.
+    first_window: u64,
+    /// The window that was offered last.
+    last_window: u64,
+}
+
+impl Receiver {
+    pub(crate) fn new(buffer: u64, policy: DelayedAck) -> Receiver {
+        Receiver {
+            irs: 0,
+            next: 0,
+            read: 0,
+            fin: NO_FIN,
+            reassembly: Reassembly::default(),
+            sack: Sack::default(),
+            duplicate_segments: 0,
+            integrity_error: None,
+            ack_now: false,
+            ack_at: Time::NEVER,
+            last_ack_sent: 0,
+            peer_segment: 1,
+            ack_rule: AckRule::default(),
+            policy,
+            quick_left: policy.quick,
+            linux_acks: LinuxAcks::new(policy.quick),
+            compression: Compression::default(),
+            context: Context::default(),
+            window_rule: WindowRule::default(),
+            buffer,
+            space: buffer,
+            announced: 0,
+            grown: if policy.growth_from > 0 { policy.growth_from } else { buffer },
+            shift: 0,
+            mss: 1460,
+            clamp: 0,
+            first_window: buffer,
+            last_window: 0,
+        }
+    }
+
+    /// By the rules of a stack.
+    pub(crate) fn with_rules(mut self, rules: &TransferRules) -> Receiver {
+        self.ack_rule = rules.acks;
+        self.window_rule = rules.window;
+        self.sack = Sack::new(rules.reports, rules.exact_duplicates);
+        self.take_buffer(self.buffer);
+        self
+    }
+
+    /// The peer's SYN arrived.
+    pub(crate) fn synchronize(&mut self, irs: u32) {
+        self.irs = irs;
+        self.next = 1;
+        self.read = 1;
+        self.announced = 1;
+        self.last_ack_sent = 1;
+    }
+
+    // Sequence numbers.
+
+    /// RCV.NXT.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// RCV.NXT as an ACK tells it.
+    #[inline]
+    pub(crate) fn ack_number(&self) -> u32 {
+        lower(self.next, self.irs)
+    }
+
+    /// Whether a segment that begins at `left` is the next one.
+    #[inline]
+    pub(crate) fn is_next(&self, left: u64) -> bool {
+        left == self.next
+    }
+
+    /// Where a sequence number of the peer stands, nearest to RCV.NXT; `None` before its SYN.
+    #[inline]
+    pub(crate) fn lift(&self, number: u32) -> Option<u64> {
+        lift(number, self.irs, self.next)
+    }
+
+    /// The right edge of what is let in.
+    #[inline]
+    pub(crate) fn edge(&self) -> u64 {
+        self.next + self.acceptable()
+    }
+
+    /// RCV.NXT at the last ACK that was sent (Last.ACK.sent of RFC 7323).
+    #[inline]
+    pub(crate) fn last_ack_sent(&self) -> u64 {
+        self.last_ack_sent
+    }
+
+    /// The peer's initial sequence number.
+    #[cfg(test)]
+    pub(crate) fn irs(&self) -> u32 {
+        self.irs
+    }
+
+    // The stream.
+
+    /// RCV.NXT, less what has not been read.
+    #[cfg(test)]
+    pub(crate) fn units_read(&self) -> u64 {
+        self.read
+    }
+
+    /// The end of the data that is in order.
+    #[inline]
+    fn end_of_data(&self) -> u64 {
+        self.next.min(self.fin)
+    }
+
+    /// Bytes that arrived in order.
+    #[inline]
+    pub(crate) fn delivered(&self) -> u64 {
+        self.end_of_data().saturating_sub(1)
+    }
+
+    /// Bytes in order that the application has not read.
+    #[inline]
+    pub(crate) fn unread(&self) -> u64 {
+        self.end_of_data().saturating_sub(self.read)
+    }
+
+    /// Whether everything in order has been read, a FIN included, which nobody reads.
+    pub(crate) fn is_drained(&self) -> bool {
+        self.read == self.next
+    }
+
+    /// Reads up to `most` bytes; a window that opens far enough is announced at once.
+    #[inline]
+    pub(crate) fn read(&mut self, most: u64) -> u64 {
+        let bytes = most.min(self.unread());
+        self.read += bytes;
+        if bytes > 0 {
+            self.ack_now |= self.opens_window() || self.ack_rule == AckRule::Linux && self.owes_reader();
+        }
+        bytes
+    }
+
+    /// A segment with FIN arrived; the first one says where the stream ends.
+    pub(crate) fn note_fin(&mut self, fin: u64) {
+        if !self.has_fin() {
+            self.fin = fin;
+        }
+    }
+
+    /// Whether a FIN has come, perhaps beyond a gap.
+    pub(crate) fn has_fin(&self) -> bool {
+        self.fin != NO_FIN
+    }
+
+    /// Whether the peer's FIN and everything before it has arrived.
+    #[inline]
+    pub(crate) fn is_finished(&self) -> bool {
+        self.next > self.fin
+    }
+
+    /// One past the last unit of the peer, as far as it is known.
+    #[inline]
+    pub(crate) fn end(&self) -> u64 {
+        self.fin.saturating_add(1)
+    }
+
+    /// Whether every unit of `left..right` has arrived.
+    pub(crate) fn holds(&self, left: u64, right: u64) -> bool {
+        right <= self.next || self.reassembly.holds(left.max(self.next), right)
+    }
+
+    /// Whether data is held beyond a gap.
+    #[inline]
+    pub(crate) fn has_gap(&self) -> bool {
+        !self.reassembly.is_empty()
+    }
+
+    /// How many segments of the peer's size wait behind a gap.
+    pub(crate) fn segments_out_of_order(&self) -> u64 {
+        let segment = u64::from(self.peer_segment.max(1));
+        self.reassembly.ranges().map(|(left, right)| (right - left).div_ceil(segment)).sum()
+    }
+
+    /// Data segments that brought nothing new.
+    pub(crate) fn duplicate_segments(&self) -> u64 {
+        self.duplicate_segments
+    }
+
+    /// Compares the payload of a segment that begins at `left` with its place in the stream.
+    #[inline]
+    pub(crate) fn check(&mut self, left: u64, payload: Payload) {
+        if payload.len > 0 && payload.offset != left - 1 && self.integrity_error.is_none() {
+            self.integrity_error = Some(left - 1);
+        }
+    }
+
+    /// The first stream offset whose bytes were not those of the stream.
+    pub(crate) fn integrity_error(&self) -> Option<u64> {
+        self.integrity_error
+    }
+
+    // What arrives.
+
+    /// Takes in units `[left, right)`, cut to the window; the last one may be a FIN.
+    #[inline(always)]
+    pub(crate) fn receive(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
+        let next = self.next;
+        self.sack.before((left, right), next);
+        let arrived = self.assemble(now, left, right, payload);
+        self.sack.after((left, right), payload, next, self.next);
+        arrived
+    }
+
+    #[inline(always)]
+    fn assemble(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
+        self.peer_segment = self.peer_segment.max(payload);
+        if left == self.next && right > left && self.reassembly.is_empty() {
+            // The common case.
+            self.next = right;
+            self.schedule_ack(now, payload);
+            return Arrived::InOrder;
+        }
+        self.assemble_others(now, left, right, payload)
+    }
+
+    #[inline(never)]
+    fn assemble_others(&mut self, now: Time, left: u64, right: u64, payload: u32) -> Arrived {
+        let in_order = left <= self.next && right > self.next && self.reassembly.is_empty();
+        if right <= self.next {
+            self.reassembly.repeated((left, right));
+            return self.repeated(right);
+        }
+        if left < self.next {
+            // The front is known; RFC 2883 reports it.
+            self.reassembly.repeated((left, self.next));
+        }
+        let left = left.max(self.next);
+        if left > self.next {
+            self.acknowledge_gap(now, payload);
+            return self.insert(left, right);
+        }
+        self.next = self.reassembly.advance(right);
+        self.count_progress();
+        if self.ack_rule == AckRule::Linux {
+            self.ack_now |= !in_order;
+            self.schedule_ack(now, payload);
+            return Arrived::InOrder;
+        }
+        if in_order {
+            self.schedule_ack(now, payload);
+        }
+        // It fills all or part of a gap (RFC 5681 section 4.2), or repeats something: that is reported of the latest segment
+        // only (RFC 2883 section 4).
+        self.ack_now = true;
+        Arrived::InOrder
+    }
+
+    /// Adds a range beyond a gap.
+    fn insert(&mut self, left: u64, right: u64) -> Arrived {
+        if self.reassembly.insert(left, right) {
+            return Arrived::OutOfOrder;
+        }
+        self.duplicate_segments += 1;
+        // With quick ACKs, what is known beyond a gap is no reason for them.
+        if !self.has_quick_mode() {
+            self.unacceptable();
+        }
+        Arrived::Duplicate
+    }
+
+    /// Takes in `len` bytes that came with a SYN, which the answer acknowledges: they are no reason for an ACK, nor do they widen
+    /// the window (`tcp_fastopen_add_skb`).
+    pub(crate) fn take_with_syn(&mut self, len: u64) {
+        self.next += len;
+    }
+
+    /// The peer's FIN has been taken in.
+    pub(crate) fn finished(&mut self) {
+        self.sack.finish();
+    }
+
+    // What an ACK reports.
+
+    /// The SACK option for the next ACK: at most `room` blocks, a duplicate first if `dsack`, then the ranges newest
+    /// first.
+    pub(crate) fn sack_blocks(&self, room: usize, dsack: bool) -> SackBlocks {
+        self.sack.blocks(&self.reassembly, (self.irs, self.next), room, dsack)
+    }
+
+    /// Whether a duplicate waits to be reported.
+    #[inline]
+    pub(crate) fn has_duplicate(&self) -> bool {
+        self.sack.has_duplicate(&self.reassembly, self.next)
+    }
+
+    /// Whether an ACK has something to report that should not ride on data.
+    #[inline]
+    pub(crate) fn has_report(&self) -> bool {
+        self.has_gap() || self.has_duplicate()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! Data beyond a gap: which ranges have arrived, in which order, and what arrived twice (RFC 2018 section 4, RFC 2883).
+
+use std::collections::VecDeque;
+
+pub(super) type Range = (u64, u64);
+
+/// Left edges that are remembered in order of arrival: as many as a SACK option has blocks.
+const RECENT: usize = 4;
+
+/// The ranges beyond a gap, and the duplicate that waits to be reported.
+#[derive(Debug, Default)]
+pub(super) struct Reassembly {
+    /// In order, disjoint and not touching.
+    ranges: VecDeque<Range>,
+    /// Left edges of the ranges most recently added to, newest first: the order of SACK blocks (RFC 2018 section 4).
+    recent: [u64; RECENT],
+    recent_len: usize,
+    /// The duplicate to report first in the next ACK (RFC 2883).
+    duplicate: Option<Range>,
+}
+
+impl Reassembly {
+    /// Whether nothing is held: there is no gap.
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The ranges, lowest first.
+    pub(super) fn ranges(&self) -> impl DoubleEndedIterator<Item = Range> + ExactSizeIterator + '_ {
+        self.ranges.iter().copied()
+    }
+
+    /// Units held.
+    pub(super) fn held(&self) -> u64 {
+        self.ranges().map(|(left, right)| right - left).sum()
+    }
+
+    /// Whether all of `left..right`, which lies beyond the gap, has arrived.
+    pub(super) fn holds(&self, left: u64, right: u64) -> bool {
+        let at = self.ranges.partition_point(|&(_, range_right)| range_right < right);
+        self.ranges.get(at).is_some_and(|&(range_left, _)| range_left <= left)
+    }
+
+    /// The duplicate that waits to be reported.
+    #[inline]
+    pub(super) fn duplicate(&self) -> Option<Range> {
+        self.duplicate
+    }
+
+    /// `range` has arrived again, below the gap.
+    pub(super) fn repeated(&mut self, range: Range) {
+        self.duplicate = Some(range);
+    }
+
+    /// An ACK has left: duplicates are reported once.
+    #[inline]
+    pub(super) fn reported(&mut self) {
+        self.duplicate = None;
+    }
+
+    /// Everything below `right` has arrived: where the next gap begins.
+    pub(super) fn advance(&mut self, mut right: u64) -> u64 {
+        while let Some(&(range_left, range_right)) = self.ranges.front() {
+            if range_left > right {
+                break;
+            }
+            if range_left < right {
+                let known = (range_left, right.min(range_right));
+                self.duplicate.get_or_insert(known);
+            }
+            right = right.max(range_right);
+            self.ranges.pop_front();
+            self.forget(range_left);
+        }
+        right
+    }
+
+    /// Adds a range beyond the gap. False if all of it had arrived before.
+    pub(super) fn insert(&mut self, left: u64, right: u64) -> bool {
+        // First range that ends at or after `left`: the first that can touch.
+        let first = self.ranges.partition_point(|&(_, range_right)| range_right < left);
+        let (mut merged_left, mut merged_right) = (left, right);
+        let mut last = first;
+        while let Some(&(range_left, range_right)) = self.ranges.get(last) {
+            if range_left > merged_right {
+                break;
+            }
+            if range_left <= left && right <= range_right {
+                self.duplicate = Some((left, right));
+                self.touch(range_left);
+                return false;
+            }
+            if range_left < right && left < range_right {
+                self.duplicate.get_or_insert((left.max(range_left), right.min(range_right)));
+            }
+            merged_left = merged_left.min(range_left);
+            merged_right = merged_right.max(range_right);
+            self.forget(range_left);
+            last += 1;
+        }
+        if last == first {
+            self.ranges.insert(first, (left, right));
+        } else {
+            self.ranges[first] = (merged_left, merged_right);
+            self.ranges.drain(first + 1..last);
+        }
+        self.touch(merged_left);
+        true
+    }
+
+    /// The ranges most recently added to, newest first.
+    pub(super) fn recent(&self) -> impl Iterator<Item = Range> + '_ {
+        self.recent[..self.recent_len].iter().filter_map(|&left| {
+            let at = self.ranges.partition_point(|&(range_left, _)| range_left < left);
+            self.ranges.get(at).copied()
+        })
+    }
+
+    /// The others, highest first.
+    pub(super) fn older(&self) -> impl Iterator<Item = Range> + '_ {
+        let recent = &self.recent[..self.recent_len];
+        let all = if self.ranges.len() > recent.len() { self.ranges.len() } else { 0 };
+        self.ranges.iter().rev().copied().take(all).filter(|(left, _)| !recent.contains(left))
+    }
+
+    /// Puts the range with this left edge first among the recent ones.
+    fn touch(&mut self, left: u64) {
+        self.forget(left);
+        self.recent.copy_within(0..RECENT - 1, 1);
+        self.recent[0] = left;
+        self.recent_len = (self.recent_len + 1).min(RECENT);
+    }
+
+    fn forget(&mut self, left: u64) {
+        if let Some(at) = self.recent[..self.recent_len].iter().position(|&edge| edge == left) {
+            self.recent.copy_within(at + 1..self.recent_len, at);
+            self.recent_len -= 1;
+        }
+    }
+}
