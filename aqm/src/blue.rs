@@ -1,7 +1,7 @@
 //! BLUE: marks or drops arrivals with one probability, which rises when the queue overflows and falls when the link idles.
 //!
 //! It measures no average: a packet lost at the limit, or a backlog above the threshold, says that the probability is too low;
-//! a dequeue that finds the queue empty says that it is too high. After each change it is frozen for a time.
+//! an idle link says that it is too high. After each change it is frozen for a time.
 //!
 //! # Source
 //! Feng, Kandlur, Saha, Shin 1999, "BLUE: A New Class of Active Queue Management Algorithms" (CSE-TR-387-99); Bartók 2001,
@@ -15,7 +15,7 @@
 
 use ackclock_units::{Random, Span, Time};
 
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Limit, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a BLUE queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -179,14 +179,12 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
         self.store.admit(now, packet);
     }
 
-    fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<Entry<P>> {
-        match self.store.take() {
-            Some(entry) => Some(self.store.release(entry)),
-            None => {
-                self.law.fall(&self.config, now);
-                None
-            }
-        }
+    fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
+        self.store.send()
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.law.fall(&self.config, now);
     }
 
     fn backlog(&self) -> Backlog {

@@ -14,8 +14,8 @@
 //! - The reciprocal root starts at 1. Linux starts a queue with 0, so that its very first signal comes with the second packet
 //!   above `target`, not an `interval` later, against its own comment; the next ones are the same.
 //! - BLUE decides before CoDel marks: a packet that it drops is not counted as marked.
-//! - BLUE falls when the link asks an empty queue for a packet. In CAKE that happens while other flows have packets; a single
-//!   queue is asked once when the link falls idle, if that is a transmitter and not a token bucket.
+//! - BLUE falls when the link is idle. In CAKE it falls whenever an empty flow has its turn, which happens while other flows
+//!   have packets; a single queue hears of it once when the link becomes idle, if that is a transmitter and not a token bucket.
 //! - The target does not grow with the number of bulk flows (CAKE's `ingress`). The memory of a packet is taken as its bytes
 //!   and 576 more, in place of what Linux allocated (`truesize`).
 //! - `limit` is a limit of its own; in CAKE it only scales `memlimit`.
@@ -23,7 +23,7 @@
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::books::memory_of;
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a COBALT queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,12 +172,9 @@ impl<P: Queued + Send> QueueDisc<P> for Cobalt<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>> {
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P> {
         loop {
-            let Some(mut entry) = self.take() else {
-                self.state.found_empty(&self.config, now);
-                return None;
-            };
+            let Some(mut entry) = self.take() else { return Dequeue::Empty };
             let capable = entry.packet.ecn().is_capable();
             let verdict = self.state.head(&self.config, now, entry.enqueued_at, capable, &mut self.random);
             // The last packet may be marked but is not dropped: the link would fall idle.
@@ -190,8 +187,12 @@ impl<P: Queued + Send> QueueDisc<P> for Cobalt<P> {
             if verdict.mark {
                 self.store.mark(&mut entry.packet);
             }
-            return Some(self.store.release(entry));
+            return Dequeue::Packet(self.store.release(entry));
         }
+    }
+
+    fn idle(&mut self, now: Time) {
+        self.state.found_empty(&self.config, now);
     }
 
     fn backlog(&self) -> Backlog {
@@ -234,7 +235,7 @@ impl State {
         self.count = self.count.max(1);
     }
 
-    /// The link asked for a packet and there was none.
+    /// The link is free and nothing waits.
     fn found_empty(&mut self, config: &CobaltConfig, now: Time) {
         if self.p_drop > 0 && now.since(self.blue_timer) > config.target {
             self.p_drop = self.p_drop.saturating_sub(config.p_dec);

@@ -11,7 +11,7 @@
 use ackclock_units::{Span, Time};
 
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a CoDel queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,10 +100,17 @@ impl<P: Queued + Send> QueueDisc<P> for Codel<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>> {
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P> {
+        if self.store.backlog().packets == 0 {
+            return Dequeue::Empty;
+        }
         let mut source = Source { store: &mut self.store, drops };
-        let entry = self.state.dequeue(&self.law, now, &mut source)?;
-        Some(self.store.release(entry))
+        let entry = self.state.dequeue(&self.law, now, &mut source);
+        entry.map(|entry| self.store.release(entry)).into()
+    }
+
+    fn idle(&mut self, _now: Time) {
+        self.state.found_empty(&self.law);
     }
 
     fn backlog(&self) -> Backlog {

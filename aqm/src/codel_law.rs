@@ -149,10 +149,7 @@ impl CodelState {
     ) -> Option<Entry<P>> {
         let now = law.units(now);
         let Some(mut entry) = queue.take() else {
-            self.dropping = false;
-            if law.control_law == ControlLaw::Rfc8289 {
-                self.first_above = NEVER;
-            }
+            self.found_empty(law);
             return None;
         };
         let mut ok_to_drop = self.is_over(law, now, entry.enqueued_at, queue);
@@ -188,6 +185,14 @@ impl CodelState {
             queue.mark(&mut entry.packet);
         }
         Some(entry)
+    }
+
+    /// The queue has its turn and is empty.
+    pub(crate) fn found_empty(&mut self, law: &CodelLaw) {
+        self.dropping = false;
+        if law.control_law == ControlLaw::Rfc8289 {
+            self.first_above = NEVER;
+        }
     }
 
     /// The head behind one that was dropped.

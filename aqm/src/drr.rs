@@ -181,7 +181,29 @@ impl<P: Queued, S> Drr<P, S> {
 
     /// The next packet in the order of turns (RFC 8290 section 4.2). `take` has the law of a flow take a packet from its
     /// queue; with `None` the flow has nothing to send.
+    #[inline]
     pub(crate) fn serve(
+        &mut self,
+        take: impl FnMut(&mut S, &mut FlowQueue<'_, P>) -> Option<Entry<P>>,
+    ) -> Option<Entry<P>> {
+        // Flows that have become empty keep their place until their next turn, or until the link is idle.
+        if self.books.backlog().packets == 0 {
+            return None;
+        }
+        self.take_turns(take)
+    }
+
+    /// The link is idle: all flows have their turn and nothing to send, so that none stays in a rota. `found_empty` tells the
+    /// law of each.
+    pub(crate) fn idle(&mut self, mut found_empty: impl FnMut(&mut S)) {
+        self.take_turns(|law, _| {
+            found_empty(law);
+            None
+        });
+    }
+
+    #[inline(always)]
+    fn take_turns(
         &mut self,
         mut take: impl FnMut(&mut S, &mut FlowQueue<'_, P>) -> Option<Entry<P>>,
     ) -> Option<Entry<P>> {

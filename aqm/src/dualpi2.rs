@@ -29,7 +29,7 @@ use std::collections::VecDeque;
 use ackclock_units::{Ecn, Random, Span, Time};
 
 use crate::books::{Books, memory_of};
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
 /// Where the step of the L4S queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -299,7 +299,7 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>> {
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P> {
         self.catch_up(now);
         while let Some((mut taken, scalable, cost)) = self.take() {
             self.last_scalable = scalable;
@@ -320,10 +320,13 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
             }
             self.credit += cost;
             self.books.release(taken.entry.packet.wire_len());
-            return Some(taken.entry);
+            return Dequeue::Packet(taken.entry);
         }
+        Dequeue::Empty
+    }
+
+    fn idle(&mut self, _now: Time) {
         self.credit = first_credit(&self.config);
-        None
     }
 
     fn backlog(&self) -> Backlog {

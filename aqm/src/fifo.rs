@@ -9,7 +9,7 @@
 
 use ackclock_units::Time;
 
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued, Store};
 
 /// A queue limit, in the unit that the discipline counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,9 +61,8 @@ impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
         }
     }
 
-    fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Option<Entry<P>> {
-        let entry = self.store.take()?;
-        Some(self.store.release(entry))
+    fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
+        self.store.send()
     }
 
     fn backlog(&self) -> Backlog {
@@ -82,7 +81,8 @@ impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stub::stub;
+    use crate::Entry;
+    use crate::stub::{Ask, stub};
 
     /// Offers packets of the given sizes; the ids of those refused.
     fn refused(limit: Limit, sizes: &[u32]) -> Vec<u32> {
@@ -116,9 +116,9 @@ mod tests {
         }
         for id in 0..3 {
             let expected = Entry { packet: stub(id, 100), enqueued_at: Time::from_millis(u64::from(id)) };
-            assert_eq!(queue.dequeue(Time::from_millis(9), &mut drops), Some(expected));
+            assert_eq!(queue.ask(Time::from_millis(9), &mut drops), Some(expected));
         }
-        assert_eq!(queue.dequeue(Time::from_millis(9), &mut drops), None);
+        assert_eq!(queue.ask(Time::from_millis(9), &mut drops), None);
         assert_eq!(drops, []);
     }
 }

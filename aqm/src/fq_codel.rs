@@ -16,7 +16,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
 use crate::drr::{self, Drr, Flow, FlowQueue};
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
 /// The least `quantum`.
 const MIN_QUANTUM: u32 = 256;
@@ -158,9 +158,13 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>> {
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P> {
         let law = &self.law;
-        self.drr.serve(|codel, queue| codel.dequeue(law, now, &mut Source { queue, drops }))
+        self.drr.serve(|codel, queue| codel.dequeue(law, now, &mut Source { queue, drops })).into()
+    }
+
+    fn idle(&mut self, _now: Time) {
+        self.drr.idle(|codel| codel.found_empty(&self.law));
     }
 
     fn backlog(&self) -> Backlog {

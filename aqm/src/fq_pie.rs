@@ -24,7 +24,7 @@ use ackclock_units::{Random, Span, Time};
 use crate::books::memory_of;
 use crate::drr::{self, Drr, Flow};
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued};
 
 /// Parameters of an fq_pie queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -172,15 +172,20 @@ impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
         self.drr.admit(index, now, packet);
     }
 
-    fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<Entry<P>> {
+    fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
         let law = &self.law;
-        self.drr.serve(|pie, queue| {
+        let entry = self.drr.serve(|pie, queue| {
             let waiting = queue.flow_bytes();
             let entry = queue.take()?;
             pie.catch_up(law, now, waiting);
             pie.state.departed(law, now, entry.enqueued_at, entry.packet.wire_len(), queue.flow_bytes());
             Some(entry)
-        })
+        });
+        entry.into()
+    }
+
+    fn idle(&mut self, _now: Time) {
+        self.drr.idle(|_| {});
     }
 
     fn backlog(&self) -> Backlog {

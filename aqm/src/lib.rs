@@ -55,22 +55,63 @@ pub trait Queued: Debug {
 
 /// A queue discipline.
 ///
-/// Each packet offered ends, exactly once, dequeued or in the drops. Times never run backwards from call to call. `dequeue`
-/// is asked when the transmitter falls idle or a packet arrives at an idle transmitter; `None` is the idle signal. A shaper that
-/// keeps count of what waits (HTB) never asks an empty queue, and so gives no such signal. There is no timer hook: a law with a
-/// timer (PIE) catches up with every tick that was due before it decides.
+/// Each packet offered ends, exactly once, dequeued or in the drops. Times never run backwards from
+/// call to call. `dequeue` is called when the transmitter becomes free, when a packet arrives at a
+/// free transmitter, and at the time of the last [`Dequeue::NotBefore`]. There is no timer hook: a
+/// law with a timer (PIE) catches up with every tick that was due before it decides.
 pub trait QueueDisc<P: Queued>: Debug + Send {
     /// Takes in a packet or refuses it; what the law discards, this packet or others, goes to `drops`.
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>);
-    /// The next packet to transmit; `None` when nothing waits. A non-empty discipline always gives a packet (work
-    /// conservation). What the law discards on the way goes to `drops`.
-    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>>;
+    /// The next packet to transmit, or why there is none. A work-conserving discipline gives a
+    /// packet whenever one waits; a shaper may hold packets back ([`Dequeue::NotBefore`]). What the
+    /// law discards on the way goes to `drops`. Calling it on an empty discipline changes nothing:
+    /// that the link is idle is said by [`QueueDisc::idle`].
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P>;
+    /// The transmitter is free and nothing waits: an idle period starts at `now`. Called each time
+    /// the transmitter becomes free and finds the discipline empty, and after an arrival that was
+    /// refused while it was free. Not every caller says so: a shaper that counts what waits (HTB)
+    /// never asks an empty queue, and its queues do not learn of idle periods. Default: nothing.
+    #[inline]
+    fn idle(&mut self, now: Time) {
+        let _ = now;
+    }
     /// What waits now.
     fn backlog(&self) -> Backlog;
     /// Totals since the start.
     fn counters(&self) -> &Counters;
     /// The law's own variables, for traces; of several queues, those of the one that the last call was about.
     fn probe(&self) -> Probe;
+}
+
+/// What [`QueueDisc::dequeue`] gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dequeue<P> {
+    /// The next packet to transmit.
+    Packet(Entry<P>),
+    /// Packets wait, but none may leave before this time, which is later than now. The caller asks
+    /// again then, and after each arrival, since one may make an earlier time possible.
+    NotBefore(Time),
+    /// Nothing waits.
+    Empty,
+}
+
+impl<P> Dequeue<P> {
+    /// The packet, if there is one.
+    #[inline]
+    pub fn packet(self) -> Option<Entry<P>> {
+        match self {
+            Dequeue::Packet(entry) => Some(entry),
+            Dequeue::NotBefore(_) | Dequeue::Empty => None,
+        }
+    }
+}
+
+impl<P> From<Option<Entry<P>>> for Dequeue<P> {
+    /// `None` is an empty queue.
+    #[inline]
+    fn from(entry: Option<Entry<P>>) -> Dequeue<P> {
+        entry.map_or(Dequeue::Empty, Dequeue::Packet)
+    }
 }
 
 /// A packet that waits or waited, with the time of its arrival.
@@ -182,3 +223,7 @@ pub struct Probe {
     /// Whether the law is in its dropping state (CoDel).
     pub dropping: Option<bool>,
 }
+
+/// `dequeue` returns through memory either way; the enum takes no more of it than an `Option` did.
+#[cfg(test)]
+const _: () = assert!(size_of::<Dequeue<stub::Stub>>() == size_of::<Option<Entry<stub::Stub>>>());

@@ -14,7 +14,7 @@
 use ackclock_units::{Random, Span, Time};
 
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued, Store};
 
 /// Up to this probability packets that can carry a mark are marked (RFC 8033 section 5.1, `MARK_ECNTH`).
 const MARK_UP_TO: f64 = 0.1;
@@ -149,12 +149,12 @@ impl<P: Queued + Send> QueueDisc<P> for Pie<P> {
         self.store.admit(now, packet);
     }
 
-    fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<Entry<P>> {
+    fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
         self.catch_up(now);
-        let entry = self.store.take()?;
+        let Some(entry) = self.store.take() else { return Dequeue::Empty };
         let backlog = self.store.backlog().bytes;
         self.state.departed(&self.law, now, entry.enqueued_at, entry.packet.wire_len(), backlog);
-        Some(self.store.release(entry))
+        Dequeue::Packet(self.store.release(entry))
     }
 
     fn backlog(&self) -> Backlog {

@@ -29,7 +29,7 @@ use ackclock_units::{Random, Rate, Span, Time, maths};
 
 use self::floyd::Floyd;
 use self::linux::{Damping, Linux};
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a RED queue. What is `None` is derived as `tc` does.
 #[derive(Clone, Debug, PartialEq)]
@@ -396,15 +396,15 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         }
     }
 
-    fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Option<Entry<P>> {
+    fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
         self.catch_up(now);
-        match self.store.take() {
-            Some(entry) => Some(self.store.release(entry)),
-            None => {
-                self.law.idle_since().get_or_insert(now);
-                None
-            }
-        }
+        self.store.send()
+    }
+
+    fn idle(&mut self, now: Time) {
+        // The updates that were due come first: they are of the time with a queue.
+        self.catch_up(now);
+        self.law.idle_since().get_or_insert(now);
     }
 
     fn backlog(&self) -> Backlog {

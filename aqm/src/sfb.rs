@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use ackclock_units::{Random, Span, Time};
 
 use crate::drr::mix;
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued, Store};
 
 /// Levels of bins (Linux `SFB_LEVELS`).
 const LEVELS: usize = 8;
@@ -251,12 +251,12 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
         self.store.admit(now, packet);
     }
 
-    fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Option<Entry<P>> {
-        let entry = self.store.take()?;
+    fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
+        let Some(entry) = self.store.take() else { return Dequeue::Empty };
         if let Some(place) = self.places.pop_front() {
             self.law.count(place, |qlen| qlen - 1);
         }
-        Some(self.store.release(entry))
+        Dequeue::Packet(self.store.release(entry))
     }
 
     fn backlog(&self) -> Backlog {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use ackclock_units::Time;
 
 use crate::books::Books;
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Queued};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Queued};
 
 /// A first-in first-out store that keeps the books: every way in and out of a single-queue discipline goes through it.
 #[derive(Debug)]
@@ -53,6 +53,12 @@ impl<P: Queued> Store<P> {
     pub fn release(&mut self, entry: Entry<P>) -> Entry<P> {
         self.books.release(entry.packet.wire_len());
         entry
+    }
+
+    /// Gives the head out for transmission.
+    #[inline]
+    pub fn send(&mut self) -> Dequeue<P> {
+        self.take().map(|entry| self.release(entry)).into()
     }
 
     /// Books a packet taken out as discarded.

@@ -1,8 +1,8 @@
 //! A packet for the tests of this crate. (Those outside it use the one of `testkit`, which depends on this crate.)
 
-use ackclock_units::Ecn;
+use ackclock_units::{Ecn, Time};
 
-use crate::Queued;
+use crate::{Dequeue, Drops, Entry, QueueDisc, Queued};
 
 /// A packet that is nothing but what a queue sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,5 +34,21 @@ impl Queued for Stub {
 
     fn flow_hash(&self) -> u64 {
         self.flow
+    }
+}
+
+/// Asking as a link does.
+pub(crate) trait Ask<P> {
+    /// The packet to transmit. Where nothing waits, the queue is told that the link is idle.
+    fn ask(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>>;
+}
+
+impl<P: Queued, Q: QueueDisc<P> + ?Sized> Ask<P> for Q {
+    fn ask(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>> {
+        let dequeued = self.dequeue(now, drops);
+        if matches!(dequeued, Dequeue::Empty) {
+            self.idle(now);
+        }
+        dequeued.packet()
     }
 }

@@ -13,7 +13,7 @@ use ackclock_aqm::{
     Codel, CodelConfig, ControlLaw, Counters, DqRateEstimator, DropReason, Drops, Fifo, FifoConfig, FqCodel,
     FqCodelConfig, Limit, Pie, PieConfig, QueueDisc, Tally,
 };
-use ackclock_testkit::{QueueAction, QueueStep, StubPacket, queue_steps};
+use ackclock_testkit::{Ask, QueueAction, QueueStep, StubPacket, queue_steps};
 use ackclock_units::{Ecn, Random, Span, Time};
 use proptest::prelude::*;
 
@@ -249,7 +249,7 @@ fn run(case: &Case, seed: u64, steps: &[QueueStep]) -> (Log, Counters) {
             }
             QueueAction::Send => {
                 let waited = queue.backlog().packets > 0;
-                let entry = queue.dequeue(now, &mut drops);
+                let entry = queue.ask(now, &mut drops);
                 assert_eq!(entry.is_some(), waited, "{}: work conservation", case.name);
                 if let Some(entry) = entry {
                     assert_eq!(
@@ -375,6 +375,38 @@ proptest! {
     fn every_discipline_keeps_the_contract(steps in queue_steps(600)) {
         for case in cases() {
             run(&case, 1, &steps);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// That the link is idle is said by `idle` alone: whoever asks an empty discipline changes nothing.
+    #[test]
+    fn asking_an_empty_discipline_changes_nothing(steps in queue_steps(300)) {
+        for case in cases() {
+            let decisions = |in_vain: bool| {
+                let mut queue = (case.make)(Random::for_component(1, 0, case.name));
+                let mut drops = Drops::new();
+                let (mut now, mut log) = (Time::from_millis(5), Vec::new());
+                for (id, step) in steps.iter().enumerate() {
+                    now += step.gap;
+                    match step.action {
+                        QueueAction::Offer { flow, wire_len, ecn } => {
+                            queue.enqueue(now, StubPacket { flow, id: id as u32, wire_len, ecn }, &mut drops);
+                        }
+                        QueueAction::Send if queue.backlog().packets > 0 || in_vain => {
+                            log.push((queue.dequeue(now, &mut drops).packet(), queue.probe()));
+                        }
+                        QueueAction::Send => log.push((None, queue.probe())),
+                    }
+                }
+                // Timers are made up for when there is a packet to decide about.
+                log.retain(|(entry, _)| entry.is_some());
+                (log, drops, *queue.counters())
+            };
+            prop_assert_eq!(decisions(true), decisions(false), "{}", case.name);
         }
     }
 }

@@ -5,7 +5,7 @@
 //! a turn by less than the largest packet: so what they have sent differs by less than a quantum and the largest packet, always.
 
 use ackclock_aqm::{Drops, FqCodel, FqCodelConfig, FqPie, FqPieConfig, QueueDisc};
-use ackclock_testkit::StubPacket;
+use ackclock_testkit::{Ask, StubPacket};
 use ackclock_units::{Ecn, Random, Rate, Serializer, Time};
 
 const LARGEST: u32 = 1514;
@@ -30,7 +30,7 @@ fn share(mut queue: Box<dyn QueueDisc<StubPacket>>, quantum: u32) {
                 queue.enqueue(now, StubPacket { flow: flow as u64, id: 0, wire_len, ecn: Ecn::NotEct }, &mut drops);
             }
         }
-        let entry = queue.dequeue(now, &mut drops).expect("packets wait");
+        let entry = queue.ask(now, &mut drops).expect("packets wait");
         sent[entry.packet.flow as usize] += u64::from(entry.packet.wire_len);
         waiting[entry.packet.flow as usize] -= u64::from(entry.packet.wire_len);
         discarded += drops.len();

@@ -2,7 +2,7 @@
 //! ten flows that always have packets waiting, on a link of 10 Mbit/s.
 
 use ackclock_aqm::{Drops, FqCodel, FqCodelConfig, FqPie, FqPieConfig, QueueDisc, Queued};
-use ackclock_testkit::StubPacket;
+use ackclock_testkit::{Ask, StubPacket};
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
 const BULK: u64 = 10;
@@ -27,7 +27,7 @@ fn sparse_sojourns(mut queue: impl QueueDisc<StubPacket>) -> Vec<Span> {
         for flow in 0..BULK {
             (waiting / BULK..10).for_each(|_| queue.enqueue(now, packet(flow, PACKET), &mut drops));
         }
-        let entry = queue.dequeue(now, &mut drops).expect("bulk packets wait");
+        let entry = queue.ask(now, &mut drops).expect("bulk packets wait");
         if entry.packet.flow_hash() == sparse_hash {
             sojourns.push(now.since(entry.enqueued_at));
         }

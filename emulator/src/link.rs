@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use ackclock_aqm::{DropReason, Drops, QueueDisc, Queued};
+use ackclock_aqm::{Dequeue, DropReason, Drops, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
@@ -110,8 +110,12 @@ pub struct Link {
     delay: Span,
     overhead: u32,
     fate: Fate,
-    /// The packet in transmission and when its last bit is sent; without a packet, when the bucket has tokens again.
-    sending: Option<(Time, Option<Packet>)>,
+    /// What the transmitter does, ...
+    state: Transmitter,
+    /// ... until when; [`Time::NEVER`] if it is idle.
+    until: Time,
+    /// Packets in the queue.
+    waiting: u32,
     line: DelayLine,
     /// Packets that others are to pass, in order of transmission.
     held: VecDeque<Held>,
@@ -120,6 +124,19 @@ pub struct Link {
     drops: Drops<Framed>,
     /// Only while every decision is wanted: the packets of a run pay for it with one branch.
     recording: Option<Box<Recording>>,
+}
+
+/// What a transmitter does.
+#[derive(Debug)]
+enum Transmitter {
+    /// Nothing, because nothing waits.
+    Idle,
+    /// It sends a packet, whose last bit is sent at the end.
+    Sends(Packet),
+    /// The bucket has no tokens.
+    Refills,
+    /// The queue holds its packets back: it is asked again at the end, or when a packet arrives.
+    HeldBack,
 }
 
 /// Tokens, by the time at which a transmitter would have sent what was taken.
@@ -224,7 +241,9 @@ impl Link {
             delay: config.delay,
             overhead: config.overhead,
             fate,
-            sending: None,
+            state: Transmitter::Idle,
+            until: Time::NEVER,
+            waiting: 0,
             line,
             held: VecDeque::new(),
             passed: 0,
@@ -261,9 +280,10 @@ impl Link {
                 recording.enqueued(now, self.overhead, packet, &*self.queue, &mut self.drops);
             }
         }
+        self.count_waiting();
         self.report_drops(now, events);
         self.report(now, LinkEventKind::Offered, events);
-        if self.sending.is_none() {
+        if matches!(self.state, Transmitter::Idle | Transmitter::HeldBack) {
             self.start_next(now, events);
             // An unlimited transmitter is done at once.
             self.advance(now, events);
@@ -273,9 +293,8 @@ impl Link {
     /// When a packet arrives next, at the earliest.
     #[inline]
     pub fn next_due(&self) -> Time {
-        let sending = self.sending.map_or(Time::NEVER, |(end, _)| end + self.delay);
         let held = self.held.front().map_or(Time::NEVER, |held| held.arrives_by);
-        sending.min(self.line.next_at()).min(held)
+        (self.until + self.delay).min(self.line.next_at()).min(held)
     }
 
     /// Does what is due until `now` on the sending side, then gives the next packet that has arrived by `now`, with its
@@ -316,54 +335,81 @@ impl Link {
     /// Ends every transmission that is due until `now`, each at its due time, and starts the next.
     #[inline]
     fn advance(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
-        if self.sending.as_ref().is_some_and(|&(end, _)| end <= now) {
+        if self.until <= now {
             self.advance_by_some(now, events);
         }
     }
 
     fn advance_by_some(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
-        while let Some((end, packet)) = self.sending.take_if(|(end, _)| *end <= now) {
-            if let Some(packet) = packet {
+        // Nothing ends at `NEVER`, not even for who asks what is due by then.
+        while self.until <= now && self.until < Time::NEVER {
+            let end = self.until;
+            if let Transmitter::Sends(packet) = self.state {
                 self.launch(end, packet, events);
             }
             self.start_next(end, events);
         }
     }
 
-    /// The transmitter is idle: asks the queue for the next packet.
+    /// The transmitter is free: asks the queue for the next packet, or tells it that the link is idle.
     fn start_next(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
         if self.bucket.is_some() {
             self.spend_tokens(now, events);
-        } else if let Some((end, packet)) = self.transmit_next(now, now, events) {
-            self.sending = Some((end, Some(packet)));
+            return;
+        }
+        if self.waiting > 0
+            && let Some((end, packet)) = self.transmit_next(now, now, events)
+        {
+            (self.state, self.until) = (Transmitter::Sends(packet), end);
+        } else if self.waiting == 0 {
+            (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
+            self.queue.idle(now);
         }
     }
 
-    /// Packets leave at once while there are tokens.
+    /// Packets leave at once while there are tokens. The queue is not told when none is left.
     #[inline(never)]
     fn spend_tokens(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
-        while self.sending.is_none()
-            && self.queue.backlog().packets > 0
+        (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
+        while matches!(self.state, Transmitter::Idle)
+            && self.waiting > 0
             && let Some(&Bucket { depth, done }) = self.bucket.as_ref()
             && let Some((done, packet)) = self.transmit_next(now, done.max(now), events)
         {
             self.bucket = Some(Bucket { depth, done });
             let filled = Time::ZERO + done.since(Time::ZERO + depth);
-            self.sending = (filled > now).then_some((filled, None));
+            if filled > now {
+                (self.state, self.until) = (Transmitter::Refills, filled);
+            }
             self.launch(now, packet, events);
         }
     }
 
-    /// Takes a packet off the queue, whose transmission starts at `start`, and tells when it ends. `None` tells the queue that the
-    /// link is idle.
+    /// Takes a packet off the queue, whose transmission starts at `start`, and says when it ends. `None` if there is none, or
+    /// none yet.
+    ///
+    /// # Panics
+    /// If the queue holds its packets back until a time that is not to come.
     #[inline(always)]
     fn transmit_next(&mut self, now: Time, start: Time, events: &mut Vec<LinkEvent>) -> Option<(Time, Packet)> {
-        let mut entry = self.queue.dequeue(now, &mut self.drops);
+        let mut dequeued = self.queue.dequeue(now, &mut self.drops);
         if let Some(recording) = &mut self.recording {
-            recording.dequeued(now, self.overhead, entry.as_mut(), &*self.queue, &mut self.drops);
+            recording.dequeued(now, self.overhead, &mut dequeued, &*self.queue, &mut self.drops);
         }
+        self.count_waiting();
         self.report_drops(now, events);
-        let entry = entry?;
+        let entry = match dequeued {
+            Dequeue::Packet(entry) => entry,
+            Dequeue::NotBefore(at) => {
+                self.hold_back(now, at);
+                return None;
+            }
+            Dequeue::Empty => {
+                debug_assert_eq!(self.waiting, 0, "a queue that is not empty gives a packet or a time");
+                (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
+                return None;
+            }
+        };
         let Framed(packet) = entry.packet;
         let end = match &mut self.serializer {
             Some(serializer) => serializer.transmit(start, packet.wire_len),
@@ -372,6 +418,18 @@ impl Link {
         let (sojourn, busy) = (now.since(entry.enqueued_at), end.since(start));
         self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
         Some((end, packet))
+    }
+
+    /// The queue gives nothing before `at`.
+    #[cold]
+    fn hold_back(&mut self, now: Time, at: Time) {
+        assert!(at > now, "packets are held back until {at:?} at {now:?}");
+        (self.state, self.until) = (Transmitter::HeldBack, at);
+    }
+
+    #[inline]
+    fn count_waiting(&mut self) {
+        self.waiting = self.queue.backlog().packets as u32;
     }
 
     /// The last bit was sent at `end`: the packet travels, in one copy, two or none.
@@ -437,7 +495,7 @@ impl Link {
     }
 
     fn report(&self, at: Time, kind: LinkEventKind, events: &mut Vec<LinkEvent>) {
-        events.push(LinkEvent { at, backlog: self.queue.backlog().packets as u32, kind });
+        events.push(LinkEvent { at, backlog: self.waiting, kind });
     }
 
     #[inline]
@@ -449,7 +507,7 @@ impl Link {
 
     #[cold]
     fn report_some_drops(&mut self, at: Time, events: &mut Vec<LinkEvent>) {
-        let backlog = self.queue.backlog().packets as u32;
+        let backlog = self.waiting;
         let probability = self.queue.probe().probability;
         events.extend(self.drops.drain(..).map(|dropped| {
             let Framed(mut packet) = dropped.packet;

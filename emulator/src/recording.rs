@@ -4,7 +4,7 @@
 //! right after it: who looks later sees a law that has moved on, since a link catches up lazily. A discipline is not asked
 //! for anything that it does not tell anyway. What happened is read from its counters, its drops and what it gives out.
 
-use ackclock_aqm::{Backlog, Counters, DropReason, Drops, Entry, Probe, QueueDisc};
+use ackclock_aqm::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc};
 use ackclock_packet::Packet;
 use ackclock_units::{Span, Time};
 
@@ -122,13 +122,13 @@ impl Recording {
         self.check(queue);
     }
 
-    /// After the queue was asked for a packet.
+    /// After the queue was asked for a packet and gave `dequeued`.
     #[cold]
     pub(crate) fn dequeued(
         &mut self,
         now: Time,
         overhead: u32,
-        entry: Option<&mut Entry<Framed>>,
+        dequeued: &mut Dequeue<Framed>,
         queue: &dyn QueueDisc<Framed>,
         drops: &mut Drops<Framed>,
     ) {
@@ -138,7 +138,7 @@ impl Recording {
             self.discard(call, packet, dropped.reason, false);
         }
         let marks = self.new_marks(queue.counters());
-        if let Some(entry) = entry {
+        if let Dequeue::Packet(entry) = dequeued {
             let Framed(packet) = &mut entry.packet;
             let ticket = self.redeem(packet);
             let sojourn = Some(now.since(ticket.arrived));

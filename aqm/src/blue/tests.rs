@@ -1,5 +1,5 @@
 use super::*;
-use crate::stub::{Stub, stub};
+use crate::stub::{Ask, Stub, stub};
 use ackclock_units::Ecn;
 
 fn blue(config: BlueConfig) -> Blue<Stub> {
@@ -119,10 +119,10 @@ fn a_backlog_above_the_threshold_raises_the_probability() {
 fn an_idle_link_lowers_the_probability_once_a_freeze() {
     let mut queue = blue(BlueConfig { init: 0.5, ..BlueConfig::default() });
     let mut drops = Drops::new();
-    assert_eq!(queue.dequeue(ms(10), &mut drops), None);
+    assert_eq!(queue.ask(ms(10), &mut drops), None);
     assert_close(queue.stats().pmark, 0.5);
     for millis in [11, 12, 21, 22] {
-        assert_eq!(queue.dequeue(ms(millis), &mut drops), None);
+        assert_eq!(queue.ask(ms(millis), &mut drops), None);
     }
     assert_close(queue.stats().pmark, 0.4975);
 }
@@ -139,7 +139,7 @@ fn a_fixed_probability_marks_what_can_be_marked_and_drops_the_rest() {
             let now = ms(u64::from(id));
             let packet = Stub { ecn: if capable { Ecn::Ect0 } else { Ecn::NotEct }, ..stub(id, 1514) };
             queue.enqueue(now, packet, &mut drops);
-            queue.dequeue(now, &mut drops);
+            queue.ask(now, &mut drops);
         }
         let BlueStats { pmark, marked, early, limit, .. } = queue.stats();
         let (hit, missed) = if ecn && capable { (marked, early) } else { (early, marked) };
@@ -171,7 +171,7 @@ fn ns3_steps_and_freeze_time_order_the_early_drops() {
                     queue.enqueue(now, stub(tick as u32, 1000), &mut drops);
                 }
                 if tick % 2 == 1 {
-                    queue.dequeue(now, &mut drops);
+                    queue.ask(now, &mut drops);
                 }
             }
             queue.stats().early

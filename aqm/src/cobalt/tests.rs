@@ -1,5 +1,5 @@
 use super::*;
-use crate::stub::{Stub, stub};
+use crate::stub::{Ask, Stub, stub};
 use ackclock_units::Ecn;
 
 struct Bed {
@@ -19,7 +19,7 @@ impl Bed {
     }
 
     fn send(&mut self, ms: u64) -> Option<Entry<Stub>> {
-        self.queue.dequeue(Time::from_millis(ms), &mut self.drops)
+        self.queue.ask(Time::from_millis(ms), &mut self.drops)
     }
 
     /// Waiting, dropped and marked packets.
@@ -266,11 +266,11 @@ mod ns3 {
         for n in 1..=11 {
             bed.offer(n, 1, Ecn::Ect0);
             if n > 1 {
-                bed.queue.dequeue(Time::from_micros(1100 * (n - 1)), &mut bed.drops);
+                bed.queue.ask(Time::from_micros(1100 * (n - 1)), &mut bed.drops);
                 assert_eq!(bed.tally().2, 0);
             }
         }
-        bed.queue.dequeue(Time::from_micros(12_100), &mut bed.drops);
+        bed.queue.ask(Time::from_micros(12_100), &mut bed.drops);
         assert_eq!(bed.tally().2, 1);
     }
 

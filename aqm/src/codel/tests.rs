@@ -1,5 +1,5 @@
 use super::*;
-use crate::stub::{Stub, stub};
+use crate::stub::{Ask, Stub, stub};
 use ackclock_units::Ecn;
 
 const BYTES: u32 = 1500;
@@ -29,7 +29,7 @@ impl Bed {
     }
 
     fn send(&mut self, now_ms: u64) -> Option<Stub> {
-        self.queue.dequeue(Time::from_millis(now_ms), &mut self.drops).map(|entry| entry.packet)
+        self.queue.ask(Time::from_millis(now_ms), &mut self.drops).map(|entry| entry.packet)
     }
 
     /// Sends one packet each millisecond; the times (ms) of the drops and the packets dropped.
@@ -155,7 +155,7 @@ fn arrivals_beyond_the_limit_are_refused() {
 /// Linux's approximate root).
 mod ns3 {
     use super::*;
-    use crate::stub::{Stub, stub};
+    use crate::stub::{Ask, Stub, stub};
     use ackclock_units::Ecn;
 
     /// Waiting, dropped and marked packets after each dequeue.
@@ -167,7 +167,7 @@ mod ns3 {
             queue.enqueue(Time::ZERO, Stub { ecn, ..stub(id, 1000) }, &mut drops);
         }
         times.map(|ms| {
-            queue.dequeue(Time::from_millis(ms), &mut drops);
+            queue.ask(Time::from_millis(ms), &mut drops);
             (queue.backlog().packets, drops.len(), queue.counters().marked.packets)
         })
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::stub::{Stub, stub};
+use crate::stub::{Ask, Stub, stub};
 use proptest::prelude::*;
 
 fn random() -> Random {
@@ -95,7 +95,7 @@ fn classic_is_squared_and_l4s_coupled() {
             let ecn = if l4s { Ecn::Ect1 } else { ecn };
             queue.enqueue(Time::ZERO, Stub { ecn, ..stub(id, 1514) }, &mut drops);
         }
-        while queue.dequeue(Time::ZERO, &mut drops).is_some() {}
+        while queue.ask(Time::ZERO, &mut drops).is_some() {}
         let share = |packets: u64| packets as f64 / f64::from(PACKETS);
         (share(drops.len() as u64), share(queue.counters().marked.packets))
     };
@@ -120,7 +120,7 @@ fn overflow_marks_all_of_l4s_and_drops_none() {
     // What an earlier setting may have left behind.
     queue.state.probability = 0.51;
     let mut drops = Drops::new();
-    while queue.dequeue(Time::ZERO, &mut drops).is_some() {}
+    while queue.ask(Time::ZERO, &mut drops).is_some() {}
     // But for the last two, behind which less than two packets wait.
     assert_eq!((drops.len(), queue.counters().marked.packets), (0, 998));
 }
@@ -132,7 +132,7 @@ fn the_classic_queue_has_its_share() {
         let mut queue = standing(DualPi2Config { classic_protection, ..frozen() }, 60, 60, Ecn::NotEct);
         let mut drops = Drops::new();
         (0..packets)
-            .filter_map(|_| queue.dequeue(Time::ZERO, &mut drops))
+            .filter_map(|_| queue.ask(Time::ZERO, &mut drops))
             .map(|entry| if entry.packet.id < 1_000_000 { 'L' } else { 'C' })
             .collect::<String>()
     };
@@ -149,9 +149,9 @@ fn an_empty_queue_forgets_the_credit() {
     let mut queue = standing(frozen(), 5, 5, Ecn::NotEct);
     let mut drops = Drops::new();
     assert_eq!(queue.credit, -80 * 1514);
-    queue.dequeue(Time::ZERO, &mut drops);
+    queue.ask(Time::ZERO, &mut drops);
     assert_eq!(queue.credit, -70 * 1514);
-    while queue.dequeue(Time::ZERO, &mut drops).is_some() {}
+    while queue.ask(Time::ZERO, &mut drops).is_some() {}
     assert_eq!(queue.credit, -80 * 1514);
 }
 
@@ -177,7 +177,7 @@ fn the_step_marks_l4s_alone() {
     let marks = |config: DualPi2Config, micros| {
         let mut queue = standing(config, 5, 5, Ecn::Ect0);
         let mut drops = Drops::new();
-        while queue.dequeue(Time::from_micros(micros), &mut drops).is_some() {}
+        while queue.ask(Time::from_micros(micros), &mut drops).is_some() {}
         queue.counters().marked.packets
     };
     let tc = || DualPi2Config { tupdate: Span::MAX, ..DualPi2Config::default() };
@@ -199,7 +199,7 @@ fn a_packet_marked_twice_counts_once() {
         for id in 0..10 {
             queue.enqueue(Time::ZERO, Stub { ecn: Ecn::Ect1, ..stub(id, 1514) }, &mut drops);
         }
-        while queue.dequeue(Time::from_millis(2), &mut drops).is_some() {}
+        while queue.ask(Time::from_millis(2), &mut drops).is_some() {}
         assert_eq!(queue.counters().marked.packets, 10);
     }
 }
@@ -209,7 +209,7 @@ fn the_last_packet_is_never_dropped() {
     let mut queue = standing(DualPi2Config { mtu: 0, ..frozen() }, 0, 5, Ecn::NotEct);
     queue.state.probability = 1.0;
     let mut drops = Drops::new();
-    assert_eq!(queue.dequeue(Time::ZERO, &mut drops).map(|entry| entry.packet.id), Some(1_000_004));
+    assert_eq!(queue.ask(Time::ZERO, &mut drops).map(|entry| entry.packet.id), Some(1_000_004));
     assert_eq!(drops.len(), 4);
 }
 
@@ -273,7 +273,7 @@ fn two_packets_wait_behind_what_is_dropped() {
         let mut drops = Drops::new();
         queue.enqueue(Time::ZERO, stub(0, 1514), &mut drops);
         queue.enqueue(Time::ZERO, stub(1, behind), &mut drops);
-        queue.dequeue(Time::ZERO, &mut drops);
+        queue.ask(Time::ZERO, &mut drops);
         assert_eq!(drops.len(), dropped, "{behind} bytes");
     }
 }
@@ -284,7 +284,7 @@ fn only_packets_that_another_queue_waits_behind_cost_credit() {
     for (l4s, classic) in [(5, 0), (0, 5)] {
         let mut queue = standing(frozen(), l4s, classic, Ecn::NotEct);
         for _ in 0..4 {
-            queue.dequeue(Time::ZERO, &mut Drops::new());
+            queue.ask(Time::ZERO, &mut Drops::new());
             assert_eq!(queue.credit, -80 * 1514);
         }
     }
@@ -357,7 +357,7 @@ proptest! {
                 lazy.enqueue(now, packet, &mut lazy_drops);
                 ticked.enqueue(now, packet, &mut ticked_drops);
             } else {
-                prop_assert_eq!(lazy.dequeue(now, &mut lazy_drops), ticked.dequeue(now, &mut ticked_drops));
+                prop_assert_eq!(lazy.ask(now, &mut lazy_drops), ticked.ask(now, &mut ticked_drops));
             }
             prop_assert_eq!(&lazy.state, &ticked.state);
             prop_assert_eq!(lazy.next_update, tick);
@@ -386,7 +386,7 @@ fn the_probe_shows_what_the_packets_meet() {
         }
         // The L4S queue goes first.
         let mut sent = Vec::new();
-        while let Some(entry) = queue.dequeue(Time::ZERO, &mut drops) {
+        while let Some(entry) = queue.ask(Time::ZERO, &mut drops) {
             let expected = if matches!(entry.packet.ecn, Ecn::Ect1 | Ecn::Ce) { l4s } else { classic };
             assert_close(queue.probe().probability.unwrap(), expected);
             sent.push(entry.packet.ecn);

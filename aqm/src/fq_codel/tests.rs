@@ -1,5 +1,5 @@
 use super::*;
-use crate::stub::{Stub, stub};
+use crate::stub::{Ask, Stub, stub};
 use ackclock_units::Ecn;
 
 fn random() -> Random {
@@ -30,7 +30,7 @@ impl Bed {
     fn send(&mut self, now_ms: u64, packets: usize) -> Vec<u32> {
         let mut ids = Vec::new();
         while ids.len() < packets {
-            let Some(entry) = self.queue.dequeue(Time::from_millis(now_ms), &mut self.drops) else { break };
+            let Some(entry) = self.queue.ask(Time::from_millis(now_ms), &mut self.drops) else { break };
             ids.push(entry.packet.id);
         }
         ids

@@ -1,6 +1,6 @@
 use super::*;
 use crate::pie_law::MAX_BURST;
-use crate::stub::{Stub, stub};
+use crate::stub::{Ask, Stub, stub};
 use crate::{Pie, PieConfig};
 use ackclock_units::Ecn;
 use proptest::prelude::*;
@@ -35,7 +35,7 @@ fn deficits_are_those_of_the_test_suite_of_ns3() {
     let mut drops = Drops::new();
     offer(&mut queue, Time::ZERO, 1, 120, &mut drops);
     assert_eq!(deficits(&mut queue), [(90, true), (0, false)]);
-    queue.dequeue(Time::ZERO, &mut drops);
+    queue.ask(Time::ZERO, &mut drops);
     assert_eq!(deficits(&mut queue), [(-30, true), (0, false)]);
     for flow in [1, 1, 2, 2] {
         offer(&mut queue, Time::ZERO, flow, 120, &mut drops);
@@ -49,7 +49,7 @@ fn deficits_are_those_of_the_test_suite_of_ns3() {
         // Nothing waits: the first flow gets a quantum twice before it is found empty.
         [(90, false), (30, false)],
     ] {
-        queue.dequeue(Time::ZERO, &mut drops);
+        queue.ask(Time::ZERO, &mut drops);
         assert_eq!(deficits(&mut queue), expected);
     }
 }
@@ -68,7 +68,7 @@ fn a_flow_pays_for_its_own_delay_only() {
         if ms % 20 == 0 {
             offer(&mut queue, now, 2, 200, &mut drops);
         }
-        queue.dequeue(now, &mut drops);
+        queue.ask(now, &mut drops);
         for drop in drops.drain(..) {
             dropped[drop.packet.flow as usize] += 1;
         }
@@ -154,7 +154,7 @@ fn each_flow_makes_up_for_its_own_updates() {
     }
     queue.drr.flow(one).0.state.probability = 0.4;
     queue.drr.flow(two).0.state.probability = 0.5;
-    queue.dequeue(Time::from_millis(20), &mut drops);
+    queue.ask(Time::from_millis(20), &mut drops);
     // With a backlog: 0.4 - 0.001875 at 15 ms.
     assert_close(queue.drr.flow(one).0.state.probability, 0.398_125);
     offer(&mut queue, Time::from_millis(80), 1, 1514, &mut drops);
@@ -180,7 +180,7 @@ fn an_update_due_with_a_packet_comes_first() {
     assert_close(queue.probe().probability.unwrap(), 0.398_125);
     assert_eq!(queue.drr.flow(one).0.next_update, Time::from_millis(30));
     // The sojourn time of the last that left with others behind it.
-    queue.dequeue(Time::from_millis(17), &mut drops);
+    queue.ask(Time::from_millis(17), &mut drops);
     assert_eq!(queue.probe().delay, Some(Span::from_millis(17)));
 }
 
@@ -192,7 +192,7 @@ fn a_flow_at_rest_is_left_alone() {
     offer(&mut queue, Time::from_secs(3600), 1, 1514, &mut drops);
     let touched = queue.drr.inspect().filter(|(pie, ..)| pie.next_update != Time::from_millis(15)).count();
     assert_eq!(touched, 1);
-    queue.dequeue(Time::from_secs(3600), &mut drops);
+    queue.ask(Time::from_secs(3600), &mut drops);
     let index = queue.drr.classify(1);
     let pie = queue.drr.flow(index).0;
     assert_eq!(pie.next_update, Time::from_secs(3600) + Span::from_millis(15));
@@ -266,7 +266,7 @@ proptest! {
                 lazy.enqueue(now, packet, &mut lazy_drops);
                 ticked.enqueue(now, packet, &mut ticked_drops);
             } else {
-                prop_assert_eq!(lazy.dequeue(now, &mut lazy_drops), ticked.dequeue(now, &mut ticked_drops));
+                prop_assert_eq!(lazy.ask(now, &mut lazy_drops), ticked.ask(now, &mut ticked_drops));
             }
             for ((lazy, bytes, ..), (ticked, ..)) in lazy.drr.inspect().zip(ticked.drr.inspect()) {
                 let mut caught_up = lazy.clone();
@@ -294,7 +294,7 @@ proptest! {
                 flows.enqueue(now, packet, &mut flows_drops);
                 single.enqueue(now, packet, &mut single_drops);
             } else {
-                prop_assert_eq!(flows.dequeue(now, &mut flows_drops), single.dequeue(now, &mut single_drops));
+                prop_assert_eq!(flows.ask(now, &mut flows_drops), single.ask(now, &mut single_drops));
             }
         }
         prop_assert_eq!(flows.counters(), single.counters());
@@ -315,7 +315,7 @@ fn the_probe_is_of_the_flow_at_hand() {
         assert_eq!(queue.probe().probability, Some(probability));
     }
     let sent = std::iter::from_fn(|| {
-        let entry = queue.dequeue(Time::ZERO, &mut drops)?;
+        let entry = queue.ask(Time::ZERO, &mut drops)?;
         Some((entry.packet.flow, queue.probe().probability))
     });
     assert_eq!(sent.collect::<Vec<_>>(), [(1, Some(0.25)), (2, Some(0.5)), (1, Some(0.25))]);

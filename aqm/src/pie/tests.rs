@@ -1,5 +1,5 @@
 use super::*;
-use crate::stub::{Stub, stub};
+use crate::stub::{Ask, Stub, stub};
 use ackclock_units::Ecn;
 use proptest::prelude::*;
 
@@ -58,7 +58,7 @@ fn the_delay_is_the_sojourn_time_of_the_last_departure() {
         queue.enqueue(Time::from_millis(1), stub(id, 1500), &mut drops);
     }
     let mut after = |ms| {
-        queue.dequeue(Time::from_millis(ms), &mut drops);
+        queue.ask(Time::from_millis(ms), &mut drops);
         (queue.state.delay, queue.state.burst_allowance)
     };
     // The first departure only starts the clock of the burst allowance.
@@ -111,7 +111,7 @@ fn an_arrival_makes_up_for_the_updates_before_it() {
         queue.enqueue(Time::ZERO, stub(id, 1514), &mut drops);
     }
     queue.state.probability = 0.4;
-    queue.dequeue(Time::from_millis(20), &mut drops);
+    queue.ask(Time::from_millis(20), &mut drops);
     assert_eq!((queue.probe().probability, queue.probe().delay), (Some(0.4), Some(Span::from_millis(20))));
     queue.enqueue(Time::from_millis(95), stub(3, 1514), &mut drops);
     assert_close(queue.probe().probability.unwrap(), 0.42);
@@ -122,9 +122,9 @@ fn an_arrival_makes_up_for_the_updates_before_it() {
 fn an_update_due_with_a_packet_comes_first() {
     let mut queue: Pie<Stub> = Pie::new(linux_3x(), random());
     queue.state = law(0.5, 0, 0);
-    queue.dequeue(Time::from_nanos(29_999_999), &mut Drops::new());
+    queue.ask(Time::from_nanos(29_999_999), &mut Drops::new());
     assert_eq!(queue.state.probability, 0.5);
-    queue.dequeue(Time::from_millis(30), &mut Drops::new());
+    queue.ask(Time::from_millis(30), &mut Drops::new());
     assert_close(queue.state.probability, 0.4975 * 63.0 / 64.0);
     assert_eq!(queue.next_update, Time::from_millis(60));
 }
@@ -135,7 +135,7 @@ fn a_long_rest_is_made_up_for_at_once() {
     queue.state = law(1.0, 500, 500);
     queue.state.delay = Span::ZERO;
     let now = Time::from_secs(1_000_000_000);
-    queue.dequeue(now, &mut Drops::new());
+    queue.ask(now, &mut Drops::new());
     assert_eq!(queue.state, PieState::new());
     assert_eq!(queue.next_update, now + Span::from_nanos(1));
 }
@@ -210,7 +210,7 @@ proptest! {
                     ticked.enqueue(now, packet, &mut ticked_drops);
                 }
                 Step::Send => {
-                    prop_assert_eq!(lazy.dequeue(now, &mut lazy_drops), ticked.dequeue(now, &mut ticked_drops));
+                    prop_assert_eq!(lazy.ask(now, &mut lazy_drops), ticked.ask(now, &mut ticked_drops));
                 }
             }
             prop_assert_eq!(&lazy.state, &ticked.state);
@@ -287,7 +287,7 @@ mod ns3 {
                     (outcome.largest, last) = (outcome.largest.max(probability), probability);
                 }
                 if ms % departure == 0 {
-                    queue.dequeue(now, &mut drops);
+                    queue.ask(now, &mut drops);
                 }
             }
             let counters = queue.counters();

@@ -1,5 +1,5 @@
 use super::*;
-use crate::stub::{Stub, stub};
+use crate::stub::{Ask, Stub, stub};
 use ackclock_units::Ecn;
 use proptest::prelude::*;
 
@@ -135,14 +135,14 @@ fn time_without_a_queue_starts_once() {
         }
         let mut drops = Drops::new();
         for millis in [1_000, 11_000, 20_990] {
-            assert_eq!(queue.dequeue(Time::from_millis(millis), &mut drops), None);
+            assert_eq!(queue.ask(Time::from_millis(millis), &mut drops), None);
         }
         assert_eq!(*queue.law.idle_since(), Some(Time::from_secs(1)));
         queue.enqueue(Time::from_secs(21), stub(0, 1000), &mut drops);
         assert!(queue.probe().average.unwrap() < 1e-3, "{:?}", queue.probe());
         // With a packet in the queue there is none.
         assert_eq!(*queue.law.idle_since(), None);
-        queue.dequeue(Time::from_secs(22), &mut drops);
+        queue.ask(Time::from_secs(22), &mut drops);
         assert_eq!(*queue.law.idle_since(), None);
     }
 }
@@ -361,7 +361,7 @@ fn linux_selftest_marks_everything_above_the_threshold() {
             if n == 893 {
                 marked = queue.stats().marked;
             }
-            queue.dequeue(now, &mut drops);
+            queue.ask(now, &mut drops);
         }
         let percent = 100 * (queue.stats().marked - marked) / (5360 - 893);
         (percent, queue.backlog().bytes >= target - 2800)
@@ -409,7 +409,7 @@ fn the_lowest_probability_may_follow_from_the_bandwidth() {
         assert_close(RedBottom::Fixed(0.02).at(Rate::from_bps(mbit * 1_000_000).unwrap()), 0.02);
     }
     let mut queue = red(RedConfig::adaptive_2001());
-    queue.dequeue(Time::from_secs(1000), &mut Drops::new());
+    queue.ask(Time::from_secs(1000), &mut Drops::new());
     assert_close(queue.stats().max_p, 0.1 * maths::pow(0.9, 24.0));
 }
 
@@ -525,7 +525,7 @@ fn updates_are_due_every_interval() {
     let mut queue = red(RedConfig { adaptive: Some(RedAdaptive::default()), ..RedConfig::default() });
     let mut drops = Drops::new();
     let mut max_p = |millis| {
-        queue.dequeue(Time::from_millis(millis), &mut drops);
+        queue.ask(Time::from_millis(millis), &mut drops);
         queue.stats().max_p
     };
     assert_close(max_p(499), 0.02);
@@ -668,7 +668,7 @@ proptest! {
             }
             now = next;
             if action == 0 {
-                prop_assert_eq!(lazy.dequeue(now, &mut lazy_drops), ticked.dequeue(now, &mut ticked_drops));
+                prop_assert_eq!(lazy.ask(now, &mut lazy_drops), ticked.ask(now, &mut ticked_drops));
             } else {
                 lazy.enqueue(now, stub(id as u32, 1514), &mut lazy_drops);
                 ticked.enqueue(now, stub(id as u32, 1514), &mut ticked_drops);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::stub::{Stub, stub};
+use crate::stub::{Ask, Stub, stub};
 use ackclock_units::Ecn;
 
 fn sfb(config: SfbConfig) -> Sfb<Stub> {
@@ -67,7 +67,7 @@ fn bins_rise_from_target_and_fall_when_empty() {
     // A flow of one bin a level: 8 of 128 bins.
     assert!((stats.avgprob - stats.maxprob / 16.0).abs() < 1e-12);
     assert_eq!(queue.probe().probability, Some(132.0 / 65_535.0));
-    while queue.dequeue(Time::ZERO, &mut drops).is_some() {}
+    while queue.ask(Time::ZERO, &mut drops).is_some() {}
     queue.enqueue(Time::ZERO, packet(6, 7), &mut drops);
     assert!(bins(&queue, 0, 7).iter().all(|bin| *bin == Bin { qlen: 1, p_mark: 129 }));
 }
@@ -97,7 +97,7 @@ fn above_one_half_marks_become_drops() {
         set_probability(&mut queue, 7, p_mark);
         for id in 0..20_000 {
             queue.enqueue(Time::ZERO, Stub { ecn: Ecn::Ect0, ..packet(id, 7) }, &mut drops);
-            queue.dequeue(Time::ZERO, &mut drops);
+            queue.ask(Time::ZERO, &mut drops);
         }
         let stats = queue.stats();
         assert!(stats.earlydrop.abs_diff(dropped) < 350, "{stats:?}");
@@ -117,7 +117,7 @@ fn the_penalty_box_lets_its_rate_pass() {
         for millis in from..to {
             let now = Time::from_millis(millis);
             queue.enqueue(now, packet(millis as u32, 7), &mut drops);
-            queue.dequeue(now, &mut drops);
+            queue.ask(now, &mut drops);
         }
         queue.counters().enqueued.packets - before
     };
@@ -180,7 +180,7 @@ fn the_other_set_learns_before_it_takes_over() {
     assert_eq!(queue.law.slot, 1);
 
     // Each packet leaves the bins that it was counted in, whatever hash they have by now.
-    while queue.dequeue(Time::from_secs(21), &mut drops).is_some() {}
+    while queue.ask(Time::from_secs(21), &mut drops).is_some() {}
     assert!(queue.law.sets.iter().flat_map(|set| set.bins.iter().flatten()).all(|bin| bin.qlen == 0));
     assert_eq!(drops, []);
 }
@@ -253,7 +253,7 @@ fn the_sets_take_turns() {
     for (secs, slot) in [(1, 0), (11, 1), (22, 0), (33, 1)] {
         queue.enqueue(Time::from_secs(secs), packet(0, 7), &mut drops);
         assert_eq!(queue.law.slot, slot, "{secs} s");
-        queue.dequeue(Time::from_secs(secs), &mut drops);
+        queue.ask(Time::from_secs(secs), &mut drops);
     }
     // Set 1 is in use since 33 s: from 38 s on set 0 counts flows of the penalty box.
     set_probability(&mut queue, 7, 0xffff);
@@ -295,7 +295,7 @@ fn without_a_probability_nothing_is_marked() {
     let mut drops = Drops::new();
     for id in 0..1_000_000 {
         queue.enqueue(Time::ZERO, Stub { ecn: Ecn::Ect0, ..packet(id, 7) }, &mut drops);
-        queue.dequeue(Time::ZERO, &mut drops);
+        queue.ask(Time::ZERO, &mut drops);
     }
     assert_eq!((queue.stats().marked, drops.len()), (0, 0));
 }

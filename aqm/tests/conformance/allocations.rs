@@ -21,7 +21,7 @@ fn a_warm_queue_allocates_nothing() {
                     QueueAction::Offer { flow, wire_len, ecn } => {
                         queue.enqueue(now, StubPacket { flow, id: id as u32, wire_len, ecn }, &mut drops);
                     }
-                    QueueAction::Send => drop(queue.dequeue(now, &mut drops)),
+                    QueueAction::Send => drop(queue.ask(now, &mut drops)),
                 }
                 drops.clear();
             }

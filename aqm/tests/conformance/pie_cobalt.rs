@@ -152,7 +152,7 @@ fn watch(queue: &mut dyn QueueDisc<StubPacket>, steps: &[QueueStep], mut see: im
             QueueAction::Offer { flow, wire_len, ecn } => {
                 queue.enqueue(now, StubPacket { flow, id: id as u32, wire_len, ecn }, &mut drops);
             }
-            QueueAction::Send => drop(queue.dequeue(now, &mut drops)),
+            QueueAction::Send => drop(queue.ask(now, &mut drops)),
         }
         see(now, queue.probe());
     }

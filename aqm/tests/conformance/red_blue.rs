@@ -171,7 +171,7 @@ fn watch(
             QueueAction::Offer { flow, wire_len, ecn } => {
                 queue.enqueue(now, StubPacket { flow, id: id as u32, wire_len, ecn }, &mut drops);
             }
-            QueueAction::Send => drop(queue.dequeue(now, &mut drops)),
+            QueueAction::Send => drop(queue.ask(now, &mut drops)),
         }
         check(now, queue);
     }

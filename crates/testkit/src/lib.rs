@@ -12,4 +12,4 @@ pub use allocations::{Allocations, CountingAllocator, allocations};
 pub use controllers::keeps_every_promise;
 #[cfg(target_os = "linux")]
 pub use live::{can_go_live, skipped};
-pub use queue::{QueueAction, QueueStep, StubPacket, ecn, queue_steps};
+pub use queue::{Ask, QueueAction, QueueStep, StubPacket, ecn, queue_steps};

@@ -1,7 +1,7 @@
 //! A packet for tests of queues, and sequences of offers and dequeues.
 
-use ackclock_aqm::Queued;
-use ackclock_units::{Ecn, Span};
+use ackclock_aqm::{Dequeue, Drops, Entry, QueueDisc, Queued};
+use ackclock_units::{Ecn, Span, Time};
 use proptest::prelude::*;
 
 /// A packet that is nothing but what a queue sees, and a number to know it by; as large as a real
@@ -38,6 +38,22 @@ impl Queued for StubPacket {
 
     fn flow_hash(&self) -> u64 {
         self.flow
+    }
+}
+
+/// Asking as a link does.
+pub trait Ask<P> {
+    /// The packet to transmit. Where nothing waits, the queue is told that the link is idle.
+    fn ask(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>>;
+}
+
+impl<P: Queued, Q: QueueDisc<P> + ?Sized> Ask<P> for Q {
+    fn ask(&mut self, now: Time, drops: &mut Drops<P>) -> Option<Entry<P>> {
+        let dequeued = self.dequeue(now, drops);
+        if matches!(dequeued, Dequeue::Empty) {
+            self.idle(now);
+        }
+        dequeued.packet()
     }
 }
 

@@ -10,6 +10,7 @@ use super::*;
 use crate::{HoldBack, Loss, Reorder};
 
 mod idle;
+mod shaper;
 
 const MBIT: u64 = 1_000_000;
 
@@ -424,12 +425,18 @@ enum AnyQueue {
     DualPi2(bool),
     FqPie,
     Sfb,
+    /// Packets of another one, so many microseconds apart.
+    Paced(Box<AnyQueue>, u64),
 }
 
 impl AnyQueue {
     /// Whether packets leave it in the order in which they came.
     fn keeps_order(&self) -> bool {
-        !matches!(self, AnyQueue::FqCodel | AnyQueue::FqPie | AnyQueue::DualPi2(_))
+        match self {
+            AnyQueue::FqCodel | AnyQueue::FqPie | AnyQueue::DualPi2(_) => false,
+            AnyQueue::Paced(queue, _) => queue.keeps_order(),
+            _ => true,
+        }
     }
 }
 
@@ -511,10 +518,16 @@ fn build_queue(queue: &AnyQueue) -> Box<dyn QueueDisc<Framed>> {
             };
             Box::new(Sfb::new(config, random("sfb")))
         }
+        AnyQueue::Paced(queue, gap) => Box::new(shaper::Paced::new(build_queue(queue), Span::from_micros(*gap))),
     }
 }
 
 fn any_queue() -> impl Strategy<Value = AnyQueue> {
+    let paced = (work_conserving(), 0u64..3000).prop_map(|(queue, gap)| AnyQueue::Paced(Box::new(queue), gap));
+    prop_oneof![3 => work_conserving(), 1 => paced]
+}
+
+fn work_conserving() -> impl Strategy<Value = AnyQueue> {
     prop_oneof![
         (1u64..20).prop_map(AnyQueue::Pfifo),
         Just(AnyQueue::Codel),

@@ -63,9 +63,9 @@ fn red_suite_1_a_short_queue_passes_in_order() {
         queue.enqueue(Time::ZERO, stub(id, PACKET), &mut drops);
     }
     for id in 0..8 {
-        assert_eq!(queue.dequeue(Time::ZERO, &mut drops).map(|entry| entry.packet.id), Some(id));
+        assert_eq!(queue.ask(Time::ZERO, &mut drops).map(|entry| entry.packet.id), Some(id));
     }
-    assert_eq!((queue.dequeue(Time::ZERO, &mut drops), drops.len()), (None, 0));
+    assert_eq!((queue.ask(Time::ZERO, &mut drops), drops.len()), (None, 0));
 }
 
 #[test]

@@ -1,32 +1,37 @@
-//! What a queue hears of an idle link: a transmitter asks it until there is nothing (`qdisc_restart`), a token bucket asks only
-//! while something waits (`htb_dequeue`, `htb_dequeue_tree`). So behind the latter a law never gets its idle signal.
+//! What a queue hears of an idle link: a transmitter asks until there is nothing (`qdisc_restart`), a token bucket only while
+//! something waits (`htb_dequeue`, `htb_dequeue_tree`). So behind the latter a law never gets its idle signal.
 
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ackclock_aqm::{
-    Backlog, Blue, BlueConfig, Cobalt, CobaltConfig, Counters, DualPi2, DualPi2Config, Entry, Probe, Red, RedConfig,
+    Backlog, Blue, BlueConfig, Cobalt, CobaltConfig, Counters, DualPi2, DualPi2Config, Probe, Red, RedConfig,
 };
 
 use super::*;
 
-/// A drop-tail queue that counts how often it was asked for a packet that it did not have.
+/// A drop-tail queue that counts its idle signals, and is not asked for a packet that it does not have.
 #[derive(Debug)]
-struct Asked {
+struct Told {
     queue: Fifo<Framed>,
-    in_vain: Arc<AtomicU64>,
+    idle: Arc<AtomicU64>,
 }
 
-impl QueueDisc<Framed> for Asked {
+impl QueueDisc<Framed> for Told {
     fn enqueue(&mut self, now: Time, packet: Framed, drops: &mut Drops<Framed>) {
         self.queue.enqueue(now, packet, drops);
     }
 
-    fn dequeue(&mut self, now: Time, drops: &mut Drops<Framed>) -> Option<Entry<Framed>> {
-        let entry = self.queue.dequeue(now, drops);
-        self.in_vain.fetch_add(u64::from(entry.is_none()), Ordering::Relaxed);
-        entry
+    fn dequeue(&mut self, now: Time, drops: &mut Drops<Framed>) -> Dequeue<Framed> {
+        let dequeued = self.queue.dequeue(now, drops);
+        assert!(matches!(dequeued, Dequeue::Packet(_)), "asked while nothing waits");
+        dequeued
+    }
+
+    fn idle(&mut self, _now: Time) {
+        assert_eq!(self.queue.backlog().packets, 0);
+        self.idle.fetch_add(1, Ordering::Relaxed);
     }
 
     fn backlog(&self) -> Backlog {
@@ -65,18 +70,32 @@ fn secs(secs: u64) -> Time {
     Time::from_secs(secs)
 }
 
-/// Three bursts of five packets with long pauses; a refused packet is no reason to ask either.
+/// Three bursts of five packets with long pauses; a packet refused while another is sent is no idle signal either.
 #[test]
-fn a_bucket_does_not_ask_an_empty_queue() {
+fn a_bucket_does_not_say_that_it_is_idle() {
     for (bucket, expected) in [(false, 3), (true, 0)] {
-        let in_vain = Arc::new(AtomicU64::new(0));
+        let idle = Arc::new(AtomicU64::new(0));
         let queue = Fifo::new(FifoConfig { limit: Limit::Packets(3) });
-        let mut link = behind(bucket, Asked { queue, in_vain: Arc::clone(&in_vain) });
+        let mut link = behind(bucket, Told { queue, idle: Arc::clone(&idle) });
         for burst in 1..=3 {
             offer(&mut link, secs(burst), 0..5, Ecn::NotEct);
             assert_eq!(arrived(&mut link, secs(burst) + Span::from_millis(500)).len(), 4);
         }
-        assert_eq!(in_vain.load(Ordering::Relaxed), expected, "bucket: {bucket}");
+        assert_eq!(idle.load(Ordering::Relaxed), expected, "bucket: {bucket}");
+    }
+}
+
+/// An unlimited link is idle after every packet, and one that refuses a packet while it is idle says so once more.
+#[test]
+fn an_unlimited_link_is_idle_after_every_packet() {
+    for (limit, expected) in [(1, 4), (0, 4)] {
+        let idle = Arc::new(AtomicU64::new(0));
+        let queue = Fifo::new(FifoConfig { limit: Limit::Packets(limit) });
+        let told = Told { queue, idle: Arc::clone(&idle) };
+        let mut link = Link::new(LinkConfig { rate: None, ..config() }, Box::new(told), random("link"));
+        offer(&mut link, secs(1), 0..4, Ecn::NotEct);
+        assert_eq!(arrived(&mut link, secs(2)).len() as u64, 4 * limit);
+        assert_eq!(idle.load(Ordering::Relaxed), expected, "limit: {limit}");
     }
 }
 
