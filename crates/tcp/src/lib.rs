@@ -24,6 +24,7 @@ mod seq;
 mod stack;
 
 pub use ackclock_cc::EcnFeedback;
+pub use connection::answers::reset_for;
 pub use connection::defer::{retries_within, time_of_retries};
 pub use connection::endpoint::{Arrival, Endpoint, Error, Ports, State, Stats};
 pub use connection::fast_open::{
@@ -32,7 +33,7 @@ pub use connection::fast_open::{
 pub use connection::icmp::IcmpError;
 pub use connection::socket::{Readiness, Received, Sending, Shutdown};
 pub use ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
-pub use listener::{Listener, Numbers, reset_for};
+pub use listener::{Listener, Numbers};
 pub use loss::CaState;
 pub use loss::detector::LossCounts;
 pub use report::tcp_info::{

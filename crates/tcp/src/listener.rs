@@ -10,7 +10,7 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
 use crate::connection::fast_open::{EarlyQueue, Judged};
-use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, State};
+use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, State, reset_for};
 
 /// What a new connection draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,21 +19,6 @@ pub struct Numbers {
     pub isn: u32,
     /// Start of the timestamp clock.
     pub ts_offset: u32,
-}
-
-/// The reset that answers a segment to a port where nobody listens and no connection is (RFC 9293 section 3.10.7.1);
-/// `None` for a reset, which is never answered.
-pub fn reset_for(segment: &Segment) -> Option<Segment> {
-    if segment.flags.contains(Flags::RST) {
-        return None;
-    }
-    let (seq, ack, flags) = if segment.flags.contains(Flags::ACK) {
-        (segment.ack, 0, Flags::RST)
-    } else {
-        (0, segment.seq.wrapping_add(segment.sequence_len()), Flags::RST | Flags::ACK)
-    };
-    let ports = (segment.destination_port, segment.source_port);
-    Some(Segment { source_port: ports.0, destination_port: ports.1, seq, ack, flags, ..Segment::default() })
 }
 
 impl Endpoint {

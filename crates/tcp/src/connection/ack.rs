@@ -11,7 +11,7 @@ use ackclock_units::{Span, Time};
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, DuplicateReport};
 use crate::seq::lift;
-use crate::{CaState, Endpoint, RttRule, SendRule, State};
+use crate::{Arrival, CaState, Endpoint, RttRule, SendRule, State};
 
 impl Endpoint {
     /// The acknowledgment field, window and SACK option: how many units it acknowledges, with
@@ -275,5 +275,11 @@ impl Endpoint {
         if self.send.wnd > window_before && self.persist.window_opened() {
             self.restart_retransmit_timer(now);
         }
+    }
+
+    /// What an acceptable ACK meant that acknowledged so many units.
+    #[inline]
+    pub(crate) fn acknowledgment(&self, acked: u64) -> Arrival {
+        Arrival { acked, rtt: self.latest_sample, is_ack: true }
     }
 }

@@ -6,7 +6,7 @@ use ackclock_units::Time;
 
 use crate::seq::lower;
 use crate::stack::rules::StateRules;
-use crate::{Endpoint, WindowRule, reset_for};
+use crate::{Endpoint, WindowRule};
 
 /// A reset that is to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -98,6 +98,21 @@ impl Answers {
         self.challenges += 1;
         true
     }
+}
+
+/// The reset that answers a segment to a port where nobody listens and no connection is (RFC 9293 section 3.10.7.1);
+/// `None` for a reset, which is never answered.
+pub fn reset_for(segment: &Segment) -> Option<Segment> {
+    if segment.flags.contains(Flags::RST) {
+        return None;
+    }
+    let (seq, ack, flags) = if segment.flags.contains(Flags::ACK) {
+        (segment.ack, 0, Flags::RST)
+    } else {
+        (0, segment.seq.wrapping_add(segment.sequence_len()), Flags::RST | Flags::ACK)
+    };
+    let ports = (segment.destination_port, segment.source_port);
+    Some(Segment { source_port: ports.0, destination_port: ports.1, seq, ack, flags, ..Segment::default() })
 }
 
 impl Endpoint {

@@ -2,7 +2,7 @@
 
 use ackclock_units::Time;
 
-use crate::{Endpoint, State};
+use crate::{AckRule, Endpoint, State};
 
 impl Endpoint {
     pub(crate) fn on_fin_acknowledged(&mut self, now: Time) {
@@ -28,6 +28,28 @@ impl Endpoint {
         {
             // Linux `tcp_fin_time`: no less than three and a half retransmission timeouts.
             self.timers.bound_fin_wait_2(now + timeout.max(self.rto() * 7 / 2));
+        }
+    }
+
+    pub(crate) fn enter_time_wait(&mut self, now: Time) {
+        self.state = State::TimeWait;
+        self.stop_timers();
+        self.timers.wait_out(now + self.config.time_wait);
+    }
+
+    pub(crate) fn on_peer_fin(&mut self, now: Time) {
+        self.receiver.finished();
+        if self.state == State::Established && self.config.transfer.acks == AckRule::Linux {
+            // tcp_fin: its ACK may wait for an answer that ends our side too.
+            self.receiver.expect_answer();
+        } else {
+            self.receiver.acknowledge_now();
+        }
+        match self.state {
+            State::Established => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.enter_time_wait(now),
+            _ => {}
         }
     }
 }

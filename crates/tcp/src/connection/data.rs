@@ -4,7 +4,7 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
 use crate::receiver::{Arrived, Context};
-use crate::{AckRule, Endpoint, State, WindowRule};
+use crate::{AckRule, Endpoint, WindowRule};
 
 impl Endpoint {
     /// Payload and FIN.
@@ -84,21 +84,5 @@ impl Endpoint {
             segment: self.announced_segment(),
         };
         self.receiver.describe(context);
-    }
-
-    fn on_peer_fin(&mut self, now: Time) {
-        self.receiver.finished();
-        if self.state == State::Established && self.config.transfer.acks == AckRule::Linux {
-            // tcp_fin: its ACK may wait for an answer that ends our side too.
-            self.receiver.expect_answer();
-        } else {
-            self.receiver.acknowledge_now();
-        }
-        match self.state {
-            State::Established => self.state = State::CloseWait,
-            State::FinWait1 => self.state = State::Closing,
-            State::FinWait2 => self.enter_time_wait(now),
-            _ => {}
-        }
     }
 }

@@ -5,10 +5,10 @@ use ackclock_units::{Span, Time};
 
 use crate::connection::answers::Answers;
 use crate::connection::fast_open::Opening;
-use crate::connection::handshake::Handshake;
 use crate::connection::keepalive::Liveness;
 use crate::connection::negotiated::Negotiated;
 use crate::connection::socket::Socket;
+use crate::connection::syn::Handshake;
 use crate::connection::timers::Timers;
 use crate::ecn::Feedback;
 use crate::loss::Recovery;

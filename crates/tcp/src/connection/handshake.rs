@@ -7,70 +7,6 @@ use super::timers::Pending;
 use crate::seq::lift;
 use crate::{Arrival, Endpoint, Error, SendRule, State, SynFin};
 
-/// What is sent and awaited until the connection is open.
-#[derive(Debug, Default)]
-pub(crate) struct Handshake {
-    /// A SYN, or its answer, is to be sent.
-    due: bool,
-    /// When the SYN was first sent, until it has been sent again.
-    sent_at: Option<Time>,
-    /// TSval of the first SYN.
-    stamp: u32,
-    /// The SYN or its answer was presumably lost.
-    resent: bool,
-    /// The last ACK of the handshake waits, and goes out without data.
-    bare_ack: bool,
-    /// Bytes that came with the SYN that crossed ours, until ours is acknowledged.
-    early_payload: u32,
-}
-
-impl Handshake {
-    /// A SYN, or its answer, is to be sent.
-    pub(crate) fn begin(&mut self) {
-        self.due = true;
-    }
-
-    /// The SYN, or its answer, is to be sent again.
-    pub(crate) fn repeat(&mut self) {
-        (self.due, self.resent) = (true, true);
-    }
-
-    /// There is nothing more to be sent.
-    pub(crate) fn give_up(&mut self) {
-        self.due = false;
-    }
-
-    #[inline]
-    pub(crate) fn is_due(&self) -> bool {
-        self.due
-    }
-
-    /// A SYN, or its answer, was sent, the first time with the timestamp `stamp`. A second one gives no RTT sample.
-    pub(crate) fn sent(&mut self, now: Time, again: bool, stamp: u32) {
-        self.due = false;
-        if !again {
-            self.stamp = stamp;
-        }
-        self.sent_at = (!again).then_some(now);
-    }
-
-    /// Whether the SYN or its answer was presumably lost.
-    pub(crate) fn is_repeated(&self) -> bool {
-        self.resent
-    }
-
-    /// The last ACK of the handshake goes out without data, or with it.
-    pub(crate) fn acknowledge_alone(&mut self, alone: bool) {
-        self.bare_ack = alone;
-    }
-
-    /// Whether the next ACK is that one.
-    #[inline]
-    pub(crate) fn take_bare_ack(&mut self) -> bool {
-        std::mem::take(&mut self.bare_ack)
-    }
-}
-
 impl Endpoint {
     /// Whether this segment would end SYN-RECEIVED by opening the connection.
     pub(crate) fn completes(&self, segment: &Segment) -> bool {
@@ -126,7 +62,7 @@ impl Endpoint {
         }
         // Simultaneous open. Text waits until the connection is open.
         self.take_syn(now, segment);
-        self.handshake.early_payload = if self.config.states.syn_data { segment.payload.len } else { 0 };
+        self.handshake.hold_payload(if self.config.states.syn_data { segment.payload.len } else { 0 });
         self.state = State::SynReceived;
         self.handshake.begin();
         if self.config.transfer.sending == SendRule::FreeBsd {
@@ -155,7 +91,9 @@ impl Endpoint {
         self.send.max_wnd = self.send.wnd;
         self.establish(now);
         self.receiver.acknowledge_now();
-        self.handshake.bare_ack |= self.config.transfer.bare_handshake_ack;
+        if self.config.transfer.bare_handshake_ack {
+            self.handshake.acknowledge_alone(true);
+        }
         let takes_data = self.opening.is_some() && self.answer_to_fast_open(now, segment, ack);
         let right = u64::from(segment.sequence_len());
         if right > 1 && (self.config.states.syn_data || takes_data) {
@@ -167,7 +105,7 @@ impl Endpoint {
 
     /// Whether the timestamp that a SYN/ACK echoes is none that was sent since the first SYN.
     fn echoes_another(&self, now: Time, segment: &Segment) -> bool {
-        let first = self.handshake.stamp;
+        let first = self.handshake.stamp();
         segment
             .timestamps
             .filter(|stamps| self.config.timestamps && stamps.echo != 0)
@@ -197,7 +135,7 @@ impl Endpoint {
         self.send.una = 1;
         self.finish_handshake(now);
         self.begin_sending(now);
-        let held = u64::from(std::mem::take(&mut self.handshake.early_payload)).min(self.receiver.acceptable());
+        let held = u64::from(self.handshake.take_payload()).min(self.receiver.acceptable());
         if held > 0 {
             self.receiver.receive(now, 1, 1 + held, held as u32);
         }
@@ -206,11 +144,11 @@ impl Endpoint {
     /// Our SYN is acknowledged.
     pub(crate) fn finish_handshake(&mut self, now: Time) {
         self.timers.stop_retransmission();
-        if let Some(sent_at) = self.handshake.sent_at {
+        if let Some(sent_at) = self.handshake.sent_at() {
             self.sample_rtt(now.since(sent_at));
             self.detector.measured(now, now.since(sent_at));
         }
-        self.rtt.established(self.handshake.resent);
+        self.rtt.established(self.handshake.is_repeated());
         self.counters.delivered_segments += 1;
         self.counters.data_received_at = now;
         self.timers.handshake_over();

@@ -1,9 +1,11 @@
 //! One end of one connection: the states of RFC 9293, and the order of steps in each.
 
+pub(crate) mod acceptability;
 pub(crate) mod ack;
 pub(crate) mod answers;
 pub(crate) mod close;
 pub(crate) mod data;
+pub(crate) mod deadlines;
 pub(crate) mod defer;
 pub(crate) mod endpoint;
 pub(crate) mod fast_open;
@@ -14,5 +16,6 @@ pub(crate) mod keepalive;
 pub(crate) mod negotiated;
 pub(crate) mod reset;
 pub(crate) mod socket;
+pub(crate) mod syn;
 pub(crate) mod time_wait;
 pub(crate) mod timers;

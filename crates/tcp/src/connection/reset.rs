@@ -7,15 +7,6 @@ use ackclock_units::{Ecn, Time};
 use crate::{Arrival, Endpoint, Error, State};
 
 impl Endpoint {
-    /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies outside. Before a listening
-    /// socket's child is open, it is what was announced; a FIN takes no room.
-    pub(crate) fn is_reset_in_window(&self, left: u64) -> bool {
-        let next = self.receiver.next();
-        let half_open = self.state == State::SynReceived && self.socket.passive;
-        let window = if half_open { self.receiver.offered() } else { self.receiver.acceptable() };
-        left == next || left > next && left < next + window + u64::from(self.peer_finished())
-    }
-
     /// RFC 5961 section 3: only the exact next number resets; another one within the window is challenged.
     #[cold]
     pub(crate) fn input_reset(&mut self, now: Time, left: u64) {
@@ -37,11 +28,6 @@ impl Endpoint {
             return;
         }
         self.reset_by_peer();
-    }
-
-    fn is_number_of_fin(&self, left: u64) -> bool {
-        let closed = matches!(self.state, State::CloseWait | State::LastAck | State::Closing);
-        closed && self.receiver.is_next(left + 1)
     }
 
     fn reset_by_peer(&mut self) {

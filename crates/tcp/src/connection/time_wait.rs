@@ -8,12 +8,6 @@ use crate::seq::{lift, lower};
 use crate::{Arrival, Endpoint, State, SynFin, TimeWaitAnswers};
 
 impl Endpoint {
-    pub(crate) fn enter_time_wait(&mut self, now: Time) {
-        self.state = State::TimeWait;
-        self.stop_timers();
-        self.timers.wait_out(now + self.config.time_wait);
-    }
-
     /// TIME-WAIT: everything but a bare ACK in its place and a reset is answered, and most of it starts the wait anew (RFC
     /// 9293 section 3.10.7.4; Linux `tcp_timewait_state_process`, FreeBSD `tcp_twcheck`).
     pub(crate) fn input_time_wait(&mut self, now: Time, segment: &Segment) -> Arrival {

@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{Endpoint, GiveUp, MtuProbing, State};
+use crate::{Endpoint, State};
 
 /// What the retransmission timer is used for at the moment, as Linux's `icsk_pending`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -45,12 +45,14 @@ impl Timers {
         }
     }
 
-    fn next(&self) -> Time {
+    /// When the first of them expires.
+    #[inline]
+    pub(crate) fn next(&self) -> Time {
         self.retransmit_at.min(self.time_wait_at).min(self.handshake_at).min(self.fin_wait_2_at)
     }
 
     /// When the retransmission timer expires; [`Time::NEVER`] while it is off.
-    #[cfg(test)]
+    #[inline]
     pub(crate) fn retransmission(&self) -> Time {
         self.retransmit_at
     }
@@ -76,6 +78,23 @@ impl Timers {
     /// The retransmission timer expires `at`, whatever it is for.
     pub(crate) fn retransmit(&mut self, at: Time) {
         self.retransmit_at = at;
+    }
+
+    /// Whether TIME-WAIT, or FIN-WAIT-2, is over.
+    #[inline]
+    pub(crate) fn is_over(&self, now: Time) -> bool {
+        self.time_wait_at.min(self.fin_wait_2_at) <= now
+    }
+
+    /// Whether a handshake is to be given up, or a SYN/ACK repeated.
+    #[inline]
+    pub(crate) fn is_handshake_due(&self, now: Time) -> bool {
+        self.handshake_at <= now
+    }
+
+    /// The first retransmission by timeout since the last progress is made.
+    pub(crate) fn begin_resending(&mut self, now: Time) {
+        self.resending_since = now;
     }
 
     /// When the first retransmission by timeout was made since the last progress.
@@ -140,126 +159,6 @@ impl Endpoint {
     #[inline]
     pub(crate) fn set_transmission_timer(&mut self, now: Time, pending: Pending, wait: Span) {
         self.set_timer(now, pending, wait + self.pacer.delay(now));
-    }
-
-    /// When [`Endpoint::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
-    pub fn next_deadline(&self) -> Time {
-        let stream = self.timers.next().min(self.receiver.ack_deadline()).min(self.pacer.deadline());
-        stream.min(self.persist.deadline()).min(self.liveness.deadline()).min(self.path.deadline())
-    }
-
-    /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
-    pub fn on_deadline(&mut self, now: Time) {
-        if self.receiver.ack_deadline() <= now {
-            self.receiver.ack_timed_out();
-        }
-        if self.board.rates.is_some() && self.timers.retransmit_at.min(self.persist.deadline()) <= now {
-            self.check_app_limited(now, self.send.written);
-        }
-        if self.pacer.deadline() <= now {
-            self.pacer.let_go();
-        }
-        if self.timers.time_wait_at.min(self.timers.fin_wait_2_at) <= now {
-            self.close_now(None);
-        }
-        if self.timers.handshake_at <= now {
-            self.handshake_due(now);
-        }
-        if self.path.deadline() <= now {
-            self.forget_path_mtu();
-        }
-        if self.timers.retransmit_at <= now {
-            self.timers.retransmit_at = Time::NEVER;
-            if now > self.now {
-                (self.now, self.order) = (now, 0);
-            }
-            match self.timers.pending {
-                // tcp_retransmit_timer: only the SYN/ACK is sent again, by a timer of its own.
-                _ if self.state == State::SynReceived && self.is_open_early() => {}
-                Pending::Rto => self.retransmit_due(now),
-                Pending::Probe => self.on_probe_timer(now),
-                Pending::Reorder => self.on_detector_timer(now),
-            }
-        }
-        if self.persist.deadline() <= now {
-            self.persist_due(now);
-        }
-        if self.liveness.deadline() <= now {
-            self.keepalive_due(now);
-        }
-    }
-
-    #[cold]
-    fn handshake_due(&mut self, now: Time) {
-        if self.is_open_early() {
-            self.early_answer_due(now);
-        } else {
-            self.give_up();
-        }
-    }
-
-    /// The peer does not answer.
-    pub(crate) fn give_up(&mut self) {
-        if self.config.states.reset_on_timeout && !matches!(self.state, State::SynSent | State::SynReceived) {
-            self.reset_peer();
-        }
-        self.close_now(Some(self.reason_to_give_up()));
-    }
-
-    pub(crate) fn retransmit_due(&mut self, now: Time) {
-        let opening = matches!(self.state, State::SynSent | State::SynReceived);
-        if self.config.path.probing != MtuProbing::Off && !opening {
-            self.suspect_black_hole(now);
-        }
-        let gives_up = self.is_given_up(now);
-        if self.opening.is_some() {
-            self.detect_blackhole(gives_up);
-        }
-        if gives_up {
-            self.give_up();
-            return;
-        }
-        if self.rtt.timeouts() == 0 {
-            self.timers.resending_since = now;
-        }
-        match self.state {
-            State::SynSent | State::SynReceived => {
-                let holds = self.holds_syn_ack(self.rtt.timeouts());
-                self.rtt.back_off();
-                if holds {
-                    self.arm_syn_timers(now, true);
-                    return;
-                }
-                self.stats.timeouts += 1;
-                self.handshake.repeat();
-            }
-            _ if self.board.is_empty() => {}
-            _ => self.on_timeout(now),
-        }
-    }
-
-    /// R2 of RFC 9293 section 3.8.3, or the user timeout.
-    fn is_given_up(&self, now: Time) -> bool {
-        let rules = &self.config.states;
-        let timeouts = self.rtt.timeouts();
-        let resending = now.since(self.timers.resending_since);
-        if timeouts > 0 && rules.user_timeout.is_some_and(|timeout| resending >= timeout) {
-            return true;
-        }
-        let limit = match self.state {
-            State::SynReceived if self.socket.passive => {
-                return timeouts >= rules.synack_retries && (!self.socket.deferred || timeouts >= rules.defer_accept);
-            }
-            State::SynSent => return timeouts >= rules.syn_retries.saturating_add(rules.linear_syn_timeouts),
-            State::SynReceived => return timeouts >= rules.syn_retries,
-            _ => self.retry_limit(self.rto()),
-        };
-        match rules.give_up {
-            GiveUp::Retries => timeouts >= limit,
-            // Linux `retransmits_timed_out`, which a user timeout replaces.
-            GiveUp::ModelTime(_) if rules.user_timeout.is_some() => false,
-            GiveUp::ModelTime(least) => timeouts > 0 && resending >= self.model_time(limit, least),
-        }
     }
 
     /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout has reached its maximum

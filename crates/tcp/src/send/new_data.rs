@@ -3,8 +3,8 @@
 
 use ackclock_units::Time;
 
-use super::output::Piece;
 use super::pmtu::ProbeStep;
+use super::segment::Piece;
 use super::segmentation::Held;
 use crate::{CaState, CwndValidation, Endpoint, SendRule, SentAs};
 

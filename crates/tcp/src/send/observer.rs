@@ -158,4 +158,23 @@ impl Endpoint {
             rates.ran_dry(pipe);
         }
     }
+
+    /// A segment with data is about to leave.
+    #[inline(always)]
+    pub(crate) fn departs(&mut self, now: Time, seq: u64, payload: u32) {
+        if self.pacer.on || self.observer.needs.departures || self.send.una == self.send.nxt {
+            self.tell_departure(now, seq, payload);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_departure(&mut self, now: Time, seq: u64, payload: u32) {
+        let flight = self.flight(now);
+        if self.observer.needs.departures || flight.snd_una == flight.snd_nxt {
+            self.cc.on_sent(&flight, &ackclock_cc::Sent { seq, bytes: payload });
+        }
+        if self.pacer.on {
+            self.pace(&flight, payload);
+        }
+    }
 }

@@ -5,16 +5,7 @@ use ackclock_units::{Ecn, Time};
 
 use crate::{CaState, Endpoint, SentAs, State};
 
-/// Which part of the sequence space goes into the next segment.
-pub(crate) struct Piece {
-    pub(crate) seq: u64,
-    pub(crate) payload: u32,
-    pub(crate) fin: bool,
-    /// A retransmission, or a probe of a closed window: not ECN-capable.
-    pub(crate) plain: bool,
-    /// PSH, where a rule says so.
-    pub(crate) push: bool,
-}
+use super::segment::Piece;
 
 impl Endpoint {
     /// Writes the next segment to be sent into `out` and returns the codepoint of its IP header; `None` when there is
@@ -138,24 +129,5 @@ impl Endpoint {
             return self.next_speculative(now);
         }
         None
-    }
-
-    /// A segment with data is about to leave.
-    #[inline(always)]
-    pub(crate) fn departs(&mut self, now: Time, seq: u64, payload: u32) {
-        if self.pacer.on || self.observer.needs.departures || self.send.una == self.send.nxt {
-            self.tell_departure(now, seq, payload);
-        }
-    }
-
-    #[inline(never)]
-    fn tell_departure(&mut self, now: Time, seq: u64, payload: u32) {
-        let flight = self.flight(now);
-        if self.observer.needs.departures || flight.snd_una == flight.snd_nxt {
-            self.cc.on_sent(&flight, &ackclock_cc::Sent { seq, bytes: payload });
-        }
-        if self.pacer.on {
-            self.pace(&flight, payload);
-        }
     }
 }

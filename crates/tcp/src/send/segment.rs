@@ -4,9 +4,19 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
 
-use super::output::Piece;
 use crate::seq::lower;
 use crate::{Endpoint, SendRule, SentAs, State};
+
+/// Which part of the sequence space goes into the next segment.
+pub(crate) struct Piece {
+    pub(crate) seq: u64,
+    pub(crate) payload: u32,
+    pub(crate) fin: bool,
+    /// A retransmission, or a probe of a closed window: not ECN-capable.
+    pub(crate) plain: bool,
+    /// PSH, where a rule says so.
+    pub(crate) push: bool,
+}
 
 impl Endpoint {
     /// A segment with ports, flags and timestamps; everything else zero.

@@ -2,7 +2,7 @@
 
 use ackclock_units::{Span, Time};
 
-use super::output::Piece;
+use super::segment::Piece;
 use crate::connection::timers::remaining;
 use crate::loss::scoreboard::Sent;
 use crate::{Endpoint, SendRule, SentAs, WindowProbe};

@@ -1,0 +1,128 @@
+//! What is due at a time: the one place that knows every timer of a connection.
+
+use ackclock_units::Time;
+
+use super::timers::Pending;
+use crate::{Endpoint, GiveUp, MtuProbing, State};
+
+impl Endpoint {
+    /// When [`Endpoint::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
+    pub fn next_deadline(&self) -> Time {
+        let stream = self.timers.next().min(self.receiver.ack_deadline()).min(self.pacer.deadline());
+        stream.min(self.persist.deadline()).min(self.liveness.deadline()).min(self.path.deadline())
+    }
+
+    /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
+    pub fn on_deadline(&mut self, now: Time) {
+        if self.receiver.ack_deadline() <= now {
+            self.receiver.ack_timed_out();
+        }
+        if self.board.rates.is_some() && self.timers.retransmission().min(self.persist.deadline()) <= now {
+            self.check_app_limited(now, self.send.written);
+        }
+        if self.pacer.deadline() <= now {
+            self.pacer.let_go();
+        }
+        if self.timers.is_over(now) {
+            self.close_now(None);
+        }
+        if self.timers.is_handshake_due(now) {
+            self.handshake_due(now);
+        }
+        if self.path.deadline() <= now {
+            self.forget_path_mtu();
+        }
+        if self.timers.retransmission() <= now {
+            self.timers.stop_retransmission();
+            if now > self.now {
+                (self.now, self.order) = (now, 0);
+            }
+            match self.timers.pending() {
+                // tcp_retransmit_timer: only the SYN/ACK is sent again, by a timer of its own.
+                _ if self.state == State::SynReceived && self.is_open_early() => {}
+                Pending::Rto => self.retransmit_due(now),
+                Pending::Probe => self.on_probe_timer(now),
+                Pending::Reorder => self.on_detector_timer(now),
+            }
+        }
+        if self.persist.deadline() <= now {
+            self.persist_due(now);
+        }
+        if self.liveness.deadline() <= now {
+            self.keepalive_due(now);
+        }
+    }
+
+    #[cold]
+    fn handshake_due(&mut self, now: Time) {
+        if self.is_open_early() {
+            self.early_answer_due(now);
+        } else {
+            self.give_up();
+        }
+    }
+
+    /// The peer does not answer.
+    pub(crate) fn give_up(&mut self) {
+        if self.config.states.reset_on_timeout && !matches!(self.state, State::SynSent | State::SynReceived) {
+            self.reset_peer();
+        }
+        self.close_now(Some(self.reason_to_give_up()));
+    }
+
+    pub(crate) fn retransmit_due(&mut self, now: Time) {
+        let opening = matches!(self.state, State::SynSent | State::SynReceived);
+        if self.config.path.probing != MtuProbing::Off && !opening {
+            self.suspect_black_hole(now);
+        }
+        let gives_up = self.is_given_up(now);
+        if self.opening.is_some() {
+            self.detect_blackhole(gives_up);
+        }
+        if gives_up {
+            self.give_up();
+            return;
+        }
+        if self.rtt.timeouts() == 0 {
+            self.timers.begin_resending(now);
+        }
+        match self.state {
+            State::SynSent | State::SynReceived => {
+                let holds = self.holds_syn_ack(self.rtt.timeouts());
+                self.rtt.back_off();
+                if holds {
+                    self.arm_syn_timers(now, true);
+                    return;
+                }
+                self.stats.timeouts += 1;
+                self.handshake.repeat();
+            }
+            _ if self.board.is_empty() => {}
+            _ => self.on_timeout(now),
+        }
+    }
+
+    /// R2 of RFC 9293 section 3.8.3, or the user timeout.
+    fn is_given_up(&self, now: Time) -> bool {
+        let rules = &self.config.states;
+        let timeouts = self.rtt.timeouts();
+        let resending = now.since(self.timers.resending_since());
+        if timeouts > 0 && rules.user_timeout.is_some_and(|timeout| resending >= timeout) {
+            return true;
+        }
+        let limit = match self.state {
+            State::SynReceived if self.socket.passive => {
+                return timeouts >= rules.synack_retries && (!self.socket.deferred || timeouts >= rules.defer_accept);
+            }
+            State::SynSent => return timeouts >= rules.syn_retries.saturating_add(rules.linear_syn_timeouts),
+            State::SynReceived => return timeouts >= rules.syn_retries,
+            _ => self.retry_limit(self.rto()),
+        };
+        match rules.give_up {
+            GiveUp::Retries => timeouts >= limit,
+            // Linux `retransmits_timed_out`, which a user timeout replaces.
+            GiveUp::ModelTime(_) if rules.user_timeout.is_some() => false,
+            GiveUp::ModelTime(least) => timeouts > 0 && resending >= self.model_time(limit, least),
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! What the handshake is waiting for, and what it still has to send.
+
+use ackclock_units::Time;
+
+/// What is sent and awaited until the connection is open.
+#[derive(Debug, Default)]
+pub(crate) struct Handshake {
+    /// A SYN, or its answer, is to be sent.
+    due: bool,
+    /// When the SYN was first sent, until it has been sent again.
+    sent_at: Option<Time>,
+    /// TSval of the first SYN.
+    stamp: u32,
+    /// The SYN or its answer was presumably lost.
+    resent: bool,
+    /// The last ACK of the handshake waits, and goes out without data.
+    bare_ack: bool,
+    /// Bytes that came with the SYN that crossed ours, until ours is acknowledged.
+    early_payload: u32,
+}
+
+impl Handshake {
+    /// A SYN, or its answer, is to be sent.
+    pub(crate) fn begin(&mut self) {
+        self.due = true;
+    }
+
+    /// The SYN, or its answer, is to be sent again.
+    pub(crate) fn repeat(&mut self) {
+        (self.due, self.resent) = (true, true);
+    }
+
+    /// There is nothing more to be sent.
+    pub(crate) fn give_up(&mut self) {
+        self.due = false;
+    }
+
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.due
+    }
+
+    /// A SYN, or its answer, was sent, the first time with the timestamp `stamp`. A second one gives no RTT sample.
+    pub(crate) fn sent(&mut self, now: Time, again: bool, stamp: u32) {
+        self.due = false;
+        if !again {
+            self.stamp = stamp;
+        }
+        self.sent_at = (!again).then_some(now);
+    }
+
+    /// Whether the SYN or its answer was presumably lost.
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.resent
+    }
+
+    /// The last ACK of the handshake goes out without data, or with it.
+    pub(crate) fn acknowledge_alone(&mut self, alone: bool) {
+        self.bare_ack = alone;
+    }
+
+    /// Whether the next ACK is that one.
+    #[inline]
+    pub(crate) fn take_bare_ack(&mut self) -> bool {
+        std::mem::take(&mut self.bare_ack)
+    }
+
+    /// TSval of the first SYN.
+    pub(crate) fn stamp(&self) -> u32 {
+        self.stamp
+    }
+
+    /// When the SYN was sent, if it was sent once.
+    pub(crate) fn sent_at(&self) -> Option<Time> {
+        self.sent_at
+    }
+
+    /// The SYN that crossed ours had `bytes` of data, which wait.
+    pub(crate) fn hold_payload(&mut self, bytes: u32) {
+        self.early_payload = bytes;
+    }
+
+    /// Bytes that came with the SYN and may be taken in now.
+    pub(crate) fn take_payload(&mut self) -> u32 {
+        std::mem::take(&mut self.early_payload)
+    }
+}
