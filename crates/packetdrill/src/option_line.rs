@@ -25,6 +25,42 @@ pub(crate) fn host(lines: &[OptionLine], settings: &Settings) -> Result<Host, Ve
     Ok(host)
 }
 
+/// Options that name addresses, ports and tools of the machine that packetdrill runs on.
+const IGNORED: &[&str] = &[
+    "gateway_ip",
+    "netmask_ip",
+    "bind_port",
+    "connect_port",
+    "local_port",
+    "remote_port",
+    "code_command",
+    "code_format",
+    "code_sockopt",
+    "speed",
+    "init_scripts",
+    "so_flags",
+    "wire_server_ip",
+    "wire_server_at",
+    "wire_server_port",
+    "wire_client_dev",
+    "wire_server_dev",
+    "wire_client_device",
+    "wire_server_device",
+    "udp_encapsulation",
+    "tun_device",
+    "persistent_tun_device",
+    "dry_run",
+    "is_anyip",
+    "send_omit_free",
+    "debug",
+    "define",
+    "D",
+    "verbose",
+    "v",
+    "no_cleanup",
+    "tcp_md5_secret",
+];
+
 fn apply(host: &mut Host, line: &OptionLine) -> Result<(), Verdict> {
     let value = line.value.as_str();
     let mut set = |key: &str, value: &str| {
@@ -41,11 +77,8 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), Verdict> {
         "tolerance_usecs" => set("tolerance", &format!("{value}us")),
         "tolerance_percent" => set("tolerance_percent", value),
         "ip_version" => set("ip_version", value),
-        "mss" => {
-            // What inbound packets larger than it would be cut to; the host's MSS follows from the
-            // MTU.
-            Ok(())
-        }
+        // What inbound packets larger than it would be cut to; the host's MSS follows from the MTU.
+        "mss" => Ok(()),
         "mtu" => set("mtu", value),
         "strict_segments" => set("strict_segments", "on"),
         "tcp_ts_tick_usecs" => set("ts_tick", &format!("{value}us")),
@@ -76,39 +109,7 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), Verdict> {
             *(if line.name == "local_ip" { &mut fast_open.local } else { &mut fast_open.remote }) = Some(address);
             Ok(())
         }
-        // They name addresses, ports and tools of the machine that packetdrill runs on.
-        "gateway_ip"
-        | "netmask_ip"
-        | "bind_port"
-        | "connect_port"
-        | "local_port"
-        | "remote_port"
-        | "code_command"
-        | "code_format"
-        | "code_sockopt"
-        | "speed"
-        | "init_scripts"
-        | "so_flags"
-        | "wire_server_ip"
-        | "wire_server_at"
-        | "wire_server_port"
-        | "wire_client_dev"
-        | "wire_server_dev"
-        | "wire_client_device"
-        | "wire_server_device"
-        | "udp_encapsulation"
-        | "tun_device"
-        | "persistent_tun_device"
-        | "dry_run"
-        | "is_anyip"
-        | "send_omit_free"
-        | "debug"
-        | "define"
-        | "D"
-        | "verbose"
-        | "v"
-        | "no_cleanup"
-        | "tcp_md5_secret" => Ok(()),
+        name if IGNORED.contains(&name) => Ok(()),
         name => Err(Verdict::Invalid { line: line.line, message: format!("there is no option --{name}") }),
     }
 }

@@ -5,7 +5,9 @@
 //! `do_tcp_getsockopt`), `net/ipv4/ip_sockglue.c`; FreeBSD `sys/netinet/tcp_usrreq.c` where it
 //! differs.
 
-use ackclock_tcp::{State, retries_within, time_of_retries};
+mod get;
+mod set;
+
 use ackclock_units::{Span, Time};
 
 use crate::args::{Args, CallError, bracketed, integer};
@@ -14,13 +16,7 @@ use crate::calls::Done;
 use crate::errno::Errno;
 use crate::fast_open::{Keys, string_bytes};
 use crate::host::{System, controller};
-use crate::socket;
-use crate::sockets::{Kernel, Kind, SocketId};
-
-/// Linux's least socket buffers (`SOCK_MIN_SNDBUF`, `SOCK_MIN_RCVBUF`): two packets' bookkeeping of
-/// 2048 + 256 bytes, one.
-const MIN_SEND_BUFFER: u64 = 4608;
-const MIN_RECEIVE_BUFFER: u64 = 2304;
+use crate::sockets::{Kernel, SocketId};
 
 /// `TCP_TIMEOUT_INIT` and `TCP_RTO_MAX`, by which Linux counts `TCP_DEFER_ACCEPT`.
 const SYN_ACK_TIMEOUT: Span = Span::from_secs(1);
@@ -64,13 +60,11 @@ impl Kernel {
                 None => return Err(CallError::script("TCP_CONGESTION takes a string")),
             },
             _ => {
-                if let Expr::Ellipsis | Expr::Integer(0) = value
-                    && known(&level, &name)
-                {
-                    return Ok(Done::failed(Errno::EFAULT));
-                }
-                if !known(&level, &name) {
+                if !known(&name) {
                     return Err(unsupported(&level, &name));
+                }
+                if let Expr::Ellipsis | Expr::Integer(0) = value {
+                    return Ok(Done::failed(Errno::EFAULT));
                 }
                 let number = integer(bracketed(value)?, args.system)?;
                 self.set_number(now, id, &level, &name, number)?
@@ -92,202 +86,6 @@ impl Kernel {
         }
         self.sockets[id].options.cc = Some(kind);
         Ok(())
-    }
-
-    fn set_number(
-        &mut self,
-        now: Time,
-        id: SocketId,
-        level: &str,
-        name: &str,
-        number: i64,
-    ) -> Result<Result<(), Errno>, CallError> {
-        let on = number != 0;
-        let linux = self.host.system == System::Linux;
-        let seconds = |least: i64, most: i64| {
-            if (least..=most).contains(&number) {
-                Ok(Span::from_secs(number.unsigned_abs()))
-            } else {
-                Err(Errno::EINVAL)
-            }
-        };
-        let raw = number.clamp(0, i64::from(i32::MAX / 2)) as u64;
-        if let "TCP_FASTOPEN" | "TCP_FASTOPEN_CONNECT" | "TCP_FASTOPEN_NO_COOKIE" = name {
-            return Ok(self.set_fast_open(id, name, number));
-        }
-        let options = &mut self.sockets[id].options;
-        let mut changed = Changed::Nothing;
-        let result = match name {
-            "SO_REUSEADDR" | "SO_REUSEPORT" => {
-                options.reuse_address |= on;
-                if !on && name == "SO_REUSEADDR" {
-                    options.reuse_address = false;
-                }
-                Ok(())
-            }
-            "SO_KEEPALIVE" => {
-                options.keep_alive = Some(on);
-                changed = Changed::KeepAlive;
-                Ok(())
-            }
-            "TCP_KEEPIDLE" => {
-                changed = Changed::KeepAlive;
-                seconds(1, 32_767).map(|span| options.keep_idle = Some(span))
-            }
-            "TCP_KEEPINTVL" => {
-                changed = Changed::KeepAlive;
-                seconds(1, 32_767).map(|span| options.keep_interval = Some(span))
-            }
-            "TCP_KEEPCNT" if (1..=127).contains(&number) => {
-                changed = Changed::KeepAlive;
-                options.keep_count = Some(number as u32);
-                Ok(())
-            }
-            "TCP_KEEPINIT" if number > 0 => {
-                options.keep_init = Some(Span::from_secs(number as u64));
-                Ok(())
-            }
-            "SO_SNDBUF" | "SO_SNDBUFFORCE" => {
-                let bytes = buffer(number, linux, MIN_SEND_BUFFER);
-                options.send_buffer = Some(bytes);
-                changed = Changed::SendBuffer(raw);
-                Ok(())
-            }
-            "SO_RCVBUF" | "SO_RCVBUFFORCE" => {
-                let bytes = buffer(number, linux, MIN_RECEIVE_BUFFER);
-                options.receive_buffer = Some(bytes);
-                changed = Changed::ReceiveBuffer(raw);
-                Ok(())
-            }
-            "SO_RCVLOWAT" => {
-                options.receive_low_water = Some(number.max(1) as u64);
-                Ok(())
-            }
-            "TCP_NODELAY" => {
-                options.no_delay = on;
-                changed = Changed::NoDelay;
-                Ok(())
-            }
-            "TCP_CORK" | "TCP_NOPUSH" => {
-                options.cork = on;
-                changed = Changed::Cork;
-                Ok(())
-            }
-            // TCP_MIN_MSS is 88, MAX_TCP_WINDOW 32767.
-            "TCP_MAXSEG" if linux && number != 0 && !(88..=32_767).contains(&number) => Err(Errno::EINVAL),
-            "TCP_MAXSEG" if !linux && !(1..=i64::from(self.host.endpoint_config().mss)).contains(&number) => {
-                Err(Errno::EINVAL)
-            }
-            "TCP_MAXSEG" => {
-                options.max_segment = (number > 0).then_some(number as u16);
-                changed = Changed::MaxSegment;
-                Ok(())
-            }
-            "TCP_USER_TIMEOUT" if number >= 0 => {
-                options.user_timeout = on.then(|| Span::from_millis(number as u64));
-                changed = Changed::UserTimeout;
-                Ok(())
-            }
-            "TCP_NOTSENT_LOWAT" => {
-                // 0 is the host's.
-                options.notsent_lowat = on.then_some(number as u32);
-                changed = Changed::NotSent;
-                Ok(())
-            }
-            "SO_MAX_PACING_RATE" => {
-                // ~0U is no bound; bytes a second.
-                options.max_pacing_rate = Some(number as u32).filter(|&rate| rate != u32::MAX).map(u64::from);
-                changed = Changed::PacingRate;
-                Ok(())
-            }
-            "TCP_INQ" if (0..=1).contains(&number) => {
-                options.inq = on;
-                Ok(())
-            }
-            "TCP_QUICKACK" => {
-                options.quick_ack = Some(on);
-                changed = Changed::QuickAck(on);
-                Ok(())
-            }
-            "TCP_SYNCNT" if (1..=127).contains(&number) => {
-                options.syn_retries = Some(number as u32);
-                changed = Changed::SynRetries(number as u32);
-                Ok(())
-            }
-            "TCP_LINGER2" => {
-                // Above TCP_FIN_TIMEOUT_MAX, two minutes, it is that.
-                options.fin_wait_2 = match number {
-                    ..0 => Some(Span::ZERO),
-                    0 => None,
-                    _ => Some(Span::from_secs(number.unsigned_abs().min(120))),
-                };
-                changed = Changed::FinWait2;
-                Ok(())
-            }
-            "TCP_NOOPT" => {
-                options.no_options = on;
-                Ok(())
-            }
-            "IP_RECVERR" | "IPV6_RECVERR" => {
-                options.report_errors = on;
-                changed = Changed::ReportErrors;
-                Ok(())
-            }
-            "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" if linux && (0..=5).contains(&number) => {
-                options.mtu_discover = Some(number);
-                changed = Changed::MtuDiscover;
-                Ok(())
-            }
-            "TCP_DEFER_ACCEPT" if linux => {
-                let time = Span::from_secs(u64::try_from(number).unwrap_or(0));
-                options.defer_accept = retries_within(time, SYN_ACK_TIMEOUT, LONGEST_TIMEOUT);
-                changed = Changed::Deferring;
-                Ok(())
-            }
-            "IP_TOS" | "IPV6_TCLASS" => {
-                // INET_ECN_MASK: the codepoint of a TCP socket is not the application's.
-                options.tos = (number as u8) & !0b11;
-                Ok(())
-            }
-            "IP_TTL" | "IPV6_UNICAST_HOPS" if number == -1 || (1..=255).contains(&number) => {
-                options.ttl = u8::try_from(number).ok();
-                Ok(())
-            }
-            _ if accepted_without_meaning(level, name) => Ok(()),
-            _ if known(level, name) => Err(Errno::EINVAL),
-            _ => return Err(unsupported(level, name)),
-        };
-        if result.is_ok() {
-            self.option_changed(now, id, changed);
-        }
-        Ok(result)
-    }
-
-    /// Takes a changed option over to what is there already.
-    fn option_changed(&mut self, now: Time, id: SocketId, changed: Changed) {
-        let options = self.sockets[id].options.clone();
-        let config = options.config(&self.host);
-        match &mut self.sockets[id].kind {
-            Kind::New => {}
-            Kind::Listening(listener) => *listener.config_mut() = config,
-            Kind::Open(endpoint) => match changed {
-                Changed::Nothing | Changed::Deferring => {}
-                Changed::ReportErrors => endpoint.set_report_errors(options.report_errors),
-                Changed::MtuDiscover => endpoint.set_path_discovery(config.path.discovery),
-                Changed::KeepAlive => socket::set_keepalive(endpoint, now, &options, &self.host),
-                Changed::SendBuffer(bytes) => endpoint.set_send_buffer(bytes),
-                Changed::ReceiveBuffer(bytes) => endpoint.set_receive_buffer(bytes),
-                Changed::NoDelay => endpoint.set_nodelay(options.no_delay),
-                Changed::Cork => endpoint.set_cork(options.cork),
-                Changed::MaxSegment => endpoint.set_max_segment(options.max_segment.unwrap_or(u16::MAX)),
-                Changed::UserTimeout => endpoint.set_user_timeout(options.user_timeout),
-                Changed::NotSent => endpoint.set_notsent_lowat(options.notsent_lowat.or(self.host.notsent_lowat)),
-                Changed::PacingRate => endpoint.set_max_pacing_rate(options.max_pacing_rate),
-                Changed::SynRetries(retries) => endpoint.set_syn_retries(retries),
-                Changed::QuickAck(on) => endpoint.set_quick_ack(on),
-                Changed::FinWait2 => endpoint.set_fin_wait_2_timeout(config.states.fin_wait_2_timeout),
-            },
-        }
     }
 
     /// `getsockopt(fd, level, name, value, [length])`, compared with what the script expects.
@@ -337,122 +135,6 @@ impl Kernel {
             _ => value.to_string(),
         }
     }
-
-    fn option_value(&mut self, id: SocketId, level: &str, name: &str) -> Result<Result<Value, Errno>, CallError> {
-        let linux = self.host.system == System::Linux;
-        let mss = i64::from(self.host.endpoint_config().mss);
-        let options = self.sockets[id].options.clone();
-        let flag = |on: bool| Value::Number(i64::from(on));
-        let seconds =
-            |span: Option<Span>, default: Span| Value::Number((span.unwrap_or(default).as_millis() / 1000) as i64);
-        let value = match name {
-            "SO_ERROR" => {
-                let error = self.endpoint_mut(id).and_then(|endpoint| endpoint.take_error());
-                let soft = error.is_none() && linux;
-                let soft = self.endpoint_mut(id).filter(|_| soft).and_then(|endpoint| endpoint.take_soft_error());
-                if error.is_some() {
-                    self.sockets[id].failed = true;
-                }
-                Value::Number(error.or(soft).map_or(0, |error| Errno::from(error).number()))
-            }
-            "SO_TYPE" => Value::Number(1),
-            "SO_DOMAIN" => Value::Number(if self.host.ipv6 { 10 } else { 2 }),
-            "SO_PROTOCOL" => Value::Number(6),
-            "SO_ACCEPTCONN" => flag(matches!(self.sockets[id].kind, Kind::Listening(_))),
-            "SO_REUSEADDR" | "SO_REUSEPORT" => flag(options.reuse_address),
-            "SO_KEEPALIVE" => flag(options.keep_alive.unwrap_or(self.host.config.states.keepalive.is_some())),
-            "SO_LINGER" => Value::Number(options.linger.map_or(-1, |span| (span.as_millis() / 1000) as i64)),
-            "SO_RCVLOWAT" => Value::Number(options.receive_low_water.unwrap_or(1) as i64),
-            "SO_SNDBUF" => Value::Number(options.send_buffer.unwrap_or(self.host.config.send_buffer) as i64),
-            "SO_RCVBUF" => Value::Number(match (self.endpoint(id), options.receive_buffer) {
-                (Some(endpoint), None) => endpoint.receive_buffer(),
-                (_, Some(bytes)) => bytes,
-                (None, None) => self.host.receive_buffer(),
-            } as i64),
-            "TCP_NODELAY" => flag(options.no_delay),
-            "TCP_CORK" | "TCP_NOPUSH" => flag(options.cork),
-            "TCP_KEEPIDLE" => seconds(options.keep_idle, self.host.keepalive.idle),
-            "TCP_KEEPINTVL" => seconds(options.keep_interval, self.host.keepalive.interval),
-            "TCP_KEEPCNT" => Value::Number(i64::from(options.keep_count.unwrap_or(self.host.keepalive.count))),
-            "TCP_KEEPINIT" => {
-                seconds(options.keep_init.or(self.host.config.states.handshake_timeout), Span::from_secs(75))
-            }
-            "TCP_USER_TIMEOUT" => Value::Number(options.user_timeout.map_or(0, |span| span.as_millis() as i64)),
-            "TCP_NOTSENT_LOWAT" => Value::Number(i64::from(options.notsent_lowat.unwrap_or(0))),
-            "SO_MAX_PACING_RATE" => {
-                Value::Number(options.max_pacing_rate.map_or(i64::from(u32::MAX), |rate| rate as i64))
-            }
-            "TCP_INQ" => flag(options.inq),
-            "TCP_QUICKACK" => flag(options.quick_ack.unwrap_or(true)),
-            "TCP_SYNCNT" => {
-                Value::Number(i64::from(options.syn_retries.unwrap_or(self.host.config.states.syn_retries)))
-            }
-            "TCP_FASTOPEN" => Value::Number(options.fast_open_queue.unwrap_or(0) as i64),
-            "TCP_FASTOPEN_CONNECT" => flag(options.fast_open_connect),
-            "TCP_FASTOPEN_NO_COOKIE" => flag(options.fast_open_no_cookie),
-            "TCP_LINGER2" => seconds(options.fin_wait_2, Span::from_secs(60)),
-            "TCP_NOOPT" => flag(options.no_options),
-            "IP_RECVERR" | "IPV6_RECVERR" => flag(options.report_errors),
-            "IP_MTU_DISCOVER" | "IPV6_MTU_DISCOVER" if linux => {
-                Value::Number(options.mtu_discover.unwrap_or(i64::from(self.host.config.path.discovery)))
-            }
-            "TCP_DEFER_ACCEPT" if linux => {
-                let time = time_of_retries(options.defer_accept, SYN_ACK_TIMEOUT, LONGEST_TIMEOUT);
-                Value::Number((time.as_millis() / 1000) as i64)
-            }
-            "TCP_CONGESTION" => Value::Text(self.host.name_of(self.cc_of(id)).to_owned()),
-            "TCP_MAXSEG" => {
-                let connected = self.endpoint(id).filter(|endpoint| {
-                    !matches!(endpoint.state(), State::Closed | State::SynSent | State::SynReceived | State::Listen)
-                });
-                match (connected, options.max_segment) {
-                    (Some(endpoint), _) => Value::Number(i64::from(endpoint.max_segment())),
-                    (None, Some(set)) => Value::Number(i64::from(set)),
-                    // TCP_MSS_DEFAULT; V_tcp_mssdflt.
-                    (None, None) if linux => Value::Number(536),
-                    (None, None) => Value::Number(mss.min(536)),
-                }
-            }
-            "IP_TOS" | "IPV6_TCLASS" => Value::Number(i64::from(options.tos)),
-            "IP_TTL" | "IPV6_UNICAST_HOPS" => Value::Number(i64::from(options.ttl.unwrap_or(64))),
-            "IP_MTU" | "IPV6_MTU" => match self.endpoint(id) {
-                Some(endpoint) if endpoint.state() != State::Closed => Value::Number(i64::from(endpoint.path_mtu())),
-                _ if linux => return Ok(Err(Errno::ENOTCONN)),
-                _ => Value::Number(i64::from(self.host.mtu)),
-            },
-            _ if accepted_without_meaning(level, name) => Value::Any,
-            _ => return Err(unsupported(level, name)),
-        };
-        Ok(Ok(value))
-    }
-}
-
-/// An option whose new value is to reach what is there already.
-#[derive(Clone, Copy, Debug)]
-enum Changed {
-    Nothing,
-    KeepAlive,
-    SendBuffer(u64),
-    ReceiveBuffer(u64),
-    NoDelay,
-    Cork,
-    MaxSegment,
-    UserTimeout,
-    NotSent,
-    PacingRate,
-    QuickAck(bool),
-    SynRetries(u32),
-    FinWait2,
-    ReportErrors,
-    MtuDiscover,
-    Deferring,
-}
-
-/// The buffer that `setsockopt` makes of `number`: Linux doubles it. `net.core.wmem_max` and
-/// `rmem_max` are taken to allow it.
-fn buffer(number: i64, linux: bool, least: u64) -> u64 {
-    let number = number.clamp(0, i64::from(i32::MAX / 2)) as u64;
-    if linux { (2 * number).max(least) } else { number.max(1) }
 }
 
 fn unsupported(level: &str, name: &str) -> CallError {
@@ -460,7 +142,7 @@ fn unsupported(level: &str, name: &str) -> CallError {
 }
 
 /// Options that exist here.
-fn known(level: &str, name: &str) -> bool {
+fn known(name: &str) -> bool {
     matches!(
         name,
         "SO_REUSEADDR"
@@ -501,11 +183,11 @@ fn known(level: &str, name: &str) -> bool {
             | "IP_TTL"
             | "IPV6_TCLASS"
             | "IPV6_UNICAST_HOPS"
-    ) || accepted_without_meaning(level, name)
+    ) || accepted_without_meaning(name)
 }
 
 /// Options that change nothing that a script against one host can see.
-fn accepted_without_meaning(_level: &str, name: &str) -> bool {
+fn accepted_without_meaning(name: &str) -> bool {
     matches!(
         name,
         "SO_PRIORITY"
