@@ -36,7 +36,6 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("crates/live/src/engine.rs", "to be split: what enters, what leaves, what is in between"),
     ("crates/packetdrill/src/calls.rs", "to be split by system call"),
     ("crates/packetdrill/src/run.rs", "to be split: the clock and the events"),
-    ("crates/packetdrill/src/settings.rs", "to be split: keys of scripts, and of hosts"),
     ("crates/scenario/src/lib.rs", "to be split: reading a file and reading its points"),
     ("crates/sim/src/stock.rs", "to be split: the socket and its host"),
     ("crates/sim/src/truth.rs", "to be split: what happened, and the judgment"),

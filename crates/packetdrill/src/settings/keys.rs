@@ -1,0 +1,215 @@
+//! The table of settings.
+
+use ackclock_tcp::SackCompression;
+
+use super::setters::{
+    acc_ecn, bytes, number, positive_span, set_abe, set_acc_ecn_option, set_acc_ecn_rules, set_cc, set_delayed_ack,
+    set_ecn, set_initial_window, set_ip_version, set_loss_detector, set_min_rto, set_mtu_probing, set_prr,
+    set_quick_ack, set_rack, set_tolerance_percent, set_ts_tick, span, switch,
+};
+use crate::host::Host;
+
+/// A setting: its key, what it takes, and what it does with it.
+pub(super) struct Key {
+    pub(super) name: &'static str,
+    pub(super) takes: &'static str,
+    pub(super) apply: fn(&mut Host, &str) -> Result<(), String>,
+}
+
+/// Every key, in the order in which help lists them.
+pub(super) const KEYS: &[Key] = &[
+    Key {
+        name: "cc",
+        takes: "reno, newreno, cubic, cdg, hd, chd, vegas, htcp, westwood, dctcp, prague or bbr",
+        apply: set_cc,
+    },
+    Key { name: "sack", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.sack = value) },
+    Key {
+        name: "dsack",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.dsack = value),
+    },
+    Key {
+        name: "timestamps",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.timestamps = value),
+    },
+    Key {
+        name: "window_scaling",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.window_scaling = value),
+    },
+    Key {
+        name: "ecn",
+        takes: "on, off, passive (accept, but do not ask), dctcp (RFC 8257's feedback), accecn (RFC 9768), accecn-classic \
+                (accept it, ask for RFC 3168's) or accecn-passive",
+        apply: set_ecn,
+    },
+    Key {
+        name: "accecn_option",
+        takes: "off, minimum, full or persist (Linux's tcp_ecn_option 0 to 3)",
+        apply: set_acc_ecn_option,
+    },
+    Key {
+        name: "accecn_beacon",
+        takes: "a number of options in a round trip",
+        apply: |host, value| number(value, 0..=65_535).map(|value| acc_ecn(host).beacon = value as u32),
+    },
+    Key { name: "accecn_rules", takes: "rfc9768 or linux", apply: set_acc_ecn_rules },
+    Key {
+        name: "ecn_fallback",
+        takes: "on or off",
+        apply: |host, value| {
+            switch(value).map(|value| host.config.states.ecn_syn_retries = if value { 0 } else { u32::MAX })
+        },
+    },
+    Key { name: "min_rto", takes: "a time", apply: set_min_rto },
+    Key {
+        name: "max_rto",
+        takes: "a time",
+        apply: |host, value| positive_span(value).map(|value| host.config.max_rto = value),
+    },
+    Key {
+        name: "initial_rto",
+        takes: "a time",
+        apply: |host, value| positive_span(value).map(|value| host.config.initial_rto = value),
+    },
+    Key {
+        name: "rto_slop",
+        takes: "a time",
+        apply: |host, value| span(value).map(|value| host.config.rto_slop = value),
+    },
+    Key { name: "initial_window", takes: "a number of segments", apply: set_initial_window },
+    Key { name: "iw", takes: "a number of segments", apply: set_initial_window },
+    Key { name: "delayed_ack", takes: "a time, or off", apply: set_delayed_ack },
+    Key { name: "quick_ack", takes: "a number of segments", apply: set_quick_ack },
+    Key {
+        name: "sack_compression",
+        takes: "on or off",
+        apply: |host, value| {
+            switch(value).map(|value| host.config.transfer.sack_compression = value.then(SackCompression::default))
+        },
+    },
+    Key {
+        name: "mss",
+        takes: "bytes",
+        apply: |host, value| number(value, 1..=65_495).map(|value| host.mss = Some(value as u16)),
+    },
+    Key {
+        name: "mtu",
+        takes: "bytes",
+        apply: |host, value| number(value, 68..=65_535).map(|value| host.mtu = value as u32),
+    },
+    Key { name: "ip_version", takes: "ipv4, ipv6 or ipv4-mapped-ipv6", apply: set_ip_version },
+    Key {
+        name: "rcvbuf",
+        takes: "bytes",
+        apply: |host, value| bytes(value).map(|value| host.set_receive_buffer(value)),
+    },
+    Key {
+        name: "rcvbuf_max",
+        takes: "bytes",
+        apply: |host, value| bytes(value).map(|value| host.set_receive_most(value)),
+    },
+    Key { name: "sndbuf", takes: "bytes", apply: |host, value| bytes(value).map(|value| host.set_send_buffer(value)) },
+    Key {
+        name: "nagle",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.nagle = value),
+    },
+    Key { name: "prr", takes: "off, rate-halving, rfc6937, ssrb or rfc9937", apply: set_prr },
+    Key {
+        name: "limited_transmit",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.limited_transmit = value),
+    },
+    Key {
+        name: "slow_start_after_idle",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.slow_start_after_idle = value),
+    },
+    Key {
+        name: "time_wait",
+        takes: "a time",
+        apply: |host, value| span(value).map(|value| host.config.time_wait = value),
+    },
+    Key {
+        name: "max_retries",
+        takes: "a number",
+        apply: |host, value| number(value, 0..=255).map(|value| host.config.max_retries = value as u32),
+    },
+    Key {
+        name: "loss_detector",
+        takes: "rfc6675, linux, ncr, ncr-aggressive, rr-tcp or rack",
+        apply: set_loss_detector,
+    },
+    Key { name: "rack", takes: "on or off", apply: set_rack },
+    Key { name: "tlp", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.tlp = value) },
+    Key { name: "frto", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.frto = value) },
+    Key { name: "undo", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.undo = value) },
+    Key { name: "abe", takes: "on or off", apply: set_abe },
+    Key {
+        name: "halve_flight",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.profile.newreno.halve_flight = value),
+    },
+    Key {
+        name: "timer_tick",
+        takes: "a time, 0 for exact timers",
+        apply: |host, value| span(value).map(|value| host.config.transfer.timer_tick = value),
+    },
+    Key { name: "mtu_probing", takes: "off, black-hole or always", apply: set_mtu_probing },
+    Key {
+        name: "base_mss",
+        takes: "bytes",
+        apply: |host, value| number(value, 48..=65_495).map(|value| host.config.path.base_segment = value as u32),
+    },
+    Key {
+        name: "min_pmtu",
+        takes: "bytes",
+        apply: |host, value| number(value, 68..=65_535).map(|value| host.config.path.least_mtu = value as u32),
+    },
+    Key {
+        name: "mtu_expires",
+        takes: "a time",
+        apply: |host, value| positive_span(value).map(|value| host.config.path.timeout = Some(value)),
+    },
+    Key {
+        name: "pmtu_discovery",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.path.discovery = value),
+    },
+    Key {
+        name: "advertise_pmtu",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.path.advertise = value),
+    },
+    Key {
+        name: "icmp_may_rst",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.config.path.may_reset = value),
+    },
+    Key { name: "tolerance", takes: "a time", apply: |host, value| span(value).map(|value| host.tolerance = value) },
+    Key { name: "tolerance_percent", takes: "a percentage", apply: set_tolerance_percent },
+    Key {
+        name: "ignore_psh",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.ignore_psh = value),
+    },
+    Key {
+        name: "strict_segments",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.strict_segments = value),
+    },
+    Key {
+        name: "check_end",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.check_end = value),
+    },
+    Key { name: "ts_tick", takes: "a time, 0 for no check", apply: set_ts_tick },
+    Key {
+        name: "ts_ecr_scaled",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.ts_ecr_scaled = value),
+    },
+];

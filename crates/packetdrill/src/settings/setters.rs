@@ -1,0 +1,199 @@
+//! Values of settings as they are written, and settings that are more than a value in one place.
+
+use ackclock_tcp::{
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector,
+    MinRto, MtuProbing, NcrVariant, Prr, RrRules,
+};
+use ackclock_units::{Size, Span, parse_size, parse_span};
+
+use crate::host::{Host, controller};
+
+pub(super) fn switch(value: &str) -> Result<bool, String> {
+    match value {
+        "on" | "yes" | "true" | "1" => Ok(true),
+        "off" | "no" | "false" | "0" => Ok(false),
+        _ => Err(format!("`{value}` is neither on nor off")),
+    }
+}
+
+pub(super) fn number(value: &str, range: std::ops::RangeInclusive<u64>) -> Result<u64, String> {
+    let number: u64 = value.parse().map_err(|_| format!("`{value}` is no whole number"))?;
+    if range.contains(&number) {
+        Ok(number)
+    } else {
+        Err(format!("{number} is not within {} to {}", range.start(), range.end()))
+    }
+}
+
+/// A time with its unit, or bare 0.
+pub(super) fn span(value: &str) -> Result<Span, String> {
+    if value == "0" {
+        return Ok(Span::ZERO);
+    }
+    parse_span(value).map_err(|error| error.to_string())
+}
+
+pub(super) fn positive_span(value: &str) -> Result<Span, String> {
+    span(value).and_then(|span| if span == Span::ZERO { Err("it must be above 0".to_owned()) } else { Ok(span) })
+}
+
+/// Bytes with or without a unit, at most 2 GiB as a socket buffer is.
+pub(super) fn bytes(value: &str) -> Result<u64, String> {
+    let bytes = match value.parse() {
+        Ok(bytes) => bytes,
+        Err(_) => match parse_size(value).map_err(|error| error.to_string())? {
+            Size::Bytes(bytes) => bytes,
+            Size::Packets(_) => return Err("packets are no unit of it".to_owned()),
+        },
+    };
+    if (1..=1 << 31).contains(&bytes) { Ok(bytes) } else { Err(format!("{bytes} is not within 1 to 2^31")) }
+}
+
+pub(super) fn set_cc(host: &mut Host, value: &str) -> Result<(), String> {
+    host.cc = controller(value).ok_or_else(|| {
+        let known: Vec<&str> = CONTROLLERS.iter().map(|known| known.name).collect();
+        format!("`{value}` is none of them: reno, {}", known.join(", "))
+    })?;
+    Ok(())
+}
+
+pub(super) fn set_ecn(host: &mut Host, value: &str) -> Result<(), String> {
+    use EcnFeedback::{Accurate, Classic, Dctcp, None};
+    (host.config.ecn, host.config.transfer.accept_ecn) = match value {
+        "passive" => (None, Classic),
+        "dctcp" => (Dctcp, Dctcp),
+        "accecn" => (Accurate, Accurate),
+        "accecn-classic" => (Classic, Accurate),
+        "accecn-passive" => (None, Accurate),
+        _ if switch(value)? => (Classic, Classic),
+        _ => (None, None),
+    };
+    Ok(())
+}
+
+pub(super) fn acc_ecn(host: &mut Host) -> &mut AccEcnRules {
+    &mut host.config.transfer.acc_ecn
+}
+
+pub(super) fn set_acc_ecn_option(host: &mut Host, value: &str) -> Result<(), String> {
+    acc_ecn(host).option = AccEcnOption::by_name(value).ok_or_else(|| format!("`{value}` is none of them"))?;
+    Ok(())
+}
+
+pub(super) fn set_acc_ecn_rules(host: &mut Host, value: &str) -> Result<(), String> {
+    acc_ecn(host).rule = match value {
+        "rfc9768" => AccEcnRule::Rfc9768,
+        "linux" => AccEcnRule::Linux,
+        _ => return Err(format!("`{value}` is none of them")),
+    };
+    Ok(())
+}
+
+pub(super) fn set_min_rto(host: &mut Host, value: &str) -> Result<(), String> {
+    let least = span(value)?;
+    host.config.min_rto = match host.config.min_rto {
+        MinRto::OfTotal(_) => MinRto::OfTotal(least),
+        MinRto::OfVariance(_) => MinRto::OfVariance(least),
+    };
+    Ok(())
+}
+
+/// `linux` is what kernels from 4.4 to 6.16 do with `tcp_recovery=0`.
+pub(super) fn set_loss_detector(host: &mut Host, value: &str) -> Result<(), String> {
+    let rules = AdaptiveRules { fack: false, early_retransmit: false, ..AdaptiveRules::default() };
+    host.config.loss_detector = match (value, host.config.loss_detector) {
+        ("rfc6675", _) => LossDetector::Rfc6675,
+        ("linux", LossDetector::Linux(rules)) => LossDetector::Linux(rules),
+        ("linux", _) => LossDetector::Linux(rules),
+        ("ncr", _) => LossDetector::Ncr(NcrVariant::Careful),
+        ("ncr-aggressive", _) => LossDetector::Ncr(NcrVariant::Aggressive),
+        ("rr-tcp", _) => LossDetector::RrTcp(RrRules::default()),
+        ("rack", _) => LossDetector::Rack,
+        _ => return Err(format!("`{value}` is none of them")),
+    };
+    Ok(())
+}
+
+/// `off` is what kernels from 4.4 to 6.16 do with `tcp_recovery=0`; a host without RACK stays as it
+/// is.
+pub(super) fn set_rack(host: &mut Host, value: &str) -> Result<(), String> {
+    match (switch(value)?, host.config.loss_detector) {
+        (true, _) => host.config.loss_detector = LossDetector::Rack,
+        (false, LossDetector::Rack) => set_loss_detector(host, "linux")?,
+        (false, _) => {}
+    }
+    Ok(())
+}
+
+pub(super) fn set_mtu_probing(host: &mut Host, value: &str) -> Result<(), String> {
+    host.config.path.probing = match value {
+        "off" | "0" => MtuProbing::Off,
+        "black-hole" | "1" => MtuProbing::BlackHole,
+        "always" | "2" => MtuProbing::Always,
+        _ => return Err(format!("`{value}` is none of them")),
+    };
+    Ok(())
+}
+
+/// The factors of RFC 8511 section 3.1.
+pub(super) fn set_abe(host: &mut Host, value: &str) -> Result<(), String> {
+    let on = switch(value)?;
+    host.profile.newreno.beta_ecn = on.then_some(0.8);
+    host.profile.cubic.reno.beta_ecn = on.then_some(0.85);
+    Ok(())
+}
+
+pub(super) fn set_prr(host: &mut Host, value: &str) -> Result<(), String> {
+    host.config.prr = match value {
+        "off" => Prr::Off,
+        "rate-halving" => Prr::RateHalving,
+        "rfc6937" => Prr::Rfc6937,
+        "ssrb" => Prr::Ssrb,
+        "rfc9937" => Prr::Rfc9937,
+        _ => return Err(format!("`{value}` is none of them")),
+    };
+    Ok(())
+}
+
+pub(super) fn set_initial_window(host: &mut Host, value: &str) -> Result<(), String> {
+    host.config.initial_window = InitialWindow::Segments(number(value, 1..=65_535)? as u32);
+    Ok(())
+}
+
+pub(super) fn set_delayed_ack(host: &mut Host, value: &str) -> Result<(), String> {
+    if value == "off" {
+        host.config.delayed_ack.segments = 1;
+        return Ok(());
+    }
+    host.config.delayed_ack.segments = 2;
+    host.config.delayed_ack.timeout = positive_span(value)?;
+    Ok(())
+}
+
+pub(super) fn set_quick_ack(host: &mut Host, value: &str) -> Result<(), String> {
+    host.config.delayed_ack.quick = number(value, 0..=65_535)? as u32;
+    Ok(())
+}
+
+pub(super) fn set_ip_version(host: &mut Host, value: &str) -> Result<(), String> {
+    host.ipv6 = match value {
+        "ipv4" | "ipv4-mapped-ipv6" => false,
+        "ipv6" => true,
+        _ => return Err(format!("`{value}` is none of them")),
+    };
+    Ok(())
+}
+
+pub(super) fn set_tolerance_percent(host: &mut Host, value: &str) -> Result<(), String> {
+    let percent: f64 = value.parse().map_err(|_| format!("`{value}` is no number"))?;
+    if !(0.0..=100.0).contains(&percent) {
+        return Err(format!("{value} is not within 0 to 100"));
+    }
+    host.tolerance_ppm = (percent * 1e4).round() as u64;
+    Ok(())
+}
+
+pub(super) fn set_ts_tick(host: &mut Host, value: &str) -> Result<(), String> {
+    host.ts_tick = span(value)?;
+    Ok(())
+}
