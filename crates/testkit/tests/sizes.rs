@@ -34,7 +34,6 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("aqm/src/red.rs", "two laws share one queue and one configuration"),
     ("cc/src/cdg/freebsd.rs", "a port kept in the order of its source, to be read beside it"),
     ("crates/live/src/engine.rs", "to be split: what enters, what leaves, what is in between"),
-    ("crates/packetdrill/src/run.rs", "to be split: the clock and the events"),
     ("crates/scenario/src/lib.rs", "to be split: reading a file and reading its points"),
     ("crates/sim/src/stock.rs", "to be split: the socket and its host"),
     ("crates/sim/src/truth.rs", "to be split: what happened, and the judgment"),
