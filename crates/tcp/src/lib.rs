@@ -1,17 +1,79 @@
-//! A TCP endpoint without input or output of its own: segments in, segments out, time as an argument.
+//! A TCP endpoint without input or output of its own (sans-IO): segments in, segments out, time as an argument.
 //!
-//! [`Endpoint`] is one end of one connection: every state's answers (RFC 9293, RFC 5961), options and PAWS (RFC 7323),
-//! SACK (RFC 2018, RFC 2883), loss recovery (RFC 6675, RFC 6582, RFC 3042, RFC 9937), timeouts (RFC 6298), delayed
-//! acknowledgments and the window (RFC 5681, RFC 9293), ECN (RFC 3168, RFC 8257, RFC 9768). How much may be in flight is up to a controller of
-//! `ackclock-cc`. The settings of real stacks are in [`profile`].
+//! [`Endpoint`] is one end of one connection: the state machine (RFC 9293, RFC 5961), options and PAWS (RFC 7323), SACK
+//! (RFC 2018, RFC 2883), loss recovery (RFC 6675, RFC 6582, RFC 3042, RFC 9937), timeouts (RFC 6298), delayed
+//! acknowledgments and flow control (RFC 5681, RFC 9293), ECN (RFC 3168, RFC 8257, RFC 9768). How much may be in flight
+//! is decided by a congestion controller of `ackclock-cc`. The settings of real stacks are in [`profile`].
 //!
-//! [`Listener`] is a listening socket, whose children are endpoints; [`reset_for`] answers segments that are nobody's. The
-//! calls of sockets ([`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::recv`], [`Endpoint::shutdown`],
-//! [`Endpoint::close`]) and what they tell ([`Endpoint::readiness`], [`Endpoint::take_error`]) have the meanings of Linux.
+//! [`Listener`] is a listening socket whose children are endpoints; [`reset_for`] answers segments that belong to no
+//! connection. The socket calls ([`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::recv`], [`Endpoint::shutdown`],
+//! [`Endpoint::close`]) and what they report ([`Endpoint::readiness`], [`Endpoint::take_error`]) behave as on Linux.
 //!
-//! A driver calls [`Endpoint::input`] for every segment that arrives and [`Endpoint::on_deadline`] when
-//! [`Endpoint::next_deadline`] has come, and after each of them, and after calls of the application, asks
-//! [`Endpoint::transmit`] until it gives nothing more.
+//! A driver calls [`Endpoint::input`] for every segment that arrives, and [`Endpoint::on_deadline`] when
+//! [`Endpoint::next_deadline`] has come. After each of these, and after every call of the application, it calls
+//! [`Endpoint::transmit`] until that returns `None`.
+//!
+//! # Example
+//!
+//! Two endpoints and a perfect network of 10 ms each way. The handshake takes one round trip; 100,000 bytes take three
+//! more, because the initial window of ten segments doubles in each:
+//!
+//! ```
+//! use ackclock_cc::{NewReno, NewRenoConfig};
+//! use ackclock_packet::Segment;
+//! use ackclock_tcp::{Config, Endpoint, Ports, Sending, State};
+//! use ackclock_units::{Ecn, Span, Time};
+//!
+//! fn endpoint(local: u16, remote: u16) -> Endpoint {
+//!     let cc = NewReno::new(NewRenoConfig::default());
+//!     Endpoint::new(Config::default(), Box::new(cc), Ports { local, remote }, 1000, 0)
+//! }
+//!
+//! /// Everything that an endpoint has to send now.
+//! fn transmit(endpoint: &mut Endpoint, now: Time) -> Vec<(Segment, Ecn)> {
+//!     let mut segment = Segment::default();
+//!     std::iter::from_fn(|| endpoint.transmit(now, &mut segment).map(|ecn| (segment, ecn))).collect()
+//! }
+//!
+//! /// Segments arrive at an endpoint one by one; returns what it sends in response.
+//! fn arrive(endpoint: &mut Endpoint, now: Time, flight: &[(Segment, Ecn)]) -> Vec<(Segment, Ecn)> {
+//!     let mut responses = Vec::new();
+//!     for (segment, ecn) in flight {
+//!         endpoint.input(now, segment, *ecn);
+//!         responses.extend(transmit(endpoint, now));
+//!     }
+//!     responses
+//! }
+//!
+//! let (mut client, mut server) = (endpoint(49_152, 80), endpoint(80, 49_152));
+//! let (mut now, one_way) = (Time::ZERO, Span::from_millis(10));
+//! server.listen();
+//! client.connect();
+//!
+//! let syn = transmit(&mut client, now);
+//! let syn_ack = arrive(&mut server, now + one_way, &syn);
+//! now = now + one_way + one_way;
+//! let ack = arrive(&mut client, now, &syn_ack);
+//! assert_eq!(client.state(), State::Established);
+//! arrive(&mut server, now + one_way, &ack);
+//! assert_eq!(server.state(), State::Established);
+//!
+//! // Payload is a range of a stream, so that only its length is given.
+//! assert_eq!(client.send(100_000), Sending::Taken(100_000));
+//! client.close(now);
+//! let mut flight = transmit(&mut client, now);
+//! let mut segments = Vec::new();
+//! while !flight.is_empty() {
+//!     segments.push(flight.len());
+//!     let acks = arrive(&mut server, now + one_way, &flight);
+//!     now = now + one_way + one_way;
+//!     flight = arrive(&mut client, now, &acks);
+//! }
+//! // 100,000 bytes in segments of 1448 bytes: 69 full ones and 88 bytes, with the FIN.
+//! assert_eq!(segments, [10, 20, 40]);
+//! assert_eq!(server.delivered_bytes(), 100_000);
+//! assert!(server.peer_finished());
+//! ```
 
 mod connection;
 mod ecn;
