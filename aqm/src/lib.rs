@@ -1,8 +1,10 @@
-//! Queue disciplines: what waits, in which order it leaves, what is dropped or marked.
+#![doc = include_str!("../README.md")]
 //!
-//! A discipline is given packets and asked for packets; it reads no clock and owns no timer. The crate depends on nothing
-//! but `units`: anything that implements [`Queued`] can be queued. One file each, the law apart from the storage; the
-//! [`Store`] (one queue) or the slab (many) keeps the packets, the books are kept with them, the algorithm decides.
+//! ## Where to start
+//!
+//! [`QueueDisc`] is the trait and [`Queued`] what it asks of a packet. [`Dequeue`] and [`Drops`] are
+//! what a discipline returns, [`Counters`] are its books, [`Probe`] are the variables of its
+//! algorithm, and [`Store`] keeps the packets of a single queue.
 
 mod blue;
 mod books;

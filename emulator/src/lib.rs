@@ -2,8 +2,9 @@
 //!
 //! ## Where to start
 //!
-//! [`Link`] is one direction of a link, [`LinkConfig`] and [`Impairments`] are its parameters, [`LinkEvent`] is what it
-//! reports, [`Decision`] is what its queue did, and [`Split`] chooses between two paths.
+//! [`Link`] is one direction of a link, [`LinkConfig`] and [`Impairments`] are its parameters,
+//! [`LinkEvent`] is what it reports, [`Decision`] is what its queue did, and [`Split`] chooses
+//! between two paths.
 
 mod impairments;
 mod link;

@@ -1,6 +1,8 @@
-//! The guide of CONTRIBUTING.md has the controller that is compiled, and the controller does what
+//! The guide of CONTRIBUTING.md has the controller that is compiled, and the controller does what its
+//! scenario says; the gallery lists every scenario.
 //! its scenario says.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -22,4 +24,35 @@ fn the_guide_quotes_the_example() {
     );
     let controller = quote.lines().skip_while(|line| !line.starts_with("/// ")).count();
     assert!(controller < 100, "{controller} lines");
+}
+
+/// Every scenario file, as `folder/file.toml`.
+fn scenarios() -> BTreeSet<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
+    let entries = |folder: &Path| -> Vec<PathBuf> {
+        let read = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+        read.map(|entry| entry.expect("an entry").path()).collect()
+    };
+    let name = |path: &Path| path.file_name().expect("a name").to_string_lossy().into_owned();
+    let folders = entries(&root).into_iter().filter(|path| path.is_dir());
+    folders
+        .flat_map(|folder| {
+            assert!(folder.join("README.md").is_file(), "{} has no README.md", folder.display());
+            let files = entries(&folder).into_iter();
+            let scenarios = files.filter(|file| file.extension().is_some_and(|extension| extension == "toml"));
+            scenarios.map(|file| format!("{}/{}", name(&folder), name(&file))).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+#[test]
+fn the_gallery_lists_every_scenario() {
+    let gallery = file("scenarios/README.md");
+    // The target of each link in the first column of a table.
+    let listed: BTreeSet<String> = gallery
+        .lines()
+        .filter_map(|line| line.strip_prefix("| [`")?.split_once("](")?.1.split_once(") |"))
+        .map(|(target, _)| target.to_owned())
+        .collect();
+    assert_eq!(listed, scenarios(), "scenarios/README.md lists the files that there are");
 }

@@ -1,22 +1,25 @@
-//! A TCP endpoint without input or output of its own (sans-IO): segments in, segments out, time as an argument.
+//! A TCP endpoint without input or output of its own (sans-IO): segments in, segments out, time as
+//! an argument.
 //!
-//! [`Endpoint`] is one end of one connection: the state machine (RFC 9293, RFC 5961), options and PAWS (RFC 7323), SACK
-//! (RFC 2018, RFC 2883), loss recovery (RFC 6675, RFC 6582, RFC 3042, RFC 9937), timeouts (RFC 6298), delayed
-//! acknowledgments and flow control (RFC 5681, RFC 9293), ECN (RFC 3168, RFC 8257, RFC 9768). How much may be in flight
-//! is decided by a congestion controller of `ackclock-cc`. The settings of real stacks are in [`profile`].
+//! [`Endpoint`] is one end of one connection: the state machine (RFC 9293, RFC 5961), options and
+//! PAWS (RFC 7323), SACK (RFC 2018, RFC 2883), loss recovery (RFC 6675, RFC 6582, RFC 3042, RFC
+//! 9937), timeouts (RFC 6298), delayed acknowledgments and flow control (RFC 5681, RFC 9293), ECN
+//! (RFC 3168, RFC 8257, RFC 9768). How much may be in flight is decided by a congestion controller
+//! of `ackclock-cc`. The settings of real stacks are in [`profile`].
 //!
-//! [`Listener`] is a listening socket whose children are endpoints; [`reset_for`] answers segments that belong to no
-//! connection. The socket calls ([`Endpoint::connect`], [`Endpoint::send`], [`Endpoint::recv`], [`Endpoint::shutdown`],
-//! [`Endpoint::close`]) and what they report ([`Endpoint::readiness`], [`Endpoint::take_error`]) behave as on Linux.
+//! [`Listener`] is a listening socket whose children are endpoints; [`reset_for`] answers segments
+//! that belong to no connection. The socket calls ([`Endpoint::connect`], [`Endpoint::send`],
+//! [`Endpoint::recv`], [`Endpoint::shutdown`], [`Endpoint::close`]) and what they report
+//! ([`Endpoint::readiness`], [`Endpoint::take_error`]) behave as on Linux.
 //!
-//! A driver calls [`Endpoint::input`] for every segment that arrives, and [`Endpoint::on_deadline`] when
-//! [`Endpoint::next_deadline`] has come. After each of these, and after every call of the application, it calls
-//! [`Endpoint::transmit`] until that returns `None`.
+//! A driver calls [`Endpoint::input`] for every segment that arrives, and [`Endpoint::on_deadline`]
+//! when [`Endpoint::next_deadline`] has come. After each of these, and after every call of the
+//! application, it calls [`Endpoint::transmit`] until that returns `None`.
 //!
 //! # Example
 //!
-//! Two endpoints and a perfect network of 10 ms each way. The handshake takes one round trip; 100,000 bytes take three
-//! more, because the initial window of ten segments doubles in each:
+//! Two endpoints and a perfect network of 10 ms each way. The handshake takes one round trip;
+//! 100,000 bytes take three more, because the initial window of ten segments doubles in each:
 //!
 //! ```
 //! use ackclock_cc::{NewReno, NewRenoConfig};
