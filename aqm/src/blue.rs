@@ -15,7 +15,7 @@
 
 use ackclock_units::{Random, Span, Time};
 
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Limit, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a BLUE queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -185,6 +185,10 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
 
     fn idle(&mut self, now: Time) {
         self.law.fall(&self.config, now);
+    }
+
+    fn peek(&self) -> Option<&Entry<P>> {
+        self.store.front()
     }
 
     fn backlog(&self) -> Backlog {

@@ -195,6 +195,10 @@ impl<P: Queued + Send> QueueDisc<P> for Cobalt<P> {
         self.state.found_empty(&self.config, now);
     }
 
+    fn peek(&self) -> Option<&Entry<P>> {
+        self.store.front()
+    }
+
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

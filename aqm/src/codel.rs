@@ -113,6 +113,10 @@ impl<P: Queued + Send> QueueDisc<P> for Codel<P> {
         self.state.found_empty(&self.law);
     }
 
+    fn peek(&self) -> Option<&Entry<P>> {
+        self.store.front()
+    }
+
     fn backlog(&self) -> Backlog {
         self.store.backlog()
     }

@@ -65,6 +65,15 @@ impl Rota {
         (self.first != NIL).then_some(self.first)
     }
 
+    fn indices<S>(&self, flows: &[Flow<S>]) -> impl Iterator<Item = u32> + Clone {
+        let mut next = self.first;
+        std::iter::from_fn(move || {
+            let index = next;
+            next = flows.get(index as usize)?.next;
+            Some(index)
+        })
+    }
+
     fn push<S>(&mut self, flows: &mut [Flow<S>], index: u32) {
         flows[index as usize].next = NIL;
         flows[index as usize].listed = true;
@@ -239,6 +248,27 @@ impl<P: Queued, S> Drr<P, S> {
                 self.old_flows.push(&mut self.flows, index);
             }
         }
+    }
+
+    /// The head of the flow that is served next: that of the fewest turns until its deficit is above zero, and of several the
+    /// one whose turn is first.
+    pub(crate) fn peek(&self) -> Option<&Entry<P>> {
+        // A new flow without a deficit left gets its next quantum at once, and its turn behind the old flows.
+        let [new, old] = [&self.new_flows, &self.old_flows].map(|rota| {
+            let flows = rota.indices(&self.flows).map(|index| &self.flows[index as usize]);
+            flows.filter_map(|flow| Some((flow.deficit, self.slab.front(&flow.queue)?)))
+        });
+        if let Some((_, head)) = new.clone().find(|&(deficit, _)| deficit > 0) {
+            return Some(head);
+        }
+        let mut next: Option<(i64, &Entry<P>)> = None;
+        for (deficit, head) in old.chain(new.map(|(deficit, head)| (deficit + self.quantum, head))) {
+            let turns = if deficit > 0 { 0 } else { -deficit / self.quantum + 1 };
+            if next.is_none_or(|(fewest, _)| turns < fewest) {
+                next = Some((turns, head));
+            }
+        }
+        next.map(|(_, head)| head)
     }
 
     /// The flow with the most bytes, the first of them.

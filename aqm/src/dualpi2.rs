@@ -329,6 +329,13 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         self.credit = first_credit(&self.config);
     }
 
+    fn peek(&self) -> Option<&Entry<P>> {
+        match self.turn()? {
+            true => self.l4s.front().map(|scalable| &scalable.entry),
+            false => self.classic.front(),
+        }
+    }
+
     fn backlog(&self) -> Backlog {
         self.books.backlog()
     }

@@ -9,7 +9,7 @@
 
 use ackclock_units::Time;
 
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// A queue limit, in the unit that the discipline counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,10 @@ impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
 
     fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
         self.store.send()
+    }
+
+    fn peek(&self) -> Option<&Entry<P>> {
+        self.store.front()
     }
 
     fn backlog(&self) -> Backlog {

@@ -167,6 +167,10 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
         self.drr.idle(|codel| codel.found_empty(&self.law));
     }
 
+    fn peek(&self) -> Option<&Entry<P>> {
+        self.drr.peek()
+    }
+
     fn backlog(&self) -> Backlog {
         self.drr.backlog()
     }

@@ -24,7 +24,7 @@ use ackclock_units::{Random, Span, Time};
 use crate::books::memory_of;
 use crate::drr::{self, Drr, Flow};
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
 /// Parameters of an fq_pie queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -186,6 +186,10 @@ impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
 
     fn idle(&mut self, _now: Time) {
         self.drr.idle(|_| {});
+    }
+
+    fn peek(&self) -> Option<&Entry<P>> {
+        self.drr.peek()
     }
 
     fn backlog(&self) -> Backlog {

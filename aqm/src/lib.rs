@@ -53,6 +53,20 @@ pub trait Queued: Debug {
     fn set_ce(&mut self);
     /// A hash of the packet's flow, the same for all packets of a flow.
     fn flow_hash(&self) -> u64;
+    /// Hashes of the sending and of the receiving host, for fairness among hosts. Default: the flow
+    /// hash for both, as if no flow shared its hosts with another.
+    fn host_hashes(&self) -> [u64; 2] {
+        [self.flow_hash(); 2]
+    }
+    /// The differentiated services codepoint, 0 to 63 (RFC 2474). Default: 0, best effort.
+    fn dscp(&self) -> u8 {
+        0
+    }
+    /// Whether the packet is a TCP segment that acknowledges and carries neither payload nor SYN, FIN
+    /// or RST. Default: no.
+    fn is_pure_ack(&self) -> bool {
+        false
+    }
 }
 
 /// A queue discipline.
@@ -77,6 +91,13 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn idle(&mut self, now: Time) {
         let _ = now;
     }
+    /// The packet that the discipline would look at first if it was asked for one, for disciplines
+    /// over this one that have to know its size or its time (`Qdisc_ops.peek`); `None` if nothing
+    /// waits. Nothing is decided: the law may still discard the packet when it is asked, so that
+    /// another one leaves, or hold it back. Who has to account for what leaves does so when it has
+    /// left. (Where the law of the kernel decides on departure, its `peek` takes the packet out and
+    /// keeps it beside the queue, `qdisc_peek_dequeued`.)
+    fn peek(&self) -> Option<&Entry<P>>;
     /// What waits now.
     fn backlog(&self) -> Backlog;
     /// Totals since the start.

@@ -14,7 +14,7 @@
 use ackclock_units::{Random, Span, Time};
 
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Up to this probability packets that can carry a mark are marked (RFC 8033 section 5.1, `MARK_ECNTH`).
 const MARK_UP_TO: f64 = 0.1;
@@ -155,6 +155,10 @@ impl<P: Queued + Send> QueueDisc<P> for Pie<P> {
         let backlog = self.store.backlog().bytes;
         self.state.departed(&self.law, now, entry.enqueued_at, entry.packet.wire_len(), backlog);
         Dequeue::Packet(self.store.release(entry))
+    }
+
+    fn peek(&self) -> Option<&Entry<P>> {
+        self.store.front()
     }
 
     fn backlog(&self) -> Backlog {

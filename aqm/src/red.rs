@@ -29,7 +29,7 @@ use ackclock_units::{Random, Rate, Span, Time, maths};
 
 use self::floyd::Floyd;
 use self::linux::{Damping, Linux};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a RED queue. What is `None` is derived as `tc` does.
 #[derive(Clone, Debug, PartialEq)]
@@ -405,6 +405,10 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         // The updates that were due come first: they are of the time with a queue.
         self.catch_up(now);
         self.law.idle_since().get_or_insert(now);
+    }
+
+    fn peek(&self) -> Option<&Entry<P>> {
+        self.store.front()
     }
 
     fn backlog(&self) -> Backlog {

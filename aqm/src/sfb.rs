@@ -26,7 +26,7 @@ use std::collections::VecDeque;
 use ackclock_units::{Random, Span, Time};
 
 use crate::drr::mix;
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Levels of bins (Linux `SFB_LEVELS`).
 const LEVELS: usize = 8;
@@ -257,6 +257,10 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
             self.law.count(place, |qlen| qlen - 1);
         }
         Dequeue::Packet(self.store.release(entry))
+    }
+
+    fn peek(&self) -> Option<&Entry<P>> {
+        self.store.front()
     }
 
     fn backlog(&self) -> Backlog {

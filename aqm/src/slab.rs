@@ -62,6 +62,11 @@ impl<P> Slab<P> {
         queue.tail = index;
     }
 
+    /// The head of `queue`.
+    pub(crate) fn front(&self, queue: &Queue) -> Option<&Entry<P>> {
+        self.slots.get(queue.head as usize)?.entry.as_ref()
+    }
+
     /// Takes the head of `queue`.
     pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Entry<P>> {
         let index = queue.head;

@@ -30,6 +30,11 @@ impl<P: Queued> Store<P> {
         self.books.counters()
     }
 
+    /// The head of the queue.
+    pub fn front(&self) -> Option<&Entry<P>> {
+        self.waiting.front()
+    }
+
     /// Takes a packet in at the tail.
     pub fn admit(&mut self, now: Time, packet: P) {
         self.books.admit(packet.wire_len());

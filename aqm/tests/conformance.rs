@@ -249,7 +249,10 @@ fn run(case: &Case, seed: u64, steps: &[QueueStep]) -> (Log, Counters) {
             }
             QueueAction::Send => {
                 let waited = queue.backlog().packets > 0;
+                let peeked = queue.peek().map(|entry| entry.packet.id);
                 let entry = queue.ask(now, &mut drops);
+                let first = drops.first().map(|drop| drop.packet.id).or(entry.map(|entry| entry.packet.id));
+                assert_eq!(peeked, first, "{}: what is looked at first leaves first, sent or discarded", case.name);
                 assert_eq!(entry.is_some(), waited, "{}: work conservation", case.name);
                 if let Some(entry) = entry {
                     assert_eq!(

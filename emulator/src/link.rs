@@ -80,6 +80,11 @@ pub enum LinkEventKind {
 }
 
 /// A packet on a link: its length includes the link's framing. What a link's queue holds.
+///
+/// A handle has no room for the hashes of its hosts, so that [`Queued::host_hashes`] takes each flow for
+/// one of hosts of its own, as flows of endpoints here are unless they say otherwise (`from`, `to`). Its
+/// `route` belongs to one pair of hosts: a discipline that is fair among hosts gets a table by route
+/// when it is made, and `Framed` then has to show the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framed(pub(crate) Packet);
 
@@ -98,6 +103,14 @@ impl Queued for Framed {
 
     fn flow_hash(&self) -> u64 {
         self.0.flow_hash
+    }
+
+    fn dscp(&self) -> u8 {
+        self.0.class.dscp()
+    }
+
+    fn is_pure_ack(&self) -> bool {
+        self.0.class.is_pure_ack()
     }
 }
 

@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-use ackclock_packet::{Flags, FlowKey, codec, pattern};
+use ackclock_packet::{Class, Flags, FlowKey, codec, pattern};
 use ackclock_sim::spec::{HostSpec, LiveSpec, RunSpec};
 use ackclock_sim::{Inbound, Outbound, RECEIVER_PORT, Recorders, RunError, SENDER_PORT, World};
 use ackclock_trace::LiveHost;
@@ -365,11 +365,13 @@ impl Engine {
             token: Some(token),
             wire_len: header.len as u32,
             ecn: header.ecn,
+            class: Class::default(),
             flow_hash: 0,
         };
         let (mut flow, hash) = self.connections.find(&key);
         inbound.flow_hash = hash;
         let tcp = bytes.get(header.payload..).unwrap_or_default();
+        inbound.class = header.class(bytes);
         if header.protocol == protocol::TCP && !header.fragment && tcp.len() >= SHORTEST_TCP {
             if flow.is_none() {
                 let flags = Flags::from_bits(u16::from_be_bytes([tcp[12], tcp[13]]));

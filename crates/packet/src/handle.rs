@@ -20,9 +20,35 @@ pub struct Packet {
     pub hop: u16,
     /// The ECN codepoint, as marked so far.
     pub ecn: Ecn,
+    /// What a queue may treat it differently by.
+    pub class: Class,
 }
 
 const _: () = assert!(size_of::<Packet>() == 24);
+
+/// The DSCP of a packet and whether it is a pure ACK, in the byte that a [`Packet`] has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Class(u8);
+
+impl Class {
+    const PURE_ACK: u8 = 0x40;
+
+    /// Of the DSCP (RFC 2474) the low six bits count.
+    #[inline]
+    pub const fn new(dscp: u8, pure_ack: bool) -> Class {
+        Class(dscp & 0x3f | if pure_ack { Class::PURE_ACK } else { 0 })
+    }
+
+    /// The DSCP, 0 to 63.
+    pub const fn dscp(self) -> u8 {
+        self.0 & 0x3f
+    }
+
+    /// Whether it is a TCP segment that only acknowledges ([`crate::Segment::is_pure_ack`]).
+    pub const fn is_pure_ack(self) -> bool {
+        self.0 & Class::PURE_ACK != 0
+    }
+}
 
 /// The hash of a flow from its number and direction: a SplitMix64 finalizer, so that neighbouring
 /// numbers spread.
@@ -31,4 +57,22 @@ pub fn flow_hash(flow: u64, reverse: bool) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_has_both_parts() {
+        for dscp in 0..64 {
+            for pure_ack in [false, true] {
+                let class = Class::new(dscp, pure_ack);
+                assert_eq!((class.dscp(), class.is_pure_ack()), (dscp, pure_ack));
+            }
+        }
+        // The ECN bits of a traffic class that was not shifted do not come through as an ACK.
+        assert_eq!(Class::new(0xff, false), Class::new(0x3f, false));
+        assert_eq!(Class::default(), Class::new(0, false));
+    }
 }

@@ -15,7 +15,7 @@ mod segment;
 pub use acc_ecn::{AccEcn, AccEcnOrder};
 pub use cookie::FastOpen;
 pub use flow::FlowKey;
-pub use handle::{Packet, flow_hash};
+pub use handle::{Class, Packet, flow_hash};
 pub use layout::{OptionLayout, Options, TcpOption, fit_acc_ecn, options, options_len};
 pub use pool::Pool;
 pub use segment::{Flags, Payload, SackBlocks, Segment, Timestamps};

@@ -115,6 +115,11 @@ impl Flags {
         ((self.0 >> 6) & 7) as u8
     }
 
+    /// Whether ACK is set, and neither SYN, FIN nor RST.
+    pub const fn is_ack_alone(self) -> bool {
+        self.0 & (Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::ACK.0) == Flags::ACK.0
+    }
+
     /// Whether all of `other`'s bits are set.
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
@@ -200,8 +205,29 @@ impl Segment {
         20 + self.header_len() + self.payload.len
     }
 
+    /// Whether it acknowledges and does nothing else: ACK without payload, SYN, FIN or RST.
+    #[inline]
+    pub fn is_pure_ack(&self) -> bool {
+        self.payload.len == 0 && self.flags.is_ack_alone()
+    }
+
     /// Sequence space that it occupies: payload, SYN and FIN.
     pub fn sequence_len(&self) -> u32 {
         self.payload.len + u32::from(self.flags.contains(Flags::SYN)) + u32::from(self.flags.contains(Flags::FIN))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pure_ack_carries_nothing() {
+        let ack = Segment { flags: Flags::ACK | Flags::ECE | Flags::PSH, ..Segment::default() };
+        assert!(ack.is_pure_ack());
+        for flags in [Flags::NONE, Flags::ACK | Flags::SYN, Flags::ACK | Flags::FIN, Flags::ACK | Flags::RST] {
+            assert!(!Segment { flags, ..ack }.is_pure_ack(), "{flags:?}");
+        }
+        assert!(!Segment { payload: Payload { offset: 0, len: 1 }, ..ack }.is_pure_ack());
     }
 }

@@ -188,7 +188,7 @@ fn dropped(drops: impl Fn(DropReason) -> u64, lost: u64) -> BTreeMap<&'static st
 mod tests {
     use ackclock_aqm::{Fifo, FifoConfig, Limit};
     use ackclock_emulator::{Impairments, LinkConfig};
-    use ackclock_packet::Packet;
+    use ackclock_packet::{Class, Packet};
     use ackclock_units::{Ecn, Random};
 
     use super::*;
@@ -201,7 +201,15 @@ mod tests {
         let mut direction = Direction::new("wire.forward".to_owned(), "pfifo", link);
         let mut events = Vec::new();
         for slot in 1..=packets {
-            let packet = Packet { flow_hash: 1, slot, wire_len: 1000, route: 0, hop: 0, ecn: Ecn::NotEct };
+            let packet = Packet {
+                flow_hash: 1,
+                slot,
+                wire_len: 1000,
+                route: 0,
+                hop: 0,
+                ecn: Ecn::NotEct,
+                class: Class::default(),
+            };
             direction.link.offer(Time::ZERO, packet, &mut events);
         }
         events.drain(..).for_each(|event| direction.measure(&event));

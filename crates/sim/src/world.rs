@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ackclock_emulator::{LinkEvent, LinkEventKind, Split};
 use ackclock_engine::{Slot, Wakeups};
-use ackclock_packet::{Packet, Pool, Segment, flow_hash};
+use ackclock_packet::{Class, Packet, Pool, Segment, flow_hash};
 use ackclock_tcp::{Arrival, CaState, Endpoint};
 use ackclock_trace::{AckRecord, ErttSink, QueueSink, SiftrSink, Summary, TcpSink, jain};
 use ackclock_units::{Ecn, Random, Time};
@@ -531,6 +531,7 @@ impl World {
             false => truth.receiver_sent(),
         };
         let wire_len = contents.segment.wire_len();
+        let class = Class::new(0, contents.segment.is_pure_ack());
         let packet = Packet {
             flow_hash: flow_hash(host as u64 / 2, !is_sender(host)),
             slot: std::mem::replace(&mut self.spare, self.pool.claim()),
@@ -538,6 +539,7 @@ impl World {
             route: self.route(host) as u32,
             hop: 0,
             ecn,
+            class,
         };
         match &self.outside {
             Some(outside) if wire_len > outside.mtu(host) => self.refuse(now, host, packet),

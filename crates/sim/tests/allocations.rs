@@ -9,7 +9,7 @@ use ackclock_cc::{
     HystartPlusPlusConfig, LinuxCdgConfig, NewRenoConfig, PragueConfig, SlowStartRules, VegasConfig, WestwoodConfig,
 };
 use ackclock_emulator::Impairments;
-use ackclock_packet::{Flags, Payload, Segment};
+use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
     CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
     QueueSpec, RunSpec,
@@ -184,6 +184,7 @@ fn packets_from_outside_cost_no_allocation() {
                 token: Some(0),
                 wire_len: 64,
                 ecn: Ecn::NotEct,
+                class: Class::default(),
                 flow_hash: 7,
             };
             // First what is due, so that answers are in time.

@@ -12,7 +12,7 @@ use ackclock_aqm::{
 };
 use ackclock_cc::{NewReno, NewRenoConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
-use ackclock_packet::{Segment, flow_hash};
+use ackclock_packet::{Class, Segment, flow_hash};
 use ackclock_sim::spec::{
     CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
     QueueSpec, RouterSpec, RunSpec, SecondarySpec,
@@ -121,6 +121,7 @@ impl Raw {
             token: Some(token),
             wire_len: self.wire_len,
             ecn: self.ecn,
+            class: Class::default(),
             flow_hash: self.flow_hash,
         }
     }
@@ -464,6 +465,7 @@ impl Kernel {
                 token: self.token,
                 wire_len: segment.wire_len(),
                 ecn,
+                class: Class::new(0, segment.is_pure_ack()),
                 flow_hash: flow_hash(self.end.flow as u64, !self.end.sender),
             };
             assert!(world.inject(now, inbound));

@@ -4,11 +4,13 @@ use ackclock_aqm::{
     Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo, FifoConfig, FqCodel,
     FqCodelConfig, FqPie, FqPieConfig, Limit, Pie, PieConfig, Red, RedAdaptive, RedConfig, RedFloyd, Sfb, SfbConfig,
 };
+use ackclock_packet::Class;
 use proptest::prelude::*;
 
 use super::*;
 use crate::{HoldBack, Loss, Reorder};
 
+mod classful;
 mod idle;
 mod shaper;
 
@@ -19,7 +21,15 @@ fn us(micros: u64) -> Time {
 }
 
 fn packet(slot: u32, wire_len: u32) -> Packet {
-    Packet { flow_hash: u64::from(slot % 3), slot, wire_len, route: 0, hop: 0, ecn: Ecn::NotEct }
+    Packet {
+        flow_hash: u64::from(slot % 3),
+        slot,
+        wire_len,
+        route: 0,
+        hop: 0,
+        ecn: Ecn::NotEct,
+        class: Class::default(),
+    }
 }
 
 fn random(name: &str) -> Random {

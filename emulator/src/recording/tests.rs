@@ -1,4 +1,5 @@
 use ackclock_aqm::{Codel, CodelConfig, Fifo, FifoConfig, FqCodel, FqCodelConfig, Limit, Pie, PieConfig};
+use ackclock_packet::Class;
 use ackclock_units::{Ecn, Random, Rate};
 
 use super::*;
@@ -25,7 +26,7 @@ fn pfifo(limit: u64) -> Box<dyn QueueDisc<Framed>> {
 }
 
 fn packet(slot: u32, ecn: Ecn) -> Packet {
-    Packet { flow_hash: u64::from(slot % 3), slot, wire_len: 1236, route: slot, hop: 0, ecn }
+    Packet { flow_hash: u64::from(slot % 3), slot, wire_len: 1236, route: slot, hop: 0, ecn, class: Class::default() }
 }
 
 /// What is told apart by eye: time in us, number, slot, action, sojourn in us, packets that wait.

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use ackclock_packet::{Class, Flags};
 use ackclock_units::Ecn;
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice};
@@ -47,6 +48,8 @@ pub(crate) struct Header {
     pub(crate) protocol: u8,
     /// The ECN codepoint.
     pub(crate) ecn: Ecn,
+    /// The DSCP (RFC 2474).
+    pub(crate) dscp: u8,
     /// Whether it is part of a packet.
     pub(crate) fragment: bool,
     /// Whether it is a part other than the first.
@@ -73,6 +76,20 @@ impl Header {
         }
     }
 
+    /// What a queue may treat the packet differently by. Of a TCP segment cut into pieces no piece is a
+    /// pure ACK. Nothing else is verified: a queue has no business with checksums.
+    pub(crate) fn class(&self, packet: &[u8]) -> Class {
+        let tcp = packet.get(self.payload..self.len).unwrap_or_default();
+        let pure_ack = match tcp.first_chunk::<14>() {
+            Some(header) if self.protocol == protocol::TCP && !self.fragment => {
+                let flags = Flags::from_bits(u16::from_be_bytes([header[12], header[13]]));
+                flags.is_ack_alone() && tcp.len() == 4 * usize::from(header[12] >> 4)
+            }
+            _ => false,
+        };
+        Class::new(self.dscp, pure_ack)
+    }
+
     fn read_v4(packet: &[u8]) -> Result<Header, Discard> {
         let header = Ipv4HeaderSlice::from_slice(packet).map_err(|_| Discard::Length)?;
         let payload = header.slice().len();
@@ -96,6 +113,7 @@ impl Header {
             payload,
             protocol: header.protocol().0,
             ecn: Ecn::from_bits(header.ecn().value()),
+            dscp: header.dcp().value(),
             fragment: fragment != 0,
             later_fragment: offset != 0,
             hops: header.ttl(),
@@ -116,6 +134,7 @@ impl Header {
             payload: V6_HEADER,
             protocol: header.next_header().0,
             ecn: Ecn::from_bits(header.ecn().value()),
+            dscp: header.dscp().value(),
             fragment: false,
             later_fragment: false,
             hops: header.hop_limit(),

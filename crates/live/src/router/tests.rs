@@ -5,6 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
+mod classes;
 mod fragments;
 mod kernel;
 mod messages;

@@ -12,7 +12,7 @@
 use std::collections::VecDeque;
 
 use ackclock_emulator::Split;
-use ackclock_packet::{Packet, Pool, Segment};
+use ackclock_packet::{Class, Packet, Pool, Segment};
 use ackclock_tcp::IcmpError;
 use ackclock_units::{Ecn, Span, Time};
 
@@ -88,6 +88,8 @@ pub struct Inbound<'a> {
     pub wire_len: u32,
     /// The ECN codepoint.
     pub ecn: Ecn,
+    /// Its DSCP, and whether it is a pure ACK.
+    pub class: Class,
     /// Hash of its flow.
     pub flow_hash: u64,
 }
@@ -287,6 +289,7 @@ impl World {
             route: route as u32,
             hop: 0,
             ecn: inbound.ecn,
+            class: inbound.class,
         };
         self.forward(now, packet);
         true

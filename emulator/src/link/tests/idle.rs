@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ackclock_aqm::{
-    Backlog, Blue, BlueConfig, Cobalt, CobaltConfig, Counters, DualPi2, DualPi2Config, Probe, Red, RedConfig,
+    Backlog, Blue, BlueConfig, Cobalt, CobaltConfig, Counters, DualPi2, DualPi2Config, Entry, Probe, Red, RedConfig,
 };
 
 use super::*;
@@ -32,6 +32,10 @@ impl QueueDisc<Framed> for Told {
     fn idle(&mut self, _now: Time) {
         assert_eq!(self.queue.backlog().packets, 0);
         self.idle.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn peek(&self) -> Option<&Entry<Framed>> {
+        self.queue.peek()
     }
 
     fn backlog(&self) -> Backlog {

@@ -46,6 +46,10 @@ impl QueueDisc<Framed> for Paced {
         self.queue.idle(now);
     }
 
+    fn peek(&self) -> Option<&Entry<Framed>> {
+        self.queue.peek()
+    }
+
     fn backlog(&self) -> Backlog {
         self.queue.backlog()
     }
@@ -92,6 +96,10 @@ impl QueueDisc<Framed> for Timed {
             return Dequeue::Packet(entry);
         }
         self.waiting.iter().map(due).min().map_or(Dequeue::Empty, Dequeue::NotBefore)
+    }
+
+    fn peek(&self) -> Option<&Entry<Framed>> {
+        self.waiting.iter().min_by_key(|entry| due(entry))
     }
 
     fn backlog(&self) -> Backlog {
@@ -234,6 +242,10 @@ fn a_queue_does_not_hold_packets_back_until_now() {
 
         fn dequeue(&mut self, now: Time, _drops: &mut Drops<Framed>) -> Dequeue<Framed> {
             Dequeue::NotBefore(now)
+        }
+
+        fn peek(&self) -> Option<&Entry<Framed>> {
+            self.0.peek()
         }
 
         fn backlog(&self) -> Backlog {
