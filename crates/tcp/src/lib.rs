@@ -101,11 +101,12 @@ pub use ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
 pub use listener::{Listener, Numbers};
 pub use loss::CaState;
 pub use loss::detector::LossCounts;
+pub use loss::scoreboard::{LossDeclaration, Stamp};
 pub use report::tcp_info::{
     INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_SYN_DATA, TCPI_OPT_TIMESTAMPS,
     TCPI_OPT_WSCALE, TcpInfo,
 };
-pub use report::variables::{ControlBlock, LossDeclaration, SentAs, Snapshot, Stamp};
+pub use report::variables::{ControlBlock, SentAs, Snapshot};
 pub use send::limited::LimitedTime;
 pub use send::pacing::{Pacing, PacingWhen};
 pub use send::validation::CwndValidation;

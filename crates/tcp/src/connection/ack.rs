@@ -98,7 +98,7 @@ impl Endpoint {
     /// What the ACK in hand is held against.
     #[inline(always)]
     fn begin_ack(&mut self, now: Time, segment: &Segment) -> AckContext {
-        if self.board.rates.is_some() {
+        if self.board.samples_rates() {
             self.check_app_limited(now, self.send.written);
         }
         self.take_time(now);

@@ -17,7 +17,7 @@ impl Endpoint {
         if self.receiver.ack_deadline() <= now {
             self.receiver.ack_timed_out();
         }
-        if self.board.rates.is_some() && self.timers.retransmission().min(self.persist.deadline()) <= now {
+        if self.board.samples_rates() && self.timers.retransmission().min(self.persist.deadline()) <= now {
             self.check_app_limited(now, self.send.written);
         }
         if self.pacer.deadline() <= now {

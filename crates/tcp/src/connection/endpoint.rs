@@ -241,9 +241,8 @@ impl Endpoint {
         let detector = Detector::new(config.loss_detector);
         let observer = Observer::new(&*cc);
         let needs = observer.needs;
-        let mut board = Scoreboard::default();
+        let mut board = Scoreboard::new(config.transfer.whole_reports);
         board.sample_rates(needs.delivery_rate);
-        board.whole_reports = config.transfer.whole_reports;
         let path = Path::new(&config);
         Endpoint {
             linux_episodes: config.linux_episodes(),
@@ -438,7 +437,7 @@ impl Endpoint {
             after_timeout: self.recovery.state() == crate::CaState::Loss,
             initial_window: self.initial_window(),
             paced: self.pacer.on,
-            app_limited: self.board.rates.as_ref().is_some_and(|rates| rates.is_app_limited()),
+            app_limited: self.board.is_app_limited(),
         }
     }
 

@@ -248,7 +248,7 @@ impl Endpoint {
         let micros = |span: Span| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
         let millis_since = |at: Time| u32::try_from(now.since(at).as_millis()).unwrap_or(u32::MAX);
         let established = !matches!(self.state, State::Closed | State::Listen | State::SynSent);
-        let rates = self.board.rates.as_ref().map(|rates| rates.told);
+        let rate = self.board.delivery_rate();
         TcpInfo {
             state: match self.state {
                 State::Established => 1,
@@ -321,8 +321,8 @@ impl Endpoint {
             min_rtt: self.rtt.min().map_or(u32::MAX, micros),
             data_segs_in: counters.data_segments_in,
             data_segs_out: u32::try_from(self.stats.sent_packets).unwrap_or(u32::MAX),
-            delivery_rate: rates.map_or(0, |told| told.bytes_per_second()),
-            delivery_rate_app_limited: u8::from(rates.is_some_and(|told| told.app_limited)),
+            delivery_rate: rate.map_or(0, |rate| rate.bytes_per_second()),
+            delivery_rate_app_limited: u8::from(rate.is_some_and(|rate| rate.is_app_limited())),
             busy_time: counters.busy.read(now).as_micros(),
             rwnd_limited: counters.window_limited.read(now).as_micros(),
             sndbuf_limited: counters.buffer_limited.read(now).as_micros(),

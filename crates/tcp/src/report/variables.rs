@@ -3,7 +3,7 @@
 
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, Endpoint, LossCounts, State};
+use crate::{CaState, Endpoint, LossCounts, LossDeclaration, State};
 
 /// Why a data segment was sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,53 +39,6 @@ impl SentAs {
             SentAs::TailLossProbe => "tail_loss_probe",
             SentAs::WindowProbe => "window_probe",
             SentAs::Ack => "ack",
-        }
-    }
-}
-
-/// When a segment was sent, in an order that holds at equal times too.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Stamp {
-    /// The time.
-    pub at: Time,
-    /// How many ACKs had arrived at that very time, and after something else was sent at it.
-    pub order: u32,
-}
-
-impl Stamp {
-    /// The first of `at`.
-    pub fn first(at: Time) -> Stamp {
-        Stamp { at, order: 0 }
-    }
-}
-
-/// A segment, or its retransmission, was taken for lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LossDeclaration {
-    /// Offset of its first byte in the stream.
-    pub offset: u64,
-    /// Bytes of the stream, and one for a FIN.
-    pub len: u32,
-    /// [`Endpoint::stamp`] of the transmission that is taken for lost.
-    pub stamp: Stamp,
-    /// By the retransmission timer, not by the loss detector.
-    pub by_timeout: bool,
-}
-
-/// The declarations that nobody has fetched yet; nothing unless they are observed.
-#[derive(Debug, Default)]
-pub(crate) struct Declarations {
-    pub(crate) observed: bool,
-    pub(crate) waiting: Vec<LossDeclaration>,
-    /// What is declared now is declared by the retransmission timer.
-    pub(crate) by_timeout: bool,
-}
-
-impl Declarations {
-    pub(crate) fn note(&mut self, seq: u64, len: u32, stamp: Stamp) {
-        if self.observed {
-            let by_timeout = self.by_timeout;
-            self.waiting.push(LossDeclaration { offset: seq - 1, len, stamp, by_timeout });
         }
     }
 }
@@ -212,12 +165,12 @@ impl Endpoint {
     /// Takes down from now on what is taken for lost, for [`Endpoint::loss_declarations`]. Whoever asks for it has to fetch
     /// it.
     pub fn observe_losses(&mut self) {
-        self.board.declarations.observed = true;
+        self.board.observe_losses();
     }
 
     /// What was taken for lost since the last time; nothing unless it is observed.
     pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
-        self.board.declarations.waiting.drain(..)
+        self.board.loss_declarations()
     }
 
     /// Whether the receiver has every byte of `offset..end` of the peer's stream, in order or beyond a gap; a FIN is the

@@ -80,30 +80,28 @@ impl Endpoint {
     /// What was marked lost since it was last told.
     #[inline]
     pub(crate) fn tell_losses(&mut self, now: Time) {
-        if self.board.rates.is_some() {
+        if self.board.samples_rates() {
             self.tell_each_loss(now);
         }
     }
 
     #[inline(never)]
     fn tell_each_loss(&mut self, now: Time) {
-        let Some(losses) = self.board.rates.as_mut().map(|rates| rates.take_lost()) else { return };
+        let losses = self.board.take_lost();
         if !losses.is_empty() {
             let flight = self.flight(now);
             for lost in &losses {
                 self.cc.on_lost(&flight, &Lost { selective_acks: self.negotiated.sack(), ..*lost });
             }
         }
-        if let Some(rates) = &mut self.board.rates {
-            rates.give_back(losses);
-        }
+        self.board.give_back(losses);
     }
 
     /// The samples that an ACK gives, once what it proves lost is marked and told.
     #[inline]
     pub(crate) fn add_samples(&mut self, now: Time, ack: &mut Ack) {
         (ack.rtt, ack.ce) = (self.latest_sample, self.feedback.marked);
-        if self.board.rates.is_some() {
+        if self.board.samples_rates() {
             ack.rate = self.sample_rate(now);
         }
     }
@@ -113,13 +111,13 @@ impl Endpoint {
     pub(crate) fn sample_rate(&mut self, now: Time) -> Option<RateSample> {
         self.tell_losses(now);
         let (min_rtt, repairing) = (self.rtt.min(), self.recovery.state() == CaState::Loss);
-        self.board.rates.as_mut()?.sample(now, min_rtt, repairing)
+        self.board.rate_sample(now, min_rtt, repairing)
     }
 
     /// The ACK is dealt with, whether the controller heard of it or not.
     #[inline]
     pub(crate) fn end_rate_sample(&mut self, now: Time) {
-        if self.board.rates.is_some() {
+        if self.board.samples_rates() {
             self.sample_rate(now);
         }
     }
@@ -137,7 +135,7 @@ impl Endpoint {
     /// The endpoint looks for something to send: perhaps because more was written.
     #[inline]
     pub(crate) fn note_writes(&mut self, now: Time) {
-        if self.board.rates.is_some() && self.observer.written != self.send.written {
+        if self.board.samples_rates() && self.observer.written != self.send.written {
             let before = std::mem::replace(&mut self.observer.written, self.send.written);
             self.check_app_limited(now, before);
         }
@@ -154,8 +152,8 @@ impl Endpoint {
             && !self.is_early(now)
             && pipe < self.cwnd()
             && self.board.lost() <= self.board.resent();
-        if let Some(rates) = self.board.rates.as_mut().filter(|_| dry) {
-            rates.ran_dry(pipe);
+        if dry {
+            self.board.ran_dry(pipe);
         }
     }
 

@@ -162,7 +162,7 @@ impl Endpoint {
     fn fill_probe(&mut self, mut probe: Sent) -> Sent {
         // Linux has sent nothing that could be sent again, or a segment that was cut by its rules.
         if probe.fin()
-            || probe.sacked
+            || probe.is_sacked()
             || probe.end() != self.send.nxt
             || self.config.transfer.sending == SendRule::Linux
         {

@@ -59,7 +59,7 @@ impl Scoreboard {
     /// Tells who observes it that a segment, or its retransmission, is judged lost now.
     pub(super) fn note(&mut self, index: usize) {
         let sent = &mut self.entries[index];
-        sent.set(Sent::BY_TIMEOUT, self.declarations.by_timeout);
+        sent.set(Sent::BY_TIMEOUT, self.declarations.by_timeout());
         self.losses_units += u64::from(sent.len);
         self.declarations.note(sent.seq, sent.len, sent.stamp());
         if let Some(rates) = &mut self.rates {
@@ -183,7 +183,7 @@ impl Scoreboard {
     /// means that the receiver dropped data it had reported, and its reports are forgotten (RFC 2018 section 8).
     pub(crate) fn mark_all_lost(&mut self) {
         self.forget_reneged();
-        self.declarations.by_timeout = true;
+        self.declarations.set_by_timeout(true);
         for index in 0..self.entries.len() {
             let sent = &mut self.entries[index];
             let again = sent.lost && std::mem::take(&mut sent.resent);
@@ -194,7 +194,7 @@ impl Scoreboard {
             // What was lost before is the timer's from now on.
             self.entries[index].set(Sent::BY_TIMEOUT, true);
         }
-        self.declarations.by_timeout = false;
+        self.declarations.set_by_timeout(false);
         (self.resent, self.resent_segments) = (0, 0);
         self.pass(self.base + self.segments());
         (self.resend_from, self.resend_to) = (self.base, self.base + self.segments());
@@ -205,7 +205,7 @@ impl Scoreboard {
     /// ago; all of them if the receiver has reneged.
     pub(crate) fn mark_old_lost(&mut self, now: Time, wait: Span) {
         let reneged = self.forget_reneged();
-        self.declarations.by_timeout = true;
+        self.declarations.set_by_timeout(true);
         for index in 0..self.entries.len() {
             let sent = &mut self.entries[index];
             if !sent.sacked && (index == 0 || reneged || now.since(sent.sent_at) >= wait) {
@@ -217,7 +217,7 @@ impl Scoreboard {
             // It was resent without being called lost; now that copy is lost too.
             self.lose_again(0);
         }
-        self.declarations.by_timeout = false;
+        self.declarations.set_by_timeout(false);
     }
 
     fn forget_reneged(&mut self) -> bool {
@@ -229,7 +229,7 @@ impl Scoreboard {
             (self.holes_from, self.originals_from) = (self.base, self.base);
             self.seen = [(0, 0); 4];
             if let Some(rates) = &mut self.rates {
-                rates.reneged = true;
+                rates.reneged();
             }
         }
         reneged

@@ -9,7 +9,7 @@
 //!
 //! # Departures
 //! - Nothing counts as in flight when nothing is outstanding, as in Linux: the draft looks at `C.inflight`, which is also zero
-//!   when everything is taken for lost, perhaps in error.
+//!   when everything is declared lost, perhaps in error.
 //! - While a timeout is repaired at which the receiver had reneged there are no samples, as in Linux: what had been reported
 //!   before would count twice.
 //! - Without SACK nothing counts as delivered until it is acknowledged cumulatively.
@@ -20,8 +20,7 @@ use std::collections::VecDeque;
 use ackclock_cc::{Lost, RateSample};
 use ackclock_units::{Span, Time};
 
-use super::Sent;
-use crate::Stamp;
+use super::{Scoreboard, Sent, Stamp};
 
 /// What stood when a segment was sent last (the draft's `P`).
 #[derive(Clone, Copy, Debug)]
@@ -56,20 +55,25 @@ struct Newest {
     snapshot: Snapshot,
 }
 
-/// The delivery rate that a socket tells (`tcpi_delivery_rate`): the last one that the application did not limit, or a higher
-/// one that it did.
+/// The delivery rate that a socket reports (`tcpi_delivery_rate`): the last one that the application
+/// did not limit, or a higher one that it did.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct DeliveryRate {
     delivered: u64,
     interval: Span,
-    pub(crate) app_limited: bool,
+    app_limited: bool,
 }
 
-impl Told {
+impl DeliveryRate {
     /// Bytes a second; 0 before there was a sample.
     pub(crate) fn bytes_per_second(&self) -> u64 {
         let rate = u128::from(self.delivered) * 1_000_000_000 / u128::from(self.interval.as_nanos().max(1));
         u64::try_from(rate).unwrap_or(u64::MAX)
+    }
+
+    /// Whether the application limited it.
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.app_limited
     }
 
     fn note(&mut self, sample: &RateSample) {
@@ -77,14 +81,14 @@ impl Told {
         let (delivered, nanos) = (u128::from(sample.delivered), u128::from(interval.as_nanos()));
         let no_less = delivered * u128::from(self.interval.as_nanos()) >= u128::from(self.delivered) * nanos;
         if !sample.app_limited || no_less {
-            *self = Told { delivered: sample.delivered, interval, app_limited: sample.app_limited };
+            *self = DeliveryRate { delivered: sample.delivered, interval, app_limited: sample.app_limited };
         }
     }
 }
 
 /// What is counted over a connection's life, from when a controller first asked for it.
 #[derive(Debug)]
-pub(crate) struct Rates {
+pub(super) struct Rates {
     /// One for each entry of the scoreboard, in its order.
     snapshots: VecDeque<Snapshot>,
     /// `C.delivered` and `C.delivered_time`.
@@ -98,10 +102,10 @@ pub(crate) struct Rates {
     app_limited: u64,
     newest: Option<Newest>,
     /// The receiver has reneged, and that is not repaired yet.
-    pub(super) reneged: bool,
+    reneged: bool,
     /// What was marked lost and nobody has been told of.
     waiting: Vec<Lost>,
-    pub(crate) told: Told,
+    told: DeliveryRate,
 }
 
 impl Rates {
@@ -117,7 +121,7 @@ impl Rates {
             newest: None,
             reneged: false,
             waiting: Vec::new(),
-            told: Told::default(),
+            told: DeliveryRate::default(),
         }
     }
 
@@ -188,7 +192,7 @@ impl Rates {
         }
     }
 
-    /// `sent`, which is at `index`, or its retransmission is taken for lost.
+    /// `sent`, which is at `index`, or its retransmission is declared lost.
     pub(super) fn lose(&mut self, index: usize, sent: &Sent) {
         self.lost += u64::from(sent.len);
         let Snapshot { delivered, first_sent_at, in_flight, lost, app_limited, .. } = self.snapshots[index];
@@ -211,7 +215,7 @@ impl Rates {
 
     /// The sample of the ACK in hand, once what it proves lost is marked (`GenerateRateSample`); `None` if it delivers nothing.
     /// `repairing` while a timeout is not repaired.
-    pub(crate) fn sample(&mut self, now: Time, min_rtt: Option<Span>, repairing: bool) -> Option<RateSample> {
+    fn sample(&mut self, now: Time, min_rtt: Option<Span>, repairing: bool) -> Option<RateSample> {
         self.reneged &= repairing;
         if self.app_limited > 0 && self.delivered > self.app_limited {
             self.app_limited = 0;
@@ -232,23 +236,70 @@ impl Rates {
         Some(sample)
     }
 
-    /// The application has left the pipe unfilled, with `in_flight` bytes in it (`MarkConnectionAppLimited`).
+    /// The receiver dropped what it had reported (RFC 2018 section 8).
+    pub(super) fn reneged(&mut self) {
+        self.reneged = true;
+    }
+}
+
+impl Scoreboard {
+    /// Samples delivery rates from now on, or no longer.
+    pub(crate) fn sample_rates(&mut self, on: bool) {
+        if on != self.rates.is_some() {
+            self.rates = on.then(|| Box::new(Rates::new(self.entries.len())));
+        }
+    }
+
+    /// Whether delivery rates are sampled.
+    #[inline]
+    pub(crate) fn samples_rates(&self) -> bool {
+        self.rates.is_some()
+    }
+
+    /// The sample of the ACK in hand, once what it proves lost is marked; `None` if it delivers
+    /// nothing. `repairing` while a timeout is not repaired.
+    pub(crate) fn rate_sample(&mut self, now: Time, min_rtt: Option<Span>, repairing: bool) -> Option<RateSample> {
+        self.rates.as_mut()?.sample(now, min_rtt, repairing)
+    }
+
+    /// The application has left the pipe unfilled, with `in_flight` bytes in it
+    /// (`MarkConnectionAppLimited`).
     pub(crate) fn ran_dry(&mut self, in_flight: u64) {
-        self.app_limited = (self.delivered + in_flight).max(1);
+        if let Some(rates) = &mut self.rates {
+            rates.app_limited = (rates.delivered + in_flight).max(1);
+        }
     }
 
     /// Whether what is sent now gives samples that the application limits.
+    #[inline]
     pub(crate) fn is_app_limited(&self) -> bool {
-        self.app_limited > 0
+        self.rates.as_ref().is_some_and(|rates| rates.app_limited > 0)
     }
 
-    /// What was marked lost since it was last asked for. To be given back, so that its memory is used again.
+    /// The delivery rate that a socket reports, if rates are sampled.
+    pub(crate) fn delivery_rate(&self) -> Option<DeliveryRate> {
+        self.rates.as_ref().map(|rates| rates.told)
+    }
+
+    /// What was marked lost since the last call. To be given back, so that its memory is used again.
     pub(crate) fn take_lost(&mut self) -> Vec<Lost> {
-        std::mem::take(&mut self.waiting)
+        self.rates.as_mut().map(|rates| std::mem::take(&mut rates.waiting)).unwrap_or_default()
     }
 
+    /// Takes back what [`Scoreboard::take_lost`] gave.
     pub(crate) fn give_back(&mut self, mut lost: Vec<Lost>) {
-        lost.clear();
-        self.waiting = lost;
+        if let Some(rates) = &mut self.rates {
+            lost.clear();
+            rates.waiting = lost;
+        }
+    }
+
+    /// A segment was sent for the first time at `now`.
+    #[inline(never)]
+    pub(super) fn rate_sent(&mut self, now: Time) {
+        let pipe = self.pipe();
+        if let Some(rates) = &mut self.rates {
+            rates.sent(now, pipe);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! The scoreboard against a model that keeps every unit of sequence space by itself and recomputes all from scratch.
 
-use ackclock_units::Span;
+use ackclock_units::{Span, Time};
 use proptest::prelude::*;
 
 use super::*;

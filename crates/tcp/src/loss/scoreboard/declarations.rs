@@ -1,0 +1,57 @@
+//! What was declared lost, for a driver that compares it with the truth.
+
+use super::{Scoreboard, Stamp};
+
+/// A segment, or its retransmission, was declared lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LossDeclaration {
+    /// Offset of its first byte in the stream.
+    pub offset: u64,
+    /// Bytes of the stream, and one for a FIN.
+    pub len: u32,
+    /// [`Endpoint::stamp`] of the transmission that is declared lost.
+    pub stamp: Stamp,
+    /// By the retransmission timer, not by the loss detector.
+    pub by_timeout: bool,
+}
+
+/// The declarations that nobody has fetched yet; none unless they are observed.
+#[derive(Debug, Default)]
+pub(super) struct Declarations {
+    observed: bool,
+    waiting: Vec<LossDeclaration>,
+    /// What is declared lost now is declared by the retransmission timer.
+    by_timeout: bool,
+}
+
+impl Declarations {
+    #[inline]
+    pub(super) fn note(&mut self, seq: u64, len: u32, stamp: Stamp) {
+        if self.observed {
+            let by_timeout = self.by_timeout;
+            self.waiting.push(LossDeclaration { offset: seq - 1, len, stamp, by_timeout });
+        }
+    }
+
+    /// Whether the retransmission timer declares losses now.
+    pub(super) fn by_timeout(&self) -> bool {
+        self.by_timeout
+    }
+
+    /// The retransmission timer declares losses from now on, or no longer.
+    pub(super) fn set_by_timeout(&mut self, by_timeout: bool) {
+        self.by_timeout = by_timeout;
+    }
+}
+
+impl Scoreboard {
+    /// Records from now on what is declared lost.
+    pub(crate) fn observe_losses(&mut self) {
+        self.declarations.observed = true;
+    }
+
+    /// What was declared lost since the last call; nothing unless it is observed.
+    pub(crate) fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
+        self.declarations.waiting.drain(..)
+    }
+}

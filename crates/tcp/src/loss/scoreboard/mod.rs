@@ -1,0 +1,334 @@
+//! What was sent and is not yet acknowledged: one entry per segment, with what became of it.
+//!
+//! Entries stand in sequence order. Cumulative ACKs take entries off the front; a SACK block finds its first entry by
+//! binary search. Marks only move forward, so that each segment is looked at a bounded number of times, however large the
+//! window: everything below `lost_below` has been judged by the loss rule, with the SACKed segments above it counted;
+//! everything below `resend_from` is resent or needs no resending, unless `lost_again` lists it. What was sent again stands in
+//! the order of sending in `again.rs`. Positions are counted from the start of the connection, so that taking entries off the
+//! front moves none of them.
+
+mod again;
+#[cfg(test)]
+mod check;
+mod declarations;
+mod losses;
+mod progress;
+mod rates;
+mod resending;
+mod sacks;
+mod sent;
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use again::Again;
+use declarations::Declarations;
+use rates::Rates;
+
+pub use declarations::LossDeclaration;
+pub(crate) use progress::Progress;
+pub(crate) use sent::Sent;
+pub use sent::Stamp;
+
+/// Segments in flight and the counts over them.
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    entries: VecDeque<Sent>,
+    /// Position of the first entry.
+    base: u64,
+    /// Units in all entries.
+    outstanding: u64,
+    sacked: u64,
+    sacked_segments: u64,
+    merged_segments: u64,
+    lost: u64,
+    lost_segments: u64,
+    resent: u64,
+    resent_segments: u64,
+    /// Times that a segment or its retransmission was judged lost, and their units.
+    losses: u64,
+    losses_units: u64,
+    /// One past the highest SACKed unit, and one past the position of its segment; meaningful while `sacked_segments` > 0.
+    highest_sacked: u64,
+    highest_end: u64,
+    /// Position below which the loss rule has judged.
+    lost_below: u64,
+    /// SACKed segments below that position.
+    sacked_below: u64,
+    /// SACKed units from that position on, and the sequences that they form there.
+    sacked_above: u64,
+    runs_above: u64,
+    /// Positions between which segments may wait to be resent.
+    resend_from: u64,
+    resend_to: u64,
+    /// First units of segments below these that were found lost later.
+    lost_again: BinaryHeap<Reverse<u64>>,
+    /// Position below which nothing is a hole that may be resent without being lost.
+    holes_from: u64,
+    /// Position below which every segment that was sent once is SACKed or lost.
+    originals_from: u64,
+    /// Retransmissions in order of sending.
+    again: VecDeque<Again>,
+    /// Positions of what is about to be marked.
+    found: Vec<u64>,
+    /// SACK blocks of the last ACK: what they cover is marked already.
+    seen: [(u64, u64); 4],
+    /// A segment counts as reported when SACK blocks cover all of it, not in parts.
+    whole_reports: bool,
+    /// What was declared lost, for a driver that observes it.
+    declarations: Declarations,
+    /// Delivery rates, for a controller that asks for them.
+    rates: Option<Box<Rates>>,
+    /// Entries looked at.
+    #[cfg(test)]
+    steps: u64,
+}
+
+impl Scoreboard {
+    /// An empty one; with `whole_reports` a segment counts as reported when SACK blocks cover all of
+    /// it, not in parts.
+    pub(crate) fn new(whole_reports: bool) -> Scoreboard {
+        Scoreboard { whole_reports, ..Scoreboard::default() }
+    }
+
+    /// An entry is looked at: what tests count.
+    #[inline(always)]
+    fn step(&mut self) {
+        #[cfg(test)]
+        {
+            self.steps += 1;
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn segments(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    pub(crate) fn front(&self) -> Option<&Sent> {
+        self.entries.front()
+    }
+
+    /// Units in flight or lost, not acknowledged.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.outstanding
+    }
+
+    /// Units SACKed.
+    pub(crate) fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    pub(crate) fn sacked_segments(&self) -> u64 {
+        self.sacked_segments
+    }
+
+    /// Segments that share the socket buffer of the one before them.
+    pub(crate) fn merged_segments(&self) -> u64 {
+        self.merged_segments
+    }
+
+    /// Units judged lost and not SACKed since.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost
+    }
+
+    /// Units of which a retransmission is in flight.
+    pub(crate) fn resent(&self) -> u64 {
+        self.resent
+    }
+
+    pub(crate) fn lost_segments(&self) -> u64 {
+        self.lost_segments
+    }
+
+    /// Segments of which a retransmission is in flight.
+    pub(crate) fn resent_segments(&self) -> u64 {
+        self.resent_segments
+    }
+
+    /// How often a segment or its retransmission was judged lost until now.
+    pub(crate) fn losses(&self) -> u64 {
+        self.losses
+    }
+
+    /// Units judged lost until now, as often as they were.
+    pub(crate) fn units_judged_lost(&self) -> u64 {
+        self.losses_units
+    }
+
+    /// One past the highest unit SACKed, if anything is.
+    pub(crate) fn highest_sacked(&self) -> Option<u64> {
+        (self.sacked_segments > 0).then_some(self.highest_sacked)
+    }
+
+    /// One past the highest unit SACKed, and one past the position of its segment, if anything is.
+    pub(crate) fn reported(&self) -> Option<(u64, u64)> {
+        (self.sacked_segments > 0).then_some((self.highest_sacked, self.highest_end))
+    }
+
+    /// Segments from the one that holds `low` to the one that ends at `high`.
+    pub(crate) fn segments_between(&self, low: u64, high: u64) -> u64 {
+        self.position_of(high).saturating_sub(self.position_of(low))
+    }
+
+    /// Segments from the first to the highest SACKed one; 0 if nothing is SACKed. Linux's `fackets_out`.
+    pub(crate) fn segments_to_highest(&self) -> u64 {
+        match self.sacked_segments {
+            0 => 0,
+            _ => self.highest_end - self.base,
+        }
+    }
+
+    /// `pipe` of RFC 6675 section 4: what is believed to be in the network.
+    pub(crate) fn pipe(&self) -> u64 {
+        self.outstanding - self.sacked - self.lost + self.resent
+    }
+
+    /// A segment is sent for the first time.
+    pub(crate) fn push(&mut self, stamp: Stamp, seq: u64, len: u32, fin: bool) {
+        self.entries.push_back(Sent {
+            seq,
+            sent_at: stamp.at,
+            len,
+            aux: 0,
+            order: stamp.order,
+            marks: if fin { Sent::FIN } else { 0 },
+            sacked: false,
+            lost: false,
+            resent: false,
+        });
+        self.outstanding += u64::from(len);
+        if self.rates.is_some() {
+            self.rate_sent(stamp.at);
+        }
+    }
+
+    /// The segment that was sent last has PSH set.
+    pub(crate) fn set_push(&mut self, push: bool) {
+        if let Some(last) = self.entries.back_mut() {
+            last.set(Sent::PUSH, push);
+        }
+    }
+
+    /// The segment that was sent last, and was not SACKed, is to be sent again with `len` units, more than before.
+    pub(crate) fn grow_last(&mut self, len: u32) {
+        if let Some(last) = self.entries.back_mut() {
+            let more = u64::from(len - last.len);
+            last.len = len;
+            self.outstanding += more;
+            self.lost += if last.lost { more } else { 0 };
+            self.resent += if last.resent { more } else { 0 };
+        }
+    }
+
+    /// Everything below `ack` arrived.
+    pub(crate) fn acknowledge(&mut self, ack: u64, progress: &mut Progress) {
+        while let Some(first) = self.entries.front_mut() {
+            if first.seq >= ack {
+                break;
+            }
+            if first.end() > ack {
+                // Part of a segment: the rest stays, as a shorter segment.
+                let part = (ack - first.seq) as u32;
+                let rest = Sent { seq: ack, len: first.len - part, ..*first };
+                *first = Sent { len: part, marks: first.marks & !Sent::FIN, ..*first };
+                let taken = *first;
+                *first = rest;
+                if let Some(rates) = &mut self.rates {
+                    rates.acknowledged(progress.now, &taken, false);
+                }
+                if taken.sacked && self.base >= self.lost_below {
+                    self.sacked_above -= u64::from(part);
+                }
+                self.book_removal(&taken, progress);
+                break;
+            }
+            let taken = *first;
+            let position = self.base;
+            self.entries.pop_front();
+            self.base += 1;
+            progress.acked_segments += 1;
+            if !taken.sacked && !taken.ever_resent() {
+                progress.low_acked = progress.low_acked.min((taken.seq, position));
+                // Delivered after a later one: something above it was SACKed before.
+                if let Some((_, end)) = progress.reported.filter(|&(highest, _)| taken.seq < highest) {
+                    progress.reordering = progress.reordering.max((end - 1).saturating_sub(position));
+                }
+            }
+            self.merged_segments -= u64::from(taken.merged());
+            if taken.sacked {
+                self.sacked_segments -= 1;
+                if position < self.lost_below {
+                    self.sacked_below -= 1;
+                } else {
+                    self.sacked_above -= u64::from(taken.len);
+                    self.runs_above -= u64::from(!self.is_sacked(0));
+                }
+            } else {
+                self.lost_segments -= u64::from(taken.lost);
+                self.resent_segments -= u64::from(taken.resent);
+            }
+            if let Some(rates) = &mut self.rates {
+                rates.acknowledged(progress.now, &taken, true);
+            }
+            self.book_removal(&taken, progress);
+        }
+        self.lost_below = self.lost_below.max(self.base);
+        self.resend_from = self.resend_from.max(self.base);
+        self.resend_to = self.resend_to.max(self.base);
+        if !self.again.is_empty() {
+            self.forget_again(ack);
+        }
+    }
+
+    /// Whether there is an entry at `index` that is SACKed.
+    fn is_sacked(&self, index: usize) -> bool {
+        self.entries.get(index).is_some_and(|sent| sent.sacked)
+    }
+
+    #[inline(always)]
+    fn book_removal(&mut self, taken: &Sent, progress: &mut Progress) {
+        let len = u64::from(taken.len);
+        self.outstanding -= len;
+        progress.acked += len;
+        progress.acked_resent |= taken.ever_resent();
+        if taken.sacked {
+            self.sacked -= len;
+        } else {
+            progress.deliver(taken, true);
+            if taken.lost {
+                self.lost -= len;
+            }
+            if taken.resent {
+                self.resent -= len;
+            }
+            if taken.ever_resent() {
+                progress.covers_resent = true;
+            } else {
+                progress.first_acked_at.get_or_insert(taken.sent_at);
+                progress.last_acked_at = Some(taken.sent_at);
+            }
+        }
+    }
+
+    /// How many segments the highest SACKed one is above `position`.
+    fn distance_below_highest(&self, position: u64) -> u64 {
+        (self.highest_end - 1).saturating_sub(position)
+    }
+
+    /// Position of the first entry that ends after `seq`.
+    fn position_of(&self, seq: u64) -> u64 {
+        self.base + self.entries.partition_point(|sent| sent.end() <= seq) as u64
+    }
+
+    fn at(&self, position: u64) -> Option<&Sent> {
+        self.entries.get(position.checked_sub(self.base)? as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+//! One segment in flight, and when it was sent.
+
+use ackclock_units::Time;
+
+/// When a segment was sent, in an order that holds at equal times too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp {
+    /// The time.
+    pub at: Time,
+    /// How many ACKs had arrived at that very time, and after something else was sent at it.
+    pub order: u32,
+}
+
+impl Stamp {
+    /// The first of `at`.
+    pub fn first(at: Time) -> Stamp {
+        Stamp { at, order: 0 }
+    }
+}
+
+/// One segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sent {
+    /// First unit of sequence space.
+    pub(crate) seq: u64,
+    /// When it was last sent.
+    pub(crate) sent_at: Time,
+    /// Units of sequence space: payload, and one for a FIN.
+    pub(crate) len: u32,
+    /// While SACKed: how many SACKed segments are known to begin with this one, 0 for 1. After a retransmission: how far
+    /// SND.NXT was from `seq` then.
+    pub(super) aux: u32,
+    /// Order of [`Stamp`] of when it was last sent.
+    pub(super) order: u32,
+    /// [`Sent::FIN`] and others.
+    pub(super) marks: u8,
+    /// The receiver reported it.
+    pub(in crate::loss) sacked: bool,
+    /// Declared lost.
+    pub(in crate::loss) lost: bool,
+    /// A retransmission of it is in flight.
+    pub(in crate::loss) resent: bool,
+}
+
+const _: () = assert!(size_of::<Sent>() == 32, "two segments should fit a cache line");
+
+impl Sent {
+    pub(super) const FIN: u8 = 1;
+    pub(super) const PUSH: u8 = 2;
+    pub(super) const BY_TIMEOUT: u8 = 4;
+    pub(super) const EVER_RESENT: u8 = 8;
+    pub(super) const MERGED: u8 = 16;
+
+    /// The last unit is a FIN.
+    pub(crate) fn fin(&self) -> bool {
+        self.marks & Sent::FIN > 0
+    }
+
+    /// The receiver reported it.
+    pub(crate) fn is_sacked(&self) -> bool {
+        self.sacked
+    }
+
+    /// It was sent with PSH, where a rule says so.
+    pub(crate) fn push(&self) -> bool {
+        self.marks & Sent::PUSH > 0
+    }
+
+    /// Declared lost by the retransmission timer.
+    pub(crate) fn by_timeout(&self) -> bool {
+        self.marks & Sent::BY_TIMEOUT > 0
+    }
+
+    /// It was retransmitted at some time: no RTT sample (Karn).
+    pub(crate) fn ever_resent(&self) -> bool {
+        self.marks & Sent::EVER_RESENT > 0
+    }
+
+    /// Linux has added it to the socket buffer of the segment before it.
+    pub(super) fn merged(&self) -> bool {
+        self.marks & Sent::MERGED > 0
+    }
+
+    pub(super) fn set(&mut self, mark: u8, on: bool) {
+        self.marks = self.marks & !mark | if on { mark } else { 0 };
+    }
+
+    /// When it was last sent, in order among all others.
+    pub(crate) fn stamp(&self) -> Stamp {
+        Stamp { at: self.sent_at, order: self.order }
+    }
+
+    pub(super) fn sent_again(&mut self, stamp: Stamp) {
+        (self.sent_at, self.order) = (stamp.at, stamp.order);
+        self.marks |= Sent::EVER_RESENT;
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.seq + u64::from(self.len)
+    }
+
+    /// Bytes that it carries.
+    pub(crate) fn payload(&self) -> u32 {
+        self.len - u32::from(self.fin())
+    }
+}
