@@ -39,8 +39,6 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("crates/sim/src/truth.rs", "to be split: what happened, and the judgment"),
     ("crates/sim/src/world.rs", "to be split: the loop and its records"),
     ("crates/tcp/src/connection/endpoint.rs", "to be split with the parts of the endpoint"),
-    ("crates/tcp/src/loss/linux.rs", "to be split with the parts of the endpoint"),
-    ("crates/tcp/src/loss/scoreboard.rs", "to be split with the parts of the endpoint"),
     ("crates/tcp/src/receiver.rs", "to be split with the parts of the endpoint"),
     ("crates/tcp/src/stack/profile.rs", "one table of settings for each stack, side by side"),
 ];
@@ -56,10 +54,7 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
     ("crates/live/src/runner.rs", "run", "to be split by step"),
     ("crates/scenario/src/fields.rs", "choose", "to be split by kind of choice"),
     ("crates/scenario/src/flow.rs", "read", "to be split by group of keys"),
-    ("crates/tcp/src/connection/ack.rs", "input_ack", "to be split by step of the pipeline"),
     ("crates/tcp/src/connection/endpoint.rs", "new", "to be split with the parts of the endpoint"),
-    ("crates/tcp/src/loss/linux.rs", "alert", "to be split by congestion state"),
-    ("crates/tcp/src/loss/recovery.rs", "on_ack_progress", "to be split by step of the pipeline"),
     ("crates/tcp/src/report/tcp_info.rs", "info", "one line for each field of `tcp_info`"),
 ];
 

@@ -7,9 +7,11 @@
 //! reductions back, and `tail_probe` finds lost tails without a timeout.
 
 mod ack_context;
+mod ca_state;
 pub(crate) mod detector;
 mod linux;
 mod prr;
+mod recovery;
 mod rfc;
 mod sack_reports;
 pub(crate) mod scoreboard;
@@ -18,272 +20,17 @@ mod undo;
 
 use ackclock_units::Time;
 
+use crate::Endpoint;
+
 pub(crate) use self::ack_context::{AckContext, DuplicateReport};
-use self::prr::WindowReduction;
-use self::tail_probe::Probe;
-use self::undo::Undo;
-use crate::{Endpoint, Prr, Stamp};
-
-/// Where a sender stands between losses, by Linux's names.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum CaState {
-    /// Nothing unusual.
-    #[default]
-    Open,
-    /// Duplicate ACKs or SACKs, not enough to prove a loss.
-    Disorder,
-    /// The window comes down for a congestion signal without loss (ECN).
-    Cwr,
-    /// Fast recovery.
-    Recovery,
-    /// After a retransmission timeout.
-    Loss,
-}
-
-/// What may be sent after an ACK (Linux's `REXMIT_*`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-enum Resend {
-    /// What is lost, then new data.
-    #[default]
-    Lost,
-    /// New data alone: what is marked lost may not be.
-    Hold,
-    /// New data, to find out whether the timeout was spurious; without any, what is lost (RFC 5682
-    /// section 2.1 step 2b).
-    New,
-}
-
-/// The congestion state and what belongs to the current recovery episode.
-#[derive(Debug, Default)]
-pub(crate) struct Recovery {
-    state: CaState,
-    /// The controller sets the window in every state (Linux's `cong_control`).
-    whole_control: bool,
-    /// `recover` of RFC 6582, RecoveryPoint of RFC 6675: the episode ends when everything below it
-    /// is acknowledged.
-    point: u64,
-    reduction: WindowReduction,
-    /// The window comes down because the controller said so ([`ackclock_cc::Verdict::Reduced`]).
-    by_controller: bool,
-    /// Consecutive duplicate ACKs.
-    dup_acks: u32,
-    /// Without SACK: segments that have left the network, judging by duplicate ACKs.
-    emulated_sacks: u64,
-    resend: Resend,
-    /// Whether the last timeout was spurious is being found out (RFC 5682).
-    frto: bool,
-    undo: Undo,
-    probe: Probe,
-    /// The first retransmission of an episode is sent whatever the window (RFC 6675 section 5 step
-    /// 4.3).
-    force: bool,
-    /// RescueRxt of RFC 6675: a rescue retransmission (`NextSeg` rule 4) is allowed once everything
-    /// below this and the byte at it are acknowledged. First the end of the first retransmission,
-    /// then the end of the episode.
-    rescue_above: u64,
-}
-
-impl Recovery {
-    /// `whole_control` if the controller sets the window in every state.
-    pub(crate) fn new(whole_control: bool) -> Recovery {
-        Recovery { whole_control, ..Recovery::default() }
-    }
-
-    /// Where the sender stands.
-    #[inline]
-    pub(crate) fn state(&self) -> CaState {
-        self.state
-    }
-
-    /// Whether the controller sets the window in every state.
-    #[inline]
-    pub(crate) fn whole_control(&self) -> bool {
-        self.whole_control
-    }
-
-    /// Another controller takes over.
-    pub(crate) fn set_whole_control(&mut self, whole_control: bool) {
-        self.whole_control = whole_control;
-    }
-
-    /// Whether the window comes down, for a loss or a mark.
-    #[inline]
-    pub(crate) fn in_reduction(&self) -> bool {
-        matches!(self.state, CaState::Cwr | CaState::Recovery)
-    }
-
-    /// Whether the endpoint shapes the window itself.
-    fn shapes_window(&self, prr: Prr) -> bool {
-        prr != Prr::Off && !self.whole_control && self.in_reduction()
-    }
-
-    /// The threshold to which the window comes down, while the endpoint shapes it.
-    pub(crate) fn threshold(&self, prr: Prr) -> Option<u64> {
-        self.shapes_window(prr).then_some(self.reduction.ssthresh())
-    }
-
-    /// A segment with `bytes` of data was sent.
-    #[inline]
-    pub(crate) fn sent(&mut self, bytes: u32) {
-        self.reduction.sent(bytes);
-    }
-
-    /// A segment that ends at `end` was sent again, other than as a probe.
-    pub(crate) fn resent(&mut self, now: Time, end: u64) {
-        if self.force {
-            self.force = false;
-            self.rescue_above = self.rescue_above.max(end);
-        }
-        self.undo.resent(now);
-    }
-
-    /// Linux counts windows in segments, whose size has changed.
-    pub(crate) fn rescale(&mut self, scaled: impl Fn(u64) -> u64) {
-        self.reduction.rescale(scaled);
-    }
-
-    /// Segments are of `mss` bytes from now on.
-    pub(crate) fn hold_a_segment(&mut self, mss: u64) {
-        self.reduction.hold_a_segment(mss);
-    }
-
-    /// Without SACK: segments that have left the network, judging by duplicate ACKs.
-    #[inline]
-    pub(crate) fn emulated_sacks(&self) -> u64 {
-        self.emulated_sacks
-    }
-
-    /// Duplicate ACKs stand for no more than `most` segments.
-    pub(crate) fn limit_emulated_sacks(&mut self, most: u64) {
-        self.emulated_sacks = self.emulated_sacks.min(most);
-    }
-
-    /// What is in flight up to `point` is lost, and not to congestion
-    /// (`tcp_non_congestion_loss_retransmit`).
-    pub(crate) fn begin_loss_without_reduction(&mut self, point: u64) {
-        (self.state, self.point) = (CaState::Loss, point);
-        self.undo.rule_out();
-        self.frto = false;
-    }
-
-    /// What is lost goes out as the window allows.
-    pub(crate) fn resend_lost(&mut self) {
-        self.resend = Resend::Lost;
-    }
-
-    /// Linux: whether what is lost may go out now.
-    #[inline]
-    pub(crate) fn resends_lost(&self) -> bool {
-        self.resend == Resend::Lost || self.force
-    }
-
-    /// Whether new data alone goes out, to find out whether the last timeout was spurious.
-    #[inline]
-    pub(crate) fn tests_timeout(&self) -> bool {
-        self.resend == Resend::New
-    }
-
-    /// There is no new data to send, up to `nxt`: that test ends if none was sent for it.
-    pub(crate) fn no_data_for_test(&mut self, nxt: u64) {
-        if nxt <= self.point {
-            (self.resend, self.frto) = (Resend::Lost, false);
-        }
-    }
-
-    /// Whether the next retransmission goes out whatever the window.
-    #[inline]
-    pub(crate) fn forces_retransmission(&self) -> bool {
-        self.force
-    }
-
-    /// Whether the next retransmission is the first after a timeout.
-    pub(crate) fn is_first_after_timeout(&self) -> bool {
-        self.force && self.state == CaState::Loss
-    }
-
-    /// Whether a rescue retransmission is allowed, with everything below `una` acknowledged.
-    pub(crate) fn may_rescue(&self, una: u64) -> bool {
-        una > self.rescue_above
-    }
-
-    /// The rescue retransmission is sent: there is one in each episode.
-    pub(crate) fn rescued(&mut self) {
-        self.rescue_above = self.point;
-    }
-
-    /// The tail loss probe.
-    #[inline]
-    pub(crate) fn probe(&self) -> &Probe {
-        &self.probe
-    }
-
-    /// The tail loss probe, to be sent.
-    #[inline]
-    pub(crate) fn probe_mut(&mut self) -> &mut Probe {
-        &mut self.probe
-    }
-}
+pub use self::ca_state::CaState;
+pub(crate) use self::recovery::Recovery;
 
 impl Endpoint {
-    /// The congestion window in force, bytes.
-    pub fn cwnd(&self) -> u64 {
-        if self.recovery.shapes_window(self.config.prr) {
-            self.recovery.reduction.cwnd()
-        } else {
-            self.cc.window().cwnd
-        }
-    }
-
-    /// Bytes believed to be in the network (RFC 6675 `pipe`).
-    pub fn pipe(&self) -> u64 {
-        // RFC 6582 inflates the window by a segment per duplicate ACK; subtracting that from what
-        // is in flight has the same effect.
-        self.board.pipe().saturating_sub(self.recovery.emulated_sacks * u64::from(self.negotiated.mss()))
-    }
-
-    /// What counts against the window: before recovery duplicate ACKs free room for two segments by
-    /// limited transmit (RFC 3042 section 2), and for none without it.
-    pub(crate) fn window_used(&self) -> u64 {
-        let pipe = self.pipe();
-        if self.recovery.state != CaState::Disorder {
-            return pipe;
-        }
-        self.window_used_in_disorder(pipe)
-    }
-
-    #[inline(never)]
-    fn window_used_in_disorder(&self, pipe: u64) -> u64 {
-        let mss = u64::from(self.negotiated.mss());
-        let beyond = match self.detector.limited_transmit(self.sacked_segments(), self.cwnd() / mss) {
-            _ if !self.config.limited_transmit => 0,
-            Some(segments) => segments,
-            None => return pipe,
-        };
-        pipe.max(self.board.outstanding().saturating_sub(beyond * mss))
-    }
-
-    /// Where the sender stands.
-    pub fn ca_state(&self) -> CaState {
-        self.recovery.state
-    }
-
     /// Whether Linux's engine is in use.
     #[inline]
     pub(crate) fn linux_episodes(&self) -> bool {
         self.linux_episodes
-    }
-
-    /// The time by which a segment that is sent now is ordered among others: what different ACKs
-    /// release never has the same, even if they arrive at one time; what one ACK releases has
-    /// (`tcp_mstamp_refresh`).
-    pub fn stamp(&self, now: Time) -> Stamp {
-        Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
-    }
-
-    /// Segments that left the network without being acknowledged: SACKed, or without SACK as many as
-    /// duplicate ACKs stand for.
-    pub(crate) fn sacked_segments(&self) -> u64 {
-        if self.negotiated.sack() { self.board.sacked_segments() } else { self.recovery.emulated_sacks }
     }
 
     /// The scoreboard has taken the ACK in: the congestion state, the controller and the window

@@ -10,8 +10,7 @@
 //! in segments, `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c` of 4.0, 6.1 and 6.18, and
 //! `tcp_cwnd_down` of 2.4.
 
-use crate::loss::scoreboard::Progress;
-use crate::{Endpoint, Prr};
+use crate::Prr;
 
 /// The window while it comes down. Sums are in bytes or in segments, as the engine counts.
 #[derive(Debug, Default)]
@@ -32,13 +31,13 @@ pub(super) struct WindowReduction {
 
 /// What an ACK delivered, in bytes, and what is in flight after it.
 #[derive(Clone, Copy, Debug)]
-struct Delivery {
-    delivered: u64,
-    in_flight: u64,
+pub(super) struct Delivery {
+    pub(super) delivered: u64,
+    pub(super) in_flight: u64,
     /// Of which were sent again.
-    resent: u64,
+    pub(super) resent: u64,
     /// It acknowledges something and shows no further loss (SafeACK).
-    safe: bool,
+    pub(super) safe: bool,
 }
 
 impl WindowReduction {
@@ -66,7 +65,7 @@ impl WindowReduction {
     }
 
     /// One ACK's worth of PRR in bytes (RFC 9937 section 6, RFC 6937 section 3).
-    fn on_delivery(&mut self, rule: Prr, ack: Delivery, mss: u64) {
+    pub(super) fn on_delivery(&mut self, rule: Prr, ack: Delivery, mss: u64) {
         let resent = if rule == Prr::Rfc6937 { ack.resent } else { 0 };
         let pipe = ack.in_flight.saturating_sub(resent);
         self.delivered += ack.delivered;
@@ -89,9 +88,10 @@ impl WindowReduction {
         self.cwnd = (ack.in_flight + send).max(mss);
     }
 
-    /// How many segments may go out after an ACK that delivered some (`tcp_cwnd_reduction`); `bonus`
-    /// if one more than were delivered may, while less than the threshold is in flight.
-    fn segments_to_send(&mut self, delivered: u64, in_flight: u64, mss: u64, bonus: bool) -> u64 {
+    /// One ACK's worth of PRR in segments, after an ACK that delivered some
+    /// (`tcp_cwnd_reduction`). `pipe` is in bytes, `in_flight` in segments; `bonus` if one more than
+    /// were delivered may go out while less than the threshold is in flight.
+    pub(super) fn on_delivered_segments(&mut self, delivered: u64, in_flight: u64, pipe: u64, mss: u64, bonus: bool) {
         self.delivered += delivered;
         let ssthresh = self.ssthresh / mss;
         let send = if in_flight > ssthresh {
@@ -102,12 +102,13 @@ impl WindowReduction {
             (owed.max(delivered) + u64::from(bonus)).min(ssthresh - in_flight)
         };
         // The first retransmission always goes out.
-        send.max(u64::from(self.sent_segments == 0))
+        let send = send.max(u64::from(self.sent_segments == 0));
+        self.cwnd = (pipe + send * mss).max(mss);
     }
 
     /// `tcp_cwnd_down` of Linux 2.4: one segment less for every second ACK, down to half of the
     /// threshold.
-    fn halve_rate(&mut self, pipe: u64, mss: u64) {
+    pub(super) fn halve_rate(&mut self, pipe: u64, mss: u64) {
         self.delivered += 1;
         if self.delivered.is_multiple_of(2) && self.cwnd > self.ssthresh / 2 {
             self.cwnd -= mss;
@@ -123,45 +124,5 @@ impl WindowReduction {
     /// Segments are of `mss` bytes from now on.
     pub(super) fn hold_a_segment(&mut self, mss: u64) {
         self.cwnd = self.cwnd.max(mss);
-    }
-}
-
-impl Endpoint {
-    /// One ACK of a reduction in the engine of the RFCs; `safe` if it acknowledges something and
-    /// shows no further loss.
-    pub(super) fn reduce_window_rfc(&mut self, progress: &Progress, safe: bool, duplicate: bool) {
-        let rule = self.config.prr;
-        let mss = u64::from(self.negotiated.mss());
-        // Without SACK a duplicate ACK stands for one delivered segment, and a partial ACK for the
-        // one it fills.
-        let delivered = match (self.negotiated.sack(), duplicate) {
-            (true, _) => progress.delivered,
-            (false, true) => mss,
-            (false, false) => progress.delivered.min(mss),
-        };
-        if rule == Prr::Off || delivered == 0 {
-            return;
-        }
-        let ack = Delivery { delivered, in_flight: self.pipe(), resent: self.board.resent(), safe };
-        self.recovery.reduction.on_delivery(rule, ack, mss);
-    }
-
-    /// One ACK of a reduction in Linux's engine, which delivered so many segments
-    /// (`tcp_cwnd_reduction`).
-    pub(super) fn reduce_window_linux(&mut self, delivered: u64, safe: bool) {
-        let rule = self.config.prr;
-        let mss = u64::from(self.negotiated.mss());
-        let pipe = self.pipe();
-        if rule == Prr::RateHalving {
-            self.recovery.reduction.halve_rate(pipe, mss);
-            return;
-        }
-        if delivered == 0 || rule == Prr::Off {
-            return;
-        }
-        let in_flight = self.segments_in_flight();
-        let bonus = safe || rule != Prr::Rfc9937;
-        let send = self.recovery.reduction.segments_to_send(delivered, in_flight, mss, bonus);
-        self.recovery.reduction.cwnd = (pipe + send * mss).max(mss);
     }
 }

@@ -14,6 +14,7 @@ use ackclock_units::Time;
 
 use crate::loss::AckContext;
 use crate::loss::detector::DUP_THRESH;
+use crate::loss::prr::Delivery;
 use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint, Prr};
 
@@ -217,6 +218,24 @@ impl Endpoint {
         recovery.reduction.begin(cwnd, window.ssthresh.min(window.cwnd), flight);
         // RFC 3168 section 6.1.2: CWR tells of a reduction for any reason.
         self.send.cwr_pending = self.ecn_enabled;
+    }
+
+    /// One ACK of a reduction; `safe` if it acknowledges something and shows no further loss.
+    fn reduce_window_rfc(&mut self, progress: &Progress, safe: bool, duplicate: bool) {
+        let rule = self.config.prr;
+        let mss = u64::from(self.negotiated.mss());
+        // Without SACK a duplicate ACK stands for one delivered segment, and a partial ACK for the
+        // one it fills.
+        let delivered = match (self.negotiated.sack(), duplicate) {
+            (true, _) => progress.delivered,
+            (false, true) => mss,
+            (false, false) => progress.delivered.min(mss),
+        };
+        if rule == Prr::Off || delivered == 0 {
+            return;
+        }
+        let ack = Delivery { delivered, in_flight: self.pipe(), resent: self.board.resent(), safe };
+        self.recovery.reduction.on_delivery(rule, ack, mss);
     }
 
     /// [`Endpoint::flight`] with FlightSize of RFC 5681 section 2 in place of `pipe`: nothing is

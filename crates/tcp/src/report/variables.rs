@@ -1,7 +1,7 @@
 //! What an endpoint tells a driver that compares it with the truth: why it sent a segment, which segments it takes for
 //! lost, and the counts that Linux keeps over its scoreboard. None of it changes what the endpoint does.
 
-use ackclock_units::{Span, Time};
+use ackclock_units::Span;
 
 use crate::{CaState, Endpoint, LossCounts, LossDeclaration, State};
 

@@ -24,9 +24,10 @@ mod timeout;
 use ackclock_cc::{Ack, Verdict};
 use ackclock_units::{Span, Time};
 
-use super::{AckContext, Resend};
 use crate::connection::timers::Pending;
+use crate::loss::AckContext;
 use crate::loss::detector::View;
+use crate::loss::recovery::Resend;
 use crate::{CaState, Endpoint};
 
 /// What an ACK that is not ordinary progress leads to.

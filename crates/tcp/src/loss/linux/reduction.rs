@@ -3,7 +3,7 @@
 use ackclock_cc::{EcnUse, Signal};
 use ackclock_units::Time;
 
-use crate::{CaState, Endpoint};
+use crate::{CaState, Endpoint, Prr};
 
 impl Endpoint {
     /// `tcp_enter_recovery`.
@@ -56,5 +56,22 @@ impl Endpoint {
         self.cc.on_recovery_end(&flight);
         self.end_validation(now);
         self.recovery.state = CaState::Open;
+    }
+
+    /// One ACK of a reduction, which delivered so many segments (`tcp_cwnd_reduction`).
+    pub(super) fn reduce_window_linux(&mut self, delivered: u64, safe: bool) {
+        let rule = self.config.prr;
+        let mss = u64::from(self.negotiated.mss());
+        let pipe = self.pipe();
+        if rule == Prr::RateHalving {
+            self.recovery.reduction.halve_rate(pipe, mss);
+            return;
+        }
+        if delivered == 0 || rule == Prr::Off {
+            return;
+        }
+        let in_flight = self.segments_in_flight();
+        let bonus = safe || rule != Prr::Rfc9937;
+        self.recovery.reduction.on_delivered_segments(delivered, in_flight, pipe, mss, bonus);
     }
 }

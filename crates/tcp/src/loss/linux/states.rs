@@ -9,9 +9,10 @@ use ackclock_cc::Signal;
 use ackclock_units::{Span, Time};
 
 use super::Reaction;
+use crate::loss::AckContext;
 use crate::loss::detector::{Marked, StartRecovery, View};
+use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::Progress;
-use crate::loss::{AckContext, Resend};
 use crate::{CaState, Endpoint};
 
 impl Endpoint {

@@ -4,8 +4,8 @@ use ackclock_cc::Signal;
 use ackclock_units::Time;
 
 use crate::connection::timers::Pending;
-use crate::loss::Resend;
 use crate::loss::detector::View;
+use crate::loss::recovery::Resend;
 use crate::{CaState, Endpoint};
 
 impl Endpoint {
