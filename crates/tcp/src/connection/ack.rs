@@ -166,7 +166,7 @@ impl Endpoint {
         let progress = &context.progress;
         self.take_rtt_sample(now, segment, progress);
         let marks = self.take_marks(segment, echo, progress, context.outstanding_before);
-        context.ece = self.feedback.echo;
+        context.ece = self.ecn.hears_marks();
         self.stats.ece_acks += u64::from(context.ece);
         self.counters.progressed(progress, marks);
         self.queue.acked = true;

@@ -24,6 +24,9 @@ pub(crate) struct Reset {
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     reset: Option<Reset>,
+    /// An ACK from before the segment in hand: of what came before a mark began or ended (RFC 8257 section 3.2), or one that was
+    /// compressed.
+    before: Option<Segment>,
     /// A challenge waits to be sent.
     challenge: bool,
     /// A probe without data waits to be sent: a keep-alive, or one of a closed window.
@@ -39,7 +42,7 @@ impl Answers {
     /// Whether one waits to be sent.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.challenge | self.probe || self.reset.is_some()
+        self.challenge | self.probe || self.reset.is_some() || self.before.is_some()
     }
 
     /// A reset goes out.
@@ -49,6 +52,19 @@ impl Answers {
 
     pub(crate) fn take_reset(&mut self) -> Option<Reset> {
         self.reset.take()
+    }
+
+    /// An ACK goes out that was written before the segment in hand is taken in.
+    pub(crate) fn send_before(&mut self, ack: Segment) {
+        self.before = Some(ack);
+    }
+
+    pub(crate) fn has_before(&self) -> bool {
+        self.before.is_some()
+    }
+
+    pub(crate) fn take_before(&mut self) -> Option<Segment> {
+        self.before.take()
     }
 
     /// A probe without data goes out.

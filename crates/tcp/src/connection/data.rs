@@ -9,7 +9,7 @@ use crate::{AckRule, Endpoint, WindowRule};
 impl Endpoint {
     /// Payload and FIN.
     pub(crate) fn input_data(&mut self, now: Time, segment: &Segment, left: u64, right: u64, ecn: Ecn) {
-        if self.ecn_echoes {
+        if self.ecn.may_arrive_marked() {
             self.note_mark(now, segment, ecn);
         }
         self.receiver.check(left, segment.payload);
@@ -63,10 +63,10 @@ impl Endpoint {
     fn note_gap(&mut self, now: Time, left: u64, right: u64) {
         // All of it counts, also what is known.
         self.counters.out_of_order += 1;
-        if self.receiver.tells_before(left, right, self.rtt.srtt()) && self.feedback.ack_before.is_none() {
+        if self.receiver.tells_before(left, right, self.rtt.srtt()) && !self.answers.has_before() {
             let mut ack = Segment::default();
             self.write_ack(now, &mut ack);
-            self.feedback.ack_before = Some(ack);
+            self.answers.send_before(ack);
             self.receiver.told_before();
         }
     }

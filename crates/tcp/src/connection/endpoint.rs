@@ -10,7 +10,7 @@ use crate::connection::negotiated::Negotiated;
 use crate::connection::socket::Socket;
 use crate::connection::syn::Handshake;
 use crate::connection::timers::Timers;
-use crate::ecn::Feedback;
+use crate::ecn::EcnState;
 use crate::loss::Recovery;
 use crate::loss::detector::Detector;
 use crate::loss::scoreboard::Scoreboard;
@@ -177,8 +177,6 @@ pub(crate) struct Sender {
     pub(crate) fin_sent: bool,
     /// When a data segment was last sent.
     pub(crate) last_sent_at: Time,
-    /// The next new data segment carries CWR.
-    pub(crate) cwr_pending: bool,
 }
 
 /// One end of one connection.
@@ -208,13 +206,7 @@ pub struct Endpoint {
     pub(crate) persist: Persist,
     pub(crate) stats: Stats,
     pub(crate) negotiated: Negotiated,
-    pub(crate) ecn_enabled: bool,
-    /// The peer may send ECN-capable packets; without `ecn_enabled` if a SYN of ours did not ask for ECN (RFC 3168 section
-    /// 6.1.1).
-    pub(crate) ecn_echoes: bool,
-    pub(crate) feedback: Feedback,
-    /// The receiver's ECN echo (RFC 3168 section 6.1.3), or DCTCP.CE (RFC 8257 section 3.2).
-    pub(crate) echo_ce: bool,
+    pub(crate) ecn: EcnState,
     pub(crate) handshake: Handshake,
     pub(crate) answers: Answers,
     pub(crate) liveness: Liveness,
@@ -264,7 +256,6 @@ impl Endpoint {
                 closed: false,
                 fin_sent: false,
                 last_sent_at: Time::ZERO,
-                cwr_pending: false,
             },
             board,
             recovery: Recovery::new(needs.whole_control),
@@ -279,10 +270,7 @@ impl Endpoint {
             timers: Timers::new(),
             persist: Persist::default(),
             stats: Stats::default(),
-            ecn_enabled: false,
-            ecn_echoes: false,
-            feedback: Feedback::new(),
-            echo_ce: false,
+            ecn: EcnState::new(),
             handshake: Handshake::default(),
             answers: Answers::default(),
             liveness: Liveness::default(),

@@ -5,7 +5,7 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_units::Ecn;
 
 use super::option::BytesTold;
-use super::{AccEcnRule, Feedback, ace};
+use super::{AccEcnRule, Heard, ace};
 use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint, State};
 
@@ -23,7 +23,7 @@ const MARKS_LINUX: u8 = 6;
 const DELIVERED_SHIFT: u32 = 6;
 const MOST_DELIVERED: u64 = 4 << DELIVERED_SHIFT;
 
-impl Feedback {
+impl Heard {
     /// An ACK delivers `packets`: the average.
     pub(super) fn average(&mut self, packets: u64) {
         self.each = match (packets, self.each) {
@@ -31,11 +31,6 @@ impl Feedback {
             (_, 0) => packets << DELIVERED_SHIFT,
             (_, each) => ((each << DELIVERED_SHIFT) - each + (packets << DELIVERED_SHIFT)) >> DELIVERED_SHIFT,
         };
-    }
-
-    /// Packets that came with a mark.
-    pub(crate) fn marks_received(&self) -> u32 {
-        self.received.wrapping_sub(FIRST_COUNT)
     }
 }
 
@@ -78,13 +73,13 @@ impl Endpoint {
 
     /// Whether our SYN or its answer may have arrived so, unless it is not looked at (Linux `tcp_ecn_fallback` 0).
     pub(super) fn may_have_become(&self, arrived: Ecn) -> bool {
-        self.config.states.ecn_syn_retries == u32::MAX || may_become(self.feedback.syn_sent, arrived)
+        self.config.states.ecn_syn_retries == u32::MAX || may_become(self.ecn.agreed.syn_sent, arrived)
     }
 
     /// The first options of the peer, which are answered with `due` of ours.
     #[cold]
     pub(super) fn look_at_option(&mut self, segment: &Segment, due: u8) {
-        if let Some(counters) = &mut self.feedback.bytes
+        if let Some(counters) = &mut self.ecn.bytes
             && counters.look_at(segment.acc_ecn)
         {
             counters.demand(due);
@@ -94,7 +89,7 @@ impl Endpoint {
     /// The first segment after the SYN, from the one who opened the connection (RFC 9768 table 4).
     #[cold]
     pub(crate) fn check_first_ace(&mut self, segment: &Segment) {
-        if self.feedback.mode != EcnFeedback::Accurate {
+        if self.ecn.agreed.mode != EcnFeedback::Accurate {
             return;
         }
         self.look_at_option(segment, 0);
@@ -104,17 +99,17 @@ impl Endpoint {
         let arrived = match reflected(field) {
             None if field == ace::NONE && (bare || linux) => {
                 // RFC 9768 section 3.2.2.1: somebody zeroes the field. No ECT and no reaction, but feedback goes on.
-                self.feedback.deaf = !linux;
-                self.set_ecn(false, self.ecn_echoes);
+                self.ecn.heard.deaf = !linux;
+                self.set_ecn(false, self.ecn.agreed.echoes);
                 return;
             }
             Some(arrived) if bare => arrived,
             _ => return,
         };
         if !self.may_have_become(arrived) {
-            self.set_ecn(false, self.ecn_echoes);
+            self.set_ecn(false, self.ecn.agreed.echoes);
         } else if arrived == Ecn::Ce {
-            self.feedback.reported = (self.feedback.reported + 1) & 7;
+            self.ecn.heard.reported = (self.ecn.heard.reported + 1) & 7;
             self.counters.delivered_ce += 1;
         }
     }
@@ -123,9 +118,9 @@ impl Endpoint {
     /// 3.2.2.1; Linux `tcp_validate_incoming`).
     #[cold]
     pub(crate) fn reflect_again(&mut self, segment: &Segment, ecn: Ecn) {
-        if self.feedback.mode == EcnFeedback::Accurate {
-            self.feedback.syn_arrived = ecn;
-            self.feedback.challenge_reflects = self.answers.has_challenge();
+        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+            self.ecn.agreed.syn_arrived = ecn;
+            self.ecn.echo.challenge_reflects = self.answers.has_challenge();
             self.look_at_option(segment, 1);
         }
     }
@@ -139,7 +134,7 @@ impl Endpoint {
     /// The first ACK of who has opened the connection tells how the answer to the SYN arrived (RFC 9768 section 3.2.2.1).
     #[inline]
     pub(crate) fn reflect_answer(&mut self, out: &mut Segment) {
-        if std::mem::take(&mut self.feedback.reflects) && out.payload.len == 0 && out.sack.is_empty() {
+        if std::mem::take(&mut self.ecn.echo.reflects) && out.payload.len == 0 && out.sack.is_empty() {
             self.reflect(out);
         }
     }
@@ -147,7 +142,7 @@ impl Endpoint {
     /// The same of a challenge.
     #[cold]
     pub(crate) fn reflect_in_challenge(&mut self, out: &mut Segment) {
-        if std::mem::take(&mut self.feedback.challenge_reflects) {
+        if std::mem::take(&mut self.ecn.echo.challenge_reflects) {
             self.reflect(out);
         }
     }
@@ -155,30 +150,30 @@ impl Endpoint {
     fn reflect(&self, out: &mut Segment) {
         let field = Flags::from_ace(ace::ACCURATE_SYN).bits();
         let others = Flags::from_bits(out.flags.bits() & !field);
-        out.flags = others | Flags::from_ace(reflection(self.feedback.syn_arrived));
+        out.flags = others | Flags::from_ace(reflection(self.ecn.agreed.syn_arrived));
     }
 
     pub(super) fn count_accurately(&mut self, payload: u32, ecn: Ecn) {
         let marked = ecn == Ecn::Ce;
         let (data, owed) = (payload > 0, self.receiver.owes_ack());
         let linux = self.acc_ecn_rule() == AccEcnRule::Linux;
-        let feedback = &mut self.feedback;
-        let before = std::mem::replace(&mut feedback.last, ecn);
+        let echo = &mut self.ecn.echo;
+        let before = std::mem::replace(&mut echo.last, ecn);
         if marked {
-            feedback.received = feedback.received.wrapping_add(1);
-            feedback.pending = feedback.pending.saturating_add(1);
+            echo.received = echo.received.wrapping_add(1);
+            echo.pending = echo.pending.saturating_add(1);
         }
-        if let Some(counters) = &mut feedback.bytes {
+        if let Some(counters) = &mut self.ecn.bytes {
             counters.count(ecn, payload, before != ecn);
         }
         let hurries = if linux {
             // tcp_ecn_received_counters, tcp_accecn_process.
-            feedback.hurries |= before != ecn || feedback.pending >= MARKS_LINUX;
-            feedback.hurries && (data || owed)
+            echo.hurries |= before != ecn || echo.pending >= MARKS_LINUX;
+            echo.hurries && (data || owed)
         } else {
             let most = if data || owed { MARKS_WITH_DATA } else { MARKS_WITHOUT };
             // A mark on data after a packet of any kind that had none.
-            data && marked && before != Ecn::Ce || feedback.pending >= most
+            data && marked && before != Ecn::Ce || echo.pending >= most
         };
         if hurries {
             self.receiver.acknowledge_now();
@@ -187,30 +182,30 @@ impl Endpoint {
 
     #[cold]
     pub(super) fn hears_bytes(&self, segment: &Segment) -> bool {
-        let counters = self.feedback.bytes.as_deref();
+        let counters = self.ecn.bytes.as_deref();
         counters.zip(segment.acc_ecn.as_ref()).is_some_and(|(counters, option)| counters.is_news(option))
     }
 
     #[inline(never)]
     pub(super) fn take_counted(&mut self, segment: &Segment, progress: &Progress, outstanding: bool) -> u64 {
-        (self.feedback.echo, self.feedback.marked) = (false, 0);
+        (self.ecn.heard.marks, self.ecn.heard.bytes) = (false, 0);
         // An ACK that tells nothing new may have been overtaken by others.
         let newer = self.negotiated.ahead_of_recent(segment).is_some_and(|ahead| ahead > 0);
-        if self.feedback.deaf || !(newer || progress.delivered > 0 || progress.acked > 0) {
+        if self.ecn.heard.deaf || !(newer || progress.delivered > 0 || progress.acked > 0) {
             return 0;
         }
         let bytes = self.take_bytes(segment, progress);
         // Without SACK, duplicate ACKs have told of some before.
         let packets = progress.delivered_segments.saturating_sub(self.recovery.emulated_sacks());
-        self.feedback.average(packets);
+        self.ecn.heard.average(packets);
         let field = segment.flags.ace();
-        let moved = field.wrapping_sub(self.feedback.reported) & 7;
+        let moved = field.wrapping_sub(self.ecn.heard.reported) & 7;
         let marks = self.likely_marks(packets, moved, bytes, progress);
-        self.feedback.reported = field;
+        self.ecn.heard.reported = field;
         // Marks on ACKs are counted as well, and say nothing of data.
-        self.feedback.echo = marks > 0 && outstanding;
+        self.ecn.heard.marks = marks > 0 && outstanding;
         let marked = bytes.marked.map_or(marks * u64::from(self.negotiated.mss()), u64::from);
-        self.feedback.marked = if marks > 0 { marked.min(progress.delivered) } else { 0 };
+        self.ecn.heard.bytes = if marks > 0 { marked.min(progress.delivered) } else { 0 };
         marks
     }
 
@@ -222,7 +217,7 @@ impl Endpoint {
             return least;
         }
         let Some(marked) = bytes.marked.filter(|_| bytes.valid).map(u64::from) else {
-            return if self.feedback.each > MOST_DELIVERED { least } else { most };
+            return if self.ecn.heard.each > MOST_DELIVERED { least } else { most };
         };
         if marked == 0 {
             return least;

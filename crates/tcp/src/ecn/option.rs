@@ -227,7 +227,7 @@ impl Endpoint {
         if rules.rule == AccEcnRule::Linux || rules.option != AccEcnOption::Off {
             let mut counters = ByteCounters::new();
             counters.due = due;
-            self.feedback.bytes = Some(Box::new(counters));
+            self.ecn.bytes = Some(Box::new(counters));
         }
     }
 
@@ -253,26 +253,26 @@ impl Endpoint {
     /// The payload of a full segment: the MSS, less what the option takes.
     #[inline]
     pub(crate) fn full_payload(&self) -> u32 {
-        if self.feedback.bytes.is_none() { self.negotiated.mss() } else { self.payload_beside_option() }
+        if self.ecn.bytes.is_none() { self.negotiated.mss() } else { self.payload_beside_option() }
     }
 
     #[cold]
     fn payload_beside_option(&self) -> u32 {
-        let sends = self.feedback.bytes.as_deref().is_some_and(|counters| self.sends_option(counters, self.now));
+        let sends = self.ecn.bytes.as_deref().is_some_and(|counters| self.sends_option(counters, self.now));
         if sends && self.negotiated.mss() > WHOLE { self.negotiated.mss() - WHOLE } else { self.negotiated.mss() }
     }
 
     /// Adds the option to a segment that is ready otherwise.
     #[inline]
     pub(crate) fn add_option(&mut self, now: Time, out: &mut Segment) {
-        if self.feedback.bytes.is_some() {
+        if self.ecn.bytes.is_some() {
             self.report_bytes(now, out);
         }
     }
 
     #[cold]
     fn report_bytes(&mut self, now: Time, out: &mut Segment) {
-        let Some(mut counters) = self.feedback.bytes.take() else { return };
+        let Some(mut counters) = self.ecn.bytes.take() else { return };
         let ghost = self.answers_for_orphan();
         let bare = *out;
         let fits = self.sends_option(&counters, now)
@@ -289,7 +289,7 @@ impl Endpoint {
             *out = bare;
             counters.with_duplicate = None;
         }
-        self.feedback.bytes = Some(counters);
+        self.ecn.bytes = Some(counters);
     }
 
     /// Where the duplicate begins that a segment reports first.
@@ -308,7 +308,7 @@ impl Endpoint {
     pub(crate) fn offer_option(&self, again: bool, out: &mut Segment) {
         let retries = if self.socket.passive { again } else { self.rtt.timeouts() > 1 };
         let off = self.config.transfer.acc_ecn.option == AccEcnOption::Off;
-        if self.state == State::SynReceived && self.feedback.bytes.is_some() && !off && !retries {
+        if self.state == State::SynReceived && self.ecn.bytes.is_some() && !off && !retries {
             fit_acc_ecn(out, ByteCounters::new().report(), 0);
         }
     }
@@ -317,7 +317,7 @@ impl Endpoint {
     /// had the option, ACKs with it do not get through (RFC 9768 section 3.2.3.2.2).
     #[cold]
     pub(crate) fn note_spurious(&mut self, left: u64) {
-        if let Some(counters) = &mut self.feedback.bytes {
+        if let Some(counters) = &mut self.ecn.bytes {
             counters.stopped |= counters.with_duplicate == Some(left);
         }
     }
@@ -326,7 +326,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn take_bytes(&mut self, segment: &Segment, progress: &Progress) -> BytesTold {
         let sent = self.counters.bytes_sent;
-        match &mut self.feedback.bytes {
+        match &mut self.ecn.bytes {
             Some(counters) => counters.take(segment.acc_ecn, progress.delivered as u32, sent),
             None => BytesTold::default(),
         }

@@ -217,7 +217,7 @@ impl Endpoint {
         recovery.by_controller = false;
         recovery.reduction.begin(cwnd, window.ssthresh.min(window.cwnd), flight);
         // RFC 3168 section 6.1.2: CWR tells of a reduction for any reason.
-        self.send.cwr_pending = self.ecn_enabled;
+        self.ecn.window_reduced();
     }
 
     /// One ACK of a reduction; `safe` if it acknowledges something and shows no further loss.
@@ -275,7 +275,7 @@ impl Endpoint {
         recovery.emulated_sacks = 0;
         // The first segment goes out whatever the window.
         recovery.force = true;
-        self.send.cwr_pending = self.ecn_enabled;
+        self.ecn.window_reduced();
         self.timers.retransmit(now + self.rtt.rto(&self.config));
     }
 }

@@ -122,7 +122,7 @@ impl Endpoint {
             // The controller restores the window that it had.
             let flight = self.flight(self.now);
             self.cc.on_signal(&flight, Signal::Spurious);
-            self.send.cwr_pending = false;
+            self.ecn.reduction_undone();
         }
         self.recovery.undo.marker = 0;
         self.detector.undone(by_dsack);

@@ -12,7 +12,6 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
 
-use crate::ecn::ByteCounters;
 use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint, State};
 
@@ -278,7 +277,7 @@ impl Endpoint {
             options: flag(self.negotiated.timestamps(), TCPI_OPT_TIMESTAMPS)
                 | flag(self.negotiated.sack(), TCPI_OPT_SACK)
                 | flag(self.negotiated.scaling(), TCPI_OPT_WSCALE)
-                | flag(self.ecn_enabled, TCPI_OPT_ECN)
+                | flag(self.ecn.is_usable(), TCPI_OPT_ECN)
                 | flag(counters.ecn_seen, TCPI_OPT_ECN_SEEN)
                 | flag(self.syn_data_acknowledged(), TCPI_OPT_SYN_DATA),
             snd_wscale: self.negotiated.peer_shift(),
@@ -340,23 +339,21 @@ impl Endpoint {
 
     /// What Accurate ECN adds.
     fn ecn_info(&self) -> TcpInfo {
-        let accurate = self.feedback.mode == EcnFeedback::Accurate;
-        let bytes = self.feedback.bytes.as_deref();
-        let ([received_e1_bytes, received_e0_bytes, received_ce_bytes], delivered) =
-            bytes.map_or_else(Default::default, ByteCounters::totals);
+        let accurate = self.ecn.mode() == EcnFeedback::Accurate;
+        let ([received_e1_bytes, received_e0_bytes, received_ce_bytes], delivered) = self.ecn.byte_totals();
         let [delivered_e1_bytes, delivered_e0_bytes, delivered_ce_bytes] = delivered;
-        let (accecn_opt_seen, ignored, stopped) = bytes.map_or((0, false, false), ByteCounters::seen);
-        let failed = accurate && self.state != State::SynReceived && !self.ecn_enabled;
+        let (accecn_opt_seen, ignored, stopped) = self.ecn.option_seen();
+        let failed = accurate && self.state != State::SynReceived && !self.ecn.is_usable();
         let pending = self.state == State::SynSent && self.config.ecn == EcnFeedback::Accurate;
         TcpInfo {
-            received_ce: if accurate { self.feedback.marks_received() } else { 0 },
+            received_ce: if accurate { self.ecn.marks_received() } else { 0 },
             delivered_e1_bytes,
             delivered_e0_bytes,
             delivered_ce_bytes,
             received_e1_bytes,
             received_e0_bytes,
             received_ce_bytes,
-            ecn_mode: match self.feedback.mode {
+            ecn_mode: match self.ecn.mode() {
                 EcnFeedback::None if pending => 3,
                 EcnFeedback::None => 0,
                 EcnFeedback::Classic | EcnFeedback::Dctcp => 1,

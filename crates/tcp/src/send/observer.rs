@@ -56,7 +56,7 @@ impl Endpoint {
             in_recovery: self.recovery.state() >= CaState::Recovery,
             echoed: self.negotiated.echo_age(now, segment).map(|age| Span::from_millis(age.into())),
             rtt: self.latest_sample,
-            ce: self.feedback.marked,
+            ce: self.ecn.marked_bytes(),
         };
         self.cc.on_arrival(&flight, &arrival);
         if self.send.una > una && self.send.una >= self.observer.round_end {
@@ -100,7 +100,7 @@ impl Endpoint {
     /// The samples that an ACK gives, once what it proves lost is marked and told.
     #[inline]
     pub(crate) fn add_samples(&mut self, now: Time, ack: &mut Ack) {
-        (ack.rtt, ack.ce) = (self.latest_sample, self.feedback.marked);
+        (ack.rtt, ack.ce) = (self.latest_sample, self.ecn.marked_bytes());
         if self.board.samples_rates() {
             ack.rate = self.sample_rate(now);
         }

@@ -39,9 +39,9 @@ impl Endpoint {
 
     #[inline(always)]
     fn next_segment(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
-        if self.answers.is_due() || self.feedback.ack_before.is_some() {
+        if self.answers.is_due() {
             self.write_answer(now, out);
-            return Some(self.feedback.control);
+            return Some(self.ecn.control());
         }
         match self.state {
             State::Closed | State::Listen => return None,
@@ -65,14 +65,14 @@ impl Endpoint {
                     self.note_window_use(now);
                     if self.answers.has_probe() {
                         self.write_bare_ack(now, out);
-                        return Some(self.feedback.control);
+                        return Some(self.ecn.control());
                     }
                 }
             }
         }
         if self.receiver.acknowledges_now() && self.state != State::SynSent {
             self.write_ack(now, out);
-            return Some(self.feedback.control);
+            return Some(self.ecn.control());
         }
         None
     }

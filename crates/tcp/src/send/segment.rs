@@ -1,6 +1,5 @@
 //! How a segment is written: SYN, data, acknowledgment and answer, each with its options.
 
-use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
 
@@ -113,7 +112,7 @@ impl Endpoint {
     /// An ACK from before the segment in hand, a reset, a challenge or a probe.
     #[cold]
     pub(crate) fn write_answer(&mut self, now: Time, out: &mut Segment) {
-        if let Some(ack) = self.feedback.ack_before.take() {
+        if let Some(ack) = self.answers.take_before() {
             *out = ack;
             return;
         }
@@ -179,14 +178,7 @@ impl Endpoint {
         self.recovery.sent(piece.payload);
         // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5), unless the
         // controller asks for it.
-        if self.ecn_enabled && !piece.plain && piece.payload > 0 {
-            if std::mem::take(&mut self.send.cwr_pending) && self.feedback.mode != EcnFeedback::Accurate {
-                out.flags |= Flags::CWR;
-            }
-            self.feedback.data
-        } else {
-            self.feedback.control
-        }
+        if !piece.plain && piece.payload > 0 { self.ecn.mark_data(out) } else { self.ecn.control() }
     }
 
     /// The MSS that was announced, options that data carries subtracted (Linux `advmss`).

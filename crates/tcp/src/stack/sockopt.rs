@@ -94,7 +94,7 @@ impl Endpoint {
             let flight = self.flight(now);
             cc.on_established(&flight);
             cc.take_over(self.cc.window());
-            cc.on_ecn(self.usable_feedback());
+            cc.on_ecn(self.ecn.usable_feedback());
         }
         self.cc = cc;
         self.adopt_needs();

@@ -47,7 +47,7 @@ impl Endpoint {
         self.recovery.point = self.send.nxt;
         self.recovery.probe.forget();
         self.recovery.reduction.begin(cwnd, ssthresh, cwnd / u64::from(self.negotiated.mss()));
-        self.send.cwr_pending = self.ecn_enabled;
+        self.ecn.window_reduced();
     }
 
     /// `tcp_end_cwnd_reduction`.

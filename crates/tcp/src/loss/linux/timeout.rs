@@ -36,7 +36,7 @@ impl Endpoint {
         recovery.frto = self.config.frto && (began || repeats);
         recovery.resend = Resend::Lost;
         recovery.force = true;
-        self.send.cwr_pending = self.ecn_enabled;
+        self.ecn.window_reduced();
         self.set_timer(now, Pending::Rto, self.rto());
     }
 

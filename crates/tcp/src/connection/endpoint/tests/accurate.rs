@@ -69,7 +69,7 @@ fn table_2_as_a_client() {
         assert_eq!((syn.flags, codepoint), (Flags::SYN | ace(request), Ecn::NotEct));
         let answer = script.segment(Flags::SYN | Flags::ACK | ace(answer), 0, 0, 1);
         script.input(answer);
-        assert_eq!((script.endpoint.feedback.mode, script.endpoint.ecn_enabled), (mode, usable), "{answer:?}");
+        assert_eq!((script.endpoint.ecn.mode(), script.endpoint.ecn.is_usable()), (mode, usable), "{answer:?}");
     }
 }
 
@@ -100,7 +100,7 @@ fn table_2_as_a_server() {
         script.endpoint.listen();
         let syn = script.segment(Flags::SYN | ace(request), 0, 0, 0);
         script.input_marked(syn, arrived);
-        assert_eq!(script.endpoint.feedback.mode, mode, "{request:03b}");
+        assert_eq!(script.endpoint.ecn.mode(), mode, "{request:03b}");
         assert_eq!(fields(&mut script), [answer], "{request:03b}");
     }
 }
@@ -132,7 +132,7 @@ fn the_first_ack_is_checked() {
         (0b111, true),
     ] {
         let mut script = accepted(field);
-        assert_eq!(script.endpoint.ecn_enabled, usable, "{field:03b}");
+        assert_eq!(script.endpoint.ecn.is_usable(), usable, "{field:03b}");
         script.write(1000);
         let (_, data, codepoint) = script.segments()[0];
         assert_eq!((data.flags.ace(), codepoint == Ecn::Ect0), (5, usable), "it still reports");
@@ -149,7 +149,7 @@ fn a_syn_asks_twice_and_then_no_more() {
     assert_eq!(fields(&mut script), [0b111, 0b111, 0]);
     let answer = script.segment(Flags::SYN | Flags::ACK | ace(0b010), 0, 0, 1);
     script.input(answer);
-    assert_eq!((script.endpoint.feedback.mode, script.endpoint.ecn_enabled), (EcnFeedback::Accurate, false));
+    assert_eq!((script.endpoint.ecn.mode(), script.endpoint.ecn.is_usable()), (EcnFeedback::Accurate, false));
     let data = script.segment(Flags::ACK | ace(5), 1, 1000, 1);
     script.input_marked(data, Ecn::Ce);
     assert_eq!(fields(&mut script), [0b010, 6]);
@@ -163,7 +163,7 @@ fn an_answer_agrees_twice_and_then_no_more() {
     script.input(script.syn(Flags::SYN));
     script.wait(4 * RTO);
     assert_eq!(fields(&mut script), [0b010, 0b010, 0]);
-    assert_eq!((script.endpoint.feedback.mode, script.endpoint.ecn_enabled), (EcnFeedback::Accurate, false));
+    assert_eq!((script.endpoint.ecn.mode(), script.endpoint.ecn.is_usable()), (EcnFeedback::Accurate, false));
 }
 
 #[test]
@@ -175,7 +175,7 @@ fn a_second_syn_may_withdraw_ect_but_not_the_mode() {
     let again = script.segment(Flags::SYN, 0, 0, 0);
     script.input(again);
     assert_eq!(fields(&mut script), [0b100, 0b010]);
-    assert_eq!((script.endpoint.feedback.mode, script.endpoint.ecn_enabled), (EcnFeedback::Accurate, false));
+    assert_eq!((script.endpoint.ecn.mode(), script.endpoint.ecn.is_usable()), (EcnFeedback::Accurate, false));
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn acks_of_many_segments_are_taken_at_their_word() {
         script.segments();
         let segment = script.segment(Flags::ACK | ace(counter), 1, 0, 10_001);
         script.input(segment);
-        assert_eq!(script.endpoint.feedback.marked, marks * 1000);
+        assert_eq!(script.endpoint.ecn.marked_bytes(), marks * 1000);
     }
 }
 
@@ -347,7 +347,7 @@ fn marked_bytes_tell_how_often_the_counter_has_wrapped() {
         let info = script.endpoint.info(script.now);
         assert_eq!(info.delivered_ce, marks, "{marked} of {packets}");
         let told = if marks > 0 { u64::from(bytes(marked)) } else { 0 };
-        assert_eq!(script.endpoint.feedback.marked, told, "{marked} of {packets}");
+        assert_eq!(script.endpoint.ecn.marked_bytes(), told, "{marked} of {packets}");
     }
 }
 
@@ -359,7 +359,7 @@ fn controllers_hear_of_the_bytes_that_were_marked() {
         script.write(1076);
         let ack = script.segment(Flags::ACK | ace(6), 1, 0, 1077);
         script.input(Segment { acc_ecn: option, ..ack });
-        assert_eq!(script.endpoint.feedback.marked, heard);
+        assert_eq!(script.endpoint.ecn.marked_bytes(), heard);
     }
 }
 
@@ -399,7 +399,7 @@ fn the_syn_counts_among_what_an_ack_delivers_on_average() {
     let segment = script.segment(Flags::ACK | ace(5), script.seq, 0, 10_001);
     script.input(segment);
     // 10 - (10 - 0) mod 8 = 8.
-    assert_eq!(script.endpoint.feedback.marked, 8000);
+    assert_eq!(script.endpoint.ecn.marked_bytes(), 8000);
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn the_sender_reads_the_counter() {
     let mut ack = |counter: u8, ack: u64| {
         let segment = script.segment(Flags::ACK | ace(counter), script.seq, 0, ack);
         script.input(segment);
-        (script.endpoint.feedback.echo, script.endpoint.feedback.marked, script.endpoint.stats().ece_acks)
+        (script.endpoint.ecn.hears_marks(), script.endpoint.ecn.marked_bytes(), script.endpoint.stats().ece_acks)
     };
     assert_eq!(ack(5, 2001), (false, 0, 0));
     assert_eq!(ack(7, 4001), (true, 2000, 1));

@@ -198,7 +198,7 @@ fn a_probe_that_repaired_a_loss_costs_those_whom_marks_reduce_little_as_much_as_
         script.wait(100);
         let answer = if ecn == EcnFeedback::Accurate { Flags::from_ace(0b011) } else { Flags::ECE };
         script.input(script.syn(Flags::SYN | Flags::ACK | answer));
-        assert!(script.endpoint.ecn_enabled, "{ecn:?}");
+        assert!(script.endpoint.ecn.is_usable(), "{ecn:?}");
         script.write(10_000);
         script.segments();
         script.wait(100);

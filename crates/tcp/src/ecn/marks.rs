@@ -1,0 +1,95 @@
+//! How marks are reported and read: by ECE as RFC 3168 and RFC 8257 have it, or by Accurate ECN, for which `accurate` counts.
+
+use ackclock_cc::EcnFeedback;
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::{Ecn, Time};
+
+use crate::Endpoint;
+use crate::loss::scoreboard::Progress;
+
+impl Endpoint {
+    /// ECE, or the ACE counter, of a segment that acknowledges.
+    #[inline]
+    pub(crate) fn echo_flags(&mut self) -> Flags {
+        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+            (self.ecn.echo.pending, self.ecn.echo.hurries) = (0, false);
+            if self.answers_for_orphan() { Flags::NONE } else { Flags::from_ace((self.ecn.echo.received & 7) as u8) }
+        } else if self.ecn.echo.on {
+            Flags::ECE
+        } else {
+            Flags::NONE
+        }
+    }
+
+    /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN counts it.
+    #[inline]
+    pub(crate) fn count_mark(&mut self, segment: &Segment, ecn: Ecn) {
+        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+            self.count_accurately(segment.payload.len, ecn);
+        }
+    }
+
+    /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and DCTCP's.
+    #[inline]
+    pub(crate) fn note_mark(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        let marked = ecn == Ecn::Ce;
+        match self.ecn.agreed.mode {
+            EcnFeedback::Dctcp => {
+                if marked != self.ecn.echo.on {
+                    self.change_echo(now, marked);
+                }
+            }
+            EcnFeedback::Accurate => {}
+            EcnFeedback::None | EcnFeedback::Classic => {
+                // RFC 3168 section 6.1.3: the echo goes on until the sender confirms.
+                if segment.flags.contains(Flags::CWR) {
+                    self.ecn.echo.on = false;
+                    self.receiver.window_was_reduced();
+                }
+                if marked {
+                    if !self.ecn.echo.on {
+                        self.receiver.congestion_began();
+                    }
+                    self.ecn.echo.on = true;
+                }
+            }
+        }
+    }
+
+    /// DCTCP.CE changes (RFC 8257 section 3.2): what is still unacknowledged gets an ACK with the old value, the data in hand
+    /// one with the new value.
+    #[inline(never)]
+    fn change_echo(&mut self, now: Time, marked: bool) {
+        if self.receiver.owes_ack() {
+            let mut ack = Segment::default();
+            self.write_ack(now, &mut ack);
+            self.answers.send_before(ack);
+        }
+        self.ecn.echo.on = marked;
+        self.receiver.acknowledge_now();
+    }
+
+    /// Whether an ACK reports marks, as far as its flags tell.
+    #[inline]
+    pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
+        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+            // RFC 9768 section 3.1.5: also of packets that were not ECT.
+            let counted = !self.ecn.heard.deaf && segment.flags.ace() != self.ecn.heard.reported;
+            counted || segment.acc_ecn.is_some() && self.hears_bytes(segment)
+        } else {
+            self.ecn.agreed.sends && segment.flags.contains(Flags::ECE)
+        }
+    }
+
+    /// What an ACK tells of marks, once it is known what it delivers: how many segments were marked. `echo` is what
+    /// [`Endpoint::hears_echo`] says, `outstanding` if anything was in flight.
+    #[inline]
+    pub(crate) fn take_marks(&mut self, segment: &Segment, echo: bool, progress: &Progress, outstanding: bool) -> u64 {
+        if self.ecn.agreed.mode == EcnFeedback::Accurate {
+            return self.take_counted(segment, progress, outstanding);
+        }
+        self.ecn.heard.marks = echo;
+        self.ecn.heard.bytes = if echo { progress.delivered } else { 0 };
+        if echo { progress.delivered_segments } else { 0 }
+    }
+}
