@@ -39,8 +39,6 @@ const LONG_FILES: &[(&str, &str)] = &[
     ("crates/sim/src/truth.rs", "to be split: what happened, and the judgment"),
     ("crates/sim/src/world.rs", "to be split: the loop and its records"),
     ("crates/tcp/src/connection/endpoint.rs", "to be split with the parts of the endpoint"),
-    ("crates/tcp/src/receiver.rs", "to be split with the parts of the endpoint"),
-    ("crates/tcp/src/stack/profile.rs", "one table of settings for each stack, side by side"),
 ];
 
 /// Functions that are longer: file, name, reason.

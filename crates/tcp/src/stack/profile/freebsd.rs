@@ -1,0 +1,134 @@
+//! FreeBSD 9.2 and 14.
+
+use ackclock_cc::{CubicConfig, CubicRules, EcnFeedback, NewRenoConfig, SlowStartRules};
+use ackclock_packet::OptionLayout;
+use ackclock_units::Span;
+
+use super::Profile;
+use crate::{
+    Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing, PathRules, Prr, ReportRule,
+    StateRules, TransferRules,
+};
+
+impl Profile {
+    /// FreeBSD 9.2-RELEASE with the settings of the CAIA report (its defaults).
+    pub fn freebsd_9_2() -> Profile {
+        let newreno = NewRenoConfig {
+            abc: true,    // net.inet.tcp.rfc3465 = 1
+            abc_l_var: 2, // net.inet.tcp.abc_l_var = 2
+            limit_burst: true,
+            past_ssthresh: true,
+            halve_flight: false,
+            timeout_flight: false,
+            remember_idle: false,
+            beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
+        };
+        Profile {
+            name: "freebsd-9.2",
+            endpoint: Config {
+                mss: 1460,
+                default_peer_mss: 536,
+                initial_window: InitialWindow::Rfc3390, // rfc3390 = 1, experimental.initcwnd10 = 0
+                sack: true,                             // sack.enable = 1
+                dsack: false,                           // reports none before release 13
+                timestamps: true,                       // rfc1323 = 1, both of these
+                window_scaling: true,
+                ecn: EcnFeedback::None,    // ecn.enable = 0
+                send_buffer: 2_097_152,    // sendbuf_max
+                receive_buffer: 2_097_152, // recvbuf_max
+                // delayed_ack = 1, delacktime = 100
+                delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(100), quick: 0, growth_from: 0 },
+                // rexmit_min = 30 in TCP_REXMTVAL, to which TCPT_RANGESET adds rexmit_slop = 200.
+                min_rto: MinRto::OfTotal(Span::from_millis(30)),
+                rto_slop: Span::from_millis(200),
+                max_rto: Span::from_secs(64),    // TCPTV_REXMTMAX
+                initial_rto: Span::from_secs(3), // TCPTV_RTOBASE
+                limited_transmit: true,          // rfc3042 = 1
+                prr: Prr::Off,
+                loss_detector: LossDetector::Rfc6675,
+                undo: false,
+                frto: false,
+                tlp: false,
+                nagle: true,
+                slow_start_after_idle: true, // newreno_after_idle, always
+                cwnd_validation: CwndValidation::Growth,
+                pacing: Pacing::default(),
+                time_wait: Span::from_secs(60), // twice msl = 30000
+                max_retries: 12,                // TCP_MAXRXTSHIFT
+                states: StateRules::freebsd(),
+                transfer: TransferRules::default(),
+                path: PathRules::freebsd(),
+            },
+            cc: "newreno",
+            newreno,
+            cubic: CubicConfig {
+                beta: 0.8, // CUBIC_BETA
+                c: 0.4,    // CUBIC_C_FACTOR
+                fast_convergence: true,
+                reno_friendly: true,
+                rules: CubicRules::Rfc9438,
+                reno: newreno,
+            },
+        }
+    }
+
+    /// FreeBSD 14 with its defaults, but without RACK, which is a stack of its own there.
+    pub fn freebsd_14() -> Profile {
+        let newreno = NewRenoConfig {
+            abc: true,    // net.inet.tcp.rfc3465 = 1
+            abc_l_var: 2, // net.inet.tcp.abc_l_var = 2
+            limit_burst: true,
+            past_ssthresh: true,
+            halve_flight: false,
+            timeout_flight: true, // newreno_cc_cong_signal, CC_RTO: min(snd_wnd, pipe) / 2
+            remember_idle: true,  // newreno_cc_after_idle
+            beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
+        };
+        Profile {
+            name: "freebsd-14",
+            endpoint: Config {
+                mss: 1460,
+                default_peer_mss: 536,
+                initial_window: InitialWindow::Segments(10), // net.inet.tcp.initcwnd_segments
+                sack: true,
+                dsack: true,
+                timestamps: true, // net.inet.tcp.rfc1323 = 1, both of these
+                window_scaling: true,
+                ecn: EcnFeedback::None,    // net.inet.tcp.ecn.enable = 2: accepts, see below
+                send_buffer: 2_097_152,    // sendbuf_max
+                receive_buffer: 2_097_152, // recvbuf_max
+                // delayed_ack = 1, delacktime = 40
+                delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 0, growth_from: 0 },
+                min_rto: MinRto::OfTotal(Span::from_millis(30)), // rexmit_min
+                rto_slop: Span::from_millis(200),                // rexmit_slop
+                max_rto: Span::from_secs(64),                    // TCPTV_REXMTMAX
+                initial_rto: Span::from_secs(1),                 // rexmit_initial
+                limited_transmit: true,                          // rfc3042 = 1
+                prr: Prr::Ssrb,                                  // do_prr = 1, do_prr_conservative = 0
+                loss_detector: LossDetector::Rfc6675,
+                undo: false,
+                frto: false,
+                tlp: false,
+                nagle: true,
+                slow_start_after_idle: true, // cc_after_idle, always
+                cwnd_validation: CwndValidation::Growth,
+                pacing: Pacing::default(),
+                time_wait: Span::from_secs(60), // twice msl = 30000
+                max_retries: 12,                // TCP_MAXRXTSHIFT
+                states: StateRules::freebsd(),
+                transfer: TransferRules {
+                    options: OptionLayout::FreeBsd,
+                    reports: ReportRule::FreeBsd,
+                    accept_ecn: EcnFeedback::Classic,
+                    ..TransferRules::default()
+                },
+                path: PathRules::freebsd(),
+            },
+            cc: "cubic",
+            newreno,
+            cubic: CubicConfig { reno: newreno, ..CubicConfig::default() },
+        }
+    }
+}

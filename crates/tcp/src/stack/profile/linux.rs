@@ -1,0 +1,217 @@
+//! Linux from 2.4 to 6.18.
+
+use ackclock_cc::{CubicConfig, CubicRules, EcnFeedback, HystartConfig, HystartRules, NewRenoConfig, SlowStartRules};
+use ackclock_units::Span;
+
+use super::Profile;
+use crate::{
+    AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, InitialWindow, LossDetector, MinRto, Pacing,
+    PathRules, Prr, RttRule, SackCompression, SpaceRule, StateRules, TransferRules,
+};
+
+impl Profile {
+    /// Linux 2.4 with its defaults: NewReno with SACK, FACK and undo, and a window that comes down by half a segment per ACK.
+    pub fn linux_2_4() -> Profile {
+        let newreno = NewRenoConfig {
+            abc: false,
+            abc_l_var: 0,
+            limit_burst: false,
+            past_ssthresh: true,
+            halve_flight: false,
+            timeout_flight: false,
+            remember_idle: true, // tcp_cwnd_restart
+            beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
+        };
+        let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: false }; // TCP_MAX_REORDERING
+        Profile {
+            name: "linux-2.4",
+            endpoint: Config {
+                initial_window: InitialWindow::Rfc3390, // tcp_init_cwnd: 3 segments of an Ethernet
+                initial_rto: Span::from_secs(3),        // TCP_TIMEOUT_INIT
+                send_buffer: 131_072,                   // tcp_wmem
+                receive_buffer: 174_760 / 2,            // tcp_rmem, of which tcp_adv_win_scale = 2 leaves the more
+                loss_detector: LossDetector::Linux(rules),
+                undo: true,
+                ..linux(Prr::RateHalving, 4 * 1460)
+            },
+            cc: "newreno",
+            newreno,
+            cubic: CubicConfig { reno: newreno, ..CubicConfig::default() },
+        }
+    }
+
+    /// Linux 3.9 with the settings of the CAIA report (the defaults of openSUSE 12.3).
+    pub fn linux_3_9() -> Profile {
+        // 3.9 removed the sysctl of ABC and counted ACKs: tcp_slow_start and tcp_cong_avoid_ai take no byte count.
+        let newreno = NewRenoConfig {
+            abc: false,
+            abc_l_var: 0,
+            limit_burst: false, // tcp_end_cwnd_reduction: to the threshold
+            past_ssthresh: true,
+            halve_flight: false,
+            timeout_flight: false,
+            remember_idle: true, // tcp_current_ssthresh
+            beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
+        };
+        let rules = AdaptiveRules { max_reordering: 127, fack: true, early_retransmit: true }; // TCP_MAX_REORDERING
+        Profile {
+            name: "linux-3.9",
+            endpoint: Config {
+                loss_detector: LossDetector::Linux(rules), // tcp_fack = 1, tcp_early_retrans = 2: delayed
+                undo: true,
+                frto: true,                    // tcp_frto = 2
+                ..linux(Prr::Ssrb, 10 * 1460)  // TCP_DEFAULT_INIT_RCVWND; probes came with 3.10
+            },
+            cc: "cubic",
+            newreno,
+            cubic: linux_cubic(CubicRules::Linux39, HystartRules::Linux39, newreno),
+        }
+    }
+
+    /// Linux 4.0 with its defaults.
+    pub fn linux_4_0() -> Profile {
+        // Since 3.19 slow start and congestion avoidance count segments acknowledged.
+        let newreno = NewRenoConfig {
+            abc: true,
+            abc_l_var: 0,
+            limit_burst: false,
+            past_ssthresh: false, // tcp_slow_start stops at the threshold
+            halve_flight: false,
+            timeout_flight: false,
+            remember_idle: true,
+            beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
+        };
+        Profile {
+            name: "linux-4.0",
+            endpoint: Config {
+                loss_detector: LossDetector::Linux(AdaptiveRules::default()), // tcp_max_reordering, tcp_fack
+                undo: true,
+                frto: true, // tcp_frto = 2
+                tlp: true,  // tcp_early_retrans = 3
+                ..linux(Prr::Ssrb, 10 * 1460)
+            },
+            cc: "cubic",
+            newreno,
+            cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux39, newreno),
+        }
+    }
+
+    /// Linux 6.1 with its defaults: RACK, tail loss probes, F-RTO, undo.
+    pub fn linux_6_1() -> Profile {
+        let newreno = NewRenoConfig {
+            abc: true,
+            abc_l_var: 0, // tcp_slow_start adds all that was acknowledged
+            limit_burst: false,
+            past_ssthresh: false,
+            halve_flight: false,
+            timeout_flight: false,
+            remember_idle: true,
+            beta_ecn: None,
+            slow_start: SlowStartRules::Standard,
+        };
+        let common = linux(Prr::Rfc9937, 65_535); // tcp_select_initial_window
+        Profile {
+            name: "linux-6.1",
+            // tcp_cwnd_reduction has the conservative bound, and slow start only on ACKs that make progress without a
+            // lost retransmission: RFC 9937 rather than RFC 6937.
+            endpoint: Config {
+                loss_detector: LossDetector::Rack, // tcp_recovery = 1
+                undo: true,
+                frto: true, // tcp_frto = 2
+                tlp: true,  // tcp_early_retrans = 3
+                // tcp_ack_update_rtt: the timeout goes by the first segment that an ACK covers, controllers by the last.
+                transfer: TransferRules {
+                    rtt: RttRule::Linux,
+                    sack_compression: Some(SackCompression::default()),
+                    ..common.transfer.clone()
+                },
+                ..common
+            },
+            cc: "cubic",
+            newreno,
+            cubic: linux_cubic(CubicRules::Linux61, HystartRules::Linux61, newreno),
+        }
+    }
+
+    /// Linux 6.18 with its defaults: Linux 6.1 but for what changed in between, which is [`StateRules::linux_6_18`], the parts that
+    /// DSACK reports, and what Accurate ECN does where `ecn` asks for it: its option, and ECT on all packets.
+    pub fn linux_6_18() -> Profile {
+        let before = Profile::linux_6_1();
+        let transfer = TransferRules {
+            exact_duplicates: true,
+            capable_control: true,
+            acc_ecn: AccEcnRules::linux(),
+            ..before.endpoint.transfer.clone()
+        };
+        let endpoint = Config { states: StateRules::linux_6_18(), transfer, ..before.endpoint.clone() };
+        Profile { name: "linux-6.18", endpoint, ..before }
+    }
+}
+
+/// `bic_scale` 41: Linux multiplies by 41 * 10 / 1024.
+const LINUX_C: f64 = 410.0 / 1024.0;
+
+/// `tcp_cubic.c` with its module's parameters, which releases did not change; what they do with them, they did.
+fn linux_cubic(rules: CubicRules, hystart: HystartRules, newreno: NewRenoConfig) -> CubicConfig {
+    let hystart = HystartConfig {
+        ack_train: true, // hystart_detect = 3, both of these
+        delay: true,
+        low_window: 16,
+        ack_delta: Span::from_millis(2),
+        rules: hystart,
+    };
+    CubicConfig {
+        beta: 717.0 / 1024.0,
+        c: LINUX_C,
+        fast_convergence: true,
+        reno_friendly: true, // tcp_friendliness = 1
+        rules,
+        reno: NewRenoConfig { slow_start: SlowStartRules::Hystart(hystart), ..newreno },
+    }
+}
+
+/// What the endpoints of Linux 3.9 and 6.1 have in common. `growth_from` is the window that they announce first.
+fn linux(prr: Prr, growth_from: u64) -> Config {
+    Config {
+        mss: 1460,
+        default_peer_mss: 536,
+        initial_window: InitialWindow::Segments(10), // TCP_INIT_CWND
+        sack: true,
+        dsack: true,
+        timestamps: true,
+        window_scaling: true,
+        ecn: EcnFeedback::None, // accepts but does not ask; the CAIA report and the oracle set 0
+        send_buffer: 4_194_304, // tcp_wmem
+        receive_buffer: 6_291_456 / 2, // tcp_rmem, of which tcp_adv_win_scale = 1 announces half
+        // TCP_DELACK_MIN; TCP_MAX_QUICKACKS
+        delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(40), quick: 16, growth_from },
+        min_rto: MinRto::OfVariance(Span::from_millis(200)), // TCP_RTO_MIN bounds rttvar
+        max_rto: Span::from_secs(120),                       // TCP_RTO_MAX
+        initial_rto: Span::from_secs(1),                     // TCP_TIMEOUT_INIT
+        rto_slop: Span::ZERO,
+        limited_transmit: true,
+        prr,
+        loss_detector: LossDetector::Rfc6675,
+        undo: false,
+        frto: false,
+        tlp: false,
+        nagle: true,
+        slow_start_after_idle: true, // tcp_slow_start_after_idle = 1
+        cwnd_validation: CwndValidation::Growth,
+        pacing: Pacing::default(),
+        time_wait: Span::from_secs(60), // TCP_TIMEWAIT_LEN
+        max_retries: 15,                // tcp_retries2
+        states: StateRules::linux(),
+        transfer: TransferRules {
+            minshall: true,
+            send_space: SpaceRule::Segments,
+            report_refused: true,
+            whole_reports: true,
+            ..TransferRules::default()
+        },
+        path: PathRules::linux(),
+    }
+}
