@@ -336,6 +336,11 @@ impl Endpoint {
         self.ports
     }
 
+    /// Whether it is a living connection with this port of the peer.
+    pub(crate) fn is_at(&self, remote: u16) -> bool {
+        self.ports.remote == remote && self.state != State::Closed
+    }
+
     /// The state.
     pub fn state(&self) -> State {
         self.state

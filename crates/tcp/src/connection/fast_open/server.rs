@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::hash::Hasher;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ackclock_packet::{FastOpen, Segment};
 use ackclock_units::{Span, Time};
@@ -52,10 +53,10 @@ impl FastOpenServer {
     }
 
     /// `tcp_try_fastopen`; `syncache_add` and `tcp_fastopen_check_cookie`.
-    pub(crate) fn judge(&self, now: Time, syn: &Segment, queue: &mut EarlyQueue) -> Judged {
+    pub(crate) fn judge(&self, now: Time, syn: &Segment, early: &EarlyConnections) -> Judged {
         // tcp_parse_fastopen_option: of an odd length it is not seen, of another wrong length it shows no cookie.
         let option = syn.fast_open.filter(|option| option.is_request() || option.is_cookie());
-        if syn.payload.len == 0 && option.is_none() || !queue.has_room(now, self.limit) {
+        if syn.payload.len == 0 && option.is_none() || !early.has_room(now, self.limit) {
             return Judged::Ordinary(None);
         }
         if self.cookie_less {
@@ -77,50 +78,69 @@ impl FastOpenServer {
     }
 }
 
-/// Children of a listening socket whose last ACK has not come (`fastopen_queue`).
+/// Children of a listening socket whose last ACK has not come (`fastopen_queue`), as the socket and each of them share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EarlyConnections(Arc<Mutex<Count>>);
+
+/// How many there are.
 #[derive(Debug, Default)]
-pub(crate) struct EarlyQueue {
+struct Count {
     pending: usize,
     /// When those that were reset stop counting.
     resets: VecDeque<Time>,
     penalty: Option<Span>,
 }
 
-impl EarlyQueue {
+impl EarlyConnections {
+    /// It is whole whatever happened to another holder.
+    fn lock(&self) -> MutexGuard<'_, Count> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The listening socket has been set up so; `None`, it is closed.
-    pub(crate) fn set_penalty(&mut self, penalty: Option<Span>) {
-        self.penalty = penalty;
+    pub(crate) fn set_penalty(&self, penalty: Option<Span>) {
+        self.lock().penalty = penalty;
     }
 
-    pub(crate) fn enter(&mut self) {
-        self.pending += 1;
+    /// A child is opened by its SYN.
+    pub(crate) fn enter(&self) {
+        self.lock().pending += 1;
     }
 
-    pub(crate) fn leave(&mut self) {
-        self.pending = self.pending.saturating_sub(1);
+    /// Its last ACK has come, or never will.
+    pub(crate) fn leave(&self) {
+        self.lock().leave();
     }
 
-    /// One that was accepted has been reset.
-    pub(crate) fn punish(&mut self, now: Time) {
-        if let Some(penalty) = self.penalty {
-            self.pending += 1;
-            self.resets.push_back(now + penalty);
+    /// One that was accepted has been reset, and counts on for a while.
+    pub(crate) fn punish(&self, now: Time) {
+        let mut count = self.lock();
+        if let Some(penalty) = count.penalty {
+            count.pending += 1;
+            count.resets.push_back(now + penalty);
         }
     }
 
     /// `tcp_fastopen_queue_check`: one place is freed if need be.
-    fn has_room(&mut self, now: Time, limit: usize) -> bool {
+    fn has_room(&self, now: Time, limit: usize) -> bool {
         if limit == 0 {
             return false;
         }
-        if self.pending >= limit {
-            if self.resets.front().is_none_or(|&until| until > now) {
+        let mut count = self.lock();
+        if count.pending >= limit {
+            if count.resets.front().is_none_or(|&until| until > now) {
                 return false;
             }
-            self.resets.pop_front();
-            self.leave();
+            count.resets.pop_front();
+            count.leave();
         }
         true
+    }
+}
+
+impl Count {
+    fn leave(&mut self) {
+        self.pending = self.pending.saturating_sub(1);
     }
 }
 
@@ -150,7 +170,7 @@ mod tests {
         let (new, old, wrong) = (FastOpen::new(&[1; 8]), FastOpen::new(&[2; 8]), FastOpen::new(&[3; 8]));
         let server = FastOpenServer { cookies: [Some(new), Some(old)], ..FastOpenServer::with_cookie(new, 1) };
         let judge = |server: &FastOpenServer, option, len| {
-            server.judge(Time::ZERO, &syn(option, len), &mut EarlyQueue::default())
+            server.judge(Time::ZERO, &syn(option, len), &EarlyConnections::default())
         };
         for (option, len, expected) in [
             (None, 0, Judged::Ordinary(None)),
@@ -179,17 +199,17 @@ mod tests {
     fn a_reset_child_counts_on_for_a_minute() {
         let cookie = FastOpen::new(&[1; 8]);
         let server = FastOpenServer::with_cookie(cookie, 1);
-        let mut queue = EarlyQueue::default();
-        queue.set_penalty(server.penalty);
+        let early = EarlyConnections::default();
+        early.set_penalty(server.penalty);
         let at = Time::from_secs;
-        let judge = |now, queue: &mut EarlyQueue| server.judge(now, &syn(Some(cookie), 1), queue);
-        queue.enter();
-        assert_eq!(judge(at(0), &mut queue), Judged::Ordinary(None));
-        queue.leave();
-        queue.punish(at(10));
-        assert_eq!(judge(at(69), &mut queue), Judged::Ordinary(None));
-        assert_eq!(judge(at(70), &mut queue), Judged::Early(None));
+        let judge = |now, early: &EarlyConnections| server.judge(now, &syn(Some(cookie), 1), early);
+        early.enter();
+        assert_eq!(judge(at(0), &early), Judged::Ordinary(None));
+        early.leave();
+        early.punish(at(10));
+        assert_eq!(judge(at(69), &early), Judged::Ordinary(None));
+        assert_eq!(judge(at(70), &early), Judged::Early(None));
         // The place was freed.
-        assert_eq!(judge(at(0), &mut queue), Judged::Early(None));
+        assert_eq!(judge(at(0), &early), Judged::Early(None));
     }
 }

@@ -1,15 +1,13 @@
-//! A listening socket: half-open connections, complete ones that wait to be accepted (or that were opened by their SYN), and
-//! the reset for everybody else.
+//! A listening socket: half-open connections, and complete ones that wait to be accepted, or that were opened by their SYN.
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::connection::fast_open::{EarlyQueue, Judged};
+use crate::connection::fast_open::{EarlyConnections, Judged};
 use crate::{AccEcnOption, AcceptOverflow, Config, Endpoint, FastOpenServer, IcmpError, Ports, State, reset_for};
 
 /// What a new connection draws.
@@ -19,13 +17,6 @@ pub struct Numbers {
     pub isn: u32,
     /// Start of the timestamp clock.
     pub ts_offset: u32,
-}
-
-impl Endpoint {
-    /// Whether it is a living connection with this port of the peer.
-    fn is_at(&self, remote: u16) -> bool {
-        self.ports.remote == remote && self.state() != State::Closed
-    }
 }
 
 /// A listening socket.
@@ -46,7 +37,7 @@ pub struct Listener {
     ready: VecDeque<Endpoint>,
     replies: VecDeque<Segment>,
     fast_open: Option<FastOpenServer>,
-    early: Arc<Mutex<EarlyQueue>>,
+    early: EarlyConnections,
     open: bool,
 }
 
@@ -80,7 +71,7 @@ impl Listener {
             ready: VecDeque::new(),
             replies: VecDeque::new(),
             fast_open: None,
-            early: Arc::default(),
+            early: EarlyConnections::default(),
             open: true,
         }
     }
@@ -107,7 +98,7 @@ impl Listener {
     /// TCP Fast Open (RFC 7413): data that comes with a SYN is taken in from now on, or no longer.
     pub fn set_fast_open(&mut self, server: Option<FastOpenServer>) {
         let penalty = server.as_ref().and_then(|server| server.penalty);
-        self.early.lock().unwrap_or_else(PoisonError::into_inner).set_penalty(penalty);
+        self.early.set_penalty(penalty);
         self.fast_open = server;
     }
 
@@ -245,7 +236,7 @@ impl Listener {
         match &self.fast_open {
             // Its child would find no place (FreeBSD `sonewconn`).
             Some(_) if self.is_full() => Judged::Ordinary(None),
-            Some(server) => server.judge(now, segment, &mut self.early.lock().unwrap_or_else(PoisonError::into_inner)),
+            Some(server) => server.judge(now, segment, &self.early),
             None => Judged::Ordinary(None),
         }
     }
@@ -285,7 +276,7 @@ impl Listener {
     /// close(2): half-open connections are forgotten, complete ones reset; nothing is taken in any more.
     pub fn close(&mut self, now: Time) {
         self.open = false;
-        self.early.lock().unwrap_or_else(PoisonError::into_inner).set_penalty(None);
+        self.early.set_penalty(None);
         self.half_open.clear();
         let mut reset = Segment::default();
         for mut child in self.ready.drain(..) {

@@ -16,8 +16,6 @@
 //! - FreeBSD lets the congestion window grow by the data that a SYN/ACK acknowledges; here it does not, as in Linux.
 //! - FreeBSD's preshared keys are not here, nor its rotation of keys and the limits of its cache.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use ackclock_packet::{FastOpen, Payload, Segment};
 use ackclock_units::Time;
 
@@ -28,7 +26,7 @@ mod cache;
 mod server;
 
 pub use cache::{FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenStack};
-pub(crate) use server::{EarlyQueue, Judged};
+pub(crate) use server::{EarlyConnections, Judged};
 pub use server::{FastOpenServer, fast_open_cookie};
 
 /// What Linux leaves free for options in a SYN with data (`MAX_TCP_OPTION_SPACE`).
@@ -68,7 +66,7 @@ struct Early {
     answered: bool,
     /// The application has it.
     accepted: bool,
-    queue: Arc<Mutex<EarlyQueue>>,
+    others: EarlyConnections,
 }
 
 impl Endpoint {
@@ -98,10 +96,9 @@ impl Endpoint {
     #[cold]
     pub(crate) fn take_fast_open(&mut self, now: Time, syn: &Segment) {
         let server = FastOpenServer::with_cookie(FastOpen::new(&KNOWN_COOKIE), 1);
-        let queue = Arc::default();
-        let judged = server.judge(now, syn, &mut lock(&queue));
-        match judged {
-            Judged::Early(reply) => self.open_early(now, syn, reply, &queue),
+        let alone = EarlyConnections::default();
+        match server.judge(now, syn, &alone) {
+            Judged::Early(reply) => self.open_early(now, syn, reply, &alone),
             Judged::Ordinary(reply) => self.reply_to_fast_open(reply),
         }
     }
@@ -258,7 +255,7 @@ impl Endpoint {
             opening.news.works |= !no_data && opening.probes;
         }
         if let Some(early) = opening.early.take() {
-            lock(&early.queue).leave();
+            early.others.leave();
         }
     }
 
@@ -272,19 +269,13 @@ impl Endpoint {
     }
 
     /// Opens a child in SYN-RECEIVED by its SYN, data and all (`tcp_fastopen_create_child`, `syncache_tfo_expand`).
-    pub(crate) fn open_early(
-        &mut self,
-        now: Time,
-        syn: &Segment,
-        reply: Option<FastOpen>,
-        queue: &Arc<Mutex<EarlyQueue>>,
-    ) {
-        lock(queue).enter();
+    pub(crate) fn open_early(&mut self, now: Time, syn: &Segment, reply: Option<FastOpen>, others: &EarlyConnections) {
+        others.enter();
         let len = u64::from(syn.payload.len).min(self.receiver.acceptable());
         self.opening = Some(Box::new(Opening {
             option: reply,
             acked: len > 0,
-            early: Some(Early { answered: false, accepted: false, queue: queue.clone() }),
+            early: Some(Early { answered: false, accepted: false, others: others.clone() }),
             ..Opening::default()
         }));
         (self.send.una, self.send.nxt) = (1, 1);
@@ -314,7 +305,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn complete_early(&mut self, now: Time) {
         if let Some(early) = self.opening.as_mut().and_then(|opening| opening.early.take()) {
-            lock(&early.queue).leave();
+            early.others.leave();
         }
         self.state = if self.send.fin_sent { State::FinWait1 } else { State::Established };
         self.finish_handshake(now);
@@ -331,10 +322,9 @@ impl Endpoint {
     #[cold]
     pub(crate) fn reset_early(&mut self, now: Time) {
         if let Some(early) = self.opening.as_mut().and_then(|opening| opening.early.take()) {
-            let mut queue = lock(&early.queue);
-            queue.leave();
+            early.others.leave();
             if early.accepted {
-                queue.punish(now);
+                early.others.punish(now);
             }
         }
     }
@@ -369,9 +359,4 @@ impl Opening {
             SendRule::Rfc | SendRule::FreeBsd => mss.saturating_sub(syn.header_len() - 20),
         }
     }
-}
-
-/// What is shared by a listening socket and its children is whole whatever happened to another holder.
-fn lock(queue: &Mutex<EarlyQueue>) -> std::sync::MutexGuard<'_, EarlyQueue> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner)
 }
