@@ -97,7 +97,6 @@ pub use connection::fast_open::{
 };
 pub use connection::icmp::IcmpError;
 pub use connection::socket::{Readiness, Received, Sending, Shutdown};
-pub use ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
 pub use listener::{Listener, Numbers};
 pub use loss::CaState;
 pub use loss::detector::LossCounts;
@@ -114,6 +113,7 @@ pub use stack::config::{
     AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules,
 };
 pub use stack::controllers::{CONTROLLERS, Controller};
+pub use stack::ecn::{AccEcnOption, AccEcnRule, AccEcnRules};
 pub use stack::path::{IcmpRule, MtuProbing, PathRules};
 pub use stack::profile;
 pub use stack::rules::{

@@ -4,35 +4,17 @@ use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Ecn;
 
-use super::option::BytesTold;
-use super::{AccEcnRule, Heard, ace};
+use super::bytes::BytesTold;
+use super::{AccEcnRule, ace};
 use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint, State};
 
-/// What r.cep and s.cep begin with (RFC 9768 section 3.2.1).
-pub(super) const FIRST_COUNT: u32 = 5;
 /// Marks since the last ACK after which the next is sent at once: while data waits for an ACK, and while none does (RFC 9768
 /// section 3.2.2.5.1).
 const MARKS_WITH_DATA: u8 = 2;
 const MARKS_WITHOUT: u8 = 3;
 /// The same in Linux (`TCP_ACCECN_ACE_MAX_DELTA`).
 const MARKS_LINUX: u8 = 6;
-
-/// The average number of segments that an ACK delivers has a gain of 2^-6 and is in units of 1/64 (`PKTS_ACKED_WEIGHT`,
-/// `PKTS_ACKED_PREC`); above 4 (`ACK_COMP_THRESH`) an ACK of many is no sign that others were lost.
-const DELIVERED_SHIFT: u32 = 6;
-const MOST_DELIVERED: u64 = 4 << DELIVERED_SHIFT;
-
-impl Heard {
-    /// An ACK delivers `packets`: the average.
-    pub(super) fn average(&mut self, packets: u64) {
-        self.each = match (packets, self.each) {
-            (0, each) => each,
-            (_, 0) => packets << DELIVERED_SHIFT,
-            (_, each) => ((each << DELIVERED_SHIFT) - each + (packets << DELIVERED_SHIFT)) >> DELIVERED_SHIFT,
-        };
-    }
-}
 
 /// The ACE field that tells with which codepoint a SYN, or its answer, arrived (RFC 9768 tables 2 and 3).
 pub(super) fn reflection(arrived: Ecn) -> u8 {
@@ -217,7 +199,7 @@ impl Endpoint {
             return least;
         }
         let Some(marked) = bytes.marked.filter(|_| bytes.valid).map(u64::from) else {
-            return if self.ecn.heard.each > MOST_DELIVERED { least } else { most };
+            return if self.ecn.heard.delivers_many() { least } else { most };
         };
         if marked == 0 {
             return least;

@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod controllers;
+pub(crate) mod ecn;
 pub(crate) mod path;
 pub mod profile;
 pub(crate) mod rules;
