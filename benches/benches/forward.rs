@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};
 
 use ackclock_aqm::{FifoConfig, Limit, PieConfig};
-use ackclock_packet::{Flags, Payload, Segment};
+use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
     Clock, DirectionSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RunSpec,
 };
@@ -91,8 +91,17 @@ impl Bench {
             }
         }
         let from = flow.map_or(0, |end| usize::from(!end.sender));
-        let inbound =
-            Inbound { from, to: 1 - from, flow, segment, token: Some(0), wire_len, ecn: Ecn::NotEct, flow_hash: 1 };
+        let inbound = Inbound {
+            from,
+            to: 1 - from,
+            flow,
+            segment,
+            token: Some(0),
+            wire_len,
+            ecn: Ecn::NotEct,
+            flow_hash: 1,
+            class: Class::default(),
+        };
         assert!(self.world.inject(self.now, inbound));
     }
 
