@@ -107,8 +107,6 @@ pub use report::tcp_info::{
 };
 pub use report::variables::{ControlBlock, SentAs, Snapshot};
 pub use send::limited::LimitedTime;
-pub use send::pacing::{Pacing, PacingWhen};
-pub use send::validation::CwndValidation;
 pub use stack::config::{
     AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules,
 };
@@ -123,3 +121,4 @@ pub use stack::sockopt::WriteFlags;
 pub use stack::transfer::{
     AckRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule,
 };
+pub use stack::window::{CwndValidation, Pacing, PacingWhen};

@@ -4,9 +4,8 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
-use crate::seq::lower;
+use crate::Endpoint;
 use crate::stack::rules::StateRules;
-use crate::{Endpoint, WindowRule};
 
 /// A reset that is to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -138,19 +137,6 @@ impl Endpoint {
         if let Some(reset) = reset_for(segment) {
             self.answers.reset(Reset { seq: reset.seq, ack: reset.ack, flags: reset.flags, stamped: false, window: 0 });
         }
-    }
-
-    /// A reset goes out that ends this connection.
-    pub(crate) fn reset_peer(&mut self) {
-        // tcp_send_active_reset goes the way of all segments.
-        let linux = matches!(self.config.transfer.window, WindowRule::Linux { .. });
-        self.answers.reset(Reset {
-            seq: lower(self.send.nxt, self.send.isn),
-            ack: self.receiver.ack_number(),
-            flags: Flags::RST | Flags::ACK,
-            stamped: self.negotiated.timestamps(),
-            window: if linux { self.window_field() } else { 0 },
-        });
     }
 
     /// Answers a segment that the state machine does not take with an ACK (RFC 9293 section 3.10.7.4, first check). Those

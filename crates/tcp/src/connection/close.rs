@@ -1,8 +1,12 @@
 //! How a connection closes.
 
+use ackclock_packet::Flags;
 use ackclock_units::Time;
 
-use crate::{AckRule, Endpoint, State};
+use super::answers::Reset;
+use crate::connection::timers::Timers;
+use crate::seq::lower;
+use crate::{AckRule, Endpoint, Error, State, WindowRule};
 
 impl Endpoint {
     pub(crate) fn on_fin_acknowledged(&mut self, now: Time) {
@@ -51,5 +55,48 @@ impl Endpoint {
             State::FinWait2 => self.enter_time_wait(now),
             _ => {}
         }
+    }
+
+    /// A reset goes out that ends this connection.
+    pub(crate) fn reset_peer(&mut self) {
+        // tcp_send_active_reset goes the way of all segments.
+        let linux = matches!(self.config.transfer.window, WindowRule::Linux { .. });
+        self.answers.reset(Reset {
+            seq: lower(self.send.nxt, self.send.isn),
+            ack: self.receiver.ack_number(),
+            flags: Flags::RST | Flags::ACK,
+            stamped: self.negotiated.timestamps(),
+            window: if linux { self.window_field() } else { 0 },
+        });
+    }
+
+    /// Why the connection is given up when the peer does not answer: what a message said since it was last heard.
+    pub(crate) fn reason_to_give_up(&self) -> Error {
+        match self.path.soft {
+            Some((reason, at)) if self.liveness.silent_since(at) => reason,
+            _ => Error::TimedOut,
+        }
+    }
+
+    /// What SO_ERROR of Linux gives when the connection has not failed: the last error that did not end it, once.
+    pub fn take_soft_error(&mut self) -> Option<Error> {
+        let (reason, at) = self.path.soft.take()?;
+        self.liveness.silent_since(at).then_some(reason)
+    }
+
+    /// The peer does not answer.
+    pub(crate) fn give_up(&mut self) {
+        if self.config.states.reset_on_timeout && !matches!(self.state, State::SynSent | State::SynReceived) {
+            self.reset_peer();
+        }
+        self.close_now(Some(self.reason_to_give_up()));
+    }
+
+    /// Nothing is due any more.
+    pub(crate) fn stop_timers(&mut self) {
+        self.timers = Timers::new();
+        self.persist.stop();
+        self.liveness.stop();
+        self.path.keep_estimate_for_good();
     }
 }

@@ -62,14 +62,6 @@ impl Endpoint {
         }
     }
 
-    /// The peer does not answer.
-    pub(crate) fn give_up(&mut self) {
-        if self.config.states.reset_on_timeout && !matches!(self.state, State::SynSent | State::SynReceived) {
-            self.reset_peer();
-        }
-        self.close_now(Some(self.reason_to_give_up()));
-    }
-
     pub(crate) fn retransmit_due(&mut self, now: Time) {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         if self.config.path.probing != MtuProbing::Off && !opening {

@@ -5,7 +5,7 @@ use ackclock_units::{Span, Time};
 
 use crate::connection::answers::Answers;
 use crate::connection::fast_open::Opening;
-use crate::connection::keepalive::Liveness;
+use crate::connection::liveness::Liveness;
 use crate::connection::negotiated::Negotiated;
 use crate::connection::socket::Socket;
 use crate::connection::syn::Handshake;
@@ -19,11 +19,11 @@ use crate::report::tcp_info::Counters;
 use crate::send::limited::Held;
 use crate::send::observer::Observer;
 use crate::send::pacing::Pacer;
+use crate::send::persist::Persist;
 use crate::send::pmtu::Path;
 use crate::send::rtt::RttEstimator;
 use crate::send::segmentation::Queue;
 use crate::send::validation::Validation;
-use crate::send::window_probe::Persist;
 use crate::send::window_use::WindowUse;
 use crate::stack::sockopt::{Wishes, WriteFlags};
 use crate::{Config, SentAs};
@@ -440,6 +440,18 @@ impl Endpoint {
             u64::from(self.negotiated.mss())
         } else {
             self.config.initial_window.bytes(self.negotiated.mss())
+        }
+    }
+
+    /// SIOCOUTQNSD: bytes written and not sent.
+    pub fn unsent(&self) -> u64 {
+        (self.send.written + 1).saturating_sub(self.send.nxt.max(1))
+    }
+
+    /// The application is to be told.
+    pub(crate) fn report(&mut self, error: Error) {
+        if error != Error::Aborted {
+            self.socket.pending = Some(error);
         }
     }
 }

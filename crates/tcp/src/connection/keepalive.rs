@@ -7,51 +7,6 @@ use crate::{AckRule, Endpoint, KeepAlive, State};
 /// Waits are no shorter than this, whatever is asked for, so that time goes on.
 const SHORTEST: Span = Span::from_millis(1);
 
-/// When the peer was last heard, and the timer that asks whether it is still there.
-#[derive(Debug)]
-pub(crate) struct Liveness {
-    /// When the last acceptable segment arrived.
-    heard_at: Time,
-    /// The next look at how long the peer has been silent; [`Time::NEVER`] without keep-alives.
-    due_at: Time,
-    /// Probes since the peer was last heard.
-    probes: u32,
-}
-
-impl Default for Liveness {
-    fn default() -> Liveness {
-        Liveness { heard_at: Time::ZERO, due_at: Time::NEVER, probes: 0 }
-    }
-}
-
-impl Liveness {
-    #[inline]
-    pub(crate) fn deadline(&self) -> Time {
-        self.due_at
-    }
-
-    /// Keep-alive probes that were not answered.
-    pub(crate) fn probes(&self) -> u32 {
-        self.probes
-    }
-
-    /// An acceptable segment arrived: the peer is alive.
-    #[inline]
-    pub(crate) fn heard(&mut self, now: Time) {
-        (self.heard_at, self.probes) = (now, 0);
-    }
-
-    /// Whether nothing acceptable has arrived after `at`.
-    pub(crate) fn silent_since(&self, at: Time) -> bool {
-        at >= self.heard_at
-    }
-
-    /// There are no more keep-alives.
-    pub(crate) fn stop(&mut self) {
-        (self.due_at, self.probes) = (Time::NEVER, 0);
-    }
-}
-
 impl Endpoint {
     /// (Re)starts the keep-alive timer of an open connection, or stops it.
     pub(crate) fn arm_keepalive(&mut self, now: Time) {

@@ -70,7 +70,7 @@ pub(crate) struct Socket {
     /// SO_LINGER.
     pub(crate) linger: Option<Span>,
     /// SO_ERROR.
-    pending: Option<Error>,
+    pub(super) pending: Option<Error>,
 }
 
 impl Endpoint {
@@ -230,14 +230,6 @@ impl Endpoint {
         }
     }
 
-    /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
-    pub(crate) fn has_room_to_tell(&self) -> bool {
-        let space = self.send_space();
-        let queued = self.config.send_buffer.saturating_sub(space);
-        // tcp_stream_memory_free with `wake`.
-        space > 0 && space >= queued / 2 && self.is_below_lowat(2 * self.unsent())
-    }
-
     /// SIOCINQ: bytes received in order and not read.
     pub fn unread(&self) -> u64 {
         self.receiver.unread()
@@ -246,17 +238,5 @@ impl Endpoint {
     /// SIOCOUTQ: bytes written and not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
         self.send.written - self.acked_bytes()
-    }
-
-    /// SIOCOUTQNSD: bytes written and not sent.
-    pub fn unsent(&self) -> u64 {
-        (self.send.written + 1).saturating_sub(self.send.nxt.max(1))
-    }
-
-    /// The application is to be told.
-    pub(crate) fn report(&mut self, error: Error) {
-        if error != Error::Aborted {
-            self.socket.pending = Some(error);
-        }
     }
 }

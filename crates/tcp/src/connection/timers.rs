@@ -140,14 +140,6 @@ fn wheel(now: Time, wait: Span, tick: Span) -> Time {
 }
 
 impl Endpoint {
-    /// Nothing is due any more.
-    pub(crate) fn stop_timers(&mut self) {
-        self.timers = Timers::new();
-        self.persist.stop();
-        self.liveness.stop();
-        self.path.keep_estimate_for_good();
-    }
-
     /// The retransmission timer is for `pending` and expires after `wait`.
     pub(crate) fn set_timer(&mut self, now: Time, pending: Pending, wait: Span) {
         let tick = self.config.transfer.timer_tick;

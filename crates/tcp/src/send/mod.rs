@@ -1,10 +1,12 @@
 //! What leaves, and when.
 
 pub(crate) mod limited;
+pub(crate) mod loss_probe;
 pub(crate) mod new_data;
 pub(crate) mod observer;
 pub(crate) mod output;
 pub(crate) mod pacing;
+pub(crate) mod persist;
 pub(crate) mod pmtu;
 pub(crate) mod retransmission;
 pub(crate) mod rtt;

@@ -166,15 +166,6 @@ impl Endpoint {
         Piece { seq, payload, fin, plain: false, push: false }
     }
 
-    /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it, and it is less than half
-    /// of the largest window that the peer offered (RFC 9293 section 3.8.6.2.1).
-    pub(crate) fn is_silly(&self, payload: u32, available: u64, fin: bool) -> bool {
-        payload < self.full_payload()
-            && u64::from(payload) < available
-            && !fin
-            && u64::from(payload) < self.send.max_wnd.div_ceil(2)
-    }
-
     /// RFC 5681 section 4.1.
     #[inline]
     fn restart_after_idle(&mut self, now: Time) {

@@ -19,51 +19,12 @@ use ackclock_cc::Flight;
 use ackclock_units::{Rate, Span, Time};
 
 use crate::Endpoint;
+use crate::Pacing;
+use crate::PacingWhen;
 
 /// Segments with data that leave before anything is paced.
 const UNPACED: u64 = 10;
 const NANOS: u128 = 1_000_000_000;
-
-/// When a host paces, and by which rate of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pacing {
-    /// Default: when the controller asks for it.
-    pub when: PacingWhen,
-    /// The rate in the first half of slow start, in percent of a window each round trip: `net.ipv4.tcp_pacing_ss_ratio`.
-    /// Default 200.
-    pub ss_ratio: u32,
-    /// The rate otherwise: `net.ipv4.tcp_pacing_ca_ratio`. Default 120.
-    pub ca_ratio: u32,
-}
-
-impl Default for Pacing {
-    fn default() -> Pacing {
-        Pacing { when: PacingWhen::Auto, ss_ratio: 200, ca_ratio: 120 }
-    }
-}
-
-/// Whether segments are paced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum PacingWhen {
-    /// If the controller has a rate for it, or the application sets one.
-    #[default]
-    Auto,
-    /// Always: by the controller's rate, or the window's.
-    On,
-    /// Never.
-    Off,
-}
-
-impl PacingWhen {
-    /// Its name in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            PacingWhen::Auto => "auto",
-            PacingWhen::On => "on",
-            PacingWhen::Off => "off",
-        }
-    }
-}
 
 /// When the next segment with data may leave.
 #[derive(Debug, Default)]

@@ -420,18 +420,4 @@ impl Endpoint {
         }
         self.sync_mss();
     }
-
-    /// Why the connection is given up when the peer does not answer: what a message said since it was last heard.
-    pub(crate) fn reason_to_give_up(&self) -> Error {
-        match self.path.soft {
-            Some((reason, at)) if self.liveness.silent_since(at) => reason,
-            _ => Error::TimedOut,
-        }
-    }
-
-    /// What SO_ERROR of Linux gives when the connection has not failed: the last error that did not end it, once.
-    pub fn take_soft_error(&mut self) -> Option<Error> {
-        let (reason, at) = self.path.soft.take()?;
-        self.liveness.silent_since(at).then_some(reason)
-    }
 }

@@ -348,4 +348,21 @@ impl Endpoint {
         let mss = u64::from(self.full_payload());
         by_cwnd.min(by_peer).min(to - from) / mss * mss
     }
+
+    /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
+    pub(crate) fn has_room_to_tell(&self) -> bool {
+        let space = self.send_space();
+        let queued = self.config.send_buffer.saturating_sub(space);
+        // tcp_stream_memory_free with `wake`.
+        space > 0 && space >= queued / 2 && self.is_below_lowat(2 * self.unsent())
+    }
+
+    /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it, and it is less than half
+    /// of the largest window that the peer offered (RFC 9293 section 3.8.6.2.1).
+    pub(crate) fn is_silly(&self, payload: u32, available: u64, fin: bool) -> bool {
+        payload < self.full_payload()
+            && u64::from(payload) < available
+            && !fin
+            && u64::from(payload) < self.send.max_wnd.div_ceil(2)
+    }
 }

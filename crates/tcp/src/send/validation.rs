@@ -18,34 +18,7 @@
 use ackclock_cc::{Signal, Window};
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, Endpoint};
-
-/// What becomes of a congestion window that is not used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CwndValidation {
-    /// It grows all the same.
-    Off,
-    /// It does not grow (RFC 2861, draft-ietf-ccwg-ratelimited-increase; Linux's `tcp_is_cwnd_limited`).
-    #[default]
-    Growth,
-    /// That, and it falls half of the way to what was used each retransmission timeout, down to the initial window (RFC 2861,
-    /// Linux).
-    Rfc2861,
-    /// It stays for five minutes (RFC 7661), and after an idle time as well.
-    Rfc7661,
-}
-
-impl CwndValidation {
-    /// Its name in scenarios.
-    pub fn name(self) -> &'static str {
-        match self {
-            CwndValidation::Off => "off",
-            CwndValidation::Growth => "growth",
-            CwndValidation::Rfc2861 => "rfc2861",
-            CwndValidation::Rfc7661 => "rfc7661",
-        }
-    }
-}
+use crate::{CaState, CwndValidation, Endpoint};
 
 /// The non-validated period (sections 4.4.3 and 5).
 const NON_VALIDATED_PERIOD: Span = Span::from_secs(300);

@@ -8,3 +8,4 @@ pub mod profile;
 pub(crate) mod rules;
 pub(crate) mod sockopt;
 pub(crate) mod transfer;
+pub(crate) mod window;
