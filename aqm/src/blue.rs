@@ -13,8 +13,10 @@
 //! - Where the thesis leaves a choice: a packet is held against the backlog that it finds; the probability moves before the
 //!   packet's fate is drawn; the first change waits for one `freeze` after the start of the run.
 
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
+use ackclock_units::{Random, Span, Time, named};
 
+use crate::disciplines::{MAX, PROBABILITY};
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a BLUE queue.
@@ -73,6 +75,51 @@ impl Default for BlueConfig {
             ecn: false,
             updates: BlueUpdates::Shared,
             threshold: BlueThreshold::HalfLimit,
+        }
+    }
+}
+
+impl Configurable for BlueConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let thesis = "Bartók 2001, table 1";
+        v.parameter("limit", Domain::Size(1, MAX), "Bartók 2001 s3.3", &mut self.limit);
+        v.parameter("updates", BlueUpdates::DOMAIN, "Bartók 2001 s3.2", &mut self.updates);
+        v.parameter("freeze", Domain::Time { positive: false }, thesis, &mut self.freeze);
+        v.parameter("init", PROBABILITY, thesis, &mut self.init);
+        v.parameter("inc", PROBABILITY, thesis, &mut self.inc);
+        v.parameter("dec", PROBABILITY, thesis, &mut self.dec);
+        v.parameter("max", PROBABILITY, thesis, &mut self.max);
+        v.parameter("ecn", Domain::Flag, thesis, &mut self.ecn);
+        let part = Domain::PartOfLimit { packets: matches!(self.limit, Limit::Packets(_)), most: MAX };
+        v.parameter("threshold", part, "Bartók 2001 s3.2", &mut self.threshold);
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        BlueConfig::problem(self)
+    }
+}
+
+named! { BlueUpdates: Shared = "shared", Separate = "separate" }
+
+impl BlueUpdates {
+    const DOMAIN: Domain = Domain::named::<BlueUpdates>("way to update");
+}
+
+impl Setting for BlueThreshold {
+    fn value(&self) -> Value {
+        match self {
+            BlueThreshold::HalfLimit => Value::Name("half"),
+            BlueThreshold::At(at) => Value::Whole(*at),
+            BlueThreshold::Off => Value::Off,
+        }
+    }
+
+    fn from_value(value: Value) -> Option<BlueThreshold> {
+        match value {
+            Value::Name("half") => Some(BlueThreshold::HalfLimit),
+            Value::Whole(at) => Some(BlueThreshold::At(at)),
+            Value::Off => Some(BlueThreshold::Off),
+            _ => None,
         }
     }
 }

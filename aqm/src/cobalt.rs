@@ -20,9 +20,11 @@
 //!   and 576 more, in place of what Linux allocated (`truesize`).
 //! - `limit` is a limit of its own; in CAKE it only scales `memlimit`.
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::books::memory_of;
+use crate::disciplines::{MAX, MAYBE_TIME, POSITIVE};
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a COBALT queue.
@@ -65,6 +67,21 @@ impl Default for CobaltConfig {
             ce_threshold: None,
             blue_threshold: None,
         }
+    }
+}
+
+impl Configurable for CobaltConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("limit", Domain::Packets(1, MAX), "Linux `sch_cake`", &mut self.limit);
+        v.parameter("memlimit", Domain::Bytes(1, MAX), "tc-cake(8)", &mut self.memlimit);
+        v.parameter("target", POSITIVE, "Linux `sch_cake`", &mut self.target);
+        v.parameter("interval", POSITIVE, "tc-cake(8) `rtt`", &mut self.interval);
+        v.parameter("mtu_time", Domain::Time { positive: false }, "Linux `cake_set_rate`", &mut self.mtu_time);
+        v.parameter("p_inc", Domain::Whole(0, MAX, "2^-32"), "Linux `sch_cake`", &mut self.p_inc);
+        v.parameter("p_dec", Domain::Whole(0, MAX, "2^-32"), "Linux `sch_cake`", &mut self.p_dec);
+        v.parameter("ecn", Domain::Flag, "Linux `sch_cake`", &mut self.ecn);
+        v.parameter("ce_threshold", MAYBE_TIME, "ns-3 `CobaltQueueDisc`", &mut self.ce_threshold);
+        v.parameter("blue_threshold", MAYBE_TIME, "ns-3 `CobaltQueueDisc`", &mut self.blue_threshold);
     }
 }
 

@@ -8,9 +8,11 @@
 //! # Departures
 //! None beyond those of the law. `ce_threshold_selector` and `ce_threshold_mask` of newer kernels are left out.
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
 
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
+use crate::disciplines::{MAX, MAYBE_TIME, MTU, POSITIVE};
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Parameters of a CoDel queue.
@@ -46,6 +48,18 @@ impl Default for CodelConfig {
             mtu: 1514,
             control_law: ControlLaw::Linux,
         }
+    }
+}
+
+impl Configurable for CodelConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("limit", Domain::Packets(1, MAX), "tc-codel(8)", &mut self.limit);
+        v.parameter("target", POSITIVE, "RFC 8289 s4.4; tc-codel(8)", &mut self.target);
+        v.parameter("interval", POSITIVE, "RFC 8289 s4.3; tc-codel(8)", &mut self.interval);
+        v.parameter("ecn", Domain::Flag, "tc-codel(8)", &mut self.ecn);
+        v.parameter("ce_threshold", MAYBE_TIME, "RFC 8290 s5.2.7; tc-codel(8)", &mut self.ce_threshold);
+        v.parameter("mtu", MTU, "RFC 8289 s5.6; an Ethernet frame", &mut self.mtu);
+        v.parameter("control_law", ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289", &mut self.control_law);
     }
 }
 

@@ -21,7 +21,8 @@
 //!   wrapped.
 //! - Newer kernels than 6.1 stop dropping after 256 packets in one call (`CODEL_MAX_DROPS_PER_DEQUEUE`); here nothing does.
 
-use ackclock_units::{Span, Time};
+use ackclock_units::parameter::Domain;
+use ackclock_units::{Span, Time, named};
 
 use crate::{Entry, Queued};
 
@@ -39,6 +40,12 @@ pub enum ControlLaw {
     Linux,
     /// As RFC 8289 does: exact times and square roots.
     Rfc8289,
+}
+
+named! { ControlLaw: Linux = "linux", Rfc8289 = "rfc8289" }
+
+impl ControlLaw {
+    pub(crate) const DOMAIN: Domain = Domain::named::<ControlLaw>("control law");
 }
 
 /// Binary logarithm of the nanoseconds in a unit of Linux's time (`CODEL_SHIFT`).

@@ -26,9 +26,11 @@
 
 use std::collections::VecDeque;
 
-use ackclock_units::{Ecn, Random, Span, Time};
+use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
+use ackclock_units::{Ecn, Random, Size, Span, Time};
 
 use crate::books::{Books, memory_of};
+use crate::disciplines::{MAX, MTU, POSITIVE};
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
 /// Where the step of the L4S queue is.
@@ -92,6 +94,44 @@ impl Default for DualPi2Config {
             classic_protection: 10,
             any_ect: false,
             mtu: 1514,
+        }
+    }
+}
+
+impl Configurable for DualPi2Config {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let linux = "Linux `sch_dualpi2`";
+        v.parameter("limit", Domain::Packets(1, MAX), linux, &mut self.limit);
+        v.parameter("memlimit", Domain::Bytes(1, MAX), linux, &mut self.memlimit);
+        v.parameter("target", POSITIVE, "RFC 9332 appendix A.1; Linux `sch_dualpi2`", &mut self.target);
+        v.parameter("tupdate", POSITIVE, "RFC 9332 appendix A.1; Linux `sch_dualpi2`", &mut self.tupdate);
+        v.parameter("alpha", Domain::Number(0.0, 256.0, "Hz"), linux, &mut self.alpha);
+        v.parameter("beta", Domain::Number(0.0, 256.0, "Hz"), linux, &mut self.beta);
+        let coupling = Domain::Whole(1, 255, "");
+        v.parameter("coupling_factor", coupling, "RFC 9332 s2.1; Linux `sch_dualpi2`", &mut self.coupling_factor);
+        v.parameter("step_thresh", Domain::TimeOrPackets(0, MAX), linux, &mut self.step_thresh);
+        v.parameter("min_qlen_step", Domain::Packets(0, MAX), linux, &mut self.min_qlen_step);
+        v.parameter("drop_on_overload", Domain::Flag, linux, &mut self.drop_on_overload);
+        v.parameter("drop_enqueue", Domain::Flag, linux, &mut self.drop_enqueue);
+        v.parameter("classic_protection", Domain::Whole(0, 100, "percent"), linux, &mut self.classic_protection);
+        v.parameter("any_ect", Domain::Flag, "RFC 9331 s5.1; Linux `sch_dualpi2`", &mut self.any_ect);
+        v.parameter("mtu", MTU, "an Ethernet frame", &mut self.mtu);
+    }
+}
+
+impl Setting for StepThreshold {
+    fn value(&self) -> Value {
+        match self {
+            StepThreshold::Time(span) => Value::Time(*span),
+            StepThreshold::Packets(packets) => Value::Size(Size::Packets(*packets)),
+        }
+    }
+
+    fn from_value(value: Value) -> Option<StepThreshold> {
+        match value {
+            Value::Time(span) => Some(StepThreshold::Time(span)),
+            Value::Size(Size::Packets(packets)) => Some(StepThreshold::Packets(packets)),
+            _ => None,
         }
     }
 }

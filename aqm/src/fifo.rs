@@ -7,8 +7,10 @@
 //! tc's default limit is the device's `txqueuelen` (times the MTU for `bfifo`); a link here has none, so it is taken as the
 //! 1000 packets of a Linux Ethernet device.
 
-use ackclock_units::Time;
+use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
+use ackclock_units::{Size, Time};
 
+use crate::disciplines::MAX;
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// A queue limit, in the unit that the discipline counts in.
@@ -18,6 +20,23 @@ pub enum Limit {
     Packets(u64),
     /// At most this many bytes (`bfifo`).
     Bytes(u64),
+}
+
+impl Setting for Limit {
+    fn value(&self) -> Value {
+        Value::Size(match *self {
+            Limit::Packets(packets) => Size::Packets(packets),
+            Limit::Bytes(bytes) => Size::Bytes(bytes),
+        })
+    }
+
+    fn from_value(value: Value) -> Option<Limit> {
+        match value {
+            Value::Size(Size::Packets(packets)) => Some(Limit::Packets(packets)),
+            Value::Size(Size::Bytes(bytes)) => Some(Limit::Bytes(bytes)),
+            _ => None,
+        }
+    }
 }
 
 /// Parameters of a drop-tail queue.
@@ -30,6 +49,22 @@ pub struct FifoConfig {
 impl Default for FifoConfig {
     fn default() -> FifoConfig {
         FifoConfig { limit: Limit::Packets(1000) }
+    }
+}
+
+impl FifoConfig {
+    /// `bfifo` out of the box: the limit of `pfifo` times an Ethernet frame.
+    pub fn bfifo() -> FifoConfig {
+        FifoConfig { limit: Limit::Bytes(1000 * 1514) }
+    }
+}
+
+impl Configurable for FifoConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        match &mut self.limit {
+            Limit::Packets(limit) => v.parameter("limit", Domain::Packets(1, MAX), "tc-pfifo(8)", limit),
+            Limit::Bytes(limit) => v.parameter("limit", Domain::Bytes(1, MAX), "tc-bfifo(8)", limit),
+        }
     }
 }
 

@@ -12,9 +12,11 @@
 //! - `tc` filters that choose flows are left out, as are `ce_threshold_selector` and `ce_threshold_mask`.
 //! - Those of `drr` and of the law.
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
+use crate::disciplines::{HASH_SEED, MAX, MAYBE_TIME, MTU, POSITIVE};
 use crate::drr::{self, Drr, Flow, FlowQueue};
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
 
@@ -72,6 +74,23 @@ impl Default for FqCodelConfig {
             control_law: ControlLaw::Linux,
             hash_seed: None,
         }
+    }
+}
+
+impl Configurable for FqCodelConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("limit", Domain::Packets(1, MAX), "RFC 8290 s5.2.3; tc-fq_codel(8)", &mut self.limit);
+        v.parameter("flows", Domain::Whole(1, 65_536, "queues"), "RFC 8290 s5.2.5; tc-fq_codel(8)", &mut self.flows);
+        v.parameter("quantum", Domain::Bytes(256, 1 << 20), "RFC 8290 s5.2.4; tc-fq_codel(8)", &mut self.quantum);
+        v.parameter("target", POSITIVE, "RFC 8290 s5.2.2; tc-fq_codel(8)", &mut self.target);
+        v.parameter("interval", POSITIVE, "RFC 8290 s5.2.1; tc-fq_codel(8)", &mut self.interval);
+        v.parameter("ce_threshold", MAYBE_TIME, "RFC 8290 s5.2.7; tc-fq_codel(8)", &mut self.ce_threshold);
+        v.parameter("memory_limit", Domain::Bytes(1, MAX), "tc-fq_codel(8)", &mut self.memory_limit);
+        v.parameter("drop_batch", Domain::Whole(1, 65_536, "packets"), "RFC 8290 s4.1", &mut self.drop_batch);
+        v.parameter("ecn", Domain::Flag, "RFC 8290 s5.2.6; tc-fq_codel(8)", &mut self.ecn);
+        v.parameter("mtu", MTU, "RFC 8289 s5.6; an Ethernet frame", &mut self.mtu);
+        v.parameter("control_law", ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289", &mut self.control_law);
+        v.parameter("hash_seed", HASH_SEED, "the run's seed", &mut self.hash_seed);
     }
 }
 

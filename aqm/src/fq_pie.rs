@@ -19,9 +19,11 @@
 //! - `tc` filters that choose flows are left out.
 //! - Those of `drr` and of the law.
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
 use crate::books::memory_of;
+use crate::disciplines::{HASH_SEED, MAX, MTU, POSITIVE};
 use crate::drr::{self, Drr, Flow};
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
@@ -79,6 +81,26 @@ impl Default for FqPieConfig {
             mtu: 1514,
             hash_seed: None,
         }
+    }
+}
+
+impl Configurable for FqPieConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("limit", Domain::Packets(1, MAX), "tc-fq_pie(8)", &mut self.limit);
+        v.parameter("flows", Domain::Whole(1, 65_536, "queues"), "tc-fq_pie(8)", &mut self.flows);
+        v.parameter("target", POSITIVE, "RFC 8033 s4.2; tc-fq_pie(8)", &mut self.target);
+        v.parameter("tupdate", POSITIVE, "RFC 8033 s4.2; tc-fq_pie(8)", &mut self.tupdate);
+        v.parameter("alpha", Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-fq_pie(8)", &mut self.alpha);
+        v.parameter("beta", Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-fq_pie(8)", &mut self.beta);
+        v.parameter("quantum", Domain::Bytes(256, 1 << 20), "tc-fq_pie(8)", &mut self.quantum);
+        v.parameter("memory_limit", Domain::Bytes(1, MAX), "tc-fq_pie(8)", &mut self.memory_limit);
+        v.parameter("ecn_prob", Domain::Whole(0, 100, "percent"), "RFC 8033 s5.1; tc-fq_pie(8)", &mut self.ecn_prob);
+        v.parameter("ecn", Domain::Flag, "tc-fq_pie(8)", &mut self.ecn);
+        v.parameter("bytemode", Domain::Flag, "tc-fq_pie(8)", &mut self.bytemode);
+        let estimator = DqRateEstimator::DOMAIN;
+        v.parameter("dq_rate_estimator", estimator, "RFC 8033 s5.2; tc-fq_pie(8)", &mut self.dq_rate_estimator);
+        v.parameter("mtu", MTU, "RFC 8033 s4.1; an Ethernet frame", &mut self.mtu);
+        v.parameter("hash_seed", HASH_SEED, "the run's seed", &mut self.hash_seed);
     }
 }
 

@@ -11,8 +11,10 @@
 //!
 //! [`QueueDisc::probe`] shows the state as of the last call: updates that are due are made up for by the next one.
 
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::{Random, Span, Time, named};
 
+use crate::disciplines::{MAX, MTU, POSITIVE};
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
@@ -64,6 +66,36 @@ impl Default for PieConfig {
             derandomize: true,
             mtu: 1514,
         }
+    }
+}
+
+/// What the other parameters are unless they are given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Preset {
+    Tc,
+    Teacup,
+}
+
+named! { Preset: Tc = "tc", Teacup = "teacup" }
+
+impl Configurable for PieConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let mut preset = Preset::Tc;
+        v.parameter("preset", Domain::named::<Preset>("preset"), "CAIA TR 140516A", &mut preset);
+        if preset == Preset::Teacup {
+            *self = PieConfig::teacup();
+        }
+        v.parameter("limit", Domain::Packets(1, MAX), "tc-pie(8)", &mut self.limit);
+        v.parameter("target", POSITIVE, "RFC 8033 s4.2; tc-pie(8)", &mut self.target);
+        v.parameter("tupdate", POSITIVE, "RFC 8033 s4.2; tc-pie(8)", &mut self.tupdate);
+        v.parameter("alpha", Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-pie(8)", &mut self.alpha);
+        v.parameter("beta", Domain::Whole(0, 32, "1/16 Hz"), "RFC 8033 s4.2; tc-pie(8)", &mut self.beta);
+        v.parameter("ecn", Domain::Flag, "RFC 8033 s5.1; tc-pie(8)", &mut self.ecn);
+        v.parameter("bytemode", Domain::Flag, "tc-pie(8)", &mut self.bytemode);
+        let estimator = DqRateEstimator::DOMAIN;
+        v.parameter("dq_rate_estimator", estimator, "RFC 8033 s5.2; tc-pie(8)", &mut self.dq_rate_estimator);
+        v.parameter("derandomize", Domain::Flag, "RFC 8033 s5.4", &mut self.derandomize);
+        v.parameter("mtu", MTU, "RFC 8033 s4.1; an Ethernet frame", &mut self.mtu);
     }
 }
 

@@ -28,7 +28,8 @@
 //! There is no timer. The updates that were due are made up for, each with the state of its time, before a packet is looked
 //! at; one that is due at the time of a packet comes first.
 
-use ackclock_units::{Random, Span, Time};
+use ackclock_units::parameter::{Domain, Named};
+use ackclock_units::{Random, Span, Time, named};
 
 /// Time for which a burst passes without drops after the queue was empty: 150 ms (RFC 8033 section 4.4, `MAX_BURST`).
 pub(crate) const MAX_BURST: Span = Span::from_millis(150);
@@ -54,6 +55,13 @@ pub enum DqRateEstimator {
     /// As RFC 8033 section 5.2 does: an average of the times that 16 KiB take, with weight 1/4. A measurement starts with the
     /// packet before its first.
     Rfc8033,
+}
+
+named! { DqRateEstimator: Linux = "linux", Rfc8033 = "rfc8033" }
+
+impl DqRateEstimator {
+    /// `true` is as Linux, which has no other way.
+    pub(crate) const DOMAIN: Domain = Domain::FlagOrName { what: "an estimator", names: DqRateEstimator::NAMES };
 }
 
 /// The parameters of the law, as in `PieConfig`.

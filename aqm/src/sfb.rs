@@ -23,8 +23,10 @@
 
 use std::collections::VecDeque;
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
+use crate::disciplines::{HASH_SEED, MAX, PROBABILITY};
 use crate::drr::mix;
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
@@ -76,6 +78,26 @@ impl Default for SfbConfig {
             penalty_burst: 20,
             hash_seed: None,
         }
+    }
+}
+
+impl Configurable for SfbConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let linux = "tc-sfb(8)";
+        v.parameter("rehash", Domain::Time { positive: false }, linux, &mut self.rehash);
+        v.parameter("db", Domain::Time { positive: false }, linux, &mut self.db);
+        v.parameter("limit", Domain::Packets(1, MAX), linux, &mut self.limit);
+        v.derived("max", Domain::Packets(1, 65_535), linux, "5/4 of `target`, else 25", &mut self.max);
+        v.derived("target", Domain::Packets(1, 65_535), linux, "4/5 of `max`", &mut self.target);
+        v.parameter("increment", PROBABILITY, linux, &mut self.increment);
+        v.parameter("decrement", PROBABILITY, linux, &mut self.decrement);
+        v.parameter("penalty_rate", Domain::Whole(0, 1 << 20, "packets/s"), linux, &mut self.penalty_rate);
+        v.parameter("penalty_burst", Domain::Whole(0, 1 << 20, "packets"), linux, &mut self.penalty_burst);
+        v.parameter("hash_seed", HASH_SEED, "the run's seed", &mut self.hash_seed);
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        SfbConfig::problem(self)
     }
 }
 

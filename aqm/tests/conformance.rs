@@ -1,4 +1,6 @@
-//! What every queue discipline keeps, whatever its law. A new discipline adds its cases to [`cases`] and inherits the rest.
+//! What every queue discipline keeps, whatever its law. Every discipline of the table is held to it
+//! out of the box; those in [`cases`] are configurations that change its course, with what their
+//! laws promise.
 
 #[path = "conformance/allocations.rs"]
 mod allocations;
@@ -11,7 +13,7 @@ use std::collections::BTreeMap;
 
 use ackclock_aqm::{
     Codel, CodelConfig, ControlLaw, Counters, DqRateEstimator, DropReason, Drops, Fifo, FifoConfig, FqCodel,
-    FqCodelConfig, Limit, Pie, PieConfig, QueueDisc, Tally,
+    FqCodelConfig, Limit, Pie, PieConfig, QueueDisc, QueueSpec, Tally,
 };
 use ackclock_testkit::{Ask, QueueAction, QueueStep, StubPacket, queue_steps};
 use ackclock_units::{Ecn, Random, Span, Time};
@@ -23,8 +25,8 @@ struct Case {
     make: fn(Random) -> Box<dyn QueueDisc<StubPacket>>,
     /// The most that may wait after any call.
     limit: Limit,
-    /// How many packets of 1000 bytes, all of other flows and at one time, wait before the next one is too much; `None` if the law
-    /// objects before there are so many.
+    /// How many packets of 1000 bytes, all of other flows and at one time, wait before the next one
+    /// is too much; `None` if the law objects before there are so many.
     holds: Option<u64>,
     /// Whether packets leave in order of arrival altogether, not only within a flow.
     one_queue: bool,
@@ -197,7 +199,8 @@ fn cases() -> Vec<Case> {
                 };
                 Box::new(FqCodel::new(config, random))
             },
-            // Each takes 577 bytes of memory and more; beyond the limit at least one goes for one that comes.
+            // Each takes 577 bytes of memory and more; beyond the limit at least one goes for one
+            // that comes.
             limit: Limit::Packets(100_000 / 577),
             // 63 * 1576 = 99,288.
             holds: Some(63),
@@ -230,12 +233,34 @@ fn cases() -> Vec<Case> {
     cases
 }
 
+/// Every discipline of the table out of the box, each with a case that promises nothing of its law.
+/// A discipline with queues that are not chosen by flow says so in [`Case::queue_of`].
+fn table() -> Vec<(QueueSpec, Case)> {
+    let case = |spec: QueueSpec| {
+        let case = Case {
+            name: spec.name(),
+            make: |_| unreachable!("made from the table"),
+            limit: Limit::Packets(u64::MAX),
+            holds: None,
+            one_queue: false,
+            marks: true,
+            drops: &[],
+        };
+        (spec, case)
+    };
+    QueueSpec::all().into_iter().map(case).collect()
+}
+
 /// Every decision of a run, to compare runs by.
 type Log = Vec<(Time, StubPacket, Option<DropReason>)>;
 
-/// Runs `steps` through a discipline and holds it against a model that knows each packet by its number.
+/// Runs `steps` through a discipline and holds it against a model that knows each packet by its
+/// number.
 fn run(case: &Case, seed: u64, steps: &[QueueStep]) -> (Log, Counters) {
-    let mut queue = (case.make)(Random::for_component(seed, 0, case.name));
+    run_on((case.make)(Random::for_component(seed, 0, case.name)), case, steps)
+}
+
+fn run_on(mut queue: Box<dyn QueueDisc<StubPacket>>, case: &Case, steps: &[QueueStep]) -> (Log, Counters) {
     let mut model = Model::new(case);
     let mut drops = Drops::new();
     let mut now = Time::from_millis(5);
@@ -357,7 +382,8 @@ impl Model<'_> {
         assert_eq!(add(counters.dropped_on_enqueue, counters.dropped_on_dequeue), self.dropped, "{name}");
         assert_eq!(counters.dropped, self.by_reason, "{name}");
         assert_eq!(backlog, Tally { packets: self.waiting.len() as u64, bytes: self.bytes }, "{name}");
-        // A packet marked on arrival is counted at once but seen only when it leaves; one that came with CE may be counted.
+        // A packet marked on arrival is counted at once but seen only when it leaves; one that came
+        // with CE may be counted.
         let most = self.marked + self.came_marked + self.waiting.len() as u64;
         assert!((self.marked..=most).contains(&counters.marked.packets), "{name}: {} marks", counters.marked.packets);
         let within = match self.case.limit {
@@ -378,6 +404,9 @@ proptest! {
     fn every_discipline_keeps_the_contract(steps in queue_steps(600)) {
         for case in cases() {
             run(&case, 1, &steps);
+        }
+        for (spec, case) in table() {
+            run_on(spec.build(Random::for_component(1, 0, case.name)), &case, &steps);
         }
     }
 }
@@ -440,7 +469,8 @@ fn the_limit_is_reached_exactly() {
     }
 }
 
-/// Three flows that send 1.2 times what the link carries (10 Mbit/s) for 54 s, two of them able to carry marks.
+/// Three flows that send 1.2 times what the link carries (10 Mbit/s) for 54 s, two of them able to
+/// carry marks.
 fn overload() -> Vec<QueueStep> {
     let mut steps = Vec::new();
     for n in 0..99_000u64 {
@@ -475,6 +505,10 @@ fn same_arrivals_and_seed_same_decisions() {
     let steps = overload();
     for case in cases() {
         assert_eq!(run(&case, 1, &steps), run(&case, 1, &steps), "{}", case.name);
+    }
+    for (spec, case) in table() {
+        let run = || run_on(spec.build(Random::for_component(1, 0, case.name)), &case, &steps);
+        assert_eq!(run(), run(), "{}", case.name);
     }
 }
 

@@ -11,13 +11,10 @@ use std::hint::black_box;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use ackclock_aqm::{
-    Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DqRateEstimator, Drops, DualPi2, DualPi2Config, Fifo,
-    FifoConfig, FqCodel, FqCodelConfig, FqPie, FqPieConfig, Limit, Pie, PieConfig, QueueDisc, Red, RedConfig, Sfb,
-    SfbConfig,
-};
+use ackclock_aqm::{DqRateEstimator, Drops, PieConfig, QueueDisc, QueueSpec, RedConfig};
 use ackclock_testkit::StubPacket;
-use ackclock_units::{Ecn, Random, Span, Time};
+use ackclock_units::parameter::{Domain, Value, each};
+use ackclock_units::{Ecn, Random, Size, Span, Time};
 use criterion::{Criterion, criterion_group, criterion_main};
 
 type Discipline = Box<dyn QueueDisc<StubPacket>>;
@@ -25,37 +22,29 @@ type Discipline = Box<dyn QueueDisc<StubPacket>>;
 /// Those that act on the backlog, and let none of a given length stand.
 const BY_BACKLOG: [&str; 4] = ["red", "red-adaptive", "blue", "sfb"];
 
-/// All disciplines: the one table that every bench below goes through. ECN on where it can be, and limits, the defaults where they
-/// are to be met, that allow for the standing queue.
+/// Every discipline of the table, and the configurations that cost something else: what every bench
+/// below goes through. ECN is on where it can be, and limits, the defaults where they are to be met,
+/// allow for the standing queue.
 fn disciplines(load: Load) -> Vec<(&'static str, Discipline)> {
-    let random = || Random::for_component(1, 0, "bench");
     let stands = load.standing < u64::MAX;
     let packets = |default: u64| if stands { default.max(2 * load.standing) } else { default };
     let bytes = |default: u64| if stands { default.max(2 * load.standing * u64::from(load.bytes)) } else { default };
-    let codel = CodelConfig { ecn: true, limit: packets(1000), ..CodelConfig::default() };
-    let pie = PieConfig { ecn: true, limit: packets(1000), ..PieConfig::default() };
-    let red = RedConfig { ecn: true, ..RedConfig::default() };
-    let red = RedConfig { limit: bytes(red.limit), ..red };
     let adaptive = RedConfig { ecn: true, ..RedConfig::adaptive_2001() };
-    let adaptive = RedConfig { limit: bytes(adaptive.limit), ..adaptive };
-    let blue = BlueConfig { ecn: true, limit: Limit::Bytes(bytes(51_200)), ..BlueConfig::default() };
-    let sfb = SfbConfig { limit: packets(1000), ..SfbConfig::default() };
-    let fq_pie = FqPieConfig { ecn: true, ..FqPieConfig::default() };
-    vec![
-        ("pfifo", Box::new(Fifo::new(FifoConfig { limit: Limit::Packets(packets(1000)) }))),
-        ("bfifo", Box::new(Fifo::new(FifoConfig { limit: Limit::Bytes(bytes(1 << 21)) }))),
-        ("codel", Box::new(Codel::new(codel))),
-        ("cobalt", Box::new(Cobalt::new(CobaltConfig::default(), random()))),
-        ("pie", Box::new(Pie::new(pie.clone(), random()))),
-        ("pie-dre", Box::new(Pie::new(PieConfig { dq_rate_estimator: Some(DqRateEstimator::Linux), ..pie }, random()))),
-        ("red", Box::new(Red::new(red, random()))),
-        ("red-adaptive", Box::new(Red::new(adaptive, random()))),
-        ("blue", Box::new(Blue::new(blue, random()))),
-        ("sfb", Box::new(Sfb::new(sfb, random()))),
-        ("fq_codel", Box::new(FqCodel::new(FqCodelConfig::default(), random()))),
-        ("fq_pie", Box::new(FqPie::new(fq_pie, random()))),
-        ("dualpi2", Box::new(DualPi2::new(DualPi2Config::default(), random()))),
-    ]
+    let departures = PieConfig { dq_rate_estimator: Some(DqRateEstimator::Linux), ..PieConfig::default() };
+    let further = [("pie-dre", QueueSpec::Pie(departures)), ("red-adaptive", QueueSpec::Red(adaptive))];
+    let all = QueueSpec::all().into_iter().map(|spec| (spec.name(), spec)).chain(further);
+    all.map(|(name, mut spec)| {
+        each(&mut spec, &mut |of, value| match (of.name, of.domain, value) {
+            ("ecn", ..) => Some(Value::Flag(true)),
+            ("limit", Domain::Packets(..), Value::Whole(limit)) => Some(Value::Whole(packets(limit))),
+            ("limit", Domain::Bytes(..), Value::Whole(limit)) => Some(Value::Whole(bytes(limit))),
+            ("limit", _, Value::Size(Size::Packets(limit))) => Some(Value::Size(Size::Packets(packets(limit)))),
+            ("limit", _, Value::Size(Size::Bytes(limit))) => Some(Value::Size(Size::Bytes(bytes(limit)))),
+            _ => None,
+        });
+        (name, spec.build(Random::for_component(1, 0, "bench")))
+    })
+    .collect()
 }
 
 /// What arrives.

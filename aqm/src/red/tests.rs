@@ -1,6 +1,7 @@
+use super::linux::Damping;
 use super::*;
 use crate::stub::{Ask, Stub, stub};
-use ackclock_units::Ecn;
+use ackclock_units::{Ecn, Rate, Span, maths};
 use proptest::prelude::*;
 
 mod ns3;

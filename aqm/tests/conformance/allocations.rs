@@ -10,8 +10,10 @@ static ALLOCATOR: CountingAllocator = CountingAllocator;
 #[test]
 fn a_warm_queue_allocates_nothing() {
     let steps = overload();
-    for case in cases() {
-        let mut queue = (case.make)(Random::for_component(1, 0, case.name));
+    let of_cases = cases().into_iter().map(|case| (case.name, (case.make)(Random::for_component(1, 0, case.name))));
+    let of_table =
+        table().into_iter().map(|(spec, case)| (case.name, spec.build(Random::for_component(1, 0, case.name))));
+    for (name, mut queue) in of_cases.chain(of_table) {
         let mut drops = Drops::with_capacity(1024);
         let mut now = Time::ZERO;
         let mut pass = || {
@@ -27,6 +29,6 @@ fn a_warm_queue_allocates_nothing() {
             }
         };
         pass();
-        assert_eq!(allocations(pass).count, 0, "{}", case.name);
+        assert_eq!(allocations(pass).count, 0, "{name}");
     }
 }

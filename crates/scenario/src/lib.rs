@@ -55,6 +55,7 @@ mod link;
 mod metric;
 mod notes;
 mod overrides;
+mod parameters;
 mod paths;
 mod quantity;
 mod queue;

@@ -1,16 +1,15 @@
 //! From specifications to components.
 
-use ackclock_aqm::{Blue, Cobalt, Codel, DualPi2, Fifo, FqCodel, FqPie, Pie, QueueDisc, Red, Sfb};
 use ackclock_cc::{
     Bbr, Cdg, Chd, CongestionControl, Cubic, Dctcp, Hd, Htcp, LinuxCdg, NewReno, Prague, Vegas, Westwood,
 };
-use ackclock_emulator::{Framed, Link, LinkConfig};
+use ackclock_emulator::{Link, LinkConfig};
 use ackclock_tcp::{Endpoint, Ports};
 use ackclock_units::{Random, Time};
 
 use crate::direction::Direction;
 use crate::host::Host;
-use crate::spec::{CcChange, CcSpec, DirectionSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc};
+use crate::spec::{CcChange, CcSpec, DirectionSpec, FlowSpec, HostSpec, LinkSpec, RunSpec, SmoltcpCc};
 use crate::stock::{Side, Stock};
 use crate::watch::Watch;
 
@@ -19,40 +18,6 @@ use crate::watch::Watch;
 pub const SENDER_PORT: u16 = 40_000;
 /// Every connection goes to this port, its receiver's.
 pub const RECEIVER_PORT: u16 = 5_001;
-
-impl QueueSpec {
-    /// The discipline's name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            QueueSpec::Pfifo(_) => "pfifo",
-            QueueSpec::Bfifo(_) => "bfifo",
-            QueueSpec::Codel(_) => "codel",
-            QueueSpec::Pie(_) => "pie",
-            QueueSpec::FqCodel(_) => "fq_codel",
-            QueueSpec::Red(_) => "red",
-            QueueSpec::Blue(_) => "blue",
-            QueueSpec::Sfb(_) => "sfb",
-            QueueSpec::Cobalt(_) => "cobalt",
-            QueueSpec::FqPie(_) => "fq_pie",
-            QueueSpec::DualPi2(_) => "dualpi2",
-        }
-    }
-
-    fn build(&self, random: Random) -> Box<dyn QueueDisc<Framed>> {
-        match self {
-            QueueSpec::Pfifo(config) | QueueSpec::Bfifo(config) => Box::new(Fifo::new(*config)),
-            QueueSpec::Codel(config) => Box::new(Codel::new(config.clone())),
-            QueueSpec::Pie(config) => Box::new(Pie::new(config.clone(), random)),
-            QueueSpec::FqCodel(config) => Box::new(FqCodel::new(config.clone(), random)),
-            QueueSpec::Red(config) => Box::new(Red::new(config.clone(), random)),
-            QueueSpec::Blue(config) => Box::new(Blue::new(config.clone(), random)),
-            QueueSpec::Sfb(config) => Box::new(Sfb::new(config.clone(), random)),
-            QueueSpec::Cobalt(config) => Box::new(Cobalt::new(config.clone(), random)),
-            QueueSpec::FqPie(config) => Box::new(FqPie::new(config.clone(), random)),
-            QueueSpec::DualPi2(config) => Box::new(DualPi2::new(config.clone(), random)),
-        }
-    }
-}
 
 impl CcSpec {
     /// The algorithm's name.

@@ -1,9 +1,5 @@
 //! What a run consists of, every number checked: what `scenario` builds and [`crate::World`] runs.
 
-use ackclock_aqm::{
-    BlueConfig, CobaltConfig, CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig, PieConfig, RedConfig,
-    SfbConfig,
-};
 use ackclock_cc::{
     BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LinuxCdgConfig, NewRenoConfig,
     PragueConfig, SlowStartRules, VegasConfig, WestwoodConfig,
@@ -11,6 +7,8 @@ use ackclock_cc::{
 use ackclock_emulator::Impairments;
 use ackclock_tcp::Config;
 use ackclock_units::{Rate, Span, Time};
+
+pub use ackclock_aqm::QueueSpec;
 
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
 pub use crate::own::{OwnController, Parameter};
@@ -64,33 +62,6 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// Loss, duplication, jitter and reordering after transmission.
     pub impairments: Impairments,
-}
-
-/// A queue discipline with its parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub enum QueueSpec {
-    /// Drop-tail, limit in packets.
-    Pfifo(FifoConfig),
-    /// Drop-tail, limit in bytes.
-    Bfifo(FifoConfig),
-    /// CoDel.
-    Codel(CodelConfig),
-    /// PIE.
-    Pie(PieConfig),
-    /// fq_codel.
-    FqCodel(FqCodelConfig),
-    /// RED, Linux's or its authors', adaptive or not.
-    Red(RedConfig),
-    /// BLUE.
-    Blue(BlueConfig),
-    /// Stochastic Fair BLUE.
-    Sfb(SfbConfig),
-    /// CAKE's COBALT.
-    Cobalt(CobaltConfig),
-    /// fq_pie.
-    FqPie(FqPieConfig),
-    /// DualPI2.
-    DualPi2(DualPi2Config),
 }
 
 /// A flow: one connection with a bulk source.

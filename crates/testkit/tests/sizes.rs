@@ -31,7 +31,6 @@ const COMMENT: usize = 100;
 
 /// Files that are longer, with the reason.
 const LONG_FILES: &[(&str, &str)] = &[
-    ("aqm/src/red.rs", "two laws share one queue and one configuration"),
     ("cc/src/cdg/freebsd.rs", "a port kept in the order of its source, to be read beside it"),
     ("crates/live/src/engine.rs", "to be split: what enters, what leaves, what is in between"),
     ("crates/scenario/src/lib.rs", "to be split: reading a file and reading its points"),

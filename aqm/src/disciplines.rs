@@ -1,0 +1,138 @@
+//! The table of queue disciplines: one row each.
+//!
+//! A row has the name in scenarios, the variant of [`QueueSpec`] with the type of its
+//! configuration, the configuration out of the box, and how a queue is made of it. Parameters are
+//! listed beside their configuration ([`Configurable`]). Whatever goes by name, builds a queue or
+//! lists parameters takes it from here, so that a discipline without a row does not exist, and one
+//! with a row is complete.
+
+use ackclock_units::Random;
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
+
+use crate::{
+    Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo, FifoConfig, FqCodel,
+    FqCodelConfig, FqPie, FqPieConfig, Pie, PieConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
+};
+
+/// The largest limits, as in the kernel.
+pub(crate) const MAX: u64 = u32::MAX as u64;
+/// A probability.
+pub(crate) const PROBABILITY: Domain = Domain::Number(0.0, 1.0, "");
+/// What the hash of flows is salted with.
+pub(crate) const HASH_SEED: Domain = Domain::OrOff(&Domain::Whole(0, MAX, ""));
+/// The largest packet: any IP packet with any framing.
+pub(crate) const MTU: Domain = Domain::Bytes(1, 131_072);
+/// A time above zero.
+pub(crate) const POSITIVE: Domain = Domain::Time { positive: true };
+/// A time above which packets are marked, if there is one.
+pub(crate) const MAYBE_TIME: Domain = Domain::OrOff(&Domain::Time { positive: false });
+
+macro_rules! disciplines {
+    ($($(#[$doc:meta])* $name:literal => $variant:ident($config:ty) = $default:expr,
+        |$with:pat_param, $random:pat_param| $queue:expr;)*) => {
+        /// A queue discipline with its parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum QueueSpec {
+            $($(#[$doc])* $variant($config),)*
+        }
+
+        impl QueueSpec {
+            /// The names of all disciplines, in the order in which they are listed.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// The discipline's name.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(QueueSpec::$variant(_) => $name,)*
+                }
+            }
+
+            /// The discipline called `name`, out of the box.
+            pub fn by_name(name: &str) -> Option<QueueSpec> {
+                match name {
+                    $($name => Some(QueueSpec::$variant($default)),)*
+                    _ => None,
+                }
+            }
+
+            /// All disciplines out of the box, in the order of [`QueueSpec::NAMES`].
+            pub fn all() -> Vec<QueueSpec> {
+                vec![$(QueueSpec::$variant($default)),*]
+            }
+
+            /// An empty queue, with a stream for what it decides by chance.
+            ///
+            /// # Panics
+            /// If parameters are out of range or do not fit together.
+            pub fn build<P: Queued + Send + 'static>(&self, random: Random) -> Box<dyn QueueDisc<P>> {
+                match self {
+                    $(QueueSpec::$variant(config) => {
+                        let ($with, $random) = (config.clone(), random);
+                        Box::new($queue)
+                    })*
+                }
+            }
+        }
+
+        impl Configurable for QueueSpec {
+            fn parameters(&mut self, v: &mut impl Visitor) {
+                match self {
+                    $(QueueSpec::$variant(config) => config.parameters(v),)*
+                }
+            }
+
+            fn problem(&self) -> Option<&'static str> {
+                match self {
+                    $(QueueSpec::$variant(config) => Configurable::problem(config),)*
+                }
+            }
+        }
+    };
+}
+
+disciplines! {
+    /// Drop-tail, limit in packets.
+    "pfifo" => Pfifo(FifoConfig) = FifoConfig::default(), |config, _| Fifo::new(config);
+    /// Drop-tail, limit in bytes.
+    "bfifo" => Bfifo(FifoConfig) = FifoConfig::bfifo(), |config, _| Fifo::new(config);
+    /// RED, Linux's or its authors', adaptive or not.
+    "red" => Red(RedConfig) = RedConfig::default(), |config, random| Red::new(config, random);
+    /// BLUE.
+    "blue" => Blue(BlueConfig) = BlueConfig::default(), |config, random| Blue::new(config, random);
+    /// Stochastic Fair BLUE.
+    "sfb" => Sfb(SfbConfig) = SfbConfig::default(), |config, random| Sfb::new(config, random);
+    /// CoDel.
+    "codel" => Codel(CodelConfig) = CodelConfig::default(), |config, _| Codel::new(config);
+    /// fq_codel.
+    "fq_codel" => FqCodel(FqCodelConfig) = FqCodelConfig::default(), |config, random| FqCodel::new(config, random);
+    /// CAKE's COBALT.
+    "cobalt" => Cobalt(CobaltConfig) = CobaltConfig::default(), |config, random| Cobalt::new(config, random);
+    /// PIE.
+    "pie" => Pie(PieConfig) = PieConfig::default(), |config, random| Pie::new(config, random);
+    /// fq_pie.
+    "fq_pie" => FqPie(FqPieConfig) = FqPieConfig::default(), |config, random| FqPie::new(config, random);
+    /// DualPI2.
+    "dualpi2" => DualPi2(DualPi2Config) = DualPi2Config::default(), |config, random| DualPi2::new(config, random);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_discipline_is_found_by_its_name() {
+        let all = QueueSpec::all();
+        assert_eq!(all.iter().map(QueueSpec::name).collect::<Vec<_>>(), QueueSpec::NAMES);
+        for spec in all {
+            assert_eq!(QueueSpec::by_name(spec.name()), Some(spec));
+        }
+        assert_eq!(QueueSpec::by_name("fifo"), None);
+    }
+
+    #[test]
+    fn defaults_fit_together() {
+        for spec in QueueSpec::all() {
+            assert_eq!(spec.problem(), None, "{}", spec.name());
+        }
+    }
+}

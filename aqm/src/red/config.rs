@@ -1,0 +1,331 @@
+//! The parameters of RED.
+
+use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
+use ackclock_units::{Rate, Span, maths};
+
+use super::linux::Damping;
+use super::weight_of;
+use crate::disciplines::{MAX, PROBABILITY};
+
+const MANUAL: &str = "tc-red(8)";
+
+/// Parameters of a RED queue. What is `None` is derived as `tc` does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedConfig {
+    /// The most bytes that wait; further packets are refused. Default: 400,000, the example of
+    /// tc-red(8) (tc requires it).
+    pub limit: u64,
+    /// The average queue in bytes from which on packets are marked. Default: a third of `max`.
+    pub min: Option<u64>,
+    /// The average queue in bytes from which on every packet is marked. Default: three times `min`,
+    /// or a quarter of `limit` if that is not given either.
+    pub max: Option<u64>,
+    /// Bytes of an average packet. Default: 1000, the example of tc-red(8) (tc requires it).
+    pub avpkt: u32,
+    /// Packets that an empty queue takes at once before the average reaches `min`: the weight of
+    /// the average follows from it. Default: (2 `min` + `max`) / (3 `avpkt`).
+    pub burst: Option<u32>,
+    /// Probability to mark when the average has reached `max`. Default: 0.02.
+    pub probability: f64,
+    /// Rate of the link: how many packets would have passed while there was no queue. Default: 10
+    /// Mbit/s.
+    pub bandwidth: Rate,
+    /// Mark packets that can carry a mark instead of dropping them. Default: off.
+    pub ecn: bool,
+    /// With `ecn`: drop every packet from `max` on, those that could carry a mark as well. Default:
+    /// off.
+    pub harddrop: bool,
+    /// With `ecn`: take packets in that cannot carry a mark instead of dropping them. Default: off.
+    pub nodrop: bool,
+    /// Move the probability at `max` (Adaptive RED). Default: off.
+    pub adaptive: Option<RedAdaptive>,
+    /// Follow the authors' law in place of Linux's. Default: off.
+    pub floyd: Option<RedFloyd>,
+}
+
+/// Adaptive RED (Floyd, Gummadi, Shenker 2001, figure 1; the defaults are those of the paper and of
+/// Linux's `adaptive`).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedAdaptive {
+    /// Added to the probability if the average is above the target range, but no more than a
+    /// quarter of it. Default: 0.01.
+    pub alpha: f64,
+    /// Multiplies the probability if the average is below the target range. Default: 0.9.
+    pub beta: f64,
+    /// Time between two updates. Default: 500 ms.
+    pub interval: Span,
+    /// Above this the probability is not raised. Default: 0.5.
+    pub top: f64,
+    /// Below this the probability is not lowered. Default: 0.01.
+    pub bottom: RedBottom,
+}
+
+/// The lowest probability of Adaptive RED.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RedBottom {
+    /// This number.
+    Fixed(f64),
+    /// 0.01, but no more than one mark in a window of packets of 1000 bytes that fills the link
+    /// over 100 ms, that is 80,000 over its bits per second (ns-2's `bottom_` of 0).
+    Automatic,
+}
+
+impl RedBottom {
+    /// The number, on a link of `bandwidth`.
+    pub(super) fn at(self, bandwidth: Rate) -> f64 {
+        match self {
+            RedBottom::Fixed(bottom) => bottom,
+            RedBottom::Automatic => (80_000.0 / bandwidth.as_bps() as f64).min(0.01),
+        }
+    }
+}
+
+/// The law as its authors wrote it, in papers and in ns-2.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RedFloyd {
+    /// From `max` to twice `max` the probability rises from `probability` to 1, and only there
+    /// every packet is dropped (Floyd 2000, "Recommendation on using the gentle variant of RED").
+    /// Default: on, as in ns-2.
+    pub gentle: bool,
+    /// At least 1/p packets pass between two marks, at most 2/p; else at most 1/p. Default: on, as
+    /// in ns-2.
+    pub wait: bool,
+    /// Scale the probability with the size of the packet over `avpkt`, and space marks by bytes
+    /// (Floyd, Jacobson 1993 section 5). Default: on, as in ns-2 (RFC 7141 advises against it).
+    pub bytemode: bool,
+    /// With `ecn`: mark packets that can carry a mark only while the probability is below this, and
+    /// drop them as the others from there on; no average is then too high for chance. `None` marks
+    /// at any average that is not. Default: 0.1, as in ns-2.
+    pub mark_p: Option<f64>,
+    /// Weight of a packet in the average. Default: from `burst`.
+    pub weight: RedWeight,
+    /// Derive `min` and `max`, where they are not given, from the queueing delay to settle at:
+    /// `min` is half of it, at least five packets, and `max` three times that (Floyd, Gummadi,
+    /// Shenker 2001 section 5.2). Default: off.
+    pub target_delay: Option<Span>,
+}
+
+/// Weight of a packet in the authors' average.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum RedWeight {
+    /// From `burst`, a power of two, as `tc` does.
+    Burst,
+    /// This number (Floyd, Jacobson 1993 section 6: 0.002).
+    Fixed(f64),
+    /// 1 - exp(-1/C) with C the packets that the link carries in a second (Floyd, Gummadi, Shenker
+    /// 2001 section 5.1).
+    Automatic,
+}
+
+impl Default for RedConfig {
+    fn default() -> RedConfig {
+        RedConfig {
+            limit: 400_000,
+            min: None,
+            max: None,
+            avpkt: 1000,
+            burst: None,
+            probability: 0.02,
+            bandwidth: const { Rate::from_bps(10_000_000).unwrap() },
+            ecn: false,
+            harddrop: false,
+            nodrop: false,
+            adaptive: None,
+            floyd: None,
+        }
+    }
+}
+
+impl Default for RedAdaptive {
+    fn default() -> RedAdaptive {
+        RedAdaptive {
+            alpha: 0.01,
+            beta: 0.9,
+            interval: Span::from_millis(500),
+            top: 0.5,
+            bottom: RedBottom::Fixed(0.01),
+        }
+    }
+}
+
+impl Default for RedFloyd {
+    fn default() -> RedFloyd {
+        RedFloyd {
+            gentle: true,
+            wait: true,
+            bytemode: true,
+            mark_p: Some(0.1),
+            weight: RedWeight::Burst,
+            target_delay: None,
+        }
+    }
+}
+
+impl RedConfig {
+    /// Adaptive RED with everything automatic (Floyd, Gummadi, Shenker 2001): set `bandwidth` and
+    /// no more. The queueing delay settles at 5 ms and the probability starts at 0.1, as in ns-2.
+    pub fn adaptive_2001() -> RedConfig {
+        let floyd =
+            RedFloyd { weight: RedWeight::Automatic, target_delay: Some(Span::from_millis(5)), ..RedFloyd::default() };
+        RedConfig {
+            probability: 0.1,
+            adaptive: Some(RedAdaptive { bottom: RedBottom::Automatic, ..RedAdaptive::default() }),
+            floyd: Some(floyd),
+            ..RedConfig::default()
+        }
+    }
+
+    /// `min` and `max` in bytes, as given or derived.
+    pub fn thresholds(&self) -> (u64, u64) {
+        if let Some(delay) = self.floyd.as_ref().and_then(|floyd| floyd.target_delay) {
+            let half = delay.as_secs_f64() * self.bandwidth.as_bps() as f64 / 16.0;
+            let min = self.min.unwrap_or((half as u64).max(5 * u64::from(self.avpkt)));
+            return (min, self.max.unwrap_or(min.saturating_mul(3)));
+        }
+        let max = self.max.unwrap_or(self.min.map_or(self.limit / 4, |min| min.saturating_mul(3)));
+        (self.min.unwrap_or(max / 3), max)
+    }
+
+    /// The binary logarithm of the average's weight, negated (tc's `ewma`): the smallest that lets
+    /// `burst` packets into an empty queue before the average reaches `min`. `None` if no weight
+    /// does.
+    pub fn ewma(&self) -> Option<u32> {
+        let (min, max) = self.thresholds();
+        let avpkt = u64::from(self.avpkt);
+        let derived = (u128::from(min) * 2 + u128::from(max)).checked_div(u128::from(avpkt) * 3)?;
+        let burst = self.burst.map_or(derived as f64, f64::from);
+        // include/net/red.h: L + 1 - min/S <= (1 - (1 - W)^L) / W
+        let room = burst + 1.0 - min as f64 / avpkt as f64;
+        if room < 1.0 {
+            return None;
+        }
+        (1..32).find(|&log| {
+            let weight = weight_of(log);
+            room <= (1.0 - maths::pow(1.0 - weight, burst)) / weight
+        })
+    }
+
+    /// What is wrong with these parameters, if anything is.
+    pub fn problem(&self) -> Option<&'static str> {
+        let unit = 0.0..=1.0;
+        let (min, max) = self.thresholds();
+        let weight = self.floyd.as_ref().map_or(RedWeight::Burst, |floyd| floyd.weight);
+        if self.avpkt == 0 {
+            Some("avpkt must not be zero")
+        } else if self.limit > u64::from(u32::MAX) || max > u64::from(u32::MAX) {
+            Some("limit and max must be below 4 GiB")
+        } else if min >= max {
+            Some("min must be below max")
+        } else if !unit.contains(&self.probability) {
+            Some("probability must be within 0 to 1")
+        } else if self.nodrop && !self.ecn {
+            Some("nodrop needs ecn")
+        } else if weight == RedWeight::Burst && self.ewma().is_none() {
+            Some("no weight of the average lets this burst through: try a larger burst or avpkt")
+        } else if !self.floyd.as_ref().and_then(|floyd| floyd.mark_p).is_none_or(|p| unit.contains(&p)) {
+            Some("mark_p must be within 0 to 1")
+        } else if matches!(weight, RedWeight::Fixed(weight) if !(weight > 0.0 && weight <= 1.0)) {
+            Some("weight must be above 0 and at most 1")
+        } else if self.floyd.is_none() && Damping::new(self.ewma().unwrap_or(1), self.avpkt, self.bandwidth).is_none() {
+            Some("bandwidth is too low for packets of avpkt bytes")
+        } else {
+            let adaptive = self.adaptive.as_ref()?;
+            if adaptive.interval == Span::ZERO {
+                Some("interval must not be zero")
+            } else if ![adaptive.alpha, adaptive.beta, adaptive.top, adaptive.bottom.at(self.bandwidth)]
+                .iter()
+                .all(|p| unit.contains(p))
+            {
+                Some("alpha, beta, top and bottom must be within 0 to 1")
+            } else {
+                None
+            }
+        }
+    }
+}
+
+impl Configurable for RedConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let sizes = Domain::Bytes(1, MAX);
+        v.parameter("limit", sizes, MANUAL, &mut self.limit);
+        v.derived("min", sizes, MANUAL, "a third of `max`", &mut self.min);
+        v.derived("max", sizes, MANUAL, "three times `min`, else a quarter of `limit`", &mut self.max);
+        v.parameter("avpkt", Domain::Bytes(1, 1 << 20), MANUAL, &mut self.avpkt);
+        let burst = Domain::Whole(1, MAX, "packets");
+        v.derived("burst", burst, MANUAL, "(2 `min` + `max`) / (3 `avpkt`)", &mut self.burst);
+        v.parameter("probability", PROBABILITY, MANUAL, &mut self.probability);
+        v.parameter("bandwidth", Domain::Rate, MANUAL, &mut self.bandwidth);
+        v.parameter("ecn", Domain::Flag, MANUAL, &mut self.ecn);
+        v.parameter("harddrop", Domain::Flag, MANUAL, &mut self.harddrop);
+        v.parameter("nodrop", Domain::Flag, MANUAL, &mut self.nodrop);
+        v.feature("adaptive", "Floyd, Gummadi, Shenker 2001", &mut self.adaptive);
+        v.feature("floyd", "Floyd, Jacobson 1993; ns-2", &mut self.floyd);
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        RedConfig::problem(self)
+    }
+}
+
+impl Configurable for RedAdaptive {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let paper = "Floyd, Gummadi, Shenker 2001, figure 1";
+        v.parameter("alpha", PROBABILITY, paper, &mut self.alpha);
+        v.parameter("beta", PROBABILITY, paper, &mut self.beta);
+        v.parameter("interval", Domain::Time { positive: true }, paper, &mut self.interval);
+        v.parameter("top", PROBABILITY, paper, &mut self.top);
+        let bottom = Domain::OrName("automatic", &PROBABILITY);
+        v.parameter("bottom", bottom, "Floyd, Gummadi, Shenker 2001, figure 1; ns-2 `bottom_`", &mut self.bottom);
+    }
+}
+
+impl Configurable for RedFloyd {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("gentle", Domain::Flag, "Floyd 2000; ns-2 `gentle_`", &mut self.gentle);
+        v.parameter("wait", Domain::Flag, "ns-2 `wait_`", &mut self.wait);
+        let bytemode = "Floyd, Jacobson 1993 s5; ns-2 `bytes_`";
+        v.parameter("bytemode", Domain::Flag, bytemode, &mut self.bytemode);
+        v.parameter("mark_p", Domain::OrOff(&PROBABILITY), "ns-2 `mark_p_`", &mut self.mark_p);
+        let weight = Domain::NameOrFraction { what: "a weight", names: &["burst", "automatic"] };
+        v.parameter("weight", weight, "Floyd, Gummadi, Shenker 2001 s5.1; ns-2 `q_weight_`", &mut self.weight);
+        let delay = Domain::OrOff(&Domain::Time { positive: true });
+        let source = "Floyd, Gummadi, Shenker 2001 s5.2; ns-2 `targetdelay_`";
+        v.parameter("target_delay", delay, source, &mut self.target_delay);
+    }
+}
+
+impl Setting for RedBottom {
+    fn value(&self) -> Value {
+        match self {
+            RedBottom::Fixed(bottom) => Value::Number(*bottom),
+            RedBottom::Automatic => Value::Name("automatic"),
+        }
+    }
+
+    fn from_value(value: Value) -> Option<RedBottom> {
+        match value {
+            Value::Number(bottom) => Some(RedBottom::Fixed(bottom)),
+            Value::Name("automatic") => Some(RedBottom::Automatic),
+            _ => None,
+        }
+    }
+}
+
+impl Setting for RedWeight {
+    fn value(&self) -> Value {
+        match self {
+            RedWeight::Burst => Value::Name("burst"),
+            RedWeight::Fixed(weight) => Value::Number(*weight),
+            RedWeight::Automatic => Value::Name("automatic"),
+        }
+    }
+
+    fn from_value(value: Value) -> Option<RedWeight> {
+        match value {
+            Value::Name("burst") => Some(RedWeight::Burst),
+            Value::Number(weight) => Some(RedWeight::Fixed(weight)),
+            Value::Name("automatic") => Some(RedWeight::Automatic),
+            _ => None,
+        }
+    }
+}

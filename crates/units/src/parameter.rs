@@ -1,0 +1,322 @@
+//! Parameters of algorithms, described where the algorithm is: name, range with its unit, source. A
+//! configuration lists its parameters by handing each to a [`Visitor`]; what reads scenarios,
+//! prints defaults and writes tables is one.
+//!
+//! ```
+//! use ackclock_units::Span;
+//! use ackclock_units::parameter::{Configurable, Domain, Value, Visitor, each};
+//!
+//! struct Config {
+//!     limit: u64,
+//!     target: Span,
+//! }
+//!
+//! impl Configurable for Config {
+//!     fn parameters(&mut self, v: &mut impl Visitor) {
+//!         v.parameter("limit", Domain::Packets(1, 1000), "tc-example(8)", &mut self.limit);
+//!         let time = Domain::Time { positive: true };
+//!         v.parameter("target", time, "RFC 8033 s4.2", &mut self.target);
+//!     }
+//! }
+//!
+//! let mut config = Config { limit: 100, target: Span::from_millis(15) };
+//! each(&mut config, &mut |of, _| (of.name == "limit").then_some(Value::Whole(20)));
+//! assert_eq!(config.limit, 20);
+//! ```
+
+use crate::{Rate, Size, Span};
+
+/// The value of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// None: the parameter is off.
+    Off,
+    /// On or off.
+    Flag(bool),
+    /// A whole number, in the unit of its domain.
+    Whole(u64),
+    /// A number.
+    Number(f64),
+    /// A length of time.
+    Time(Span),
+    /// A rate.
+    Rate(Rate),
+    /// Packets or bytes, where either may be given.
+    Size(Size),
+    /// A name.
+    Name(&'static str),
+}
+
+/// The values that a parameter may take, with their unit. Ranges include both ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Domain {
+    /// On or off.
+    Flag,
+    /// A length of time.
+    Time {
+        /// More than zero.
+        positive: bool,
+    },
+    /// A rate.
+    Rate,
+    /// Bytes.
+    Bytes(u64, u64),
+    /// Packets or segments.
+    Packets(u64, u64),
+    /// Packets or bytes.
+    Size(u64, u64),
+    /// A whole number in this unit.
+    Whole(u64, u64, &'static str),
+    /// A power of two up to this.
+    PowerOfTwo(u64),
+    /// A number in this unit.
+    Number(f64, f64, &'static str),
+    /// One of these names.
+    Name {
+        /// What they name.
+        what: &'static str,
+        /// The names.
+        names: &'static [&'static str],
+    },
+    /// Off, or one of these.
+    OrOff(&'static Domain),
+    /// This name, or one of these.
+    OrName(&'static str, &'static Domain),
+    /// A length of time, which may be zero, or packets.
+    TimeOrPackets(u64, u64),
+    /// Off, one of these names, or on: the first of them.
+    FlagOrName {
+        /// What they name, with its article.
+        what: &'static str,
+        /// The names.
+        names: &'static [&'static str],
+    },
+    /// One of these names, or a number above 0 and up to 1.
+    NameOrFraction {
+        /// What it is, with its article.
+        what: &'static str,
+        /// The names.
+        names: &'static [&'static str],
+    },
+    /// Off, `half` of the limit, or a size from 1 up to `most` in the limit's unit.
+    PartOfLimit {
+        /// The limit counts packets, not bytes.
+        packets: bool,
+        /// The largest size.
+        most: u64,
+    },
+}
+
+impl Domain {
+    /// The names of an enum's variants; `what` they name.
+    pub const fn named<T: Named>(what: &'static str) -> Domain {
+        Domain::Name { what, names: T::NAMES }
+    }
+}
+
+/// A parameter: everything about it but its value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name in scenarios.
+    pub name: &'static str,
+    /// The values that it may take.
+    pub domain: Domain,
+    /// Where name, default and range come from.
+    pub source: &'static str,
+    /// What it follows from unless it is given; `None` if it has a default of its own.
+    pub derived: Option<&'static str>,
+}
+
+/// A type that a parameter may have.
+pub trait Setting: Sized {
+    /// As a value.
+    fn value(&self) -> Value;
+    /// From a value; `None` if the type has no such value.
+    fn from_value(value: Value) -> Option<Self>;
+}
+
+/// A configuration that lists its parameters.
+pub trait Configurable {
+    /// Hands every parameter to `v`, in the order in which they are shown. Ranges and defaults may
+    /// depend on the parameters before.
+    fn parameters(&mut self, v: &mut impl Visitor);
+
+    /// What is wrong with parameters that are right one by one.
+    fn problem(&self) -> Option<&'static str> {
+        None
+    }
+}
+
+/// Looks at parameters, and may change them.
+pub trait Visitor {
+    /// Visits a parameter with its present value, which is the default if it was not changed.
+    fn visit<T: Setting>(&mut self, parameter: Parameter, at: &mut T);
+
+    /// Visits a feature with parameters of its own, which is off if there is `None`.
+    fn feature<T: Configurable + Default>(&mut self, name: &'static str, source: &'static str, at: &mut Option<T>);
+
+    /// Visits a parameter with a default.
+    fn parameter<T: Setting>(&mut self, name: &'static str, domain: Domain, source: &'static str, at: &mut T) {
+        self.visit(Parameter { name, domain, source, derived: None }, at);
+    }
+
+    /// Visits a parameter that, unless it is given, follows from others as `rule` says.
+    fn derived<T: Setting>(
+        &mut self,
+        name: &'static str,
+        domain: Domain,
+        source: &'static str,
+        rule: &'static str,
+        at: &mut Option<T>,
+    ) {
+        self.visit(Parameter { name, domain, source, derived: Some(rule) }, at);
+    }
+}
+
+/// Calls `f` for every parameter with its value, also for those of features that are on, and sets
+/// the value that it returns. One that the parameter's type does not have is ignored.
+pub fn each(of: &mut impl Configurable, f: &mut dyn FnMut(&Parameter, Value) -> Option<Value>) {
+    struct Each<'a>(&'a mut dyn FnMut(&Parameter, Value) -> Option<Value>);
+
+    impl Visitor for Each<'_> {
+        fn visit<T: Setting>(&mut self, parameter: Parameter, at: &mut T) {
+            if let Some(value) = (self.0)(&parameter, at.value()).and_then(T::from_value) {
+                *at = value;
+            }
+        }
+
+        fn feature<T: Configurable + Default>(&mut self, _: &'static str, _: &'static str, at: &mut Option<T>) {
+            if let Some(on) = at {
+                on.parameters(self);
+            }
+        }
+    }
+
+    of.parameters(&mut Each(f));
+}
+
+/// Implements [`Setting`] for types that are one kind of [`Value`].
+macro_rules! settings {
+    ($($type:ty: $variant:ident)*) => {
+        $(impl Setting for $type {
+            fn value(&self) -> Value {
+                Value::$variant((*self).into())
+            }
+
+            fn from_value(value: Value) -> Option<$type> {
+                match value {
+                    Value::$variant(held) => held.try_into().ok(),
+                    _ => None,
+                }
+            }
+        })*
+    };
+}
+
+settings! { bool: Flag u32: Whole u64: Whole f64: Number Span: Time Rate: Rate Size: Size }
+
+impl<T: Setting> Setting for Option<T> {
+    fn value(&self) -> Value {
+        self.as_ref().map_or(Value::Off, Setting::value)
+    }
+
+    fn from_value(value: Value) -> Option<Option<T>> {
+        if value == Value::Off { Some(None) } else { T::from_value(value).map(Some) }
+    }
+}
+
+/// An enum whose variants have names, by [`named!`](crate::named).
+pub trait Named: Setting {
+    /// The names in scenarios.
+    const NAMES: &'static [&'static str];
+}
+
+/// Gives the variants of an enum the names that parameters know them by: [`Setting`] and [`Named`].
+/// A variant without a name does not compile.
+#[macro_export]
+macro_rules! named {
+    ($type:ident: $($variant:ident = $name:literal),+ $(,)?) => {
+        impl $crate::parameter::Named for $type {
+            const NAMES: &'static [&'static str] = &[$($name),+];
+        }
+
+        impl $crate::parameter::Setting for $type {
+            fn value(&self) -> $crate::parameter::Value {
+                $crate::parameter::Value::Name(match self {
+                    $($type::$variant => $name),+
+                })
+            }
+
+            fn from_value(value: $crate::parameter::Value) -> Option<$type> {
+                match value {
+                    $($crate::parameter::Value::Name($name) => Some($type::$variant),)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Law {
+        Old,
+        New,
+    }
+
+    named! { Law: Old = "old", New = "new" }
+
+    #[derive(Debug, Default, PartialEq)]
+    struct Ramp {
+        steps: u32,
+    }
+
+    impl Configurable for Ramp {
+        fn parameters(&mut self, v: &mut impl Visitor) {
+            v.parameter("steps", Domain::Whole(0, 9, ""), "none", &mut self.steps);
+        }
+    }
+
+    #[derive(Debug, PartialEq)]
+    struct Config {
+        law: Law,
+        seed: Option<u64>,
+        ramp: Option<Ramp>,
+    }
+
+    impl Configurable for Config {
+        fn parameters(&mut self, v: &mut impl Visitor) {
+            v.parameter("law", Domain::named::<Law>("law"), "none", &mut self.law);
+            v.derived("seed", Domain::Whole(0, 9, ""), "none", "the run's seed", &mut self.seed);
+            v.feature("ramp", "none", &mut self.ramp);
+        }
+    }
+
+    #[test]
+    fn values_are_listed_in_order_and_set_by_name() {
+        let mut config = Config { law: Law::Old, seed: None, ramp: Some(Ramp { steps: 3 }) };
+        let mut seen = Vec::new();
+        each(&mut config, &mut |of, value| {
+            seen.push((of.name, value));
+            match of.name {
+                "law" => Some(Value::Name("new")),
+                "seed" => Some(Value::Whole(7)),
+                _ => None,
+            }
+        });
+        assert_eq!(seen, [("law", Value::Name("old")), ("seed", Value::Off), ("steps", Value::Whole(3))]);
+        assert_eq!(config, Config { law: Law::New, seed: Some(7), ramp: Some(Ramp { steps: 3 }) });
+    }
+
+    #[test]
+    fn a_type_takes_no_value_of_another() {
+        assert_eq!(u32::from_value(Value::Whole(1 << 32)), None);
+        assert_eq!(u64::from_value(Value::Number(1.0)), None);
+        assert_eq!(Law::from_value(Value::Name("older")), None);
+        assert_eq!(Option::<Law>::from_value(Value::Off), Some(None));
+        assert_eq!(Option::<Law>::from_value(Value::Flag(true)), None);
+    }
+}
