@@ -62,8 +62,10 @@ mod probe_bw;
 mod probe_rtt;
 mod startup;
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Rate, Span, Time};
 
+use crate::controllers::{Algorithm, Stack, TIME};
 use crate::newreno::{established, resume, timed_out};
 use crate::{Ack, CongestionControl, Flight, Lost, Needs, Sent, Signal, Verdict, Window};
 
@@ -144,6 +146,47 @@ impl Default for BbrConfig {
             bw_probe_base: Span::from_secs(2),
             bw_probe_rand: Span::from_secs(1),
         }
+    }
+}
+
+impl Configurable for BbrConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let draft = "draft-ietf-ccwg-bbr";
+        // A gain of 1 and less never fills the pipe, 0 sends nothing; the rest keeps shares between
+        // 0 and 1.
+        v.parameter("startup_pacing_gain", Domain::Number(1.01, 100.0, ""), draft, &mut self.startup_pacing_gain);
+        v.parameter("drain_pacing_gain", Domain::Number(0.01, 1.0, ""), draft, &mut self.drain_pacing_gain);
+        v.parameter("probe_down_pacing_gain", Domain::Number(0.01, 1.0, ""), draft, &mut self.probe_down_pacing_gain);
+        v.parameter("probe_up_pacing_gain", Domain::Number(1.0, 100.0, ""), draft, &mut self.probe_up_pacing_gain);
+        v.parameter("default_cwnd_gain", Domain::Number(0.1, 100.0, ""), draft, &mut self.default_cwnd_gain);
+        v.parameter("probe_up_cwnd_gain", Domain::Number(0.1, 100.0, ""), draft, &mut self.probe_up_cwnd_gain);
+        v.parameter("probe_rtt_cwnd_gain", Domain::Number(0.0, 100.0, ""), draft, &mut self.probe_rtt_cwnd_gain);
+        v.parameter(
+            "pacing_margin_percent",
+            Domain::Number(0.0, 99.0, "percent"),
+            draft,
+            &mut self.pacing_margin_percent,
+        );
+        v.parameter("loss_thresh", Domain::Number(0.0, 0.99, ""), draft, &mut self.loss_thresh);
+        v.parameter("beta", Domain::Number(0.0, 1.0, ""), draft, &mut self.beta);
+        v.parameter("headroom", Domain::Number(0.0, 1.0, ""), draft, &mut self.headroom);
+        v.parameter("min_pipe_cwnd", Domain::Whole(2, 1 << 20, "segments"), draft, &mut self.min_pipe_cwnd);
+        let ranges = Domain::Whole(1, 1 << 20, "ranges");
+        v.parameter("startup_full_loss_cnt", ranges, draft, &mut self.startup_full_loss_cnt);
+        let rounds = Domain::Whole(1, 1 << 20, "round trips");
+        v.parameter("extra_acked_filter_len", rounds, draft, &mut self.extra_acked_filter_len);
+        v.parameter("min_rtt_filter_len", TIME, draft, &mut self.min_rtt_filter_len);
+        v.parameter("probe_rtt_interval", TIME, draft, &mut self.probe_rtt_interval);
+        v.parameter("probe_rtt_duration", TIME, draft, &mut self.probe_rtt_duration);
+        v.parameter("bw_probe_max_rounds", rounds, draft, &mut self.bw_probe_max_rounds);
+        v.parameter("bw_probe_base", TIME, draft, &mut self.bw_probe_base);
+        v.parameter("bw_probe_rand", TIME, draft, &mut self.bw_probe_rand);
+    }
+}
+
+impl Algorithm for BbrConfig {
+    fn on(_: &Stack) -> BbrConfig {
+        BbrConfig::default()
     }
 }
 

@@ -26,8 +26,10 @@
 //!   loss that the duplicates prove.
 //! - The peer's window does not bound what is halved: a window beyond it has not grown.
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
+use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
 use crate::ertt::Ertt;
 use crate::hd::{DelayLaw, draw};
 use crate::newreno::{
@@ -36,7 +38,8 @@ use crate::newreno::{
 };
 use crate::slow_start::SlowStart;
 use crate::{
-    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewRenoConfig, Sent, Signal, Verdict, Window,
+    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewRenoConfig, Sent, Signal, SlowStartRules, Verdict,
+    Window,
 };
 
 /// Parameters of CHD, by the names of the sysctls below `net.inet.tcp.cc.chd`.
@@ -71,6 +74,32 @@ impl Default for ChdConfig {
             rtt_unit: Span::from_millis(1),
             reno: NewRenoConfig::default(),
         }
+    }
+}
+
+impl Configurable for ChdConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let sysctl = "FreeBSD `cc.chd`";
+        v.parameter("queue_threshold", Domain::Whole(1, MILLION, "ticks"), sysctl, &mut self.queue_threshold);
+        // The kernel keeps the threshold above the delay without back-offs.
+        let most = self.queue_threshold.saturating_sub(1);
+        self.queue_min = self.queue_min.min(most);
+        v.parameter("queue_min", Domain::Whole(0, most.into(), "ticks"), sysctl, &mut self.queue_min);
+        v.parameter("pmax", PERCENT, sysctl, &mut self.pmax);
+        v.parameter("loss_fair", Domain::Flag, sysctl, &mut self.loss_fair);
+        v.parameter("use_max", Domain::Flag, sysctl, &mut self.use_max);
+        v.parameter("rtt_unit", POSITIVE, "FreeBSD `hz`", &mut self.rtt_unit);
+        self.reno.parameters(v);
+    }
+}
+
+impl Algorithm for ChdConfig {
+    fn on(host: &Stack) -> ChdConfig {
+        ChdConfig { reno: host.newreno, ..ChdConfig::default() }
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
     }
 }
 

@@ -24,13 +24,15 @@
 mod linux;
 mod rfc9438;
 
-use ackclock_units::{Span, Time, maths};
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
+use ackclock_units::{Span, Time, maths, named};
 
+use crate::controllers::{Algorithm, Stack};
 use crate::newreno::{
     established, idled, put_back, recovered, reduce, resume, slow_start_applies, timed_out, whole_segments,
 };
 use crate::slow_start::SlowStart;
-use crate::{Ack, CongestionControl, Flight, NewRenoConfig, Sent, Signal, Verdict, Window};
+use crate::{Ack, CongestionControl, Flight, NewRenoConfig, Sent, Signal, SlowStartRules, Verdict, Window};
 
 /// How the cubic curve becomes growth per ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +77,32 @@ impl Default for CubicConfig {
         }
     }
 }
+
+impl Configurable for CubicConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        // Beyond these there is no growth or no decrease left, and the arithmetic of the curve
+        // overflows.
+        v.parameter("beta", Domain::Number(0.1, 0.99, ""), "RFC 9438 s4.6", &mut self.beta);
+        v.parameter("c", Domain::Number(0.001, 1000.0, "segments/s^3"), "RFC 9438 s5.1", &mut self.c);
+        v.parameter("fast_convergence", Domain::Flag, "RFC 9438 s4.7", &mut self.fast_convergence);
+        v.parameter("reno_friendly", Domain::Flag, "RFC 9438 s4.3", &mut self.reno_friendly);
+        let rules = Domain::named::<CubicRules>("set of rules");
+        v.parameter("rules", rules, "RFC 9438; Linux `tcp_cubic.c`", &mut self.rules);
+        self.reno.parameters(v);
+    }
+}
+
+impl Algorithm for CubicConfig {
+    fn on(host: &Stack) -> CubicConfig {
+        host.cubic
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
+    }
+}
+
+named! { CubicRules: Rfc9438 = "rfc9438", Linux39 = "linux-3.9", Linux61 = "linux-6.1" }
 
 /// CUBIC (RFC 9438, Linux).
 #[derive(Clone, Debug)]

@@ -26,13 +26,17 @@
 //! - FreeBSD leaves alpha alone during fast recovery and brings it up to date when that ends and at
 //!   a timeout; here it goes on once per window of data.
 
+use crate::controllers::{Algorithm, Stack};
 use crate::newreno::{
     acknowledged, established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, timed_out,
 };
 use crate::slow_start::SlowStart;
 use crate::{
-    Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewRenoConfig, Signal, Verdict, Window,
+    Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewRenoConfig, Signal, SlowStartRules,
+    Verdict, Window,
 };
+use ackclock_units::named;
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 /// `DCTCP_MAX_ALPHA`: alpha is in units of 1/1024.
 const MAX_ALPHA: u64 = 1024;
@@ -85,6 +89,31 @@ impl Default for DctcpConfig {
         }
     }
 }
+
+impl Configurable for DctcpConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("shift_g", Domain::Whole(0, 10, ""), "RFC 8257 s4.2; Linux `dctcp_shift_g`", &mut self.shift_g);
+        v.parameter("alpha_on_init", Domain::Whole(0, 1024, "1/1024"), "RFC 8257 s3.3", &mut self.alpha_on_init);
+        v.parameter("slowstart", Domain::Flag, "FreeBSD `cc.dctcp.slowstart`", &mut self.slowstart);
+        let rules = Domain::named::<DctcpRules>("set of rules");
+        v.parameter("rules", rules, "RFC 8257; FreeBSD; Linux `tcp_dctcp.c`", &mut self.rules);
+        self.reno.parameters(v);
+    }
+}
+
+impl Algorithm for DctcpConfig {
+    const FEEDBACK: Option<EcnFeedback> = Some(EcnFeedback::Dctcp);
+
+    fn on(host: &Stack) -> DctcpConfig {
+        host.dctcp
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
+    }
+}
+
+named! { DctcpRules: Rfc8257 = "rfc8257", FreeBsd = "freebsd", Linux = "linux" }
 
 /// DCTCP (RFC 8257).
 #[derive(Clone, Debug)]

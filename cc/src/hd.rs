@@ -17,12 +17,15 @@
 //! - Kept as it is: congestion recovery ends with the ACK that began it, because nobody moves its
 //!   end; the next ACK may halve the window again.
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
+use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
 use crate::ertt::Ertt;
 use crate::newreno::{halved, reduce};
 use crate::{
-    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, Verdict, Window,
+    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
+    Verdict, Window,
 };
 
 /// Parameters of HD, by the names of the sysctls below `net.inet.tcp.cc.hd`.
@@ -49,6 +52,29 @@ impl Default for HdConfig {
             rtt_unit: Span::from_millis(1),
             reno: NewRenoConfig::default(),
         }
+    }
+}
+
+impl Configurable for HdConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let sysctl = "FreeBSD `cc.hd`";
+        v.parameter("queue_threshold", Domain::Whole(1, MILLION, "ticks"), sysctl, &mut self.queue_threshold);
+        // The kernel keeps the threshold at or above the delay without back-offs.
+        self.queue_min = self.queue_min.min(self.queue_threshold);
+        v.parameter("queue_min", Domain::Whole(0, self.queue_threshold.into(), "ticks"), sysctl, &mut self.queue_min);
+        v.parameter("pmax", PERCENT, sysctl, &mut self.pmax);
+        v.parameter("rtt_unit", POSITIVE, "FreeBSD `hz`", &mut self.rtt_unit);
+        self.reno.parameters(v);
+    }
+}
+
+impl Algorithm for HdConfig {
+    fn on(host: &Stack) -> HdConfig {
+        HdConfig { reno: host.newreno, ..HdConfig::default() }
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
     }
 }
 

@@ -18,10 +18,12 @@
 //!   works out the latter anew.
 //! - A timeout sets the threshold as the host's NewReno does (`timeout_flight`).
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
 
+use crate::controllers::{Algorithm, Stack};
 use crate::newreno::{grow, whole_segments};
-use crate::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window};
+use crate::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window};
 
 /// Parameters of H-TCP, named and with defaults as FreeBSD's sysctls `net.inet.tcp.cc.htcp.*`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -35,6 +37,24 @@ pub struct HtcpConfig {
     /// Slow start, the first second after a congestion, timeouts and idle time are NewReno's, with
     /// these settings.
     pub reno: NewRenoConfig,
+}
+
+impl Configurable for HtcpConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("adaptive_backoff", Domain::Flag, "FreeBSD `cc.htcp.adaptive_backoff`", &mut self.adaptive_backoff);
+        v.parameter("rtt_scaling", Domain::Flag, "FreeBSD `cc.htcp.rtt_scaling`", &mut self.rtt_scaling);
+        self.reno.parameters(v);
+    }
+}
+
+impl Algorithm for HtcpConfig {
+    fn on(host: &Stack) -> HtcpConfig {
+        HtcpConfig { reno: host.newreno, ..HtcpConfig::default() }
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
+    }
 }
 
 /// Ticks per second (`hz`).

@@ -13,9 +13,11 @@
 //! # Departures
 //! - Clocks are exact; Linux 3.9 counts milliseconds, 6.1 microseconds.
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
 
 use crate::Flight;
+use crate::controllers::TIME;
 
 /// Whose HyStart: Linux changed its rules between 3.9 and 6.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +54,16 @@ impl Default for HystartConfig {
             ack_delta: Span::from_millis(2),
             rules: HystartRules::Linux61,
         }
+    }
+}
+
+impl Configurable for HystartConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("ack_train", Domain::Flag, "Linux `hystart_detect`", &mut self.ack_train);
+        v.parameter("delay", Domain::Flag, "Linux `hystart_detect`", &mut self.delay);
+        let window = Domain::Whole(0, 1 << 20, "segments");
+        v.parameter("low_window", window, "Linux `hystart_low_window`", &mut self.low_window);
+        v.parameter("ack_delta", TIME, "Linux `hystart_ack_delta_us`", &mut self.ack_delta);
     }
 }
 

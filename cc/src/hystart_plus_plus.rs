@@ -20,7 +20,9 @@
 //!   taken back.
 
 use ackclock_units::Span;
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
+use crate::controllers::TIME;
 use crate::newreno::grow;
 use crate::{Flight, Window};
 
@@ -56,6 +58,19 @@ impl Default for HystartPlusPlusConfig {
             css_rounds: 5,
             l: 8,
         }
+    }
+}
+
+impl Configurable for HystartPlusPlusConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let rfc = "RFC 9406 s4.3";
+        v.parameter("min_rtt_thresh", TIME, rfc, &mut self.min_rtt_thresh);
+        v.parameter("max_rtt_thresh", TIME, rfc, &mut self.max_rtt_thresh);
+        v.parameter("min_rtt_divisor", Domain::Whole(1, 1000, ""), rfc, &mut self.min_rtt_divisor);
+        v.parameter("n_rtt_sample", Domain::Whole(1, 1 << 20, "samples"), rfc, &mut self.n_rtt_sample);
+        v.parameter("css_growth_divisor", Domain::Whole(1, 1000, ""), rfc, &mut self.css_growth_divisor);
+        v.parameter("css_rounds", Domain::Whole(1, 1000, "round trips"), rfc, &mut self.css_rounds);
+        v.parameter("l", Domain::Whole(0, 1000, "segments"), rfc, &mut self.l);
     }
 }
 

@@ -29,8 +29,10 @@
 //! - After an idle time Linux halves the window once per RTO that has passed, down to the initial
 //!   window; here, as in RFC 5681 and FreeBSD, it falls to the initial window at once.
 
+use crate::controllers::{Algorithm, Stack};
 use crate::slow_start::SlowStart;
 use crate::{Ack, Arrival, CongestionControl, Flight, Signal, SlowStartRules, Verdict, Window};
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 /// Parameters of NewReno, and of what other algorithms have in common with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,6 +81,30 @@ impl Default for NewRenoConfig {
             beta_ecn: None,
             slow_start: SlowStartRules::Standard,
         }
+    }
+}
+
+impl Configurable for NewRenoConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("abc", Domain::Flag, "RFC 3465; FreeBSD `rfc3465`", &mut self.abc);
+        v.parameter("abc_l_var", Domain::Whole(0, 1000, "segments"), "RFC 3465 s2.3", &mut self.abc_l_var);
+        v.parameter("limit_burst", Domain::Flag, "RFC 6582 s3.2", &mut self.limit_burst);
+        v.parameter("past_ssthresh", Domain::Flag, "FreeBSD; Linux before 3.13", &mut self.past_ssthresh);
+        v.parameter("halve_flight", Domain::Flag, "RFC 5681 equation 4", &mut self.halve_flight);
+        v.parameter("timeout_flight", Domain::Flag, "FreeBSD 14 `newreno_cc_cong_signal`", &mut self.timeout_flight);
+        v.parameter("remember_idle", Domain::Flag, "RFC 2861", &mut self.remember_idle);
+        let factor = Domain::OrOff(&Domain::Number(0.1, 0.99, ""));
+        v.parameter("beta_ecn", factor, "RFC 8511", &mut self.beta_ecn);
+    }
+}
+
+impl Algorithm for NewRenoConfig {
+    fn on(host: &Stack) -> NewRenoConfig {
+        host.newreno
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.slow_start)
     }
 }
 

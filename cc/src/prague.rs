@@ -32,8 +32,10 @@
 //!   (`TCP_CONG_NO_FALLBACK_RFC3168`). RFC 9331 section 4.2 allows both.
 //! - Linux paces by packets with their headers; here by their payload, like everything else.
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Rate, Span, Time};
 
+use crate::controllers::{Algorithm, POSITIVE, Stack};
 use crate::newreno::{established, put_back, resume, timed_out};
 use crate::{
     Ack, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window,
@@ -65,6 +67,23 @@ pub struct PragueConfig {
 impl Default for PragueConfig {
     fn default() -> PragueConfig {
         PragueConfig { rtt_target: Span::from_millis(25), rtt_transition: 4, alpha_on_init: false }
+    }
+}
+
+impl Configurable for PragueConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let linux = "L4S team's `tcp_prague.c`";
+        v.parameter("rtt_target", POSITIVE, linux, &mut self.rtt_target);
+        v.parameter("rtt_transition", Domain::Whole(0, 1 << 20, "round trips"), linux, &mut self.rtt_transition);
+        v.parameter("alpha_on_init", Domain::Flag, linux, &mut self.alpha_on_init);
+    }
+}
+
+impl Algorithm for PragueConfig {
+    const FEEDBACK: Option<EcnFeedback> = Some(EcnFeedback::Accurate);
+
+    fn on(_: &Stack) -> PragueConfig {
+        PragueConfig::default()
     }
 }
 

@@ -23,11 +23,14 @@
 //!   last skipped one (`ertt.rs`).
 
 use ackclock_units::Span;
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
+use crate::controllers::{Algorithm, MILLION, POSITIVE, Stack};
 use crate::ertt::Ertt;
 use crate::newreno::grow;
 use crate::{
-    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, Verdict, Window,
+    Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
+    Verdict, Window,
 };
 
 /// Parameters of Vegas, by the names of the sysctls below `net.inet.tcp.cc.vegas`.
@@ -46,6 +49,27 @@ pub struct VegasConfig {
 impl Default for VegasConfig {
     fn default() -> VegasConfig {
         VegasConfig { alpha: 1, beta: 3, rtt_unit: Span::from_millis(1), reno: NewRenoConfig::default() }
+    }
+}
+
+impl Configurable for VegasConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let sysctl = "FreeBSD `cc.vegas`";
+        v.parameter("beta", Domain::Whole(1, MILLION, "segments"), sysctl, &mut self.beta);
+        self.alpha = self.alpha.min(self.beta);
+        v.parameter("alpha", Domain::Whole(1, self.beta.into(), "segments"), sysctl, &mut self.alpha);
+        v.parameter("rtt_unit", POSITIVE, "FreeBSD `hz`", &mut self.rtt_unit);
+        self.reno.parameters(v);
+    }
+}
+
+impl Algorithm for VegasConfig {
+    fn on(host: &Stack) -> VegasConfig {
+        VegasConfig { reno: host.newreno, ..VegasConfig::default() }
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
     }
 }
 

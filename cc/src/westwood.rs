@@ -18,9 +18,13 @@
 //! - An ACK that arrives while nothing is outstanding counts nothing; in Linux a segment, since it
 //!   repeats the last one.
 
+use ackclock_units::parameter::{Configurable, Visitor};
 use ackclock_units::{Span, Time};
 
-use crate::{Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window};
+use crate::controllers::{Algorithm, Stack, TIME};
+use crate::{
+    Ack, Arrival, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window,
+};
 
 /// Parameters of Westwood+.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,6 +40,23 @@ impl Default for WestwoodConfig {
     fn default() -> WestwoodConfig {
         let reno = NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() };
         WestwoodConfig { rtt_min: Span::from_millis(50), reno }
+    }
+}
+
+impl Configurable for WestwoodConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        v.parameter("rtt_min", TIME, "Linux `TCP_WESTWOOD_RTT_MIN`", &mut self.rtt_min);
+        self.reno.parameters(v);
+    }
+}
+
+impl Algorithm for WestwoodConfig {
+    fn on(host: &Stack) -> WestwoodConfig {
+        WestwoodConfig { reno: host.newreno, ..WestwoodConfig::default() }
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.reno.slow_start)
     }
 }
 

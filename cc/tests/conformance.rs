@@ -1,14 +1,14 @@
-//! What every controller promises, whatever happens to it in whatever order. A new algorithm joins
-//! by a line in `all`.
+//! What every controller promises, whatever happens to it in whatever order. An algorithm joins by its
+//! row in the table, a configuration that changes its course by a line in `all`.
 //!
 //! `model.rs` has the promises, `broken.rs` a controller for each of them that breaks it, and is
 //! caught.
 
 use ackclock_cc::{
-    Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp,
-    DctcpConfig, DctcpRules, Hd, HdConfig, Htcp, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules,
-    LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig,
-    Westwood, WestwoodConfig,
+    CcSpec, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp, DctcpConfig,
+    DctcpRules, Hd, HdConfig, Htcp, HtcpConfig, HystartConfig, HystartPlusPlusConfig, HystartRules, LinuxCdg,
+    LinuxCdgConfig, NewReno, NewRenoConfig, Prague, PragueConfig, SlowStartRules, Stack, Vegas, VegasConfig, Westwood,
+    WestwoodConfig,
 };
 use ackclock_units::{Random, Span};
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ mod model;
 
 use model::{Exception, Promise, chaos, keeps_twice, plan, survives};
 
-/// One of each: every algorithm, and every configuration that changes its course.
+/// Every algorithm of the table, and every configuration that changes its course.
 fn all() -> Vec<Box<dyn CongestionControl>> {
     let hystart = |rules| SlowStartRules::Hystart(HystartConfig { rules, ..HystartConfig::default() });
     let plus_plus = SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default());
@@ -49,8 +49,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         NewRenoConfig { past_ssthresh: true, timeout_flight: true, remember_idle: true, ..Default::default() };
     let random = || Random::for_component(1, 0, "conformance");
     let linux = CubicConfig { beta: 717.0 / 1024.0, c: 410.0 / 1024.0, ..CubicConfig::default() };
-    vec![
-        Box::new(NewReno::new(NewRenoConfig::default())),
+    let further: Vec<Box<dyn CongestionControl>> = vec![
         Box::new(NewReno::new(NewRenoConfig { past_ssthresh: true, halve_flight: true, ..Default::default() })),
         Box::new(NewReno::new(old_linux)),
         Box::new(NewReno::new(new_linux)),
@@ -58,7 +57,6 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
         Box::new(NewReno::new(NewRenoConfig { slow_start: plus_plus, ..Default::default() })),
         Box::new(NewReno::new(NewRenoConfig { slow_start: never_enough, past_ssthresh: true, ..Default::default() })),
         Box::new(NewReno::new(NewRenoConfig { slow_start: hystart(HystartRules::Linux61), ..Default::default() })),
-        Box::new(Cubic::new(CubicConfig::default())),
         Box::new(Cubic::new(CubicConfig {
             reno: NewRenoConfig { slow_start: plus_plus, ..NewRenoConfig::default() },
             ..CubicConfig::default()
@@ -82,7 +80,6 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
             reno: NewRenoConfig { slow_start: hystart(HystartRules::Linux61), ..new_linux },
             ..linux
         })),
-        Box::new(Dctcp::new(DctcpConfig::default())),
         Box::new(Dctcp::new(DctcpConfig {
             slowstart: true,
             alpha_on_init: 0,
@@ -91,9 +88,7 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
             reno: new_linux,
         })),
         Box::new(Dctcp::new(DctcpConfig { rules: DctcpRules::FreeBsd, reno: freebsd_14, ..DctcpConfig::default() })),
-        Box::new(Prague::new(PragueConfig::default())),
         Box::new(Prague::new(PragueConfig { rtt_target: Span::ZERO, rtt_transition: 0, alpha_on_init: true })),
-        Box::new(Cdg::new(CdgConfig::default(), random())),
         Box::new(Cdg::new(
             CdgConfig { alpha_inc: 3, smoothing_factor: 0, exp_backoff_scale: 1, ..CdgConfig::default() },
             random(),
@@ -115,13 +110,11 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
             },
             random(),
         )),
-        Box::new(Hd::new(HdConfig::default(), random())),
         Box::new(Hd::new(
             HdConfig { queue_threshold: 7, queue_min: u32::MAX, pmax: u32::MAX, ..HdConfig::default() },
             random(),
         )),
         Box::new(Hd::new(HdConfig { queue_min: 0, pmax: 100, reno: old_linux, ..HdConfig::default() }, random())),
-        Box::new(Chd::new(ChdConfig::default(), random())),
         Box::new(Chd::new(ChdConfig { reno: freebsd_14, ..ChdConfig::default() }, random())),
         Box::new(Chd::new(
             ChdConfig { queue_threshold: 0, pmax: u32::MAX, use_max: false, ..ChdConfig::default() },
@@ -131,7 +124,6 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
             ChdConfig { queue_min: 0, pmax: 100, loss_fair: false, reno: old_linux, ..ChdConfig::default() },
             random(),
         )),
-        Box::new(Vegas::new(VegasConfig::default())),
         Box::new(Vegas::new(VegasConfig { alpha: u32::MAX, rtt_unit: Span::ZERO, ..VegasConfig::default() })),
         Box::new(Vegas::new(VegasConfig { alpha: 0, beta: 0, reno: old_linux, ..VegasConfig::default() })),
         Box::new(LinuxCdg::new(LinuxCdgConfig::default(), random())),
@@ -139,12 +131,12 @@ fn all() -> Vec<Box<dyn CongestionControl>> {
             LinuxCdgConfig { window: 1, use_tolerance: true, use_shadow: false, use_ineff: 0, ..Default::default() },
             random(),
         )),
-        Box::new(Htcp::new(HtcpConfig::default())),
         Box::new(Htcp::new(HtcpConfig { adaptive_backoff: true, rtt_scaling: true, reno: old_linux })),
-        Box::new(Westwood::new(WestwoodConfig::default())),
         Box::new(Westwood::new(WestwoodConfig { rtt_min: Span::ZERO, reno: NewRenoConfig::default() })),
-        Box::new(Bbr::new(BbrConfig::default(), random())),
-    ]
+    ];
+    let host = Stack::default();
+    let table = CcSpec::NAMES.iter().flat_map(|name| CcSpec::variants(name, &host)).map(|spec| spec.build(random()));
+    table.chain(further).collect()
 }
 
 /// What an algorithm does not promise, and why. All others promise everything.

@@ -56,8 +56,10 @@
 
 use std::collections::VecDeque;
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, maths};
 
+use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
 use crate::ertt::Ertt;
 use crate::newreno::{
     Recovery, established, freebsd, grow, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume,
@@ -126,6 +128,38 @@ impl Default for CdgConfig {
             remember_idle: false,
             slow_start: SlowStartRules::Standard,
         }
+    }
+}
+
+impl Configurable for CdgConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        // Bounds are those of the sysctls' handlers, where they have any.
+        let sysctl = "FreeBSD `cc.cdg`";
+        v.parameter("alpha_inc", Domain::Whole(0, MILLION, "round trips"), sysctl, &mut self.alpha_inc);
+        v.parameter("beta_delay", PERCENT, sysctl, &mut self.beta_delay);
+        v.parameter("beta_loss", PERCENT, sysctl, &mut self.beta_loss);
+        v.parameter("exp_backoff_scale", Domain::Whole(1, MILLION, "ticks"), sysctl, &mut self.exp_backoff_scale);
+        v.parameter("smoothing_factor", Domain::Whole(0, 1000, "round trips"), sysctl, &mut self.smoothing_factor);
+        let back_offs = Domain::Whole(0, MILLION, "back-offs");
+        v.parameter("loss_compete_consec_cong", back_offs, sysctl, &mut self.loss_compete_consec_cong);
+        v.parameter("loss_compete_hold_backoff", back_offs, sysctl, &mut self.loss_compete_hold_backoff);
+        v.parameter("rtt_unit", POSITIVE, "FreeBSD `hz`", &mut self.rtt_unit);
+        v.parameter("timeout_flight", Domain::Flag, "FreeBSD 14 `newreno_cc_cong_signal`", &mut self.timeout_flight);
+        v.parameter("remember_idle", Domain::Flag, "FreeBSD 14 `newreno_cc_after_idle`", &mut self.remember_idle);
+    }
+}
+
+impl Algorithm for CdgConfig {
+    fn on(host: &Stack) -> CdgConfig {
+        host.freebsd_cdg
+    }
+
+    fn is_of(host: &Stack) -> bool {
+        !host.linux
+    }
+
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        Some(&mut self.slow_start)
     }
 }
 

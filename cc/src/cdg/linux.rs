@@ -22,8 +22,10 @@
 //!   that without SACK duplicate ACKs do not tell it.
 //! - Sums and products saturate where Linux's 32 bits overflow: beyond half an hour of delay.
 
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
+use crate::controllers::{Algorithm, MILLION, Stack};
 use crate::newreno::{
     avoid, established, idled, put_back, recovered, reduce, resume, slow_start, slow_start_applies, timed_out,
 };
@@ -66,6 +68,30 @@ impl Default for LinuxCdgConfig {
             use_tolerance: false,
             reno: NewRenoConfig { abc_l_var: 0, limit_burst: false, remember_idle: true, ..NewRenoConfig::default() },
         }
+    }
+}
+
+impl Configurable for LinuxCdgConfig {
+    fn parameters(&mut self, v: &mut impl Visitor) {
+        let module = "Linux `tcp_cdg.c`";
+        v.parameter("window", Domain::PowerOfTwo(256), module, &mut self.window);
+        v.parameter("backoff_beta", Domain::Whole(0, 1024, "1/1024"), module, &mut self.backoff_beta);
+        v.parameter("backoff_factor", Domain::Whole(0, MILLION, ""), module, &mut self.backoff_factor);
+        v.parameter("hystart_detect", Domain::Whole(0, 3, ""), module, &mut self.hystart_detect);
+        v.parameter("use_ineff", Domain::Whole(0, MILLION, "back-offs"), module, &mut self.use_ineff);
+        v.parameter("use_shadow", Domain::Flag, module, &mut self.use_shadow);
+        v.parameter("use_tolerance", Domain::Flag, module, &mut self.use_tolerance);
+        self.reno.parameters(v);
+    }
+}
+
+impl Algorithm for LinuxCdgConfig {
+    fn on(host: &Stack) -> LinuxCdgConfig {
+        LinuxCdgConfig { reno: host.newreno, ..LinuxCdgConfig::default() }
+    }
+
+    fn is_of(host: &Stack) -> bool {
+        host.linux
     }
 }
 

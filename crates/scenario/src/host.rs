@@ -186,10 +186,8 @@ pub(crate) fn by_name(name: &str) -> HostSpec {
         return HostSpec::Smoltcp(SmoltcpSpec::default());
     }
     let profile = profile(name);
-    let cc = match profile.cc {
-        "cubic" => CcSpec::Cubic(profile.cubic),
-        _ => CcSpec::NewReno(profile.newreno),
-    };
+    let cc = CcSpec::by_name(profile.cc, &profile.stack());
+    let cc = cc.unwrap_or_else(|| unreachable!("`{}` is in the table of names", profile.cc));
     HostSpec::Endpoint(EndpointSpec { profile: profile.name.to_owned(), config: profile.endpoint, cc })
 }
 

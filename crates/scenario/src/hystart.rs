@@ -7,7 +7,8 @@ use ackclock_tcp::profile::Profile;
 use crate::document::Value;
 use crate::fields::Fields;
 use crate::keys::Domain;
-use crate::quantity::{Flag, Kind, OneOf, Problem, Time, Whole};
+use crate::parameters;
+use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::Diagnostic;
 
 /// The names of the rules; the last two are the same.
@@ -48,7 +49,7 @@ fn wanted(fields: &mut Fields<'_>, default: SlowStartRules, profile: &Profile) -
         if default == SlowStartRules::Standard {
             fields.fill("hystart", false);
         } else {
-            parameters(&mut fields.section("hystart", ""), default);
+            table(&mut fields.section("hystart", ""), default);
         }
         return default;
     };
@@ -57,7 +58,7 @@ fn wanted(fields: &mut Fields<'_>, default: SlowStartRules, profile: &Profile) -
         Value::Boolean(true) => on,
         Value::Table(_) => {
             let mut section = fields.section("hystart", "");
-            let rules = parameters(&mut section, on);
+            let rules = table(&mut section, on);
             section.finish();
             rules
         }
@@ -76,27 +77,13 @@ fn wanted(fields: &mut Fields<'_>, default: SlowStartRules, profile: &Profile) -
     }
 }
 
-fn parameters(fields: &mut Fields<'_>, default: SlowStartRules) -> SlowStartRules {
+fn table(fields: &mut Fields<'_>, default: SlowStartRules) -> SlowStartRules {
     let name = fields.or("rules", name_of(default), RULES);
     let mut rules = by_name(name, default);
     match &mut rules {
         SlowStartRules::Standard => {}
-        SlowStartRules::Hystart(config) => {
-            config.ack_train = fields.or("ack_train", config.ack_train, Flag);
-            config.delay = fields.or("delay", config.delay, Flag);
-            config.low_window = fields.or("low_window", config.low_window.into(), Whole(0, 1 << 20)) as u32;
-            config.ack_delta = fields.or("ack_delta", config.ack_delta, Time::Any);
-        }
-        SlowStartRules::HystartPlusPlus(config) => {
-            config.min_rtt_thresh = fields.or("min_rtt_thresh", config.min_rtt_thresh, Time::Any);
-            config.max_rtt_thresh = fields.or("max_rtt_thresh", config.max_rtt_thresh, Time::Any);
-            config.min_rtt_divisor = fields.or("min_rtt_divisor", config.min_rtt_divisor.into(), Whole(1, 1000)) as u32;
-            config.n_rtt_sample = fields.or("n_rtt_sample", config.n_rtt_sample.into(), Whole(1, 1 << 20)) as u32;
-            config.css_growth_divisor =
-                fields.or("css_growth_divisor", config.css_growth_divisor.into(), Whole(1, 1000)) as u32;
-            config.css_rounds = fields.or("css_rounds", config.css_rounds.into(), Whole(1, 1000)) as u32;
-            config.l = fields.or("l", config.l.into(), Whole(0, 1000)) as u32;
-        }
+        SlowStartRules::Hystart(config) => parameters::read(fields, name, config),
+        SlowStartRules::HystartPlusPlus(config) => parameters::read(fields, name, config),
     }
     rules
 }

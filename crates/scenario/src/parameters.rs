@@ -193,3 +193,6 @@ fn part_of_limit(packets: bool, most: u64, node: &Node) -> Result<parameter::Val
         _ => Err(Problem::new("not in the unit of `limit`", "packets if `limit` counts packets, else bytes")),
     }
 }
+
+#[cfg(test)]
+mod tests;

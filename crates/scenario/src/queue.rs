@@ -1,4 +1,5 @@
-//! The key `queue`: a queue discipline by its name, with the parameters that its configuration lists.
+//! The key `queue`: a queue discipline by its name, with the parameters that its configuration
+//! lists.
 
 use ackclock_sim::spec::QueueSpec;
 

@@ -1,15 +1,13 @@
 //! From specifications to components.
 
-use ackclock_cc::{
-    Bbr, Cdg, Chd, CongestionControl, Cubic, Dctcp, Hd, Htcp, LinuxCdg, NewReno, Prague, Vegas, Westwood,
-};
+use ackclock_cc::CongestionControl;
 use ackclock_emulator::{Link, LinkConfig};
 use ackclock_tcp::{Endpoint, Ports};
 use ackclock_units::{Random, Time};
 
 use crate::direction::Direction;
 use crate::host::Host;
-use crate::spec::{CcChange, CcSpec, DirectionSpec, FlowSpec, HostSpec, LinkSpec, RunSpec, SmoltcpCc};
+use crate::spec::{CcChange, DirectionSpec, FlowSpec, HostSpec, LinkSpec, RunSpec, SmoltcpCc};
 use crate::stock::{Side, Stock};
 use crate::watch::Watch;
 
@@ -18,45 +16,6 @@ use crate::watch::Watch;
 pub const SENDER_PORT: u16 = 40_000;
 /// Every connection goes to this port, its receiver's.
 pub const RECEIVER_PORT: u16 = 5_001;
-
-impl CcSpec {
-    /// The algorithm's name.
-    pub fn name(&self) -> &'static str {
-        match self {
-            CcSpec::Own(own, _) => own.name,
-            CcSpec::NewReno(_) => "newreno",
-            CcSpec::Cubic(_) => "cubic",
-            CcSpec::Dctcp(_) => "dctcp",
-            CcSpec::Prague(_) => "prague",
-            CcSpec::Cdg(_) | CcSpec::LinuxCdg(_) => "cdg",
-            CcSpec::Htcp(_) => "htcp",
-            CcSpec::Westwood(_) => "westwood",
-            CcSpec::Bbr(_) => "bbr",
-            CcSpec::Hd(_) => "hd",
-            CcSpec::Chd(_) => "chd",
-            CcSpec::Vegas(_) => "vegas",
-        }
-    }
-
-    /// A controller, with the stream for what it decides by chance.
-    fn build(&self, random: Random) -> Box<dyn CongestionControl> {
-        match self {
-            CcSpec::Own(own, values) => (own.build)(values, random),
-            CcSpec::NewReno(config) => Box::new(NewReno::new(*config)),
-            CcSpec::Cubic(config) => Box::new(Cubic::new(*config)),
-            CcSpec::Dctcp(config) => Box::new(Dctcp::new(*config)),
-            CcSpec::Prague(config) => Box::new(Prague::new(*config)),
-            CcSpec::Cdg(config) => Box::new(Cdg::new(*config, random)),
-            CcSpec::LinuxCdg(config) => Box::new(LinuxCdg::new(*config, random)),
-            CcSpec::Htcp(config) => Box::new(Htcp::new(*config)),
-            CcSpec::Westwood(config) => Box::new(Westwood::new(*config)),
-            CcSpec::Bbr(config) => Box::new(Bbr::new(*config, random)),
-            CcSpec::Hd(config) => Box::new(Hd::new(*config, random)),
-            CcSpec::Chd(config) => Box::new(Chd::new(*config, random)),
-            CcSpec::Vegas(config) => Box::new(Vegas::new(*config)),
-        }
-    }
-}
 
 impl SmoltcpCc {
     /// The controller's name.

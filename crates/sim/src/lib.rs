@@ -10,7 +10,6 @@ mod error;
 mod flow;
 mod host;
 mod log;
-mod own;
 mod record;
 pub mod spec;
 mod stock;

@@ -1,17 +1,13 @@
 //! What a run consists of, every number checked: what `scenario` builds and [`crate::World`] runs.
 
-use ackclock_cc::{
-    BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LinuxCdgConfig, NewRenoConfig,
-    PragueConfig, SlowStartRules, VegasConfig, WestwoodConfig,
-};
 use ackclock_emulator::Impairments;
 use ackclock_tcp::Config;
 use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::QueueSpec;
+pub use ackclock_cc::{CcSpec, OwnController, Parameter};
 
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
-pub use crate::own::{OwnController, Parameter};
 
 mod live;
 
@@ -140,55 +136,6 @@ pub struct EndpointSpec {
     pub config: Config,
     /// The congestion control.
     pub cc: CcSpec,
-}
-
-/// A congestion control algorithm with its parameters.
-#[derive(Clone, Debug, PartialEq)]
-pub enum CcSpec {
-    /// One from outside, with a value for each of its parameters in their order.
-    Own(&'static OwnController, Vec<f64>),
-    /// NewReno.
-    NewReno(NewRenoConfig),
-    /// CUBIC.
-    Cubic(CubicConfig),
-    /// DCTCP.
-    Dctcp(DctcpConfig),
-    /// BBR.
-    Bbr(BbrConfig),
-    /// TCP Prague.
-    Prague(PragueConfig),
-    /// CDG, FreeBSD's.
-    Cdg(CdgConfig),
-    /// CDG, Linux's.
-    LinuxCdg(LinuxCdgConfig),
-    /// H-TCP.
-    Htcp(HtcpConfig),
-    /// Westwood+.
-    Westwood(WestwoodConfig),
-    /// HD.
-    Hd(HdConfig),
-    /// CHD.
-    Chd(ChdConfig),
-    /// Vegas.
-    Vegas(VegasConfig),
-}
-
-impl CcSpec {
-    /// Slow start, where it is a choice; `None` if the algorithm has one of its own.
-    pub fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
-        match self {
-            CcSpec::NewReno(reno)
-            | CcSpec::Cubic(CubicConfig { reno, .. })
-            | CcSpec::Hd(HdConfig { reno, .. })
-            | CcSpec::Chd(ChdConfig { reno, .. })
-            | CcSpec::Vegas(VegasConfig { reno, .. })
-            | CcSpec::Htcp(HtcpConfig { reno, .. })
-            | CcSpec::Westwood(WestwoodConfig { reno, .. })
-            | CcSpec::Dctcp(DctcpConfig { reno, .. }) => Some(&mut reno.slow_start),
-            CcSpec::Cdg(config) => Some(&mut config.slow_start),
-            CcSpec::LinuxCdg(_) | CcSpec::Bbr(_) | CcSpec::Prague(_) | CcSpec::Own(..) => None,
-        }
-    }
 }
 
 /// A stock smoltcp socket.

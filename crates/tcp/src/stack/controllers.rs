@@ -1,22 +1,19 @@
-//! The congestion controllers by their names, each as a host has it out of the box: the one table from which scenarios and
-//! scripts take them. Parameters are up to whoever builds one otherwise.
+//! The congestion controllers by their names, each as a host has it out of the box: the table of
+//! `cc`, from which scenarios and scripts take them, over the settings of a [`Profile`].
 
-use ackclock_cc::{
-    Bbr, BbrConfig, Cdg, Chd, ChdConfig, CongestionControl, Cubic, Dctcp, EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig,
-    LinuxCdg, LinuxCdgConfig, NewReno, Prague, PragueConfig, Vegas, VegasConfig, Westwood, WestwoodConfig,
-};
+use ackclock_cc::{CcSpec, CongestionControl, EcnFeedback, Stack};
 use ackclock_units::Random;
 
 use crate::stack::profile::Profile;
 
 /// A congestion controller by its name.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Controller {
     /// Its name in scenarios and summaries.
     pub name: &'static str,
-    /// The feedback of ECN that it cannot do without (`TCP_CONG_NEEDS_ECN`, `TCP_CONG_NEEDS_ACCECN`).
+    /// The feedback of ECN that it cannot do without (`TCP_CONG_NEEDS_ECN`,
+    /// `TCP_CONG_NEEDS_ACCECN`).
     pub feedback: Option<EcnFeedback>,
-    build: fn(&Profile, Random) -> Box<dyn CongestionControl>,
 }
 
 impl Controller {
@@ -27,7 +24,8 @@ impl Controller {
 
     /// One as a host has it, with a stream for what it decides by chance.
     pub fn build(&self, host: &Profile, random: Random) -> Box<dyn CongestionControl> {
-        (self.build)(host, random)
+        let spec = CcSpec::by_name(self.name, &host.stack());
+        spec.unwrap_or_else(|| unreachable!("`{}` is in the table of controllers", self.name)).build(random)
     }
 }
 
@@ -38,41 +36,29 @@ impl PartialEq for Controller {
     }
 }
 
-const fn plain(name: &'static str, build: fn(&Profile, Random) -> Box<dyn CongestionControl>) -> Controller {
-    Controller { name, feedback: None, build }
-}
-
 /// All of them, in the order in which they are listed.
-pub static CONTROLLERS: [Controller; 11] = [
-    plain("newreno", |host, _| Box::new(NewReno::new(host.newreno))),
-    plain("cubic", |host, _| Box::new(Cubic::new(host.cubic))),
-    plain("cdg", |host, random| {
-        // Where the host does not say whose it is, it is FreeBSD's own.
-        if host.is_linux() {
-            Box::new(LinuxCdg::new(LinuxCdgConfig { reno: host.newreno, ..LinuxCdgConfig::default() }, random))
-        } else {
-            Box::new(Cdg::new(host.freebsd_cdg(), random))
+pub static CONTROLLERS: [Controller; CcSpec::NAMES.len()] = {
+    let mut all = [Controller { name: "", feedback: None }; CcSpec::NAMES.len()];
+    let mut number = 0;
+    while number < all.len() {
+        all[number] = Controller { name: CcSpec::NAMES[number], feedback: CcSpec::FEEDBACK[number] };
+        number += 1;
+    }
+    all
+};
+
+impl Profile {
+    /// What controllers take from the host.
+    pub fn stack(&self) -> Stack {
+        Stack {
+            linux: self.is_linux(),
+            newreno: self.newreno,
+            cubic: self.cubic,
+            dctcp: self.dctcp(),
+            freebsd_cdg: self.freebsd_cdg(),
         }
-    }),
-    plain("hd", |host, random| Box::new(Hd::new(HdConfig { reno: host.newreno, ..HdConfig::default() }, random))),
-    plain("chd", |host, random| Box::new(Chd::new(ChdConfig { reno: host.newreno, ..ChdConfig::default() }, random))),
-    plain("vegas", |host, _| Box::new(Vegas::new(VegasConfig { reno: host.newreno, ..VegasConfig::default() }))),
-    plain("htcp", |host, _| Box::new(Htcp::new(HtcpConfig { reno: host.newreno, ..HtcpConfig::default() }))),
-    plain("westwood", |host, _| {
-        Box::new(Westwood::new(WestwoodConfig { reno: host.newreno, ..WestwoodConfig::default() }))
-    }),
-    Controller {
-        name: "dctcp",
-        feedback: Some(EcnFeedback::Dctcp),
-        build: |host, _| Box::new(Dctcp::new(host.dctcp())),
-    },
-    Controller {
-        name: "prague",
-        feedback: Some(EcnFeedback::Accurate),
-        build: |_, _| Box::new(Prague::new(PragueConfig::default())),
-    },
-    plain("bbr", |_, random| Box::new(Bbr::new(BbrConfig::default(), random))),
-];
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -93,6 +79,14 @@ mod tests {
     fn no_two_have_one_name() {
         for (number, controller) in CONTROLLERS.iter().enumerate() {
             assert!(!CONTROLLERS[..number].contains(controller), "{}", controller.name);
+        }
+    }
+
+    #[test]
+    fn cdg_is_the_hosts_own() {
+        for host in Profile::all() {
+            let variant = CcSpec::by_name("cdg", &host.stack()).and_then(|spec| spec.variant());
+            assert_eq!(variant, Some(if host.is_linux() { "linux" } else { "freebsd" }), "{}", host.name);
         }
     }
 }

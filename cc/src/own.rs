@@ -1,7 +1,8 @@
 //! Congestion controllers from outside.
 
-use ackclock_cc::CongestionControl;
 use ackclock_units::Random;
+
+use crate::CongestionControl;
 
 /// A controller that is not of ackclock's own, under a name of its own in scenarios.
 #[derive(Debug)]
@@ -10,7 +11,8 @@ pub struct OwnController {
     pub name: &'static str,
     /// The numbers that a scenario may set, as keys beside `kind`.
     pub parameters: &'static [Parameter],
-    /// Makes one for a connection, from the values of its parameters in their order, and a stream for what it decides by chance.
+    /// Makes one for a connection, from the values of its parameters in their order, and a stream
+    /// for what it decides by chance.
     pub build: fn(values: &[f64], random: Random) -> Box<dyn CongestionControl>,
 }
 

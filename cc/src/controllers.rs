@@ -1,0 +1,273 @@
+//! The table of congestion controllers: one row each.
+//!
+//! A row has the name in scenarios, the variant of [`CcSpec`] with the type of its configuration,
+//! and how a controller is made of it. Parameters are listed beside their configuration
+//! ([`Configurable`]); what a host has out of the box, the feedback that an algorithm needs and its
+//! slow start are told there too ([`Algorithm`]). An algorithm that stacks do not share has a
+//! variant for each. Whatever goes by name, builds a controller or lists parameters takes it from
+//! here.
+
+use ackclock_units::Random;
+use ackclock_units::parameter::{Configurable, Domain, Visitor};
+
+use crate::{
+    Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp, DctcpConfig,
+    EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, OwnController,
+    Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood, WestwoodConfig,
+};
+
+/// Counts without a bound of their own.
+pub(crate) const MILLION: u64 = 1_000_000;
+/// A share in percent that is not nothing.
+pub(crate) const PERCENT: Domain = Domain::Whole(1, 100, "percent");
+/// A time above zero.
+pub(crate) const POSITIVE: Domain = Domain::Time { positive: true };
+/// Any time.
+pub(crate) const TIME: Domain = Domain::Time { positive: false };
+
+/// What a host has out of the box, as far as controllers are concerned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stack {
+    /// It is a Linux.
+    pub linux: bool,
+    /// Its NewReno, from which other algorithms take what they have in common with it.
+    pub newreno: NewRenoConfig,
+    /// Its CUBIC.
+    pub cubic: CubicConfig,
+    /// Its DCTCP.
+    pub dctcp: DctcpConfig,
+    /// Its CDG, if it has FreeBSD's.
+    pub freebsd_cdg: CdgConfig,
+}
+
+/// What the configuration of an algorithm tells beside its parameters.
+pub trait Algorithm: Configurable {
+    /// The feedback of ECN that it cannot do without (`TCP_CONG_NEEDS_ECN`,
+    /// `TCP_CONG_NEEDS_ACCECN`).
+    const FEEDBACK: Option<EcnFeedback> = None;
+
+    /// As the host has it.
+    fn on(host: &Stack) -> Self;
+
+    /// Whether the host has this variant, where there are several.
+    fn is_of(_host: &Stack) -> bool {
+        true
+    }
+
+    /// Slow start, where it is a choice; `None` if the algorithm has one of its own.
+    fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+        None
+    }
+}
+
+/// What the host's stack is called that has a variant; none where there is but one.
+macro_rules! stack {
+    () => {
+        None
+    };
+    ($stack:literal) => {
+        Some($stack)
+    };
+}
+
+/// The first of several.
+macro_rules! first {
+    ($first:expr $(, $other:expr)*) => {
+        $first
+    };
+}
+
+macro_rules! controllers {
+    ($($name:literal => $($(#[$doc:meta])* $variant:ident($config:ty) $(as $stack:literal)?,
+        |$with:pat_param, $random:pat_param| $controller:expr;)+)*) => {
+        /// A congestion control algorithm with its parameters.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum CcSpec {
+            /// One from outside, with a value for each of its parameters in their order.
+            Own(&'static OwnController, Vec<f64>),
+            $($($(#[$doc])* $variant($config),)+)*
+        }
+
+        impl CcSpec {
+            /// The names of all algorithms but those from outside, in the order in which they are
+            /// listed.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// The feedback of ECN that each of [`CcSpec::NAMES`] cannot do without.
+            pub const FEEDBACK: &'static [Option<EcnFeedback>] = &[$(first!($(<$config as Algorithm>::FEEDBACK),+)),*];
+
+            /// The algorithm's name.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    CcSpec::Own(own, _) => own.name,
+                    $($(CcSpec::$variant(_) => $name,)+)*
+                }
+            }
+
+            /// Whose it is, where stacks have an algorithm of the same name each.
+            pub const fn variant(&self) -> Option<&'static str> {
+                match self {
+                    CcSpec::Own(..) => None,
+                    $($(CcSpec::$variant(_) => stack!($($stack)?),)+)*
+                }
+            }
+
+            /// All variants of the algorithm called `name`, as `host` has them; none if no
+            /// algorithm is called so.
+            pub fn variants(name: &str, host: &Stack) -> Vec<CcSpec> {
+                match name {
+                    $($name => vec![$(CcSpec::$variant(Algorithm::on(host))),+],)*
+                    _ => Vec::new(),
+                }
+            }
+
+            fn is_of(&self, host: &Stack) -> bool {
+                match self {
+                    CcSpec::Own(..) => true,
+                    $($(CcSpec::$variant(_) => <$config as Algorithm>::is_of(host),)+)*
+                }
+            }
+
+            /// Slow start, where it is a choice; `None` if the algorithm has one of its own.
+            pub fn slow_start_mut(&mut self) -> Option<&mut SlowStartRules> {
+                match self {
+                    CcSpec::Own(..) => None,
+                    $($(CcSpec::$variant(config) => config.slow_start_mut(),)+)*
+                }
+            }
+
+            /// A controller, with the stream for what it decides by chance.
+            pub fn build(&self, random: Random) -> Box<dyn CongestionControl> {
+                match self {
+                    CcSpec::Own(own, values) => (own.build)(values, random),
+                    $($(CcSpec::$variant(config) => {
+                        let ($with, $random) = (*config, random);
+                        Box::new($controller)
+                    })+)*
+                }
+            }
+        }
+
+        impl Configurable for CcSpec {
+            fn parameters(&mut self, v: &mut impl Visitor) {
+                match self {
+                    CcSpec::Own(own, values) => {
+                        for (of, value) in own.parameters.iter().zip(values) {
+                            v.parameter(of.name, Domain::Number(of.min, of.max, ""), own.name, value);
+                        }
+                    }
+                    $($(CcSpec::$variant(config) => config.parameters(v),)+)*
+                }
+            }
+
+            fn problem(&self) -> Option<&'static str> {
+                match self {
+                    CcSpec::Own(..) => None,
+                    $($(CcSpec::$variant(config) => Configurable::problem(config),)+)*
+                }
+            }
+        }
+    };
+}
+
+controllers! {
+    "newreno" =>
+        /// NewReno.
+        NewReno(NewRenoConfig), |config, _| NewReno::new(config);
+    "cubic" =>
+        /// CUBIC.
+        Cubic(CubicConfig), |config, _| Cubic::new(config);
+    "cdg" =>
+        /// CDG, FreeBSD's.
+        Cdg(CdgConfig) as "freebsd", |config, random| Cdg::new(config, random);
+        /// CDG, Linux's.
+        LinuxCdg(LinuxCdgConfig) as "linux", |config, random| LinuxCdg::new(config, random);
+    "hd" =>
+        /// HD.
+        Hd(HdConfig), |config, random| Hd::new(config, random);
+    "chd" =>
+        /// CHD.
+        Chd(ChdConfig), |config, random| Chd::new(config, random);
+    "vegas" =>
+        /// Vegas.
+        Vegas(VegasConfig), |config, _| Vegas::new(config);
+    "htcp" =>
+        /// H-TCP.
+        Htcp(HtcpConfig), |config, _| Htcp::new(config);
+    "westwood" =>
+        /// Westwood+.
+        Westwood(WestwoodConfig), |config, _| Westwood::new(config);
+    "dctcp" =>
+        /// DCTCP.
+        Dctcp(DctcpConfig), |config, _| Dctcp::new(config);
+    "prague" =>
+        /// TCP Prague.
+        Prague(PragueConfig), |config, _| Prague::new(config);
+    "bbr" =>
+        /// BBR.
+        Bbr(BbrConfig), |config, random| Bbr::new(config, random);
+}
+
+impl CcSpec {
+    /// The algorithm called `name`, as `host` has it; the first variant if it has none of them.
+    pub fn by_name(name: &str, host: &Stack) -> Option<CcSpec> {
+        let mut variants = CcSpec::variants(name, host);
+        let own = variants.iter().position(|spec| spec.is_of(host)).unwrap_or(0);
+        (!variants.is_empty()).then(|| variants.swap_remove(own))
+    }
+}
+
+impl Default for Stack {
+    /// As the algorithms' own defaults.
+    fn default() -> Stack {
+        Stack {
+            linux: false,
+            newreno: NewRenoConfig::default(),
+            cubic: CubicConfig::default(),
+            dctcp: DctcpConfig::default(),
+            freebsd_cdg: CdgConfig::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(host: &Stack) -> Vec<CcSpec> {
+        CcSpec::NAMES.iter().flat_map(|name| CcSpec::variants(name, host)).collect()
+    }
+
+    #[test]
+    fn every_algorithm_is_known_by_the_name_that_it_gives() {
+        for linux in [false, true] {
+            let host = Stack { linux, ..Stack::default() };
+            for name in CcSpec::NAMES {
+                let spec = CcSpec::by_name(name, &host).unwrap();
+                assert_eq!(spec.name(), *name);
+            }
+            for spec in all(&host) {
+                assert_eq!(spec.build(Random::for_component(0, 0, "any")).name(), spec.name());
+            }
+        }
+        assert_eq!(CcSpec::by_name("reno", &Stack::default()), None);
+        assert_eq!(CcSpec::NAMES.len(), CcSpec::FEEDBACK.len());
+    }
+
+    #[test]
+    fn a_host_has_its_own_variant() {
+        for (linux, variant) in [(false, "freebsd"), (true, "linux")] {
+            let host = Stack { linux, ..Stack::default() };
+            assert_eq!(CcSpec::by_name("cdg", &host).unwrap().variant(), Some(variant));
+        }
+    }
+
+    #[test]
+    fn no_two_have_one_name_and_variant() {
+        let mut names: Vec<_> = all(&Stack::default()).iter().map(|spec| (spec.name(), spec.variant())).collect();
+        let rows = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), rows);
+    }
+}
