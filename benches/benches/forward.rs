@@ -9,7 +9,7 @@ use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
     Clock, DirectionSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RunSpec,
 };
-use ackclock_sim::{FlowEnd, Inbound, World};
+use ackclock_sim::{FlowId, HostId, Inbound, World};
 use ackclock_units::{Ecn, Rate, Span, Time};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 
@@ -73,12 +73,12 @@ struct Bench {
 
 impl Bench {
     /// A packet enters; what has arrived until then leaves.
-    fn pass(&mut self, flow: Option<FlowEnd>, segment: Option<&Segment>, wire_len: u32) {
+    fn pass(&mut self, end: Option<HostId>, segment: Option<&Segment>, wire_len: u32) {
         self.now += GAP;
         loop {
             let stepped = self.world.advance(self.now).is_some();
             while let Some(packet) = self.world.outbound() {
-                if let Some(FlowEnd { sender: false, .. }) = packet.flow {
+                if packet.end.is_some_and(|end| !end.is_sender()) {
                     self.acked = self.acked.wrapping_add(self.world.segment(&packet).payload.len);
                 }
                 self.world.release(black_box(packet));
@@ -90,11 +90,11 @@ impl Bench {
                 break;
             }
         }
-        let from = flow.map_or(0, |end| usize::from(!end.sender));
+        let from = end.map_or(0, |end| usize::from(!end.is_sender()));
         let inbound = Inbound {
             from,
             to: 1 - from,
-            flow,
+            end,
             segment,
             token: Some(0),
             wire_len,
@@ -112,11 +112,11 @@ impl Bench {
             let segment =
                 Segment { source_port: 1, destination_port: 2, seq: self.sent, payload, ..Segment::default() };
             self.sent = self.sent.wrapping_add(1448);
-            self.pass(Some(FlowEnd { flow: 0, sender: true }), Some(&segment), 1500);
+            self.pass(Some(FlowId::new(0).sender()), Some(&segment), 1500);
         }
         let ack = self.acked;
         let segment = Segment { source_port: 2, destination_port: 1, ack, flags: Flags::ACK, ..Segment::default() };
-        self.pass(Some(FlowEnd { flow: 0, sender: false }), Some(&segment), 52);
+        self.pass(Some(FlowId::new(0).receiver()), Some(&segment), 52);
     }
 }
 

@@ -360,7 +360,7 @@ impl Engine {
         let mut inbound = Inbound {
             from,
             to,
-            flow: None,
+            end: None,
             segment: None,
             token: Some(token),
             wire_len: header.len as u32,
@@ -368,32 +368,32 @@ impl Engine {
             class: Class::default(),
             flow_hash: 0,
         };
-        let (mut flow, hash) = self.connections.find(&key);
+        let (mut end, hash) = self.connections.find(&key);
         inbound.flow_hash = hash;
         let tcp = bytes.get(header.payload..).unwrap_or_default();
         inbound.class = header.class(bytes);
         if header.protocol == protocol::TCP && !header.fragment && tcp.len() >= SHORTEST_TCP {
-            if flow.is_none() {
+            if end.is_none() {
                 let flags = Flags::from_bits(u16::from_be_bytes([tcp[12], tcp[13]]));
-                flow = self.connections.open([from, to], &key, flags, || codec::parse(bytes).is_ok());
+                end = self.connections.open([from, to], &key, flags, || codec::parse(bytes).is_ok());
             }
         } else {
-            flow = None;
+            end = None;
         }
-        inbound.flow = flow;
-        let Some(end) = flow else { return self.world.inject(now, inbound) };
-        let Some(ours) = self.connections.ours(end.flow) else {
+        inbound.end = end;
+        let Some(end) = end else { return self.world.inject(now, inbound) };
+        let Some(ours) = self.connections.ours(end.flow()) else {
             // Between two kernels; whether its checksum is right is for the one that gets it to say.
             let segment = codec::peek(tcp).ok();
-            inbound.flow = flow.filter(|_| segment.is_some());
+            inbound.end = segment.is_some().then_some(end);
             return self.world.inject(now, Inbound { segment: segment.as_ref(), ..inbound });
         };
         let check = ours.check;
         match codec::parse(bytes) {
             Ok(parsed) => {
                 let mut segment = parsed.segment;
-                let placed = self.connections.place(end.flow, &mut segment).is_some();
-                (segment.source_port, segment.destination_port) = match end.sender {
+                let placed = self.connections.place(end.flow(), &mut segment).is_some();
+                (segment.source_port, segment.destination_port) = match end.is_sender() {
                     true => (SENDER_PORT, RECEIVER_PORT),
                     false => (RECEIVER_PORT, SENDER_PORT),
                 };
@@ -402,7 +402,7 @@ impl Engine {
                     && self.error.is_none()
                     && let Some(offset) = pattern::first_mismatch(segment.payload.offset, parsed.payload)
                 {
-                    let flow = self.connections.id(end.flow).to_owned();
+                    let flow = self.connections.id(end.flow()).to_owned();
                     self.error = Some(RunError::Integrity { flow, offset });
                 }
                 self.world.inject(now, Inbound { segment: Some(&segment), token: None, ..inbound });
@@ -481,7 +481,7 @@ impl Engine {
             return true;
         }
         let Some(Ours { node, addresses, ports, layout, .. }) =
-            outbound.flow.and_then(|end| self.connections.ours(end.flow))
+            outbound.end.and_then(|end| self.connections.ours(end.flow()))
         else {
             return false;
         };

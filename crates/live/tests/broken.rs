@@ -11,7 +11,7 @@ use ackclock_live::{LiveError, Options, Outcome, run};
 use ackclock_sim::spec::{
     Clock, CommandSpec, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec,
 };
-use ackclock_sim::{QueueRecorder, Recorders, RunError};
+use ackclock_sim::{DirectionId, QueueRecorder, Recorders, RunError};
 use ackclock_testkit::can_go_live;
 use ackclock_trace::{QueueRecord, QueueSink};
 use ackclock_units::{Rate, Span};
@@ -151,8 +151,13 @@ fn a_record_cannot_be_written() {
         return;
     }
     let mut sink = Full(500);
-    let recorders =
-        Recorders { queues: Some(QueueRecorder { directions: &[0, 1], sink: &mut sink }), ..Recorders::default() };
+    let recorders = Recorders {
+        queues: Some(QueueRecorder {
+            directions: &[DirectionId::forward(0), DirectionId::reverse(0)],
+            sink: &mut sink,
+        }),
+        ..Recorders::default()
+    };
     let outcome = run(&spec("record", None), recorders, &Options::default()).unwrap();
     assert!(matches!(outcome.broken_off, Some(LiveError::Run(RunError::Interrupted))), "{:?}", outcome.broken_off);
     assert_kept("record", &outcome);

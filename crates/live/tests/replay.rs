@@ -13,7 +13,7 @@ use ackclock_sim::spec::{
     CcSpec, Clock, CommandSpec, DirectionSpec, EndpointSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec,
     NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec,
 };
-use ackclock_sim::{QueueRecorder, Recorders};
+use ackclock_sim::{DirectionId, QueueRecorder, Recorders};
 use ackclock_tcp::profile::Profile;
 use ackclock_testkit::can_go_live;
 use ackclock_trace::{QueueCsv, Summary, TcpCsv};
@@ -129,7 +129,7 @@ struct Logs {
 
 fn logged(spec: &RunSpec, options: &Options) -> Logs {
     let (mut queue, mut tcp) = (QueueCsv::new(Vec::new()), TcpCsv::new(Vec::new()));
-    let directions: Vec<usize> = (0..2 * spec.links.len()).collect();
+    let directions: Vec<DirectionId> = DirectionId::all(spec.links.len()).collect();
     let recorders = Recorders {
         queues: Some(QueueRecorder { directions: &directions, sink: &mut queue }),
         tcp: Some(&mut tcp),

@@ -72,6 +72,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use ackclock_sim::DirectionId;
 use ackclock_sim::spec::{CommandSpec, LinkSpec, LiveSpec, Measure, OwnController, RunSpec};
 use ackclock_units::{Span, Time as Instant};
 use serde_json::{Map, Value as Json};
@@ -353,9 +354,8 @@ impl Scenario {
         notes::of(&self.plans, &self.expects)
     }
 
-    /// The link directions whose queues are to be recorded, by number: two for each link, forward
-    /// and reverse.
-    pub fn recorded_queues(&self) -> &[usize] {
+    /// The link directions whose queues are to be recorded.
+    pub fn recorded_queues(&self) -> &[DirectionId] {
         // A sweep varies neither the links' names nor this.
         &self.plans[0].recorded.queues
     }

@@ -1,5 +1,6 @@
 //! `[record]`: what is written down while a run goes on, for `--out`.
 
+use ackclock_sim::DirectionId;
 use ackclock_sim::spec::LinkSpec;
 
 use crate::document::{Node, Value};
@@ -16,8 +17,8 @@ const MAX_LISTED: usize = 10;
 /// What is recorded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
-    /// The link directions whose queues are, by number, in ascending order.
-    pub(crate) queues: Vec<usize>,
+    /// The link directions whose queues are, in order.
+    pub(crate) queues: Vec<DirectionId>,
     /// Whether ACKs, retransmissions and losses of flows are.
     pub(crate) tcp: bool,
     /// Whether every segment of the hosts is.
@@ -37,13 +38,13 @@ pub(crate) fn read(root: &mut Fields<'_>, links: &[LinkSpec]) -> Record {
     Record { queues, tcp, siftr, ertt }
 }
 
-fn queues(fields: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<usize> {
+fn queues(fields: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<DirectionId> {
     let Some(entry) = fields.get("queue") else {
         fields.fill("queue", false);
         return Vec::new();
     };
     let items = match &entry.node.value {
-        Value::Boolean(all) => return if *all { (0..2 * links.len()).collect() } else { Vec::new() },
+        Value::Boolean(all) => return if *all { DirectionId::all(links.len()).collect() } else { Vec::new() },
         Value::Array(items) => items,
         Value::String(id) => {
             let mut problem = Problem::new("not the right type", EXPECTED);
@@ -62,15 +63,15 @@ fn queues(fields: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<usize> {
             None
         })
     });
-    let mut directions: Vec<usize> = found.collect();
+    let mut directions: Vec<DirectionId> = found.collect();
     directions.sort_unstable();
     directions.dedup();
     directions
 }
 
-/// The number of a link direction.
-fn direction(id: &str, links: &[LinkSpec]) -> Option<usize> {
-    ids(links).position(|known| known == id)
+/// The link direction of this name.
+fn direction(id: &str, links: &[LinkSpec]) -> Option<DirectionId> {
+    DirectionId::all(links.len()).zip(ids(links)).find_map(|(direction, known)| (known == id).then_some(direction))
 }
 
 /// The link directions in the order of their numbers.

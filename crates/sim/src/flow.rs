@@ -6,6 +6,7 @@ use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Limited, MeanQuantiles}
 use ackclock_units::{Span, Time};
 
 use crate::host::Host;
+use crate::index::{DirectionId, FlowId};
 use crate::spec::{FlowSpec, HostSpec};
 use crate::truth::Truth;
 use crate::watch::WatchCounts;
@@ -53,7 +54,7 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// `schedule` has the controllers of the sender that come later, the next one last.
-    pub(crate) fn new(number: usize, spec: &FlowSpec, schedule: Vec<(Time, Box<dyn CongestionControl>)>) -> Flow {
+    pub(crate) fn new(id: FlowId, spec: &FlowSpec, schedule: Vec<(Time, Box<dyn CongestionControl>)>) -> Flow {
         let (cc, host, loss_detector) = match &spec.sender {
             HostSpec::Endpoint(endpoint) => {
                 (endpoint.cc.name(), endpoint.profile.clone(), endpoint.config.loss_detector.name())
@@ -90,7 +91,7 @@ impl Flow {
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(spec.start),
-            truth: Truth::new(number),
+            truth: Truth::new(id),
         }
     }
 
@@ -220,9 +221,9 @@ impl Flow {
         end: Time,
         sender: &Host,
         receiver: &Host,
-        link: impl Fn(usize) -> &'a str,
+        link: impl Fn(DirectionId) -> &'a str,
     ) -> FlowSummary {
-        let retransmissions = self.truth.retransmissions(link);
+        let retransmissions = self.truth.counts.retransmissions(link);
         let counts = Counts::of(sender, receiver);
         let active = self.end(end).since(self.start);
         FlowSummary {
@@ -260,10 +261,10 @@ impl Flow {
                 Host::Smoltcp(_) | Host::Outside(_) => Limited::default(),
             },
             retransmissions,
-            loss_declarations: self.truth.declarations(),
-            loss_declared_late_ms: self.truth.late_ms(),
-            repair_rtts: self.truth.repair_rtts(),
-            displacement: self.truth.displacement(),
+            loss_declarations: self.truth.counts.declarations(),
+            loss_declared_late_ms: self.truth.counts.late_ms(),
+            repair_rtts: self.truth.counts.repair_rtts(),
+            displacement: self.truth.counts.displacement(),
         }
     }
 

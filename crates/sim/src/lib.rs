@@ -9,6 +9,7 @@ mod direction;
 mod error;
 mod flow;
 mod host;
+mod index;
 mod log;
 mod record;
 pub mod spec;
@@ -26,9 +27,10 @@ use ackclock_units::Time;
 pub use build::{RECEIVER_PORT, SENDER_PORT};
 pub use direction::LOST_ON_LINK;
 pub use error::RunError;
+pub use index::{DirectionId, FlowId, HostId};
 pub use record::{QueueRecorder, Recorders};
 pub use stock::IntegrityError;
-pub use world::{FlowEnd, Inbound, Outbound, World};
+pub use world::{Inbound, Outbound, World};
 
 /// Runs `spec` to its end. `progress` is told the simulated time now and then, and may break the run off.
 ///

@@ -9,6 +9,7 @@ use ackclock_units::Time;
 
 use crate::build::{RECEIVER_PORT, SENDER_PORT};
 use crate::host::Host;
+use crate::index::{FlowId, HostId, Table};
 
 /// Rows between two times that they are handed on.
 const BATCH: usize = 64;
@@ -20,35 +21,36 @@ pub(crate) struct HostLog {
     measurements: Option<Measurements>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Measurements {
-    rows: Vec<(Time, usize, EnhancedRtt)>,
+    rows: Vec<(Time, FlowId, EnhancedRtt)>,
     /// How many each flow has had.
-    seen: Vec<u64>,
+    seen: Table<FlowId, u64>,
 }
 
 impl HostLog {
     /// Logs segments, measurements of so many flows, both, or `None` for neither.
     pub(crate) fn new(segments: bool, measurements: Option<usize>) -> Option<Box<HostLog>> {
         (segments || measurements.is_some()).then(|| {
-            let measurements = measurements.map(|flows| Measurements { rows: Vec::new(), seen: vec![0; flows] });
+            let measurements = measurements
+                .map(|flows| Measurements { rows: Vec::new(), seen: std::iter::repeat_n(0, flows).collect() });
             Box::new(HostLog { segments: segments.then(Vec::new), measurements })
         })
     }
 
     /// A segment arrives at a host, which has not seen it, or has just left it.
-    pub(crate) fn segment(&mut self, at: Time, host: usize, state: &Host, inbound: bool) {
+    pub(crate) fn segment(&mut self, at: Time, host: HostId, state: &Host, inbound: bool) {
         let (Some(rows), Host::Endpoint(endpoint)) = (&mut self.segments, state) else { return };
-        let (port, peer_port) = match host.is_multiple_of(2) {
+        let (port, peer_port) = match host.is_sender() {
             true => (SENDER_PORT, RECEIVER_PORT),
             false => (RECEIVER_PORT, SENDER_PORT),
         };
-        let (host, peer) = (host as u32, host as u32 ^ 1);
+        let (host, peer) = (host.number(), host.peer().number());
         rows.push(SiftrRecord { at, inbound, host, peer, port, peer_port, connection: connection(endpoint) });
     }
 
     /// The sender of a flow has taken an ACK in.
-    pub(crate) fn acknowledged(&mut self, at: Time, flow: usize, sender: &Endpoint) {
+    pub(crate) fn acknowledged(&mut self, at: Time, flow: FlowId, sender: &Endpoint) {
         let Some(Measurements { rows, seen }) = &mut self.measurements else { return };
         let Some(measured) = sender.congestion_control().enhanced_rtt() else { return };
         if measured.measurements > 0 && measured.measurements != seen[flow] {
@@ -66,7 +68,7 @@ impl HostLog {
     /// Hands all rows on.
     pub(crate) fn hand_on<'a>(
         &mut self,
-        flow: impl Fn(usize) -> &'a str,
+        flow: impl Fn(FlowId) -> &'a str,
         siftr: Option<&mut (dyn SiftrSink + '_)>,
         ertt: Option<&mut (dyn ErttSink + '_)>,
     ) -> ControlFlow<()> {

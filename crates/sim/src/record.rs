@@ -4,20 +4,24 @@ use std::ops::ControlFlow;
 
 use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
+use ackclock_tcp::{Arrival, CaState, Endpoint};
 use ackclock_trace::{
     AckRecord, ErttSink, Judged, QueueAction, QueueRecord, QueueSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, Verdict,
 };
 use ackclock_units::Time;
+
+use crate::index::{DirectionId, FlowId, RouteId};
 
 /// What of a run is recorded, and where it goes; nothing by default. A record changes no result.
 #[derive(Debug, Default)]
 pub struct Recorders<'a> {
     /// Every decision of some queues.
     pub queues: Option<QueueRecorder<'a>>,
-    /// ACKs, retransmissions and losses of all flows: gets the records in order of time, those of equal times by number of
-    /// the flow. It may break the run off.
+    /// ACKs, retransmissions and losses of all flows: gets the records in order of time, those of
+    /// equal times by number of the flow. It may break the run off.
     pub tcp: Option<&'a mut dyn TcpSink>,
-    /// Every segment that an endpoint sends or receives, in the order in which they are handled: that of time.
+    /// Every segment that an endpoint sends or receives, in the order in which they are handled:
+    /// that of time.
     pub siftr: Option<&'a mut dyn SiftrSink>,
     /// Every measurement of an enhanced round-trip time, likewise.
     pub ertt: Option<&'a mut dyn ErttSink>,
@@ -26,23 +30,24 @@ pub struct Recorders<'a> {
 /// Which queues are recorded, and where it goes.
 #[derive(Debug)]
 pub struct QueueRecorder<'a> {
-    /// Link directions by number: two for each link in the order of the specification, forward and reverse.
-    pub directions: &'a [usize],
-    /// Gets the records in order of time, those of equal times by number of the direction. It may break the run off.
+    /// Which link directions.
+    pub directions: &'a [DirectionId],
+    /// Gets the records in order of time, those of equal times by number of the direction. It may
+    /// break the run off.
     pub sink: &'a mut dyn QueueSink,
 }
 
-/// Rows between two times that the records are put in order and handed on. On the live clock packets wait meanwhile: a row of
-/// text takes about 1 us.
+/// Rows between two times that the records are put in order and handed on. On the live clock
+/// packets wait meanwhile: a row of text takes about 1 us.
 const BATCH: usize = 64;
 
 /// The decisions of the recorded queues that are not handed on yet.
 ///
-/// A link catches up when it is called, so that its decisions come in late, and those of several links are not in order of
-/// time. They wait until all of these links have caught up to one time.
+/// A link catches up when it is called, so that its decisions come in late, and those of several
+/// links are not in order of time. They wait until all of these links have caught up to one time.
 #[derive(Debug)]
 pub(crate) struct QueueRecording {
-    directions: Vec<usize>,
+    directions: Vec<DirectionId>,
     rows: Vec<Row>,
     /// How many rows there have been.
     number: u64,
@@ -54,13 +59,13 @@ pub(crate) struct QueueRecording {
 #[derive(Clone, Copy, Debug)]
 struct Row {
     decision: Decision,
-    direction: usize,
+    direction: DirectionId,
     payload: Payload,
     number: u64,
 }
 
 impl QueueRecording {
-    pub(crate) fn new(directions: &[usize]) -> QueueRecording {
+    pub(crate) fn new(directions: &[DirectionId]) -> QueueRecording {
         let mut directions = directions.to_vec();
         directions.sort_unstable();
         directions.dedup();
@@ -68,12 +73,12 @@ impl QueueRecording {
     }
 
     /// The directions that are recorded.
-    pub(crate) fn directions(&self) -> &[usize] {
+    pub(crate) fn directions(&self) -> &[DirectionId] {
         &self.directions
     }
 
     /// Takes a decision of a queue about a packet with this payload.
-    pub(crate) fn add(&mut self, direction: usize, decision: Decision, payload: Payload) {
+    pub(crate) fn add(&mut self, direction: DirectionId, decision: Decision, payload: Payload) {
         self.rows.push(Row { decision, direction, payload, number: self.number });
         self.number += 1;
     }
@@ -83,20 +88,20 @@ impl QueueRecording {
         self.rows.len() >= self.room
     }
 
-    /// Hands on every row from before `until`; the recorded links have caught up to that time. `flow` tells the flow of a
-    /// route.
+    /// Hands on every row from before `until`; the recorded links have caught up to that time.
+    /// `flow` tells the flow of a route.
     pub(crate) fn hand_on<'a>(
         &mut self,
         until: Time,
-        link: impl Fn(usize) -> &'a str,
-        flow: impl Fn(usize) -> &'a str,
+        link: impl Fn(DirectionId) -> &'a str,
+        flow: impl Fn(RouteId) -> &'a str,
         sink: &mut dyn QueueSink,
     ) -> ControlFlow<()> {
         if self.directions.len() > 1 {
             self.rows.sort_unstable_by_key(|row| (row.decision.at, row.direction, row.number));
         }
         let due = self.rows.partition_point(|row| row.decision.at < until);
-        let flow_of = |row: &Row| flow(row.decision.packet.route as usize);
+        let flow_of = |row: &Row| flow(RouteId::of_packet(row.decision.packet.route));
         let result =
             self.rows.drain(..due).try_for_each(|row| sink.record(&row.record(link(row.direction), flow_of(&row))));
         // What is left is of one instant, however much it is: it is put in order ever more seldom.
@@ -134,8 +139,8 @@ impl Row {
 
 /// What happened to flows and was not handed on yet.
 ///
-/// Whether a transmission was lost comes in late, as links catch up late. Rows wait until all links have caught up to one
-/// time.
+/// Whether a transmission was lost comes in late, as links catch up late. Rows wait until all links
+/// have caught up to one time.
 #[derive(Debug)]
 pub(crate) struct TcpRecording {
     rows: Vec<TcpRow>,
@@ -148,17 +153,47 @@ pub(crate) struct TcpRecording {
 #[derive(Clone, Copy, Debug)]
 struct TcpRow {
     at: Time,
-    flow: usize,
+    flow: FlowId,
     number: u64,
     fact: TcpFact,
 }
 
-/// What happened, with the number of the link direction whose fault it was.
+/// What happened, with the link direction whose fault it was.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum TcpFact {
     Ack(AckRecord),
-    Retransmission(Judged<'static>, Option<usize>),
-    Declaration(Judged<'static>, Option<usize>),
+    Retransmission(Judged<'static>, Option<DirectionId>),
+    Declaration(Judged<'static>, Option<DirectionId>),
+}
+
+impl TcpFact {
+    /// An ACK that a sender has taken in.
+    #[cold]
+    pub(crate) fn ack(sender: &Endpoint, arrival: &Arrival) -> TcpFact {
+        let now = sender.snapshot();
+        TcpFact::Ack(AckRecord {
+            ack: now.acked,
+            acked: arrival.acked,
+            sacked_out: now.counts.sacked_out,
+            fackets_out: now.counts.fackets_out,
+            retrans_out: now.counts.retrans_out,
+            lost_out: now.counts.lost_out,
+            reordering: now.counts.reordering,
+            ca_state: match now.ca_state {
+                CaState::Open => "Open",
+                CaState::Disorder => "Disorder",
+                CaState::Cwr => "CWR",
+                CaState::Recovery => "Recovery",
+                CaState::Loss => "Loss",
+            },
+            cwnd: now.cwnd,
+            ssthresh: Some(now.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX),
+            pipe: now.pipe,
+            rtt: arrival.rtt,
+            srtt: now.srtt,
+            rto: now.rto,
+        })
+    }
 }
 
 impl TcpRecording {
@@ -166,7 +201,7 @@ impl TcpRecording {
         TcpRecording { rows: Vec::new(), number: 0, room: BATCH }
     }
 
-    pub(crate) fn add(&mut self, at: Time, flow: usize, fact: TcpFact) {
+    pub(crate) fn add(&mut self, at: Time, flow: FlowId, fact: TcpFact) {
         self.rows.push(TcpRow { at, flow, number: self.number, fact });
         self.number += 1;
     }
@@ -176,13 +211,13 @@ impl TcpRecording {
         self.rows.len() >= self.room
     }
 
-    /// Hands on every row from before `until`; all links have caught up to that time. `link` names a direction, or without
-    /// one the receiver.
+    /// Hands on every row from before `until`; all links have caught up to that time. `link` names
+    /// a direction, or without one the receiver.
     pub(crate) fn hand_on<'a>(
         &mut self,
         until: Time,
-        link: impl Fn(Option<usize>) -> &'a str,
-        flow: impl Fn(usize) -> &'a str,
+        link: impl Fn(Option<DirectionId>) -> &'a str,
+        flow: impl Fn(FlowId) -> &'a str,
         sink: &mut dyn TcpSink,
     ) -> ControlFlow<()> {
         self.rows.sort_unstable_by_key(|row| (row.at, row.flow, row.number));
@@ -246,7 +281,7 @@ mod tests {
         let mut recording = TcpRecording::new();
         let (at, mut times) = (Time::from_secs(1), 0);
         for _ in 0..100_000 {
-            recording.add(at, 0, TcpFact::Ack(ack));
+            recording.add(at, FlowId::new(0), TcpFact::Ack(ack));
             if recording.is_full() {
                 times += 1;
                 assert!(recording.hand_on(at, |_| "link", |_| "flow", &mut Nothing).is_continue());

@@ -9,6 +9,11 @@ use ackclock_units::Time;
 use crate::direction::{Direction, DirectionMark};
 use crate::flow::{Flow, FlowMark};
 use crate::host::Host;
+use crate::index::{DirectionId, FlowId, HostId, Table};
+
+type Flows = Table<FlowId, Flow>;
+type Hosts = Table<HostId, Host>;
+type Directions = Table<DirectionId, Direction>;
 
 /// The windows of a run.
 #[derive(Debug)]
@@ -51,13 +56,13 @@ impl Windows {
     }
 
     /// Passes the next edge. All that happened before it has been measured, and nothing else.
-    pub(crate) fn pass(&mut self, flows: &[Flow], hosts: &[Host], directions: &[Direction]) {
+    pub(crate) fn pass(&mut self, flows: &Flows, hosts: &Hosts, directions: &Directions) {
         let Some(&(at, edge, number)) = self.edges.get(self.passed) else { return };
         self.passed += 1;
-        let ends = hosts.chunks_exact(2);
         match edge {
             Edge::Start => {
-                let flows = flows.iter().zip(ends).map(|(flow, ends)| flow.mark(&ends[0], &ends[1])).collect();
+                let ends = flows.iter().zip(hosts.pairs());
+                let flows = ends.map(|(flow, (sender, receiver))| flow.mark(sender, receiver)).collect();
                 let directions = directions.iter().map(|direction| direction.mark(at)).collect();
                 self.open[number] = Some(Mark { flows, directions });
             }
@@ -66,7 +71,7 @@ impl Windows {
     }
 
     /// The run has been broken off at `end`: windows end there that have not yet, and those that have not begun are empty.
-    pub(crate) fn break_off(&mut self, end: Time, flows: &[Flow], hosts: &[Host], directions: &[Direction]) {
+    pub(crate) fn break_off(&mut self, end: Time, flows: &Flows, hosts: &Hosts, directions: &Directions) {
         for &(_, edge, number) in &self.edges.split_off(self.passed) {
             match edge {
                 Edge::Start => {
@@ -80,18 +85,18 @@ impl Windows {
     }
 
     /// A window ends at `to`, if it has begun.
-    fn close(&mut self, number: usize, to: Time, flows: &[Flow], hosts: &[Host], directions: &[Direction]) {
+    fn close(&mut self, number: usize, to: Time, flows: &Flows, hosts: &Hosts, directions: &Directions) {
         let Some(mark) = self.open[number].take() else { return };
         let from = self.spans[number].0;
         let length = to.since(from);
         let ways = flows;
-        let flows: Vec<FlowWindow> = (flows.iter().zip(hosts.chunks_exact(2)).zip(&mark.flows))
-            .map(|((flow, ends), mark)| flow.since(mark, length, &ends[0], &ends[1]))
+        let flows: Vec<FlowWindow> = (flows.iter().zip(hosts.pairs()).zip(&mark.flows))
+            .map(|((flow, (sender, receiver)), mark)| flow.since(mark, length, sender, receiver))
             .collect();
         let links: Vec<LinkWindow> = (directions.iter().zip(&mark.directions))
             .map(|(direction, mark)| direction.since(mark, length, to))
             .collect();
-        let way = |reverse: bool| flows.iter().zip(ways).filter(move |(_, flow)| flow.reverse == reverse);
+        let way = |reverse: bool| flows.iter().zip(ways.iter()).filter(move |(_, flow)| flow.reverse == reverse);
         let jain_of = |reverse| jain(way(reverse).map(|(flow, _)| flow.goodput_bps));
         self.done[number] = WindowSummary {
             from_s: from.as_secs_f64(),

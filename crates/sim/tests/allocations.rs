@@ -14,7 +14,7 @@ use ackclock_sim::spec::{
     CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
     QueueSpec, RunSpec,
 };
-use ackclock_sim::{FlowEnd, Inbound, QueueRecorder, Recorders, World, run_recorded};
+use ackclock_sim::{DirectionId, FlowId, Inbound, QueueRecorder, Recorders, World, run_recorded};
 use ackclock_tcp::{AccEcnOption, Config};
 use ackclock_testkit::{CountingAllocator, allocations};
 use ackclock_trace::{QueueCsv, TcpCsv, TcpSink};
@@ -175,11 +175,11 @@ fn packets_from_outside_cost_no_allocation() {
             let seq = 1 + 1448 * sent;
             let segment = Segment { source_port: 1, destination_port: 2, seq, payload, ..Segment::default() };
             sent += 1;
-            let flow = Some(FlowEnd { flow: 0, sender: true });
+            let end = Some(FlowId::new(0).sender());
             let raw = Inbound {
                 from: 1,
                 to: 0,
-                flow: None,
+                end: None,
                 segment: None,
                 token: Some(0),
                 wire_len: 64,
@@ -194,7 +194,7 @@ fn packets_from_outside_cost_no_allocation() {
                     left += 1;
                     let segment = *world.segment(&packet);
                     world.release(packet);
-                    if packet.flow.is_some_and(|end| !end.sender) {
+                    if packet.end.is_some_and(|end| !end.is_sender()) {
                         let ack = Segment {
                             source_port: 2,
                             destination_port: 1,
@@ -202,8 +202,8 @@ fn packets_from_outside_cost_no_allocation() {
                             flags: Flags::ACK,
                             ..Segment::default()
                         };
-                        let flow = Some(FlowEnd { flow: 0, sender: false });
-                        assert!(world.inject(packet.at, Inbound { flow, segment: Some(&ack), wire_len: 52, ..raw }));
+                        let end = Some(FlowId::new(0).receiver());
+                        assert!(world.inject(packet.at, Inbound { end, segment: Some(&ack), wire_len: 52, ..raw }));
                     }
                 }
                 while world.freed().is_some() {}
@@ -212,7 +212,7 @@ fn packets_from_outside_cost_no_allocation() {
                 }
             }
             assert!(world.inject(now, raw));
-            let data = Inbound { from: 0, to: 1, flow, segment: Some(&segment), wire_len: 1500, ..raw };
+            let data = Inbound { from: 0, to: 1, end, segment: Some(&segment), wire_len: 1500, ..raw };
             assert!(world.inject(now, data));
         }
         std::mem::take(&mut left)
@@ -229,7 +229,7 @@ fn packets_from_outside_cost_no_allocation() {
 #[test]
 fn rows_that_are_recorded_cost_no_allocation() {
     let mut spec = two_newreno(QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(50) }));
-    let mut allocated = |seconds, directions: &[usize], tcp: bool| {
+    let mut allocated = |seconds, directions: &[DirectionId], tcp: bool| {
         spec.duration = Span::from_secs(seconds);
         let mut queue_csv = QueueCsv::new(std::io::sink());
         let mut tcp_csv = tcp.then(|| TcpCsv::new(std::io::sink()));
@@ -242,7 +242,8 @@ fn rows_that_are_recorded_cost_no_allocation() {
         allocations(&mut run).count
     };
     // What recording takes is taken once, however many rows there are: 60 s have some 200,000.
-    for (directions, tcp) in [(&[0][..], false), (&[0, 1], false), (&[], true), (&[0, 1], true)] {
+    let both = [DirectionId::forward(0), DirectionId::reverse(0)];
+    for (directions, tcp) in [(&both[..1], false), (&both[..], false), (&[], true), (&both[..], true)] {
         let [short, long] =
             [20, 60].map(|seconds| allocated(seconds, directions, tcp) - allocated(seconds, &[], false));
         assert_eq!(short, long, "{directions:?} {tcp}");

@@ -17,7 +17,7 @@ use ackclock_sim::spec::{
     CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
     QueueSpec, RouterSpec, RunSpec, SecondarySpec,
 };
-use ackclock_sim::{FlowEnd, Inbound, Outbound, QueueRecorder, Recorders, World};
+use ackclock_sim::{DirectionId, FlowId, HostId, Inbound, Outbound, QueueRecorder, Recorders, World};
 use ackclock_tcp::{Config, EcnFeedback, Endpoint, Ports, Shutdown, State};
 use ackclock_trace::{FlowSummary, FlowWindow, Histogram, QueueCsv, SiftrLog, Summary, TcpCsv};
 use ackclock_units::{Ecn, Random, Rate, Span, Time};
@@ -116,7 +116,7 @@ impl Raw {
         Inbound {
             from: self.from,
             to: 1 - self.from,
-            flow: None,
+            end: None,
             segment: None,
             token: Some(token),
             wire_len: self.wire_len,
@@ -164,7 +164,7 @@ impl Fates {
             let raw = &arrivals[token as usize];
             assert!(packet.at >= self.last && packet.at > raw.at, "in order of time");
             self.last = packet.at;
-            assert_eq!((packet.node, packet.packet.wire_len, packet.flow), (1 - raw.from, raw.wire_len, None));
+            assert_eq!((packet.node, packet.packet.wire_len, packet.end), (1 - raw.from, raw.wire_len, None));
             assert!(packet.packet.ecn == raw.ecn || packet.packet.ecn == Ecn::Ce && raw.ecn.is_capable());
             *self.delivered.entry(token).or_default() += 1;
             world.release(packet);
@@ -288,7 +288,7 @@ fn there_is_no_way_without_a_pipe() {
 /// What leaves, and every decision of every queue, with the world called at `late` times of its own choice.
 fn decisions(spec: &RunSpec, arrivals: &[Raw], late: impl Fn(&mut World, Time)) -> (Vec<Outbound>, Vec<u8>) {
     let mut csv = QueueCsv::new(Vec::new());
-    let directions: Vec<usize> = (0..2 * spec.links.len()).collect();
+    let directions: Vec<DirectionId> = DirectionId::all(spec.links.len()).collect();
     let mut left = Vec::new();
     {
         let mut recorders = Recorders {
@@ -400,7 +400,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
 /// A kernel, played by an endpoint that is driven by hand.
 #[derive(Debug)]
 struct Kernel {
-    end: FlowEnd,
+    end: HostId,
     nodes: [usize; 2],
     endpoint: Endpoint,
     opened: bool,
@@ -411,10 +411,10 @@ struct Kernel {
 }
 
 impl Kernel {
-    fn new(spec: &RunSpec, end: FlowEnd, config: &Config, token: Option<u32>) -> Kernel {
-        let flow = &spec.flows[end.flow];
+    fn new(spec: &RunSpec, end: HostId, config: &Config, token: Option<u32>) -> Kernel {
+        let flow = &spec.flows[end.flow().index()];
         let [sender, receiver] = flow.ends.expect("it is between two hosts").nodes;
-        let (ports, nodes) = match end.sender {
+        let (ports, nodes) = match end.is_sender() {
             true => (Ports { local: 40_000, remote: 5201 }, [sender, receiver]),
             false => (Ports { local: 5201, remote: 40_000 }, [receiver, sender]),
         };
@@ -426,7 +426,7 @@ impl Kernel {
         let isn = u32::MAX - 100_000;
         let cc = Box::new(NewReno::new(NewRenoConfig::default()));
         let mut endpoint = Endpoint::new(config, cc, ports, isn, 7);
-        if !end.sender {
+        if !end.is_sender() {
             endpoint.listen();
         }
         let remaining = flow.bytes.unwrap_or(u64::MAX);
@@ -434,13 +434,13 @@ impl Kernel {
     }
 
     fn due(&self) -> Time {
-        let start = if self.end.sender && !self.opened { Time::ZERO } else { Time::NEVER };
+        let start = if self.end.is_sender() && !self.opened { Time::ZERO } else { Time::NEVER };
         start.min(self.endpoint.next_deadline())
     }
 
     /// Its applications do what they can, and it sends what it may.
     fn act(&mut self, world: &mut World, now: Time) {
-        if self.end.sender {
+        if self.end.is_sender() {
             if !std::mem::replace(&mut self.opened, true) {
                 self.endpoint.connect();
             }
@@ -460,20 +460,24 @@ impl Kernel {
             let inbound = Inbound {
                 from: self.nodes[0],
                 to: self.nodes[1],
-                flow: Some(self.end),
+                end: Some(self.end),
                 segment: Some(&segment),
                 token: self.token,
                 wire_len: segment.wire_len(),
                 ecn,
+<<<<<<< HEAD
                 class: Class::new(0, segment.is_pure_ack()),
                 flow_hash: flow_hash(self.end.flow as u64, !self.end.sender),
+=======
+                flow_hash: flow_hash(self.end.flow().index() as u64, !self.end.is_sender()),
+>>>>>>> b106160 (sim: hosts, flows and directions have numbers of their own types)
             };
             assert!(world.inject(now, inbound));
         }
     }
 
     fn receive(&mut self, world: &mut World, packet: Outbound) {
-        assert_eq!((packet.node, packet.flow), (self.nodes[0], Some(self.end)));
+        assert_eq!((packet.node, packet.end), (self.nodes[0], Some(self.end)));
         let segment = *world.segment(&packet);
         world.release(packet);
         let arrival = self.endpoint.input(packet.at, &segment, packet.packet.ecn);
@@ -508,7 +512,7 @@ fn run_with(world: &mut World, kernels: &mut [Kernel], recorders: &mut Recorders
             }
         }
         while let Some(packet) = world.outbound() {
-            let Some(end) = packet.flow else {
+            let Some(end) = packet.end else {
                 world.release(packet);
                 continue;
             };
@@ -603,7 +607,7 @@ fn inside(spec: &RunSpec) -> Summary<()> {
     ackclock_sim::run(&spec, &mut |_| std::ops::ControlFlow::Continue(())).expect("the data is intact")
 }
 
-const BOTH: [FlowEnd; 2] = [FlowEnd { flow: 0, sender: true }, FlowEnd { flow: 0, sender: false }];
+const BOTH: [HostId; 2] = [FlowId::new(0).sender(), FlowId::new(0).receiver()];
 
 fn cases() -> impl Iterator<Item = (Network, QueueSpec, Config, bool)> {
     let networks = [Network::Plain, Network::Lossy, Network::Reordering, Network::TwoPaths];
@@ -717,7 +721,8 @@ fn records_tell_of_packets_from_outside() {
         let mut kernels = Vec::new();
         for (end, outside) in BOTH.into_iter().zip(outside) {
             if outside {
-                *(if end.sender { &mut spec.flows[0].sender } else { &mut spec.flows[0].receiver }) = HostSpec::Outside;
+                *(if end.is_sender() { &mut spec.flows[0].sender } else { &mut spec.flows[0].receiver }) =
+                    HostSpec::Outside;
                 kernels.push(Kernel::new(&spec, end, &config, Some(1)));
             }
         }
@@ -726,7 +731,7 @@ fn records_tell_of_packets_from_outside() {
         let mut world = World::new(&spec);
         let raw = Raw { at: ms(1), from: LEFT, wire_len: 100, ecn: Ecn::NotEct, flow_hash: 1 };
         let mut recorders = Recorders {
-            queues: Some(QueueRecorder { directions: &[0], sink: &mut queue }),
+            queues: Some(QueueRecorder { directions: &[DirectionId::forward(0)], sink: &mut queue }),
             tcp: Some(&mut tcp),
             siftr: Some(&mut siftr),
             ertt: None,

@@ -9,7 +9,7 @@ use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
     CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SecondarySpec,
 };
-use ackclock_sim::{QueueRecorder, Recorders, run_recorded};
+use ackclock_sim::{DirectionId, QueueRecorder, Recorders, run_recorded};
 use ackclock_tcp::Config;
 use ackclock_trace::{FlowSummary, QueueAction, QueueRecord, QueueSink, TcpEvent, TcpRecord, TcpSink, Verdict};
 use ackclock_units::{Rate, Span, Time};
@@ -183,7 +183,7 @@ fn any_cc() -> impl Strategy<Value = CcSpec> {
 }
 
 fn run(spec: &RunSpec, queue: &mut Queue, rows: &mut Rows) -> FlowSummary {
-    let queues = Some(QueueRecorder { directions: &[0], sink: queue });
+    let queues = Some(QueueRecorder { directions: &[DirectionId::forward(0)], sink: queue });
     let recorders = Recorders { queues, tcp: Some(rows), ..Recorders::default() };
     let summary = run_recorded(spec, recorders, &mut |_| ControlFlow::Continue(())).expect("the data is intact");
     summary.flows.into_iter().next().expect("a flow")

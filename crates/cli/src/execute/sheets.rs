@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use ackclock_scenario::Scenario;
-use ackclock_sim::{QueueRecorder, Recorders};
+use ackclock_sim::{DirectionId, QueueRecorder, Recorders};
 use ackclock_trace::{ErttCsv, ErttSink, QueueCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink};
 use ackclock_units::Time;
 use anyhow::Context;
@@ -15,7 +15,7 @@ use crate::partial::{Partial, Sealed};
 /// The files that a run writes while it goes on; none by default.
 #[derive(Debug, Default)]
 pub(super) struct Sheets<'a> {
-    directions: &'a [usize],
+    directions: &'a [DirectionId],
     queue: Option<QueueCsv<Partial>>,
     tcp: Option<TcpCsv<Partial>>,
     siftr: Option<SiftrLog<Partial>>,

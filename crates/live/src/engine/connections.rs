@@ -15,8 +15,8 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ackclock_packet::codec::Addresses;
 use ackclock_packet::{Flags, FlowKey, OptionLayout, Segment};
-use ackclock_sim::FlowEnd;
 use ackclock_sim::spec::{EndsSpec, FlowSpec, HostSpec, LiveSpec, RunSpec};
+use ackclock_sim::{FlowId, HostId};
 use ackclock_units::Random;
 
 use crate::router::protocol;
@@ -40,7 +40,7 @@ pub(super) struct Connections {
 struct Entry {
     hash: u64,
     key: FlowKey,
-    end: FlowEnd,
+    end: HostId,
 }
 
 /// A flow.
@@ -126,7 +126,7 @@ impl Connections {
                 (Some(ends), [false, true] | [true, false]) => {
                     let ours = ours(spec, ends, live, &mut ports);
                     if ours.taken {
-                        connections.insert(incoming(&ours), FlowEnd { flow: number, sender: false });
+                        connections.insert(incoming(&ours), FlowId::new(number).receiver());
                     }
                     (Some(ends), Kind::Ours(ours))
                 }
@@ -139,7 +139,7 @@ impl Connections {
     }
 
     /// The end of a flow that has sent a packet with this key, and the hash of the key.
-    pub(super) fn find(&self, key: &FlowKey) -> (Option<FlowEnd>, u64) {
+    pub(super) fn find(&self, key: &FlowKey) -> (Option<HostId>, u64) {
         let hash = key.hash(self.seed);
         let from = self.table.partition_point(|entry| entry.hash < hash);
         let mut same = self.table[from..].iter().take_while(|entry| entry.hash == hash);
@@ -154,7 +154,7 @@ impl Connections {
         key: &FlowKey,
         flags: Flags,
         valid: impl FnOnce() -> bool,
-    ) -> Option<FlowEnd> {
+    ) -> Option<HostId> {
         let begins = flags.contains(Flags::SYN) && !flags.contains(Flags::ACK);
         if flags.contains(Flags::RST) {
             return None;
@@ -172,10 +172,11 @@ impl Connections {
                 Kind::Ours(ours) => (sender && begins && !ours.taken).then_some(0),
                 Kind::Watched(watched) => Some(watched.opened),
             }?;
-            right.then_some((had, FlowEnd { flow: number, sender }))
+            let flow = FlowId::new(number);
+            right.then_some((had, if sender { flow.sender() } else { flow.receiver() }))
         };
         let (_, end) = self.flows.iter().enumerate().filter_map(candidate).min_by_key(|&(had, _)| had)?;
-        match &mut self.flows[end.flow].kind {
+        match &mut self.flows[end.flow().index()].kind {
             Kind::Ours(ours) => {
                 if !valid() {
                     return None;
@@ -188,52 +189,53 @@ impl Connections {
                 self.insert(*key, end);
             }
             Kind::Watched(watched) => {
-                let sent = if end.sender { *key } else { reversed(key) };
+                let sent = if end.is_sender() { *key } else { reversed(key) };
                 watched.opened += 1;
                 let forgotten = if watched.known.len() < CONNECTIONS { None } else { watched.known.pop_front() };
                 watched.known.push_back(sent);
                 if let Some(key) = forgotten {
                     self.table.retain(|entry| entry.key != key && entry.key != reversed(&key));
                 }
-                self.insert(sent, FlowEnd { sender: true, ..end });
-                self.insert(reversed(&sent), FlowEnd { sender: false, ..end });
+                self.insert(sent, end.flow().sender());
+                self.insert(reversed(&sent), end.flow().receiver());
             }
         }
         Some(end)
     }
 
     /// Says where the payload of a segment to an endpoint of ours lies in the stream of its peer; `None` if that is nowhere.
-    pub(super) fn place(&mut self, flow: usize, segment: &mut Segment) -> Option<()> {
-        match &mut self.flows[flow].kind {
+    pub(super) fn place(&mut self, flow: FlowId, segment: &mut Segment) -> Option<()> {
+        match &mut self.flows[flow.index()].kind {
             Kind::Ours(ours) => ours.stream.place(segment),
             Kind::Watched(_) => None,
         }
     }
 
     /// The name of a flow.
-    pub(super) fn id(&self, flow: usize) -> &str {
-        &self.flows[flow].id
+    pub(super) fn id(&self, flow: FlowId) -> &str {
+        &self.flows[flow.index()].id
     }
 
     /// The end of ours of a flow that has one.
-    pub(super) fn ours(&self, flow: usize) -> Option<&Ours> {
-        match &self.flows.get(flow)?.kind {
+    pub(super) fn ours(&self, flow: FlowId) -> Option<&Ours> {
+        match &self.flows.get(flow.index())?.kind {
             Kind::Ours(ours) => Some(ours),
             Kind::Watched(_) => None,
         }
     }
 
     /// The end of ours that has sent a segment with these addresses and ports.
-    pub(super) fn sent_by(&self, addresses: Addresses, ports: (u16, u16)) -> Option<FlowEnd> {
-        self.flows.iter().enumerate().find_map(|(flow, entry)| match &entry.kind {
+    pub(super) fn sent_by(&self, addresses: Addresses, ports: (u16, u16)) -> Option<HostId> {
+        self.flows.iter().enumerate().find_map(|(number, entry)| match &entry.kind {
             Kind::Ours(ours) if ours.addresses == addresses && ours.ports == ports => {
-                Some(FlowEnd { flow, sender: ours.sends })
+                let flow = FlowId::new(number);
+                Some(if ours.sends { flow.sender() } else { flow.receiver() })
             }
             _ => None,
         })
     }
 
-    fn insert(&mut self, key: FlowKey, end: FlowEnd) {
+    fn insert(&mut self, key: FlowKey, end: HostId) {
         let hash = key.hash(self.seed);
         let at = self.table.partition_point(|entry| entry.hash < hash);
         self.table.insert(at, Entry { hash, key, end });

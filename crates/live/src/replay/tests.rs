@@ -7,8 +7,8 @@ use std::process;
 
 use ackclock_aqm::{FqCodelConfig, PieConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
-use ackclock_sim::QueueRecorder;
 use ackclock_sim::spec::{Clock, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec};
+use ackclock_sim::{DirectionId, QueueRecorder};
 use ackclock_trace::QueueCsv;
 use ackclock_units::Rate;
 use etherparse::PacketBuilder;
@@ -130,8 +130,10 @@ enum Polls {
 /// The queues' decisions, and what was sent.
 fn run_engine(spec: &RunSpec, arrivals: &[Arrival], polls: Polls) -> (String, Vec<Sent>) {
     let mut csv = QueueCsv::new(Vec::new());
-    let mut recorders =
-        Recorders { queues: Some(QueueRecorder { directions: &[0, 1, 2, 3], sink: &mut csv }), ..Recorders::default() };
+    let mut recorders = Recorders {
+        queues: Some(QueueRecorder { directions: &DirectionId::all(2).collect::<Vec<_>>(), sink: &mut csv }),
+        ..Recorders::default()
+    };
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
     let mut sent = Vec::new();
@@ -224,7 +226,7 @@ impl Recording {
     fn replay(&self, spec: &RunSpec) -> (String, Outcome) {
         let mut csv = QueueCsv::new(Vec::new());
         let recorders = Recorders {
-            queues: Some(QueueRecorder { directions: &[0, 1, 2, 3], sink: &mut csv }),
+            queues: Some(QueueRecorder { directions: &DirectionId::all(2).collect::<Vec<_>>(), sink: &mut csv }),
             ..Recorders::default()
         };
         let outcome = run(spec, recorders, &self.path()).unwrap();

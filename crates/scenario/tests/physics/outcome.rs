@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use ackclock_scenario::Scenario;
 use ackclock_sim::spec::RunSpec;
-use ackclock_sim::{QueueRecorder, Recorders, RunError, World};
+use ackclock_sim::{DirectionId, QueueRecorder, Recorders, RunError, World};
 use ackclock_trace::{QueueCsv, QueueRecord, QueueSink, Summary, TcpCsv};
 use ackclock_units::{Span, Time};
 use serde_json::Value as Json;
@@ -105,7 +105,7 @@ pub(crate) fn spec(text: &str) -> RunSpec {
 
 /// Runs to the end in at most `most` steps.
 pub(crate) fn run(spec: &RunSpec, most: u64) -> Result<Outcome, Failure> {
-    let directions: Vec<usize> = (0..2 * spec.links.len()).collect();
+    let directions: Vec<DirectionId> = DirectionId::all(spec.links.len()).collect();
     let (mut queue, mut tcp) = (Metered::new(QueueCsv::new(Vec::new()), most), TcpCsv::new(Vec::new()));
     let recorders = Recorders {
         queues: Some(QueueRecorder { directions: &directions, sink: &mut queue }),
@@ -132,7 +132,7 @@ pub(crate) fn plain(spec: &RunSpec) -> Result<Json, Failure> {
 
 /// The summary alone.
 pub(crate) fn summary(spec: &RunSpec, most: u64) -> Result<Json, Failure> {
-    let directions: Vec<usize> = (0..2 * spec.links.len()).collect();
+    let directions: Vec<DirectionId> = DirectionId::all(spec.links.len()).collect();
     let mut meter = Metered::new(Nothing, most);
     let queues = Some(QueueRecorder { directions: &directions, sink: &mut meter });
     let summary = drive(spec, Recorders { queues, ..Recorders::default() }, most)?;

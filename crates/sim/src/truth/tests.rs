@@ -1,13 +1,15 @@
 //! Scripts by hand, and any fates in any order against the definition, byte by byte.
 
+use ackclock_trace::LossDeclarations;
 use proptest::prelude::*;
 
 use super::*;
 
 const MS: fn(u64) -> Time = Time::from_millis;
 
-fn early(direction: usize) -> Culprit {
-    Culprit { direction: Some(direction), reason: "early", probability: Some(0.5) }
+/// The queue of a link dropped it.
+fn early(link: usize) -> Culprit {
+    Culprit { direction: Some(DirectionId::forward(link)), reason: "early", probability: Some(0.5) }
 }
 
 fn declaration(offset: u64, sent_at: Time, by_timeout: bool) -> LossDeclaration {
@@ -15,7 +17,7 @@ fn declaration(offset: u64, sent_at: Time, by_timeout: bool) -> LossDeclaration 
 }
 
 fn counts(truth: &Truth) -> (u64, u64, u64) {
-    (truth.needed, truth.spurious_reordering, truth.spurious_delay)
+    (truth.counts.needed, truth.counts.spurious_reordering, truth.counts.spurious_delay)
 }
 
 /// Sends segments of 100 bytes, from number `first` on, a millisecond apart.
@@ -31,7 +33,7 @@ fn arrive(truth: &mut Truth, at: u64, number: u64) {
 
 #[test]
 fn a_loss_is_known_with_the_first_ack_of_a_later_packet() {
-    let mut truth = Truth::new(0);
+    let mut truth = Truth::new(FlowId::new(0));
     send(&mut truth, 1, 4);
     truth.lost(MS(5), 1, early(0), None);
     // What the receiver sent before the second packet came says nothing.
@@ -52,19 +54,20 @@ fn a_loss_is_known_with_the_first_ack_of_a_later_packet() {
     let repair = truth.receiver_sent();
     truth.sender_received(MS(50), repair, 400, rtt, None);
     assert_eq!(counts(&truth), (1, 0, 0));
-    assert_eq!(truth.declarations(), LossDeclarations { right: 1, blind: 0, wrong: 0 });
-    assert_eq!(truth.late_ms().min, Some(7.0));
+    assert_eq!(truth.counts.declarations(), LossDeclarations { right: 1, blind: 0, wrong: 0 });
+    assert_eq!(truth.counts.late_ms().min, Some(7.0));
     // From 20 to 50 ms, in RTTs of 20 ms.
-    assert_eq!(truth.repair_rtts().min, Some(1.5));
-    let by_queue = truth.retransmissions(|_| "a.forward").by_queue;
+    assert_eq!(truth.counts.repair_rtts().min, Some(1.5));
+    let by_queue = truth.counts.retransmissions(|_| "a.forward").by_queue;
     assert_eq!(by_queue["a.forward"]["early"], 1);
 }
 
 #[test]
 fn what_is_lost_and_declared_in_another_order_is_still_told_apart() {
-    let mut truth = Truth::new(0);
+    let mut truth = Truth::new(FlowId::new(0));
     send(&mut truth, 1, 3);
-    // All at one instant, and not in order of the stream; the queue at the end of the path loses its packet first.
+    // All at one instant, and not in order of the stream; the queue at the end of the path loses
+    // its packet first.
     for (number, from) in [(4, 400), (5, 300), (6, 500)] {
         assert_eq!(truth.sent(MS(4), Stamp::first(MS(4)), from, from + 100, SentAs::New), number);
     }
@@ -80,13 +83,13 @@ fn what_is_lost_and_declared_in_another_order_is_still_told_apart() {
     arrive(&mut truth, 30, 6);
     truth.finish(MS(40), None);
     // Packets 5, 2 and 4 were lost, 6 and 1 were not.
-    let LossDeclarations { right, blind: _, wrong } = truth.declarations();
+    let LossDeclarations { right, blind: _, wrong } = truth.counts.declarations();
     assert_eq!((right, wrong), (3, 2));
 }
 
 #[test]
 fn the_loss_of_the_last_packet_is_declared_blind() {
-    let mut truth = Truth::new(0);
+    let mut truth = Truth::new(FlowId::new(0));
     send(&mut truth, 1, 1);
     truth.lost(MS(5), 1, early(0), None);
     truth.declared(MS(300), declaration(0, MS(1), true), None);
@@ -95,14 +98,14 @@ fn the_loss_of_the_last_packet_is_declared_blind() {
     let ack = truth.receiver_sent();
     truth.sender_received(MS(320), ack, 100, Some(Span::from_millis(20)), None);
     assert_eq!(counts(&truth), (1, 0, 0));
-    assert_eq!(truth.declarations(), LossDeclarations { right: 1, blind: 1, wrong: 0 });
-    assert_eq!((truth.late_ms().samples, truth.repair_rtts().samples), (0, 0));
+    assert_eq!(truth.counts.declarations(), LossDeclarations { right: 1, blind: 1, wrong: 0 });
+    assert_eq!((truth.counts.late_ms().samples, truth.counts.repair_rtts().samples), (0, 0));
 }
 
 #[test]
 fn an_original_that_arrives_after_its_retransmission_was_sent_makes_it_spurious() {
     for (sent_as, expected) in [(SentAs::FastRetransmit, (0, 1, 0)), (SentAs::Timeout, (0, 0, 1))] {
-        let mut truth = Truth::new(0);
+        let mut truth = Truth::new(FlowId::new(0));
         send(&mut truth, 1, 3);
         arrive(&mut truth, 10, 2);
         arrive(&mut truth, 11, 3);
@@ -116,13 +119,13 @@ fn an_original_that_arrives_after_its_retransmission_was_sent_makes_it_spurious(
         }
         arrive(&mut truth, 40, 1);
         assert_eq!(counts(&truth), expected);
-        assert_eq!(truth.declarations(), LossDeclarations { right: 0, blind: 0, wrong: 1 });
+        assert_eq!(truth.counts.declarations(), LossDeclarations { right: 0, blind: 0, wrong: 1 });
     }
 }
 
 #[test]
 fn a_lost_retransmission_is_to_blame_for_the_next() {
-    let mut truth = Truth::new(0);
+    let mut truth = Truth::new(FlowId::new(0));
     send(&mut truth, 1, 1);
     truth.lost(MS(5), 1, early(0), None);
     let second = truth.sent(MS(10), Stamp::first(MS(10)), 0, 100, SentAs::FastRetransmit);
@@ -132,24 +135,27 @@ fn a_lost_retransmission_is_to_blame_for_the_next() {
     let fourth = truth.sent(MS(40), Stamp::first(MS(40)), 0, 100, SentAs::Timeout);
     arrive(&mut truth, 50, fourth);
     assert_eq!(counts(&truth), (2, 0, 1));
-    let by_queue = truth.retransmissions(|n| ["a.forward", "b.forward"][n]).by_queue;
+    let by_queue = truth
+        .counts
+        .retransmissions(|direction| if direction == DirectionId::forward(0) { "a.forward" } else { "b.forward" })
+        .by_queue;
     assert_eq!((by_queue["a.forward"]["early"], by_queue["b.forward"]["early"]), (1, 1));
 }
 
 #[test]
 fn what_the_receiver_refuses_has_to_be_sent_again() {
-    let mut truth = Truth::new(0);
+    let mut truth = Truth::new(FlowId::new(0));
     send(&mut truth, 1, 1);
     truth.arrived(MS(10), 1, |_, _| false, None);
     let again = truth.sent(MS(20), Stamp::first(MS(20)), 0, 100, SentAs::Timeout);
     arrive(&mut truth, 30, again);
     assert_eq!(counts(&truth), (1, 0, 0));
-    assert_eq!(truth.retransmissions(|_| "a.forward").by_queue[RECEIVER][REFUSED], 1);
+    assert_eq!(truth.counts.retransmissions(|_| "a.forward").by_queue[RECEIVER][REFUSED], 1);
 }
 
 #[test]
 fn displacement_leaves_lost_packets_out() {
-    let mut truth = Truth::new(0);
+    let mut truth = Truth::new(FlowId::new(0));
     send(&mut truth, 1, 6);
     // Sent 1 to 6, of which 2 is lost; arrival 3 1 4 6 5, places without 2: 1 3 4 5 6.
     truth.lost(MS(9), 2, early(0), None);
@@ -157,12 +163,13 @@ fn displacement_leaves_lost_packets_out() {
         arrive(&mut truth, at, number);
     }
     // 3 one early, 1 one late, 4 on time, 6 one early, 5 one late.
-    let displacement = truth.displacement();
+    let displacement = truth.counts.displacement();
     assert_eq!((displacement.early, displacement.on_time, displacement.late), (0.4, 0.2, 0.4));
     assert_eq!((displacement.distribution.min, displacement.distribution.max), (Some(-1.0), Some(1.0)));
 }
 
-/// A transmission of the model: its range, whether it arrives, and when its fate is known in the order of fates.
+/// A transmission of the model: its range, whether it arrives, and when its fate is known in the
+/// order of fates.
 #[derive(Clone, Debug)]
 struct Any {
     from: u64,
@@ -200,7 +207,7 @@ proptest! {
 
     #[test]
     fn a_retransmission_is_needed_if_all_earlier_ones_of_some_byte_were_lost(all in any_transmissions()) {
-        let mut truth = Truth::new(0);
+        let mut truth = Truth::new(FlowId::new(0));
         let (mut end, mut expected) = (0, (0, 0, 0));
         for (n, one) in all.iter().enumerate() {
             let sent_as = if one.timeout { SentAs::Timeout } else { SentAs::FastRetransmit };
@@ -230,7 +237,7 @@ proptest! {
         truth.finish(MS(u64::from(u32::MAX) + 2000), None);
         prop_assert_eq!(counts(&truth), expected);
         let arrived = all.iter().filter(|one| one.fate == Some(true)).count() as u64;
-        prop_assert_eq!(truth.displacement().distribution.samples, arrived);
+        prop_assert_eq!(truth.counts.displacement().distribution.samples, arrived);
     }
 }
 
@@ -238,7 +245,7 @@ proptest! {
 fn the_work_for_a_loss_does_not_grow_with_their_number() {
     // Every second packet is lost, and each is repaired and acknowledged in turn.
     for n in [100, 10_000] {
-        let mut truth = Truth::new(0);
+        let mut truth = Truth::new(FlowId::new(0));
         send(&mut truth, 1, 2 * n);
         for odd in (1..2 * n).step_by(2) {
             truth.lost(MS(odd), odd, early(0), None);
@@ -256,8 +263,8 @@ fn the_work_for_a_loss_does_not_grow_with_their_number() {
         }
         assert!(!truth.has_losses() && truth.losses.is_empty());
         assert_eq!(counts(&truth), (n, 0, 0));
-        assert_eq!(truth.declarations(), LossDeclarations { right: n, blind: 0, wrong: 0 });
-        assert_eq!(truth.repair_rtts().samples, n);
-        assert!(truth.looks <= 8 * n, "{} for {n} losses", truth.looks);
+        assert_eq!(truth.counts.declarations(), LossDeclarations { right: n, blind: 0, wrong: 0 });
+        assert_eq!(truth.counts.repair_rtts().samples, n);
+        assert!(truth.losses.looks <= 8 * n, "{} for {n} losses", truth.losses.looks);
     }
 }

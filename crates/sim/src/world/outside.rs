@@ -1,24 +1,32 @@
 //! Hosts outside: packets that come from them enter here, and those for them leave here.
 //!
-//! **The order of arrivals.** A packet that comes in at `now` enters after everything that is due by `now`, that very
-//! nanosecond included; of several at one time, in the order of the calls. [`World::inject`] sees to it by itself. So what is
-//! decided depends on the times of arrivals and their order alone, not on how late the loop was: the same arrivals give the
-//! same decisions in real time and in a replay. Who answers a packet that has reached it ([`Outbound`]) injects the answer at
-//! [`Outbound::at`], before the next step; later it would enter later.
+//! **The order of arrivals.** A packet that comes in at `now` enters after everything that is due
+//! by `now`, that very nanosecond included; of several at one time, in the order of the calls.
+//! [`World::inject`] sees to it by itself. So what is decided depends on the times of arrivals and
+//! their order alone, not on how late the loop was: the same arrivals give the same decisions in
+//! real time and in a replay. Who answers a packet that has reached it ([`Outbound`]) injects the
+//! answer at [`Outbound::at`], before the next step; later it would enter later.
 //!
-//! **Bytes stay outside.** A packet holds a token for them. Each token that was taken in comes back exactly once, by
-//! [`World::freed`], when the last copy of its packet is dropped, lost, read by an endpoint of ours or handed over.
+//! **Bytes stay outside.** A packet holds a token for them. Each token that was taken in comes back
+//! exactly once, by [`World::freed`], when the last copy of its packet is dropped, lost, read by an
+//! endpoint of ours or handed over.
 
 use std::collections::VecDeque;
 
+<<<<<<< HEAD
 use ackclock_emulator::Split;
 use ackclock_packet::{Class, Packet, Pool, Segment};
+=======
+use ackclock_packet::{Packet, Pool, Segment};
+>>>>>>> b106160 (sim: hosts, flows and directions have numbers of their own types)
 use ackclock_tcp::IcmpError;
 use ackclock_units::{Ecn, Span, Time};
 
-use super::{Contents, Route, Sharing, World, is_sender, ways};
+use super::routes::{Routes, directions};
+use super::{Contents, World};
 use crate::host::Host;
-use crate::spec::RunSpec;
+use crate::index::{FlowId, HostId, RouteId, SplitId, Table};
+use crate::spec::{PipeSpec, RunSpec};
 use crate::truth::Culprit;
 
 /// Why a router refuses a packet of one of our endpoints.
@@ -30,10 +38,11 @@ const FRAGMENTATION_NEEDED: (u8, u8) = (3, 4);
 #[derive(Debug)]
 pub(super) struct Outside {
     pipes: Vec<Pipe>,
-    /// The hosts of each flow, sender and receiver, by number of the node; of flows that have theirs to themselves, 0.
-    nodes: Vec<[usize; 2]>,
+    /// The host that each end of a flow is on, by number in [`crate::spec::LiveSpec::nodes`]; 0 for
+    /// flows that have their hosts to themselves.
+    nodes: Table<HostId, usize>,
     /// The most bytes of a packet that the router lets pass at which each end of a flow sends.
-    mtus: Vec<u32>,
+    mtus: Table<HostId, u32>,
     /// What has reached its host and has not been taken.
     outbox: VecDeque<Outbound>,
     /// By the slots of packets from outside: where their bytes are.
@@ -51,24 +60,9 @@ pub(super) struct Outside {
 struct Pipe {
     between: [usize; 2],
     /// Of packets of no flow: along and back.
-    routes: [usize; 2],
+    routes: [RouteId; 2],
     /// What is shared with a second path along: which split, and its route for packets of no flow.
-    second: Option<(usize, usize)>,
-}
-
-/// One end of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FlowEnd {
-    /// The flow, by number.
-    pub flow: usize,
-    /// Whether it is the sender.
-    pub sender: bool,
-}
-
-impl FlowEnd {
-    fn host(self) -> usize {
-        2 * self.flow + usize::from(!self.sender)
-    }
+    second: Option<(SplitId, RouteId)>,
 }
 
 /// A packet from a host outside.
@@ -79,8 +73,9 @@ pub struct Inbound<'a> {
     /// The host that it goes to; there is a pipe between the two.
     pub to: usize,
     /// The end of a flow that has sent it, one outside, if it is of a flow.
-    pub flow: Option<FlowEnd>,
-    /// What it says, if it is of a flow; for an endpoint of ours, its payload is where it lies in the stream of the sender.
+    pub end: Option<HostId>,
+    /// What it says, if it is of a flow; for an endpoint of ours, its payload is where it lies in
+    /// the stream of the sender.
     pub segment: Option<&'a Segment>,
     /// Where its bytes are; to be had if what it says is all that is wanted.
     pub token: Option<u32>,
@@ -103,58 +98,54 @@ pub struct Outbound {
     pub node: usize,
     /// The packet, with its marks.
     pub packet: Packet,
-    /// Where its bytes are; without, it is one of our endpoints' and [`World::segment`] has what it says.
+    /// Where its bytes are; without, it is one of our endpoints' and [`World::segment`] has what it
+    /// says.
     pub token: Option<u32>,
     /// The end that it is for, if it is of a flow.
-    pub flow: Option<FlowEnd>,
+    pub end: Option<HostId>,
+}
+
+impl Pipe {
+    fn new(spec: &PipeSpec, hosts: &Table<HostId, Host>, routes: &mut Routes) -> Pipe {
+        let [along, back] = directions(&spec.path, false);
+        let [first, second] = spec.between.map(|node| HostId::of_node(node, hosts));
+        let [along, back] = [routes.add(along, second), routes.add(back, first)];
+        let second = spec.secondary.as_ref().map(|path| {
+            let [along, _] = directions(&path.path, false);
+            (routes.add_split(path.vector), routes.add(along, second))
+        });
+        Pipe { between: spec.between, routes: [along, back], second }
+    }
 }
 
 impl Outside {
-    /// `None` if there are no hosts outside. Adds the routes between hosts, and those over a second path.
-    pub(super) fn new(
-        spec: &RunSpec,
-        routes: &mut Vec<Route>,
-        splits: &mut Vec<Split>,
-        sharing: &mut Vec<Sharing>,
-    ) -> Option<Box<Outside>> {
+    /// `None` if there are no hosts outside. Adds the routes between hosts, and those over a second
+    /// path.
+    pub(super) fn new(spec: &RunSpec, hosts: &Table<HostId, Host>, routes: &mut Routes) -> Option<Box<Outside>> {
         let live = spec.live.as_deref()?;
-        let hosts = 2 * spec.flows.len();
-        let add = |routes: &mut Vec<Route>, links: Vec<usize>, to: usize| {
-            routes.push(Route { links, to });
-            routes.len() - 1
-        };
-        let mut pipes = Vec::new();
-        for pipe in &live.pipes {
-            let [along, back] = ways(&pipe.path, false);
-            let [first, second] = pipe.between;
-            let ways_there = [add(routes, along, hosts + second), add(routes, back, hosts + first)];
-            let second = pipe.secondary.as_ref().map(|path| {
-                splits.push(Split::new(path.vector));
-                let [along, _] = ways(&path.path, false);
-                (splits.len() - 1, add(routes, along, hosts + second))
-            });
-            pipes.push(Pipe { between: pipe.between, routes: ways_there, second });
-        }
-        let mut nodes = Vec::new();
-        let mut mtus = vec![u32::MAX; hosts];
-        for (flow, spec) in spec.flows.iter().enumerate() {
-            nodes.push(spec.ends.map_or([0, 0], |ends| ends.nodes));
-            let Some(ends) = spec.ends else { continue };
+        let pipes: Vec<Pipe> = live.pipes.iter().map(|pipe| Pipe::new(pipe, hosts, routes)).collect();
+        let mut nodes: Table<HostId, usize> = hosts.iter().map(|_| 0).collect();
+        let mut mtus: Table<HostId, u32> = hosts.iter().map(|_| u32::MAX).collect();
+        for (number, flow) in spec.flows.iter().enumerate() {
+            let (Some(ends), id) = (flow.ends, FlowId::new(number)) else { continue };
+            let [sender, receiver] = [id.sender(), id.receiver()];
+            [nodes[sender], nodes[receiver]] = ends.nodes;
             let Some((pipe, along)) = find(&pipes, ends.nodes[0], ends.nodes[1]) else { continue };
             if let Some(router) = &live.pipes[pipe].router {
-                for (mtu, to) in mtus[2 * flow..].iter_mut().zip([ends.nodes[1], ends.nodes[0]]) {
+                for (host, to) in [(sender, ends.nodes[1]), (receiver, ends.nodes[0])] {
                     let device = live.nodes[to].mtu;
-                    *mtu = router.mtu.map_or(device, |own| own.min(device)).into();
+                    mtus[host] = router.mtu.map_or(device, |own| own.min(device)).into();
                 }
             }
-            for (host, links) in (2 * flow..).zip(ways(&live.pipes[pipe].path, !along)) {
-                routes[host].links = links;
-            }
+            let [data, acks] = directions(&live.pipes[pipe].path, !along);
+            routes.set_links(sender, data);
+            routes.set_links(receiver, acks);
             if let (Some((split, _)), Some(path)) = (pipes[pipe].second, &live.pipes[pipe].secondary) {
                 // The end at the first host of the pipe sends over both paths: data, or ACKs.
-                let host = 2 * flow + usize::from(!along);
-                let [along, _] = ways(&path.path, false);
-                sharing.push(Sharing { host, split, secondary: add(routes, along, host ^ 1) });
+                let host = if along { sender } else { receiver };
+                let [links, _] = directions(&path.path, false);
+                let secondary = routes.add(links, host.peer());
+                routes.share(host, split, secondary);
             }
         }
         Some(Box::new(Outside {
@@ -170,17 +161,17 @@ impl Outside {
     }
 
     /// The most bytes of a packet of an end of a flow.
-    pub(super) fn mtu(&self, host: usize) -> u32 {
+    pub(super) fn mtu(&self, host: HostId) -> u32 {
         self.mtus.get(host).copied().unwrap_or(u32::MAX)
     }
 
     /// The route of a packet of no flow.
-    fn route(&self, splits: &mut [Split], from: usize, to: usize) -> Option<usize> {
+    fn route(&self, routes: &mut Routes, from: usize, to: usize) -> Option<RouteId> {
         let (pipe, along) = find(&self.pipes, from, to)?;
         let Pipe { routes: [there, back], second, .. } = self.pipes[pipe];
         Some(match second {
             _ if !along => back,
-            Some((split, secondary)) if splits[split].takes_secondary() => secondary,
+            Some((split, secondary)) if routes.takes_secondary(split) => secondary,
             _ => there,
         })
     }
@@ -212,8 +203,9 @@ impl World {
         self.wakeups.peek().map_or(Time::NEVER, |(due, _)| due)
     }
 
-    /// Handles the next wakeup if it is due by `now` and before the end of the run, and returns its time; `None` once everything
-    /// is done. What it sent to hosts outside is in [`World::outbound`].
+    /// Handles the next wakeup if it is due by `now` and before the end of the run, and returns its
+    /// time; `None` once everything is done. What it sent to hosts outside is in
+    /// [`World::outbound`].
     pub fn advance(&mut self, now: Time) -> Option<Time> {
         let until = now + Span::from_nanos(1);
         let draining = self.outside.as_ref().is_some_and(|outside| outside.draining);
@@ -224,20 +216,21 @@ impl World {
         Some(at)
     }
 
-    /// The run ends at `end`, if that is earlier than the scenario's. What is due by then has been handled.
+    /// The run ends at `end`, if that is earlier than the scenario's. What is due by then has been
+    /// handled.
     pub fn end_at(&mut self, end: Time) {
         self.end = self.end.min(end);
     }
 
-    /// After the end of the run and its [summary](World::summary): what is on its way to hosts outside is still delivered, by
-    /// [`World::advance`], as long as something is due. Nothing is taken in any more, our hosts are silent, and what is on its way
-    /// to them is discarded. Nothing of it is measured or recorded.
+    /// After the end of the run and its [summary](World::summary): what is on its way to hosts
+    /// outside is still delivered, by [`World::advance`], as long as something is due. Nothing is
+    /// taken in any more, our hosts are silent, and what is on its way to them is discarded.
+    /// Nothing of it is measured or recorded.
     pub fn drain(&mut self) {
         let Some(outside) = &mut self.outside else { return };
         outside.draining = true;
-        for host in 0..self.hosts.len() {
-            let slot = self.host_slot(host);
-            self.wakeups.arm(slot, Time::NEVER);
+        for host in self.hosts.ids() {
+            self.wakeups.arm(self.components.host(host), Time::NEVER);
         }
     }
 
@@ -247,9 +240,10 @@ impl World {
         self.pool.len() - 1
     }
 
-    /// A packet from outside enters its path at `now`, or, if that has passed, at the time of what was done last. Everything
-    /// that is due by then is handled before, as by [`World::advance`]. `false`, and nothing taken in, if there is no path
-    /// between the two hosts, or the run is over.
+    /// A packet from outside enters its path at `now`, or, if that has passed, at the time of what
+    /// was done last. Everything that is due by then is handled before, as by [`World::advance`].
+    /// `false`, and nothing taken in, if there is no path between the two hosts, or the run is
+    /// over.
     pub fn inject(&mut self, now: Time, inbound: Inbound<'_>) -> bool {
         let Some(outside) = &self.outside else { return false };
         let now = now.max(outside.now);
@@ -260,9 +254,9 @@ impl World {
         if now >= self.next_edge {
             self.pass_edges(now);
         }
-        let route = match (inbound.flow, &mut self.outside) {
-            (Some(end), _) => self.route(end.host()),
-            (None, Some(outside)) => match outside.route(&mut self.splits, inbound.from, inbound.to) {
+        let route = match (inbound.end, &self.outside) {
+            (Some(end), _) => self.routes.next(end),
+            (None, Some(outside)) => match outside.route(&mut self.routes, inbound.from, inbound.to) {
                 Some(route) => route,
                 None => return false,
             },
@@ -272,7 +266,7 @@ impl World {
         let contents = self.pool.get_mut(slot);
         contents.segment = inbound.segment.copied().unwrap_or_default();
         contents.number = 0;
-        if let Some(end) = inbound.flow {
+        if let Some(end) = inbound.end {
             self.come_in(now, end);
         }
         if let Some(outside) = &mut self.outside {
@@ -286,7 +280,7 @@ impl World {
             flow_hash: inbound.flow_hash,
             slot: std::mem::replace(&mut self.spare, self.pool.claim()),
             wire_len: inbound.wire_len,
-            route: route as u32,
+            route: route.number(),
             hop: 0,
             ecn: inbound.ecn,
             class: inbound.class,
@@ -295,39 +289,39 @@ impl World {
         true
     }
 
-    /// What an endpoint of ours has sent is too big for the router at the entry of its path, which says so at once.
+    /// What an endpoint of ours has sent is too big for the router at the entry of its path, which
+    /// says so at once.
     #[cold]
-    pub(super) fn refuse(&mut self, now: Time, host: usize, packet: Packet) {
+    pub(super) fn refuse(&mut self, now: Time, host: HostId, packet: Packet) {
         let Some(mtu) = self.outside.as_ref().map(|outside| outside.mtu(host)) else { return };
         let Contents { segment, number, .. } = self.pool.get(packet.slot);
         let (sequence, number) = (segment.seq, *number);
         self.free(packet.slot);
-        if is_sender(host) && number > 0 {
-            let direction = self.routes[packet.route as usize].links.first().copied();
+        if host.is_sender() && number > 0 {
+            let direction = self.routes[RouteId::of_packet(packet.route)].links.first().copied();
             let culprit = Culprit { direction, reason: TOO_BIG, probability: None };
-            self.flows[host / 2].truth.lost(now, number, culprit, self.tcp_recording.as_deref_mut());
+            self.flows[host.flow()].truth.lost(now, number, culprit, self.records.tcp.as_deref_mut());
         }
         let (kind, code) = FRAGMENTATION_NEEDED;
         let error = IcmpError { v6: false, kind, code, mtu, sequence, length: packet.wire_len };
         self.hosts[host].icmp(now, &error);
     }
 
-    /// An ICMP error has reached an endpoint of ours that has sent what it quotes. As by [`World::inject`], everything that is
-    /// due before is handled before.
-    pub fn icmp(&mut self, now: Time, end: FlowEnd, error: &IcmpError) {
+    /// An ICMP error has reached an endpoint of ours that has sent what it quotes. As by
+    /// [`World::inject`], everything that is due before is handled before.
+    pub fn icmp(&mut self, now: Time, host: HostId, error: &IcmpError) {
         let Some(outside) = &self.outside else { return };
         let now = now.max(outside.now);
         if now >= self.end || outside.draining {
             return;
         }
-        let host = end.host();
         self.hosts[host].icmp(now, error);
         self.pump(now, host, false);
         self.rearm_host(now, host);
     }
 
-    /// The next packet that has reached a host outside, or a host of ours without being one of a flow; in order of time. Each is
-    /// to be given back by [`World::release`].
+    /// The next packet that has reached a host outside, or a host of ours without being one of a
+    /// flow; in order of time. Each is to be given back by [`World::release`].
     pub fn outbound(&mut self) -> Option<Outbound> {
         self.outside.as_mut()?.outbox.pop_front()
     }
@@ -357,10 +351,10 @@ impl World {
     }
 
     /// The spare slot has a packet that an end of a flow outside has sent.
-    fn come_in(&mut self, now: Time, end: FlowEnd) {
-        let (host, flow) = (end.host(), &mut self.flows[end.flow]);
+    fn come_in(&mut self, now: Time, host: HostId) {
+        let flow = &mut self.flows[host.flow()];
         let contents = self.pool.get_mut(self.spare);
-        if end.sender {
+        if host.is_sender() {
             flow.begin(now);
         } else {
             contents.number = flow.truth.receiver_sent();
@@ -369,68 +363,68 @@ impl World {
             return;
         };
         let (offset, turning) = watch.sends(now, &contents.segment);
-        if matches!(self.hosts[host ^ 1], Host::Outside(_)) {
+        if matches!(self.hosts[host.peer()], Host::Outside(_)) {
             // Nobody else knows where the streams of the connections begin.
             contents.segment.payload.offset = offset;
         }
         if turning {
-            self.open_or_end(now, end.flow);
+            self.open_or_end(now, host.flow());
         }
     }
 
     /// A packet has reached an end of a flow outside.
-    fn go_out(&mut self, now: Time, end: FlowEnd, packet: &Packet) {
+    fn go_out(&mut self, now: Time, host: HostId, packet: &Packet) {
         let Contents { segment, number } = self.pool.get(packet.slot);
-        let (host, flow) = (end.host(), &mut self.flows[end.flow]);
-        if !end.sender {
+        let flow = &mut self.flows[host.flow()];
+        if !host.is_sender() {
             if *number > 0 {
                 // Whether the kernel kept it, it does not tell.
-                flow.truth.arrived(now, *number, |_, _| true, self.tcp_recording.as_deref_mut());
+                flow.truth.arrived(now, *number, |_, _| true, self.records.tcp.as_deref_mut());
             }
             flow.measure_packet(now, packet.wire_len);
         }
         let Some(Host::Outside(watch)) = self.hosts.get_mut(host).filter(|_| is_known(segment)) else { return };
         let (arrival, turning) = watch.receives(now, segment);
-        if end.sender {
-            let (sender, receiver) = (&self.hosts[host], &self.hosts[host ^ 1]);
+        if host.is_sender() {
+            let (sender, receiver) = (&self.hosts[host], &self.hosts[host.peer()]);
             flow.measure_ack(&arrival, sender);
             if flow.is_complete(sender.acked_bytes()) {
                 flow.complete(now, receiver);
             }
         }
         if turning {
-            self.open_or_end(now, end.flow);
+            self.open_or_end(now, host.flow());
         }
     }
 
     #[cold]
-    fn open_or_end(&mut self, now: Time, flow: usize) {
-        self.flows[flow].open_or_end(now, &self.hosts[2 * flow], &self.hosts[2 * flow + 1]);
+    fn open_or_end(&mut self, now: Time, flow: FlowId) {
+        self.flows[flow].open_or_end(now, &self.hosts[flow.sender()], &self.hosts[flow.receiver()]);
     }
 
     /// Whether what arrives at a host is not for an endpoint of ours.
     #[inline]
-    pub(super) fn leaves(&self, host: usize) -> bool {
+    pub(super) fn leaves(&self, host: HostId) -> bool {
         self.outside.as_ref().is_some_and(|outside| {
             outside.draining || self.hosts.get(host).is_none_or(|host| matches!(host, Host::Outside(_)))
         })
     }
 
     /// A packet has reached a host that is not ours.
-    pub(super) fn leave(&mut self, now: Time, host: usize, packet: Packet) {
-        let hosts = self.hosts.len();
+    pub(super) fn leave(&mut self, now: Time, host: HostId, packet: Packet) {
         if self.hosts.get(host).is_some_and(|host| !matches!(host, Host::Outside(_))) {
             // Our hosts are silent once the run is over.
             return self.free(packet.slot);
         }
-        let flow = (host < hosts).then(|| FlowEnd { flow: host / 2, sender: is_sender(host) });
-        if let Some(end) = flow.filter(|_| now < self.end) {
+        let node = host.node(&self.hosts);
+        let end = node.is_none().then_some(host);
+        if let Some(end) = end.filter(|_| now < self.end) {
             self.go_out(now, end, &packet);
         }
         let Some(outside) = &mut self.outside else { return };
-        let node = host.checked_sub(hosts).unwrap_or_else(|| outside.nodes[host / 2][host % 2]);
+        let node = node.unwrap_or_else(|| outside.nodes[host]);
         let token = outside.tokens.get(packet.slot as usize).copied().flatten();
-        outside.outbox.push_back(Outbound { at: now, node, packet, token, flow });
+        outside.outbox.push_back(Outbound { at: now, node, packet, token, end });
     }
 }
 

@@ -6,6 +6,7 @@ pub(crate) const LAYERS: Layers = Layers {
     folder: "crates/sim",
     order: &[
         // What a run consists of, and what is recorded of it.
+        "index",
         "own",
         "spec",
         "record",

@@ -1,0 +1,313 @@
+//! Numbers of the parts of a run, each of a type of its own, and tables that they index.
+//!
+//! A link has two directions, forward and reverse; a flow has two hosts, sender and receiver. Which
+//! number follows from which is written here alone. All of it is arithmetic on a machine word.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+use ackclock_engine::Slot;
+
+/// A number that is the place of something in a [`Table`].
+pub(crate) trait Id: Copy {
+    fn new(index: usize) -> Self;
+    fn index(self) -> usize;
+}
+
+/// Declares a number with its trait.
+macro_rules! id {
+    ($(#[$doc:meta])* $visibility:vis $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        #[repr(transparent)]
+        $visibility struct $name(usize);
+
+        impl Id for $name {
+            #[inline]
+            fn new(index: usize) -> $name {
+                $name(index)
+            }
+
+            #[inline]
+            fn index(self) -> usize {
+                self.0
+            }
+        }
+    };
+}
+
+id! {
+    /// A direction of a link: two for each link in the order of the specification, forward and
+    /// reverse.
+    pub DirectionId
+}
+
+id! {
+    /// A flow, in the order of the specification.
+    pub FlowId
+}
+
+id! {
+    /// An end of a flow: two for each flow in the order of the specification, sender and receiver.
+    pub HostId
+}
+
+id! {
+    /// A route. The first ones are those of the hosts, in their order.
+    pub(crate) RouteId
+}
+
+id! {
+    /// A splitter between two paths.
+    pub(crate) SplitId
+}
+
+impl DirectionId {
+    /// The direction in which paths list the link at this place.
+    pub const fn forward(link: usize) -> DirectionId {
+        DirectionId(2 * link)
+    }
+
+    /// The way back.
+    pub const fn reverse(link: usize) -> DirectionId {
+        DirectionId(2 * link + 1)
+    }
+
+    /// Those of so many links, in order.
+    pub fn all(links: usize) -> impl Iterator<Item = DirectionId> {
+        (0..2 * links).map(DirectionId)
+    }
+}
+
+impl FlowId {
+    /// The flow at this place.
+    pub const fn new(index: usize) -> FlowId {
+        FlowId(index)
+    }
+
+    /// Its place in the specification.
+    pub const fn index(self) -> usize {
+        self.0
+    }
+
+    /// The host that sends data.
+    #[inline]
+    pub const fn sender(self) -> HostId {
+        HostId(2 * self.0)
+    }
+
+    /// The host that receives data.
+    #[inline]
+    pub const fn receiver(self) -> HostId {
+        HostId(2 * self.0 + 1)
+    }
+}
+
+impl HostId {
+    /// The flow that it is an end of.
+    #[inline]
+    pub const fn flow(self) -> FlowId {
+        FlowId(self.0 / 2)
+    }
+
+    /// Whether it sends data.
+    #[inline]
+    pub const fn is_sender(self) -> bool {
+        self.0.is_multiple_of(2)
+    }
+
+    /// The other end.
+    #[inline]
+    pub const fn peer(self) -> HostId {
+        HostId(self.0 ^ 1)
+    }
+
+    /// Its number where it is written down.
+    pub(crate) const fn number(self) -> u32 {
+        self.0 as u32
+    }
+
+    /// What stands for a host outside where a packet of no flow goes to: a number behind those of
+    /// all ends of flows.
+    pub(crate) fn of_node<T>(node: usize, hosts: &Table<HostId, T>) -> HostId {
+        HostId(hosts.len() + node)
+    }
+
+    /// The host outside that this stands for, if it does.
+    pub(crate) fn node<T>(self, hosts: &Table<HostId, T>) -> Option<usize> {
+        self.0.checked_sub(hosts.len())
+    }
+}
+
+impl RouteId {
+    /// The route of the packets of a host.
+    #[inline]
+    pub(crate) const fn of_host(host: HostId) -> RouteId {
+        RouteId(host.0)
+    }
+
+    /// The route that a packet names.
+    #[inline]
+    pub(crate) const fn of_packet(route: u32) -> RouteId {
+        RouteId(route as usize)
+    }
+
+    /// The number by which a packet names it.
+    #[inline]
+    pub(crate) const fn number(self) -> u32 {
+        self.0 as u32
+    }
+}
+
+/// What a wakeup is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Component {
+    Direction(DirectionId),
+    Host(HostId),
+}
+
+/// The numbers of the components: all directions, then all hosts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Components {
+    directions: usize,
+}
+
+impl Components {
+    pub(crate) fn new(directions: usize) -> Components {
+        Components { directions }
+    }
+
+    #[inline]
+    pub(crate) fn direction(self, direction: DirectionId) -> Slot {
+        direction.0 as Slot
+    }
+
+    #[inline]
+    pub(crate) fn host(self, host: HostId) -> Slot {
+        (self.directions + host.0) as Slot
+    }
+
+    #[inline]
+    pub(crate) fn at(self, slot: Slot) -> Component {
+        let index = slot as usize;
+        match index.checked_sub(self.directions) {
+            None => Component::Direction(DirectionId(index)),
+            Some(host) => Component::Host(HostId(host)),
+        }
+    }
+}
+
+/// A list that is indexed by one kind of number alone.
+pub(crate) struct Table<I, T> {
+    items: Vec<T>,
+    by: PhantomData<I>,
+}
+
+impl<I: Id, T> Table<I, T> {
+    pub(crate) fn new() -> Table<I, T> {
+        Table { items: Vec::new(), by: PhantomData }
+    }
+
+    /// Adds an item, and returns its number.
+    pub(crate) fn push(&mut self, item: T) -> I {
+        self.items.push(item);
+        I::new(self.items.len() - 1)
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// The numbers of all items.
+    pub(crate) fn ids(&self) -> impl DoubleEndedIterator<Item = I> + use<I, T> {
+        (0..self.items.len()).map(I::new)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: I) -> Option<&T> {
+        self.items.get(id.index())
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, id: I) -> Option<&mut T> {
+        self.items.get_mut(id.index())
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
+        self.items.iter()
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
+        self.items.iter_mut()
+    }
+}
+
+impl<T> Table<HostId, T> {
+    /// The two ends of each flow, sender and receiver.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&T, &T)> {
+        self.items.chunks_exact(2).map(|ends| (&ends[0], &ends[1]))
+    }
+}
+
+impl<I: Id, T> FromIterator<T> for Table<I, T> {
+    fn from_iter<A: IntoIterator<Item = T>>(items: A) -> Table<I, T> {
+        Table { items: items.into_iter().collect(), by: PhantomData }
+    }
+}
+
+impl<I: Id, T> Index<I> for Table<I, T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, id: I) -> &T {
+        &self.items[id.index()]
+    }
+}
+
+impl<I: Id, T> IndexMut<I> for Table<I, T> {
+    #[inline]
+    fn index_mut(&mut self, id: I) -> &mut T {
+        &mut self.items[id.index()]
+    }
+}
+
+impl<I, T: fmt::Debug> fmt::Debug for Table<I, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.items.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ends_of_a_flow_follow_from_each_other() {
+        let flow = FlowId::new(3);
+        let (sender, receiver) = (flow.sender(), flow.receiver());
+        assert_eq!((sender.number(), receiver.number()), (6, 7));
+        assert_eq!((sender.peer(), receiver.peer()), (receiver, sender));
+        assert_eq!((sender.flow(), receiver.flow()), (flow, flow));
+        assert_eq!((sender.is_sender(), receiver.is_sender()), (true, false));
+    }
+
+    #[test]
+    fn components_are_directions_then_hosts() {
+        let components = Components::new(4);
+        let host = FlowId::new(0).receiver();
+        assert_eq!((components.direction(DirectionId::reverse(1)), components.host(host)), (3, 5));
+        assert_eq!(components.at(3), Component::Direction(DirectionId::reverse(1)));
+        assert_eq!(components.at(5), Component::Host(host));
+    }
+
+    #[test]
+    fn hosts_outside_are_numbered_behind_ends_of_flows() {
+        let hosts: Table<HostId, char> = "abcd".chars().collect();
+        let beyond = HostId::of_node(1, &hosts);
+        assert_eq!((beyond.number(), beyond.node(&hosts), hosts.get(beyond)), (5, Some(1), None));
+        assert_eq!(FlowId::new(1).receiver().node(&hosts), None);
+        assert_eq!(hosts.pairs().collect::<Vec<_>>(), [(&'a', &'b'), (&'c', &'d')]);
+    }
+}

@@ -1,0 +1,132 @@
+//! The measures on the transmissions of a flow.
+
+use std::collections::BTreeMap;
+
+use ackclock_trace::{
+    Displacement, Distribution, Histogram, LossDeclarations, Retransmissions, SignedHistogram, Verdict,
+};
+
+use super::{Culprit, RECEIVER};
+use crate::index::DirectionId;
+
+/// Repair times are counted in thousandths of an RTT.
+const RTT_PARTS: f64 = 1e3;
+
+/// What is counted of transmissions that were judged and losses that are closed.
+#[derive(Debug)]
+pub(crate) struct Counts {
+    pub(super) needed: u64,
+    pub(super) spurious_reordering: u64,
+    pub(super) spurious_delay: u64,
+    by_culprit: Vec<(Option<DirectionId>, &'static str, u64)>,
+    declarations: LossDeclarations,
+    late: Histogram,
+    repair: Histogram,
+    /// Transmissions that arrived in their places; the displacements of the others.
+    on_time: u64,
+    displacement: SignedHistogram,
+}
+
+impl Counts {
+    pub(super) fn new() -> Counts {
+        Counts {
+            needed: 0,
+            spurious_reordering: 0,
+            spurious_delay: 0,
+            by_culprit: Vec::new(),
+            declarations: LossDeclarations::default(),
+            late: Histogram::new(),
+            repair: Histogram::new(),
+            on_time: 0,
+            displacement: SignedHistogram::new(),
+        }
+    }
+
+    /// A transmission arrived so far from its place.
+    #[inline]
+    pub(super) fn displaced(&mut self, by: i64) {
+        match by {
+            0 => self.on_time += 1,
+            by => self.displacement.add(by),
+        }
+    }
+
+    /// A retransmission was judged; `culprit` lost what it repairs.
+    pub(super) fn retransmitted(&mut self, verdict: &Verdict<'_>, culprit: Option<Culprit>) {
+        match verdict {
+            Verdict::Lost { .. } => self.needed += 1,
+            Verdict::Reordered => self.spurious_reordering += 1,
+            Verdict::Delayed => self.spurious_delay += 1,
+        }
+        if let Some(Culprit { direction, reason, .. }) = culprit {
+            let known = self.by_culprit.iter_mut().find(|known| (known.0, known.1) == (direction, reason));
+            match known {
+                Some(known) => known.2 += 1,
+                None => self.by_culprit.push((direction, reason, 1)),
+            }
+        }
+    }
+
+    /// A loss was declared, so late in nanoseconds; before the sender could know it, without.
+    pub(super) fn declared(&mut self, late: Option<u64>) {
+        self.declarations.right += 1;
+        match late {
+            Some(late) => self.late.add(late),
+            None => self.declarations.blind += 1,
+        }
+    }
+
+    /// What was declared lost was not.
+    pub(super) fn declared_wrongly(&mut self) {
+        self.declarations.wrong += 1;
+    }
+
+    /// A loss was repaired within so many RTTs.
+    pub(super) fn repaired(&mut self, rtts: f64) {
+        self.repair.add((rtts * RTT_PARTS).round() as u64);
+    }
+
+    /// What the retransmissions were; `link` is the name of a direction.
+    pub(crate) fn retransmissions<'a>(&self, link: impl Fn(DirectionId) -> &'a str) -> Retransmissions {
+        let mut by_queue: BTreeMap<String, BTreeMap<&'static str, u64>> = BTreeMap::new();
+        for &(direction, reason, count) in &self.by_culprit {
+            let name = direction.map_or(RECEIVER, &link).to_owned();
+            by_queue.entry(name).or_default().insert(reason, count);
+        }
+        Retransmissions {
+            needed: self.needed,
+            spurious_reordering: self.spurious_reordering,
+            spurious_delay: self.spurious_delay,
+            by_queue,
+        }
+    }
+
+    /// What was declared lost.
+    pub(crate) fn declarations(&self) -> LossDeclarations {
+        self.declarations
+    }
+
+    /// How late losses were declared, in ms.
+    pub(crate) fn late_ms(&self) -> Distribution {
+        self.late.distribution(1e-6)
+    }
+
+    /// How late losses were repaired, in RTTs.
+    pub(crate) fn repair_rtts(&self) -> Distribution {
+        self.repair.distribution(1.0 / RTT_PARTS)
+    }
+
+    /// How far packets arrived from their places.
+    pub(crate) fn displacement(&self) -> Displacement {
+        let mut displacement = self.displacement.clone();
+        displacement.add_repeated(0, self.on_time);
+        let (all, early) = (displacement.samples(), displacement.negatives());
+        let share = |part: u64| if all > 0 { part as f64 / all as f64 } else { 0.0 };
+        Displacement {
+            early: share(early),
+            on_time: share(self.on_time),
+            late: share(all - early - self.on_time),
+            distribution: displacement.distribution(1.0),
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Transmissions that were lost, and what the sender learns of them.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use ackclock_tcp::Stamp;
+use ackclock_units::{Span, Time};
+
+use super::Culprit;
+
+/// A transmission that was lost, until the sender has no more to do with it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Loss {
+    number: u64,
+    pub(super) from: u64,
+    pub(super) to: u64,
+    stamp: Stamp,
+    pub(super) culprit: Culprit,
+    /// A later transmission reached the receiver, which the sender learns.
+    pub(super) shown: News,
+    /// The smoothed RTT then.
+    pub(super) rtt: Option<Span>,
+    /// A later transmission brought the first byte, which the sender learns.
+    pub(super) repaired: News,
+    /// When it was declared lost, and whether by timeout.
+    pub(super) declared: Option<(Time, bool)>,
+    /// It was judged, and some of it was missing then.
+    pub(super) was_missing: bool,
+    /// The sender is through with it. It stays until those before it are closed too.
+    closed: bool,
+}
+
+/// Something that happens at the receiver and that the sender learns with its first packet from
+/// afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum News {
+    None,
+    /// On its way to the sender.
+    Happened,
+    Known(Time),
+}
+
+/// What the sender learns of a loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Learnt {
+    Shown,
+    Repaired,
+}
+
+/// The losses that the sender is not through with. What happens to one of them finds it in a list,
+/// so that the work does not grow with their number.
+#[derive(Debug)]
+pub(super) struct Losses {
+    /// In order of their numbers, and so of their stamps.
+    all: VecDeque<Loss>,
+    /// How many of them are not closed.
+    open: usize,
+    /// Their numbers as long as no later transmission has reached the receiver, in order.
+    unshown: VecDeque<u64>,
+    /// First bytes and numbers of those that no later transmission has brought, in order.
+    unrepaired: VecDeque<(u64, u64)>,
+    /// What has happened at the receiver since it sent its last packet.
+    at_receiver: Vec<(u64, Learnt)>,
+    /// Serial numbers of the receiver's packets, and what the sender learns from them, in order.
+    on_way: VecDeque<(u64, u64, Learnt)>,
+    /// Ends and numbers of losses that are not acknowledged, ...
+    unacknowledged: BinaryHeap<Reverse<(u64, u64)>>,
+    /// ... and numbers of those that are, and only have to be judged.
+    unjudged: BinaryHeap<Reverse<u64>>,
+    /// Packets that the receiver has sent.
+    serial: u64,
+    /// Losses looked at.
+    #[cfg(test)]
+    pub(super) looks: u64,
+}
+
+impl Losses {
+    pub(super) fn new() -> Losses {
+        Losses {
+            all: VecDeque::new(),
+            open: 0,
+            unshown: VecDeque::new(),
+            unrepaired: VecDeque::new(),
+            at_receiver: Vec::new(),
+            on_way: VecDeque::new(),
+            unacknowledged: BinaryHeap::new(),
+            unjudged: BinaryHeap::new(),
+            serial: 0,
+            #[cfg(test)]
+            looks: 0,
+        }
+    }
+
+    /// Whether there are any.
+    #[inline]
+    pub(super) fn are_open(&self) -> bool {
+        self.open > 0
+    }
+
+    /// Whether none is kept, closed or not.
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// Transmission `number` of `from..to`, which the sender calls `stamp`, is lost.
+    pub(super) fn add(&mut self, number: u64, (from, to): (u64, u64), stamp: Stamp, culprit: Culprit) {
+        self.open += 1;
+        self.unacknowledged.push(Reverse((to, number)));
+        let loss = Loss {
+            number,
+            from,
+            to,
+            stamp,
+            culprit,
+            shown: News::None,
+            rtt: None,
+            repaired: News::None,
+            declared: None,
+            was_missing: false,
+            closed: false,
+        };
+        // Nearly always the last ones.
+        let place = self.all.partition_point(|before| before.number < number);
+        self.all.insert(place, loss);
+        let place = self.unshown.partition_point(|&before| before < number);
+        self.unshown.insert(place, number);
+        let place = self.unrepaired.partition_point(|&before| before < (from, number));
+        self.unrepaired.insert(place, (from, number));
+    }
+
+    /// The loss of transmission `number`, if it is not closed.
+    pub(super) fn get(&mut self, number: u64) -> Option<&mut Loss> {
+        #[cfg(test)]
+        {
+            self.looks += 1;
+        }
+        let place = self.all.partition_point(|loss| loss.number < number);
+        self.all.get_mut(place).filter(|loss| loss.number == number && !loss.closed)
+    }
+
+    /// The sender declares the transmission of the byte at `offset` lost that it calls `stamp`;
+    /// `false` if it is not among these. The same loss may be declared twice, when the first time
+    /// was taken back in between.
+    pub(super) fn declare(&mut self, stamp: Stamp, offset: u64, at: Time, by_timeout: bool) -> bool {
+        // One that is closed has no bytes any more.
+        let range = |loss: &Loss| (loss.stamp, if loss.closed { loss.to } else { loss.from }, loss.to);
+        let place = transmission(&self.all, stamp, offset, range);
+        if let Some(place) = place {
+            self.all[place].declared.get_or_insert((at, by_timeout));
+        }
+        place.is_some()
+    }
+
+    /// Transmission `number` has reached the receiver.
+    #[inline]
+    pub(super) fn arrived(&mut self, number: u64) {
+        while let Some(&shown) = self.unshown.front().filter(|&&shown| shown < number) {
+            self.unshown.pop_front();
+            self.happen(shown, Learnt::Shown);
+        }
+    }
+
+    /// Transmission `number` has brought `from..to`.
+    pub(super) fn repair(&mut self, number: u64, from: u64, to: u64) {
+        let mut place = self.unrepaired.partition_point(|&(first, _)| first < from);
+        while let Some(&(_, lost)) = self.unrepaired.get(place).filter(|&&(first, _)| first < to) {
+            #[cfg(test)]
+            {
+                self.looks += 1;
+            }
+            if lost < number {
+                self.unrepaired.remove(place);
+                self.happen(lost, Learnt::Repaired);
+            } else {
+                place += 1;
+            }
+        }
+    }
+
+    /// The sender will learn something of a loss.
+    fn happen(&mut self, number: u64, learnt: Learnt) {
+        let Some(loss) = self.get(number) else { return };
+        match learnt {
+            Learnt::Shown => loss.shown = News::Happened,
+            Learnt::Repaired => loss.repaired = News::Happened,
+        }
+        self.at_receiver.push((number, learnt));
+    }
+
+    /// The receiver sends a packet; returns its number.
+    #[inline]
+    pub(super) fn receiver_sent(&mut self) -> u64 {
+        self.serial += 1;
+        if !self.at_receiver.is_empty() {
+            let serial = self.serial;
+            self.on_way.extend(self.at_receiver.drain(..).map(|(number, learnt)| (serial, number, learnt)));
+        }
+        self.serial
+    }
+
+    /// A packet of the receiver has reached the sender, for which then `acked` bytes are
+    /// acknowledged and the smoothed RTT is `srtt`.
+    pub(super) fn sender_received(&mut self, now: Time, serial: u64, acked: u64, srtt: Option<Span>) {
+        while let Some(&(_, number, learnt)) = self.on_way.front().filter(|&&(first, ..)| first <= serial) {
+            self.on_way.pop_front();
+            let Some(loss) = self.get(number) else { continue };
+            match learnt {
+                Learnt::Shown => (loss.shown, loss.rtt) = (News::Known(now), srtt),
+                Learnt::Repaired => loss.repaired = News::Known(now),
+            }
+        }
+        while let Some(&Reverse((_, number))) = self.unacknowledged.peek().filter(|Reverse((to, _))| *to <= acked) {
+            self.unacknowledged.pop();
+            self.unjudged.push(Reverse(number));
+        }
+    }
+
+    /// Closes a loss that is acknowledged and was judged, as all transmissions before `judged`
+    /// were.
+    pub(super) fn close_next(&mut self, judged: u64) -> Option<Loss> {
+        while let Some(&Reverse(number)) = self.unjudged.peek().filter(|Reverse(number)| *number < judged) {
+            self.unjudged.pop();
+            let Some(loss) = self.get(number) else { continue };
+            loss.closed = true;
+            let loss = *loss;
+            self.forget(&loss);
+            return Some(loss);
+        }
+        None
+    }
+
+    /// Nothing that happens to a loss matters any more.
+    fn forget(&mut self, loss: &Loss) {
+        self.open -= 1;
+        if let Ok(place) = self.unshown.binary_search(&loss.number) {
+            self.unshown.remove(place);
+        }
+        if let Ok(place) = self.unrepaired.binary_search(&(loss.from, loss.number)) {
+            self.unrepaired.remove(place);
+        }
+        while self.all.front().is_some_and(|loss| loss.closed) {
+            self.all.pop_front();
+        }
+    }
+
+    /// Those that are open at the end of the run.
+    pub(super) fn take_open(&mut self) -> impl Iterator<Item = Loss> + use<> {
+        std::mem::take(&mut self.all).into_iter().filter(|loss| !loss.closed)
+    }
+}
+
+/// The place of the transmission of the byte at `offset` that the sender calls `stamp`, among some
+/// in order of sending.
+pub(super) fn transmission<T>(
+    all: &VecDeque<T>,
+    stamp: Stamp,
+    offset: u64,
+    of: impl Fn(&T) -> (Stamp, u64, u64),
+) -> Option<usize> {
+    let is_it = |at: usize| {
+        let (sent_at, from, to) = of(all.get(at)?);
+        (sent_at == stamp && from <= offset && offset < to).then_some(at)
+    };
+    // What leaves at one instant is a whole window now and then, mostly in order of the stream.
+    let place = all.partition_point(|one| {
+        let (sent_at, _, to) = of(one);
+        (sent_at, to) <= (stamp, offset)
+    });
+    is_it(place).or_else(|| {
+        let burst = all.partition_point(|one| of(one).0 < stamp)..all.partition_point(|one| of(one).0 <= stamp);
+        burst.into_iter().find_map(is_it)
+    })
+}

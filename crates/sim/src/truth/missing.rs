@@ -1,0 +1,66 @@
+//! Bytes that have not reached the receiver, and who lost them.
+
+use std::collections::VecDeque;
+
+use super::Culprit;
+
+/// What no transmission judged so far has brought, in order, disjoint.
+#[derive(Debug)]
+pub(super) struct Missing {
+    ranges: VecDeque<Range>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    from: u64,
+    to: u64,
+    /// Who lost the last transmission of it.
+    culprit: Culprit,
+}
+
+impl Missing {
+    pub(super) fn new() -> Missing {
+        Missing { ranges: VecDeque::new() }
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Who lost the first bytes of `from..to` that are missing, if any are.
+    pub(super) fn culprit(&self, from: u64, to: u64) -> Option<Culprit> {
+        self.ranges.get(self.first(from)).filter(|range| range.from < to).map(|range| range.culprit)
+    }
+
+    /// New data is lost: it lies behind all other.
+    pub(super) fn add(&mut self, from: u64, to: u64, culprit: Culprit) {
+        self.ranges.push_back(Range { from, to, culprit });
+    }
+
+    /// What is missing of `from..to` was lost again.
+    pub(super) fn blame(&mut self, from: u64, to: u64, culprit: Culprit) {
+        let first = self.first(from);
+        let overlap = self.ranges.range_mut(first..).take_while(|range| range.from < to);
+        overlap.for_each(|range| range.culprit = culprit);
+    }
+
+    /// A retransmission of `from..to` reached the receiver.
+    pub(super) fn bring(&mut self, from: u64, to: u64) {
+        let mut index = self.first(from);
+        while let Some(&range) = self.ranges.get(index).filter(|range| range.from < to) {
+            self.ranges.remove(index);
+            for (left, right) in [(range.from, from), (to, range.to)] {
+                if left < right {
+                    self.ranges.insert(index, Range { from: left, to: right, ..range });
+                    index += 1;
+                }
+            }
+        }
+    }
+
+    /// The place of the first range that ends behind `from`.
+    fn first(&self, from: u64) -> usize {
+        self.ranges.partition_point(|range| range.to <= from)
+    }
+}

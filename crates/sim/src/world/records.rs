@@ -1,0 +1,130 @@
+//! What a run records on the way, and when it is handed on.
+
+use std::ops::ControlFlow;
+
+use ackclock_trace::{ErttSink, QueueSink, SiftrSink, TcpSink};
+use ackclock_units::Time;
+
+use super::World;
+use crate::error::RunError;
+use crate::index::{DirectionId, RouteId};
+use crate::log::HostLog;
+use crate::record::{QueueRecorder, QueueRecording, Recorders, TcpRecording};
+use crate::truth::RECEIVER;
+
+/// What is recorded and was not handed on yet; by default nothing is.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    /// What recorded queues decided.
+    pub(super) queues: Option<Box<QueueRecording>>,
+    /// What happened to flows.
+    pub(super) tcp: Option<Box<TcpRecording>>,
+    /// What hosts log.
+    pub(super) log: Option<Box<HostLog>>,
+}
+
+impl World {
+    /// Begins to record: before the first step.
+    ///
+    /// # Panics
+    /// If there is no such direction as is to be recorded, or its packets were not recorded from
+    /// the first one on.
+    pub fn start(&mut self, recorders: &Recorders<'_>) {
+        if let Some(QueueRecorder { directions, .. }) = &recorders.queues {
+            directions.iter().for_each(|&direction| self.directions[direction].link.record());
+            self.records.queues = Some(Box::new(QueueRecording::new(directions)));
+        }
+        self.records.log =
+            HostLog::new(recorders.siftr.is_some(), recorders.ertt.is_some().then_some(self.flows.len()));
+        if recorders.tcp.is_some() {
+            self.records.tcp = Some(Box::new(TcpRecording::new()));
+        }
+    }
+
+    /// Hands records on once there are many: after every step, the last of which was at `now`.
+    ///
+    /// # Errors
+    /// An interruption by a recorder.
+    #[inline]
+    pub fn keep_up(&mut self, now: Time, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        if let Some(sink) = &mut recorders.tcp
+            && self.records.tcp.as_ref().is_some_and(|recording| recording.is_full())
+        {
+            self.hand_on_tcp(now, now, *sink)?;
+        }
+        if let Some(QueueRecorder { sink, .. }) = &mut recorders.queues
+            && self.records.queues.as_ref().is_some_and(|recording| recording.is_full())
+        {
+            self.hand_on(now, now, *sink)?;
+        }
+        if self.records.log.as_ref().is_some_and(|log| log.is_full()) {
+            self.hand_on_log(recorders.siftr.as_deref_mut(), recorders.ertt.as_deref_mut())?;
+        }
+        Ok(())
+    }
+
+    /// Hands the last records on: after the last step.
+    ///
+    /// # Errors
+    /// Corrupted data, or an interruption by a recorder.
+    pub fn complete(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        self.hand_on_log(recorders.siftr.as_deref_mut(), recorders.ertt.as_deref_mut())?;
+        if let Some(QueueRecorder { sink, .. }) = &mut recorders.queues {
+            self.hand_on(self.end, Time::NEVER, *sink)?;
+        }
+        if let Some(sink) = &mut recorders.tcp {
+            self.finish();
+            self.hand_on_tcp(self.end, Time::NEVER, *sink)?;
+        }
+        self.check_data()
+    }
+
+    /// Hands the records from before `until` on. Late calls change nothing, so that early ones do
+    /// not either: every recorded link first does what is due until `now`.
+    #[cold]
+    fn hand_on(&mut self, now: Time, until: Time, sink: &mut dyn QueueSink) -> Result<(), RunError> {
+        let direction = |world: &World, n: usize| world.records.queues.as_ref()?.directions().get(n).copied();
+        for n in 0.. {
+            let Some(direction) = direction(self, n) else { break };
+            self.directions[direction].link.catch_up(now, &mut self.events);
+            self.settle(direction);
+        }
+        let World { records, directions, flows, routes, .. } = self;
+        let Some(recording) = &mut records.queues else { return Ok(()) };
+        // What is of no flow goes to no host of one.
+        let flow = |route: RouteId| flows.get(routes[route].to.flow()).map_or("", |flow| flow.id.as_str());
+        match recording.hand_on(until, |direction| &directions[direction].id, flow, sink) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// The same for the records of flows. What became of a packet may be known on any link.
+    #[cold]
+    fn hand_on_tcp(&mut self, now: Time, until: Time, sink: &mut dyn TcpSink) -> Result<(), RunError> {
+        self.catch_up(now);
+        let World { records, directions, flows, .. } = self;
+        let Some(recording) = &mut records.tcp else { return Ok(()) };
+        let link =
+            |direction: Option<DirectionId>| direction.map_or(RECEIVER, |direction| directions[direction].id.as_str());
+        match recording.hand_on(until, link, |flow| &flows[flow].id, sink) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// Hands on what hosts have logged.
+    #[cold]
+    fn hand_on_log<'a>(
+        &mut self,
+        siftr: Option<&mut (dyn SiftrSink + 'a)>,
+        ertt: Option<&mut (dyn ErttSink + 'a)>,
+    ) -> Result<(), RunError> {
+        let World { records, flows, .. } = self;
+        let Some(log) = &mut records.log else { return Ok(()) };
+        match log.hand_on(|flow| flows[flow].id.as_str(), siftr, ertt) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+}
