@@ -21,7 +21,7 @@ use ackclock_units::{Ecn, Time};
 
 use crate::own::{Answer, OwnHost};
 use crate::router::{Forward, Fragments, Header, Router, mark_ce, protocol};
-use buffers::Buffers;
+use buffers::{Buffer, Buffers};
 use connections::{Connections, Ours};
 
 mod buffers;
@@ -48,8 +48,6 @@ pub struct Engine {
     ways: Vec<Option<Way>>,
     connections: Connections,
     buffers: Buffers,
-    /// The buffer for the next packet that is read.
-    spare: u32,
     /// What is read of a packet at most.
     limit: usize,
     /// What is for hosts behind devices, in order of time: at equal times as it came about.
@@ -124,7 +122,7 @@ impl Engine {
         let live = spec.live.as_deref().expect("a run with hosts outside");
         let limit = live.nodes.iter().map(|node| usize::from(node.mtu)).max().unwrap_or(0) + 1;
         // A host of ours answers with up to 40 bytes and the packet's own ones.
-        let mut buffers = Buffers::new(limit.max(1501));
+        let buffers = Buffers::new(limit.max(1501));
         let node = |spec: &ackclock_sim::spec::NodeSpec| Node {
             counts: LiveHost {
                 id: spec.name.clone(),
@@ -154,7 +152,6 @@ impl Engine {
             addresses,
             ways,
             connections: Connections::new(&spec, live),
-            spare: buffers.claim(),
             buffers,
             limit,
             outgoing: VecDeque::new(),
@@ -193,7 +190,7 @@ impl Engine {
     /// Room for the next packet that is read; what is in it is unspecified. As long as the longest packet of any host and a
     /// byte, by which one that was cut off is known.
     pub fn buffer(&mut self) -> &mut [u8] {
-        &mut self.buffers.get_mut(self.spare)[..self.limit]
+        &mut self.buffers.spare_mut()[..self.limit]
     }
 
     /// The buffer holds `len` bytes: a packet that host `node` has sent. What is due until `now` is handled before.
@@ -209,11 +206,12 @@ impl Engine {
             counts.truncated += 1;
             return;
         }
-        let token = std::mem::replace(&mut self.spare, u32::MAX);
-        self.enter(now, node, token, len);
-        if self.spare == u32::MAX {
-            self.spare = self.claim();
-        }
+        let buffer = self.buffers.take_spare();
+        let spare = match self.forward(now, node, buffer, len) {
+            Some(left) => left,
+            None => self.claim(),
+        };
+        self.buffers.keep(spare);
     }
 
     /// Handles what is due until `now` up to the next packet that is to be handed over to a host behind a device, and gives that;
@@ -260,56 +258,44 @@ impl Engine {
         stepped || took
     }
 
-    /// A packet of `len` bytes from `node` enters the path to where it is addressed. The buffer is given back, as the spare one,
-    /// if it is not needed any more.
-    fn enter(&mut self, now: Time, node: usize, token: u32, len: usize) {
-        if !self.forward(now, node, token, len) {
-            if self.spare == u32::MAX {
-                self.spare = token;
-            } else {
-                self.buffers.give_back(token);
-            }
-        }
-    }
-
-    /// The same. `true` if the buffer goes along.
-    fn forward(&mut self, now: Time, from: usize, token: u32, len: usize) -> bool {
-        let bytes = &self.buffers.get(token)[..len];
-        let Ok(header) = Header::read(bytes) else {
+    /// A packet of `len` bytes from host `from` enters the path to where it is addressed. Its buffer is
+    /// returned unless it goes along.
+    fn forward(&mut self, now: Time, from: usize, mut buffer: Buffer, len: usize) -> Option<Buffer> {
+        let Ok(header) = Header::read(&self.buffers.bytes(&buffer)[..len]) else {
             self.nodes[from].counts.unroutable += 1;
-            return false;
+            return Some(buffer);
         };
         let to = self.node_of(header.destination);
         let entry = to.map(|to| (to, from * self.nodes.len() + to));
         let Some((to, way)) = entry.and_then(|(to, index)| self.ways[index].as_mut().map(|way| (to, way))) else {
             self.nodes[from].counts.unroutable += 1;
-            self.report_no_route(now, from, &header, token);
-            return false;
+            self.report_no_route(now, from, &header, &buffer);
+            return Some(buffer);
         };
         if let Some(router) = &mut way.router {
             let mut message = self.used.pop().unwrap_or_default();
-            let packet = &mut self.buffers.get_mut(token)[..header.len];
+            let packet = &mut self.buffers.bytes_mut(&mut buffer)[..header.len];
             let verdict = router.forward(now, &header, packet, &mut message);
             let mtu = router.mtu();
             self.send_message(now, from, message);
             match verdict {
                 Forward::Whole => {}
                 Forward::Fragments => {
-                    self.forward_pieces(now, [from, to], &header, token, mtu);
-                    return false;
+                    self.forward_pieces(now, [from, to], &header, &buffer, mtu);
+                    return Some(buffer);
                 }
                 Forward::Discarded(_) => {
                     self.nodes[from].counts.discarded += 1;
-                    return false;
+                    return Some(buffer);
                 }
             }
         }
-        self.inject(now, [from, to], &header, token)
+        self.inject(now, [from, to], &header, buffer)
     }
 
     /// Where a packet goes no path leads to: the router at the first of the host's paths says so.
     #[cold]
-    fn report_no_route(&mut self, now: Time, from: usize, header: &Header, token: u32) {
+    fn report_no_route(&mut self, now: Time, from: usize, header: &Header, buffer: &Buffer) {
         // RFC 1812 section 4.3.2.7.
         if self.broadcasts.iter().any(|broadcast| header.destination == *broadcast) {
             return;
@@ -318,7 +304,7 @@ impl Engine {
         let mut ways = self.ways[from * count..][..count].iter_mut().flatten();
         let Some(router) = ways.find_map(|way| way.router.as_mut()) else { return };
         let mut message = self.used.pop().unwrap_or_default();
-        router.no_route(now, header, &self.buffers.get(token)[..header.len], &mut message);
+        router.no_route(now, header, &self.buffers.bytes(buffer)[..header.len], &mut message);
         self.send_message(now, from, message);
     }
 
@@ -333,36 +319,36 @@ impl Engine {
 
     /// A packet that is longer than the next link takes goes on in pieces.
     #[cold]
-    fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, token: u32, mtu: u16) {
+    fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, buffer: &Buffer, mtu: u16) {
         let mut whole = std::mem::take(&mut self.whole);
         whole.clear();
-        whole.extend_from_slice(&self.buffers.get(token)[..header.len]);
+        whole.extend_from_slice(&self.buffers.bytes(buffer)[..header.len]);
         let mut pieces = Fragments::new(header, &whole, mtu);
         loop {
-            let piece = self.claim();
-            let out = self.buffers.get_mut(piece);
+            let mut piece = self.claim();
+            let out = self.buffers.bytes_mut(&mut piece);
             let read = pieces.next_into(out).and_then(|len| Header::read(&out[..len]).ok());
             let Some(read) = read else {
                 self.buffers.give_back(piece);
                 break;
             };
-            if !self.inject(now, between, &read, piece) {
+            if let Some(piece) = self.inject(now, between, &read, piece) {
                 self.buffers.give_back(piece);
             }
         }
         self.whole = whole;
     }
 
-    /// A packet enters its path. `true` if its buffer goes along.
-    fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, token: u32) -> bool {
-        let bytes = &self.buffers.get(token)[..header.len];
-        let Some(key) = FlowKey::from_ip_packet(bytes) else { return false };
+    /// A packet enters its path. Its buffer is returned unless it goes along.
+    fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, buffer: Buffer) -> Option<Buffer> {
+        let bytes = &self.buffers.bytes(&buffer)[..header.len];
+        let Some(key) = FlowKey::from_ip_packet(bytes) else { return Some(buffer) };
         let mut inbound = Inbound {
             from,
             to,
             end: None,
             segment: None,
-            token: Some(token),
+            token: Some(buffer.number()),
             wire_len: header.len as u32,
             ecn: header.ecn,
             class: Class::default(),
@@ -381,12 +367,12 @@ impl Engine {
             end = None;
         }
         inbound.end = end;
-        let Some(end) = end else { return self.world.inject(now, inbound) };
+        let Some(end) = end else { return self.send_along(now, inbound, buffer) };
         let Some(ours) = self.connections.ours(end.flow()) else {
             // Between two kernels; whether its checksum is right is for the one that gets it to say.
             let segment = codec::peek(tcp).ok();
             inbound.end = segment.is_some().then_some(end);
-            return self.world.inject(now, Inbound { segment: segment.as_ref(), ..inbound });
+            return self.send_along(now, Inbound { segment: segment.as_ref(), ..inbound }, buffer);
         };
         let check = ours.check;
         match codec::parse(bytes) {
@@ -410,34 +396,43 @@ impl Engine {
             Err(codec::ParseError::TcpChecksum) => self.nodes[from].counts.bad_checksums += 1,
             Err(_) => self.nodes[from].counts.discarded += 1,
         }
-        false
+        Some(buffer)
+    }
+
+    /// A packet enters the world with its buffer, which is returned if there is no way for it.
+    fn send_along(&mut self, now: Time, inbound: Inbound<'_>, buffer: Buffer) -> Option<Buffer> {
+        if !self.world.inject(now, inbound) {
+            return Some(buffer);
+        }
+        buffer.send_along();
+        None
     }
 
     /// A packet has reached a host of ours, and is of no connection.
     fn answer(&mut self, packet: Outbound) {
         let (at, node, len) = (packet.at, packet.node, packet.packet.wire_len as usize);
-        let reply = self.claim();
+        let mut reply = self.claim();
         let mut answer = Answer::Nothing;
         if let Some(token) = packet.token
             && let Some(own) = &mut self.nodes[node].own
         {
-            let (bytes, out) = self.buffers.pair(token, reply);
+            let (bytes, out) = self.buffers.pair(token, &mut reply);
             answer = own.answer(at, &bytes[..len], out);
         }
+        let left = match answer {
+            Answer::Reply(len) => self.forward(at, node, reply, len),
+            _ => Some(reply),
+        };
+        if let Some(reply) = left {
+            self.buffers.give_back(reply);
+        }
         match answer {
-            Answer::Reply(len) => self.enter(at, node, reply, len),
-            Answer::Nothing => self.buffers.give_back(reply),
-            Answer::Error(addresses, ports, error) => {
-                self.buffers.give_back(reply);
-                match self.connections.sent_by(addresses, ports) {
-                    Some(end) => self.world.icmp(at, end, &error),
-                    None => self.count_discarded(&packet),
-                }
-            }
-            Answer::Discarded => {
-                self.buffers.give_back(reply);
-                self.count_discarded(&packet);
-            }
+            Answer::Reply(_) | Answer::Nothing => {}
+            Answer::Error(addresses, ports, error) => match self.connections.sent_by(addresses, ports) {
+                Some(end) => self.world.icmp(at, end, &error),
+                None => self.count_discarded(&packet),
+            },
+            Answer::Discarded => self.count_discarded(&packet),
         }
         self.world.release(packet);
     }
@@ -446,7 +441,7 @@ impl Engine {
     #[cold]
     fn count_discarded(&mut self, packet: &Outbound) {
         let len = packet.packet.wire_len as usize;
-        let source = packet.token.and_then(|token| Header::read(&self.buffers.get(token)[..len]).ok());
+        let source = packet.token.and_then(|token| Header::read(&self.buffers.of_packet(token)[..len]).ok());
         if let Some(from) = source.and_then(|header| self.node_of(header.source)) {
             self.nodes[from].counts.discarded += 1;
         }
@@ -475,7 +470,7 @@ impl Engine {
                 // Of two copies of a packet one may be marked and the other not: the buffer stays as it is.
                 let len = outbound.packet.wire_len as usize;
                 let marked = &mut self.scratch[..len];
-                marked.copy_from_slice(&self.buffers.get(token)[..len]);
+                marked.copy_from_slice(&self.buffers.of_packet(token)[..len]);
                 mark_ce(marked);
             }
             return true;
@@ -507,7 +502,7 @@ impl Engine {
             Handed::Packet(packet) => {
                 let len = packet.packet.wire_len as usize;
                 match packet.token.filter(|_| packet.packet.ecn != Ecn::Ce) {
-                    Some(token) => &self.buffers.get(token)[..len],
+                    Some(token) => &self.buffers.of_packet(token)[..len],
                     None => &self.scratch[..len],
                 }
             }
@@ -519,9 +514,9 @@ impl Engine {
     }
 
     /// A buffer that nobody has.
-    fn claim(&mut self) -> u32 {
-        while let Some(token) = self.world.freed() {
-            self.buffers.give_back(token);
+    fn claim(&mut self) -> Buffer {
+        while let Some(number) = self.world.freed() {
+            self.buffers.come_back(number);
         }
         self.buffers.claim()
     }
