@@ -46,7 +46,6 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
     ("aqm/tests/conformance/pie_cobalt.rs", "cases", "a table: one entry for each configuration"),
     ("aqm/tests/conformance/red_blue.rs", "cases", "a table: one entry for each configuration"),
     ("cc/tests/conformance.rs", "all", "a table: one entry for each configuration"),
-    ("crates/cli/src/lib.rs", "run", "to be split by step"),
     ("crates/live/src/capture/reader.rs", "block", "to be split by kind of block"),
     ("crates/live/src/runner.rs", "run", "to be split by step"),
     ("crates/scenario/src/fields.rs", "choose", "to be split by kind of choice"),

@@ -1,0 +1,311 @@
+//! A scenario from its file to the exit status: its runs, what is reported of them, and what is
+//! kept.
+
+use std::ops::ControlFlow;
+
+use ackclock_live::LiveError;
+use ackclock_scenario::{Measures, Miss, Override, Scenario, Verdict};
+use ackclock_sim::RunError;
+use ackclock_sim::spec::OwnController;
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::args::Args;
+use crate::execute::{self, Aside, BrokenOff, Done, Failure};
+use crate::output::Output;
+use crate::progress::Progress;
+use crate::report::{self, Report};
+use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, live, print, say};
+
+/// Carries out what the command line asks of a scenario. Returns the exit status.
+pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
+    let scenario = load(args, controllers)?;
+    if args.show_config {
+        let _ = print(&scenario.resolved())?;
+        return Ok(0);
+    }
+    check_capture(args, &scenario)?;
+    for note in scenario.notes() {
+        say(&format!("note: {note}"));
+    }
+    let mut session = Session::open(args, &scenario)?;
+    let finished = session.execute();
+    match session.settle(finished)? {
+        Some(status) => Ok(status),
+        None => session.finish(),
+    }
+}
+
+fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<Scenario> {
+    let mut overrides: Vec<Override> =
+        args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
+    if let Some(seed) = args.seed {
+        overrides.push(Override { flag: "--seed".to_owned(), text: format!("run.seed={seed}") });
+    }
+    if let Some(clock) = &args.clock {
+        overrides.push(Override { flag: "--clock".to_owned(), text: format!("run.clock={clock}") });
+    }
+    Ok(Scenario::load_with(&args.scenario, &overrides, controllers)?)
+}
+
+/// A capture is of one live run.
+fn check_capture(args: &Args, scenario: &Scenario) -> anyhow::Result<()> {
+    match (&args.record, scenario.is_live(), scenario.runs()) {
+        (None, ..) | (Some(_), true, 1) => Ok(()),
+        (Some(_), true, runs) => bail!("--record takes one run, and the scenario has {runs}"),
+        (Some(_), false, _) => bail!("--record takes a live run: one with hosts behind devices, by the clock `live`"),
+    }
+}
+
+/// Whether `[record]` asks for anything.
+fn records(scenario: &Scenario) -> bool {
+    !scenario.recorded_queues().is_empty()
+        || scenario.records_tcp()
+        || scenario.records_siftr()
+        || scenario.records_ertt()
+}
+
+/// The runs of a scenario as far as they have come.
+struct Session<'a> {
+    args: &'a Args,
+    scenario: &'a Scenario,
+    output: Option<Output>,
+    report: Report<'a>,
+    measures: Vec<Measures>,
+    verdicts: Vec<Verdict>,
+    /// What makes live runs unreliable.
+    troubles: Vec<String>,
+    /// The run that came to no end, and why.
+    ended_early: Option<(usize, BrokenOff)>,
+    /// Whether somebody still reads standard output.
+    listening: bool,
+    /// Why the results of a run could not be written.
+    written: anyhow::Result<()>,
+}
+
+impl<'a> Session<'a> {
+    /// Prepares the output before anything runs.
+    fn open(args: &'a Args, scenario: &'a Scenario) -> anyhow::Result<Session<'a>> {
+        let output = match &args.out {
+            Some(dir) => Some(Output::prepare(dir, scenario).context("cannot use --out")?),
+            None => None,
+        };
+        if let Some(kept) = output.as_ref().and_then(Output::kept) {
+            say(&format!("note: {kept}"));
+        }
+        if records(scenario) && output.is_none() {
+            say("note: what `[record]` asks for is only written with --out DIR");
+        }
+        Ok(Session {
+            args,
+            scenario,
+            output,
+            report: Report::new(scenario),
+            measures: Vec::with_capacity(scenario.runs()),
+            verdicts: Vec::new(),
+            troubles: Vec::new(),
+            ended_early: None,
+            listening: true,
+            written: Ok(()),
+        })
+    }
+
+    /// Does all runs, and takes in their results in order.
+    fn execute(&mut self) -> Result<(), (usize, Failure)> {
+        let (args, scenario) = (self.args, self.scenario);
+        let places = self.output.as_ref().filter(|_| records(scenario) || scenario.is_live()).map(Output::places);
+        let aside = Aside { places: places.as_ref(), capture: args.record.as_deref() };
+        let threads = match args.threads {
+            // They would be in each other's way.
+            _ if scenario.is_live() => 1,
+            Some(threads) => threads.get().into(),
+            None => execute::cores(),
+        };
+        if !scenario.is_live() {
+            // Without it a signal ends the program as ever.
+            let _ = ackclock_live::listen();
+        }
+        let progress = Progress::new(scenario.runs(), args.quiet);
+        if scenario.is_live() && !args.quiet {
+            say(&live::heading(scenario));
+        }
+        let finished = execute::all(scenario, threads, &aside, &progress, |run, done| self.take(run, done, &progress));
+        progress.clear();
+        finished
+    }
+
+    /// Takes in the results of a run. Breaks off when nobody reads on and nothing is kept, or what
+    /// is there is not complete.
+    fn take(&mut self, run: usize, done: Done, progress: &Progress) -> ControlFlow<()> {
+        self.written = self.add(run, done, progress);
+        let unheard = !self.listening && self.output.is_none();
+        if self.written.is_err() || self.ended_early.is_some() || unheard {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        }
+    }
+
+    fn add(&mut self, run: usize, done: Done, progress: &Progress) -> anyhow::Result<()> {
+        let Done { summary, records, broken_off } = done;
+        let mut summary = summary.with_params(self.scenario.params(run));
+        summary.index = run as u64;
+        let name = report::name_of(self.scenario, run);
+        self.troubles.extend(live::troubles(&summary).map(|trouble| format!("{trouble} ({name})")));
+        let mut json = serde_json::to_value(&summary)?;
+        self.measures.push(self.scenario.measure(&json));
+        self.ended_early = broken_off.map(|why| (run, why));
+        self.judge(&mut json);
+        if self.args.json && self.listening {
+            self.listening = progress.suspended(|| print(&format!("{json}\n")))?.is_continue();
+        } else if !self.args.json && !self.args.quiet {
+            self.report.add(run, &summary);
+        }
+        match &mut self.output {
+            Some(output) => output.add(&json, records).context("cannot write the summary"),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the expectations to the summary of the last run: they are about all runs.
+    fn judge(&mut self, json: &mut Value) {
+        let scenario = self.scenario;
+        if self.measures.len() < scenario.runs() || self.ended_early.is_some() {
+            return;
+        }
+        self.verdicts = scenario.verdicts(&self.measures);
+        let as_json = |verdict: &Verdict| verdict.json(scenario.params(verdict.point * scenario.repeat()));
+        if !self.verdicts.is_empty() {
+            json["expectations"] = self.verdicts.iter().map(as_json).collect();
+        }
+    }
+
+    /// Sorts out how the runs ended. A status means that there are no results to report.
+    fn settle(&mut self, finished: Result<(), (usize, Failure)>) -> anyhow::Result<Option<u8>> {
+        let finished = match finished {
+            // A run in virtual time beside live ones, or one that was to be the next.
+            Err((run, Failure::Run(RunError::Interrupted) | Failure::Live(LiveError::Interrupted))) => {
+                self.ended_early = Some((run, BrokenOff::Interrupted));
+                Ok(())
+            }
+            // What live runs before it have measured is kept.
+            Err((run, Failure::Live(error))) if run > 0 => {
+                self.ended_early = Some((run, BrokenOff::Failed(error.into())));
+                Ok(())
+            }
+            finished => finished,
+        };
+        if let Some((run, BrokenOff::Failed(error))) = &self.ended_early {
+            say(&format!("error: {} was broken off: {error:#}", report::name_of(self.scenario, *run)));
+        }
+        match finished {
+            Ok(()) => Ok(None),
+            Err((_, Failure::Output(error))) => Err(error),
+            Err((run, Failure::Run(error))) => {
+                say(&format!("error: {} failed: {error}", report::name_of(self.scenario, run)));
+                Ok(Some(RUN_FAILED))
+            }
+            Err((_, Failure::Live(error))) => Err(error.into()),
+        }
+    }
+
+    /// Completes the output and reports the results. Returns the exit status.
+    fn finish(mut self) -> anyhow::Result<u8> {
+        let live = self.scenario.is_live();
+        if self.ended_early.is_some() && self.measures.is_empty() && !live {
+            // There is nothing to keep, and an earlier output stays as it is.
+            self.output = None;
+        }
+        if self.output.is_none() {
+            std::mem::replace(&mut self.written, Ok(()))?;
+            if !self.listening {
+                return Ok(0);
+            }
+        }
+        // A live run cannot be repeated: its results are reported, whatever became of its files.
+        let completed = self.complete();
+        if completed.is_ok() || live {
+            self.show()?;
+        }
+        for trouble in &self.troubles {
+            say(trouble);
+        }
+        match completed {
+            Ok(()) => {}
+            // Its input was not bad: it has run.
+            Err(error) if live => {
+                say(&format!("error: {error:#}"));
+                return Ok(RUN_FAILED);
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(match &self.ended_early {
+            Some((run, why)) => self.partial(*run, why),
+            None => self.status(),
+        })
+    }
+
+    fn complete(&mut self) -> anyhow::Result<()> {
+        std::mem::replace(&mut self.written, Ok(()))?;
+        match self.output.take() {
+            Some(output) => output.finish(self.scenario, self.ended_early.is_some()).context("cannot complete --out"),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the report, if it is wanted and there is anything in it.
+    fn show(&mut self) -> anyhow::Result<()> {
+        if !self.args.json && !self.args.quiet && !self.measures.is_empty() {
+            let judged = self.ended_early.is_none().then_some(&self.verdicts[..]);
+            let _ = print(&self.report.text(judged))?;
+        }
+        Ok(())
+    }
+
+    /// The exit status after a run that came to no end, with notes about what is left.
+    fn partial(&self, run: usize, why: &BrokenOff) -> u8 {
+        let scenario = self.scenario;
+        let run = report::name_of(scenario, run);
+        say(&format!("note: {run} came to no end; the results are partial, and no expectation is judged by them"));
+        if !scenario.is_live() && scenario.runs() > 1 {
+            let where_to = match &self.args.out {
+                Some(dir) if !self.measures.is_empty() => format!(", and are kept in {}", dir.display()),
+                _ => String::new(),
+            };
+            say(&format!("note: {} of {} runs had finished{where_to}", self.measures.len(), scenario.runs()));
+        }
+        match why {
+            BrokenOff::Interrupted => INTERRUPTED,
+            BrokenOff::Failed(error) if is_damaged_capture(error) => BAD_INPUT,
+            BrokenOff::Failed(_) => RUN_FAILED,
+        }
+    }
+
+    /// The exit status after all runs, with the expectations that were missed.
+    fn status(&self) -> u8 {
+        let misses = self.scenario.misses(&self.verdicts);
+        for miss in &misses {
+            say(&self.missed(miss));
+        }
+        if misses.is_empty() && self.troubles.is_empty() { 0 } else { MISSED }
+    }
+
+    fn missed(&self, miss: &Miss) -> String {
+        let found = match miss.found {
+            Some(found) => format!("is {}", report::number(found)),
+            None => miss.reason.unwrap_or("has no value").to_owned(),
+        };
+        let (metric, expected) = (&miss.metric, &miss.expected);
+        let place = match miss.run {
+            Some(run) => report::name_of(self.scenario, run),
+            None => report::name_of_point(self.scenario, miss.point),
+        };
+        format!("expect missed: {metric} {found}, expected {expected} ({place})")
+    }
+}
+
+/// Whether the capture that a run is fed with has ended it: what came before is kept, and the input
+/// was bad all the same.
+fn is_damaged_capture(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(LiveError::Capture { .. }))
+}
