@@ -1,14 +1,14 @@
 //! BBR, version 3: a model of the path, made of its bandwidth and its round-trip time, says how
 //! fast to send and how much may be in flight.
 //!
-//! It measures the delivery rate and the round-trip time with every ACK, and how much of what was
-//! in flight got lost. The model holds the highest bandwidth of the last two probing cycles, the
+//! It measures the delivery rate and the round-trip time with every ACK, and how much of the data
+//! in flight was lost. The model holds the highest bandwidth of the last two probing cycles, the
 //! shortest round trip of the last 10 s, how far ACKs come in clusters, and bounds learnt from
 //! loss: a long-term one to the data in flight, found while probing, and short-term ones to
 //! bandwidth and data in flight, that hold until the next probe. A state machine sends above, at
-//! and below the bandwidth in turn, so as to find more of it, to use it, and to empty the queue
-//! that the finding has filled; every 5 s without a shorter round trip it halves what is in flight
-//! to see the path without its own queue.
+//! and below the bandwidth in turn, to find more of it, to use it, and to drain the queue that
+//! probing has built; every 5 s without a shorter round trip it halves what is in flight to see the
+//! path without its own queue.
 //!
 //! `model.rs` has the estimates, `startup.rs` the states until the bandwidth is known,
 //! `probe_bw.rs` the cycle after that, `probe_rtt.rs` the shortest round trip and the restart from

@@ -1,8 +1,8 @@
-//! CDG, congestion control by delay gradients: it backs off when round trips grow longer, however
-//! long they are.
+//! CDG, congestion control by delay gradients: it backs off when round trips become longer,
+//! whatever their length.
 //!
-//! FreeBSD's is its authors' own; Linux's has the same law on other measurements, with additions of
-//! its own.
+//! FreeBSD's version is by its authors; Linux's has the same control law on different measurements,
+//! with additions.
 
 mod freebsd;
 mod linux;

@@ -6,10 +6,10 @@
 //! the last one tells the queueing delay, which halves the window by the law of HD. A loss while
 //! the delay is at most `queue_threshold` is repaired at full window.
 //!
-//! - A back-off at a delay beyond the threshold (with `loss_fair`) takes it that loss-based flows
-//!   fill the queue. The shadow window is then kept: what Reno's would be. On loss the window is
-//!   halved from there.
-//! - It is given up at a back-off with less delay than at the one before.
+//! - A back-off at a delay beyond the threshold (with `loss_fair`) assumes that loss-based flows
+//!   fill the queue. The shadow window, what Reno's window would be, is then maintained. On loss
+//!   the window is halved from there.
+//! - It is abandoned at a back-off with less delay than at the previous one.
 //!
 //! # Source
 //! FreeBSD `sys/netinet/cc/cc_chd.c` of 9.1; reactions to ECN and timeouts, the end of recovery and

@@ -1,8 +1,8 @@
 //! CUBIC: after a loss the window follows a cubic curve of time that is flat around the window at
 //! which the loss happened.
 //!
-//! It measures the time since the epoch began and the round-trip time. The window comes down by
-//! beta, rises fast towards the old maximum, waits there, and then probes ever faster; it never
+//! It measures the time since the epoch began and the round-trip time. The window is reduced by
+//! beta, rises fast towards the old maximum, plateaus there, and then probes ever faster; it never
 //! falls behind what Reno would have reached. `rfc9438.rs` and `linux.rs` hold the two ways in
 //! which the curve becomes growth.
 //!

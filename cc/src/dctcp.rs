@@ -2,16 +2,16 @@
 //!
 //! It measures, once per window of data, which fraction of the bytes that were delivered had been
 //! marked, and keeps a moving average of it (alpha). A window with marks reduces the congestion
-//! window by half of alpha: by next to nothing if few packets were marked, by half if all were.
-//! Growth, and the reaction to loss, are Reno's.
+//! window by half of alpha: hardly at all if few packets were marked, by half if all were. Growth,
+//! and the reaction to loss, are Reno's.
 //!
-//! It takes feedback that tells how much was marked (RFC 8257 section 3.2, RFC 9768), and a network
-//! that marks by a step at a shallow threshold. Beside flows that halve their window it takes
-//! nearly everything: it is for data centres.
+//! It requires feedback that reports how much was marked (RFC 8257 section 3.2, RFC 9768), and a
+//! network that marks by a step at a shallow threshold. In competition with flows that halve their
+//! window it takes nearly everything: it is meant for data centres.
 //!
 //! # Source
 //! RFC 8257 sections 3.3, 3.4 and 4.2. Linux `net/ipv4/tcp_dctcp.c` of 6.1; FreeBSD
-//! `sys/netinet/cc/cc_dctcp.c` (`slowstart`). Where they differ, [`DctcpRules`] says whose it is.
+//! `sys/netinet/cc/cc_dctcp.c` (`slowstart`). Where they differ, [`DctcpRules`] selects one.
 //!
 //! # Departures
 //! - Bytes that SACK reports count when they are reported, as in Linux; RFC 8257 section 3.3 step 1

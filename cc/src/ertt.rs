@@ -1,8 +1,8 @@
-//! Enhanced round-trip times: what delay-based controllers measure with.
+//! Enhanced round-trip times: the measurement on which delay-based controllers are based.
 //!
 //! It remembers every segment that was sent and finds the one that an ACK answers, so that neither
-//! delayed ACKs nor retransmissions nor SACK spoil the sample. Beside the sample of each ACK it
-//! measures one *marked* segment per round trip: when that one is answered a measurement is
+//! delayed ACKs nor retransmissions nor SACK distort the sample. In addition to the sample of each
+//! ACK it measures one *marked* segment per round trip: when that one is answered a measurement is
 //! complete, and the next segment to be sent is marked. "Once per RTT" of the algorithms means once
 //! per measurement.
 //!
@@ -11,7 +11,7 @@
 //! reads as 41 ticks. Thresholds and gradients of the algorithms are in these ticks, so that a
 //! finer clock calls for parameters that are larger in proportion.
 //!
-//! An ACK is taken in so:
+//! An ACK is processed as follows:
 //! - One that acknowledges nothing new counts by the end of its highest SACK block; one that brings
 //!   neither is passed over.
 //! - Segments wholly below what it acknowledges leave without a sample. So do those sent before the

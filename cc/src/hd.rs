@@ -1,6 +1,6 @@
-//! HD, the Hamilton Institute's delay-based congestion control: NewReno that also halves by chance,
-//! more often the more the queue delays, up to a threshold; beyond it less often again, so that it
-//! keeps its own among flows that fill the queue.
+//! HD, the Hamilton Institute's delay-based congestion control: NewReno that also halves at random,
+//! the more often the longer the queueing delay, up to a threshold; beyond it less often again, so
+//! that it holds its own among flows that fill the queue.
 //!
 //! It measures enhanced round-trip times (`ertt.rs`): what exceeds the shortest is queueing delay.
 //! Every ACK with a delay above `queue_min` may halve the window, with a probability that rises

@@ -1,8 +1,8 @@
-//! H-TCP: the longer since the last congestion, the faster the window grows; the less the queue
-//! adds to the RTT, the less it comes down.
+//! H-TCP: the longer the time since the last congestion, the faster the window grows; the less the
+//! queue adds to the RTT, the less it is reduced.
 //!
 //! It measures the time since the last congestion and the least and greatest smoothed RTT. For a
-//! second after a congestion it is NewReno, so that the two share short paths alike.
+//! second after congestion it behaves like NewReno, so that the two share short paths equally.
 //!
 //! # Source
 //! FreeBSD `sys/netinet/cc/cc_htcp.c` of 9.2 and 14; D. Leith, R. Shorten: H-TCP: TCP Congestion

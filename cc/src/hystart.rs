@@ -2,7 +2,7 @@
 //! for longer than half of the shortest round trip, or when the round trips of one round have
 //! become longer.
 //!
-//! It measures the time of ACKs within a round and the least delay of each round; it answers
+//! It measures the time of ACKs within a round and the least delay of each round; it decides
 //! whether slow start is over. Any controller may use it, through
 //! [`SlowStart`](crate::slow_start::SlowStart).
 //!

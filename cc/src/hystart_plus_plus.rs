@@ -1,5 +1,5 @@
-//! HyStart++: where round trips have become longer, slow start goes on at a quarter of its pace,
-//! and is over after five such rounds or begins again if they have become shorter.
+//! HyStart++: once round trips have become longer, slow start continues at a quarter of its pace,
+//! and ends after five such rounds or resumes if round trips have become shorter.
 //!
 //! It measures the least round-trip time of each round, of at least eight samples. A round in which
 //! it lies above that of the round before by an eighth (4 ms to 16 ms) leads to conservative slow

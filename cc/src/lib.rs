@@ -15,19 +15,19 @@ use ackclock_units::{Rate, Span, Time};
 /// Reactions are required, observations are optional. Moments: `on_established` once; then `on_ack`
 /// for every ACK that newly acknowledges data outside fast recovery (after a timeout it is called
 /// again: slow start rebuilds the window); `on_signal` at the start of an episode;
-/// `on_recovery_end` when fast recovery or a congestion-window reduction for ECN is over. What else
-/// an algorithm looks at it asks for in [`CongestionControl::needs`]: for every ACK that is taken
-/// in come `on_arrival`, then `on_round` and `on_rtt_sample` if it ended a round trip or measured
-/// one, `on_recovery_end` if it ended an episode, `on_lost` for what it proves lost, and
+/// `on_recovery_end` when fast recovery or a congestion-window reduction for ECN is over. An
+/// algorithm requests further observations in [`CongestionControl::needs`]: every accepted ACK is
+/// followed by `on_arrival`, then `on_round` and `on_rtt_sample` if it ended a round trip or
+/// measured one, `on_recovery_end` if it ended an episode, `on_lost` for what it proves lost, and
 /// `on_signal` or `on_ack` last. With the loss detectors of Linux before RACK growth comes first,
-/// as there: an `on_signal` may follow the `on_ack` of the same ACK.
+/// as in the kernel: an `on_signal` may follow the `on_ack` of the same ACK.
 pub trait CongestionControl: Debug + Send {
     /// The algorithm's name in scenarios and summaries.
     fn name(&self) -> &'static str;
     /// The window now.
     fn window(&self) -> Window;
-    /// What it asks of the endpoint. It stays the same for as long as the controller is in use, but
-    /// that [`CongestionControl::on_ecn`] may change it.
+    /// What it needs from the endpoint. Constant while the controller is in use, except that
+    /// [`CongestionControl::on_ecn`] may change it.
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -38,20 +38,20 @@ pub trait CongestionControl: Debug + Send {
     }
     /// The handshake is complete (`conn_init`): sets the initial window.
     fn on_established(&mut self, f: &Flight);
-    /// The window is set from outside. It takes the place of another controller on an open
+    /// Sets the window from outside. Either the controller replaces another one on an open
     /// connection, after [`CongestionControl::on_established`]: the window stays as it was,
-    /// everything else begins anew. Or the endpoint bounds a window that was not used (RFC 2861,
+    /// everything else begins anew. Or the endpoint limits a window that was not used (RFC 2861,
     /// RFC 7661).
     fn take_over(&mut self, window: Window);
     /// Data was newly acknowledged outside fast recovery (`ack_received`).
     fn on_ack(&mut self, f: &Flight, ack: &Ack) -> Verdict;
-    /// Congestion was detected or taken back (`cong_signal`).
+    /// Congestion was detected, or a reduction is undone (`cong_signal`).
     fn on_signal(&mut self, f: &Flight, signal: Signal);
     /// Recovery is over (`post_recovery`).
     fn on_recovery_end(&mut self, f: &Flight);
     /// Sending resumes after an idle time of more than one RTO (`after_idle`).
     fn on_idle_restart(&mut self, f: &Flight);
-    /// An ACK was taken in, whatever it acknowledges, in every state; only with
+    /// An ACK was accepted, whatever it acknowledges, in every state; only with
     /// [`Needs::arrivals`].
     fn on_arrival(&mut self, _f: &Flight, _arrival: &Arrival) {}
     /// A round-trip time was measured (`rttsample`); `f.latest_rtt` is the sample. Only with
@@ -61,33 +61,35 @@ pub trait CongestionControl: Debug + Send {
     /// acknowledged. Rounds count from 1. Only with [`Needs::arrivals`].
     fn on_round(&mut self, _f: &Flight, _round: u64) {}
     /// The handshake has settled how marks are reported; after
-    /// [`CongestionControl::on_established`] and [`CongestionControl::take_over`]. What it needs
-    /// may be another thing from here on.
+    /// [`CongestionControl::on_established`] and [`CongestionControl::take_over`]. Its needs may
+    /// change here.
     fn on_ecn(&mut self, _feedback: EcnFeedback) {}
     /// A segment was marked lost; only with [`Needs::delivery_rate`].
     fn on_lost(&mut self, _f: &Flight, _lost: &Lost) {}
-    /// A segment with data was sent; `f` is of before. With [`Needs::departures`] every one, else
-    /// only those before which nothing was outstanding (Linux's `CA_EVENT_TX_START`).
+    /// A segment with data was sent; `f` is the state before it. With [`Needs::departures`] for
+    /// every segment, otherwise only for those before which nothing was outstanding (Linux's
+    /// `CA_EVENT_TX_START`).
     fn on_sent(&mut self, _f: &Flight, _sent: &Sent) {}
     /// What an algorithm that measures enhanced round-trip times has measured;
-    /// [`EnhancedRtt::measurements`] tells a new one.
+    /// [`EnhancedRtt::measurements`] counts them.
     fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
         None
     }
 }
 
-/// What a controller asks of the endpoint beyond its reactions; what is not asked for costs
+/// What a controller needs from the endpoint beyond its reactions; what is not requested costs
 /// nothing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Needs {
     /// `on_arrival`, `on_rtt_sample` and `on_round` are called.
     pub arrivals: bool,
-    /// Delivery rates are sampled: [`Ack::rate`] is there, and `on_lost` is called.
+    /// Delivery rates are sampled: [`Ack::rate`] is set, and `on_lost` is called.
     pub delivery_rate: bool,
     /// `on_sent` is called for every segment with data.
     pub departures: bool,
-    /// The controller rules the window at all times: nothing reduces it in recovery (no PRR), and
-    /// `on_ack` is called in every state for every ACK that delivers something or proves a loss.
+    /// The controller determines the window at all times: nothing else reduces it in recovery (no
+    /// PRR), and `on_ack` is called in every state for every ACK that delivers something or proves
+    /// a loss.
     pub whole_control: bool,
     /// Which packets are ECN-capable, on a connection that has agreed on ECN, and by which
     /// codepoint.
@@ -107,13 +109,13 @@ pub enum EcnUse {
     Scalable,
 }
 
-/// How a receiver reports congestion marks; in order of how much it tells.
+/// How a receiver reports congestion marks, in order of increasing detail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EcnFeedback {
     /// ECN was not agreed on.
     #[default]
     None,
-    /// That there was a mark, until the sender confirms (RFC 3168).
+    /// That there was a mark, repeated until the sender confirms it (RFC 3168).
     Classic,
     /// Which ACKs cover marked data (RFC 8257 section 3.2).
     Dctcp,
@@ -170,10 +172,10 @@ pub struct Flight {
     pub after_timeout: bool,
     /// The host's initial window, bytes.
     pub initial_window: u64,
-    /// The endpoint paces, at whoever's wish.
+    /// The endpoint paces, whoever asked for it.
     pub paced: bool,
-    /// The application has left the pipe unfilled, so that what is sent now gives samples that say
-    /// too little (`C.app_limited`); only with [`Needs::delivery_rate`].
+    /// The application has left the pipe unfilled, so that what is sent now yields samples that are
+    /// too low (`C.app_limited`); only with [`Needs::delivery_rate`].
     pub app_limited: bool,
 }
 
@@ -191,8 +193,8 @@ pub struct Ack {
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
     /// Bytes newly known to have arrived: of `acked`, what earlier ACKs had not reported by SACK or
-    /// as duplicates, and what this one reports by SACK. Growth counts these: the ACK that ends a
-    /// recovery covers a window of data whose arrival has been acted on already.
+    /// as duplicates, and what this one reports by SACK. Growth is based on these: the ACK that
+    /// ends a recovery covers a window of data whose arrival has already been acted upon.
     pub delivered: u64,
     /// The RTT measured with this ACK; `None` if it covers only retransmitted data (Karn).
     pub rtt: Option<Span>,
@@ -206,7 +208,7 @@ pub struct Ack {
     pub rate: Option<RateSample>,
 }
 
-/// An ACK as it was taken in, before anything follows from it.
+/// An ACK as it was accepted, before any reaction to it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrival {
     /// The first byte of the stream that it does not acknowledge; not less than any before it.
@@ -240,7 +242,7 @@ pub struct Sent {
 }
 
 /// A delivery rate (draft-ietf-ccwg-bbr section 4.1.2): how much was delivered while the newest
-/// segment that an ACK acknowledges was on its way.
+/// segment that an ACK acknowledges was in transit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateSample {
     /// `C.delivered`: bytes delivered in the connection's life, this ACK included.
@@ -260,7 +262,7 @@ pub struct RateSample {
     pub lost: u64,
 }
 
-/// A segment that was marked lost, with what stood when it was sent last.
+/// A segment that was marked lost, with the state when it was last sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// Its first byte in the stream.
@@ -280,8 +282,8 @@ pub struct Lost {
     pub in_flight_when_sent: u64,
     /// The application had left the pipe unfilled.
     pub app_limited: bool,
-    /// `C.has_selective_acks`: SACK is in use, so that more than one loss can be told in a round
-    /// trip.
+    /// `C.has_selective_acks`: SACK is in use, so that more than one loss can be detected in a
+    /// round trip.
     pub selective_acks: bool,
 }
 
@@ -292,42 +294,41 @@ pub enum Verdict {
     /// The window grew or stayed.
     Continue,
     /// The controller backed off by itself (delay-based); the endpoint enters congestion recovery.
-    /// Where no PRR shapes the window, `on_ack` goes on in it: what may grow then is the
-    /// controller's to know (FreeBSD).
+    /// Where no PRR shapes the window, `on_ack` is still called during it: the controller decides
+    /// whether the window may grow (FreeBSD).
     Reduced,
-    /// The window came down, and that is all: no recovery begins, and the next reduction may follow
-    /// at once.
+    /// The window was reduced, and that is all: no recovery begins, and another reduction may
+    /// follow at once.
     Trimmed,
 }
 
-/// Why the window is to be reduced, or put back.
+/// Why the window has to be reduced, or restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
-    /// A loss was detected by duplicate ACKs or SACK: once per episode. In the middle of a
-    /// reduction for marks it comes only to those to whom marks are frequent and mean little (not
+    /// A loss was detected by duplicate ACKs or SACK: once per episode. During a reduction for
+    /// marks it is delivered only to controllers for which marks are frequent and mean little (not
     /// [`EcnUse::Data`]).
     Loss,
-    /// An ECN echo arrived: at most once per window of data. Those to whom marks are frequent and
-    /// mean little (not [`EcnUse::Data`]) hear of a loss that a tail loss probe has repaired by
-    /// this as well: the reduction is that of Linux's CWR (`tcp_process_tlp_ack`).
+    /// An ECN echo arrived: at most once per window of data. Controllers for which marks are
+    /// frequent and mean little (not [`EcnUse::Data`]) also receive this for a loss that a tail
+    /// loss probe has repaired: the reduction is that of Linux's CWR (`tcp_process_tlp_ack`).
     Ecn,
-    /// The retransmission timer expired. `repeated` when the same data had already been resent by
-    /// timeout: the slow start threshold then stays (RFC 5681 section 3.1, after equation 4).
+    /// The retransmission timer expired. `repeated` if the same data had already been retransmitted
+    /// by timeout: the slow start threshold then stays (RFC 5681 section 3.1, after equation 4).
     Timeout {
         /// Not the first expiry for this data.
         repeated: bool,
-        /// Bytes that are not taken for lost: they are still in flight, and the window has room for
-        /// a segment beside them (RFC 8985 section 6.3). Zero where a timeout declares everything
-        /// lost.
+        /// Bytes that are not declared lost: they are still in flight, and the window has room for
+        /// one more segment (RFC 8985 section 6.3). Zero where a timeout declares everything lost.
         kept: u64,
     },
-    /// The last `Loss` or `Timeout` turned out needless: the state from before it returns.
+    /// The last `Loss` or `Timeout` turned out to be spurious: the state before it is restored.
     Spurious,
-    /// What had been missing arrived late, after the sender had sent beyond its window or less than
-    /// it allows: the window is at most `cwnd` bytes now and slow start brings it back to
-    /// `ssthresh` at least (RFC 4653 section 3.2 steps T.1 and T.2).
+    /// Missing data arrived late, after the sender had sent more or less than its window allows:
+    /// the window is now at most `cwnd` bytes, and slow start brings it back to `ssthresh` at least
+    /// (RFC 4653 section 3.2 steps T.1 and T.2).
     Resume {
-        /// So that no burst follows.
+        /// A limit that prevents a burst.
         cwnd: u64,
         /// What was outstanding before.
         ssthresh: u64,

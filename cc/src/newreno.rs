@@ -1,10 +1,9 @@
 //! NewReno: the window doubles per round trip in slow start, grows by one segment per round trip in
 //! congestion avoidance and halves on loss or ECN.
 //!
-//! It measures nothing but acknowledged bytes (or ACKs). Its reactions are free functions, so that
-//! other algorithms reuse them by name: [`slow_start`], [`avoid`], [`halved`], [`timed_out`],
-//! [`recovered`], [`idled`]. Slow start as a choice, with the ways to leave it early, is
-//! [`SlowStart`].
+//! It measures only acknowledged bytes (or ACKs). Its reactions are free functions, which other
+//! algorithms reuse by name: [`slow_start`], [`avoid`], [`halved`], [`timed_out`], [`recovered`],
+//! [`idled`]. [`SlowStart`] is slow start as a choice, with the rules for leaving it early.
 //!
 //! # Source
 //! RFC 5681 sections 3.1 and 4.1; RFC 8511; RFC 6582 section 3.2; RFC 3465 (appropriate byte
@@ -14,8 +13,8 @@
 //!
 //! # Departures
 //! - The threshold is half of the window, not of the bytes in flight (RFC 5681 equation 4), unless
-//!   `halve_flight` or `timeout_flight` says so: the stacks do that. It is safe because a window
-//!   that is not used does not grow.
+//!   `halve_flight` or `timeout_flight` says otherwise, as in the stacks. This is safe because an
+//!   unused window does not grow.
 //! - What is in flight at a timeout is all that is outstanding. FreeBSD's `tcp_compute_pipe` knows
 //!   of no SACK block then, since `tcp_timer_rexmt` forgets them first; development versions after
 //!   14 keep them at the first timeout. That the peer's window bounds it as well (`snd_wnd`) needs
@@ -34,7 +33,7 @@ use crate::slow_start::SlowStart;
 use crate::{Ack, Arrival, CongestionControl, Flight, Signal, SlowStartRules, Verdict, Window};
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
-/// Parameters of NewReno, and of what other algorithms have in common with it.
+/// Parameters of NewReno, and of the parts that other algorithms share with it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NewRenoConfig {
     /// Appropriate byte counting (RFC 3465): the window grows by bytes acknowledged. Without it, by
@@ -60,11 +59,11 @@ pub struct NewRenoConfig {
     /// Linux, FreeBSD 14), so that slow start leads back to it. Default false (RFC 5681 section 4.1
     /// leaves it; FreeBSD 9).
     pub remember_idle: bool,
-    /// The factor by which the window comes down for an ECN echo, where that is to be less than for
-    /// a loss (ABE, RFC 8511: 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
+    /// The factor by which the window is reduced for an ECN echo, where that is less than for a
+    /// loss (ABE, RFC 8511: 0.8 for Reno, 0.85 for CUBIC). Default none: as for a loss.
     pub beta_ecn: Option<f64>,
-    /// How slow start ends where no congestion ends it: at the threshold alone, or also when round
-    /// trips have become longer (HyStart, HyStart++). Default at the threshold.
+    /// How slow start ends without congestion: only at the threshold, or also when round trips have
+    /// become longer (HyStart, HyStart++). Default at the threshold.
     pub slow_start: SlowStartRules,
 }
 
@@ -362,8 +361,8 @@ pub(crate) fn reduce(window: &mut Window, ssthresh: u64) {
     window.cwnd = window.cwnd.min(ssthresh);
 }
 
-/// A timeout: the loss window is one segment, beside `kept` bytes in flight; the threshold changes
-/// with the first timeout only (RFC 5681 section 3.1).
+/// A timeout: the loss window is one segment, in addition to `kept` bytes in flight; the threshold
+/// changes with the first timeout only (RFC 5681 section 3.1).
 pub(crate) fn timed_out(window: &mut Window, ssthresh: Option<u64>, kept: u64, f: &Flight) {
     window.ssthresh = ssthresh.unwrap_or(window.ssthresh);
     window.cwnd = kept.saturating_add(f.segment()).min(Window::MAX);
@@ -375,7 +374,7 @@ pub(crate) fn resume(window: &mut Window, cwnd: u64, ssthresh: u64, f: &Flight) 
     *window = Window { cwnd: window.cwnd.min(cwnd), ssthresh: window.ssthresh.max(ssthresh) };
 }
 
-/// A needless reduction is taken back: the window is at least what it was.
+/// A spurious reduction is undone: the window is at least what it was.
 pub(crate) fn put_back(window: &mut Window, saved: &Window) {
     window.cwnd = window.cwnd.max(saved.cwnd);
     window.ssthresh = window.ssthresh.max(saved.ssthresh);

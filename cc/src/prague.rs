@@ -2,12 +2,12 @@
 //! round trips.
 //!
 //! It measures which fraction of the bytes that were delivered had been marked, and keeps a moving
-//! average of it (alpha), as DCTCP does. Once per round trip with marks the window comes down by
-//! half of alpha, and in the same round trip it goes on growing for what was not marked, so that it
-//! settles where (1 - p) / p segments are in flight. Round trips shorter than a target count as the
-//! target: the window then grows with their square, and alpha is averaged and the window reduced no
-//! more often. What the window is worth is kept exactly, and the window follows by a segment for
-//! each ACK. A loss halves it, as Reno's.
+//! average of it (alpha), as DCTCP does. Once per round trip with marks the window is reduced by
+//! half of alpha, and in the same round trip it continues to grow for what was not marked, so that
+//! it settles where (1 - p) / p segments are in flight. Round trips shorter than a target count as
+//! the target: the window then grows with their square, and alpha is averaged and the window
+//! reduced no more often. The target window is kept exactly, and the window follows it by one
+//! segment per ACK. A loss halves it, as Reno's.
 //!
 //! Without Accurate ECN it is Reno, with the endpoint's PRR and without pacing (`prague_reno`): it
 //! must not claim to be scalable then (RFC 9331 section 4.2).
@@ -118,7 +118,7 @@ pub struct Prague {
 #[derive(Clone, Copy, Debug)]
 struct State {
     window: Window,
-    /// The window as it is to be, bytes (`frac_cwnd`).
+    /// The target window, bytes (`frac_cwnd`).
     exact: f64,
     /// A loss is being repaired: the window does not grow.
     in_loss: bool,

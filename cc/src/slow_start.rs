@@ -1,5 +1,5 @@
-//! Slow start as a choice, for any controller: standard, or with a way to leave it before the queue
-//! overflows.
+//! Slow start as a choice for any controller: standard, or with a rule for leaving it before the
+//! queue overflows.
 //!
 //! A controller whose configuration embeds [`NewRenoConfig`] keeps a [`SlowStart`] and calls
 //! [`SlowStart::restart`] when the connection is established and at a timeout,

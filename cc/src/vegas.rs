@@ -1,11 +1,11 @@
-//! Vegas: the window is held where a few segments of it wait in the queue.
+//! Vegas: the window is held at a size at which a few of its segments wait in the queue.
 //!
 //! It measures enhanced round-trip times (`ertt.rs`), once per round trip the marked segment's, and
-//! how many bytes were sent in it. At the shortest round trip the window would pass at a rate of
-//! `cwnd / min`; what it passes at is `bytes / rtt`. The difference times the shortest round trip
-//! are the bytes that wait. With fewer than `alpha` segments the window grows by one, with more
-//! than `beta` it shrinks by one. In slow start it grows as NewReno's in every other round trip, so
-//! that the measurement between is of a window that stands still.
+//! how many bytes were sent in it. At the shortest round trip the window would be sent at a rate of
+//! `cwnd / min`; the actual rate is `bytes / rtt`. The difference times the shortest round trip is
+//! the number of bytes that wait. With fewer than `alpha` segments the window grows by one, with
+//! more than `beta` it shrinks by one. In slow start it grows as NewReno's in every other round
+//! trip, so that measurements are taken of a window that does not change.
 //!
 //! # Source
 //! FreeBSD `sys/netinet/cc/cc_vegas.c` of 9.1 and 15; `cc_newreno.c` for slow start, loss, ECN,

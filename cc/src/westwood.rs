@@ -1,8 +1,8 @@
-//! Westwood+: NewReno that comes down to the bandwidth it has measured, not to a half.
+//! Westwood+: NewReno that reduces its window to the measured bandwidth instead of to a half.
 //!
-//! It counts what ACKs report, SACKed or not, over a round trip at a time, filters the rate twice,
-//! and after a reduction sets threshold and window to this rate times the shortest RTT: what the
-//! path carries with an empty queue. A random loss then costs nothing.
+//! It counts what ACKs report, SACKed or not, per round trip, filters the rate twice, and after a
+//! reduction sets threshold and window to this rate times the shortest RTT: what the path carries
+//! with an empty queue. A random loss then costs nothing.
 //!
 //! # Source
 //! Linux `net/ipv4/tcp_westwood.c` of 6.1. L. A. Grieco, S. Mascolo: Performance evaluation and

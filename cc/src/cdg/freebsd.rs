@@ -109,7 +109,7 @@ pub struct CdgConfig {
     /// On a restart after idle, raise the threshold to three quarters of the old window (FreeBSD
     /// 14, `newreno_cc_after_idle`). Default false (FreeBSD 10).
     pub remember_idle: bool,
-    /// How slow start ends beside back-offs. Default at the threshold.
+    /// How slow start ends, other than by back-offs. Default at the threshold.
     pub slow_start: SlowStartRules,
 }
 

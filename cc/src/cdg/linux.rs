@@ -3,7 +3,7 @@
 //!
 //! It measures the least and the greatest RTT of every round trip, sums their changes over the last
 //! few, and backs off with a probability that grows with the sum. Counters against back-offs that
-//! do not shorten the queue and a shadow window, which grows as NewReno would, let it live beside
+//! do not shorten the queue and a shadow window, which grows as NewReno would, let it coexist with
 //! senders that wait for losses.
 //!
 //! # Source
@@ -50,7 +50,7 @@ pub struct LinuxCdgConfig {
     pub use_ineff: u32,
     /// A loss brings the window down from what NewReno would have reached. Default true.
     pub use_shadow: bool,
-    /// A loss while the queue is not taken for full does not reduce the window. Default false.
+    /// A loss while the queue is not considered full does not reduce the window. Default false.
     pub use_tolerance: bool,
     /// Slow start, growth, and the window after recovery and idle are Reno's, with these settings.
     pub reno: NewRenoConfig,
@@ -107,7 +107,7 @@ const LEAST_DELAY: i64 = 125;
 const MIN_SAMPLES: u32 = 8;
 /// A fall of the sums by this much, in microseconds, shows that a back-off had an effect.
 const EFFECTUAL: i64 = -32;
-/// How many ACKs of one segment in a row are taken for delayed ones.
+/// How many ACKs of one segment in a row are considered delayed.
 const MAX_DELAYED: u32 = 5;
 
 /// Least and greatest, of RTTs or their gradients, in microseconds.
@@ -161,7 +161,7 @@ struct Path {
     filled: bool,
     tail: usize,
     queue: Queue,
-    /// ACKs of one segment that are to be taken for delayed ones.
+    /// ACKs of one segment that are still to be considered delayed.
     delayed: u32,
     /// The round trip ends when more than this is acknowledged.
     rtt_seq: u64,
@@ -454,7 +454,7 @@ impl CongestionControl for LinuxCdg {
         if arrival.sacked_to.is_none() {
             let segments = arrival.acked.div_ceil(f.segment());
             if segments == 1 && path.delayed > 0 {
-                // The receiver may have waited: the RTT is good for nothing but a new minimum.
+                // The receiver may have waited: the RTT is only useful as a new minimum.
                 if let Some(rtt) = &mut path.rtt {
                     rtt.min = rtt.min.min(sample);
                 }

@@ -269,7 +269,7 @@ impl Path {
         let mut newest: Option<Packet> = None;
         while let Some((_, seq)) = self.acks.front().copied().filter(|(at, _)| *at <= self.now) {
             self.acks.pop_front();
-            // Gone if it was taken for lost at a timeout.
+            // Gone if it was declared lost at a timeout.
             let Ok(index) = self.packets.binary_search_by_key(&seq, |packet| packet.seq) else { continue };
             newest = self.packets.remove(index);
             acked += MSS;
