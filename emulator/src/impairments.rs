@@ -1,4 +1,4 @@
-//! What happens to a packet on the wire besides delay: loss, duplication, jitter, reordering.
+//! Impairments of the wire other than delay: loss, duplication, jitter, reordering.
 
 use ackclock_units::{Random, Span, Time};
 
@@ -30,7 +30,7 @@ pub struct Impairments {
 /// How packets change their order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Reorder {
-    /// They do not: with jitter a packet waits for the one before it.
+    /// They do not: with jitter a packet waits for the previous one.
     #[default]
     Never,
     /// A packet overtakes another whose jitter is larger.
@@ -39,26 +39,29 @@ pub enum Reorder {
     HoldBack(HoldBack),
 }
 
-/// Packets that fall behind by a number of packets, whatever the rate: the extent of a reordering (RFC 4737 section 4.2).
+/// Packets that fall behind by a number of packets, independent of the rate: the extent of
+/// reordering (RFC 4737 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct HoldBack {
     /// Probability that a packet is held back.
     pub probability: f64,
-    /// It goes on right behind the packet that is the n-th to pass it; those that are held back themselves do not count.
-    /// 0 holds nothing back.
+    /// It continues right behind the n-th packet that passes it; packets that are held back
+    /// themselves do not count. 0 holds nothing back.
     pub extent: u32,
-    /// It goes on after this time at the latest, however few have passed.
+    /// It continues after this time at the latest, however few have passed.
     pub timeout: Span,
 }
 
 impl Default for HoldBack {
-    /// A packet in a hundred, by three others: what a duplicate threshold of three does not put up with any more.
+    /// One packet in a hundred, by three others: just beyond what a duplicate threshold of three
+    /// tolerates.
     fn default() -> HoldBack {
         HoldBack { probability: 0.01, extent: 3, timeout: Span::from_millis(100) }
     }
 }
 
-/// Draws the fate of each packet. Each impairment has a stream of its own: none of them changes what the others do.
+/// Draws the fate of each packet. Each impairment has its own random stream: none of them changes
+/// what the others do.
 #[derive(Debug)]
 pub(crate) struct Fate {
     impairments: Impairments,

@@ -1,8 +1,9 @@
 //! One direction of a link: queue, transmitter, delay line.
 //!
-//! A packet offered is enqueued; when the transmitter is free the queue is asked for the next one; the end of its
-//! transmission plus the propagation delay is its arrival. Only arrivals are worth a wakeup: the ends of transmissions
-//! before them are caught up with when the link is next called, each at its own time.
+//! An offered packet is enqueued; when the transmitter is free, the queue is asked for the next
+//! packet; the end of its transmission plus the propagation delay is its time of arrival. Only
+//! arrivals need a wakeup: transmissions that end before them are handled when the link is next
+//! called, each at its own time.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -14,31 +15,35 @@ use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 use crate::impairments::{Fate, HoldBack, Impairments};
 use crate::recording::{Decision, Recording};
 
-/// What a link direction is made of besides its queue.
+/// The configuration of a link direction, apart from its queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
-    /// Rate of the transmitter; `None` sends at once, so that nothing ever waits.
+    /// Rate of the transmitter; `None` sends immediately, so that nothing ever waits.
     pub rate: Option<Rate>,
-    /// A token bucket of so many bytes in place of the transmitter, as of a shaper before a much faster line: a packet leaves at once
-    /// while there are tokens, and takes the bucket below nothing by what is missing (Linux's HTB: `burst`). As HTB, it does not ask
-    /// an empty queue (`htb_dequeue`, `htb_dequeue_tree`), so that the queue never hears that the link is idle. `None` is a
-    /// transmitter, from which a packet leaves when its last bit is sent, and which tells the queue so (`qdisc_restart`).
+    /// A token bucket of this many bytes instead of the transmitter, like a shaper in front of a
+    /// much faster line: a packet leaves immediately while there are tokens, and may put the bucket
+    /// into debt (Linux's HTB: `burst`). Like HTB, it does not ask an empty queue (`htb_dequeue`,
+    /// `htb_dequeue_tree`), so that the queue never learns that the link is idle. `None` is a
+    /// transmitter, from which a packet leaves when its last bit is sent, and which tells the queue
+    /// so (`qdisc_restart`).
     pub burst: Option<u32>,
     /// From the end of transmission to arrival.
     pub delay: Span,
-    /// Framing bytes added to every packet while it is on this link: in the queue's books and in transmission. 0 counts
-    /// IP packets alone, 14 is what Linux's `tc` counts on Ethernet, 38 is Ethernet with check sequence, preamble and gap.
+    /// Framing bytes added to every packet while it is on this link: in the queue's books and in
+    /// transmission. 0 counts IP packets alone, 14 is what Linux's `tc` counts on Ethernet, 38 is
+    /// Ethernet with check sequence, preamble and gap.
     pub overhead: u32,
     /// Loss, duplication, jitter, reordering.
     pub impairments: Impairments,
 }
 
-/// What happened on a link, with its time and what waits in the queue after it. In order of time.
+/// An event on a link, with its time and the queue length after it. Events are in chronological
+/// order.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkEvent {
     /// When.
     pub at: Time,
-    /// Packets that wait after it.
+    /// Packets that wait in the queue after it.
     pub backlog: u32,
     /// What.
     pub kind: LinkEventKind,
@@ -47,13 +52,15 @@ pub struct LinkEvent {
 /// Kinds of [`LinkEvent`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LinkEventKind {
-    /// A packet was offered to the queue; if the queue discarded it or others, their events come before this one.
+    /// A packet was offered to the queue; if the queue discarded it or others, their events come
+    /// before this one.
     Offered,
     /// A packet left the queue for the transmitter.
     Sent {
         /// How long it had waited.
         sojourn: Span,
-        /// How long its transmission takes; with a bucket, at the rate, once what it gave out before has been sent so.
+        /// How long its transmission takes; with a bucket, at the bucket's rate, after everything
+        /// sent before.
         busy: Span,
     },
     /// The queue discarded a packet.
@@ -62,29 +69,29 @@ pub enum LinkEventKind {
         packet: Packet,
         /// Why.
         reason: DropReason,
-        /// The law's drop probability right after it, where the law has one.
+        /// The algorithm's drop probability right after it, if it has one.
         probability: Option<f64>,
     },
     /// A packet was lost on the wire.
     Lost {
         /// The packet.
         packet: Packet,
-        /// The probability of that, where it was drawn.
+        /// The probability of the loss, if it was random.
         probability: Option<f64>,
     },
-    /// A packet will arrive twice: a second handle to the same contents is on its way.
+    /// A packet will arrive twice: a second handle to the same contents is in transit.
     Duplicated {
         /// The packet.
         packet: Packet,
     },
 }
 
-/// A packet on a link: its length includes the link's framing. What a link's queue holds.
+/// A packet on a link, as its queue holds it: its length includes the link's framing.
 ///
-/// A handle has no room for the hashes of its hosts, so that [`Queued::host_hashes`] takes each flow for
-/// one of hosts of its own, as flows of endpoints here are unless they say otherwise (`from`, `to`). Its
-/// `route` belongs to one pair of hosts: a discipline that is fair among hosts gets a table by route
-/// when it is made, and `Framed` then has to show the route.
+/// A handle has no room for the hashes of its hosts, so that [`Queued::host_hashes`] takes each
+/// flow for one of hosts of its own, as flows of endpoints here are unless they say otherwise
+/// (`from`, `to`). Its `route` belongs to one pair of hosts: a discipline that is fair among hosts
+/// gets a table by route when it is made, and `Framed` then has to show the route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framed(pub(crate) Packet);
 
@@ -130,16 +137,16 @@ pub struct Link {
     /// Packets in the queue.
     waiting: u32,
     line: DelayLine,
-    /// Packets that others are to pass, in order of transmission.
+    /// Packets held back until others have passed, in order of transmission.
     held: VecDeque<Held>,
-    /// Packets that were not held back, so far.
+    /// Number of packets that were not held back, so far.
     passed: u64,
     drops: Drops<Framed>,
-    /// Only while every decision is wanted: the packets of a run pay for it with one branch.
+    /// Only while decisions are recorded; a run that does not record pays one branch per packet.
     recording: Option<Box<Recording>>,
 }
 
-/// What a transmitter does.
+/// The state of a transmitter.
 #[derive(Debug)]
 enum Transmitter {
     /// Nothing, because nothing waits.
@@ -152,7 +159,8 @@ enum Transmitter {
     HeldBack,
 }
 
-/// Tokens, by the time at which a transmitter would have sent what was taken.
+/// Tokens, represented by the time at which a transmitter would have sent the packets released so
+/// far.
 #[derive(Debug)]
 struct Bucket {
     /// What it holds, in time at the rate.
@@ -172,7 +180,7 @@ enum DelayLine {
 #[derive(Debug)]
 struct Held {
     packet: Packet,
-    /// It goes on when so many have passed, ...
+    /// It continues when this many have passed, ...
     until_passed: u64,
     /// ... and arrives then at the latest.
     arrives_by: Time,
@@ -234,7 +242,7 @@ impl DelayLine {
 }
 
 impl Link {
-    /// A link with nothing on it. `random` is drawn from for impairments alone.
+    /// An empty link. `random` is used for impairments only.
     pub fn new(config: LinkConfig, queue: Box<dyn QueueDisc<Framed>>, random: Random) -> Link {
         let fate = Fate::new(config.impairments, random);
         let line = if fate.may_reorder() {
@@ -274,14 +282,14 @@ impl Link {
         self.recording = Some(Box::default());
     }
 
-    /// What the queue decided since the last time, in order; nothing unless the link records. To be taken after each call
-    /// that gives events, while the packets' contents are still there.
+    /// The queue's decisions since the last call, in order; none unless the link records. Call it
+    /// after each call that returns events, while the packets' contents still exist.
     pub fn decisions(&mut self) -> impl Iterator<Item = Decision> {
         self.recording.iter_mut().flat_map(|recording| recording.drain())
     }
 
-    /// A packet arrives at the queue. What was due before `now` happens first; at equal times the transmitter acts first, so
-    /// that a packet that leaves makes room for the one that comes.
+    /// A packet arrives at the queue. Everything due before `now` happens first; at equal times the
+    /// transmitter acts first, so that a departing packet makes room for the arriving one.
     pub fn offer(&mut self, now: Time, mut packet: Packet, events: &mut Vec<LinkEvent>) {
         self.advance(now, events);
         packet.wire_len += self.overhead;
@@ -298,21 +306,21 @@ impl Link {
         self.report(now, LinkEventKind::Offered, events);
         if matches!(self.state, Transmitter::Idle | Transmitter::HeldBack) {
             self.start_next(now, events);
-            // An unlimited transmitter is done at once.
+            // An unlimited transmitter finishes immediately.
             self.advance(now, events);
         }
     }
 
-    /// When a packet arrives next, at the earliest.
+    /// The earliest time at which a packet arrives next.
     #[inline]
     pub fn next_due(&self) -> Time {
         let held = self.held.front().map_or(Time::NEVER, |held| held.arrives_by);
         (self.until + self.delay).min(self.line.next_at()).min(held)
     }
 
-    /// Does what is due until `now` on the sending side, then gives the next packet that has arrived by `now`, with its
-    /// time. To be asked until it gives `None`. Events come before the packets that they are about: the caller sees to them
-    /// first.
+    /// Does what is due until `now` on the sending side, then returns the next packet that has
+    /// arrived by `now`, with its time. Call it until it returns `None`. Events precede the packets
+    /// to which they apply: the caller handles them first.
     pub fn deliver(&mut self, now: Time, events: &mut Vec<LinkEvent>) -> Option<(Time, Packet)> {
         self.advance(now, events);
         // All that arrives by now has been transmitted, so that nothing can pass before.
@@ -340,12 +348,13 @@ impl Link {
         self.serializer.as_ref().map(Serializer::rate)
     }
 
-    /// What the token bucket holds, in time at the rate; `None` without a bucket.
+    /// The size of the token bucket, as time at its rate; `None` without a bucket.
     pub fn bucket_depth(&self) -> Option<Span> {
         self.bucket.as_ref().map(|bucket| bucket.depth)
     }
 
-    /// Ends every transmission that is due until `now`, each at its due time, and starts the next.
+    /// Completes every transmission that is due until `now`, each at its due time, and starts the
+    /// next.
     #[inline]
     fn advance(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
         if self.until <= now {
@@ -354,7 +363,7 @@ impl Link {
     }
 
     fn advance_by_some(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
-        // Nothing ends at `NEVER`, not even for who asks what is due by then.
+        // Nothing ends at `NEVER`, not even for a caller that asks what is due by then.
         while self.until <= now && self.until < Time::NEVER {
             let end = self.until;
             if let Transmitter::Sends(packet) = self.state {
@@ -364,7 +373,8 @@ impl Link {
         }
     }
 
-    /// The transmitter is free: asks the queue for the next packet, or tells it that the link is idle.
+    /// The transmitter is free: asks the queue for the next packet, or tells it that the link is
+    /// idle.
     fn start_next(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
         if self.bucket.is_some() {
             self.spend_tokens(now, events);
@@ -398,8 +408,8 @@ impl Link {
         }
     }
 
-    /// Takes a packet off the queue, whose transmission starts at `start`, and says when it ends. `None` if there is none, or
-    /// none yet.
+    /// Takes a packet off the queue, whose transmission starts at `start`, and says when it ends.
+    /// `None` if there is none, or none yet.
     ///
     /// # Panics
     /// If the queue holds its packets back until a time that is not to come.
@@ -445,7 +455,7 @@ impl Link {
         self.waiting = self.queue.backlog().packets as u32;
     }
 
-    /// The last bit was sent at `end`: the packet travels, in one copy, two or none.
+    /// The last bit was sent at `end`: the packet propagates, in one copy, two or none.
     #[inline(always)]
     fn launch(&mut self, end: Time, packet: Packet, events: &mut Vec<LinkEvent>) {
         if self.fate.is_plain() {
@@ -479,7 +489,8 @@ impl Link {
         }
     }
 
-    /// A packet that arrives at `at` passes those that are held back; some of them go on behind it.
+    /// A packet that arrives at `at` passes those that are held back; some of them follow behind
+    /// it.
     fn pass(&mut self, at: Time, packet: Packet) {
         if self.held.is_empty() {
             self.passed += 1;
@@ -497,7 +508,7 @@ impl Link {
         }
     }
 
-    /// Packets whose time of being held back is over by `now` go on.
+    /// Packets that have been held back long enough by `now` continue.
     fn release(&mut self, now: Time) {
         while let Some(&Held { arrives_by, packet, .. }) = self.held.front()
             && arrives_by <= now

@@ -1,8 +1,9 @@
-//! Every decision of a link's queue, for who wants to see them one by one.
+//! Records of every decision of a link's queue.
 //!
-//! A link that records takes down what its queue did in each call, at the time of the call and with the law's variables
-//! right after it: who looks later sees a law that has moved on, since a link catches up lazily. A discipline is not asked
-//! for anything that it does not tell anyway. What happened is read from its counters, its drops and what it gives out.
+//! A recording link stores what its queue did in each call, at the time of the call and with the
+//! algorithm's variables right after it: later they would have changed, since a link catches up
+//! lazily. A discipline needs no support for this: decisions are derived from its counters, its
+//! drops and the packets it releases.
 
 use ackclock_aqm::{Backlog, Counters, Dequeue, DropReason, Drops, Probe, QueueDisc};
 use ackclock_packet::Packet;
@@ -17,9 +18,10 @@ pub struct Decision {
     pub at: Time,
     /// The packet, with the contents' slot and without the link's framing.
     pub packet: Packet,
-    /// Which packet: the n-th that was offered to this queue, from 1. A duplicate is a packet of its own.
+    /// The number of the packet: the n-th offered to this queue, from 1. A duplicate is a separate
+    /// packet.
     pub number: u64,
-    /// Bytes that it counts in the queue's books, framing included.
+    /// Bytes for which it counts in the queue's books, including framing.
     pub bytes: u32,
     /// What was decided.
     pub action: Action,
@@ -27,7 +29,7 @@ pub struct Decision {
     pub sojourn: Option<Span>,
     /// What waits after it.
     pub backlog: Backlog,
-    /// The law's variables after the call in which it was decided.
+    /// The algorithm's variables after the call in which it was decided.
     pub probe: Probe,
 }
 
@@ -38,22 +40,23 @@ pub enum Action {
     Enqueue,
     /// It goes to the transmitter.
     Dequeue,
-    /// It is marked CE, or would be if it had not arrived with CE: what the queue counts as marked. Its `Enqueue`,
-    /// `Dequeue` or `Drop` of the same call follows.
+    /// It is marked CE, or would be if it had not arrived with CE: what the queue counts as marked.
+    /// Its `Enqueue`, `Dequeue` or `Drop` of the same call follows.
     Mark,
     /// It is discarded: refused on arrival (without a sojourn time), or thrown out later.
     Drop(DropReason),
 }
 
-/// What a recording link keeps. Its calls are out of the way of links that do not record (`cold`). While a packet is in the queue its handle's slot, which no discipline sees, is the number
-/// of its ticket, so that two handles to the same contents are told apart.
+/// State of a recording link. Its methods are `cold`, out of the way of links that do not record.
+/// While a packet is in the queue, its handle's slot, which no discipline sees, is the number of
+/// its ticket, so that two handles to the same contents can be distinguished.
 #[derive(Debug, Default)]
 pub(crate) struct Recording {
     tickets: Vec<Ticket>,
     free: Vec<u32>,
     /// Packets offered.
     offered: u64,
-    /// The books as the decisions so far leave them.
+    /// The books according to the decisions so far.
     enqueued: u64,
     marked: u64,
     backlog: Backlog,
@@ -187,7 +190,7 @@ impl Recording {
         self.decisions.push(Decision { at, packet, number: ticket.number, bytes, action, sojourn, backlog, probe });
     }
 
-    /// What was taken down is what the queue did.
+    /// The recorded decisions are what the queue did.
     fn check(&self, queue: &dyn QueueDisc<Framed>) {
         assert_eq!(self.backlog, queue.backlog(), "decisions and books of a queue differ");
     }

@@ -7,8 +7,8 @@ pub type Slot = u32;
 
 /// One wakeup per slot, in order of (time, slot).
 ///
-/// A binary heap of 16-byte keys with the position of each slot kept beside it, so that re-arming moves the one entry
-/// instead of leaving a stale one behind. Unarmed slots are not in the heap.
+/// A binary heap of 16-byte keys with the position of each slot kept separately, so that re-arming
+/// moves the one entry instead of leaving a stale one behind. Unarmed slots are not in the heap.
 #[derive(Debug, Default)]
 pub struct Wakeups {
     heap: Vec<(Time, Slot)>,

@@ -302,7 +302,7 @@ fn read_segment(tcp: &TcpPacket<&[u8]>) -> Segment {
     segment
 }
 
-/// Reads `options` into `segment`; of an option that is there twice, the last counts.
+/// Reads `options` into `segment`; if an option occurs twice, the last one counts.
 fn read_options(mut options: &[u8], segment: &mut Segment) {
     loop {
         match *options {

@@ -207,9 +207,9 @@ fn push_acc_ecn(segment: &Segment, out: &mut Options) {
     }
 }
 
-/// Puts `option` into `segment`, with as many of its fields as there is room for beside the other
-/// options; `false`, and nothing done, unless there is room for `least` fields. For `least` fields,
-/// if not none, up to two SACK blocks may remain of more.
+/// Puts `option` into `segment`, with as many of its fields as fit next to the other options;
+/// `false`, and nothing done, unless there is room for `least` fields. For `least` fields, if not
+/// none, up to two SACK blocks may remain of more.
 ///
 /// As Linux's `tcp_options_fit_accecn`.
 pub fn fit_acc_ecn(segment: &mut Segment, option: AccEcn, least: usize) -> bool {

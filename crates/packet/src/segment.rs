@@ -35,7 +35,7 @@ pub struct Segment {
     pub sack: SackBlocks,
     /// TCP Fast Open option (RFC 7413).
     pub fast_open: Option<FastOpen>,
-    /// AccECN option; not all of them fit beside others: see [`crate::fit_acc_ecn`].
+    /// AccECN option; not all of its fields fit next to other options: see [`crate::fit_acc_ecn`].
     pub acc_ecn: Option<AccEcn>,
 }
 

@@ -1,6 +1,6 @@
-//! Support for the tests and benches of the other crates: packets that are nothing but what a queue
-//! sees, proptest strategies, the promises of congestion controllers, an allocator that counts, and
-//! whether tests with devices can run.
+//! Support for the tests and benches of the other crates: minimal packets for queues, proptest
+//! strategies, the promises of congestion controllers, an allocator that counts, and whether tests
+//! with devices can run.
 
 mod allocations;
 mod controllers;

@@ -4,8 +4,7 @@ use ackclock_aqm::{Dequeue, Drops, Entry, QueueDisc, Queued};
 use ackclock_units::{Ecn, Span, Time};
 use proptest::prelude::*;
 
-/// A packet that is nothing but what a queue sees, and a number to know it by; as large as a real
-/// handle.
+/// A minimal packet: what a queue sees, and a number that identifies it; as large as a real handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StubPacket {
     /// What [`Queued::flow_hash`] returns.

@@ -48,7 +48,7 @@ pub const ERTT_COLUMNS: &str =
 pub struct ErttCsv<W>(Rows<W>);
 
 impl<W: Write> ErttCsv<W> {
-    /// A file with nothing but its header.
+    /// A file that contains only its header.
     pub fn new(out: W) -> ErttCsv<W> {
         ErttCsv(Rows::new(out, ERTT_COLUMNS))
     }

@@ -91,7 +91,7 @@ pub const QUEUE_COLUMNS: &str = "time_s,link,packet,flow,seq_bytes,size_bytes,ac
 pub struct QueueCsv<W>(Rows<W>);
 
 impl<W: Write> QueueCsv<W> {
-    /// A file with nothing but its header.
+    /// A file that contains only its header.
     pub fn new(out: W) -> QueueCsv<W> {
         QueueCsv(Rows::new(out, QUEUE_COLUMNS))
     }

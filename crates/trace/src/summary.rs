@@ -51,7 +51,7 @@ pub struct Summary<P> {
     /// How punctual a run on the live clock was; left out on another clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveSummary>,
-    /// The programs that ran beside; left out if there were none.
+    /// The programs that ran alongside; left out if there were none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
 }
@@ -84,7 +84,7 @@ impl<P> Summary<P> {
     }
 }
 
-/// How a run on the live clock kept its times, and what became of packets outside of it.
+/// How punctual a run on the live clock was, and what happened to packets outside it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LiveSummary {
     /// The clock that times were read from.
@@ -99,7 +99,7 @@ pub struct LiveSummary {
     pub longest_stall_ms: f64,
     /// How often the loop slept.
     pub sleeps: u64,
-    /// Whether lateness stayed within the limit and no packet was lost beside the path.
+    /// Whether lateness stayed within the limit and no packet was lost outside the path.
     pub valid: bool,
     /// Why it is not.
     pub invalid: Vec<String>,
@@ -149,7 +149,7 @@ pub struct LiveHost {
     /// Packets that a router did not forward, out of hops or too long, and those that a host in
     /// this process makes nothing of: fragments, ICMP errors, IP options.
     pub discarded: u64,
-    /// Segments to our endpoints with a wrong checksum.
+    /// Segments to ackclock's endpoints with a wrong checksum.
     pub bad_checksums: u64,
 }
 
@@ -174,10 +174,10 @@ pub struct CommandSummary {
     pub stopped: bool,
     /// Why it did not start, or why its output could not be read.
     pub error: Option<String>,
-    /// Round-trip times that it printed, if it is to be read as ping's output.
+    /// Round-trip times that it printed, if its output is parsed as that of ping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<RoundTrips>,
-    /// What it printed, if it is to be read as JSON.
+    /// What it printed, if its output is parsed as JSON.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub json: Option<serde_json::Value>,
 }
@@ -297,7 +297,7 @@ pub struct Retransmissions {
     pub by_queue: BTreeMap<String, BTreeMap<&'static str, u64>>,
 }
 
-/// Every transmission that was taken for lost is counted as right or wrong once.
+/// Every transmission that was declared lost is counted once, as right or wrong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct LossDeclarations {
     /// It was lost.
@@ -319,7 +319,7 @@ pub struct Displacement {
     pub on_time: f64,
     /// Share of those that arrived behind their places.
     pub late: f64,
-    /// The displacements, beside the shares in JSON.
+    /// The displacements, next to the shares in JSON.
     #[serde(flatten)]
     pub distribution: Distribution,
 }
@@ -466,7 +466,7 @@ pub struct Quantiles {
 pub struct MeanQuantiles {
     /// Mean.
     pub mean: Option<f64>,
-    /// The percentiles, beside the mean in JSON.
+    /// The percentiles, next to the mean in JSON.
     #[serde(flatten)]
     pub quantiles: Quantiles,
 }

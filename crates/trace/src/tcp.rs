@@ -1,5 +1,5 @@
-//! `tcp.csv`: a row for every ACK of a sender, every retransmission with what made it necessary,
-//! and every segment that was taken for lost with what had become of it.
+//! `tcp.csv`: a row for every ACK of a sender, every retransmission with its cause, and every
+//! segment that was declared lost, with its true fate.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ pub enum TcpEvent<'a> {
     Ack(AckRecord),
     /// A segment had been sent again.
     Retransmission(Judged<'a>),
-    /// A segment, or its retransmission, had been taken for lost.
+    /// A segment, or its retransmission, had been declared lost.
     Declaration(Judged<'a>),
 }
 
@@ -44,7 +44,7 @@ pub struct AckRecord {
     pub fackets_out: u64,
     /// Segments of which a retransmission is in flight.
     pub retrans_out: u64,
-    /// Segments taken for lost.
+    /// Segments declared lost.
     pub lost_out: u64,
     /// Duplicate threshold.
     pub reordering: u32,
@@ -64,14 +64,14 @@ pub struct AckRecord {
     pub rto: Span,
 }
 
-/// What the sender did about a segment, and what had become of it.
+/// What the sender did about a segment, and the segment's true fate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged<'a> {
     /// Offset of its first byte in the stream.
     pub seq: u64,
     /// Its bytes.
     pub len: u32,
-    /// When it was sent again, or taken for lost.
+    /// When it was retransmitted, or declared lost.
     pub since: Time,
     /// Why.
     pub cause: &'static str,
@@ -82,7 +82,7 @@ pub struct Judged<'a> {
     pub late: Option<i64>,
 }
 
-/// What a retransmission, or a segment that was taken for lost, was in truth.
+/// The truth about a retransmission, or about a segment that was declared lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Verdict<'a> {
     /// It was lost.
@@ -129,20 +129,21 @@ pub const TCP_COLUMNS: &str = "time_s,flow,event,ack_bytes,acked_bytes,sacked_ou
 /// - `flow`: `reno.0`.
 /// - `event`: `ack`, `retransmission` or `declaration`.
 ///
-/// Of an `ack`, the sender's variables after it, by the names of Linux:
+/// For an `ack`, the sender's variables after it, under their Linux names:
 /// - `ack_bytes`, `acked_bytes`: bytes acknowledged so far, and of these by this ACK.
 /// - `sacked_out`, `fackets_out`, `retrans_out`, `lost_out`: segments SACKed, from the first
-///   unacknowledged to the highest SACKed one, in flight again, taken for lost.
+///   unacknowledged to the highest SACKed one, retransmitted and in flight, declared lost.
 /// - `reordering`: the duplicate threshold in segments. `ca_state`: `Open`, `Disorder`, `CWR`,
 ///   `Recovery`, `Loss`.
 /// - `cwnd_bytes`, `ssthresh_bytes` (empty before there is one), `pipe_bytes`.
 /// - `rtt_ms` if it measured one, `srtt_ms`, `rto_ms`.
 ///
-/// Of a `retransmission` (a segment sent again) and a `declaration` (a transmission taken for
+/// For a `retransmission` (a segment sent again) and a `declaration` (a transmission declared
 /// lost):
 /// - `seq_bytes`, `len_bytes`: the range of the stream, a FIN being its last byte.
-/// - `since_s`: when it was made. `cause`: why it was sent (`fast_retransmit`, `speculative`,
-///   `timeout`, `window_probe` ...), or what took it for lost (`detector`, `timeout`).
+/// - `since_s`: when it was sent, or declared lost. `cause`: why it was sent (`fast_retransmit`,
+///   `speculative`, `timeout`, `window_probe` ...), or what declared it lost (`detector`,
+///   `timeout`).
 /// - `verdict`: `lost` if every earlier transmission of some of it (for a declaration: the
 ///   transmission itself) was lost; else `reordered` if it was inferred from other arrivals,
 ///   `delayed` if a timer decided.
@@ -156,7 +157,7 @@ pub const TCP_COLUMNS: &str = "time_s,flow,event,ack_bytes,acked_bytes,sacked_ou
 pub struct TcpCsv<W>(Rows<W>);
 
 impl<W: Write> TcpCsv<W> {
-    /// A file with nothing but its header.
+    /// A file that contains only its header.
     pub fn new(out: W) -> TcpCsv<W> {
         TcpCsv(Rows::new(out, TCP_COLUMNS))
     }
