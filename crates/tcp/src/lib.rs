@@ -90,22 +90,25 @@ mod stack;
 
 pub use ackclock_cc::EcnFeedback;
 pub use connection::answers::reset_for;
+pub use connection::calls::{Readiness, Received, Sending, Shutdown};
 pub use connection::defer::{retries_within, time_of_retries};
-pub use connection::endpoint::{Arrival, Endpoint, Error, Ports, State, Stats};
+pub use connection::endpoint::{Arrival, Endpoint, Ports, State, Stats};
+pub use connection::error::Error;
 pub use connection::fast_open::{
     FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie,
 };
 pub use connection::icmp::IcmpError;
-pub use connection::socket::{Readiness, Received, Sending, Shutdown};
+pub use connection::socket::WriteFlags;
 pub use listener::{Listener, Numbers};
 pub use loss::CaState;
 pub use loss::detector::LossCounts;
 pub use loss::scoreboard::{LossDeclaration, Stamp};
+pub use report::control_block::{ControlBlock, Snapshot};
+pub use report::sent_as::SentAs;
 pub use report::tcp_info::{
     INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_SYN_DATA, TCPI_OPT_TIMESTAMPS,
     TCPI_OPT_WSCALE, TcpInfo,
 };
-pub use report::variables::{ControlBlock, SentAs, Snapshot};
 pub use send::limited::LimitedTime;
 pub use stack::config::{
     AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules,
@@ -117,7 +120,6 @@ pub use stack::profile;
 pub use stack::rules::{
     AcceptOverflow, ChallengeLimit, GiveUp, KeepAlive, StateRules, SynFin, TimeWaitAnswers, WindowProbe,
 };
-pub use stack::sockopt::WriteFlags;
 pub use stack::transfer::{
     AckRule, ReportRule, RttRule, SackCompression, SendRule, SpaceRule, TransferRules, WindowRule,
 };

@@ -51,7 +51,7 @@ impl Endpoint {
     /// socket's child is open, it is what was announced; a FIN takes no room.
     pub(crate) fn is_reset_in_window(&self, left: u64) -> bool {
         let next = self.receiver.next();
-        let half_open = self.state == State::SynReceived && self.socket.passive;
+        let half_open = self.state == State::SynReceived && self.socket.is_passive();
         let window = if half_open { self.receiver.offered() } else { self.receiver.acceptable() };
         left == next || left > next && left < next + window + u64::from(self.peer_finished())
     }

@@ -27,7 +27,7 @@ impl Endpoint {
     /// The application is gone and the peer has acknowledged our FIN: it has this long to send its own.
     pub(crate) fn arm_fin_wait_2(&mut self, now: Time) {
         if self.state == State::FinWait2
-            && self.socket.orphan
+            && self.socket.is_orphan()
             && let Some(timeout) = self.config.states.fin_wait_2_timeout
         {
             // Linux `tcp_fin_time`: no less than three and a half retransmission timeouts.
@@ -72,16 +72,10 @@ impl Endpoint {
 
     /// Why the connection is given up when the peer does not answer: what a message said since it was last heard.
     pub(crate) fn reason_to_give_up(&self) -> Error {
-        match self.path.soft {
+        match self.soft_errors.last() {
             Some((reason, at)) if self.liveness.silent_since(at) => reason,
             _ => Error::TimedOut,
         }
-    }
-
-    /// What SO_ERROR of Linux gives when the connection has not failed: the last error that did not end it, once.
-    pub fn take_soft_error(&mut self) -> Option<Error> {
-        let (reason, at) = self.path.soft.take()?;
-        self.liveness.silent_since(at).then_some(reason)
     }
 
     /// The peer does not answer.

@@ -10,7 +10,10 @@ impl Endpoint {
     /// Payload and FIN.
     pub(crate) fn input_data(&mut self, now: Time, segment: &Segment, left: u64, right: u64, ecn: Ecn) {
         if self.ecn.may_arrive_marked() {
-            self.note_mark(now, segment, ecn);
+            if self.ecn.changes_echo(ecn) && self.receiver.owes_ack() {
+                self.acknowledge_before(now);
+            }
+            self.note_mark(segment, ecn);
         }
         self.receiver.check(left, segment.payload);
         let mut edge = self.receiver.edge();
@@ -43,7 +46,7 @@ impl Endpoint {
             self.note_gap(now, left, right);
         }
         let arrived = self.receiver.receive(now, left, right, segment.payload.len);
-        if self.socket.discards {
+        if self.socket.discards() {
             self.read(u64::MAX);
         }
         if arrived == Arrived::InOrder && self.peer_finished() {
@@ -64,11 +67,17 @@ impl Endpoint {
         // All of it counts, also what is known.
         self.counters.out_of_order += 1;
         if self.receiver.tells_before(left, right, self.rtt.srtt()) && !self.answers.has_before() {
-            let mut ack = Segment::default();
-            self.write_ack(now, &mut ack);
-            self.answers.send_before(ack);
+            self.acknowledge_before(now);
             self.receiver.told_before();
         }
+    }
+
+    /// An ACK goes out of what came before the data in hand.
+    #[inline(never)]
+    fn acknowledge_before(&mut self, now: Time) {
+        let mut ack = Segment::default();
+        self.write_ack(now, &mut ack);
+        self.answers.send_before(ack);
     }
 
     /// What decides about the ACK beside the data.

@@ -94,6 +94,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether a SYN/ACK that was answered already is not repeated for now; it has been `timeouts` times.
+    fn holds_syn_ack(&self, timeouts: u32) -> bool {
+        self.state == State::SynReceived && self.socket.is_deferred() && timeouts + 1 < self.config.states.defer_accept
+    }
+
     /// R2 of RFC 9293 section 3.8.3, or the user timeout.
     fn is_given_up(&self, now: Time) -> bool {
         let rules = &self.config.states;
@@ -103,8 +108,9 @@ impl Endpoint {
             return true;
         }
         let limit = match self.state {
-            State::SynReceived if self.socket.passive => {
-                return timeouts >= rules.synack_retries && (!self.socket.deferred || timeouts >= rules.defer_accept);
+            State::SynReceived if self.socket.is_passive() => {
+                return timeouts >= rules.synack_retries
+                    && (!self.socket.is_deferred() || timeouts >= rules.defer_accept);
             }
             State::SynSent => return timeouts >= rules.syn_retries.saturating_add(rules.linear_syn_timeouts),
             State::SynReceived => return timeouts >= rules.syn_retries,

@@ -11,7 +11,7 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Span, Time};
 
-use crate::{Endpoint, State};
+use crate::Endpoint;
 
 /// How many expiries of a timer that starts at `first` and doubles up to `most` take `time` (Linux `secs_to_retrans`): 0 for
 /// none, 255 at most.
@@ -48,13 +48,8 @@ impl Endpoint {
             return false;
         }
         self.update_ts_recent(now, segment, 1);
-        self.socket.deferred = true;
+        self.socket.defer();
         true
-    }
-
-    /// Whether a SYN/ACK that was answered already is not repeated for now; it has been `timeouts` times.
-    pub(crate) fn holds_syn_ack(&self, timeouts: u32) -> bool {
-        self.state == State::SynReceived && self.socket.deferred && timeouts + 1 < self.config.states.defer_accept
     }
 }
 

@@ -5,6 +5,7 @@ use ackclock_units::{Span, Time};
 
 use crate::connection::answers::Answers;
 use crate::connection::fast_open::Opening;
+use crate::connection::icmp::SoftErrors;
 use crate::connection::liveness::Liveness;
 use crate::connection::negotiated::Negotiated;
 use crate::connection::socket::Socket;
@@ -15,7 +16,7 @@ use crate::loss::Recovery;
 use crate::loss::detector::Detector;
 use crate::loss::scoreboard::Scoreboard;
 use crate::receiver::Receiver;
-use crate::report::tcp_info::Counters;
+use crate::report::counters::Counters;
 use crate::send::limited::Held;
 use crate::send::observer::Observer;
 use crate::send::pacing::Pacer;
@@ -25,8 +26,7 @@ use crate::send::rtt::RttEstimator;
 use crate::send::segmentation::Queue;
 use crate::send::validation::Validation;
 use crate::send::window_use::WindowUse;
-use crate::stack::sockopt::{Wishes, WriteFlags};
-use crate::{Config, SentAs};
+use crate::{Config, Error, SentAs};
 
 /// The states of RFC 9293 section 3.3.2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,64 +53,6 @@ pub enum State {
     LastAck,
     /// Closed; old segments are waited out.
     TimeWait,
-}
-
-/// Why a connection ended other than by both sides closing it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Error {
-    /// The peer reset an open connection.
-    Reset,
-    /// The peer refused the connection.
-    Refused,
-    /// Retransmissions were not answered.
-    TimedOut,
-    /// The application aborted it.
-    Aborted,
-    /// Written after the writing side was shut.
-    BrokenPipe,
-    /// Read before there was a connection.
-    NotConnected,
-    /// An ICMP error: no route to the peer's network.
-    NetUnreachable,
-    /// An ICMP error: no route to the peer, or a time to live that was over.
-    HostUnreachable,
-    /// An ICMP error: the peer does not speak TCP.
-    NoProtocol,
-    /// An ICMP error: the packet was too big.
-    MessageTooLong,
-    /// An ICMP error: a source route failed.
-    NotSupported,
-    /// An ICMP error: the peer is not known.
-    HostDown,
-    /// An ICMP error: we are isolated.
-    NoNetwork,
-    /// An ICMP error: something is wrong with a header.
-    Protocol,
-    /// An ICMP error: a filter forbids it.
-    Forbidden,
-}
-
-impl Error {
-    /// The name of the error number that a socket gives.
-    pub fn errno(self) -> &'static str {
-        match self {
-            Error::Reset => "ECONNRESET",
-            Error::Refused => "ECONNREFUSED",
-            Error::TimedOut => "ETIMEDOUT",
-            Error::Aborted => "ECONNABORTED",
-            Error::BrokenPipe => "EPIPE",
-            Error::NotConnected => "ENOTCONN",
-            Error::NetUnreachable => "ENETUNREACH",
-            Error::HostUnreachable => "EHOSTUNREACH",
-            Error::NoProtocol => "ENOPROTOOPT",
-            Error::MessageTooLong => "EMSGSIZE",
-            Error::NotSupported => "EOPNOTSUPP",
-            Error::HostDown => "EHOSTDOWN",
-            Error::NoNetwork => "ENONET",
-            Error::Protocol => "EPROTO",
-            Error::Forbidden => "EACCES",
-        }
-    }
 }
 
 /// The two port numbers.
@@ -215,11 +157,11 @@ pub struct Endpoint {
     /// Its part in Fast Open, if it has one.
     pub(crate) opening: Option<Box<Opening>>,
     pub(crate) socket: Socket,
-    pub(crate) wishes: Wishes,
     pub(crate) queue: Queue,
     pub(crate) counters: Counters,
     pub(crate) held: Held,
     pub(crate) path: Path,
+    pub(crate) soft_errors: SoftErrors,
     /// Why the last data segment was sent.
     pub(crate) sent_as: SentAs,
     error: Option<Error>,
@@ -277,11 +219,11 @@ impl Endpoint {
             latest_sample: None,
             opening: None,
             socket: Socket::default(),
-            wishes: Wishes::default(),
             queue: Queue::default(),
             counters: Counters::new(),
             held: Held::default(),
             path,
+            soft_errors: SoftErrors::default(),
             sent_as: SentAs::New,
             error: None,
         }
@@ -291,15 +233,8 @@ impl Endpoint {
     pub fn listen(&mut self) {
         if self.state == State::Closed && self.error.is_none() && self.send.nxt == 0 {
             self.state = State::Listen;
-            self.socket.passive = true;
+            self.socket.listen();
         }
-    }
-
-    /// The application writes up to `bytes` more bytes of its stream; returns how many the send buffer took. Nothing is
-    /// taken after [`Endpoint::shutdown`].
-    #[inline]
-    pub fn write(&mut self, bytes: u64) -> u64 {
-        self.write_with(bytes, WriteFlags::default())
     }
 
     /// Bytes that the send buffer has room for.
@@ -314,6 +249,29 @@ impl Endpoint {
         self.receiver.read(most)
     }
 
+    /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
+    pub(crate) fn has_room_to_tell(&self) -> bool {
+        let space = self.send_space();
+        let queued = self.config.send_buffer.saturating_sub(space);
+        // tcp_stream_memory_free with `wake`.
+        space > 0 && space >= queued / 2 && self.socket.is_below_lowat(2 * self.unsent())
+    }
+
+    /// SIOCINQ: bytes received in order and not read.
+    pub fn unread(&self) -> u64 {
+        self.receiver.unread()
+    }
+
+    /// SIOCOUTQ: bytes written and not acknowledged.
+    pub fn unacknowledged(&self) -> u64 {
+        self.send.written - self.acked_bytes()
+    }
+
+    /// SIOCOUTQNSD: bytes written and not sent.
+    pub fn unsent(&self) -> u64 {
+        (self.send.written + 1).saturating_sub(self.send.nxt.max(1))
+    }
+
     pub(crate) fn close_now(&mut self, error: Option<Error>) {
         self.state = State::Closed;
         self.error = self.error.or(error);
@@ -321,7 +279,7 @@ impl Endpoint {
             self.end_fast_open();
         }
         if let Some(error) = error {
-            self.report(error);
+            self.socket.report(error);
         }
         self.stop_timers();
         self.pacer.let_go();
@@ -440,18 +398,6 @@ impl Endpoint {
             u64::from(self.negotiated.mss())
         } else {
             self.config.initial_window.bytes(self.negotiated.mss())
-        }
-    }
-
-    /// SIOCOUTQNSD: bytes written and not sent.
-    pub fn unsent(&self) -> u64 {
-        (self.send.written + 1).saturating_sub(self.send.nxt.max(1))
-    }
-
-    /// The application is to be told.
-    pub(crate) fn report(&mut self, error: Error) {
-        if error != Error::Aborted {
-            self.socket.pending = Some(error);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! From a SYN to an open connection: LISTEN, SYN-SENT and SYN-RECEIVED (RFC 9293 sections 3.10.7.2 to 3.10.7.4).
 
+use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
 
@@ -87,6 +88,10 @@ impl Endpoint {
         }
         self.take_syn(now, segment);
         self.agreed_on_ecn(segment, ecn);
+        if self.ecn.mode() == EcnFeedback::Accurate {
+            // The last ACK of the handshake has no data (RFC 9768 section 3.2.2.1).
+            self.handshake.acknowledge_alone(true);
+        }
         self.send.wnd = u64::from(segment.window);
         self.send.max_wnd = self.send.wnd;
         self.establish(now);

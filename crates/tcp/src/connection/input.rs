@@ -10,7 +10,7 @@ impl Endpoint {
     #[inline(always)]
     pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
         self.counters.arrived(now, segment, ecn);
-        self.wishes.more = false;
+        self.socket.set_more(false);
         if segment.flags.contains(Flags::SYN | Flags::FIN) && self.drops_syn_fin() {
             return Arrival::default();
         }

@@ -40,7 +40,7 @@ impl Endpoint {
                 let report = rules.report_late_reset;
                 self.close_now(None);
                 if report {
-                    self.report(Error::Reset);
+                    self.socket.report(Error::Reset);
                 }
                 return;
             }
@@ -69,7 +69,7 @@ impl Endpoint {
                 self.refuse(segment);
                 return Arrival::default();
             }
-            if self.socket.passive && self.is_reset_in_window(left) {
+            if self.socket.is_passive() && self.is_reset_in_window(left) {
                 // RFC 9293 section 3.10.7.4, fourth check: back to LISTEN, which is the listener's part.
                 self.close_now(None);
                 return Arrival::default();
@@ -87,7 +87,7 @@ impl Endpoint {
 
     /// Whether the segment brings data that nobody will read any more.
     pub(crate) fn is_unwanted(&self, segment: &Segment, right: u64) -> bool {
-        let shut = self.socket.orphan || self.socket.read_shut && self.config.states.reset_after_shutdown;
+        let shut = self.socket.is_orphan() || self.socket.is_read_shut() && self.config.states.reset_after_shutdown;
         shut && matches!(self.state, State::FinWait1 | State::FinWait2)
             && segment.payload.len > 0
             && right - u64::from(segment.flags.contains(Flags::FIN)) > self.receiver.next()

@@ -1,242 +1,180 @@
-//! The calls of a socket: connect, send, receive, shut down, close, and what `poll` and `SO_ERROR` tell.
+//! The state of a socket: how it came about, what the application has asked for, what it has not been told yet.
 
-use ackclock_units::{Span, Time};
+use ackclock_units::Span;
 
-use crate::{Endpoint, Error, SpaceRule, State};
+use crate::Error;
 
-/// Which half of the connection [`Endpoint::shutdown`] ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shutdown {
-    /// Nothing more is read.
-    Read,
-    /// Nothing more is written: a FIN follows the last byte.
-    Write,
-    /// Both.
-    Both,
-}
-
-/// What [`Endpoint::recv`] found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Received {
-    /// So many bytes, at least one.
-    Data(u64),
-    /// Nothing yet: EAGAIN.
-    WouldBlock,
-    /// Nothing more will come: 0.
-    EndOfFile,
-    /// The connection failed.
-    Failed(Error),
-}
-
-/// What [`Endpoint::send`] did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sending {
-    /// So many bytes were taken, at least one unless none were given.
-    Taken(u64),
-    /// The buffer is full, or the connection not open yet: EAGAIN.
-    WouldBlock,
-    /// The connection failed, or its writing side is shut.
-    Failed(Error),
-}
-
-/// What `poll` tells, by Linux's rules (`tcp_poll`).
+/// How one call of [`Endpoint::write_with`] ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Readiness {
-    /// POLLIN: data, the end of it, or an error can be read.
-    pub readable: bool,
-    /// POLLOUT: a third of the buffer is free, or writing is over.
-    pub writable: bool,
-    /// POLLRDHUP: nothing more will be received.
-    pub read_closed: bool,
-    /// POLLHUP: both directions are over.
-    pub hung_up: bool,
-    /// POLLERR: an error waits to be taken.
-    pub error: bool,
+pub struct WriteFlags {
+    /// MSG_MORE: more follows, so that a last partial segment may wait.
+    pub more: bool,
+    /// MSG_EOR: the last byte ends a record, and later ones are not put into one segment with it.
+    pub eor: bool,
 }
 
 /// What the application has asked of its socket, and what it has not been told yet.
 #[derive(Debug, Default)]
 pub(crate) struct Socket {
-    /// The connection began with [`Endpoint::listen`].
-    pub(crate) passive: bool,
+    /// The connection began with [`crate::Endpoint::listen`].
+    passive: bool,
     /// Nothing more is read.
-    pub(crate) read_shut: bool,
+    read_shut: bool,
     /// What arrives is thrown away.
-    pub(crate) discards: bool,
+    discards: bool,
     /// The handshake's last ACK was dropped, since no data came with it.
-    pub(crate) deferred: bool,
+    deferred: bool,
     /// The application has closed: nobody will read, write or ask again.
-    pub(crate) orphan: bool,
+    orphan: bool,
+    /// TCP_CORK.
+    cork: bool,
+    /// MSG_MORE of the last write, until a segment or an ACK has come.
+    more: bool,
+    /// A partial segment that waits goes out whatever the other rules (Linux `TCP_NAGLE_PUSH`).
+    push: bool,
+    /// TCP_MAXSEG.
+    max_segment: Option<u16>,
+    /// TCP_NOTSENT_LOWAT.
+    notsent_lowat: Option<u32>,
     /// SO_LINGER.
-    pub(crate) linger: Option<Span>,
+    linger: Option<Span>,
     /// SO_ERROR.
-    pub(super) pending: Option<Error>,
+    pending: Option<Error>,
 }
 
-impl Endpoint {
-    /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and unused.
-    pub fn connect(&mut self) {
-        if self.state == State::Closed && self.error().is_none() && self.send.nxt == 0 {
-            self.state = State::SynSent;
-            self.handshake.begin();
-            if self.config.states.fast_open {
-                self.try_fast_open();
-            }
-        }
+impl Socket {
+    // How it came about, and where it stands.
+
+    /// The connection begins with a SYN of the peer.
+    pub(crate) fn listen(&mut self) {
+        self.passive = true;
     }
 
-    /// write(2) without blocking: takes up to `bytes` bytes.
-    pub fn send(&mut self, bytes: u64) -> Sending {
-        if self.send.closed || matches!(self.state, State::Closed | State::Listen) {
-            return Sending::Failed(self.take_error().unwrap_or(Error::BrokenPipe));
-        }
-        if matches!(self.state, State::SynSent | State::SynReceived) && !self.is_open_early() {
-            return Sending::WouldBlock;
-        }
-        match self.write(bytes) {
-            0 if bytes > 0 => Sending::WouldBlock,
-            taken => Sending::Taken(taken),
-        }
+    /// Whether the connection began with a SYN of the peer.
+    pub(crate) fn is_passive(&self) -> bool {
+        self.passive
     }
 
-    /// read(2) without blocking: takes up to `most` bytes.
-    pub fn recv(&mut self, most: u64) -> Received {
-        let taken = self.read(most);
-        if taken > 0 || most == 0 {
-            return Received::Data(taken);
-        }
-        if self.peer_finished() {
-            return Received::EndOfFile;
-        }
-        if let Some(error) = self.take_error() {
-            return Received::Failed(error);
-        }
-        if self.socket.read_shut {
-            return Received::EndOfFile;
-        }
-        match self.state {
-            // The error has been told; what follows is the end of the file.
-            State::Closed if self.send.nxt > 0 => Received::EndOfFile,
-            State::Closed | State::Listen => Received::Failed(Error::NotConnected),
-            _ => Received::WouldBlock,
-        }
+    /// The handshake's last ACK is dropped, since no data came with it.
+    pub(crate) fn defer(&mut self) {
+        self.deferred = true;
     }
 
-    /// shutdown(2). Does nothing to a connection that is not open.
-    pub fn shutdown(&mut self, how: Shutdown) {
-        if how != Shutdown::Write {
-            self.socket.read_shut = true;
-            if self.config.states.discard_unread {
-                self.socket.discards = true;
-                self.read(u64::MAX);
-            }
-        }
-        if how == Shutdown::Read {
-            return;
-        }
-        match self.state {
-            State::Closed => {}
-            State::Listen | State::SynSent => self.close_now(None),
-            _ => self.send.closed = true,
-        }
+    /// Whether that has happened.
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.deferred
     }
 
-    /// close(2): shuts both directions; nobody will ask for anything any more. With data unread, or a linger time of zero,
-    /// the connection is reset.
-    pub fn close(&mut self, now: Time) {
-        let unread = self.unread() > 0 && self.config.states.reset_unread;
-        self.socket.orphan = true;
-        if unread || self.socket.linger == Some(Span::ZERO) {
-            self.abort();
-        } else {
-            self.shutdown(Shutdown::Both);
-            self.arm_fin_wait_2(now);
-        }
+    /// The application has closed.
+    pub(crate) fn abandon(&mut self) {
+        self.orphan = true;
     }
 
-    /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section 3.10.5).
-    pub fn abort(&mut self) {
-        match self.state {
-            State::Closed => return,
-            State::Listen | State::SynSent | State::TimeWait => {}
-            _ => self.reset_peer(),
-        }
-        self.close_now(Some(Error::Aborted));
+    /// Whether the application has closed: nobody will read, write or ask again.
+    pub(crate) fn is_orphan(&self) -> bool {
+        self.orphan
     }
 
-    /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may wait for
-    /// [`Endpoint::is_close_complete`], that long.
-    pub fn set_linger(&mut self, linger: Option<Span>) {
-        self.socket.linger = linger;
+    // Reading.
+
+    /// Nothing more is read; what arrives is thrown away if `discards`.
+    pub(crate) fn shut_reading(&mut self, discards: bool) {
+        self.read_shut = true;
+        self.discards |= discards;
     }
 
-    /// SO_LINGER.
-    pub fn linger(&self) -> Option<Span> {
-        self.socket.linger
+    pub(crate) fn is_read_shut(&self) -> bool {
+        self.read_shut
     }
 
-    /// Whether everything that was written, and the FIN, is acknowledged or given up: what a lingering close waits for.
-    pub fn is_close_complete(&self) -> bool {
-        matches!(self.state, State::Closed | State::FinWait2 | State::TimeWait)
-    }
-
-    /// TCP_USER_TIMEOUT, from now on.
-    pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
-        self.config.states.user_timeout = timeout;
-    }
-
-    /// TCP_LINGER2: how long it waits in FIN-WAIT-2 once it is closed, from now on.
-    pub fn set_fin_wait_2_timeout(&mut self, timeout: Option<Span>) {
-        self.config.states.fin_wait_2_timeout = timeout;
-    }
-
-    /// SO_ERROR: the error that ended the connection, once.
-    pub fn take_error(&mut self) -> Option<Error> {
-        self.socket.pending.take()
-    }
-
-    /// What `poll` tells.
-    pub fn readiness(&self) -> Readiness {
-        let closed = self.state == State::Closed;
-        let read_closed = self.socket.read_shut || self.peer_finished() || closed && self.send.nxt > 0;
-        let write_closed = self.send.closed || closed;
-        let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.is_open_early();
-        Readiness {
-            readable: open && (self.unread() > 0) || read_closed,
-            writable: open && (write_closed || self.has_room_to_tell()),
-            read_closed,
-            hung_up: closed || read_closed && write_closed,
-            error: self.socket.pending.is_some(),
-        }
-    }
-
-    /// Whether a writer that waits for room in the send buffer is woken ([`SpaceRule`]).
+    /// Whether what arrives is thrown away.
     #[inline]
-    pub fn is_writable(&self) -> bool {
-        self.config.transfer.send_space == SpaceRule::Bytes || self.has_room_to_tell()
+    pub(crate) fn discards(&self) -> bool {
+        self.discards
     }
 
-    /// How many bytes an application that writes `bytes` at a time, for as long as it can, may write at once with the same effect.
-    pub fn writes_at_once(&self, bytes: u64) -> u64 {
-        match self.config.transfer.send_space {
-            // It goes on until the buffer is full.
-            SpaceRule::Bytes => u64::MAX,
-            // It goes on for as long as a third is free.
-            SpaceRule::Segments if self.wishes.notsent_lowat.is_none() => {
-                let room = (self.config.send_buffer / 3 * 2).saturating_sub(self.queued());
-                (room - room % bytes).max(bytes)
-            }
-            SpaceRule::Segments | SpaceRule::Linux => bytes,
+    // Writing.
+
+    /// A partial segment that waits goes out.
+    pub(crate) fn push(&mut self) {
+        self.push = true;
+    }
+
+    /// It has gone out.
+    pub(crate) fn pushed(&mut self) {
+        self.push = false;
+    }
+
+    /// Whether a partial segment goes out whatever the other rules.
+    #[inline]
+    pub(crate) fn pushes(&self) -> bool {
+        self.push
+    }
+
+    pub(crate) fn set_cork(&mut self, on: bool) {
+        self.cork = on;
+    }
+
+    pub(crate) fn is_corked(&self) -> bool {
+        self.cork
+    }
+
+    /// MSG_MORE, or what ends it.
+    #[inline]
+    pub(crate) fn set_more(&mut self, more: bool) {
+        self.more = more;
+    }
+
+    /// Whether the application has said that more follows.
+    #[inline]
+    pub(crate) fn expects_more(&self) -> bool {
+        self.cork || self.more
+    }
+
+    pub(crate) fn set_max_segment(&mut self, bytes: u16) {
+        self.max_segment = Some(bytes);
+    }
+
+    pub(crate) fn max_segment(&self) -> Option<u16> {
+        self.max_segment
+    }
+
+    pub(crate) fn set_notsent_lowat(&mut self, bytes: Option<u32>) {
+        self.notsent_lowat = bytes;
+    }
+
+    pub(crate) fn notsent_lowat(&self) -> Option<u32> {
+        self.notsent_lowat
+    }
+
+    /// Whether `unsent` bytes are fewer than TCP_NOTSENT_LOWAT asks to wait for.
+    #[inline]
+    pub(crate) fn is_below_lowat(&self, unsent: u64) -> bool {
+        self.notsent_lowat.is_none_or(|most| unsent < u64::from(most))
+    }
+
+    // Closing.
+
+    pub(crate) fn set_linger(&mut self, linger: Option<Span>) {
+        self.linger = linger;
+    }
+
+    pub(crate) fn linger(&self) -> Option<Span> {
+        self.linger
+    }
+
+    /// The application is to be told of an error, unless it has aborted the connection itself.
+    pub(crate) fn report(&mut self, error: Error) {
+        if error != Error::Aborted {
+            self.pending = Some(error);
         }
     }
 
-    /// SIOCINQ: bytes received in order and not read.
-    pub fn unread(&self) -> u64 {
-        self.receiver.unread()
+    pub(crate) fn take_error(&mut self) -> Option<Error> {
+        self.pending.take()
     }
 
-    /// SIOCOUTQ: bytes written and not acknowledged.
-    pub fn unacknowledged(&self) -> u64 {
-        self.send.written - self.acked_bytes()
+    pub(crate) fn has_error(&self) -> bool {
+        self.pending.is_some()
     }
 }

@@ -156,7 +156,7 @@ impl Endpoint {
     /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout has reached its maximum
     /// (Linux `tcp_orphan_retries`).
     pub(crate) fn retry_limit(&self, wait: Span) -> u32 {
-        match self.config.states.orphan_retries.filter(|_| self.socket.orphan) {
+        match self.config.states.orphan_retries.filter(|_| self.socket.is_orphan()) {
             Some(_) if wait >= self.config.max_rto => 0,
             Some(retries) => retries,
             None => self.config.max_retries,
@@ -207,7 +207,7 @@ impl Endpoint {
             return;
         }
         self.timers.retransmit_at = now + self.patience(now, wait);
-        if !again && let Some(timeout) = self.config.states.handshake_timeout.filter(|_| !self.socket.passive) {
+        if !again && let Some(timeout) = self.config.states.handshake_timeout.filter(|_| !self.socket.is_passive()) {
             self.timers.handshake_at = now + timeout;
         }
     }

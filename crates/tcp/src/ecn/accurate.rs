@@ -110,7 +110,7 @@ impl Endpoint {
     /// Linux's TIME-WAIT of a socket that nobody holds any more: it knows no counters (`tcp_v4_timewait_ack`).
     #[inline]
     pub(super) fn answers_for_orphan(&self) -> bool {
-        self.state == State::TimeWait && self.socket.orphan && self.acc_ecn_rule() == AccEcnRule::Linux
+        self.state == State::TimeWait && self.socket.is_orphan() && self.acc_ecn_rule() == AccEcnRule::Linux
     }
 
     /// The first ACK of who has opened the connection tells how the answer to the SYN arrived (RFC 9768 section 3.2.2.1).

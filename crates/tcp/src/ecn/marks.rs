@@ -2,7 +2,7 @@
 
 use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
-use ackclock_units::{Ecn, Time};
+use ackclock_units::Ecn;
 
 use crate::Endpoint;
 use crate::loss::scoreboard::Progress;
@@ -31,12 +31,13 @@ impl Endpoint {
 
     /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and DCTCP's.
     #[inline]
-    pub(crate) fn note_mark(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+    pub(crate) fn note_mark(&mut self, segment: &Segment, ecn: Ecn) {
         let marked = ecn == Ecn::Ce;
         match self.ecn.agreed.mode {
             EcnFeedback::Dctcp => {
                 if marked != self.ecn.echo.on {
-                    self.change_echo(now, marked);
+                    self.ecn.echo.on = marked;
+                    self.receiver.acknowledge_now();
                 }
             }
             EcnFeedback::Accurate => {}
@@ -54,19 +55,6 @@ impl Endpoint {
                 }
             }
         }
-    }
-
-    /// DCTCP.CE changes (RFC 8257 section 3.2): what is still unacknowledged gets an ACK with the old value, the data in hand
-    /// one with the new value.
-    #[inline(never)]
-    fn change_echo(&mut self, now: Time, marked: bool) {
-        if self.receiver.owes_ack() {
-            let mut ack = Segment::default();
-            self.write_ack(now, &mut ack);
-            self.answers.send_before(ack);
-        }
-        self.ecn.echo.on = marked;
-        self.receiver.acknowledge_now();
     }
 
     /// Whether an ACK reports marks, as far as its flags tell.

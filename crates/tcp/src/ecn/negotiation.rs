@@ -75,8 +75,6 @@ impl Endpoint {
             // tcp_ecn_rcv_synack looks at what became of the SYN only where its answer was marked.
             usable = (usable || linux) && (valid || linux && ecn != Ecn::Ce);
             (self.ecn.agreed.syn_arrived, self.ecn.echo.reflects) = (ecn, true);
-            // The last ACK of the handshake has no data (RFC 9768 section 3.2.2.1).
-            self.handshake.acknowledge_alone(true);
             self.ecn.echo.received += u32::from(ecn == Ecn::Ce && (valid || !linux));
             // The SYN counts as delivered.
             self.ecn.heard.average(1);

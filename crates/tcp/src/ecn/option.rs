@@ -109,7 +109,7 @@ impl Endpoint {
     /// The answer to a SYN tells that the option is understood, but not when it is sent again (RFC 9768 section 3.2.3.2.2).
     #[cold]
     pub(crate) fn offer_option(&self, again: bool, out: &mut Segment) {
-        let retries = if self.socket.passive { again } else { self.rtt.timeouts() > 1 };
+        let retries = if self.socket.is_passive() { again } else { self.rtt.timeouts() > 1 };
         let off = self.config.transfer.acc_ecn.option == AccEcnOption::Off;
         if self.state == State::SynReceived && self.ecn.bytes.is_some() && !off && !retries {
             fit_acc_ecn(out, ByteCounters::new().report(), 0);

@@ -143,6 +143,13 @@ impl EcnState {
 
     // What is reported to the peer.
 
+    /// Whether data with this codepoint changes DCTCP.CE (RFC 8257 section 3.2): what is still unacknowledged gets an ACK with
+    /// the old value, the data in hand one with the new value.
+    #[inline]
+    pub(crate) fn changes_echo(&self, arrived: Ecn) -> bool {
+        self.agreed.mode == EcnFeedback::Dctcp && (arrived == Ecn::Ce) != self.echo.on
+    }
+
     /// Whether the ECN echo is on.
     pub(crate) fn is_echoing(&self) -> bool {
         self.echo.on

@@ -1,4 +1,6 @@
 //! What an endpoint reports about itself.
 
+pub(crate) mod control_block;
+pub(crate) mod counters;
+pub(crate) mod sent_as;
 pub(crate) mod tcp_info;
-pub(crate) mod variables;

@@ -9,10 +9,8 @@
 //! the window that was announced first. `delivery_rate` is measured only where the congestion controller asks for it, and else 0.
 
 use ackclock_cc::EcnFeedback;
-use ackclock_packet::{Flags, Segment};
-use ackclock_units::{Ecn, Span, Time};
+use ackclock_units::{Span, Time};
 
-use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint, State};
 
 /// `tcpi_options`: timestamps are in use.
@@ -130,147 +128,33 @@ pub struct TcpInfo {
     pub accecn_fail_mode: u8,
 }
 
-/// What is counted for [`TcpInfo`] beside [`crate::Stats`].
-#[derive(Debug)]
-pub(crate) struct Counters {
-    pub(crate) segments_out: u32,
-    pub(crate) segments_in: u32,
-    pub(crate) data_segments_in: u32,
-    pub(crate) bytes_sent: u64,
-    pub(crate) bytes_resent: u64,
-    pub(crate) out_of_order: u32,
-    pub(crate) delivered_segments: u32,
-    pub(crate) ecn_seen: bool,
-    pub(crate) data_received_at: Time,
-    pub(crate) ack_received_at: Time,
-    /// Data is unsent or unacknowledged.
-    pub(crate) busy: Stopwatch,
-    /// The peer's window keeps data from being sent.
-    pub(crate) window_limited: Stopwatch,
-    /// All is sent, and the send buffer too small for more.
-    pub(crate) buffer_limited: Stopwatch,
-    /// Segments whose delivery was told along with an ECN echo, or that were counted as marked.
-    pub(crate) delivered_ce: u32,
-    /// Something was sent since there was last nothing to send.
-    pub(crate) sending: bool,
-    /// The last look for something to send ended at the peer's window.
-    pub(crate) window_stopped: bool,
+/// As many as fit.
+fn count(number: u64) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// How long something has been so.
-#[derive(Debug)]
-pub(crate) struct Stopwatch {
-    /// [`Time::NEVER`] while it is not.
-    since: Time,
-    total: Span,
+fn micros(span: Span) -> u32 {
+    count(span.as_micros())
 }
 
-impl Stopwatch {
-    const fn new() -> Stopwatch {
-        Stopwatch { since: Time::NEVER, total: Span::ZERO }
-    }
-
-    /// Whether it is so from `now` on.
-    #[inline]
-    pub(crate) fn set(&mut self, now: Time, on: bool) {
-        if on == (self.since != Time::NEVER) {
-            return;
-        }
-        if on {
-            self.since = now;
-        } else {
-            self.total = self.read(now);
-            self.since = Time::NEVER;
-        }
-    }
-
-    fn read(&self, now: Time) -> Span {
-        if self.since == Time::NEVER { self.total } else { self.total + now.since(self.since) }
-    }
-}
-
-impl Counters {
-    pub(crate) fn new() -> Counters {
-        Counters {
-            segments_out: 0,
-            segments_in: 0,
-            data_segments_in: 0,
-            bytes_sent: 0,
-            bytes_resent: 0,
-            out_of_order: 0,
-            delivered_segments: 0,
-            ecn_seen: false,
-            data_received_at: Time::ZERO,
-            ack_received_at: Time::ZERO,
-            busy: Stopwatch::new(),
-            window_limited: Stopwatch::new(),
-            buffer_limited: Stopwatch::new(),
-            delivered_ce: 0,
-            sending: false,
-            window_stopped: false,
-        }
-    }
-
-    /// A segment has come in.
-    #[inline]
-    pub(crate) fn arrived(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
-        self.segments_in += 1;
-        self.ecn_seen |= ecn != Ecn::NotEct;
-        if segment.payload.len > 0 {
-            self.data_segments_in += 1;
-            self.data_received_at = now;
-        }
-        if segment.flags.contains(Flags::ACK) {
-            self.ack_received_at = now;
-        }
-    }
-
-    /// What an ACK told, `marks` of it as marked.
-    #[inline]
-    pub(crate) fn progressed(&mut self, progress: &Progress, marks: u64) {
-        self.delivered_ce = self.delivered_ce.wrapping_add(marks as u32);
-        self.delivered_segments += progress.delivered_segments as u32;
+fn ca_number(state: CaState) -> u8 {
+    match state {
+        CaState::Open => 0,
+        CaState::Disorder => 1,
+        CaState::Cwr => 2,
+        CaState::Recovery => 3,
+        CaState::Loss => 4,
     }
 }
 
 impl Endpoint {
     /// Where the connection stands at `now`, in Linux's terms.
     pub fn info(&self, now: Time) -> TcpInfo {
-        let mss = u64::from(self.negotiated.mss());
-        let window = self.cc.window();
-        let threshold = self.recovery.threshold(self.config.prr).unwrap_or(window.ssthresh);
-        let segments = |bytes: u64| u32::try_from(bytes / mss).unwrap_or(u32::MAX);
-        let counts = self.loss_counts();
-        let count = |segments: u64| u32::try_from(segments).unwrap_or(u32::MAX);
-        let counters = &self.counters;
         let flag = |enabled: bool, bit| if enabled { bit } else { 0 };
-        let micros = |span: Span| u32::try_from(span.as_micros()).unwrap_or(u32::MAX);
-        let millis_since = |at: Time| u32::try_from(now.since(at).as_millis()).unwrap_or(u32::MAX);
         let established = !matches!(self.state, State::Closed | State::Listen | State::SynSent);
-        let rate = self.board.delivery_rate();
         TcpInfo {
-            state: match self.state {
-                State::Established => 1,
-                State::SynSent => 2,
-                // Closed before the last ACK of the handshake.
-                State::SynReceived if self.send.fin_sent => 4,
-                State::SynReceived => 3,
-                State::FinWait1 => 4,
-                State::FinWait2 => 5,
-                State::TimeWait => 6,
-                State::Closed => 7,
-                State::CloseWait => 8,
-                State::LastAck => 9,
-                State::Listen => 10,
-                State::Closing => 11,
-            },
-            ca_state: match self.ca_state() {
-                CaState::Open => 0,
-                CaState::Disorder => 1,
-                CaState::Cwr => 2,
-                CaState::Recovery => 3,
-                CaState::Loss => 4,
-            },
+            state: self.state_number(),
+            ca_state: ca_number(self.ca_state()),
             retransmits: self.rtt.timeouts().min(255) as u8,
             probes: self.persist.unanswered().max(self.liveness.probes()).min(255) as u8,
             backoff: self.rtt.backoff().max(self.persist.backoff()).min(255) as u8,
@@ -278,61 +162,116 @@ impl Endpoint {
                 | flag(self.negotiated.sack(), TCPI_OPT_SACK)
                 | flag(self.negotiated.scaling(), TCPI_OPT_WSCALE)
                 | flag(self.ecn.is_usable(), TCPI_OPT_ECN)
-                | flag(counters.ecn_seen, TCPI_OPT_ECN_SEEN)
+                | flag(self.counters.ecn_seen, TCPI_OPT_ECN_SEEN)
                 | flag(self.syn_data_acknowledged(), TCPI_OPT_SYN_DATA),
             snd_wscale: self.negotiated.peer_shift(),
             rcv_wscale: self.receiver.shift(),
-            rto: micros(self.rto()),
-            ato: micros(self.receiver.ack_timeout()),
-            snd_mss: self.negotiated.mss(),
-            rcv_mss: self.receiver.segment_estimate(),
-            unacked: count(counts.packets_out),
-            sacked: count(counts.sacked_out),
-            lost: count(counts.lost_out),
-            retrans: count(counts.retrans_out),
-            fackets: if self.detector.is_before_rack() { count(counts.fackets_out) } else { 0 },
-            last_data_sent: millis_since(self.send.last_sent_at),
-            last_ack_sent: 0,
-            last_data_recv: millis_since(counters.data_received_at),
-            last_ack_recv: millis_since(counters.ack_received_at),
             pmtu: self.path_mtu(),
-            rcv_ssthresh: u32::try_from(self.receiver.threshold()).unwrap_or(u32::MAX),
+            advmss: u32::from(self.config.mss) - if established { self.negotiated.options_len() } else { 0 },
+            notsent_bytes: count(self.unsent()),
+            snd_wnd: count(self.send.wnd),
+            ..self.rate_info(now)
+        }
+    }
+
+    fn state_number(&self) -> u8 {
+        match self.state {
+            State::Established => 1,
+            State::SynSent => 2,
+            // Closed before the last ACK of the handshake.
+            State::SynReceived if self.send.fin_sent => 4,
+            State::SynReceived => 3,
+            State::FinWait1 => 4,
+            State::FinWait2 => 5,
+            State::TimeWait => 6,
+            State::Closed => 7,
+            State::CloseWait => 8,
+            State::LastAck => 9,
+            State::Listen => 10,
+            State::Closing => 11,
+        }
+    }
+
+    /// Round trips, window and rates, and what limited the sender.
+    fn rate_info(&self, now: Time) -> TcpInfo {
+        let mss = u64::from(self.negotiated.mss());
+        let threshold = self.recovery.threshold(self.config.prr).unwrap_or(self.cc.window().ssthresh);
+        let segments = |bytes: u64| count(bytes / mss);
+        let counters = &self.counters;
+        let rate = self.board.delivery_rate();
+        TcpInfo {
+            rto: micros(self.rto()),
+            snd_mss: self.negotiated.mss(),
             rtt: self.rtt.srtt().map_or(0, micros),
             rttvar: micros(self.rtt.variation()),
+            min_rtt: self.rtt.min().map_or(u32::MAX, micros),
             snd_ssthresh: if threshold >= u64::from(INFINITE_SSTHRESH) {
                 INFINITE_SSTHRESH
             } else {
                 segments(threshold)
             },
             snd_cwnd: segments(self.cwnd()),
-            advmss: u32::from(self.config.mss) - if established { self.negotiated.options_len() } else { 0 },
-            reordering: counts.reordering,
-            rcv_rtt: if self.delivered_bytes() > 0 { self.rtt.srtt().map_or(0, micros) } else { 0 },
-            rcv_space: u32::try_from(self.receiver.first_window()).unwrap_or(u32::MAX),
-            total_retrans: u32::try_from(self.stats.retransmitted_packets + self.stats.resent_syns).unwrap_or(u32::MAX),
             pacing_rate: self.told_pacing_rate(now),
-            bytes_acked: self.send.una.saturating_sub(u64::from(self.socket.passive)),
-            bytes_received: self.delivered_bytes(),
-            // Linux answers a SYN before there is a socket to count for.
-            segs_out: counters.segments_out.saturating_sub(u32::from(self.socket.passive)),
-            segs_in: counters.segments_in,
-            notsent_bytes: u32::try_from(self.unsent()).unwrap_or(u32::MAX),
-            min_rtt: self.rtt.min().map_or(u32::MAX, micros),
-            data_segs_in: counters.data_segments_in,
-            data_segs_out: u32::try_from(self.stats.sent_packets).unwrap_or(u32::MAX),
             delivery_rate: rate.map_or(0, |rate| rate.bytes_per_second()),
             delivery_rate_app_limited: u8::from(rate.is_some_and(|rate| rate.is_app_limited())),
             busy_time: counters.busy.read(now).as_micros(),
             rwnd_limited: counters.window_limited.read(now).as_micros(),
             sndbuf_limited: counters.buffer_limited.read(now).as_micros(),
+            ..self.loss_info(now)
+        }
+    }
+
+    /// What is in flight, and what was lost of it.
+    fn loss_info(&self, now: Time) -> TcpInfo {
+        let counts = self.loss_counts();
+        let counters = &self.counters;
+        TcpInfo {
+            unacked: count(counts.packets_out),
+            sacked: count(counts.sacked_out),
+            lost: count(counts.lost_out),
+            retrans: count(counts.retrans_out),
+            fackets: if self.detector.is_before_rack() { count(counts.fackets_out) } else { 0 },
+            reordering: counts.reordering,
+            total_retrans: count(self.stats.retransmitted_packets + self.stats.resent_syns),
+            dsack_dups: count(self.stats.dsacks),
+            reord_seen: count(counts.reord_seen),
             delivered: counters.delivered_segments,
             delivered_ce: counters.delivered_ce,
+            ..self.total_info(now)
+        }
+    }
+
+    /// Segments and bytes, and when they came and went.
+    fn total_info(&self, now: Time) -> TcpInfo {
+        let counters = &self.counters;
+        let millis_since = |at: Time| count(now.since(at).as_millis());
+        TcpInfo {
+            last_data_sent: millis_since(self.send.last_sent_at),
+            last_ack_sent: 0,
+            last_data_recv: millis_since(counters.data_received_at),
+            last_ack_recv: millis_since(counters.ack_received_at),
+            bytes_acked: self.send.una.saturating_sub(u64::from(self.socket.is_passive())),
+            bytes_received: self.delivered_bytes(),
+            // Linux answers a SYN before there is a socket to count for.
+            segs_out: counters.segments_out.saturating_sub(u32::from(self.socket.is_passive())),
+            segs_in: counters.segments_in,
+            data_segs_in: counters.data_segments_in,
+            data_segs_out: count(self.stats.sent_packets),
             bytes_sent: counters.bytes_sent,
             bytes_retrans: counters.bytes_resent,
-            dsack_dups: u32::try_from(self.stats.dsacks).unwrap_or(u32::MAX),
-            reord_seen: count(counts.reord_seen),
-            rcv_ooopack: counters.out_of_order,
-            snd_wnd: u32::try_from(self.send.wnd).unwrap_or(u32::MAX),
+            ..self.receiver_info()
+        }
+    }
+
+    /// The receiving half.
+    fn receiver_info(&self) -> TcpInfo {
+        TcpInfo {
+            ato: micros(self.receiver.ack_timeout()),
+            rcv_mss: self.receiver.segment_estimate(),
+            rcv_ssthresh: count(self.receiver.threshold()),
+            rcv_rtt: if self.delivered_bytes() > 0 { self.rtt.srtt().map_or(0, micros) } else { 0 },
+            rcv_space: count(self.receiver.first_window()),
+            rcv_ooopack: self.counters.out_of_order,
             ..self.ecn_info()
         }
     }

@@ -60,7 +60,7 @@ impl Endpoint {
         if payload == 0 && !fin || self.is_silly(payload, available, fin) {
             return self.next_probe(now, available, window);
         }
-        if !self.wishes.cork && !self.wishes.more {
+        if !self.socket.expects_more() {
             self.persist.satisfy();
         }
         // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in flight.
@@ -125,10 +125,10 @@ impl Endpoint {
         let rules = self.config.transfer.sending;
         // FreeBSD takes half of the largest window for a full segment.
         let large = rules == SendRule::FreeBsd && self.send.max_wnd > 0 && u64::from(payload) >= self.send.max_wnd / 2;
-        if large || self.wishes.push || self.recovery.probe().is_unbounded() {
+        if large || self.socket.pushes() || self.recovery.probe().is_unbounded() {
             return false;
         }
-        if self.wishes.cork || self.wishes.more {
+        if self.socket.expects_more() {
             if self.persist.satisfy() {
                 return false;
             }

@@ -18,7 +18,7 @@
 use ackclock_cc::Window;
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, Config, Endpoint, Error, GiveUp, IcmpError, IcmpRule, MtuProbing, SendRule, State};
+use crate::{CaState, Config, Endpoint, GiveUp, IcmpError, IcmpRule, MtuProbing, SendRule, State};
 
 /// The smallest MTU over IPv6 (RFC 8200 section 5).
 const LEAST_V6: u32 = 1280;
@@ -38,10 +38,6 @@ pub(crate) struct Path {
     route: u32,
     /// The most payload and options that the peer takes (`mss_clamp`).
     clamp: u32,
-    /// The last error that did not end the connection, and when it came.
-    pub(crate) soft: Option<(Error, Time)>,
-    /// [`Endpoint::set_report_errors`].
-    pub(crate) report_errors: bool,
     pub(crate) probing: Probing,
 }
 
@@ -74,15 +70,7 @@ pub(crate) enum ProbeStep {
 impl Path {
     pub(crate) fn new(config: &Config) -> Path {
         let route = config.path.mtu.unwrap_or(u32::from(config.mss) + config.path.headers());
-        Path {
-            mtu: route,
-            expires_at: Time::NEVER,
-            route,
-            clamp: u32::from(config.mss),
-            soft: None,
-            report_errors: false,
-            probing: Probing::default(),
-        }
+        Path { mtu: route, expires_at: Time::NEVER, route, clamp: u32::from(config.mss), probing: Probing::default() }
     }
 
     /// When the estimate of the MTU is forgotten.
@@ -114,10 +102,9 @@ impl Endpoint {
 
     /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it, options included.
     pub(crate) fn clamp_segment(&mut self, peer_mss: u16) -> u32 {
-        let most = match (self.config.path.mtu, self.wishes.max_segment) {
+        let most = match (self.config.path.mtu, self.socket.max_segment()) {
             (None, _) => self.config.mss,
-            (Some(_), 0) => u16::MAX,
-            (Some(_), wish) => wish,
+            (Some(_), wish) => wish.unwrap_or(u16::MAX),
         };
         self.path.clamp = u32::from(most.min(peer_mss)).max(1);
         // A path that takes less than an MTU of 68 is none.
@@ -198,7 +185,7 @@ impl Endpoint {
             ..Probing::default()
         };
         // A listening socket's child begins with the MTU of the route (tcp_v4_syn_recv_sock comes before tcp_mtup_init).
-        if !self.socket.passive {
+        if !self.socket.is_passive() {
             self.sync_mss();
         }
     }

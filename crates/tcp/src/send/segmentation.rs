@@ -17,7 +17,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-use crate::stack::sockopt::WriteFlags;
+use crate::WriteFlags;
 use crate::{Endpoint, SendRule, SpaceRule, State};
 
 /// The largest payload of one buffer: `gso_max_size` - 1 - `MAX_TCP_HEADER`.
@@ -146,11 +146,11 @@ impl Endpoint {
     /// Whether the last `payload` bytes written wait for more, or for an ACK: Nagle's rule as Minshall changed it (one small
     /// segment may be in flight), TCP_CORK and MSG_MORE.
     fn waits(&self, payload: u64) -> bool {
-        if payload >= u64::from(self.full_payload()) || self.wishes.push {
+        if payload >= u64::from(self.full_payload()) || self.socket.pushes() {
             return false;
         }
         let small_in_flight = self.send.una < self.queue.small;
-        self.wishes.cork || self.wishes.more || self.config.nagle && !self.board.is_empty() && small_in_flight
+        self.socket.expects_more() || self.config.nagle && !self.board.is_empty() && small_in_flight
     }
 
     /// The segment that [`Endpoint::cut`] gave is sent: whether it has PSH set.
@@ -281,11 +281,6 @@ impl Endpoint {
         }
     }
 
-    /// Whether `unsent` bytes are fewer than TCP_NOTSENT_LOWAT asks to wait for.
-    pub(crate) fn is_below_lowat(&self, unsent: u64) -> bool {
-        self.wishes.notsent_lowat.is_none_or(|most| unsent < u64::from(most))
-    }
-
     /// Takes up to `bytes` bytes into buffers as `tcp_sendmsg` does: each is begun while there is memory, and filled to the
     /// goal; one that is full is sent as far as the windows allow, and what stays of it is filled again.
     pub(crate) fn fill_buffers(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
@@ -300,7 +295,7 @@ impl Endpoint {
             if room > 0 {
                 self.queue.unmark(end);
             } else {
-                if self.queued() >= self.config.send_buffer || !self.is_below_lowat(end - sent.min(end)) {
+                if self.queued() >= self.config.send_buffer || !self.socket.is_below_lowat(end - sent.min(end)) {
                     (self.queue.short, self.queue.acked) = (true, false);
                     break;
                 }
@@ -308,7 +303,7 @@ impl Endpoint {
                     self.queue.mark(end, End::Buffer);
                 }
                 self.queue.tail = end;
-                self.wishes.push = false;
+                self.socket.pushed();
                 room = goal;
             }
             let part = room.min(bytes - taken);
@@ -347,14 +342,6 @@ impl Endpoint {
         let by_peer = (self.send.una + self.send.wnd).saturating_sub(from);
         let mss = u64::from(self.full_payload());
         by_cwnd.min(by_peer).min(to - from) / mss * mss
-    }
-
-    /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
-    pub(crate) fn has_room_to_tell(&self) -> bool {
-        let space = self.send_space();
-        let queued = self.config.send_buffer.saturating_sub(space);
-        // tcp_stream_memory_free with `wake`.
-        space > 0 && space >= queued / 2 && self.is_below_lowat(2 * self.unsent())
     }
 
     /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it, and it is less than half

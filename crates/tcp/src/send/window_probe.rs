@@ -72,7 +72,7 @@ impl Endpoint {
         }
         let available = self.send.written + 1 - probe.seq;
         let payload = available.min(self.send.wnd).min(u64::from(self.full_payload())) as u32;
-        let waits = self.wishes.cork || self.wishes.more;
+        let waits = self.socket.expects_more();
         if payload <= probe.len || self.is_silly(payload, available, false) || payload < self.negotiated.mss() && waits
         {
             return probe;

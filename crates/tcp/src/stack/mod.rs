@@ -6,6 +6,5 @@ pub(crate) mod ecn;
 pub(crate) mod path;
 pub mod profile;
 pub(crate) mod rules;
-pub(crate) mod sockopt;
 pub(crate) mod transfer;
 pub(crate) mod window;

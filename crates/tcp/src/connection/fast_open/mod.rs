@@ -20,76 +20,30 @@ use ackclock_packet::{FastOpen, Payload, Segment};
 use ackclock_units::Time;
 
 use crate::loss::scoreboard::Progress;
-use crate::{CaState, Config, Endpoint, Error, SendRule, SentAs, State};
+use crate::{CaState, Endpoint, Error, SendRule, SentAs, State};
 
 mod cache;
+mod opening;
 mod server;
 
 pub use cache::{FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenStack};
+pub(crate) use opening::Opening;
 pub(crate) use server::{EarlyConnections, Judged};
 pub use server::{FastOpenServer, fast_open_cookie};
-
-/// What Linux leaves free for options in a SYN with data (`MAX_TCP_OPTION_SPACE`).
-const OPTION_SPACE: u32 = 40;
 
 /// The cookie of ends that need none: both know it.
 const KNOWN_COOKIE: [u8; 8] = *b"ackclock";
 
-/// A connection's part in Fast Open.
-#[derive(Debug, Default)]
-pub(crate) struct Opening {
-    /// The option of the first SYN, or of the first SYN/ACK.
-    option: Option<FastOpen>,
-    /// The first SYN takes data.
-    takes_data: bool,
-    /// The segment size that the peer announced last time.
-    cached_mss: Option<u16>,
-    /// An option was sent with the SYN (`syn_fastopen`).
-    asked: bool,
-    /// Bytes sent with the SYN (`syn_data`).
-    sent: u32,
-    /// All data of a SYN was acknowledged by the SYN/ACK (`syn_data_acked`).
-    acked: bool,
-    /// The application sleeps with more to write.
-    writer_waits: bool,
-    /// Fast Open had been given up and is tried again (`syn_fastopen_ch`).
-    probes: bool,
-    news: FastOpenNews,
-    /// The server's side: the last ACK of the handshake has not come (`fastopen_rsk`).
-    early: Option<Early>,
-}
-
-/// A child that was opened by its SYN.
-#[derive(Debug)]
-struct Early {
-    /// The SYN/ACK has been sent.
-    answered: bool,
-    /// The application has it.
-    accepted: bool,
-    others: EarlyConnections,
-}
-
 impl Endpoint {
-    /// Opens the connection actively, as [`Endpoint::connect`], with the option that `attempt` says. What has been written when
-    /// the SYN is sent goes with it as far as it fits, if `attempt` has data go along.
-    pub fn connect_fast_open(&mut self, attempt: FastOpenAttempt) {
-        self.connect();
-        if self.state == State::SynSent && self.send.nxt == 0 {
-            self.opening = Some(Box::new(Opening {
-                option: attempt.option,
-                takes_data: attempt.with_data,
-                cached_mss: attempt.mss,
-                probes: attempt.probes,
-                ..Opening::default()
-            }));
-        }
-    }
-
     /// [`crate::StateRules::fast_open`].
     #[cold]
     pub(crate) fn try_fast_open(&mut self) {
-        let attempt = FastOpenAttempt::with_cookie(FastOpen::new(&KNOWN_COOKIE));
-        self.opening = Some(Box::new(Opening { option: attempt.option, takes_data: true, ..Opening::default() }));
+        self.open_with(&FastOpenAttempt::with_cookie(FastOpen::new(&KNOWN_COOKIE)));
+    }
+
+    /// The SYN has the option that `attempt` says.
+    pub(crate) fn open_with(&mut self, attempt: &FastOpenAttempt) {
+        self.opening = Some(Box::new(Opening::of_client(attempt)));
     }
 
     /// The passive end of that.
@@ -185,17 +139,7 @@ impl Endpoint {
             opening.acked = self.board.is_empty();
         }
         let unacknowledged = !self.board.is_empty();
-        if opening.asked || opening.sent > 0 {
-            opening.news.answer = Some(cache::Answer {
-                mss: segment.mss,
-                option: segment.fast_open,
-                asked: opening.asked,
-                experimental: opening.option.is_some_and(|option| option.experimental),
-                sent_data: opening.sent > 0,
-                unacknowledged,
-                resent: self.handshake.is_repeated(),
-            });
-        }
+        opening.learn(segment, unacknowledged, self.handshake.is_repeated());
         if unacknowledged {
             self.resend_syn_data(now, linux);
         } else if linux && opening.writer_waits {
@@ -206,7 +150,7 @@ impl Endpoint {
             self.handshake.acknowledge_alone(false);
         }
         // tcp_fastopen_add_skb.
-        let takes = !unacknowledged && (opening.asked || opening.sent > 0);
+        let takes = !unacknowledged && opening.was_tried();
         self.opening = Some(opening);
         takes
     }
@@ -228,7 +172,7 @@ impl Endpoint {
     pub(crate) fn detect_blackhole(&mut self, gives_up: bool) {
         let timeouts = self.rtt.timeouts();
         if let Some(opening) = &mut self.opening
-            && (opening.asked || opening.sent > 0)
+            && opening.was_tried()
             && (timeouts == 2 || timeouts < 2 && gives_up)
         {
             opening.news.blackhole = true;
@@ -254,30 +198,22 @@ impl Endpoint {
             opening.news.blackhole |= no_data && lone_fin;
             opening.news.works |= !no_data && opening.probes;
         }
-        if let Some(early) = opening.early.take() {
-            early.others.leave();
-        }
+        opening.end_early();
     }
 
     // The server.
 
     /// The next SYN/ACK carries `reply`.
     pub(crate) fn reply_to_fast_open(&mut self, reply: Option<FastOpen>) {
-        if reply.is_some() {
-            self.opening = Some(Box::new(Opening { option: reply, ..Opening::default() }));
+        if let Some(reply) = reply {
+            self.opening = Some(Box::new(Opening::of_server(reply)));
         }
     }
 
     /// Opens a child in SYN-RECEIVED by its SYN, data and all (`tcp_fastopen_create_child`, `syncache_tfo_expand`).
     pub(crate) fn open_early(&mut self, now: Time, syn: &Segment, reply: Option<FastOpen>, others: &EarlyConnections) {
-        others.enter();
         let len = u64::from(syn.payload.len).min(self.receiver.acceptable());
-        self.opening = Some(Box::new(Opening {
-            option: reply,
-            acked: len > 0,
-            early: Some(Early { answered: false, accepted: false, others: others.clone() }),
-            ..Opening::default()
-        }));
+        self.opening = Some(Box::new(Opening::early(reply, len > 0, others)));
         (self.send.una, self.send.nxt) = (1, 1);
         self.begin_sending(now);
         if len > 0 {
@@ -304,8 +240,8 @@ impl Endpoint {
     /// The last ACK of the handshake has come (`tcp_rcv_synrecv_state_fastopen`).
     #[cold]
     pub(crate) fn complete_early(&mut self, now: Time) {
-        if let Some(early) = self.opening.as_mut().and_then(|opening| opening.early.take()) {
-            early.others.leave();
+        if let Some(opening) = &mut self.opening {
+            opening.end_early();
         }
         self.state = if self.send.fin_sent { State::FinWait1 } else { State::Established };
         self.finish_handshake(now);
@@ -321,11 +257,9 @@ impl Endpoint {
     /// counting one that the application has, for a while, as a defence.
     #[cold]
     pub(crate) fn reset_early(&mut self, now: Time) {
-        if let Some(early) = self.opening.as_mut().and_then(|opening| opening.early.take()) {
-            early.others.leave();
-            if early.accepted {
-                early.others.punish(now);
-            }
+        let early = self.opening.as_mut().and_then(|opening| opening.end_early());
+        if let Some(early) = early.filter(|early| early.accepted) {
+            early.others.punish(now);
         }
     }
 
@@ -345,18 +279,6 @@ impl Endpoint {
         } else {
             self.rtt.back_off();
             self.stats.timeouts += 1;
-        }
-    }
-}
-
-impl Opening {
-    /// The data that fits into `syn`. Linux leaves room for any options, which middleboxes may add, below the segment size that
-    /// the peer announced the last time; RFC 7413 section 4.2.1 and FreeBSD for those that there are.
-    fn room(&self, config: &Config, syn: &Segment) -> u32 {
-        let mss = u32::from(self.cached_mss.map_or(config.mss, |mss| mss.min(config.mss)));
-        match config.transfer.sending {
-            SendRule::Linux => mss.saturating_sub(OPTION_SPACE),
-            SendRule::Rfc | SendRule::FreeBsd => mss.saturating_sub(syn.header_len() - 20),
         }
     }
 }

@@ -1,47 +1,8 @@
-//! What an endpoint tells a driver that compares it with the truth: why it sent a segment, which segments it takes for
-//! lost, and the counts that Linux keeps over its scoreboard. None of it changes what the endpoint does.
+//! The variables of a connection for records: of the sender after an ACK, and of both halves for a log of every segment.
 
 use ackclock_units::Span;
 
-use crate::{CaState, Endpoint, LossCounts, LossDeclaration, State};
-
-/// Why a data segment was sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SentAs {
-    /// New data.
-    #[default]
-    New,
-    /// New data on a duplicate ACK (RFC 3042).
-    LimitedTransmit,
-    /// A retransmission of what the loss detector took for lost.
-    FastRetransmit,
-    /// A retransmission of what is not known lost, because there is room (RFC 6675 `NextSeg` rules 3 and 4).
-    Speculative,
-    /// A retransmission of what the retransmission timer took for lost.
-    Timeout,
-    /// A tail loss probe (RFC 8985 section 7).
-    TailLossProbe,
-    /// A probe of a closed window.
-    WindowProbe,
-    /// An ACK that bears the FIN once more: no transmission of its own.
-    Ack,
-}
-
-impl SentAs {
-    /// Its name in records.
-    pub fn name(self) -> &'static str {
-        match self {
-            SentAs::New => "new",
-            SentAs::LimitedTransmit => "limited_transmit",
-            SentAs::FastRetransmit => "fast_retransmit",
-            SentAs::Speculative => "speculative",
-            SentAs::Timeout => "timeout",
-            SentAs::TailLossProbe => "tail_loss_probe",
-            SentAs::WindowProbe => "window_probe",
-            SentAs::Ack => "ack",
-        }
-    }
-}
+use crate::{CaState, Endpoint, LossCounts, LossDeclaration, SentAs, State};
 
 /// The sender's variables after an ACK, by the names that Linux has for them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,0 +1,247 @@
+//! The calls of a socket: connect, send, receive, shut down, close, and what `poll` and `SO_ERROR` tell.
+
+use ackclock_units::{Span, Time};
+
+use super::socket::WriteFlags;
+use crate::{Endpoint, Error, FastOpenAttempt, SpaceRule, State};
+
+/// Which half of the connection [`Endpoint::shutdown`] ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shutdown {
+    /// Nothing more is read.
+    Read,
+    /// Nothing more is written: a FIN follows the last byte.
+    Write,
+    /// Both.
+    Both,
+}
+
+/// What [`Endpoint::recv`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Received {
+    /// So many bytes, at least one.
+    Data(u64),
+    /// Nothing yet: EAGAIN.
+    WouldBlock,
+    /// Nothing more will come: 0.
+    EndOfFile,
+    /// The connection failed.
+    Failed(Error),
+}
+
+/// What [`Endpoint::send`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sending {
+    /// So many bytes were taken, at least one unless none were given.
+    Taken(u64),
+    /// The buffer is full, or the connection not open yet: EAGAIN.
+    WouldBlock,
+    /// The connection failed, or its writing side is shut.
+    Failed(Error),
+}
+
+/// What `poll` tells, by Linux's rules (`tcp_poll`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Readiness {
+    /// POLLIN: data, the end of it, or an error can be read.
+    pub readable: bool,
+    /// POLLOUT: a third of the buffer is free, or writing is over.
+    pub writable: bool,
+    /// POLLRDHUP: nothing more will be received.
+    pub read_closed: bool,
+    /// POLLHUP: both directions are over.
+    pub hung_up: bool,
+    /// POLLERR: an error waits to be taken.
+    pub error: bool,
+}
+
+impl Endpoint {
+    /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and unused.
+    pub fn connect(&mut self) {
+        if self.state == State::Closed && self.error().is_none() && self.send.nxt == 0 {
+            self.state = State::SynSent;
+            self.handshake.begin();
+            if self.config.states.fast_open {
+                self.try_fast_open();
+            }
+        }
+    }
+
+    /// Opens the connection actively, as [`Endpoint::connect`], with the option that `attempt` says. What has been written when
+    /// the SYN is sent goes with it as far as it fits, if `attempt` has data go along.
+    pub fn connect_fast_open(&mut self, attempt: FastOpenAttempt) {
+        self.connect();
+        if self.state == State::SynSent && self.send.nxt == 0 {
+            self.open_with(&attempt);
+        }
+    }
+
+    /// The application writes up to `bytes` more bytes of its stream; returns how many the send buffer took. Nothing is
+    /// taken after [`Endpoint::shutdown`].
+    #[inline]
+    pub fn write(&mut self, bytes: u64) -> u64 {
+        self.write_with(bytes, WriteFlags::default())
+    }
+
+    /// [`Endpoint::write`] with flags; a record that is ended (MSG_EOR) keeps its segments to itself by Linux's rules alone.
+    #[inline]
+    pub fn write_with(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
+        if self.send.closed || self.state == State::Closed {
+            return 0;
+        }
+        self.socket.set_more(flags.more);
+        if self.config.transfer.send_space == SpaceRule::Linux {
+            return self.fill_buffers(bytes, flags);
+        }
+        if !self.socket.is_below_lowat(self.unsent()) {
+            return 0;
+        }
+        let taken = bytes.min(self.send_space());
+        self.send.written += taken;
+        taken
+    }
+
+    /// write(2) without blocking: takes up to `bytes` bytes.
+    pub fn send(&mut self, bytes: u64) -> Sending {
+        if self.send.closed || matches!(self.state, State::Closed | State::Listen) {
+            return Sending::Failed(self.take_error().unwrap_or(Error::BrokenPipe));
+        }
+        if matches!(self.state, State::SynSent | State::SynReceived) && !self.is_open_early() {
+            return Sending::WouldBlock;
+        }
+        match self.write(bytes) {
+            0 if bytes > 0 => Sending::WouldBlock,
+            taken => Sending::Taken(taken),
+        }
+    }
+
+    /// read(2) without blocking: takes up to `most` bytes.
+    pub fn recv(&mut self, most: u64) -> Received {
+        let taken = self.read(most);
+        if taken > 0 || most == 0 {
+            return Received::Data(taken);
+        }
+        if self.peer_finished() {
+            return Received::EndOfFile;
+        }
+        if let Some(error) = self.take_error() {
+            return Received::Failed(error);
+        }
+        if self.socket.is_read_shut() {
+            return Received::EndOfFile;
+        }
+        match self.state {
+            // The error has been told; what follows is the end of the file.
+            State::Closed if self.send.nxt > 0 => Received::EndOfFile,
+            State::Closed | State::Listen => Received::Failed(Error::NotConnected),
+            _ => Received::WouldBlock,
+        }
+    }
+
+    /// shutdown(2). Does nothing to a connection that is not open.
+    pub fn shutdown(&mut self, how: Shutdown) {
+        if how != Shutdown::Write {
+            self.socket.shut_reading(self.config.states.discard_unread);
+            if self.config.states.discard_unread {
+                self.read(u64::MAX);
+            }
+        }
+        if how == Shutdown::Read {
+            return;
+        }
+        match self.state {
+            State::Closed => {}
+            State::Listen | State::SynSent => self.close_now(None),
+            _ => self.send.closed = true,
+        }
+    }
+
+    /// close(2): shuts both directions; nobody will ask for anything any more. With data unread, or a linger time of zero,
+    /// the connection is reset.
+    pub fn close(&mut self, now: Time) {
+        let unread = self.unread() > 0 && self.config.states.reset_unread;
+        self.socket.abandon();
+        if unread || self.socket.linger() == Some(Span::ZERO) {
+            self.abort();
+        } else {
+            self.shutdown(Shutdown::Both);
+            self.arm_fin_wait_2(now);
+        }
+    }
+
+    /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section 3.10.5).
+    pub fn abort(&mut self) {
+        match self.state {
+            State::Closed => return,
+            State::Listen | State::SynSent | State::TimeWait => {}
+            _ => self.reset_peer(),
+        }
+        self.close_now(Some(Error::Aborted));
+    }
+
+    /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may wait for
+    /// [`Endpoint::is_close_complete`], that long.
+    pub fn set_linger(&mut self, linger: Option<Span>) {
+        self.socket.set_linger(linger);
+    }
+
+    /// SO_LINGER.
+    pub fn linger(&self) -> Option<Span> {
+        self.socket.linger()
+    }
+
+    /// Whether everything that was written, and the FIN, is acknowledged or given up: what a lingering close waits for.
+    pub fn is_close_complete(&self) -> bool {
+        matches!(self.state, State::Closed | State::FinWait2 | State::TimeWait)
+    }
+
+    /// TCP_USER_TIMEOUT, from now on.
+    pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
+        self.config.states.user_timeout = timeout;
+    }
+
+    /// TCP_LINGER2: how long it waits in FIN-WAIT-2 once it is closed, from now on.
+    pub fn set_fin_wait_2_timeout(&mut self, timeout: Option<Span>) {
+        self.config.states.fin_wait_2_timeout = timeout;
+    }
+
+    /// SO_ERROR: the error that ended the connection, once.
+    pub fn take_error(&mut self) -> Option<Error> {
+        self.socket.take_error()
+    }
+
+    /// What `poll` tells.
+    pub fn readiness(&self) -> Readiness {
+        let closed = self.state == State::Closed;
+        let read_closed = self.socket.is_read_shut() || self.peer_finished() || closed && self.send.nxt > 0;
+        let write_closed = self.send.closed || closed;
+        let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.is_open_early();
+        Readiness {
+            readable: open && (self.unread() > 0) || read_closed,
+            writable: open && (write_closed || self.has_room_to_tell()),
+            read_closed,
+            hung_up: closed || read_closed && write_closed,
+            error: self.socket.has_error(),
+        }
+    }
+
+    /// Whether a writer that waits for room in the send buffer is woken ([`SpaceRule`]).
+    #[inline]
+    pub fn is_writable(&self) -> bool {
+        self.config.transfer.send_space == SpaceRule::Bytes || self.has_room_to_tell()
+    }
+
+    /// How many bytes an application that writes `bytes` at a time, for as long as it can, may write at once with the same effect.
+    pub fn writes_at_once(&self, bytes: u64) -> u64 {
+        match self.config.transfer.send_space {
+            // It goes on until the buffer is full.
+            SpaceRule::Bytes => u64::MAX,
+            // It goes on for as long as a third is free.
+            SpaceRule::Segments if self.socket.notsent_lowat().is_none() => {
+                let room = (self.config.send_buffer / 3 * 2).saturating_sub(self.queued());
+                (room - room % bytes).max(bytes)
+            }
+            SpaceRule::Segments | SpaceRule::Linux => bytes,
+        }
+    }
+}

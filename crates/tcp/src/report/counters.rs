@@ -1,0 +1,110 @@
+//! What is counted for [`crate::TcpInfo`] beside [`crate::Stats`].
+
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::{Ecn, Span, Time};
+
+use crate::loss::scoreboard::Progress;
+
+/// Counts and times of one connection.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    pub(crate) segments_out: u32,
+    pub(crate) segments_in: u32,
+    pub(crate) data_segments_in: u32,
+    pub(crate) bytes_sent: u64,
+    pub(crate) bytes_resent: u64,
+    pub(crate) out_of_order: u32,
+    pub(crate) delivered_segments: u32,
+    pub(crate) ecn_seen: bool,
+    pub(crate) data_received_at: Time,
+    pub(crate) ack_received_at: Time,
+    /// Data is unsent or unacknowledged.
+    pub(crate) busy: Stopwatch,
+    /// The peer's window keeps data from being sent.
+    pub(crate) window_limited: Stopwatch,
+    /// All is sent, and the send buffer too small for more.
+    pub(crate) buffer_limited: Stopwatch,
+    /// Segments whose delivery was told along with an ECN echo, or that were counted as marked.
+    pub(crate) delivered_ce: u32,
+    /// Something was sent since there was last nothing to send.
+    pub(crate) sending: bool,
+    /// The last look for something to send ended at the peer's window.
+    pub(crate) window_stopped: bool,
+}
+
+/// How long something has been so.
+#[derive(Debug)]
+pub(crate) struct Stopwatch {
+    /// [`Time::NEVER`] while it is not.
+    since: Time,
+    total: Span,
+}
+
+impl Stopwatch {
+    const fn new() -> Stopwatch {
+        Stopwatch { since: Time::NEVER, total: Span::ZERO }
+    }
+
+    /// Whether it is so from `now` on.
+    #[inline]
+    pub(crate) fn set(&mut self, now: Time, on: bool) {
+        if on == (self.since != Time::NEVER) {
+            return;
+        }
+        if on {
+            self.since = now;
+        } else {
+            self.total = self.read(now);
+            self.since = Time::NEVER;
+        }
+    }
+
+    /// For how long in all.
+    pub(crate) fn read(&self, now: Time) -> Span {
+        if self.since == Time::NEVER { self.total } else { self.total + now.since(self.since) }
+    }
+}
+
+impl Counters {
+    pub(crate) fn new() -> Counters {
+        Counters {
+            segments_out: 0,
+            segments_in: 0,
+            data_segments_in: 0,
+            bytes_sent: 0,
+            bytes_resent: 0,
+            out_of_order: 0,
+            delivered_segments: 0,
+            ecn_seen: false,
+            data_received_at: Time::ZERO,
+            ack_received_at: Time::ZERO,
+            busy: Stopwatch::new(),
+            window_limited: Stopwatch::new(),
+            buffer_limited: Stopwatch::new(),
+            delivered_ce: 0,
+            sending: false,
+            window_stopped: false,
+        }
+    }
+
+    /// A segment has come in.
+    #[inline]
+    pub(crate) fn arrived(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+        self.segments_in += 1;
+        self.ecn_seen |= ecn != Ecn::NotEct;
+        if segment.payload.len > 0 {
+            self.data_segments_in += 1;
+            self.data_received_at = now;
+        }
+        if segment.flags.contains(Flags::ACK) {
+            self.ack_received_at = now;
+        }
+    }
+
+    /// What an ACK told, `marks` of it as marked.
+    #[inline]
+    pub(crate) fn progressed(&mut self, progress: &Progress, marks: u64) {
+        self.delivered_ce = self.delivered_ce.wrapping_add(marks as u32);
+        self.delivered_segments += progress.delivered_segments as u32;
+    }
+}
