@@ -465,12 +465,8 @@ impl Kernel {
                 token: self.token,
                 wire_len: segment.wire_len(),
                 ecn,
-<<<<<<< HEAD
                 class: Class::new(0, segment.is_pure_ack()),
-                flow_hash: flow_hash(self.end.flow as u64, !self.end.sender),
-=======
                 flow_hash: flow_hash(self.end.flow().index() as u64, !self.end.is_sender()),
->>>>>>> b106160 (sim: hosts, flows and directions have numbers of their own types)
             };
             assert!(world.inject(now, inbound));
         }

@@ -13,12 +13,7 @@
 
 use std::collections::VecDeque;
 
-<<<<<<< HEAD
-use ackclock_emulator::Split;
 use ackclock_packet::{Class, Packet, Pool, Segment};
-=======
-use ackclock_packet::{Packet, Pool, Segment};
->>>>>>> b106160 (sim: hosts, flows and directions have numbers of their own types)
 use ackclock_tcp::IcmpError;
 use ackclock_units::{Ecn, Span, Time};
 
