@@ -13,11 +13,16 @@
 //! - Where the thesis leaves a choice: a packet is held against the backlog that it finds; the probability moves before the
 //!   packet's fate is drawn; the first change waits for one `freeze` after the start of the run.
 
+use std::any::Any;
+
 use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Random, Span, Time, named};
 
+use crate::change::{parameters, trim, valid};
 use crate::disciplines::{MAX, PROBABILITY};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store};
+use crate::{
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Limit, Probe, QueueDisc, Queued, Store,
+};
 
 /// Parameters of a BLUE queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -136,6 +141,16 @@ impl BlueConfig {
             None
         }
     }
+
+    /// L; beyond every backlog if only losses count.
+    fn most_unmarked(&self) -> u64 {
+        let (Limit::Packets(limit) | Limit::Bytes(limit)) = self.limit;
+        match self.threshold {
+            BlueThreshold::HalfLimit => limit / 2,
+            BlueThreshold::At(threshold) => threshold,
+            BlueThreshold::Off => u64::MAX,
+        }
+    }
 }
 
 /// What `tc -s` prints of a BLUE queue (section 3.5).
@@ -182,14 +197,30 @@ impl<P: Queued> Blue<P> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
-        let (Limit::Packets(limit) | Limit::Bytes(limit)) = config.limit;
-        let threshold = match config.threshold {
-            BlueThreshold::HalfLimit => limit / 2,
-            BlueThreshold::At(threshold) => threshold,
-            BlueThreshold::Off => u64::MAX,
-        };
         let law = Law { pmark: config.init, last_rise: Time::ZERO, last_fall: Time::ZERO };
-        Blue { config, threshold, law, random, store: Store::new() }
+        Blue { threshold: config.most_unmarked(), config, law, random, store: Store::new() }
+    }
+
+    /// Other parameters at run time. The probability stays, within the new `max`, and so do the times
+    /// of its last changes; heads beyond the new limit are discarded, as other laws with one queue do it.
+    ///
+    /// # Errors
+    /// Parameters that have a [`BlueConfig::problem`].
+    pub fn reconfigure(&mut self, _now: Time, config: BlueConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        valid(config.problem())?;
+        self.law.pmark = self.law.pmark.min(config.max);
+        self.threshold = config.most_unmarked();
+        let limit = config.limit;
+        self.config = config;
+        // A packet may pass the limit: what waits before the last one is held against it.
+        trim(&mut self.store, drops, |store| match limit {
+            Limit::Packets(limit) => store.backlog().packets > limit.saturating_add(1),
+            Limit::Bytes(limit) => {
+                let last = store.back().map_or(0, |last| u64::from(last.packet.wire_len()));
+                store.backlog().bytes - last > limit
+            }
+        });
+        Ok(())
     }
 
     /// The statistics.
@@ -232,6 +263,10 @@ impl<P: Queued + Send> QueueDisc<P> for Blue<P> {
 
     fn idle(&mut self, now: Time) {
         self.law.fall(&self.config, now);
+    }
+
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, parameters::<BlueConfig>(config)?.clone(), drops)
     }
 
     fn peek(&self) -> Option<&Entry<P>> {

@@ -20,12 +20,17 @@
 //!   and 576 more, in place of what Linux allocated (`truesize`).
 //! - `limit` is a limit of its own; in CAKE it only scales `memlimit`.
 
+use std::any::Any;
+
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::books::memory_of;
+use crate::change::parameters;
 use crate::disciplines::{MAX, MAYBE_TIME, POSITIVE};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
+};
 
 /// Parameters of a COBALT queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -164,6 +169,16 @@ impl<P: Queued> Cobalt<P> {
         Cobalt { config, state: State::new(), memory: 0, random, store: Store::new() }
     }
 
+    /// Other parameters at run time. The state stays. Nothing is discarded: the next arrival sees to
+    /// limits that are exceeded then (Linux `cake_change`, `cake_enqueue`).
+    ///
+    /// # Errors
+    /// None.
+    pub fn reconfigure(&mut self, _now: Time, config: CobaltConfig, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.config = config;
+        Ok(())
+    }
+
     fn take(&mut self) -> Option<Entry<P>> {
         let entry = self.store.take()?;
         self.memory -= memory_of(&entry.packet);
@@ -212,6 +227,10 @@ impl<P: Queued + Send> QueueDisc<P> for Cobalt<P> {
         self.state.found_empty(&self.config, now);
     }
 
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, parameters::<CobaltConfig>(config)?.clone(), drops)
+    }
+
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
@@ -232,6 +251,11 @@ impl<P: Queued + Send> QueueDisc<P> for Cobalt<P> {
             dropping: Some(self.state.dropping),
             ..Probe::default()
         }
+    }
+
+    fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
+        QueueDisc::<P>::probe(self).variables(see);
+        see("count", Variable::Count(self.state.count.into()));
     }
 }
 

@@ -8,12 +8,17 @@
 //! # Departures
 //! None beyond those of the law. `ce_threshold_selector` and `ce_threshold_mask` of newer kernels are left out.
 
+use std::any::Any;
+
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
 
+use crate::change::{fixed, parameters, trim};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
 use crate::disciplines::{MAX, MAYBE_TIME, MTU, POSITIVE};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
+};
 
 /// Parameters of a CoDel queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +68,13 @@ impl Configurable for CodelConfig {
     }
 }
 
+impl CodelConfig {
+    fn law(&self) -> CodelLaw {
+        let &CodelConfig { limit: _, target, interval, ecn, ce_threshold, mtu, control_law } = self;
+        CodelLaw::new(control_law, [target, interval], ce_threshold, ecn, mtu)
+    }
+}
+
 /// A CoDel queue.
 #[derive(Debug)]
 pub struct Codel<P> {
@@ -75,9 +87,20 @@ pub struct Codel<P> {
 impl<P: Queued> Codel<P> {
     /// An empty queue.
     pub fn new(config: CodelConfig) -> Codel<P> {
-        let CodelConfig { limit, target, interval, ecn, ce_threshold, mtu, control_law } = config;
-        let law = CodelLaw::new(control_law, [target, interval], ce_threshold, ecn, mtu);
-        Codel { limit, law, state: CodelState::new(), store: Store::new() }
+        Codel { limit: config.limit, law: config.law(), state: CodelState::new(), store: Store::new() }
+    }
+
+    /// Other parameters at run time. The state stays; heads beyond the new limit are discarded without
+    /// asking the law (Linux `codel_change`).
+    ///
+    /// # Errors
+    /// Another `control_law`, which has other units of time.
+    pub fn reconfigure(&mut self, _now: Time, config: CodelConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        fixed("control_law", config.control_law != self.law.control_law())?;
+        self.limit = config.limit;
+        self.law = config.law();
+        trim(&mut self.store, drops, |store| store.backlog().packets > config.limit);
+        Ok(())
     }
 }
 
@@ -127,6 +150,10 @@ impl<P: Queued + Send> QueueDisc<P> for Codel<P> {
         self.state.found_empty(&self.law);
     }
 
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, parameters::<CodelConfig>(config)?.clone(), drops)
+    }
+
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
@@ -141,6 +168,11 @@ impl<P: Queued + Send> QueueDisc<P> for Codel<P> {
 
     fn probe(&self) -> Probe {
         Probe { delay: Some(self.state.sojourn()), dropping: Some(self.state.dropping()), ..Probe::default() }
+    }
+
+    fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
+        QueueDisc::<P>::probe(self).variables(see);
+        see("count", Variable::Count(self.state.count().into()));
     }
 }
 

@@ -113,6 +113,11 @@ impl CodelLaw {
         CodelLaw { control_law, unit_log, target, interval, ce_threshold: ce_threshold.map(units), ecn, mtu }
     }
 
+    /// The arithmetic.
+    pub(crate) fn control_law(&self) -> ControlLaw {
+        self.control_law
+    }
+
     fn units(&self, time: Time) -> u64 {
         time.as_nanos() >> self.unit_log
     }
@@ -135,6 +140,11 @@ impl CodelState {
     /// Sojourn time of the last head looked at.
     pub(crate) fn sojourn(&self) -> Span {
         self.sojourn
+    }
+
+    /// Drops since the dropping state was entered.
+    pub(crate) fn count(&self) -> u32 {
+        self.count
     }
 
     /// Whether the law is in its dropping state.

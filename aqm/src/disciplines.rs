@@ -6,6 +6,8 @@
 //! lists parameters takes it from here, so that a discipline without a row does not exist, and one
 //! with a row is complete.
 
+use std::any::Any;
+
 use ackclock_units::Random;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
@@ -58,6 +60,13 @@ macro_rules! disciplines {
             /// All disciplines out of the box, in the order of [`QueueSpec::NAMES`].
             pub fn all() -> Vec<QueueSpec> {
                 vec![$(QueueSpec::$variant($default)),*]
+            }
+
+            /// The configuration, for [`QueueDisc::change`].
+            pub fn config(&self) -> &dyn Any {
+                match self {
+                    $(QueueSpec::$variant(config) => config,)*
+                }
             }
 
             /// An empty queue, with a stream for what it decides by chance.
@@ -117,7 +126,11 @@ disciplines! {
 
 #[cfg(test)]
 mod tests {
+    use ackclock_units::Time;
+
     use super::*;
+    use crate::stub::Stub;
+    use crate::{ChangeError, Drops};
 
     #[test]
     fn every_discipline_is_found_by_its_name() {
@@ -127,6 +140,19 @@ mod tests {
             assert_eq!(QueueSpec::by_name(spec.name()), Some(spec));
         }
         assert_eq!(QueueSpec::by_name("fifo"), None);
+    }
+
+    /// A queue takes the parameters of its own row and of no other.
+    #[test]
+    fn a_queue_changes_by_its_row() {
+        for (n, spec) in QueueSpec::all().iter().enumerate() {
+            let mut queue = spec.build::<Stub>(Random::for_component(1, 0, spec.name()));
+            for (m, other) in QueueSpec::all().iter().enumerate() {
+                let changed = queue.change(Time::from_millis(1), other.config(), &mut Drops::new());
+                let expected = if n == m { Ok(()) } else { Err(ChangeError::OtherDiscipline) };
+                assert_eq!(changed, expected, "{} by {}", spec.name(), other.name());
+            }
+        }
     }
 
     #[test]

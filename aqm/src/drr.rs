@@ -15,7 +15,7 @@ use ackclock_units::{Random, Time};
 
 use crate::books::{Books, memory_of};
 use crate::slab::{Queue, Slab};
-use crate::{Backlog, Counters, DropReason, Drops, Entry, Queued};
+use crate::{Backlog, Counters, DropReason, Drops, Entry, Queued, Variable};
 
 /// The most flows.
 const MAX_FLOWS: u32 = 65_536;
@@ -199,7 +199,36 @@ impl<P: Queued, S> Drr<P, S> {
         if self.books.backlog().packets == 0 {
             return None;
         }
+        let entry = self.take_turns(take)?;
+        self.books.release(entry.packet.wire_len());
+        Some(entry)
+    }
+
+    /// Takes out what is served next, for [`Drr::discard`].
+    pub(crate) fn pull(
+        &mut self,
+        take: impl FnMut(&mut S, &mut FlowQueue<'_, P>) -> Option<Entry<P>>,
+    ) -> Option<Entry<P>> {
         self.take_turns(take)
+    }
+
+    /// Discards what was pulled out.
+    pub(crate) fn discard(&mut self, entry: Entry<P>, reason: DropReason, drops: &mut Drops<P>) {
+        self.books.discard(entry.packet, reason, drops);
+    }
+
+    /// How many flows there are.
+    pub(crate) fn flows(&self) -> u32 {
+        self.flows.len() as u32
+    }
+
+    /// Other turns from now on.
+    ///
+    /// # Panics
+    /// If `quantum` is zero.
+    pub(crate) fn set_quantum(&mut self, quantum: u32) {
+        assert!(quantum > 0, "quantum must not be zero");
+        self.quantum = i64::from(quantum);
     }
 
     /// The link is idle: all flows have their turn and nothing to send, so that none stays in a rota. `found_empty` tells the
@@ -239,7 +268,6 @@ impl<P: Queued, S> Drr<P, S> {
             if let Some(entry) = take(&mut flow.state, &mut queue) {
                 flow.deficit -= i64::from(entry.packet.wire_len());
                 self.touched = index;
-                self.books.release(entry.packet.wire_len());
                 return Some(entry);
             }
             rota.remove_first(&mut self.flows);
@@ -299,6 +327,23 @@ impl<P: Queued, S> Drr<P, S> {
     /// The law of the flow that a packet came to or left last, or that lost packets at a limit.
     pub(crate) fn touched(&self) -> &S {
         &self.flows[self.touched as usize].state
+    }
+
+    /// Every flow's law with the bytes that wait in the flow.
+    pub(crate) fn for_each(&mut self, mut see: impl FnMut(&mut S, u64)) {
+        for (flow, &bytes) in self.flows.iter_mut().zip(&*self.flow_bytes) {
+            see(&mut flow.state, bytes);
+        }
+    }
+
+    /// The number of the flow of [`Drr::touched`] and the bytes that wait in it, and how many flows are new and old.
+    pub(crate) fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
+        let count = |rota: &Rota| Variable::Count(rota.indices(&self.flows).count() as u64);
+        see("flow", Variable::Count(self.touched.into()));
+        see("flow_backlog", Variable::Bytes(self.flow_bytes[self.touched as usize] as f64));
+        see("new_flows", count(&self.new_flows));
+        see("old_flows", count(&self.old_flows));
+        see("memory", Variable::Bytes(self.memory as f64));
     }
 
     /// Memory of all packets that wait.

@@ -24,14 +24,16 @@
 //! There is no timer. The updates that were due are made up for, each with the delay of its time, before a packet is looked
 //! at; one that is due at the time of a packet comes first. So [`QueueDisc::probe`] shows the state as of the last call.
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Ecn, Random, Size, Span, Time};
 
 use crate::books::{Books, memory_of};
+use crate::change::{parameters, valid};
 use crate::disciplines::{MAX, MTU, POSITIVE};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
+use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// Where the step of the L4S queue is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +152,21 @@ impl DualPi2Config {
         let alpha = 0.1 * tupdate.as_secs_f64() / (max * max);
         DualPi2Config { target: typical_rtt, tupdate, alpha, beta: 0.3 / max, ..DualPi2Config::default() }
     }
+
+    fn problem(&self) -> Option<&'static str> {
+        let usable = |gain: f64| gain.is_finite() && gain >= 0.0;
+        if self.tupdate == Span::ZERO {
+            Some("tupdate must not be zero")
+        } else if self.coupling_factor == 0 {
+            Some("coupling_factor must not be zero")
+        } else if self.classic_protection > 100 {
+            Some("classic_protection is a percentage")
+        } else if !(usable(self.alpha) && usable(self.beta)) {
+            Some("alpha and beta must be finite and not negative")
+        } else {
+            None
+        }
+    }
 }
 
 /// A DualPI2 queue.
@@ -203,11 +220,9 @@ impl<P: Queued> DualPi2<P> {
     /// # Panics
     /// If `tupdate` or `coupling_factor` is zero, `classic_protection` above 100, or `alpha` or `beta` negative or infinite.
     pub fn new(config: DualPi2Config, random: Random) -> DualPi2<P> {
-        assert!(config.tupdate > Span::ZERO, "tupdate must not be zero");
-        assert!(config.coupling_factor > 0, "coupling_factor must not be zero");
-        assert!(config.classic_protection <= 100, "classic_protection is a percentage");
-        let usable = |gain: f64| gain.is_finite() && gain >= 0.0;
-        assert!(usable(config.alpha) && usable(config.beta), "alpha and beta must be finite and not negative");
+        if let Some(problem) = config.problem() {
+            panic!("{problem}");
+        }
         DualPi2 {
             state: State { probability: 0.0, delay: Span::ZERO },
             next_update: Time::ZERO + config.tupdate,
@@ -219,6 +234,36 @@ impl<P: Queued> DualPi2<P> {
             classic: VecDeque::new(),
             memory: 0,
             books: Books::default(),
+        }
+    }
+
+    /// Other parameters at run time. The probability and the packets stay in their queues, and the next
+    /// update is due when it was; another `classic_protection` or `mtu` starts the credit anew. Heads
+    /// beyond the new limits are discarded, those of the classic queue first, without asking the law
+    /// (Linux `dualpi2_change`).
+    ///
+    /// # Errors
+    /// Parameters that [`DualPi2::new`] does not take.
+    pub fn reconfigure(&mut self, now: Time, config: DualPi2Config, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        valid(config.problem())?;
+        self.catch_up(now);
+        if first_credit(&config) != first_credit(&self.config) {
+            self.credit = first_credit(&config);
+        }
+        self.config = config;
+        loop {
+            let reason = if self.books.backlog().packets > self.config.limit {
+                DropReason::Limit
+            } else if self.memory > self.config.memlimit {
+                DropReason::Memory
+            } else {
+                return Ok(());
+            };
+            let next = self.classic.pop_front().or_else(|| Some(self.l4s.pop_front()?.entry));
+            let Some(Entry { packet, .. }) = next else { return Ok(()) };
+            self.memory -= memory_of(&packet);
+            self.books.take(packet.wire_len());
+            self.books.discard(packet, reason, drops);
         }
     }
 
@@ -261,6 +306,11 @@ impl<P: Queued> DualPi2<P> {
             return if drop { Verdict::Drop } else { Verdict::Mark };
         }
         if self.random.chance(coupled) { Verdict::Mark } else { Verdict::Pass }
+    }
+
+    /// The probability to mark packets of the L4S queue.
+    fn coupled(&self) -> f64 {
+        (self.state.probability * f64::from(self.config.coupling_factor)).min(1.0)
     }
 
     /// Whether the L4S queue is served next; `None` if nothing waits. With both queues waiting, the sign of the credit
@@ -369,6 +419,10 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         self.credit = first_credit(&self.config);
     }
 
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, parameters::<DualPi2Config>(config)?.clone(), drops)
+    }
+
     fn peek(&self) -> Option<&Entry<P>> {
         match self.turn()? {
             true => self.l4s.front().map(|scalable| &scalable.entry),
@@ -389,9 +443,20 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
     /// moved for.
     fn probe(&self) -> Probe {
         let base = self.state.probability;
-        let coupled = (base * f64::from(self.config.coupling_factor)).min(1.0);
-        let probability = if self.last_scalable { coupled } else { base * base };
+        let probability = if self.last_scalable { self.coupled() } else { base * base };
         Probe { probability: Some(probability), delay: Some(self.state.delay), ..Probe::default() }
+    }
+
+    /// Those of both queues; `l4s` is whether the probe is about the L4S queue.
+    fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
+        QueueDisc::<P>::probe(self).variables(see);
+        let (base, l4s) = (self.state.probability, self.coupled());
+        see("base_probability", Variable::Probability(base));
+        see("classic_probability", Variable::Probability(base * base));
+        see("l4s_probability", Variable::Probability(l4s));
+        see("classic_packets", Variable::Count(self.classic.len() as u64));
+        see("l4s_packets", Variable::Count(self.l4s.len() as u64));
+        see("l4s", Variable::Flag(self.last_scalable));
     }
 }
 

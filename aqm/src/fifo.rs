@@ -7,11 +7,14 @@
 //! tc's default limit is the device's `txqueuelen` (times the MTU for `bfifo`); a link here has none, so it is taken as the
 //! 1000 packets of a Linux Ethernet device.
 
+use std::any::Any;
+
 use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
 use ackclock_units::{Size, Time};
 
+use crate::change::parameters;
 use crate::disciplines::MAX;
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// A queue limit, in the unit that the discipline counts in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +83,19 @@ impl<P: Queued> Fifo<P> {
     pub fn new(config: FifoConfig) -> Fifo<P> {
         Fifo { config, store: Store::new() }
     }
+
+    /// Another limit. What waits beyond it stays, as in Linux (`sch_fifo` has `fifo_init` for this);
+    /// nothing is taken in until there is room.
+    ///
+    /// # Errors
+    /// A limit in another unit: `pfifo` and `bfifo` are two disciplines.
+    pub fn reconfigure(&mut self, _now: Time, config: FifoConfig, _drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        match (self.config.limit, config.limit) {
+            (Limit::Packets(_), Limit::Packets(_)) | (Limit::Bytes(_), Limit::Bytes(_)) => self.config = config,
+            _ => return Err(ChangeError::OtherDiscipline),
+        }
+        Ok(())
+    }
 }
 
 impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
@@ -98,6 +114,10 @@ impl<P: Queued + Send> QueueDisc<P> for Fifo<P> {
 
     fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
         self.store.send()
+    }
+
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, *parameters::<FifoConfig>(config)?, drops)
     }
 
     fn peek(&self) -> Option<&Entry<P>> {

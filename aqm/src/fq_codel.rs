@@ -12,13 +12,16 @@
 //! - `tc` filters that choose flows are left out, as are `ce_threshold_selector` and `ce_threshold_mask`.
 //! - Those of `drr` and of the law.
 
+use std::any::Any;
+
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
+use crate::change::{fixed, parameters};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
 use crate::disciplines::{HASH_SEED, MAX, MAYBE_TIME, MTU, POSITIVE};
 use crate::drr::{self, Drr, Flow, FlowQueue};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
+use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// The least `quantum`.
 const MIN_QUANTUM: u32 = 256;
@@ -94,6 +97,13 @@ impl Configurable for FqCodelConfig {
     }
 }
 
+impl FqCodelConfig {
+    fn law(&self) -> CodelLaw {
+        let &FqCodelConfig { target, interval, ecn, ce_threshold, mtu, control_law, .. } = self;
+        CodelLaw::new(control_law, [target, interval], ce_threshold, ecn, mtu)
+    }
+}
+
 /// An fq_codel queue.
 #[derive(Debug)]
 pub struct FqCodel<P> {
@@ -101,6 +111,7 @@ pub struct FqCodel<P> {
     memory_limit: u64,
     drop_batch: u32,
     law: CodelLaw,
+    hash_seed: Option<u64>,
     drr: Drr<P, CodelState>,
 }
 
@@ -113,13 +124,41 @@ impl<P: Queued> FqCodel<P> {
     /// If `flows` is not within 1 to 65,536.
     pub fn new(config: FqCodelConfig, random: Random) -> FqCodel<P> {
         let FqCodelConfig { limit, flows, quantum, memory_limit, drop_batch, hash_seed, .. } = config;
-        let FqCodelConfig { target, interval, ecn, ce_threshold, mtu, control_law, .. } = config;
         FqCodel {
             limit,
             memory_limit,
             drop_batch,
-            law: CodelLaw::new(control_law, [target, interval], ce_threshold, ecn, mtu),
+            law: config.law(),
+            hash_seed,
             drr: Drr::new(flows, quantum.max(MIN_QUANTUM), drr::salt(hash_seed, &random), CodelState::new()),
+        }
+    }
+
+    /// Other parameters at run time. Flows keep their packets, places and states. While a limit is
+    /// exceeded, what would leave next is discarded, by turns and with what the law discards on the
+    /// way (Linux `fq_codel_change`; a packet that the law would mark is not counted as marked).
+    ///
+    /// # Errors
+    /// Another number of flows, `hash_seed` or `control_law`.
+    pub fn reconfigure(&mut self, now: Time, config: FqCodelConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        fixed("flows", config.flows != self.drr.flows())?;
+        fixed("hash_seed", config.hash_seed != self.hash_seed)?;
+        fixed("control_law", config.control_law != self.law.control_law())?;
+        self.law = config.law();
+        self.drr.set_quantum(config.quantum.max(MIN_QUANTUM));
+        FqCodelConfig { limit: self.limit, memory_limit: self.memory_limit, drop_batch: self.drop_batch, .. } = config;
+        let law = &self.law;
+        loop {
+            let reason = if self.drr.backlog().packets > self.limit {
+                DropReason::Limit
+            } else if self.drr.memory() > self.memory_limit {
+                DropReason::Memory
+            } else {
+                return Ok(());
+            };
+            let next = self.drr.pull(|codel, queue| codel.dequeue(law, now, &mut Excess(Source { queue, drops })));
+            let Some(next) = next else { return Ok(()) };
+            self.drr.discard(next, reason, drops);
         }
     }
 
@@ -165,6 +204,27 @@ impl<P: Queued> CodelSource<P> for Source<'_, '_, P> {
     }
 }
 
+/// The same while packets are discarded that leave it.
+struct Excess<'a, 'b, P>(Source<'a, 'b, P>);
+
+impl<P: Queued> CodelSource<P> for Excess<'_, '_, P> {
+    fn take(&mut self) -> Option<Entry<P>> {
+        self.0.take()
+    }
+
+    fn backlog_bytes(&self) -> u64 {
+        self.0.backlog_bytes()
+    }
+
+    fn discard(&mut self, entry: Entry<P>) {
+        self.0.discard(entry);
+    }
+
+    fn mark(&mut self, packet: &mut P) -> bool {
+        packet.ecn().is_capable()
+    }
+}
+
 impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
         let index = self.drr.classify(packet.flow_hash());
@@ -186,6 +246,10 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
         self.drr.idle(|codel| codel.found_empty(&self.law));
     }
 
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, parameters::<FqCodelConfig>(config)?.clone(), drops)
+    }
+
     fn peek(&self) -> Option<&Entry<P>> {
         self.drr.peek()
     }
@@ -202,6 +266,13 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
     fn probe(&self) -> Probe {
         let codel = self.drr.touched();
         Probe { delay: Some(codel.sojourn()), dropping: Some(codel.dropping()), ..Probe::default() }
+    }
+
+    /// Of the flow that the probe is about, besides how many flows are in the lists.
+    fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
+        QueueDisc::<P>::probe(self).variables(see);
+        see("count", Variable::Count(self.drr.touched().count().into()));
+        self.drr.variables(see);
     }
 }
 

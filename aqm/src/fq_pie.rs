@@ -19,14 +19,17 @@
 //! - `tc` filters that choose flows are left out.
 //! - Those of `drr` and of the law.
 
+use std::any::Any;
+
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
 use crate::books::memory_of;
+use crate::change::{fixed, parameters, valid};
 use crate::disciplines::{HASH_SEED, MAX, MTU, POSITIVE};
-use crate::drr::{self, Drr, Flow};
+use crate::drr::{self, Drr, Flow, FlowQueue};
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued};
+use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// Parameters of an fq_pie queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,12 +107,23 @@ impl Configurable for FqPieConfig {
     }
 }
 
+impl FqPieConfig {
+    fn law(&self) -> PieLaw {
+        let &FqPieConfig { target, tupdate, alpha, beta, ecn_prob, ecn, bytemode, dq_rate_estimator, mtu, .. } = self;
+        let mark_up_to = ecn.then_some(f64::from(ecn_prob) / 100.0);
+        // Linux shares the code of arrivals with `sch_pie`, which always spaces drops out.
+        let derandomize = true;
+        PieLaw { target, tupdate, alpha, beta, mark_up_to, bytemode, dq_rate_estimator, derandomize, mtu }
+    }
+}
+
 /// An fq_pie queue.
 #[derive(Debug)]
 pub struct FqPie<P> {
     limit: u64,
     memory_limit: u64,
     law: PieLaw,
+    hash_seed: Option<u64>,
     drr: Drr<P, FlowPie>,
     random: Random,
 }
@@ -131,6 +145,16 @@ impl FlowPie {
         }
         self.next_update = self.state.catch_up(law, self.next_update, now, backlog);
     }
+
+    /// The head of the flow leaves.
+    #[inline]
+    fn depart<P: Queued>(&mut self, law: &PieLaw, now: Time, queue: &mut FlowQueue<'_, P>) -> Option<Entry<P>> {
+        let waiting = queue.flow_bytes();
+        let entry = queue.take()?;
+        self.catch_up(law, now, waiting);
+        self.state.departed(law, now, entry.enqueued_at, entry.packet.wire_len(), queue.flow_bytes());
+        Some(entry)
+    }
 }
 
 impl<P: Queued> FqPie<P> {
@@ -139,29 +163,44 @@ impl<P: Queued> FqPie<P> {
     /// # Panics
     /// If `flows` is not within 1 to 65,536, or `quantum` or `tupdate` is zero.
     pub fn new(config: FqPieConfig, random: Random) -> FqPie<P> {
-        let FqPieConfig { limit, flows, target, tupdate, alpha, beta, quantum, memory_limit, .. } = config;
-        let FqPieConfig { ecn_prob, ecn, bytemode, dq_rate_estimator, mtu, hash_seed, .. } = config;
+        let FqPieConfig { limit, flows, tupdate, quantum, memory_limit, hash_seed, .. } = config;
         assert!(tupdate > Span::ZERO, "tupdate must not be zero");
-        let mark_up_to = ecn.then_some(f64::from(ecn_prob) / 100.0);
         let state = FlowPie { state: PieState::new(), next_update: Time::ZERO + tupdate };
         FqPie {
             limit,
             memory_limit,
-            // Linux shares the code of arrivals with `sch_pie`, which always spaces drops out.
-            law: PieLaw {
-                target,
-                tupdate,
-                alpha,
-                beta,
-                mark_up_to,
-                bytemode,
-                dq_rate_estimator,
-                derandomize: true,
-                mtu,
-            },
+            law: config.law(),
+            hash_seed,
             drr: Drr::new(flows, quantum, drr::salt(hash_seed, &random), state),
             random,
         }
+    }
+
+    /// Other parameters at run time. Flows keep their packets, places and states, and their next
+    /// updates are due when they were. While more than `limit` packets wait, what would leave next is
+    /// discarded, and the law sees it leave; memory is seen to on arrival (Linux `fq_pie_change`).
+    ///
+    /// # Errors
+    /// Another number of flows or `hash_seed`, or a `quantum` or `tupdate` of zero.
+    pub fn reconfigure(&mut self, now: Time, config: FqPieConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        fixed("flows", config.flows != self.drr.flows())?;
+        fixed("hash_seed", config.hash_seed != self.hash_seed)?;
+        valid((config.quantum == 0).then_some("quantum must not be zero"))?;
+        valid((config.tupdate == Span::ZERO).then_some("tupdate must not be zero"))?;
+        // What was due by now is the old parameters'.
+        self.drr.for_each(|pie, bytes| {
+            pie.catch_up(&self.law, now, bytes);
+            pie.state.estimates_by(&self.law, config.dq_rate_estimator);
+        });
+        self.law = config.law();
+        self.drr.set_quantum(config.quantum);
+        FqPieConfig { limit: self.limit, memory_limit: self.memory_limit, .. } = config;
+        while self.drr.backlog().packets > self.limit
+            && let Some(entry) = self.drr.pull(|pie, queue| FlowPie::depart(pie, &self.law, now, queue))
+        {
+            self.drr.discard(entry, DropReason::Limit, drops);
+        }
+        Ok(())
     }
 }
 
@@ -196,18 +235,15 @@ impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
 
     fn dequeue(&mut self, now: Time, _drops: &mut Drops<P>) -> Dequeue<P> {
         let law = &self.law;
-        let entry = self.drr.serve(|pie, queue| {
-            let waiting = queue.flow_bytes();
-            let entry = queue.take()?;
-            pie.catch_up(law, now, waiting);
-            pie.state.departed(law, now, entry.enqueued_at, entry.packet.wire_len(), queue.flow_bytes());
-            Some(entry)
-        });
-        entry.into()
+        self.drr.serve(|pie, queue| pie.depart(law, now, queue)).into()
     }
 
     fn idle(&mut self, _now: Time) {
         self.drr.idle(|_| {});
+    }
+
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, parameters::<FqPieConfig>(config)?.clone(), drops)
     }
 
     fn peek(&self) -> Option<&Entry<P>> {
@@ -226,6 +262,12 @@ impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
     fn probe(&self) -> Probe {
         let state = &self.drr.touched().state;
         Probe { probability: Some(state.probability), delay: Some(state.delay), ..Probe::default() }
+    }
+
+    /// Of the flow that the probe is about, besides how many flows are in the lists.
+    fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
+        QueueDisc::<P>::probe(self).variables(see);
+        self.drr.variables(see);
     }
 }
 

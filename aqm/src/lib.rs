@@ -8,6 +8,7 @@
 
 mod blue;
 mod books;
+mod change;
 mod cobalt;
 mod codel;
 mod codel_law;
@@ -19,6 +20,7 @@ mod fq_codel;
 mod fq_pie;
 mod pie;
 mod pie_law;
+mod probe;
 mod red;
 mod sfb;
 mod slab;
@@ -26,11 +28,13 @@ mod store;
 #[cfg(test)]
 mod stub;
 
+use std::any::Any;
 use std::fmt::Debug;
 
-use ackclock_units::{Ecn, Span, Time};
+use ackclock_units::{Ecn, Time};
 
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
+pub use change::ChangeError;
 pub use cobalt::{Cobalt, CobaltConfig};
 pub use codel::{Codel, CodelConfig};
 pub use codel_law::ControlLaw;
@@ -41,6 +45,7 @@ pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use fq_pie::{FqPie, FqPieConfig};
 pub use pie::{Pie, PieConfig};
 pub use pie_law::DqRateEstimator;
+pub use probe::{Probe, Variable};
 pub use red::{Red, RedAdaptive, RedBottom, RedConfig, RedFloyd, RedStats, RedWeight};
 pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use store::Store;
@@ -93,6 +98,20 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn idle(&mut self, now: Time) {
         let _ = now;
     }
+    /// Sets other parameters at run time, as `tc qdisc change` does; `config` is of the discipline's own
+    /// type of configuration ([`CodelConfig`] for a [`Codel`]), and complete. What the law has
+    /// measured, its probabilities and the packets that wait stay, unless the discipline's
+    /// `reconfigure` says otherwise; timers that run are due when they were. Packets beyond a new
+    /// limit are discarded where Linux does so. With an error nothing has changed. Default: no
+    /// discipline of that name.
+    ///
+    /// # Errors
+    /// Parameters of another discipline, or that are out of range; one that only a new discipline can
+    /// have.
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        let _ = (now, config, drops);
+        Err(ChangeError::OtherDiscipline)
+    }
     /// The packet that the discipline would look at first if it was asked for one, for disciplines
     /// over this one that have to know its size or its time (`Qdisc_ops.peek`); `None` if nothing
     /// waits. Nothing is decided: the law may still discard the packet when it is asked, so that
@@ -106,6 +125,13 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn counters(&self) -> &Counters;
     /// The law's own variables, for traces; of several queues, those of the one that the last call was about.
     fn probe(&self) -> Probe;
+    /// Calls `see` for each variable that the law has, with its name as `tc -s` or the law's source has
+    /// it, and its value now: those of [`QueueDisc::probe`], and what only this law knows. A law with
+    /// several queues says how many are in use, and of which one the others are. Default: those of the
+    /// probe.
+    fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
+        self.probe().variables(see);
+    }
 }
 
 /// What [`QueueDisc::dequeue`] gives.
@@ -234,19 +260,6 @@ pub struct Counters {
     pub marked: Tally,
     /// Discarded packets by reason, indexed by [`DropReason`].
     pub dropped: [u64; DropReason::COUNT],
-}
-
-/// The variables of a law at one moment; `None` where the law has no such variable.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Probe {
-    /// Drop or mark probability in [0, 1].
-    pub probability: Option<f64>,
-    /// The average queue as the law computes it, in bytes (RED).
-    pub average: Option<f64>,
-    /// The queueing delay as the law estimates it.
-    pub delay: Option<Span>,
-    /// Whether the law is in its dropping state (CoDel).
-    pub dropping: Option<bool>,
 }
 
 /// `dequeue` returns through memory either way; the enum takes no more of it than an `Option` did.

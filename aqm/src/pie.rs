@@ -11,12 +11,15 @@
 //!
 //! [`QueueDisc::probe`] shows the state as of the last call: updates that are due are made up for by the next one.
 
+use std::any::Any;
+
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time, named};
 
+use crate::change::{parameters, trim, valid};
 use crate::disciplines::{MAX, MTU, POSITIVE};
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Up to this probability packets that can carry a mark are marked (RFC 8033 section 5.1, `MARK_ECNTH`).
 const MARK_UP_TO: f64 = 0.1;
@@ -153,6 +156,21 @@ impl<P: Queued> Pie<P> {
         }
     }
 
+    /// Other parameters at run time. The state stays, and the next update is due when it was; heads
+    /// beyond the new limit are discarded, and the law does not see them leave (Linux `pie_change`).
+    ///
+    /// # Errors
+    /// A `tupdate` of zero.
+    pub fn reconfigure(&mut self, now: Time, config: PieConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        valid((config.tupdate == Span::ZERO).then_some("tupdate must not be zero"))?;
+        self.catch_up(now);
+        self.limit = config.limit;
+        self.state.estimates_by(&self.law, config.dq_rate_estimator);
+        self.law = config.law();
+        trim(&mut self.store, drops, |store| store.backlog().packets > config.limit);
+        Ok(())
+    }
+
     fn catch_up(&mut self, now: Time) {
         if now < self.next_update {
             return;
@@ -187,6 +205,10 @@ impl<P: Queued + Send> QueueDisc<P> for Pie<P> {
         let backlog = self.store.backlog().bytes;
         self.state.departed(&self.law, now, entry.enqueued_at, entry.packet.wire_len(), backlog);
         Dequeue::Packet(self.store.release(entry))
+    }
+
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, parameters::<PieConfig>(config)?.clone(), drops)
     }
 
     fn peek(&self) -> Option<&Entry<P>> {

@@ -126,6 +126,15 @@ impl PieState {
         }
     }
 
+    /// The law is about to have another estimator. Linux has one, whose average is not lost when it
+    /// is not in use; ours have averages of different units, and a measurement starts anew.
+    pub(crate) fn estimates_by(&mut self, law: &PieLaw, estimator: Option<DqRateEstimator>) {
+        if law.dq_rate_estimator.is_some() && estimator.is_some() && law.dq_rate_estimator != estimator {
+            self.average = 0;
+            self.measured = None;
+        }
+    }
+
     /// Makes up for the updates that were due from `due` up to `now`, one each `tupdate`, and returns when the next one is.
     /// Since the first of them nothing came and nothing left, so each sees the backlog of now. Once an update changes nothing
     /// the rest of them will not either.

@@ -26,12 +26,17 @@ mod config;
 mod floyd;
 mod linux;
 
+use std::any::Any;
+
 use ackclock_units::{Random, Time};
 
 pub use self::config::{RedAdaptive, RedBottom, RedConfig, RedFloyd, RedWeight};
 use self::floyd::Floyd;
 use self::linux::Linux;
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::change::{parameters, trim, valid};
+use crate::{
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
+};
 
 /// 2^-log.
 fn weight_of(log: u32) -> f64 {
@@ -113,13 +118,26 @@ impl<P: Queued> Red<P> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
-        let law = match &config.floyd {
-            Some(floyd) => Law::Floyd(Floyd::new(&config, floyd)),
-            None => Law::Linux(Linux::new(&config)),
-        };
-        let adaptation = config.adaptive.clone().map(|adaptive| Adaptation::new(adaptive, &config));
+        let law = Law::new(&config);
+        let adaptation = config.adaptive.clone().map(|adaptive| Adaptation::new(adaptive, &config, Time::ZERO));
         let RedConfig { limit, ecn, harddrop, nodrop, .. } = config;
         Red { limit, ecn, harddrop, nodrop, law, adaptation, stats: RedStats::default(), random, store: Store::new() }
+    }
+
+    /// Other parameters at run time. As in Linux (`red_change`, `red_set_vars`) the queue is a new one:
+    /// all packets that wait are discarded, the average starts again at nothing, and so does the time
+    /// without a queue; updates of `adaptive` are due an interval from now. The statistics stay.
+    ///
+    /// # Errors
+    /// Parameters that have a [`RedConfig::problem`].
+    pub fn reconfigure(&mut self, now: Time, config: RedConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        valid(config.problem())?;
+        trim(&mut self.store, drops, |_| true);
+        self.law = Law::new(&config);
+        *self.law.idle_since() = Some(now);
+        self.adaptation = config.adaptive.clone().map(|adaptive| Adaptation::new(adaptive, &config, now));
+        RedConfig { limit: self.limit, ecn: self.ecn, harddrop: self.harddrop, nodrop: self.nodrop, .. } = config;
+        Ok(())
     }
 
     /// The statistics.
@@ -185,6 +203,10 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         self.law.idle_since().get_or_insert(now);
     }
 
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, parameters::<RedConfig>(config)?.clone(), drops)
+    }
+
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
@@ -205,9 +227,22 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         };
         Probe { probability: Some(probability), average: Some(average), ..Probe::default() }
     }
+
+    fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
+        QueueDisc::<P>::probe(self).variables(see);
+        see("max_p", Variable::Probability(self.law.max_p()));
+    }
 }
 
 impl Law {
+    /// The law for parameters that were checked.
+    fn new(config: &RedConfig) -> Law {
+        match &config.floyd {
+            Some(floyd) => Law::Floyd(Floyd::new(config, floyd)),
+            None => Law::Linux(Linux::new(config)),
+        }
+    }
+
     /// The average at `time`, before a packet of that time.
     fn average_at(&self, time: Time) -> f64 {
         match self {
@@ -255,10 +290,10 @@ impl Law {
 }
 
 impl Adaptation {
-    fn new(adaptive: RedAdaptive, config: &RedConfig) -> Adaptation {
+    fn new(adaptive: RedAdaptive, config: &RedConfig, now: Time) -> Adaptation {
         let (min, max) = config.thresholds();
         let (min, range) = (min as f64, (max - min) as f64);
-        let next = Time::ZERO + adaptive.interval;
+        let next = now + adaptive.interval;
         let bottom = adaptive.bottom.at(config.bandwidth);
         Adaptation { config: adaptive, bottom, low: min + 0.4 * range, high: min + 0.6 * range, next }
     }

@@ -21,14 +21,18 @@
 //!   `penalty_rate` send nothing after their burst.
 //! - Bins are chosen by the packet's flow hash, mixed with a random number of each set. `tc` filters are left out.
 
+use std::any::Any;
 use std::collections::VecDeque;
 
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
+use crate::change::{parameters, trim, valid};
 use crate::disciplines::{HASH_SEED, MAX, PROBABILITY};
 use crate::drr::mix;
-use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
+use crate::{
+    Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
+};
 
 /// Levels of bins (Linux `SFB_LEVELS`).
 const LEVELS: usize = 8;
@@ -109,6 +113,11 @@ impl SfbConfig {
             None => 25,
         });
         (max, self.target.unwrap_or(((u64::from(max) * 4 + 3) / 5) as u32))
+    }
+
+    /// What the hashes are drawn from, if that is not the stream of the queue.
+    fn hashes(&self) -> Option<Random> {
+        self.hash_seed.map(|seed| Random::for_component(seed, 0, "hash"))
     }
 
     /// What is wrong with these parameters, if anything is.
@@ -209,10 +218,28 @@ impl<P: Queued> Sfb<P> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
         }
-        let mut hashes = config.hash_seed.map(|seed| Random::for_component(seed, 0, "hash"));
-        let law = Law::new(&config, hashes.as_mut().unwrap_or(&mut random));
-        let penalty = Penalty::new(&config);
+        let mut hashes = config.hashes();
+        let law = Law::new(&config, Time::ZERO, hashes.as_mut().unwrap_or(&mut random));
+        let penalty = Penalty::new(&config, Time::ZERO);
         Sfb { config, law, penalty, random, hashes, store: Store::new(), places: VecDeque::new() }
+    }
+
+    /// Other parameters at run time. As in Linux (`sfb_change`) all packets that wait are discarded and
+    /// all bins start again, with other hashes: those of `hash_seed` from the start if it is another one.
+    ///
+    /// # Errors
+    /// Parameters that have an [`SfbConfig::problem`].
+    pub fn reconfigure(&mut self, now: Time, config: SfbConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        valid(config.problem())?;
+        trim(&mut self.store, drops, |_| true);
+        self.places.clear();
+        if config.hash_seed != self.config.hash_seed {
+            self.hashes = config.hashes();
+        }
+        self.law = Law::new(&config, now, self.hashes.as_mut().unwrap_or(&mut self.random));
+        self.penalty = Penalty::new(&config, now);
+        self.config = config;
+        Ok(())
     }
 
     /// The statistics. Those of the bins are of the set in use.
@@ -281,6 +308,10 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
         Dequeue::Packet(self.store.release(entry))
     }
 
+    fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
+        self.reconfigure(now, parameters::<SfbConfig>(config)?.clone(), drops)
+    }
+
     fn peek(&self) -> Option<&Entry<P>> {
         self.store.front()
     }
@@ -297,10 +328,20 @@ impl<P: Queued + Send> QueueDisc<P> for Sfb<P> {
     fn probe(&self) -> Probe {
         Probe { probability: Some(as_fraction(self.law.probability)), ..Probe::default() }
     }
+
+    /// Those of the bins are of the set in use.
+    fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
+        QueueDisc::<P>::probe(self).variables(see);
+        let SfbStats { maxqlen, maxprob, avgprob, .. } = self.stats();
+        see("set", Variable::Count(self.law.slot as u64));
+        see("maxqlen", Variable::Count(maxqlen.into()));
+        see("maxprob", Variable::Probability(maxprob));
+        see("avgprob", Variable::Probability(avgprob));
+    }
 }
 
 impl Law {
-    fn new(config: &SfbConfig, random: &mut Random) -> Law {
+    fn new(config: &SfbConfig, now: Time, random: &mut Random) -> Law {
         let (max, target) = config.bin_sizes();
         let set = |perturbation| Set { perturbation, bins: [[Bin::default(); BINS]; LEVELS] };
         Law {
@@ -310,7 +351,7 @@ impl Law {
             decrement: from_fraction(config.decrement),
             sets: [set(random.bits()), set(random.bits())],
             slot: 0,
-            rehashed_at: Time::ZERO,
+            rehashed_at: now,
             probability: 0,
         }
     }
@@ -387,9 +428,9 @@ fn hash_in(flow_hash: u64, perturbation: u64) -> u32 {
 
 impl Penalty {
     /// Full, unless there is no rate at all.
-    fn new(config: &SfbConfig) -> Penalty {
+    fn new(config: &SfbConfig, now: Time) -> Penalty {
         let burst = if config.penalty_rate == 0 { 0 } else { config.penalty_burst };
-        Penalty { credit: u64::from(burst) * TOKEN, earned_at: Time::ZERO }
+        Penalty { credit: u64::from(burst) * TOKEN, earned_at: now }
     }
 
     /// Whether a packet of a flow that does not respond may pass.

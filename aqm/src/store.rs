@@ -35,6 +35,11 @@ impl<P: Queued> Store<P> {
         self.waiting.front()
     }
 
+    /// The tail of the queue.
+    pub fn back(&self) -> Option<&Entry<P>> {
+        self.waiting.back()
+    }
+
     /// Takes a packet in at the tail.
     pub fn admit(&mut self, now: Time, packet: P) {
         self.books.admit(packet.wire_len());

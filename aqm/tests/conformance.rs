@@ -4,6 +4,8 @@
 
 #[path = "conformance/allocations.rs"]
 mod allocations;
+#[path = "conformance/change.rs"]
+mod change;
 #[path = "conformance/pie_cobalt.rs"]
 mod pie_cobalt;
 #[path = "conformance/red_blue.rs"]
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 
 use ackclock_aqm::{
     Codel, CodelConfig, ControlLaw, Counters, DqRateEstimator, DropReason, Drops, Fifo, FifoConfig, FqCodel,
-    FqCodelConfig, Limit, Pie, PieConfig, QueueDisc, QueueSpec, Tally,
+    FqCodelConfig, Limit, Pie, PieConfig, QueueDisc, QueueSpec, Tally, Variable,
 };
 use ackclock_testkit::{Ask, QueueAction, QueueStep, StubPacket, queue_steps};
 use ackclock_units::{Ecn, Random, Span, Time};
@@ -391,10 +393,20 @@ impl Model<'_> {
             Limit::Bytes(limit) => backlog.bytes <= limit,
         };
         assert!(within, "{name}: {backlog:?} waits");
-        if let Some(probability) = queue.probe().probability {
-            assert!((0.0..=1.0).contains(&probability), "{name}: probability {probability}");
-        }
+        check_variables(name, queue);
     }
+}
+
+/// The variables have names of their own, those of the probe are among them, and probabilities are probabilities.
+fn check_variables(name: &str, queue: &dyn QueueDisc<StubPacket>) {
+    let mut seen = BTreeMap::new();
+    queue.variables(&mut |variable, value| {
+        if let Variable::Probability(p) = value {
+            assert!((0.0..=1.0).contains(&p), "{name}: {variable} {p}");
+        }
+        assert_eq!(seen.insert(variable, value), None, "{name}: {variable}");
+    });
+    queue.probe().variables(&mut |variable, value| assert_eq!(seen.get(variable), Some(&value), "{name}: {variable}"));
 }
 
 proptest! {

@@ -5,15 +5,18 @@
 //! arrivals need a wakeup: transmissions that end before them are handled when the link is next
 //! called, each at its own time.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::any::Any;
+use std::collections::VecDeque;
 
-use ackclock_aqm::{Dequeue, DropReason, Drops, QueueDisc, Queued};
+use ackclock_aqm::{ChangeError, Dequeue, DropReason, Drops, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
+use self::line::DelayLine;
 use crate::impairments::{Fate, HoldBack, Impairments};
 use crate::recording::{Decision, Recording};
+
+mod line;
 
 /// The configuration of a link direction, apart from its queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -169,13 +172,6 @@ struct Bucket {
     done: Time,
 }
 
-/// Packets on the wire in order of arrival: a queue, or a heap where jitter may change the order.
-#[derive(Debug)]
-enum DelayLine {
-    Fifo(VecDeque<(Time, Packet)>),
-    Heap { heap: BinaryHeap<Reverse<OnWire>>, number: u64 },
-}
-
 /// A packet that is held back.
 #[derive(Debug)]
 struct Held {
@@ -186,70 +182,11 @@ struct Held {
     arrives_by: Time,
 }
 
-/// Ordered by arrival, then by transmission.
-#[derive(Debug)]
-struct OnWire {
-    at: Time,
-    number: u64,
-    packet: Packet,
-}
-
-impl PartialEq for OnWire {
-    fn eq(&self, other: &OnWire) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for OnWire {}
-
-impl PartialOrd for OnWire {
-    fn partial_cmp(&self, other: &OnWire) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for OnWire {
-    fn cmp(&self, other: &OnWire) -> std::cmp::Ordering {
-        (self.at, self.number).cmp(&(other.at, other.number))
-    }
-}
-
-impl DelayLine {
-    #[inline]
-    fn push(&mut self, at: Time, packet: Packet) {
-        match self {
-            DelayLine::Fifo(line) => line.push_back((at, packet)),
-            DelayLine::Heap { heap, number } => {
-                *number += 1;
-                heap.push(Reverse(OnWire { at, number: *number, packet }));
-            }
-        }
-    }
-
-    fn next_at(&self) -> Time {
-        match self {
-            DelayLine::Fifo(line) => line.front().map_or(Time::NEVER, |&(at, _)| at),
-            DelayLine::Heap { heap, .. } => heap.peek().map_or(Time::NEVER, |Reverse(first)| first.at),
-        }
-    }
-
-    fn pop(&mut self) -> Option<(Time, Packet)> {
-        match self {
-            DelayLine::Fifo(line) => line.pop_front(),
-            DelayLine::Heap { heap, .. } => heap.pop().map(|Reverse(first)| (first.at, first.packet)),
-        }
-    }
-}
-
 impl Link {
     /// An empty link. `random` is used for impairments only.
     pub fn new(config: LinkConfig, queue: Box<dyn QueueDisc<Framed>>, random: Random) -> Link {
         let fate = Fate::new(config.impairments, random);
-        let line = if fate.may_reorder() {
-            DelayLine::Heap { heap: BinaryHeap::new(), number: 0 }
-        } else {
-            DelayLine::Fifo(VecDeque::new())
-        };
+        let line = DelayLine::new(fate.may_reorder());
         let serializer = config.rate.map(Serializer::new);
         let bucket = serializer.clone().zip(config.burst).map(|(mut serializer, burst)| Bucket {
             depth: serializer.transmit(Time::ZERO, burst.min(1 << 30)).since(Time::ZERO),
@@ -336,6 +273,32 @@ impl Link {
     /// Does what is due until `now` on the sending side; arrivals wait for [`Link::deliver`].
     pub fn catch_up(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
         self.advance(now, events);
+    }
+
+    /// Sets other parameters of the queue discipline ([`QueueDisc::change`]) at `now`, after what was due
+    /// before. What the queue discards is reported like any other drop.
+    ///
+    /// # Errors
+    /// As the discipline's; nothing has changed then.
+    pub fn change_queue(
+        &mut self,
+        now: Time,
+        config: &dyn Any,
+        events: &mut Vec<LinkEvent>,
+    ) -> Result<(), ChangeError> {
+        self.advance(now, events);
+        let result = self.queue.change(now, config, &mut self.drops);
+        if let Some(recording) = &mut self.recording {
+            recording.dequeued(now, self.overhead, &mut Dequeue::Empty, &*self.queue, &mut self.drops);
+        }
+        self.count_waiting();
+        self.report_drops(now, events);
+        if matches!(self.state, Transmitter::HeldBack) {
+            // Other parameters may let a packet go sooner, or none is left.
+            self.start_next(now, events);
+            self.advance(now, events);
+        }
+        result
     }
 
     /// The queue discipline.

@@ -381,7 +381,7 @@ fn linux_selftest_marks_everything_above_the_threshold() {
 #[test]
 fn adaptive_red_moves_the_probability_towards_the_target() {
     let config = RedConfig { min: Some(10_000), max: Some(20_000), ..RedConfig::default() };
-    let adaptation = Adaptation::new(RedAdaptive::default(), &config);
+    let adaptation = Adaptation::new(RedAdaptive::default(), &config, Time::ZERO);
     for (max_p, average, expected) in [
         // Above: 0.01 more, but at most a quarter.
         (0.02, 16_001.0, 0.025),

@@ -1,9 +1,10 @@
 //! Disciplines that hold packets back, on every kind of transmitter.
 
+use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ackclock_aqm::{Backlog, Counters, Entry, Probe};
+use ackclock_aqm::{Backlog, ChangeError, Counters, Entry, Probe};
 
 use super::*;
 use crate::{Action, Decision};
@@ -44,6 +45,14 @@ impl QueueDisc<Framed> for Paced {
     fn idle(&mut self, now: Time) {
         assert_eq!(self.queue.backlog().packets, 0, "idle while packets are held back");
         self.queue.idle(now);
+    }
+
+    /// Another `gap`, from the packet that left last.
+    fn change(&mut self, _now: Time, config: &dyn Any, _drops: &mut Drops<Framed>) -> Result<(), ChangeError> {
+        let &gap = config.downcast_ref().ok_or(ChangeError::OtherDiscipline)?;
+        self.next = Time::ZERO + (self.next.since(Time::ZERO) - self.gap) + gap;
+        self.gap = gap;
+        Ok(())
     }
 
     fn peek(&self) -> Option<&Entry<Framed>> {
@@ -263,4 +272,55 @@ fn a_queue_does_not_hold_packets_back_until_now() {
 
     let now = Now(Paced::new(pfifo(1), Span::ZERO));
     Link::new(config(), Box::new(now), random("link")).offer(us(0), packet(0, 1250), &mut Vec::new());
+}
+
+/// 10 ms apart, and from 12 ms on 3 ms: the one that was to leave at 20 ms leaves at 13 ms, the next at 16 ms. A change
+/// that the discipline does not take is one more look at the clock.
+#[test]
+fn other_parameters_may_let_a_packet_go_sooner() {
+    let paced = Paced::new(pfifo(10), Span::from_millis(10));
+    let mut link = Link::new(LinkConfig { rate: None, ..config() }, Box::new(paced), random("link"));
+    let mut events = Vec::new();
+    for slot in 0..4 {
+        link.offer(us(0), packet(slot, 1250), &mut events);
+    }
+    assert_eq!(link.change_queue(us(11_000), &"3 ms", &mut events), Err(ChangeError::OtherDiscipline));
+    assert_eq!(link.next_due(), us(1000), "the first is on its way");
+    assert_eq!(link.change_queue(us(12_000), &Span::from_millis(3), &mut events), Ok(()));
+    assert_eq!(drain(&mut link, &mut events), [(1000, 0), (11_000, 1), (14_000, 2), (17_000, 3)]);
+    let sent: Vec<_> = events.iter().filter(|event| matches!(event.kind, LinkEventKind::Sent { .. })).collect();
+    assert_eq!(
+        sent.iter().map(|event| (event.at, event.backlog)).collect::<Vec<_>>(),
+        [(us(0), 0), (us(10_000), 2), (us(13_000), 1), (us(16_000), 0)]
+    );
+}
+
+/// Ten packets of 1 ms each at once: at 2.5 ms two have left, and one is in transmission. Of the seven that wait five go.
+#[test]
+fn packets_beyond_a_new_limit_are_reported_and_recorded() {
+    let codel = Codel::new(CodelConfig::default());
+    let mut link = Link::new(config(), Box::new(codel), random("link"));
+    link.record();
+    let mut events = Vec::new();
+    for slot in 0..10 {
+        link.offer(us(0), packet(slot, 1250), &mut events);
+    }
+    events.clear();
+    let smaller = CodelConfig { limit: 2, ..CodelConfig::default() };
+    assert_eq!(link.change_queue(us(2500), &smaller, &mut events), Ok(()));
+    let dropped: Vec<_> = events
+        .iter()
+        .filter_map(|event| match event.kind {
+            LinkEventKind::Dropped { packet, reason, .. } => Some((event.at, event.backlog, packet.slot, reason)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(dropped, (3..8).map(|slot| (us(2500), 2, slot, DropReason::Limit)).collect::<Vec<_>>());
+    let recorded: Vec<_> = link
+        .decisions()
+        .filter(|decision| decision.action == Action::Drop(DropReason::Limit))
+        .map(|decision| (decision.packet.slot, decision.sojourn, decision.backlog.packets))
+        .collect();
+    assert_eq!(recorded, (3..8).map(|n| (n, Some(Span::from_micros(2500)), 9 - u64::from(n))).collect::<Vec<_>>());
+    assert_eq!(slots(&drain(&mut link, &mut events)), [0, 1, 2, 8, 9]);
 }

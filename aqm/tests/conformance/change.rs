@@ -1,0 +1,369 @@
+//! Parameters that change while packets wait.
+
+use std::any::Any;
+
+use ackclock_aqm::{
+    Blue, BlueConfig, ChangeError, Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig, Red, RedConfig,
+    Sfb, SfbConfig,
+};
+
+use super::*;
+
+/// What a discipline does with the packets that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waiting {
+    /// It discards those beyond the new limit.
+    Trimmed,
+    /// All stay.
+    Kept,
+    /// It discards all and starts anew.
+    Discarded,
+}
+
+/// A discipline with two sets of parameters.
+struct Change {
+    name: &'static str,
+    make: fn() -> Box<dyn QueueDisc<StubPacket>>,
+    /// As it was made.
+    first: Box<dyn Any>,
+    /// With another limit, and others besides.
+    second: Box<dyn Any>,
+    limit: Limit,
+    waiting: Waiting,
+}
+
+fn random() -> Random {
+    Random::for_component(1, 0, "change")
+}
+
+fn changes() -> Vec<Change> {
+    macro_rules! change {
+        ($name:literal, $waiting:ident, $limit:expr, $first:expr, $second:expr, |$config:pat_param| $make:expr) => {
+            Change {
+                name: $name,
+                make: || {
+                    let $config = $first;
+                    Box::new($make)
+                },
+                first: Box::new($first),
+                second: Box::new($second),
+                limit: $limit,
+                waiting: Waiting::$waiting,
+            }
+        };
+    }
+    let ms = Span::from_millis;
+    let red = RedConfig { limit: 60_000, ..RedConfig::default() };
+    vec![
+        change!(
+            "pfifo",
+            Kept,
+            Limit::Packets(7),
+            FifoConfig::default(),
+            FifoConfig { limit: Limit::Packets(7) },
+            |config| Fifo::new(config)
+        ),
+        change!(
+            "codel",
+            Trimmed,
+            Limit::Packets(7),
+            CodelConfig { target: Span::from_millis(1), ..CodelConfig::default() },
+            CodelConfig { limit: 7, target: ms(2), interval: ms(20), ecn: true, ..CodelConfig::default() },
+            |config| Codel::new(config)
+        ),
+        change!(
+            "pie",
+            Trimmed,
+            Limit::Packets(7),
+            PieConfig::default(),
+            PieConfig { limit: 7, target: ms(2), tupdate: ms(4), ecn: true, ..PieConfig::default() },
+            |config| Pie::new(config, random())
+        ),
+        change!(
+            "pie, another estimator",
+            Trimmed,
+            Limit::Packets(60),
+            PieConfig { dq_rate_estimator: Some(DqRateEstimator::Linux), ..PieConfig::default() },
+            PieConfig { limit: 60, dq_rate_estimator: Some(DqRateEstimator::Rfc8033), ..PieConfig::default() },
+            |config| Pie::new(config, random())
+        ),
+        change!(
+            "fq_codel",
+            Trimmed,
+            Limit::Packets(7),
+            FqCodelConfig { target: Span::from_millis(1), ..FqCodelConfig::default() },
+            FqCodelConfig { limit: 7, quantum: 300, interval: ms(10), drop_batch: 3, ..FqCodelConfig::default() },
+            |config| FqCodel::new(config, random())
+        ),
+        change!(
+            "fq_codel, memory",
+            Trimmed,
+            // Each packet takes 577 bytes or more.
+            Limit::Packets(10),
+            FqCodelConfig::default(),
+            FqCodelConfig { memory_limit: 10 * 577, ecn: false, ..FqCodelConfig::default() },
+            |config| FqCodel::new(config, random())
+        ),
+        change!(
+            "fq_pie",
+            Trimmed,
+            Limit::Packets(7),
+            FqPieConfig::default(),
+            FqPieConfig { limit: 7, quantum: 300, tupdate: ms(3), target: ms(1), ..FqPieConfig::default() },
+            |config| FqPie::new(config, random())
+        ),
+        change!(
+            "red",
+            Discarded,
+            Limit::Bytes(0),
+            RedConfig { limit: 60_000, ..RedConfig::default() },
+            RedConfig { ecn: true, probability: 0.1, ..red.clone() },
+            |config| Red::new(config, random())
+        ),
+        change!(
+            "blue",
+            Trimmed,
+            // One passes the limit of 7.
+            Limit::Packets(8),
+            BlueConfig { limit: Limit::Packets(40), ..BlueConfig::default() },
+            BlueConfig { limit: Limit::Packets(7), inc: 0.02, max: 0.3, ecn: true, ..BlueConfig::default() },
+            |config| Blue::new(config, random())
+        ),
+        change!(
+            "sfb",
+            Discarded,
+            Limit::Packets(0),
+            SfbConfig::default(),
+            SfbConfig { limit: 50, target: Some(3), hash_seed: Some(5), ..SfbConfig::default() },
+            |config| Sfb::new(config, random())
+        ),
+        change!(
+            "cobalt",
+            Kept,
+            Limit::Packets(7),
+            CobaltConfig::default(),
+            CobaltConfig { limit: 7, target: ms(1), p_inc: 1 << 28, ..CobaltConfig::default() },
+            |config| Cobalt::new(config, random())
+        ),
+        change!(
+            "dualpi2",
+            Trimmed,
+            Limit::Packets(7),
+            DualPi2Config::default(),
+            DualPi2Config { limit: 7, tupdate: ms(2), classic_protection: 50, ..DualPi2Config::default() },
+            |config| DualPi2::new(config, random())
+        ),
+    ]
+}
+
+/// Runs `steps`, calls `between` before each, and keeps what became of each packet, by its number.
+fn follow(
+    change: &Change,
+    steps: &[QueueStep],
+    mut between: impl FnMut(usize, Time, &mut dyn QueueDisc<StubPacket>, &mut Drops<StubPacket>),
+) -> Vec<Option<DropReason>> {
+    let mut queue = (change.make)();
+    let (mut drops, mut now) = (Drops::new(), Time::from_millis(5));
+    let (mut waiting, mut log) = (BTreeMap::new(), Vec::new());
+    for (id, step) in steps.iter().enumerate() {
+        now += step.gap;
+        between(id, now, &mut *queue, &mut drops);
+        let mut sent = None;
+        match step.action {
+            QueueAction::Offer { flow, wire_len, ecn } => {
+                waiting.insert(id as u32, wire_len);
+                queue.enqueue(now, StubPacket { flow, id: id as u32, wire_len, ecn }, &mut drops);
+            }
+            QueueAction::Send => sent = queue.ask(now, &mut drops),
+        }
+        let left = drops.drain(..).map(|drop| (drop.packet, Some(drop.reason)));
+        for (packet, reason) in left.chain(sent.map(|entry| (entry.packet, None))) {
+            assert!(waiting.remove(&packet.id).is_some(), "{}: a packet leaves once", change.name);
+            log.push(reason);
+        }
+        let bytes = waiting.values().map(|&bytes| u64::from(bytes)).sum();
+        assert_eq!(queue.backlog(), Tally { packets: waiting.len() as u64, bytes }, "{}", change.name);
+        assert!(queue.counters().balance(queue.backlog()), "{}", change.name);
+        assert_eq!(queue.peek().is_some(), !waiting.is_empty(), "{}", change.name);
+    }
+    log
+}
+
+fn within(backlog: Tally, limit: Limit) -> bool {
+    match limit {
+        Limit::Packets(limit) => backlog.packets <= limit,
+        Limit::Bytes(limit) => backlog.bytes <= limit,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// There and back several times. Each law goes on, and the limit holds from the change on, or from when the queue was last
+    /// within it.
+    #[test]
+    fn a_change_keeps_the_books_and_the_limit(steps in queue_steps(400), period in 5usize..80) {
+        for change in changes() {
+            let mut second = false;
+            let mut kept = false;
+            follow(&change, &steps, |step, now, queue, drops| {
+                let name = change.name;
+                if step % period == period - 1 {
+                    second = !second;
+                    let before = queue.backlog();
+                    let config = if second { &change.second } else { &change.first };
+                    assert_eq!(queue.change(now, &**config, drops), Ok(()), "{name}");
+                    match change.waiting {
+                        Waiting::Trimmed => kept = false,
+                        Waiting::Kept => {
+                            assert_eq!((queue.backlog(), drops.len()), (before, 0), "{name}");
+                            kept = second;
+                        }
+                        Waiting::Discarded => {
+                            assert_eq!(queue.backlog(), Tally::default(), "{name}");
+                            assert_eq!(drops.len() as u64, before.packets, "{name}");
+                        }
+                    }
+                }
+                kept &= !within(queue.backlog(), change.limit);
+                if second && !kept && change.waiting != Waiting::Discarded {
+                    assert!(within(queue.backlog(), change.limit), "{name}: {:?}", queue.backlog());
+                }
+            });
+        }
+    }
+
+    /// Parameters that are the same are no change, unless the discipline starts anew.
+    #[test]
+    fn the_same_parameters_change_nothing(steps in queue_steps(400), period in 1usize..20) {
+        for change in changes().into_iter().filter(|change| change.waiting != Waiting::Discarded) {
+            let without = follow(&change, &steps, |_, _, _, _| {});
+            let with = follow(&change, &steps, |step, now, queue, drops| {
+                if step % period == 0 {
+                    assert_eq!(queue.change(now, &*change.first, drops), Ok(()), "{}", change.name);
+                }
+            });
+            prop_assert_eq!(without, with, "{}", change.name);
+        }
+    }
+}
+
+/// 100 packets of 10 flows wait. Which ones go, and for which reason.
+#[test]
+fn what_waits_beyond_the_new_limit_goes() {
+    for change in changes() {
+        let mut queue = (change.make)();
+        let mut drops = Drops::new();
+        let mut id = 0;
+        while queue.backlog().packets < 40 {
+            let ecn = if id % 2 == 0 { Ecn::NotEct } else { Ecn::Ect1 };
+            queue.enqueue(
+                Time::from_millis(1),
+                StubPacket { flow: id % 10, id: id as u32, wire_len: 100, ecn },
+                &mut drops,
+            );
+            id += 1;
+        }
+        drops.clear();
+        queue.change(Time::from_millis(1), &*change.second, &mut drops).expect("parameters of its own");
+        let left = queue.backlog().packets;
+        assert_eq!(left + drops.len() as u64, 40, "{}", change.name);
+        let reasons = [DropReason::Limit, DropReason::Memory];
+        assert!(drops.iter().all(|drop| reasons.contains(&drop.reason)), "{}: {drops:?}", change.name);
+        match change.name {
+            // Heads: the oldest.
+            "codel" | "pie" | "blue" => {
+                // BLUE takes in the packet that passes the limit.
+                assert_eq!(left, 7 + u64::from(change.name == "blue"), "{}", change.name);
+                assert!(drops.iter().is_sorted_by_key(|drop| drop.packet.id));
+                assert!(
+                    queue.peek().is_some_and(|head| head.packet.id > drops.last().map_or(0, |drop| drop.packet.id))
+                );
+            }
+            // By turns, of which the first is still one of 1514 bytes: four packets of each flow.
+            "fq_codel" | "fq_pie" => {
+                assert_eq!(left, 7);
+                assert!(drops.iter().map(|drop| drop.packet.flow).eq((0..33).map(|n| n / 4)), "{drops:?}");
+            }
+            // 10 * 577 bytes hold eight packets of 676.
+            "fq_codel, memory" => {
+                assert_eq!(left, 8);
+                assert!(drops.iter().all(|drop| drop.reason == DropReason::Memory));
+            }
+            // 20 wait in each queue: the classic one goes first.
+            "dualpi2" => {
+                assert_eq!(left, 7);
+                assert!(drops[..20].iter().all(|drop| drop.packet.ecn == Ecn::NotEct), "{drops:?}");
+            }
+            "red" | "sfb" => assert_eq!(left, 0),
+            _ => assert_eq!(left, 40, "{}", change.name),
+        }
+    }
+}
+
+/// Nothing changes with an error.
+#[test]
+fn what_a_discipline_does_not_take_it_refuses() {
+    let now = Time::from_secs(1);
+    let refused = |queue: &mut dyn QueueDisc<StubPacket>, config: &dyn Any| {
+        let mut drops = Drops::new();
+        queue.enqueue(now, StubPacket { flow: 1, id: 1, wire_len: 1000, ecn: Ecn::NotEct }, &mut drops);
+        let before = format!("{queue:?}");
+        let error = queue.change(now, config, &mut drops).expect_err("not taken");
+        assert_eq!((format!("{queue:?}"), drops.len()), (before, 0));
+        error
+    };
+    let all = changes();
+    for (n, change) in all.iter().enumerate() {
+        for other in &all {
+            if (*other.first).type_id() != (*change.first).type_id() {
+                assert_eq!(
+                    refused(&mut *(all[n].make)(), &*other.first),
+                    ChangeError::OtherDiscipline,
+                    "{}",
+                    change.name
+                );
+            }
+        }
+    }
+    let bytes = FifoConfig { limit: Limit::Bytes(1) };
+    assert_eq!(refused(&mut Fifo::new(FifoConfig::default()), &bytes), ChangeError::OtherDiscipline);
+    let rfc = CodelConfig { control_law: ControlLaw::Rfc8289, ..CodelConfig::default() };
+    assert_eq!(refused(&mut Codel::new(CodelConfig::default()), &rfc), ChangeError::Fixed("control_law"));
+    let mut fq_codel = FqCodel::new(FqCodelConfig::default(), random());
+    let [flows, seed] = [
+        FqCodelConfig { flows: 7, ..FqCodelConfig::default() },
+        FqCodelConfig { hash_seed: Some(1), ..FqCodelConfig::default() },
+    ];
+    assert_eq!(refused(&mut fq_codel, &flows), ChangeError::Fixed("flows"));
+    assert_eq!(refused(&mut fq_codel, &seed), ChangeError::Fixed("hash_seed"));
+    let mut fq_pie = FqPie::new(FqPieConfig::default(), random());
+    assert_eq!(refused(&mut fq_pie, &FqPieConfig { flows: 7, ..FqPieConfig::default() }), ChangeError::Fixed("flows"));
+    let zeros = [
+        FqPieConfig { quantum: 0, ..FqPieConfig::default() },
+        FqPieConfig { tupdate: Span::ZERO, ..FqPieConfig::default() },
+    ];
+    for zero in zeros {
+        assert!(matches!(refused(&mut fq_pie, &zero), ChangeError::Invalid(_)));
+    }
+    let red = RedConfig { min: Some(2), max: Some(1), ..RedConfig::default() };
+    let invalid = [
+        refused(
+            &mut Pie::new(PieConfig::default(), random()),
+            &PieConfig { tupdate: Span::ZERO, ..PieConfig::default() },
+        ),
+        refused(&mut Red::new(RedConfig::default(), random()), &red),
+        refused(&mut Blue::new(BlueConfig::default(), random()), &BlueConfig { inc: 2.0, ..BlueConfig::default() }),
+        refused(&mut Sfb::new(SfbConfig::default(), random()), &SfbConfig { increment: 2.0, ..SfbConfig::default() }),
+        refused(
+            &mut DualPi2::new(DualPi2Config::default(), random()),
+            &DualPi2Config { coupling_factor: 0, ..DualPi2Config::default() },
+        ),
+    ];
+    assert!(invalid.iter().all(|error| matches!(error, ChangeError::Invalid(_))), "{invalid:?}");
+    let errors = [ChangeError::OtherDiscipline, ChangeError::Fixed("flows"), ChangeError::Invalid("no")];
+    assert_eq!(
+        errors.map(|error| error.to_string()),
+        ["these are parameters of another discipline", "flows cannot be changed", "no"]
+    );
+}
