@@ -201,8 +201,9 @@ impl<P: Queued> Blue<P> {
         Blue { threshold: config.most_unmarked(), config, law, random, store: Store::new() }
     }
 
-    /// Other parameters at run time. The probability stays, within the new `max`, and so do the times
-    /// of its last changes; heads beyond the new limit are discarded, as other laws with one queue do it.
+    /// Other parameters at run time. The probability stays, within the new `max`, and so do the
+    /// times of its last changes; heads beyond the new limit are discarded, as other laws with one
+    /// queue do it.
     ///
     /// # Errors
     /// Parameters that have a [`BlueConfig::problem`].

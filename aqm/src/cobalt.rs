@@ -14,8 +14,9 @@
 //! - The reciprocal root starts at 1. Linux starts a queue with 0, so that its very first signal comes with the second packet
 //!   above `target`, not an `interval` later, against its own comment; the next ones are the same.
 //! - BLUE decides before CoDel marks: a packet that it drops is not counted as marked.
-//! - BLUE falls when the link is idle. In CAKE it falls whenever an empty flow has its turn, which happens while other flows
-//!   have packets; a single queue hears of it once when the link becomes idle, if that is a transmitter and not a token bucket.
+//! - BLUE falls when the link is idle. In CAKE it falls whenever an empty flow has its turn, which
+//!   happens while other flows have packets; a single queue hears of it once when the link becomes
+//!   idle, if that is a transmitter and not a token bucket.
 //! - The target does not grow with the number of bulk flows (CAKE's `ingress`). The memory of a packet is taken as its bytes
 //!   and 576 more, in place of what Linux allocated (`truesize`).
 //! - `limit` is a limit of its own; in CAKE it only scales `memlimit`.
@@ -169,8 +170,8 @@ impl<P: Queued> Cobalt<P> {
         Cobalt { config, state: State::new(), memory: 0, random, store: Store::new() }
     }
 
-    /// Other parameters at run time. The state stays. Nothing is discarded: the next arrival sees to
-    /// limits that are exceeded then (Linux `cake_change`, `cake_enqueue`).
+    /// Other parameters at run time. The state stays. Nothing is discarded: the next arrival sees
+    /// to limits that are exceeded then (Linux `cake_change`, `cake_enqueue`).
     ///
     /// # Errors
     /// None.

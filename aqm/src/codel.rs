@@ -90,8 +90,8 @@ impl<P: Queued> Codel<P> {
         Codel { limit: config.limit, law: config.law(), state: CodelState::new(), store: Store::new() }
     }
 
-    /// Other parameters at run time. The state stays; heads beyond the new limit are discarded without
-    /// asking the law (Linux `codel_change`).
+    /// Other parameters at run time. The state stays; heads beyond the new limit are discarded
+    /// without asking the law (Linux `codel_change`).
     ///
     /// # Errors
     /// Another `control_law`, which has other units of time.

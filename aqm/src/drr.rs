@@ -195,7 +195,8 @@ impl<P: Queued, S> Drr<P, S> {
         &mut self,
         take: impl FnMut(&mut S, &mut FlowQueue<'_, P>) -> Option<Entry<P>>,
     ) -> Option<Entry<P>> {
-        // Flows that have become empty keep their place until their next turn, or until the link is idle.
+        // Flows that have become empty keep their place until their next turn, or until the link is
+        // idle.
         if self.books.backlog().packets == 0 {
             return None;
         }
@@ -231,8 +232,8 @@ impl<P: Queued, S> Drr<P, S> {
         self.quantum = i64::from(quantum);
     }
 
-    /// The link is idle: all flows have their turn and nothing to send, so that none stays in a rota. `found_empty` tells the
-    /// law of each.
+    /// The link is idle: all flows have their turn and nothing to send, so that none stays in a
+    /// rota. `found_empty` tells the law of each.
     pub(crate) fn idle(&mut self, mut found_empty: impl FnMut(&mut S)) {
         self.take_turns(|law, _| {
             found_empty(law);
@@ -278,10 +279,11 @@ impl<P: Queued, S> Drr<P, S> {
         }
     }
 
-    /// The head of the flow that is served next: that of the fewest turns until its deficit is above zero, and of several the
-    /// one whose turn is first.
+    /// The head of the flow that is served next: that of the fewest turns until its deficit is
+    /// above zero, and of several the one whose turn is first.
     pub(crate) fn peek(&self) -> Option<&Entry<P>> {
-        // A new flow without a deficit left gets its next quantum at once, and its turn behind the old flows.
+        // A new flow without a deficit left gets its next quantum at once, and its turn behind the
+        // old flows.
         let [new, old] = [&self.new_flows, &self.old_flows].map(|rota| {
             let flows = rota.indices(&self.flows).map(|index| &self.flows[index as usize]);
             flows.filter_map(|flow| Some((flow.deficit, self.slab.front(&flow.queue)?)))
@@ -336,7 +338,8 @@ impl<P: Queued, S> Drr<P, S> {
         }
     }
 
-    /// The number of the flow of [`Drr::touched`] and the bytes that wait in it, and how many flows are new and old.
+    /// The number of the flow of [`Drr::touched`] and the bytes that wait in it, and how many flows
+    /// are new and old.
     pub(crate) fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         let count = |rota: &Rota| Variable::Count(rota.indices(&self.flows).count() as u64);
         see("flow", Variable::Count(self.touched.into()));

@@ -237,10 +237,10 @@ impl<P: Queued> DualPi2<P> {
         }
     }
 
-    /// Other parameters at run time. The probability and the packets stay in their queues, and the next
-    /// update is due when it was; another `classic_protection` or `mtu` starts the credit anew. Heads
-    /// beyond the new limits are discarded, those of the classic queue first, without asking the law
-    /// (Linux `dualpi2_change`).
+    /// Other parameters at run time. The probability stays, packets stay in the queue in which they
+    /// are, and the next update is due when it was; another `classic_protection` or `mtu` starts
+    /// the credit anew. Heads beyond the new limits are discarded, those of the classic queue
+    /// first, without asking the law (Linux `dualpi2_change`).
     ///
     /// # Errors
     /// Parameters that [`DualPi2::new`] does not take.

@@ -84,8 +84,8 @@ impl<P: Queued> Fifo<P> {
         Fifo { config, store: Store::new() }
     }
 
-    /// Another limit. What waits beyond it stays, as in Linux (`sch_fifo` has `fifo_init` for this);
-    /// nothing is taken in until there is room.
+    /// Another limit. What waits beyond it stays, as in Linux (`sch_fifo` has `fifo_init` for
+    /// this); nothing is taken in until there is room.
     ///
     /// # Errors
     /// A limit in another unit: `pfifo` and `bfifo` are two disciplines.

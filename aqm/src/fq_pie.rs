@@ -177,8 +177,9 @@ impl<P: Queued> FqPie<P> {
     }
 
     /// Other parameters at run time. Flows keep their packets, places and states, and their next
-    /// updates are due when they were. While more than `limit` packets wait, what would leave next is
-    /// discarded, and the law sees it leave; memory is seen to on arrival (Linux `fq_pie_change`).
+    /// updates are due when they were. While more than `limit` packets wait, what would leave next
+    /// is discarded, and the law sees it leave; memory is seen to on arrival (Linux
+    /// `fq_pie_change`).
     ///
     /// # Errors
     /// Another number of flows or `hash_seed`, or a `quantum` or `tupdate` of zero.

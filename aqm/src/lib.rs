@@ -2,8 +2,8 @@
 //!
 //! ## Where to start
 //!
-//! [`QueueDisc`] is the trait and [`Queued`] what it asks of a packet. [`Dequeue`] and [`Drops`] are
-//! what a discipline returns, [`Counters`] are its books, [`Probe`] are the variables of its
+//! [`QueueDisc`] is the trait and [`Queued`] what it asks of a packet. [`Dequeue`] and [`Drops`]
+//! are what a discipline returns, [`Counters`] are its books, [`Probe`] are the variables of its
 //! algorithm, and [`Store`] keeps the packets of a single queue.
 
 mod blue;
@@ -69,8 +69,8 @@ pub trait Queued: Debug {
     fn dscp(&self) -> u8 {
         0
     }
-    /// Whether the packet is a TCP segment that acknowledges and carries neither payload nor SYN, FIN
-    /// or RST. Default: no.
+    /// Whether the packet is a TCP segment that acknowledges and carries neither payload nor SYN,
+    /// FIN or RST. Default: no.
     fn is_pure_ack(&self) -> bool {
         false
     }
@@ -98,16 +98,16 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn idle(&mut self, now: Time) {
         let _ = now;
     }
-    /// Sets other parameters at run time, as `tc qdisc change` does; `config` is of the discipline's own
-    /// type of configuration ([`CodelConfig`] for a [`Codel`]), and complete. What the law has
-    /// measured, its probabilities and the packets that wait stay, unless the discipline's
-    /// `reconfigure` says otherwise; timers that run are due when they were. Packets beyond a new
-    /// limit are discarded where Linux does so. With an error nothing has changed. Default: no
-    /// discipline of that name.
+    /// Sets other parameters at run time, as `tc qdisc change` does; `config` is of the
+    /// discipline's own type of configuration ([`CodelConfig`] for a [`Codel`]), and complete. What
+    /// the law has measured, its probabilities and the packets that wait stay, unless the
+    /// discipline's `reconfigure` says otherwise; timers that run are due when they were. Packets
+    /// beyond a new limit are discarded where Linux does so. With an error nothing has changed.
+    /// Default: no discipline of that name.
     ///
     /// # Errors
-    /// Parameters of another discipline, or that are out of range; one that only a new discipline can
-    /// have.
+    /// Parameters of another discipline, or that are out of range; one that only a new discipline
+    /// can have.
     fn change(&mut self, now: Time, config: &dyn Any, drops: &mut Drops<P>) -> Result<(), ChangeError> {
         let _ = (now, config, drops);
         Err(ChangeError::OtherDiscipline)
@@ -125,10 +125,10 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn counters(&self) -> &Counters;
     /// The law's own variables, for traces; of several queues, those of the one that the last call was about.
     fn probe(&self) -> Probe;
-    /// Calls `see` for each variable that the law has, with its name as `tc -s` or the law's source has
-    /// it, and its value now: those of [`QueueDisc::probe`], and what only this law knows. A law with
-    /// several queues says how many are in use, and of which one the others are. Default: those of the
-    /// probe.
+    /// Calls `see` for each variable that the law has, with its name as `tc -s` or the law's source
+    /// has it, and its value now: those of [`QueueDisc::probe`], and what only this law knows. A
+    /// law with several queues says how many are in use, and of which one the others are. Default:
+    /// those of the probe.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         self.probe().variables(see);
     }

@@ -157,7 +157,8 @@ impl<P: Queued> Pie<P> {
     }
 
     /// Other parameters at run time. The state stays, and the next update is due when it was; heads
-    /// beyond the new limit are discarded, and the law does not see them leave (Linux `pie_change`).
+    /// beyond the new limit are discarded, and the law does not see them leave (Linux
+    /// `pie_change`).
     ///
     /// # Errors
     /// A `tupdate` of zero.

@@ -124,9 +124,10 @@ impl<P: Queued> Red<P> {
         Red { limit, ecn, harddrop, nodrop, law, adaptation, stats: RedStats::default(), random, store: Store::new() }
     }
 
-    /// Other parameters at run time. As in Linux (`red_change`, `red_set_vars`) the queue is a new one:
-    /// all packets that wait are discarded, the average starts again at nothing, and so does the time
-    /// without a queue; updates of `adaptive` are due an interval from now. The statistics stay.
+    /// Other parameters at run time. As in Linux (`red_change`, `red_set_vars`) the queue is a new
+    /// one: all packets that wait are discarded, the average starts again at nothing, and so does
+    /// the time without a queue; updates of `adaptive` are due an interval from now. The statistics
+    /// stay.
     ///
     /// # Errors
     /// Parameters that have a [`RedConfig::problem`].

@@ -224,8 +224,9 @@ impl<P: Queued> Sfb<P> {
         Sfb { config, law, penalty, random, hashes, store: Store::new(), places: VecDeque::new() }
     }
 
-    /// Other parameters at run time. As in Linux (`sfb_change`) all packets that wait are discarded and
-    /// all bins start again, with other hashes: those of `hash_seed` from the start if it is another one.
+    /// Other parameters at run time. As in Linux (`sfb_change`) all packets that wait are discarded
+    /// and all bins start again, with other hashes: those of `hash_seed` from the start if it is
+    /// another one.
     ///
     /// # Errors
     /// Parameters that have an [`SfbConfig::problem`].

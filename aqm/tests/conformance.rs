@@ -397,7 +397,8 @@ impl Model<'_> {
     }
 }
 
-/// The variables have names of their own, those of the probe are among them, and probabilities are probabilities.
+/// The variables have names of their own, those of the probe are among them, and probabilities are
+/// probabilities.
 fn check_variables(name: &str, queue: &dyn QueueDisc<StubPacket>) {
     let mut seen = BTreeMap::new();
     queue.variables(&mut |variable, value| {
@@ -426,7 +427,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
-    /// That the link is idle is said by `idle` alone: whoever asks an empty discipline changes nothing.
+    /// That the link is idle is said by `idle` alone: whoever asks an empty discipline changes
+    /// nothing.
     #[test]
     fn asking_an_empty_discipline_changes_nothing(steps in queue_steps(300)) {
         for case in cases() {

@@ -26,7 +26,8 @@ fn variables(queue: &dyn QueueDisc<StubPacket>) -> BTreeMap<&'static str, Variab
     variables
 }
 
-/// Three flows start; the first sends a packet, and with another one of a quantum of 300 bytes it has had its turn.
+/// Three flows start; the first sends a packet, and with another one of a quantum of 300 bytes it
+/// has had its turn.
 #[test]
 fn flows_in_the_lists_are_counted() {
     let queues: [Box<dyn QueueDisc<StubPacket>>; 2] = [

@@ -275,8 +275,8 @@ impl Link {
         self.advance(now, events);
     }
 
-    /// Sets other parameters of the queue discipline ([`QueueDisc::change`]) at `now`, after what was due
-    /// before. What the queue discards is reported like any other drop.
+    /// Sets other parameters of the queue discipline ([`QueueDisc::change`]) at `now`, after what
+    /// was due before. What the queue discards is reported like any other drop.
     ///
     /// # Errors
     /// As the discipline's; nothing has changed then.

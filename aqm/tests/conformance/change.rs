@@ -199,8 +199,8 @@ fn within(backlog: Tally, limit: Limit) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// There and back several times. Each law goes on, and the limit holds from the change on, or from when the queue was last
-    /// within it.
+    /// There and back several times. Each law goes on, and the limit holds from the change on, or
+    /// from when the queue was last within it.
     #[test]
     fn a_change_keeps_the_books_and_the_limit(steps in queue_steps(400), period in 5usize..80) {
         for change in changes() {

@@ -76,8 +76,8 @@ impl Header {
         }
     }
 
-    /// What a queue may treat the packet differently by. Of a TCP segment cut into pieces no piece is a
-    /// pure ACK. Nothing else is verified: a queue has no business with checksums.
+    /// What a queue may treat the packet differently by. Of a TCP segment cut into pieces no piece
+    /// is a pure ACK. Nothing else is verified: a queue has no business with checksums.
     pub(crate) fn class(&self, packet: &[u8]) -> Class {
         let tcp = packet.get(self.payload..self.len).unwrap_or_default();
         let pure_ack = match tcp.first_chunk::<14>() {

@@ -4,15 +4,17 @@ use ackclock_aqm::{Backlog, Counters, Entry, Probe};
 
 use super::*;
 
-/// A token bucket over another discipline, as `tbf`: packets leave it at `rate`, up to `burst` bytes of them at once. It
-/// looks at the packet that would leave next, and pays for the one that leaves.
+/// A token bucket over another discipline, as `tbf`: packets leave it at `rate`, up to `burst`
+/// bytes of them at once. It looks at the packet that would leave next, and pays for the one that
+/// leaves.
 #[derive(Debug)]
 struct Tbf {
     queue: Box<dyn QueueDisc<Framed>>,
     /// Nanoseconds per byte.
     pace: u64,
     burst: u64,
-    /// Tokens in nanoseconds at `since`; below nothing after a packet larger than the one that was looked at.
+    /// Tokens in nanoseconds at `since`; below nothing after a packet larger than the one that was
+    /// looked at.
     tokens: i64,
     since: Time,
 }
@@ -65,7 +67,8 @@ impl QueueDisc<Framed> for Tbf {
     }
 }
 
-/// Strict priority of three classes, as `prio`: pure ACKs, then expedited forwarding, then all others.
+/// Strict priority of three classes, as `prio`: pure ACKs, then expedited forwarding, then all
+/// others.
 #[derive(Debug)]
 struct Prio {
     classes: [Box<dyn QueueDisc<Framed>>; 3],
@@ -125,8 +128,8 @@ fn offered(link: &mut Link, packets: impl IntoIterator<Item = Packet>) -> Vec<(u
     delivered.into_iter().map(|(at, packet)| (at.as_nanos() / 1000, packet.slot)).collect()
 }
 
-/// 1 us per byte and a bucket of 3000: of packets of 1000 and 2000 bytes in turn the first two take all tokens, the third
-/// leaves 1000 bytes later, the fourth 2000 bytes after that, and so on.
+/// 1 us per byte and a bucket of 3000: of packets of 1000 and 2000 bytes in turn the first two take
+/// all tokens, the third leaves 1000 bytes later, the fourth 2000 bytes after that, and so on.
 #[test]
 fn a_token_bucket_asks_for_the_size_of_the_next_packet() {
     for rate in [None, Rate::from_bps(1_000_000_000_000)] {
@@ -138,7 +141,8 @@ fn a_token_bucket_asks_for_the_size_of_the_next_packet() {
     }
 }
 
-/// CoDel discards the packet that was looked at, so that another one leaves: none is lost or sent twice, and the rate holds.
+/// CoDel discards the packet that was looked at, so that another one leaves: none is lost or sent
+/// twice, and the rate holds.
 #[test]
 fn a_law_below_a_token_bucket_may_decide_otherwise() {
     let codel = CodelConfig { target: Span::from_millis(1), interval: Span::from_millis(10), ..CodelConfig::default() };
@@ -152,7 +156,8 @@ fn a_law_below_a_token_bucket_may_decide_otherwise() {
     let counters = *link.queue().counters();
     assert!(counters.balance(Backlog::default()) && counters.dropped_on_dequeue.packets > 10, "{counters:?}");
     assert_eq!(delivered.len() as u64 + counters.dropped_on_dequeue.packets, 400);
-    // 8 us per byte: what is above that is the bucket, and a packet that was larger than the one looked at.
+    // 8 us per byte: what is above that is the bucket, and a packet that was larger than the one
+    // looked at.
     let (mut from, mut ahead) = (delivered[0].0, 0i64);
     for &(at, packet) in &delivered {
         ahead = (ahead - at.since(from).as_nanos() as i64).max(0) + 8000 * i64::from(packet.wire_len);
@@ -161,7 +166,8 @@ fn a_law_below_a_token_bucket_may_decide_otherwise() {
     }
 }
 
-/// Five wait behind a packet in transmission; ACKs pass them all, one of them a packet behind a shaper that is not due yet.
+/// Five wait behind a packet in transmission; ACKs pass them all, one of them a packet behind a
+/// shaper that is not due yet.
 #[test]
 fn classes_are_told_apart_by_what_a_packet_is() {
     let paced = shaper::Paced::new(pfifo(10), Span::from_micros(2500));
@@ -171,6 +177,7 @@ fn classes_are_told_apart_by_what_a_packet_is() {
     let packets = (0..)
         .zip(classes)
         .map(|(slot, (dscp, pure_ack))| Packet { class: Class::new(dscp, pure_ack), ..packet(slot, 1250) });
-    // 1 ms each. The second ACK may leave 2.5 ms after the first one, which left at 1 ms, and does when the link is free.
+    // 1 ms each. The second ACK may leave 2.5 ms after the first one, which left at 1 ms, and does
+    // when the link is free.
     assert_eq!(offered(&mut link, packets), [(1000, 0), (2000, 2), (3000, 4), (4000, 1), (5000, 3), (6000, 5)]);
 }

@@ -1,5 +1,6 @@
-//! What a queue hears of an idle link: a transmitter asks until there is nothing (`qdisc_restart`), a token bucket only while
-//! something waits (`htb_dequeue`, `htb_dequeue_tree`). So behind the latter a law never gets its idle signal.
+//! What a queue hears of an idle link: a transmitter asks until there is nothing (`qdisc_restart`),
+//! a token bucket only while something waits (`htb_dequeue`, `htb_dequeue_tree`). So behind the
+//! latter a law never gets its idle signal.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use ackclock_aqm::{
 
 use super::*;
 
-/// A drop-tail queue that counts its idle signals, and is not asked for a packet that it does not have.
+/// A drop-tail queue that counts its idle signals, and is not asked for a packet that it does not
+/// have.
 #[derive(Debug)]
 struct Told {
     queue: Fifo<Framed>,
@@ -74,7 +76,8 @@ fn secs(secs: u64) -> Time {
     Time::from_secs(secs)
 }
 
-/// Three bursts of five packets with long pauses; a packet refused while another is sent is no idle signal either.
+/// Three bursts of five packets with long pauses; a packet refused while another is sent is no idle
+/// signal either.
 #[test]
 fn a_bucket_does_not_say_that_it_is_idle() {
     for (bucket, expected) in [(false, 3), (true, 0)] {
@@ -89,7 +92,8 @@ fn a_bucket_does_not_say_that_it_is_idle() {
     }
 }
 
-/// An unlimited link is idle after every packet, and one that refuses a packet while it is idle says so once more.
+/// An unlimited link is idle after every packet, and one that refuses a packet while it is idle
+/// says so once more.
 #[test]
 fn an_unlimited_link_is_idle_after_every_packet() {
     for (limit, expected) in [(1, 4), (0, 4)] {

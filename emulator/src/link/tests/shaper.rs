@@ -152,7 +152,8 @@ fn a_pacer_is_exact_to_the_nanosecond() {
         let expected: Vec<_> =
             (0..500).map(|n| (10_000 + u64::from(n) * spacing + transmission + 1_000_000, n)).collect();
         assert_eq!(arrivals(&mut link, &at_once(500)), expected, "{rate:?}, {burst:?}");
-        // Once for each packet that leaves or comes, and once each time that packets were held back.
+        // Once for each packet that leaves or comes, and once each time that packets were held
+        // back.
         assert!(asked.load(Ordering::Relaxed) <= 1500, "{asked:?}");
         assert_eq!(link.next_due(), Time::NEVER);
     }
@@ -274,8 +275,8 @@ fn a_queue_does_not_hold_packets_back_until_now() {
     Link::new(config(), Box::new(now), random("link")).offer(us(0), packet(0, 1250), &mut Vec::new());
 }
 
-/// 10 ms apart, and from 12 ms on 3 ms: the one that was to leave at 20 ms leaves at 13 ms, the next at 16 ms. A change
-/// that the discipline does not take is one more look at the clock.
+/// 10 ms apart, and from 12 ms on 3 ms: the one that was to leave at 20 ms leaves at 13 ms, the
+/// next at 16 ms. A change that the discipline does not take is one more look at the clock.
 #[test]
 fn other_parameters_may_let_a_packet_go_sooner() {
     let paced = Paced::new(pfifo(10), Span::from_millis(10));
@@ -295,7 +296,8 @@ fn other_parameters_may_let_a_packet_go_sooner() {
     );
 }
 
-/// Ten packets of 1 ms each at once: at 2.5 ms two have left, and one is in transmission. Of the seven that wait five go.
+/// Ten packets of 1 ms each at once: at 2.5 ms two have left, and one is in transmission. Of the
+/// seven that wait five go.
 #[test]
 fn packets_beyond_a_new_limit_are_reported_and_recorded() {
     let codel = Codel::new(CodelConfig::default());
