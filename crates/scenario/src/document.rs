@@ -3,6 +3,8 @@
 //! The parser's own tree borrows from one text; sweeps and `--set` put values of several texts into
 //! one tree, so it is copied into this one, whose places name the text too.
 
+use std::fmt::Write;
+
 use ackclock_units::{Rate, Span};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -93,7 +95,7 @@ impl Node {
     pub(crate) fn found(&self) -> String {
         match &self.value {
             Value::String(text) if text.chars().count() > 60 => "a long string".to_owned(),
-            Value::String(text) => format!("the string {}", crate::write::quoted(text)),
+            Value::String(text) => format!("the string {}", quoted(text)),
             Value::Integer(number) => format!("the integer {number}"),
             Value::Float(number) => format!("the number {number}"),
             Value::Boolean(value) => format!("`{value}`"),
@@ -318,6 +320,26 @@ fn copy_table(table: DeTable<'_>, source: usize, offset: usize, depth: usize, re
     // The parser sorts by name; the order of the file is the order of links and of a sweep's axes.
     entries.sort_by_key(|entry| entry.key_place.span.start);
     Table(entries)
+}
+
+/// A basic string with its quotes.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04X}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
 }
 
 #[cfg(test)]

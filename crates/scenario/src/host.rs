@@ -9,7 +9,6 @@ use ackclock_tcp::{
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::hosts::HEADERS;
 use crate::keys::Domain;
 use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem, Time, Whole};
 use crate::report::Diagnostic;
@@ -44,6 +43,9 @@ const MAX_BUFFER: u64 = 1 << 30;
 
 /// Options take up to 40 bytes of a segment; 88 is also Linux's minimum.
 pub(crate) const MIN_MSS: u64 = 88;
+
+/// Bytes of an IPv4 and a TCP header without options.
+pub(crate) const HEADERS: u64 = 40;
 
 /// The least MTU of a smoltcp host.
 const MIN_STOCK_MTU: u64 = 576;

@@ -7,7 +7,7 @@ use ackclock_sim::spec::NodeSpec;
 
 use crate::document::{Entry, Node, Value};
 use crate::fields::{Context, Fields};
-use crate::host::MIN_MSS;
+use crate::host::{HEADERS, MIN_MSS};
 use crate::keys::Domain;
 use crate::link::is_name;
 use crate::quantity::{Bytes, Kind, Problem, Text};
@@ -27,9 +27,6 @@ const MIN_MTU_6: u64 = 1280;
 
 /// The least MTU of a host of ours: its smallest MSS with headers.
 const MIN_OWN_MTU: u64 = MIN_MSS + HEADERS;
-
-/// Bytes of an IPv4 and a TCP header without options.
-pub(crate) const HEADERS: u64 = 40;
 
 /// The longest name of a device: Linux's IFNAMSIZ less the byte that ends it.
 const MAX_DEVICE: usize = 15;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::document::{Entry, Node, Table, Value};
+use crate::document::{Entry, Node, Table, Value, quoted};
 
 /// The document as TOML: scalars first, then a section for each table of the top levels; what is
 /// nested deeper stays on one line.
@@ -91,26 +91,6 @@ pub(crate) fn inline(node: &Node) -> String {
 fn key(name: &str) -> String {
     let bare = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
     if bare { name.to_owned() } else { quoted(name) }
-}
-
-/// A basic string with its quotes.
-pub(crate) fn quoted(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() => {
-                let _ = write!(out, "\\u{:04X}", c as u32);
-            }
-            c => out.push(c),
-        }
-    }
-    out.push('"');
-    out
 }
 
 #[cfg(test)]
