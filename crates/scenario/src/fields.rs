@@ -314,7 +314,19 @@ impl<'a> Fields<'a> {
         let mut kind = default;
         match self.get(key).map(|entry| &entry.node) {
             None => child.fill("kind", default),
-            Some(node) if node.table().is_none() => match of.read(node) {
+            Some(Node { value: Value::Table(table), .. }) => {
+                match table.get("kind").map(|entry| (of.read(&entry.node), &entry.node)) {
+                    None => child.fill("kind", default),
+                    Some((Ok(name), _)) => kind = name,
+                    Some((Err(problem), node)) => {
+                        child.reject("kind", node, problem);
+                        // What else is wrong with it depends on the kind.
+                        child.silent = true;
+                    }
+                }
+                child.settings_by_kind(table, of, kind, &read);
+            }
+            Some(node) => match of.read(node) {
                 Ok(name) => kind = name,
                 Err(mut problem) => {
                     if node.str().is_none() {
@@ -325,41 +337,6 @@ impl<'a> Fields<'a> {
                     child.silent = true;
                 }
             },
-            Some(node) => {
-                let table = node.table().unwrap_or_else(|| unreachable!("checked above"));
-                match table.get("kind").map(|entry| (of.read(&entry.node), &entry.node)) {
-                    None => child.fill("kind", default),
-                    Some((Ok(name), _)) => kind = name,
-                    Some((Err(problem), node)) => {
-                        child.reject("kind", node, problem);
-                        // What else is wrong with it depends on the kind.
-                        child.silent = true;
-                    }
-                }
-                for &name in of.names {
-                    let Some(entry) = table.get(name) else { continue };
-                    let Some(settings) = entry.node.table() else {
-                        child.reject(
-                            name,
-                            &entry.node,
-                            Problem::new("not a table", format!("the settings of `{name}`, a table")),
-                        );
-                        continue;
-                    };
-                    if name == kind {
-                        child.layers.push((settings, Vec::new()));
-                        continue;
-                    }
-                    let mut other = child.bare(name);
-                    (other.layers, other.place) = (vec![(settings, Vec::new())], entry.key_place.clone());
-                    (other.dormant, other.kind) = (true, Some(name));
-                    read(name, &mut other);
-                    other.finish();
-                }
-                let mut further = vec!["kind"];
-                further.extend(of.names);
-                child.layers.push((table, further));
-            }
         }
         child.kind = Some(kind);
         self.cx.chosen.borrow_mut().push(Arc::clone(&child.path));
@@ -374,6 +351,37 @@ impl<'a> Fields<'a> {
         }
         child.finish();
         value
+    }
+
+    /// The settings beside `kind`, below those in a table by the name of the kind selected; those of
+    /// other kinds are read for their errors.
+    fn settings_by_kind<T>(
+        &mut self,
+        table: &'a Table,
+        of: &OneOf<'_>,
+        kind: &str,
+        read: &impl Fn(&'static str, &mut Fields<'a>) -> T,
+    ) {
+        for &name in of.names {
+            let Some(entry) = table.get(name) else { continue };
+            let Some(settings) = entry.node.table() else {
+                let expected = format!("the settings of `{name}`, a table");
+                self.reject(name, &entry.node, Problem::new("not a table", expected));
+                continue;
+            };
+            if name == kind {
+                self.layers.push((settings, Vec::new()));
+                continue;
+            }
+            let mut other = self.bare(name);
+            (other.layers, other.place) = (vec![(settings, Vec::new())], entry.key_place.clone());
+            (other.dormant, other.kind) = (true, Some(name));
+            read(name, &mut other);
+            other.finish();
+        }
+        let mut further = vec!["kind"];
+        further.extend(of.names);
+        self.layers.push((table, further));
     }
 
     /// The keys that nobody asked for, with the keys that are known in their table alone.

@@ -214,6 +214,24 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
 
 const DIRECTIONS: OneOf = OneOf { what: "direction", names: &["forward", "reverse"] };
 
+/// Which way the packets of a group go, and where its ends stand.
+struct Route {
+    ends: Option<Ends>,
+    path: Vec<usize>,
+    secondary: Option<SecondarySpec>,
+    reverse: bool,
+    places: [Place; 2],
+}
+
+/// When the connections of a group start and end.
+struct Times {
+    start: Span,
+    start_jitter: Span,
+    stop: Option<Span>,
+    abort: Option<Span>,
+    restart_every: Option<Span>,
+}
+
 fn read<'a>(
     cx: &'a Context<'a>,
     index: usize,
@@ -228,75 +246,26 @@ fn read<'a>(
         _ => path.clone(),
     };
     let mut fields = Fields::new(cx, table, path, &item.place).shown_as(shown);
-    let id = fields.required("id", Text, "a name, such as \"reno\"");
-    if let (Some(id), Some(entry)) = (&id, table.get("id"))
-        && !is_name(id)
-    {
-        let expected = "a letter, then letters, digits, `-` and `_`";
-        fields.reject("id", &entry.node, Problem::new("not a name for a flow", expected));
-    }
+    let id = name(&mut fields, table);
     let parallel = fields.or("count", 1, Whole(1, MAX_FLOWS));
     let stagger = fields.or("stagger", Span::ZERO, Time::Any);
-    let named = ends::are_named(&mut fields);
-    let ends = if named { ends::read(&mut fields, setting.network) } else { None };
-    let (path, secondary, reverse) = match &ends {
-        Some(ends) => (ends.path.clone(), ends.secondary.clone(), ends.reverse),
-        None if named => (Vec::new(), None, false),
-        None => {
-            let (path, secondary) = paths::of(&mut fields, setting.names);
-            (path, secondary, fields.or("direction", "forward", DIRECTIONS) == "reverse")
-        }
-    };
-    let places = match &ends {
-        Some(ends) => ends.mtus.map(|mtu| Place { host: host::KERNEL, mtu: Some(mtu) }),
-        None => [Place { host: if named { host::KERNEL } else { host::DEFAULT }, mtu: None }; 2],
-    };
-    let mut sender = host::read(&mut fields, None, places[0]);
-    if let (Some(_), HostSpec::Endpoint(endpoint)) = (&secondary, &mut sender) {
-        // Which path the first data takes depends on it.
-        endpoint.config.transfer.bare_handshake_ack = true;
-    }
-    let facing_kernel = ends.as_ref().is_some_and(|ends| ends.kernels == [false, true]);
-    let mut receiver = receiver(&mut fields, &sender, places[1], facing_kernel);
+    let route = route(&mut fields, setting);
+    let [mut sender, mut receiver] = hosts(&mut fields, &route);
     let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
     let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
-    let start = fields.or("start", Span::ZERO, Time::Any);
-    let start_jitter = fields.or("start_jitter", Span::ZERO, Time::Any);
-    let stop = fields.maybe("stop", Time::Positive);
-    let abort = fields.maybe("abort", Time::Positive);
-    let restart_every = fields.maybe("restart_every", Time::Positive);
-    let mut schedule = schedule::read(&mut fields, &sender, start, duration);
-    let last_start = start + stagger * (parallel - 1) + start_jitter;
-    times(&mut fields, last_start, [("stop", stop), ("abort", abort)], duration);
-    if let (Some(stop), Some(abort), Some(entry)) = (stop, abort, table.get("abort"))
-        && abort <= stop
-    {
-        let problem = Problem::new(format!("not after `stop`, which is {stop} and would do nothing"), "a later time");
-        fields.reject("abort", &entry.node, problem);
-    }
-    if let (Some(every), Some(entry)) = (restart_every, table.get("start_jitter"))
-        && start_jitter >= every
-    {
-        let problem = Problem::new("as long as the connections last", format!("less than `restart_every`, {every}"));
-        fields.reject("start_jitter", &entry.node, problem);
-    }
-    if let Some(ends) = ends.as_ref().filter(|_| setting.outside) {
-        for (kernel, host) in ends.kernels.into_iter().zip([&mut sender, &mut receiver]) {
-            if kernel {
-                *host = HostSpec::Outside;
-            } else if let HostSpec::Smoltcp(_) = host {
-                let title = format!("{}: a smoltcp host has no connection to another program", fields.shown());
-                let error = Diagnostic::new(title, fields.place(), "one of its ends is called `smoltcp`");
-                fields.push(error.note("expected another `host`, or the virtual clock"));
-            }
-        }
+    let times = Times::read(&mut fields);
+    let mut schedule = schedule::read(&mut fields, &sender, times.start, duration);
+    times.check(&mut fields, table, stagger * (parallel - 1), duration);
+    if let Some(ends) = route.ends.as_ref().filter(|_| setting.outside) {
+        put_outside(&fields, ends, [&mut sender, &mut receiver]);
         if ends.kernels[0] {
             // A kernel keeps its controller.
             schedule.clear();
         }
     }
     fields.finish();
-    let end = [stop, abort].into_iter().flatten().fold(duration, Span::min);
+    let Route { ends, path, secondary, reverse, .. } = route;
+    let Times { start, start_jitter, stop, abort, restart_every } = times;
     Some(Group {
         id: id?,
         parallel,
@@ -316,8 +285,62 @@ fn read<'a>(
         abort,
         schedule,
         restart_every,
-        end,
+        end: [stop, abort].into_iter().flatten().fold(duration, Span::min),
     })
+}
+
+fn name(fields: &mut Fields<'_>, table: &Table) -> Option<String> {
+    let id = fields.required("id", Text, "a name, such as \"reno\"");
+    if let (Some(id), Some(entry)) = (&id, table.get("id"))
+        && !is_name(id)
+    {
+        let expected = "a letter, then letters, digits, `-` and `_`";
+        fields.reject("id", &entry.node, Problem::new("not a name for a flow", expected));
+    }
+    id
+}
+
+fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
+    let named = ends::are_named(fields);
+    let ends = if named { ends::read(fields, setting.network) } else { None };
+    let (path, secondary, reverse) = match &ends {
+        Some(ends) => (ends.path.clone(), ends.secondary.clone(), ends.reverse),
+        None if named => (Vec::new(), None, false),
+        None => {
+            let (path, secondary) = paths::of(fields, setting.names);
+            (path, secondary, fields.or("direction", "forward", DIRECTIONS) == "reverse")
+        }
+    };
+    let places = match &ends {
+        Some(ends) => ends.mtus.map(|mtu| Place { host: host::KERNEL, mtu: Some(mtu) }),
+        None => [Place { host: if named { host::KERNEL } else { host::DEFAULT }, mtu: None }; 2],
+    };
+    Route { ends, path, secondary, reverse, places }
+}
+
+/// Sender and receiver.
+fn hosts(fields: &mut Fields<'_>, route: &Route) -> [HostSpec; 2] {
+    let mut sender = host::read(fields, None, route.places[0]);
+    if let (Some(_), HostSpec::Endpoint(endpoint)) = (&route.secondary, &mut sender) {
+        // Which path the first data takes depends on it.
+        endpoint.config.transfer.bare_handshake_ack = true;
+    }
+    let facing_kernel = route.ends.as_ref().is_some_and(|ends| ends.kernels == [false, true]);
+    let receiver = receiver(fields, &sender, route.places[1], facing_kernel);
+    [sender, receiver]
+}
+
+/// Leaves to kernels which ends are theirs.
+fn put_outside(fields: &Fields<'_>, ends: &Ends, hosts: [&mut HostSpec; 2]) {
+    for (kernel, host) in ends.kernels.into_iter().zip(hosts) {
+        if kernel {
+            *host = HostSpec::Outside;
+        } else if let HostSpec::Smoltcp(_) = host {
+            let title = format!("{}: a smoltcp host has no connection to another program", fields.shown());
+            let error = Diagnostic::new(title, fields.place(), "one of its ends is called `smoltcp`");
+            fields.push(error.note("expected another `host`, or the virtual clock"));
+        }
+    }
 }
 
 /// The receiving end: a host of its own if it names one, else the sender's with the keys that it
@@ -342,8 +365,40 @@ fn receiver(fields: &mut Fields<'_>, sender: &HostSpec, place: Place, facing_ker
     receiver
 }
 
+impl Times {
+    fn read(fields: &mut Fields<'_>) -> Times {
+        Times {
+            start: fields.or("start", Span::ZERO, Time::Any),
+            start_jitter: fields.or("start_jitter", Span::ZERO, Time::Any),
+            stop: fields.maybe("stop", Time::Positive),
+            abort: fields.maybe("abort", Time::Positive),
+            restart_every: fields.maybe("restart_every", Time::Positive),
+        }
+    }
+
+    /// Checks them against each other. `staggered` is how much later the last flow starts than the
+    /// first.
+    fn check(&self, fields: &mut Fields<'_>, table: &Table, staggered: Span, duration: Span) {
+        let last_start = self.start + staggered + self.start_jitter;
+        check_starts(fields, last_start, [("stop", self.stop), ("abort", self.abort)], duration);
+        if let (Some(stop), Some(abort), Some(entry)) = (self.stop, self.abort, table.get("abort"))
+            && abort <= stop
+        {
+            let title = format!("not after `stop`, which is {stop} and would do nothing");
+            fields.reject("abort", &entry.node, Problem::new(title, "a later time"));
+        }
+        if let (Some(every), Some(entry)) = (self.restart_every, table.get("start_jitter"))
+            && self.start_jitter >= every
+        {
+            let expected = format!("less than `restart_every`, {every}");
+            let problem = Problem::new("as long as the connections last", expected);
+            fields.reject("start_jitter", &entry.node, problem);
+        }
+    }
+}
+
 /// Checks that every flow of the group has some time to send.
-fn times(fields: &mut Fields<'_>, last_start: Span, ends: [(&'static str, Option<Span>); 2], duration: Span) {
+fn check_starts(fields: &mut Fields<'_>, last_start: Span, ends: [(&'static str, Option<Span>); 2], duration: Span) {
     let found = |fields: &mut Fields<'_>, keys: &[&'static str]| {
         let place = keys.iter().find_map(|&key| fields.get(key)).map(|entry| entry.node.place.clone());
         place.unwrap_or(fields.place().clone())

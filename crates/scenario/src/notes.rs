@@ -2,9 +2,9 @@
 
 use ackclock_sim::spec::{Clock, HostSpec};
 
-use crate::Plan;
 use crate::expect::Expect;
 use crate::flow::Group;
+use crate::plan::Plan;
 
 /// Sentences, each once.
 pub(crate) fn of(plans: &[Plan], expects: &[Expect]) -> Vec<String> {

@@ -60,15 +60,16 @@ fn value(text: &str, source: usize, offset: usize, report: &Report) -> Option<No
 
 /// Cuts a dotted path into its parts; a part in quotes may have dots.
 pub(crate) fn split(text: &str) -> Path {
-    let mut parts = vec![String::new()];
+    let (mut parts, mut part) = (Vec::new(), String::new());
     let mut quoted = false;
     for c in text.trim().chars() {
         match c {
             '"' => quoted = !quoted,
-            '.' if !quoted => parts.push(String::new()),
-            c => parts.last_mut().unwrap_or_else(|| unreachable!("never empty")).push(c),
+            '.' if !quoted => parts.push(std::mem::take(&mut part)),
+            c => part.push(c),
         }
     }
+    parts.push(part);
     parts
 }
 

@@ -103,14 +103,16 @@ impl Report {
         self.len() >= MAX_KEPT
     }
 
-    /// `Ok` when nothing was reported.
-    pub(crate) fn finish(self, sources: Sources) -> Result<Sources, ScenarioError> {
+    /// What was read, if nothing was reported on the way.
+    pub(crate) fn finish<T>(self, sources: Sources, read: Option<T>) -> Result<T, ScenarioError> {
         let mut errors = self.errors.into_inner();
-        if errors.is_empty() {
-            return Ok(sources);
+        match read {
+            Some(read) if errors.is_empty() => Ok(read),
+            _ => {
+                errors.sort_by_key(|error| error.place.key());
+                Err(ScenarioError { errors, sources })
+            }
         }
-        errors.sort_by_key(|error| error.place.key());
-        Err(ScenarioError { errors, sources })
     }
 }
 

@@ -1,0 +1,135 @@
+//! The runs of one point of a sweep: everything that the file says of them.
+
+use ackclock_sim::spec::{CommandSpec, LinkSpec, LiveSpec, Measure};
+use ackclock_units::{Span, Time as Instant};
+
+use crate::clock::Timing;
+use crate::document::{Node, Value};
+use crate::expect::Window;
+use crate::fields::{Context, Fields};
+use crate::flow::{Group, Setting};
+use crate::metric::Shape;
+use crate::paths::Network;
+use crate::quantity::{Problem, Text, Time, Whole};
+use crate::record::Record;
+use crate::{clock, command, flow, hosts, link, paths, record};
+
+/// What the runs of one point have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    pub(crate) duration: Span,
+    pub(crate) seed: u64,
+    pub(crate) links: Vec<LinkSpec>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) recorded: Record,
+    pub(crate) timing: Timing,
+    pub(crate) network: Network,
+    pub(crate) commands: Vec<CommandSpec>,
+}
+
+impl Plan {
+    pub(crate) fn read(root: &Node, cx: &Context<'_>) -> Option<Plan> {
+        let mut fields = Fields::new(cx, root.table()?, "", &root.place);
+        match fields.get("schema").map(|entry| &entry.node) {
+            None => fields.missing("schema", "`schema = 1`, the version of the format"),
+            Some(node) if node.same(&Node::new(1u64, node.place.clone())) => {}
+            Some(node) => fields.reject("schema", node, Problem::new("unknown version of the format", "`schema = 1`")),
+        }
+        fields.or("title", String::new(), Text);
+        let (mut duration, mut seed, mut timing) = (None, 1, Timing::default());
+        let nodes = hosts::read_all(&mut fields, cx);
+        match fields.table("run", "a section `[run]` with `duration`") {
+            Some(mut run) => {
+                duration = run.required("duration", Time::Positive, "the simulated time, such as \"90s\"");
+                seed = run.or("seed", seed, Whole(0, i64::MAX as u64));
+                timing = clock::read(&mut run, nodes.as_deref());
+                run.finish();
+            }
+            None if fields.get("run").is_none() => fields.missing("run", "a section `[run]` with `duration`"),
+            None => {}
+        }
+        let mut links = Vec::new();
+        let mut complete = true;
+        match fields.get("links").map(|entry| &entry.node) {
+            None => fields.missing("links", "at least one section `[links.NAME]` with `rate`"),
+            Some(node @ Node { value: Value::Table(table), .. }) if table.0.len() > link::MAX_LINKS => {
+                let expected = format!("at most {} links", link::MAX_LINKS);
+                fields.reject("links", node, Problem::new(format!("{} links are too many", table.0.len()), expected));
+                complete = false;
+            }
+            Some(Node { value: Value::Table(table), .. }) => {
+                for entry in &table.0 {
+                    match link::read(cx, entry) {
+                        Some(link) => links.push(link),
+                        None => complete = false,
+                    }
+                }
+            }
+            Some(node) => fields.reject("links", node, Problem::new("not a table", "sections `[links.NAME]`")),
+        }
+        let names = paths::names(&links);
+        // Without all links, a path over a missing one would be called unknown; without all hosts,
+        // a host.
+        let (groups, recorded, network, commands) = match nodes.filter(|_| complete) {
+            Some(nodes) => {
+                let pipes = paths::read_all(&mut fields, &names, &nodes);
+                let duration = duration.unwrap_or(Span::ZERO);
+                let commands = command::read_all(&mut fields, &nodes, duration);
+                let network = Network { nodes, pipes };
+                let outside = timing.is_outside();
+                let setting = Setting { links: &links, names: &names, network: &network, outside, duration };
+                (flow::read_all(&mut fields, cx, setting), record::read(&mut fields, &links), network, commands)
+            }
+            None => {
+                for key in ["flows", "record", "paths", "commands"] {
+                    fields.get(key);
+                }
+                Default::default()
+            }
+        };
+        for key in ["sweep", "expect"] {
+            fields.get(key);
+        }
+        fields.finish();
+        drop(names);
+        Some(Plan { duration: duration?, seed, links, groups, recorded, timing, network, commands })
+    }
+
+    /// What is outside of a run, if anything is.
+    pub(crate) fn live(&self) -> Option<LiveSpec> {
+        Some(LiveSpec {
+            clock: self.timing.clock.clone()?,
+            nodes: self.network.nodes.clone(),
+            pipes: self.network.pipes.clone(),
+            commands: self.commands.clone(),
+            spin: self.timing.spin,
+            lateness_limit: self.timing.lateness_limit,
+            drain: self.timing.drain,
+        })
+    }
+
+    /// A window within the run; at a point where the expectation does not apply it may be empty.
+    pub(crate) fn window(&self, (from, to): Window) -> (Instant, Instant) {
+        let at = |span: Span| Instant::ZERO + span.min(self.duration);
+        (at(from), at(to.unwrap_or(self.duration)))
+    }
+
+    pub(crate) fn shape(&self) -> Shape {
+        Shape {
+            flows: self.groups.iter().map(|group| (group.id.clone(), group.count())).collect(),
+            links: self.links.iter().map(|link| link.name.clone()).collect(),
+            hosts: self.network.nodes.iter().filter(|node| node.tun.is_some()).map(|node| node.name.clone()).collect(),
+            commands: self
+                .commands
+                .iter()
+                .map(|command| {
+                    let measure = command.measure.map(|measure| match measure {
+                        Measure::Json => "json",
+                        Measure::Ping => "ping",
+                    });
+                    (command.id.clone(), measure)
+                })
+                .collect(),
+        }
+    }
+}

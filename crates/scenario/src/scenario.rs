@@ -1,0 +1,363 @@
+//! A checked scenario: how it is loaded, and what it gives.
+
+use std::cell::RefCell;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use ackclock_sim::DirectionId;
+use ackclock_sim::spec::{OwnController, RunSpec};
+use serde_json::{Map, Value as Json};
+
+use crate::document::{Node, Value};
+use crate::expect::{Expect, Measures, Subject, Window};
+use crate::fields::{Context, Fields};
+use crate::keys::Key;
+use crate::plan::Plan;
+use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
+use crate::show::Defaults;
+use crate::sweep::Sweep;
+use crate::verdict::{Miss, Verdict};
+use crate::{cc, document, expect, notes, overrides, sweep};
+
+/// The largest file that is read, in bytes.
+const MAX_FILE: u64 = 16 << 20;
+
+/// A checked scenario.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    title: String,
+    root: Node,
+    sweep: Sweep,
+    /// One for each point of the sweep.
+    plans: Vec<Plan>,
+    expects: Vec<Expect>,
+    /// What the expectations look at beside whole runs.
+    windows: Vec<Window>,
+    defaults: Defaults,
+}
+
+/// An override from the command line.
+#[derive(Clone, Debug)]
+pub struct Override {
+    /// What errors call it: `--set`.
+    pub flag: String,
+    /// `links.bottleneck.delay=40ms`.
+    pub text: String,
+}
+
+/// Why there is no scenario.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file cannot be a scenario.
+    #[error("{} is larger than {MAX_FILE} bytes", path.display())]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The text is not a scenario.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+}
+
+impl Scenario {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, or anything in it or in the overrides is wrong.
+    pub fn load(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
+        Scenario::load_with(path, overrides, &[])
+    }
+
+    /// Reads a file that may name congestion controllers from outside.
+    ///
+    /// # Errors
+    /// The file cannot be read, or anything in it or in the overrides is wrong.
+    ///
+    /// # Panics
+    /// A controller has no name, or one that is taken.
+    pub fn load_with(
+        path: &Path,
+        overrides: &[Override],
+        controllers: &'static [OwnController],
+    ) -> Result<Scenario, LoadError> {
+        let read = |source| LoadError::Read { path: path.to_owned(), source };
+        let mut bytes = Vec::new();
+        File::open(path).map_err(read)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(read)?;
+        if bytes.len() as u64 > MAX_FILE {
+            return Err(LoadError::TooLarge { path: path.to_owned() });
+        }
+        Ok(Scenario::parse_with(&path.display().to_string(), &bytes, overrides, controllers)?)
+    }
+
+    /// Reads a text; `name` is what errors call it.
+    ///
+    /// # Errors
+    /// Anything in it or in the overrides is wrong.
+    pub fn parse(name: &str, text: &[u8], overrides: &[Override]) -> Result<Scenario, ScenarioError> {
+        Scenario::parse_with(name, text, overrides, &[])
+    }
+
+    /// Reads a text that may name congestion controllers from outside.
+    ///
+    /// # Errors
+    /// Anything in it or in the overrides is wrong.
+    ///
+    /// # Panics
+    /// A controller has no name, or one that is taken.
+    pub fn parse_with(
+        name: &str,
+        text: &[u8],
+        overrides: &[Override],
+        controllers: &'static [OwnController],
+    ) -> Result<Scenario, ScenarioError> {
+        for (number, own) in controllers.iter().enumerate() {
+            let taken = !cc::is_free(own.name) || controllers[..number].contains(own);
+            assert!(!taken, "`{}` is no name for a congestion controller of one's own, or it is taken", own.name);
+        }
+        let report = Report::default();
+        let mut sources = Sources::default();
+        let text = match str::from_utf8(text) {
+            Ok(text) => text,
+            Err(error) => {
+                let at = error.valid_up_to();
+                let source = sources.add(name, String::from_utf8_lossy(text));
+                let place = Place::new(source, at..at + char::REPLACEMENT_CHARACTER.len_utf8());
+                let label = format!("found the byte 0x{:02x}", text[at]);
+                report.push(Diagnostic::new("the file is not UTF-8", &place, label).note("expected UTF-8 text"));
+                return report.finish(sources, None);
+            }
+        };
+        // A byte order mark is no part of the text.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let source = sources.add(name, text);
+        let scenario = document::parse_document(text, source, &report)
+            .and_then(|root| Scenario::read(root, overrides, controllers, &mut sources, &report));
+        report.finish(sources, scenario)
+    }
+
+    /// The keys that a text of one run has or may have, in the order of reading: those that the
+    /// parser asks it for. What is wrong with the text is not reported.
+    pub fn keys(text: &str) -> Vec<Key> {
+        let report = Report::default();
+        let mut sources = Sources::default();
+        let source = sources.add("keys", text);
+        let Some(root) = document::parse_document(text, source, &report) else { return Vec::new() };
+        let cx = Context { keys: Some(RefCell::default()), ..Context::new(&report, &[]) };
+        Plan::read(&root, &cx);
+        cx.keys.map(|keys| keys.into_inner().finish()).unwrap_or_default()
+    }
+
+    fn read(
+        mut root: Node,
+        overrides: &[Override],
+        controllers: &'static [OwnController],
+        sources: &mut Sources,
+        report: &Report,
+    ) -> Option<Scenario> {
+        let mut pinned = Vec::new();
+        for Override { flag, text } in overrides {
+            pinned.extend(overrides::apply_argument(&mut root, flag, text, sources, report));
+        }
+        let original = root.clone();
+        let cx = Context::new(report, controllers);
+        let mut fields = Fields::new(&cx, original.table()?, "", &original.place);
+        let sweep = sweep::read(&original, &mut fields, &cx, &pinned);
+        let sweep_defaults = cx.filled.take();
+        let mut defaults = Defaults::default();
+        let (mut plans, mut subjects) = (Vec::new(), Vec::new());
+        for point in 0..sweep.points() {
+            let mut varied = original.clone();
+            for (axis, index) in sweep.axes.iter().zip(sweep.indices(point)) {
+                overrides::set(&mut varied, &axis.path, &axis.place, axis.values[index].clone(), report);
+            }
+            let cx = Context::new(report, controllers);
+            if let Some(plan) = Plan::read(&varied, &cx) {
+                let live = plan.timing.is_live();
+                subjects.push(Subject { shape: plan.shape(), duration: plan.duration, live });
+                plans.push(plan);
+            }
+            let mut filled = cx.filled.take();
+            filled.extend(sweep_defaults.iter().cloned());
+            defaults.add(filled, cx.chosen.take());
+            if report.is_full() {
+                return None;
+            }
+        }
+        let (expects, windows) =
+            if report.len() == 0 { expect::read_all(&mut fields, &cx, &sweep, &subjects) } else { Default::default() };
+        let title = original.table()?.get("title").and_then(|entry| entry.node.str()).unwrap_or("").to_owned();
+        if report.len() > 0 {
+            return None;
+        }
+        pin(&mut root, &sweep, &expects);
+        Some(Scenario { title, root, sweep, plans, expects, windows, defaults })
+    }
+
+    /// The title.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
+    /// Whether the file has a `[sweep]`, even of one run.
+    pub fn is_sweep(&self) -> bool {
+        self.sweep.declared
+    }
+
+    /// The paths of the sweep's axes.
+    pub fn axes(&self) -> impl Iterator<Item = &str> {
+        self.sweep.axes.iter().map(|axis| axis.name.as_str())
+    }
+
+    /// How often each point of the sweep is run.
+    pub fn repeat(&self) -> usize {
+        self.sweep.repeat as usize
+    }
+
+    /// How many runs there are.
+    pub fn runs(&self) -> usize {
+        self.plans.len() * self.repeat()
+    }
+
+    /// The seed that all runs begin from, unless the sweep varies it.
+    pub fn seed(&self) -> u64 {
+        self.plans[0].seed
+    }
+
+    /// A run: the repetitions of a point follow each other; the last axis moves fastest from point
+    /// to point.
+    ///
+    /// # Panics
+    /// There are no more than [`Scenario::runs`].
+    pub fn spec(&self, run: usize) -> RunSpec {
+        let plan = &self.plans[run / self.repeat()];
+        let run = (run % self.repeat()) as u64;
+        RunSpec {
+            title: self.title.clone(),
+            duration: plan.duration,
+            seed: plan.seed,
+            run,
+            links: plan.links.clone(),
+            flows: plan.groups.iter().flat_map(|group| group.flows(plan.seed, run)).collect(),
+            windows: self.windows.iter().map(|&window| plan.window(window)).collect(),
+            live: plan.live().map(Box::new),
+        }
+    }
+
+    /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one
+    /// after another.
+    pub fn is_live(&self) -> bool {
+        self.plans.iter().any(|plan| plan.timing.is_live())
+    }
+
+    /// What the clock leaves out of what the file says, in sentences; nothing on the live clock.
+    pub fn notes(&self) -> Vec<String> {
+        notes::of(&self.plans, &self.expects)
+    }
+
+    /// The link directions whose queues are to be recorded.
+    pub fn recorded_queues(&self) -> &[DirectionId] {
+        // A sweep varies neither the links' names nor this.
+        &self.plans[0].recorded.queues
+    }
+
+    /// Whether ACKs, retransmissions and losses of all flows are to be recorded.
+    pub fn records_tcp(&self) -> bool {
+        self.plans[0].recorded.tcp
+    }
+
+    /// Whether every segment that a host sends or receives is to be recorded.
+    pub fn records_siftr(&self) -> bool {
+        self.plans[0].recorded.siftr
+    }
+
+    /// Whether the measurements of enhanced round-trip times are to be recorded.
+    pub fn records_ertt(&self) -> bool {
+        self.plans[0].recorded.ertt
+    }
+
+    /// The axes with their values in a run.
+    pub fn params(&self, run: usize) -> Map<String, Json> {
+        let indices = self.sweep.indices(run / self.repeat());
+        self.sweep
+            .axes
+            .iter()
+            .zip(indices)
+            .map(|(axis, index)| (axis.name.clone(), json(&axis.values[index])))
+            .collect()
+    }
+
+    /// What the expectations come to in one run, from its summary as JSON.
+    pub fn measure(&self, summary: &Json) -> Measures {
+        self.expects.iter().map(|expect| expect.measure(summary)).collect()
+    }
+
+    /// How many comparisons [`Scenario::verdicts`] makes: one for each run, or for each point by a
+    /// statistic of its runs.
+    pub fn checks(&self) -> usize {
+        self.expects.iter().map(|expect| expect.checks(&self.sweep)).sum()
+    }
+
+    /// What became of every expectation at every point that it is about, from the measures of all
+    /// runs in their order.
+    pub fn verdicts(&self, measures: &[Measures]) -> Vec<Verdict> {
+        let judged = |(number, expect): (usize, &Expect)| expect.judge(number, &self.sweep, measures);
+        self.expects.iter().enumerate().flat_map(judged).collect()
+    }
+
+    /// What of that was not met, in the order of the points and runs.
+    pub fn misses(&self, verdicts: &[Verdict]) -> Vec<Miss> {
+        let mut misses: Vec<Miss> = verdicts.iter().flat_map(Verdict::misses).collect();
+        misses.sort_by_key(|miss| (miss.point, miss.run));
+        misses
+    }
+
+    /// The file with overrides applied and defaults filled in, as TOML: a scenario that gives the
+    /// same runs.
+    pub fn resolved(&self) -> String {
+        self.defaults.show(&self.root)
+    }
+}
+
+/// Writes the values that arguments left of the axes into the document, and drops the expectations
+/// on others.
+fn pin(root: &mut Node, sweep: &Sweep, expects: &[Expect]) {
+    let Value::Table(root) = &mut root.value else { return };
+    if let Some(Value::Table(section)) = root.get_mut("sweep").map(|entry| &mut entry.node.value)
+        && let Some(Value::Table(axes)) = section.get_mut("axes").map(|entry| &mut entry.node.value)
+    {
+        for axis in &sweep.axes {
+            if let Some(Value::Array(values)) = axes.get_mut(&axis.name).map(|entry| &mut entry.node.value) {
+                *values = axis.values.clone();
+            }
+        }
+    }
+    if let Some(Value::Array(items)) = root.get_mut("expect").map(|entry| &mut entry.node.value) {
+        let mut kept = expects.iter().map(|expect| (0..sweep.points()).any(|point| expect.applies(sweep, point)));
+        items.retain(|_| kept.next().unwrap_or(true));
+        if items.is_empty() {
+            root.0.retain(|entry| entry.key != "expect");
+        }
+    }
+}
+
+fn json(node: &Node) -> Json {
+    match &node.value {
+        Value::String(text) | Value::Datetime(text) => Json::from(text.as_str()),
+        Value::Integer(number) => i64::try_from(*number).map_or_else(|_| Json::from(*number as f64), Json::from),
+        Value::Float(number) => Json::from(*number),
+        Value::Boolean(value) => Json::from(*value),
+        Value::Array(items) => items.iter().map(json).collect(),
+        Value::Table(table) => {
+            Json::Object(table.0.iter().map(|entry| (entry.key.clone(), json(&entry.node))).collect())
+        }
+    }
+}
