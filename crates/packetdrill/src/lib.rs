@@ -35,6 +35,6 @@ mod sysctl;
 
 pub use error::ParseError;
 pub use parser::{Defines, parse, parse_for, parse_with};
-pub use report::{Failure, Outcome, ShellLine, TraceKind, TraceLine, Verdict};
+pub use report::{Failure, Outcome, ScriptResult, ShellLine, TraceKind, TraceLine};
 pub use run::{run, run_text};
 pub use settings::{SettingError, Settings};

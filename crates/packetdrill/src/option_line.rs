@@ -5,12 +5,12 @@
 
 use crate::ast::OptionLine;
 use crate::host::Host;
-use crate::report::Verdict;
+use crate::report::ScriptResult;
 use crate::settings::{self, Settings};
 
 /// The host of a script: its profile, what its lines say, and over both what `settings` says.
-pub(crate) fn host(lines: &[OptionLine], settings: &Settings) -> Result<Host, Verdict> {
-    let invalid = |line: u32, message: String| Verdict::Invalid { line, message };
+pub(crate) fn host(lines: &[OptionLine], settings: &Settings) -> Result<Host, ScriptResult> {
+    let invalid = |line: u32, message: String| ScriptResult::Invalid { line, message };
     // The profile comes first, wherever it stands.
     let profile = lines.iter().rev().find(|line| line.name == "profile");
     let mut host = match (settings.profile(), profile) {
@@ -61,18 +61,18 @@ const IGNORED: &[&str] = &[
     "tcp_md5_secret",
 ];
 
-fn apply(host: &mut Host, line: &OptionLine) -> Result<(), Verdict> {
+fn apply(host: &mut Host, line: &OptionLine) -> Result<(), ScriptResult> {
     let value = line.value.as_str();
     let mut set = |key: &str, value: &str| {
         settings::apply(host, key, value)
-            .map_err(|error| Verdict::Invalid { line: line.line, message: format!("--{}: {error}", line.name) })
+            .map_err(|error| ScriptResult::Invalid { line: line.line, message: format!("--{}: {error}", line.name) })
     };
-    let unsupported = || Err(Verdict::Unsupported { line: line.line, what: format!("--{}={value}", line.name) });
+    let unsupported = || Err(ScriptResult::Unsupported { line: line.line, what: format!("--{}={value}", line.name) });
     match line.name.as_str() {
         "profile" => Ok(()),
         "set" => match value.split_once('=') {
             Some((key, value)) => set(key, value),
-            None => Err(Verdict::Invalid { line: line.line, message: "--set takes KEY=VALUE".to_owned() }),
+            None => Err(ScriptResult::Invalid { line: line.line, message: "--set takes KEY=VALUE".to_owned() }),
         },
         "tolerance_usecs" => set("tolerance", &format!("{value}us")),
         "tolerance_percent" => set("tolerance_percent", value),
@@ -91,7 +91,7 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), Verdict> {
                     "syscall" => host.non_fatal_call = true,
                     _ => {
                         let message = format!("--non_fatal takes packet and syscall, not `{kind}`");
-                        return Err(Verdict::Invalid { line: line.line, message });
+                        return Err(ScriptResult::Invalid { line: line.line, message });
                     }
                 }
             }
@@ -101,7 +101,7 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), Verdict> {
         "wire_client" | "wire_server" | "so_filename" | "psp_udp_port" => unsupported(),
         "local_ip" | "remote_ip" => {
             // Of an address with its prefix length, the address.
-            let address = value.split('/').next().unwrap_or(value).parse().map_err(|_| Verdict::Invalid {
+            let address = value.split('/').next().unwrap_or(value).parse().map_err(|_| ScriptResult::Invalid {
                 line: line.line,
                 message: format!("--{}: `{value}` is no address", line.name),
             })?;
@@ -110,6 +110,6 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), Verdict> {
             Ok(())
         }
         name if IGNORED.contains(&name) => Ok(()),
-        name => Err(Verdict::Invalid { line: line.line, message: format!("there is no option --{name}") }),
+        name => Err(ScriptResult::Invalid { line: line.line, message: format!("there is no option --{name}") }),
     }
 }

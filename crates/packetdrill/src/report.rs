@@ -13,7 +13,7 @@ const CONTEXT: usize = 8;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The result.
-    pub verdict: Verdict,
+    pub result: ScriptResult,
     /// What happened, in order.
     pub trace: Vec<TraceLine>,
     /// Shell lines that were not run and are not known settings either.
@@ -22,7 +22,7 @@ pub struct Outcome {
 
 /// The result of a script.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
+pub enum ScriptResult {
     /// Everything happened as the script says.
     Passed,
     /// Something did not.
@@ -43,14 +43,14 @@ pub enum Verdict {
     },
 }
 
-impl Verdict {
+impl ScriptResult {
     /// `passed`, `failed`, `unsupported` or `invalid`.
     pub fn name(&self) -> &'static str {
         match self {
-            Verdict::Passed => "passed",
-            Verdict::Failed(_) => "failed",
-            Verdict::Unsupported { .. } => "unsupported",
-            Verdict::Invalid { .. } => "invalid",
+            ScriptResult::Passed => "passed",
+            ScriptResult::Failed(_) => "failed",
+            ScriptResult::Unsupported { .. } => "unsupported",
+            ScriptResult::Invalid { .. } => "invalid",
         }
     }
 }
@@ -152,19 +152,19 @@ impl fmt::Display for Failure {
 }
 
 impl fmt::Display for Outcome {
-    /// The verdict; after a failure also the last lines of the trace; the shell lines that were not
+    /// The result; after a failure also the last lines of the trace; the shell lines that were not
     /// run.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.verdict {
-            Verdict::Passed => f.write_str("passed")?,
-            Verdict::Failed(failure) => {
+        match &self.result {
+            ScriptResult::Passed => f.write_str("passed")?,
+            ScriptResult::Failed(failure) => {
                 write!(f, "failed at {failure}")?;
                 for line in &self.trace[self.trace.len().saturating_sub(CONTEXT)..] {
                     write!(f, "\n  {line}")?;
                 }
             }
-            Verdict::Unsupported { line, what } => write!(f, "line {line}: unsupported: {what}")?,
-            Verdict::Invalid { line, message } => write!(f, "line {line}: {message}")?,
+            ScriptResult::Unsupported { line, what } => write!(f, "line {line}: unsupported: {what}")?,
+            ScriptResult::Invalid { line, message } => write!(f, "line {line}: {message}")?,
         }
         for shell in &self.unrun_shell {
             write!(f, "\n  line {}: not run: `{}`", shell.line, shell.text)?;

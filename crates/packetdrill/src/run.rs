@@ -24,7 +24,7 @@ use crate::calls::Waiting;
 use crate::expr::{Env, Program};
 use crate::host::Host;
 use crate::numbers::Connection;
-use crate::report::{Failure, Outcome, ShellLine, TraceKind, TraceLine, Verdict};
+use crate::report::{Failure, Outcome, ScriptResult, ShellLine, TraceKind, TraceLine};
 use crate::sockets::{Kernel, Sent};
 use crate::{Settings, code, option_line, sysctl};
 
@@ -46,7 +46,7 @@ pub fn run_text(text: &str, settings: &Settings) -> Outcome {
     match crate::parse_for(text, &crate::Defines::new(), settings) {
         Ok(script) => run(&script, settings),
         Err(error) => Outcome {
-            verdict: Verdict::Invalid { line: error.line, message: error.to_string() },
+            result: ScriptResult::Invalid { line: error.line, message: error.to_string() },
             trace: Vec::new(),
             unrun_shell: Vec::new(),
         },
@@ -58,15 +58,15 @@ pub fn run_text(text: &str, settings: &Settings) -> Outcome {
 pub fn run(script: &Script, settings: &Settings) -> Outcome {
     let mut run = match option_line::host(&script.options, settings) {
         Ok(host) => Run::new(host, settings),
-        Err(verdict) => return Outcome { verdict, trace: Vec::new(), unrun_shell: Vec::new() },
+        Err(result) => return Outcome { result, trace: Vec::new(), unrun_shell: Vec::new() },
     };
-    let verdict = match run.script(script) {
-        Ok(()) => Verdict::Passed,
-        Err(Stop::Failed(failure)) => Verdict::Failed(*failure),
-        Err(Stop::Unsupported(line, what)) => Verdict::Unsupported { line, what },
-        Err(Stop::Invalid(line, message)) => Verdict::Invalid { line, message },
+    let result = match run.script(script) {
+        Ok(()) => ScriptResult::Passed,
+        Err(Stop::Failed(failure)) => ScriptResult::Failed(*failure),
+        Err(Stop::Unsupported(line, what)) => ScriptResult::Unsupported { line, what },
+        Err(Stop::Invalid(line, message)) => ScriptResult::Invalid { line, message },
     };
-    Outcome { verdict, trace: run.trace, unrun_shell: run.unrun_shell }
+    Outcome { result, trace: run.trace, unrun_shell: run.unrun_shell }
 }
 
 /// Why a script ends early.

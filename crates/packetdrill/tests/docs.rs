@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ackclock_packetdrill::{Settings, Verdict, parse, run};
+use ackclock_packetdrill::{ScriptResult, Settings, parse, run};
 
 fn page() -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/packetdrill.md");
@@ -19,7 +19,7 @@ fn its_scripts_pass() {
     for text in scripts {
         let script = parse(text).unwrap_or_else(|error| panic!("{}", error.render("docs/packetdrill.md", text, false)));
         let outcome = run(&script, &Settings::new());
-        assert_eq!(outcome.verdict, Verdict::Passed, "{text}\n{outcome}");
+        assert_eq!(outcome.result, ScriptResult::Passed, "{text}\n{outcome}");
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use std::{env, iter};
 
-use ackclock_packetdrill::{Settings, Verdict, parse, run};
+use ackclock_packetdrill::{ScriptResult, Settings, parse, run};
 use ackclock_units::Random;
 
 /// Longer than any script may take on a slow machine, with checks on and nothing optimised.
@@ -174,15 +174,15 @@ fn any_settings(random: &mut Random) -> Settings {
 }
 
 /// Parses and runs a text; what became of it.
-fn verdict(text: &str, settings: &Settings) -> &'static str {
+fn result(text: &str, settings: &Settings) -> &'static str {
     match parse(text) {
         Ok(script) => {
             let outcome = run(&script, settings);
-            if let Verdict::Failed(failure) = &outcome.verdict {
+            if let ScriptResult::Failed(failure) = &outcome.result {
                 assert!(failure.line as usize <= text.lines().count().max(1), "line {}", failure.line);
             }
             assert!(!outcome.to_string().is_empty());
-            outcome.verdict.name()
+            outcome.result.name()
         }
         Err(error) => {
             assert!((1..=text.split('\n').count()).contains(&(error.line as usize)), "line {}", error.line);
@@ -209,7 +209,7 @@ fn attack(seed: u64, mut go_on: impl FnMut(usize) -> bool) -> Vec<(&'static str,
         let text = broken(&corpus, &mut random);
         let settings = if tried % 2 == 0 { any_settings(&mut random) } else { Settings::new() };
         let begun = now();
-        let end = catch_unwind(AssertUnwindSafe(|| verdict(&text, &settings)));
+        let end = catch_unwind(AssertUnwindSafe(|| result(&text, &settings)));
         let took = now() - begun;
         let culprit = || {
             let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("hostile-{seed}-{tried}.pkt"));
@@ -248,17 +248,17 @@ fn broken_scripts_for_a_long_time() {
 
 #[test]
 fn texts_that_are_no_scripts() {
-    let verdict = |text: &str| verdict(text, &Settings::new());
+    let result = |text: &str| result(text, &Settings::new());
     for text in
         ["", "\n", "\0", "//", "/*", "%{", "`", "0", "+", "0 <", "0 > S", "--", "\u{feff}", "0 socket(", "'", "\"\\"]
     {
-        verdict(text);
+        result(text);
     }
-    verdict(&"(".repeat(100_000));
-    verdict(&"0 f(".to_owned().repeat(50_000));
-    verdict(&format!("0 f({}) = 0", "[".repeat(50_000)));
-    verdict(&format!("0 f({}1) = 0", "1 | ".repeat(50_000)));
-    verdict(&format!("0 %{{ assert {}1 }}%", "(".repeat(50_000)));
-    verdict(&format!("0 %{{ assert {}1 }}%", "not ".repeat(50_000)));
-    verdict(&"9".repeat(100_000));
+    result(&"(".repeat(100_000));
+    result(&"0 f(".to_owned().repeat(50_000));
+    result(&format!("0 f({}) = 0", "[".repeat(50_000)));
+    result(&format!("0 f({}1) = 0", "1 | ".repeat(50_000)));
+    result(&format!("0 %{{ assert {}1 }}%", "(".repeat(50_000)));
+    result(&format!("0 %{{ assert {}1 }}%", "not ".repeat(50_000)));
+    result(&"9".repeat(100_000));
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ackclock_packetdrill::{Settings, Verdict, parse, run};
+use ackclock_packetdrill::{ScriptResult, Settings, parse, run};
 
 fn below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("a folder of scripts").map(|entry| entry.expect("an entry").path());
@@ -21,7 +21,7 @@ fn fault(path: &Path) -> Option<String> {
     };
     let outcome = run(&script, &Settings::new());
     // A shell line that nothing came of would make a script say what it does not check.
-    let passed = outcome.verdict == Verdict::Passed && outcome.unrun_shell.is_empty();
+    let passed = outcome.result == ScriptResult::Passed && outcome.unrun_shell.is_empty();
     (!passed).then(|| format!("{name}: {outcome}"))
 }
 

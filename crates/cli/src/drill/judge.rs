@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ackclock_packetdrill::{Defines, Outcome, ParseError, Settings, Verdict};
+use ackclock_packetdrill::{Defines, Outcome, ParseError, ScriptResult, Settings};
 use ackclock_units::{Span, Time};
 use anyhow::{Context, bail};
 
@@ -80,9 +80,9 @@ impl Judge {
 
     fn tell(&self, record: &mut Record, outcome: &Outcome) {
         let mut report = String::new();
-        let (ending, line, what) = match &outcome.verdict {
-            Verdict::Passed => (Ending::Passed, None, ""),
-            Verdict::Failed(failure) => {
+        let (ending, line, what) = match &outcome.result {
+            ScriptResult::Passed => (Ending::Passed, None, ""),
+            ScriptResult::Failed(failure) => {
                 for (name, text) in [("expected", &failure.expected), ("actual", &failure.actual)] {
                     if let Some(text) = text {
                         let _ = writeln!(report, "{name:>8}: {text}");
@@ -90,8 +90,8 @@ impl Judge {
                 }
                 (Ending::Failed, Some(failure.line), failure.reason.as_str())
             }
-            Verdict::Unsupported { line, what } => (Ending::Unsupported, Some(*line), what.as_str()),
-            Verdict::Invalid { line, message } => (Ending::Error, Some(*line), message.as_str()),
+            ScriptResult::Unsupported { line, what } => (Ending::Unsupported, Some(*line), what.as_str()),
+            ScriptResult::Invalid { line, message } => (Ending::Error, Some(*line), message.as_str()),
         };
         let shown = match ending {
             _ if self.verbose => &outcome.trace[..],

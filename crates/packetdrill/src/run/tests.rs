@@ -1,4 +1,4 @@
-use crate::{Outcome, Settings, TraceKind, Verdict, run_text};
+use crate::{Outcome, ScriptResult, Settings, TraceKind, run_text};
 
 /// A server with a connection as number 4: no SACK, no timestamps, MSS 1000, no window scale.
 const SERVER: &str = "\
@@ -22,14 +22,14 @@ fn server(text: &str) -> Outcome {
 
 #[track_caller]
 fn passes(outcome: &Outcome) {
-    assert_eq!(outcome.verdict, Verdict::Passed, "{outcome}");
+    assert_eq!(outcome.result, ScriptResult::Passed, "{outcome}");
 }
 
 /// Line and reason of a failure.
 #[track_caller]
 fn failure(outcome: &Outcome) -> (u32, String) {
-    match &outcome.verdict {
-        Verdict::Failed(failure) => (failure.line, failure.reason.clone()),
+    match &outcome.result {
+        ScriptResult::Failed(failure) => (failure.line, failure.reason.clone()),
         other => panic!("{} where a failure is due", other.name()),
     }
 }
@@ -98,13 +98,13 @@ fn a_packet_outside_of_its_time_fails() {
 #[test]
 fn the_tolerance_is_a_setting() {
     let text = format!("{SERVER}+0 write(4, ..., 500) = 500\n+.01 > P. 1:501(500) ack 1");
-    assert_eq!(run(&text).verdict.name(), "failed");
+    assert_eq!(run(&text).result.name(), "failed");
     passes(&run(&format!("--tolerance_usecs=10000\n{text}")));
     passes(&run(&format!("--set=tolerance=10ms\n{text}")));
     let mut settings = Settings::new();
     settings.set("tolerance", "9ms").unwrap();
     // What is chosen outside wins.
-    assert_eq!(run_text(&format!("--tolerance_usecs=10000\n{text}"), &settings).verdict.name(), "failed");
+    assert_eq!(run_text(&format!("--tolerance_usecs=10000\n{text}"), &settings).result.name(), "failed");
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn one_expectation_may_be_several_segments() {
 #[test]
 fn push_may_be_ignored() {
     let text = format!("{SERVER}+0 write(4, ..., 500) = 500\n+0 > . 1:501(500) ack 1");
-    assert_eq!(run(&text).verdict.name(), "failed");
+    assert_eq!(run(&text).result.name(), "failed");
     passes(&run(&format!("--set=ignore_psh=on\n{text}")));
 }
 
@@ -205,8 +205,8 @@ fn what_is_not_here_is_named() {
         ("+0 `sysctl -q net.ipv4.tcp_ecn=6`", 9, "0 to 5"),
         ("+0 `tc qdisc replace dev tun0 root pfifo limit 0`", 9, "the command tc"),
     ] {
-        match server(text).verdict {
-            Verdict::Unsupported { line: at, what } => {
+        match server(text).result {
+            ScriptResult::Unsupported { line: at, what } => {
                 assert_eq!(at, line, "{what}");
                 assert!(what.contains(words), "{what}");
             }
@@ -364,7 +364,7 @@ fn options_at_the_top_are_checked() {
         ("--profile=rfc", "passed"),
     ] {
         let outcome = run(&format!("{line}\n0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3"));
-        assert_eq!(outcome.verdict.name(), name, "{line}: {outcome}");
+        assert_eq!(outcome.result.name(), name, "{line}: {outcome}");
     }
     // Forty bytes of header more: 1500 - 60.
     let text = SERVER.replace("ack 1 <mss 1460>", "ack 1 <mss 1440>");
@@ -395,7 +395,7 @@ fn impossible_scripts_end_with_an_error() {
         "* > . 1:1(0) ack 1",
     ] {
         let outcome = server(text);
-        assert!(matches!(outcome.verdict.name(), "failed" | "invalid"), "{text}: {outcome}");
+        assert!(matches!(outcome.result.name(), "failed" | "invalid"), "{text}: {outcome}");
     }
 }
 
@@ -482,7 +482,7 @@ fn fast_open_is_taken_where_the_sysctl_says_so() {
     passes(&with("2", "1 <mss 1460>"));
     // TFO_SERVER_WO_SOCKOPT1: the cookie is wrong, and the right one is told.
     // TFO_SERVER_COOKIE_NOT_REQD: no cookie is.
-    assert_eq!(with("0x403", "1 <mss 1460>").verdict.name(), "failed");
+    assert_eq!(with("0x403", "1 <mss 1460>").result.name(), "failed");
     passes(&with("0x403", "1 <...>"));
     passes(&with("0x602", "11 <mss 1460>"));
 }

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{env, thread};
 
 use ackclock_packetdrill::ast::Script;
-use ackclock_packetdrill::{Outcome, Settings, TraceKind, Verdict, parse, run};
+use ackclock_packetdrill::{Outcome, ScriptResult, Settings, TraceKind, parse, run};
 use ackclock_units::{Span, parse_span};
 
 use kinds::{Mutant, REMOVED, Terms};
@@ -96,7 +96,7 @@ fn terms(script: &Script) -> Terms {
 fn judge(path: &Path, settings: &Settings) -> Option<Tallies> {
     let script = parse(&fs::read_to_string(path).ok()?).ok()?;
     let original = run(&script, settings);
-    if original.verdict != Verdict::Passed {
+    if original.result != ScriptResult::Passed {
         return None;
     }
     let effects_of_original = effects(&original);
@@ -104,12 +104,12 @@ fn judge(path: &Path, settings: &Settings) -> Option<Tallies> {
     kinds::each(&script, terms(&script), &mut |Mutant { kind, line, stimulus, script }| {
         let outcome = run(&script, settings);
         let tally = tallies.entry(kind).or_default();
-        match outcome.verdict {
-            Verdict::Failed(_) => tally.rejected += 1,
-            Verdict::Passed if stimulus && effects(&outcome) == effects_of_original => tally.equivalent += 1,
-            Verdict::Passed if kind == REMOVED && sent(&outcome) < sent(&original) => tally.equivalent += 1,
-            Verdict::Passed => tally.survived.push(format!("{}:{line}", path.display())),
-            Verdict::Unsupported { .. } | Verdict::Invalid { .. } => tally.void += 1,
+        match outcome.result {
+            ScriptResult::Failed(_) => tally.rejected += 1,
+            ScriptResult::Passed if stimulus && effects(&outcome) == effects_of_original => tally.equivalent += 1,
+            ScriptResult::Passed if kind == REMOVED && sent(&outcome) < sent(&original) => tally.equivalent += 1,
+            ScriptResult::Passed => tally.survived.push(format!("{}:{line}", path.display())),
+            ScriptResult::Unsupported { .. } | ScriptResult::Invalid { .. } => tally.void += 1,
         }
     });
     Some(tallies)
@@ -197,7 +197,7 @@ fn mutants_are_what_they_are_meant_to_be() {
                   +0 > . 1:1(0) ack 1 <nop,nop,sack 1001:2001>\n";
     let script = parse(script).expect("a script");
     let outcome = run(&script, &Settings::new());
-    assert_eq!(outcome.verdict, Verdict::Passed, "{outcome}");
+    assert_eq!(outcome.result, ScriptResult::Passed, "{outcome}");
     let mut kinds = Vec::new();
     kinds::each(&script, terms(&script), &mut |mutant| kinds.push(mutant.kind));
     // Of the last line: every block moved four ways, and one more block.
