@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use ackclock_scenario::{Scenario, Verdict};
+use ackclock_scenario::{Evaluation, Scenario};
 use ackclock_trace::{FlowSummary, LinkSummary, Summary};
 use serde_json::{Map, Value};
 
@@ -74,7 +74,7 @@ impl<'a> Report<'a> {
     }
 
     /// The text, with what became of the expectations if they were judged.
-    pub(crate) fn text(&mut self, verdicts: Option<&[Verdict]>) -> String {
+    pub(crate) fn text(&mut self, evaluations: Option<&[Evaluation]>) -> String {
         self.end_point();
         let scenario = self.scenario;
         let mut out = String::new();
@@ -88,11 +88,11 @@ impl<'a> Report<'a> {
         } else {
             out.push_str(&self.body);
         }
-        let Some(verdicts) = verdicts else { return out };
-        if scenario.repeat() > 1 && !verdicts.is_empty() {
-            let _ = write!(out, "\n{}", spreads(scenario, verdicts));
+        let Some(evaluations) = evaluations else { return out };
+        if scenario.repeat() > 1 && !evaluations.is_empty() {
+            let _ = write!(out, "\n{}", spreads(scenario, evaluations));
         }
-        match (scenario.checks(), scenario.misses(verdicts).len()) {
+        match (scenario.checks(), scenario.misses(evaluations).len()) {
             (0, _) => {}
             (checks, 0) => _ = writeln!(out, "\nexpectations: {checks} checked, all met"),
             (checks, misses) => _ = writeln!(out, "\nexpectations: {checks} checked, {misses} missed"),
@@ -102,23 +102,23 @@ impl<'a> Report<'a> {
 }
 
 /// The expectations with the spread of their values over the runs of each point.
-fn spreads(scenario: &Scenario, verdicts: &[Verdict]) -> String {
+fn spreads(scenario: &Scenario, evaluations: &[Evaluation]) -> String {
     let axes: Vec<&str> = scenario.axes().collect();
     let header = ["expectation".to_owned()].into_iter().chain(short(&axes));
     let numbers = ["judged", "met", "median", "p25", "p75", "min", "max"];
     let mut table = Table::new(axes.len() + 2, header.chain(["expected".to_owned()]).chain(numbers.map(str::to_owned)));
-    for verdict in verdicts {
-        let mut cells = vec![verdict.metric.clone()];
-        cells.extend(scenario.params(verdict.point * scenario.repeat()).values().map(plain));
-        cells.push(verdict.expected.clone());
-        cells.push(match verdict.found {
-            Some(found) => format!("{} {}", verdict.runs, number(found)),
-            None => verdict.runs.to_owned(),
+    for evaluation in evaluations {
+        let mut cells = vec![evaluation.metric.clone()];
+        cells.extend(scenario.params(evaluation.point * scenario.repeat()).values().map(plain));
+        cells.push(evaluation.expected.clone());
+        cells.push(match evaluation.found {
+            Some(found) => format!("{} {}", evaluation.runs, number(found)),
+            None => evaluation.runs.to_owned(),
         });
-        let met = if verdict.met { "yes" } else { "NO" };
-        cells.push(format!("{met}, {} of {}", verdict.runs_met, verdict.values.len()));
+        let met = if evaluation.met { "yes" } else { "NO" };
+        cells.push(format!("{met}, {} of {}", evaluation.runs_met, evaluation.values.len()));
         cells.extend([50, 25, 75, 0, 100].map(|percent| {
-            verdict.spread.as_ref().map_or_else(|| "-".to_owned(), |spread| number(spread.quantile(percent)))
+            evaluation.spread.as_ref().map_or_else(|| "-".to_owned(), |spread| number(spread.quantile(percent)))
         }));
         table.row(cells);
     }

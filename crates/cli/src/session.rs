@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use ackclock_live::LiveError;
-use ackclock_scenario::{Measures, Miss, Override, Scenario, Verdict};
+use ackclock_scenario::{Evaluation, Measures, Miss, Override, Scenario};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::OwnController;
 use anyhow::{Context, bail};
@@ -72,7 +72,7 @@ struct Session<'a> {
     output: Option<Output>,
     report: Report<'a>,
     measures: Vec<Measures>,
-    verdicts: Vec<Verdict>,
+    evaluations: Vec<Evaluation>,
     /// What makes live runs unreliable.
     troubles: Vec<String>,
     /// The run that came to no end, and why.
@@ -102,7 +102,7 @@ impl<'a> Session<'a> {
             output,
             report: Report::new(scenario),
             measures: Vec::with_capacity(scenario.runs()),
-            verdicts: Vec::new(),
+            evaluations: Vec::new(),
             troubles: Vec::new(),
             ended_early: None,
             listening: true,
@@ -173,10 +173,10 @@ impl<'a> Session<'a> {
         if self.measures.len() < scenario.runs() || self.ended_early.is_some() {
             return;
         }
-        self.verdicts = scenario.verdicts(&self.measures);
-        let as_json = |verdict: &Verdict| verdict.json(scenario.params(verdict.point * scenario.repeat()));
-        if !self.verdicts.is_empty() {
-            json["expectations"] = self.verdicts.iter().map(as_json).collect();
+        self.evaluations = scenario.evaluations(&self.measures);
+        let as_json = |evaluation: &Evaluation| evaluation.json(scenario.params(evaluation.point * scenario.repeat()));
+        if !self.evaluations.is_empty() {
+            json["expectations"] = self.evaluations.iter().map(as_json).collect();
         }
     }
 
@@ -256,7 +256,7 @@ impl<'a> Session<'a> {
     /// Prints the report, if it is wanted and there is anything in it.
     fn show(&mut self) -> anyhow::Result<()> {
         if !self.args.json && !self.args.quiet && !self.measures.is_empty() {
-            let judged = self.ended_early.is_none().then_some(&self.verdicts[..]);
+            let judged = self.ended_early.is_none().then_some(&self.evaluations[..]);
             let _ = print(&self.report.text(judged))?;
         }
         Ok(())
@@ -283,7 +283,7 @@ impl<'a> Session<'a> {
 
     /// The exit status after all runs, with the expectations that were missed.
     fn status(&self) -> u8 {
-        let misses = self.scenario.misses(&self.verdicts);
+        let misses = self.scenario.misses(&self.evaluations);
         for miss in &misses {
             say(&self.missed(miss));
         }

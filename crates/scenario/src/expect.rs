@@ -6,12 +6,12 @@ use ackclock_units::Span;
 use serde_json::Value;
 
 use crate::document::Node;
+use crate::evaluation::{Bounds, Evaluation, OfRuns};
 use crate::fields::{Context, Fields};
 use crate::metric::{Metric, Part, Shape, Unknown};
 use crate::quantity::{Number, OneOf, Problem, Text, Time};
 use crate::report::{Diagnostic, did_you_mean, listed};
 use crate::sweep::{self, Sweep};
-use crate::verdict::{Bounds, OfRuns, Verdict};
 
 /// The most flows times windows of a run: what is measured at the start of a window is kept until
 /// its end.
@@ -169,7 +169,7 @@ impl Expect {
     }
 
     /// Compares the measures (of expectation `number`) at every point with the bounds.
-    pub(crate) fn judge(&self, number: usize, sweep: &Sweep, measures: &[Measures]) -> Vec<Verdict> {
+    pub(crate) fn judge(&self, number: usize, sweep: &Sweep, measures: &[Measures]) -> Vec<Evaluation> {
         let repeat = sweep.repeat as usize;
         let value = |run: usize| measures.get(run).and_then(|measures| *measures.get(number)?);
         let points = (0..sweep.points()).filter(|&point| self.applies(sweep, point));
@@ -181,7 +181,7 @@ impl Expect {
                 }
             });
             let (metric, bounds) = (self.name(sweep), Bounds { at_least: self.at_least, at_most: self.at_most });
-            Verdict::new(point, metric, bounds, self.runs, values.collect())
+            Evaluation::new(point, metric, bounds, self.runs, values.collect())
         });
         judged.collect()
     }

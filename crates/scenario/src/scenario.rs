@@ -10,6 +10,7 @@ use ackclock_sim::spec::{OwnController, RunSpec};
 use serde_json::{Map, Value as Json};
 
 use crate::document::{Node, Value};
+use crate::evaluation::{Evaluation, Miss};
 use crate::expect::{Expect, Measures, Subject, Window};
 use crate::fields::{Context, Fields};
 use crate::keys::Key;
@@ -17,7 +18,6 @@ use crate::plan::Plan;
 use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::show::Defaults;
 use crate::sweep::Sweep;
-use crate::verdict::{Miss, Verdict};
 use crate::{cc, document, expect, notes, overrides, sweep};
 
 /// The largest file that is read, in bytes.
@@ -300,7 +300,7 @@ impl Scenario {
         self.expects.iter().map(|expect| expect.measure(summary)).collect()
     }
 
-    /// How many comparisons [`Scenario::verdicts`] makes: one for each run, or for each point by a
+    /// How many comparisons [`Scenario::evaluations`] makes: one for each run, or for each point by a
     /// statistic of its runs.
     pub fn checks(&self) -> usize {
         self.expects.iter().map(|expect| expect.checks(&self.sweep)).sum()
@@ -308,14 +308,14 @@ impl Scenario {
 
     /// What became of every expectation at every point that it is about, from the measures of all
     /// runs in their order.
-    pub fn verdicts(&self, measures: &[Measures]) -> Vec<Verdict> {
+    pub fn evaluations(&self, measures: &[Measures]) -> Vec<Evaluation> {
         let judged = |(number, expect): (usize, &Expect)| expect.judge(number, &self.sweep, measures);
         self.expects.iter().enumerate().flat_map(judged).collect()
     }
 
     /// What of that was not met, in the order of the points and runs.
-    pub fn misses(&self, verdicts: &[Verdict]) -> Vec<Miss> {
-        let mut misses: Vec<Miss> = verdicts.iter().flat_map(Verdict::misses).collect();
+    pub fn misses(&self, evaluations: &[Evaluation]) -> Vec<Miss> {
+        let mut misses: Vec<Miss> = evaluations.iter().flat_map(Evaluation::misses).collect();
         misses.sort_by_key(|miss| (miss.point, miss.run));
         misses
     }

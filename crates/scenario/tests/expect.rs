@@ -33,7 +33,7 @@ fn judge(expect: &str) -> Vec<Miss> {
         .map(|run| f64::from(run) + 1.0)
         .map(|rtt| scenario.measure(&summary([Some(rtt), Some(10.0 * rtt)])))
         .collect();
-    let misses = scenario.misses(&scenario.verdicts(&measures));
+    let misses = scenario.misses(&scenario.evaluations(&measures));
     assert!(misses.len() <= scenario.checks());
     misses
 }
@@ -85,7 +85,7 @@ fn a_baseline_is_the_same_run_with_other_values() {
 fn no_samples_meet_no_bound() {
     let scenario = scenario("[[expect]]\nmetric = \"flows.*.rtt_ms.p50\"\nreduce = \"min\"\nat_least = 0\n");
     let measures: Vec<Measures> = (0..8).map(|_| scenario.measure(&summary([Some(1.0), None]))).collect();
-    let misses = scenario.misses(&scenario.verdicts(&measures));
+    let misses = scenario.misses(&scenario.evaluations(&measures));
     assert_eq!(misses.len(), 8);
     assert!(misses.iter().all(|miss| miss.found.is_none()));
 }
@@ -97,7 +97,7 @@ fn a_ratio_to_0_is_a_miss_with_its_reason() {
          [[expect]]\nmetric = \"flows.f.1.rtt_ms.p50\"\nbaseline = { \"links.a.delay\" = \"1ms\" }\nat_least = 1\n",
     );
     let measures: Vec<Measures> = (0..8).map(|_| to_zero.measure(&summary([Some(5.0), Some(0.0)]))).collect();
-    let misses = to_zero.misses(&to_zero.verdicts(&measures));
+    let misses = to_zero.misses(&to_zero.evaluations(&measures));
     // All 8 runs of the one, and those at 2 ms of the other.
     assert_eq!((misses.len(), to_zero.checks()), (12, 12));
     assert!(misses.iter().all(|miss| miss.found.is_none()), "{misses:?}");
@@ -144,7 +144,7 @@ fn a_statistic_of_the_runs_of_a_point_is_judged_with_its_spread() {
     let scenario = scenario("[[expect]]\nmetric = \"flows.f.0.rtt_ms.p50\"\nruns = \"mean\"\nat_least = 1\n");
     assert_eq!(scenario.checks(), 4);
     let measures: Vec<Measures> = (0..8).map(|run| scenario.measure(&summary([Some(f64::from(run)), None]))).collect();
-    let json = scenario.verdicts(&measures)[1].json(scenario.params(2));
+    let json = scenario.evaluations(&measures)[1].json(scenario.params(2));
     assert_eq!(
         json,
         json!({
@@ -187,7 +187,8 @@ fn a_window_is_measured_for_itself() {
     };
     let summary = json!({ "flows": [], "links": [], "windows": [window([7.0, 9.0]), window([3.0, 5.5])] });
     assert_eq!(scenario.measure(&summary), [Some(7.0), Some(8.5 / 8.0), Some(9.0)]);
-    let names: Vec<String> = scenario.verdicts(&[]).into_iter().step_by(4).map(|verdict| verdict.metric).collect();
+    let names: Vec<String> =
+        scenario.evaluations(&[]).into_iter().step_by(4).map(|evaluation| evaluation.metric).collect();
     assert_eq!(names[0], "flows.f.0.goodput_bps from 2s to 4s");
     assert_eq!(names[1], "sum of flows.*.goodput_bps relative to links.a.forward.rate_bps from 4s on");
 }

@@ -70,7 +70,7 @@ const RELATIVE_TO_ZERO: &str = "has no value, since what it is relative to is 0"
 
 /// An expectation at one point of the sweep.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct Evaluation {
     /// The number of the point, from 0.
     pub point: usize,
     /// The metric, with its reduction, its window and what it is relative to.
@@ -95,9 +95,15 @@ pub struct Verdict {
     to_zero: Vec<usize>,
 }
 
-impl Verdict {
+impl Evaluation {
     /// What a run is relative to is 0 where its value is not finite.
-    pub(crate) fn new(point: usize, metric: String, bounds: Bounds, runs: OfRuns, values: Vec<Option<f64>>) -> Verdict {
+    pub(crate) fn new(
+        point: usize,
+        metric: String,
+        bounds: Bounds,
+        runs: OfRuns,
+        values: Vec<Option<f64>>,
+    ) -> Evaluation {
         let is_ratio_to_zero = |value: Option<f64>| value.is_some_and(|value| !value.is_finite());
         let to_zero = (0..values.len()).filter(|&run| is_ratio_to_zero(values[run])).collect();
         let values: Vec<Option<f64>> =
@@ -117,7 +123,7 @@ impl Verdict {
             _ => bounds.meets(found),
         };
         let runs_met = values.len() - missed.len();
-        Verdict {
+        Evaluation {
             point,
             metric,
             expected: bounds.text(),
@@ -256,7 +262,7 @@ mod tests {
     fn the_runs_are_judged_each_or_together() {
         let bounds = Bounds { at_least: None, at_most: Some(3.0) };
         let values = || vec![Some(1.0), Some(2.0), Some(9.0)];
-        let of = |runs, values| Verdict::new(2, "m".to_owned(), bounds, runs, values);
+        let of = |runs, values| Evaluation::new(2, "m".to_owned(), bounds, runs, values);
         let each = of(OfRuns::Each, values());
         assert_eq!((each.met, each.runs_met, each.found), (false, 2, None));
         // The third run of the third point of three runs each.
@@ -276,7 +282,7 @@ mod tests {
     #[test]
     fn a_ratio_to_zero_meets_no_bound() {
         let bounds = Bounds { at_least: Some(3.0), at_most: None };
-        let of = |runs, values| Verdict::new(0, "m".to_owned(), bounds, runs, values);
+        let of = |runs, values| Evaluation::new(0, "m".to_owned(), bounds, runs, values);
         // 5/0, 0/0, 5/1, and one without samples.
         let values = || vec![Some(f64::INFINITY), Some(f64::NAN), Some(5.0), None];
         let each = of(OfRuns::Each, values());
