@@ -66,7 +66,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::controllers::{Algorithm, Stack, TIME};
-use crate::newreno::{established, resume, timed_out};
+use crate::reactions::{established, resume, timed_out};
 use crate::{Ack, CongestionControl, Flight, Lost, Needs, Sent, Signal, Verdict, Window};
 
 /// Parameters of BBR. Volumes are in segments; `C.SMSS` is the endpoint's MSS.

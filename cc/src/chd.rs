@@ -32,9 +32,10 @@ use ackclock_units::{Random, Span};
 use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
 use crate::ertt::Ertt;
 use crate::hd::{DelayLaw, draw};
-use crate::newreno::{
-    Recovery, avoid, established, grow, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume,
-    slow_start_applies, timed_out,
+use crate::newreno::Recovery;
+use crate::reactions::{
+    avoid, established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, slow_start_applies,
+    timed_out,
 };
 use crate::slow_start::SlowStart;
 use crate::{
@@ -222,7 +223,7 @@ impl Chd {
                 let per_segment = window.cwnd;
                 avoid(window, credit, per_segment, f, acked, reno);
             } else if measured {
-                grow(window, f.segment());
+                window.grow(f.segment());
             }
         }
         if *shadow > 0 {

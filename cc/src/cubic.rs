@@ -28,7 +28,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time, maths, named};
 
 use crate::controllers::{Algorithm, Stack};
-use crate::newreno::{
+use crate::reactions::{
     established, idled, put_back, recovered, reduce, resume, slow_start_applies, timed_out, whole_segments,
 };
 use crate::slow_start::SlowStart;

@@ -27,9 +27,8 @@
 //!   a timeout; here it goes on once per window of data.
 
 use crate::controllers::{Algorithm, Stack};
-use crate::newreno::{
-    acknowledged, established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, timed_out,
-};
+use crate::newreno::acknowledged;
+use crate::reactions::{established, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, timed_out};
 use crate::slow_start::SlowStart;
 use crate::{
     Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Needs, NewRenoConfig, Signal, SlowStartRules,

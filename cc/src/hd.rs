@@ -22,7 +22,7 @@ use ackclock_units::{Random, Span};
 
 use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
 use crate::ertt::Ertt;
-use crate::newreno::{halved, reduce};
+use crate::reactions::{halved, reduce};
 use crate::{
     Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
     Verdict, Window,

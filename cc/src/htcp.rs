@@ -22,7 +22,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Span, Time};
 
 use crate::controllers::{Algorithm, Stack};
-use crate::newreno::{grow, whole_segments};
+use crate::reactions::whole_segments;
 use crate::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, SlowStartRules, Verdict, Window};
 
 /// Parameters of H-TCP, named and with defaults as FreeBSD's sysctls `net.inet.tcp.cc.htcp.*`.
@@ -196,7 +196,7 @@ impl CongestionControl for Htcp {
             // NewReno has added one segment per round trip.
             let mut window = self.window();
             let further = (window.cwnd - before.cwnd).saturating_mul(self.alpha - 1);
-            grow(&mut window, further);
+            window.grow(further);
             self.reno.set_window(window);
         }
         verdict

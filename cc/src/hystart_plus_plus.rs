@@ -23,7 +23,6 @@ use ackclock_units::Span;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::controllers::TIME;
-use crate::newreno::grow;
 use crate::{Flight, Window};
 
 /// Parameters of HyStart++, named and with defaults as in RFC 9406 section 4.3.
@@ -167,7 +166,7 @@ impl HystartPlusPlus {
             _ => u64::MAX,
         };
         let divisor = if self.css.is_some() { self.config.css_growth_divisor.max(1) } else { 1 };
-        grow(window, acked.min(most) / u64::from(divisor));
+        window.grow(acked.min(most) / u64::from(divisor));
         true
     }
 }

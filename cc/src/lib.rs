@@ -143,6 +143,11 @@ impl Window {
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
     }
+
+    /// The only way in which a window grows.
+    pub(crate) fn grow(&mut self, bytes: u64) {
+        self.cwnd = self.cwnd.saturating_add(bytes).min(Window::MAX);
+    }
 }
 
 /// What the sender knows at the moment of a hook, after the ACK in hand was processed.
@@ -351,6 +356,7 @@ mod hystart_plus_plus;
 mod newreno;
 mod own;
 mod prague;
+mod reactions;
 mod slow_start;
 mod vegas;
 mod westwood;
@@ -366,9 +372,9 @@ pub use hd::{Hd, HdConfig};
 pub use htcp::{Htcp, HtcpConfig};
 pub use hystart::{HystartConfig, HystartRules};
 pub use hystart_plus_plus::HystartPlusPlusConfig;
-pub use newreno::{NewReno, NewRenoConfig};
+pub use newreno::NewReno;
 pub use own::{OwnController, Parameter};
 pub use prague::{Prague, PragueConfig};
-pub use slow_start::SlowStartRules;
+pub use reactions::{NewRenoConfig, SlowStartRules};
 pub use vegas::{Vegas, VegasConfig};
 pub use westwood::{Westwood, WestwoodConfig};

@@ -10,20 +10,8 @@ use ackclock_units::Span;
 
 use crate::hystart::Hystart;
 use crate::hystart_plus_plus::HystartPlusPlus;
-use crate::newreno::{slow_start, slow_start_applies};
-use crate::{Ack, Flight, HystartConfig, HystartPlusPlusConfig, NewRenoConfig, Window};
-
-/// How slow start ends where no congestion ends it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum SlowStartRules {
-    /// At the threshold (RFC 5681 section 3.1).
-    #[default]
-    Standard,
-    /// HyStart as in Linux.
-    Hystart(HystartConfig),
-    /// HyStart++ (RFC 9406).
-    HystartPlusPlus(HystartPlusPlusConfig),
-}
+use crate::reactions::{NewRenoConfig, SlowStartRules, slow_start, slow_start_applies};
+use crate::{Ack, Flight, Window};
 
 /// The slow start of one connection.
 #[derive(Clone, Debug)]

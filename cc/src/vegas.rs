@@ -27,7 +27,6 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::controllers::{Algorithm, MILLION, POSITIVE, Stack};
 use crate::ertt::Ertt;
-use crate::newreno::grow;
 use crate::{
     Ack, Arrival, CongestionControl, EnhancedRtt, Flight, Needs, NewReno, NewRenoConfig, Sent, Signal, SlowStartRules,
     Verdict, Window,
@@ -162,7 +161,7 @@ impl CongestionControl for Vegas {
         let before = window.cwnd;
         match std::mem::replace(&mut self.step, Step::Stay) {
             Step::Grow if f.cwnd_limited => {
-                grow(&mut window, segment);
+                window.grow(segment);
                 self.reno.set_window(window);
             }
             Step::Shrink => {

@@ -61,9 +61,10 @@ use ackclock_units::{Random, Span, maths};
 
 use crate::controllers::{Algorithm, MILLION, PERCENT, POSITIVE, Stack};
 use crate::ertt::Ertt;
-use crate::newreno::{
-    Recovery, established, freebsd, grow, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume,
-    slow_start_applies, timed_out,
+use crate::newreno::Recovery;
+use crate::reactions::{
+    established, freebsd, halved, halved_by_timeout, idled, put_back, recovered, reduce, resume, slow_start_applies,
+    timed_out,
 };
 use crate::slow_start::SlowStart;
 use crate::{
@@ -384,7 +385,7 @@ impl Cdg {
         if *shadow > 0 {
             *shadow = shadow.saturating_add(shadow_step).min(Window::MAX);
         }
-        grow(window, step);
+        window.grow(step);
     }
 
     /// `CC_NDUPACK`

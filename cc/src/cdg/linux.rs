@@ -26,7 +26,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};
 
 use crate::controllers::{Algorithm, MILLION, Stack};
-use crate::newreno::{
+use crate::reactions::{
     avoid, established, idled, put_back, recovered, reduce, resume, slow_start, slow_start_applies, timed_out,
 };
 use crate::{Ack, Arrival, CongestionControl, Flight, Needs, NewRenoConfig, Signal, Verdict, Window};

@@ -264,7 +264,7 @@ fn a_back_off_after_a_timeout_begins_no_recovery() {
 #[test]
 fn a_timeout_goes_by_what_was_in_flight_on_freebsd_14() {
     for (timeout_flight, threshold) in [(false, 10), (true, 6)] {
-        let reno = NewRenoConfig { timeout_flight, ..crate::newreno::freebsd() };
+        let reno = NewRenoConfig { timeout_flight, ..crate::reactions::freebsd() };
         let mut chd = Chd::new(ChdConfig { reno, ..ChdConfig::default() }, Random::for_component(1, 0, "chd"));
         chd.on_established(&Flight { initial_window: 20 * MSS, ..flight(0, 20) });
         chd.on_signal(&flight(100, 13), Signal::Timeout { repeated: false, kept: 0 });

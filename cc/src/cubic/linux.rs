@@ -4,7 +4,7 @@
 use ackclock_units::{Span, Time};
 
 use super::{CubicConfig, CubicRules, Curve};
-use crate::newreno::avoid;
+use crate::reactions::avoid;
 use crate::{Flight, Window};
 
 #[derive(Clone, Debug)]

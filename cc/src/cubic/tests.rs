@@ -363,7 +363,7 @@ fn a_timeout_goes_by_what_was_in_flight_on_freebsd_14() {
     // cubic_cong_signal, CC_RTO: beta of min(snd_wnd, pipe), 13 segments of a window of 20: 0.7 *
     // 13 = 9.1. Else 0.7 * 20.
     for (timeout_flight, threshold) in [(false, 14), (true, 9)] {
-        let reno = NewRenoConfig { timeout_flight, ..crate::newreno::freebsd() };
+        let reno = NewRenoConfig { timeout_flight, ..crate::reactions::freebsd() };
         let mut cubic = Cubic::new(CubicConfig { reno, ..CubicConfig::default() });
         cubic.on_established(&Flight { initial_window: 20 * MSS, ..flight(0, 20) });
         cubic.on_signal(&flight(100, 13), Signal::Timeout { repeated: false, kept: 0 });
@@ -376,7 +376,7 @@ fn an_idle_time_is_remembered_in_the_curve_on_freebsd_14() {
     // cubic_after_idle: W_max = max(W_max, cwnd), and newreno_cc_after_idle: ssthresh =
     // max(ssthresh, 3/4 cwnd).
     for (remember_idle, w_max, threshold) in [(false, 20.0, 14), (true, 30.0, 22)] {
-        let reno = NewRenoConfig { remember_idle, ..crate::newreno::freebsd() };
+        let reno = NewRenoConfig { remember_idle, ..crate::reactions::freebsd() };
         let mut cubic = Cubic::new(CubicConfig { reno, ..CubicConfig::default() });
         cubic.on_established(&Flight { initial_window: 20 * MSS, ..flight(0, 20) });
         cubic.on_signal(&flight(100, 20), Signal::Loss);
