@@ -1,9 +1,9 @@
-//! BBR, version 3: a model of the path, made of its bandwidth and its round-trip time, says how
-//! fast to send and how much may be in flight.
+//! BBR, version 3: a model of the path, consisting of its bandwidth and its round-trip time,
+//! determines how fast to send and how much may be in flight.
 //!
 //! It measures the delivery rate and the round-trip time with every ACK, and how much of the data
 //! in flight was lost. The model holds the highest bandwidth of the last two probing cycles, the
-//! shortest round trip of the last 10 s, how far ACKs come in clusters, and bounds learnt from
+//! shortest round trip of the last 10 s, the degree of ACK aggregation, and bounds learnt from
 //! loss: a long-term one to the data in flight, found while probing, and short-term ones to
 //! bandwidth and data in flight, that hold until the next probe. A state machine sends above, at
 //! and below the bandwidth in turn, to find more of it, to use it, and to drain the queue that
@@ -17,30 +17,30 @@
 //!
 //! # Source
 //! draft-ietf-ccwg-bbr, working copy of 2026-08-03 (4ce5e87, after -06); names are the draft's.
-//! Where the draft leaves something open: Google's `net/ipv4/tcp_bbr.c`, branch v3. In this
-//! revision `ProbeRTTInterval` is 5 s and ProbeRTT's window follows from the model of the time. The
-//! authors consider 10 s, as in version 1, with ProbeRTT's window saved before the shortest round
-//! trip expires (github.com/ietf-wg-ccwg/draft-ietf-ccwg-bbr, issue 109); `probe_rtt_interval` can
-//! be set to that.
+//! Where the draft leaves a choice: Google's `net/ipv4/tcp_bbr.c`, branch v3. In this revision
+//! `ProbeRTTInterval` is 5 s and ProbeRTT's window follows from the model at that time. The authors
+//! consider 10 s, as in version 1, with ProbeRTT's window saved before the shortest round trip
+//! expires (github.com/ietf-wg-ccwg/draft-ietf-ccwg-bbr, issue 109); `probe_rtt_interval` can be
+//! set to that.
 //!
 //! # Departures
 //! - The draft has no packet conservation at the start of fast recovery, as earlier versions had;
 //!   nor has this.
 //! - In the draft, `NoteLoss` saves the state for an undo at the first loss of every round trip, so
 //!   that an episode of several round trips would be undone to a state that it has reduced already.
-//!   Here it is saved once for an episode, as the draft's prose says and Linux does; a timeout
-//!   saves again.
+//!   Here it is saved once per episode, as the draft's prose says and Linux does; a timeout saves
+//!   again.
 //! - A loss that a tail loss probe has repaired counts, as in Linux; the draft does not mention it.
 //! - The draft compares `rounds_since_probe_up` with bytes; section "A Dual-Time-Scale Approach"
 //!   and Linux mean segments. `TargetInflight` includes the budget for offload, as in Linux: a path
 //!   that holds less than a segment would otherwise be probed without pause.
-//! - On a restart from idle the sample of aggregation begins anew altogether, as in Linux. The
-//!   draft resets its start alone, and what was delivered before would then count as an excess.
+//! - On a restart from idle the aggregation sample is reset completely, as in Linux. The draft
+//!   resets only its start, and data delivered before would then count as an excess.
 //! - A timeout resets the search for a plateau, and the short-term bound to the data in flight
-//!   starts from the window of before (both Linux, `bbr_set_state`): the window of one segment says
-//!   nothing of the path.
+//!   starts from the window of before (both Linux, `bbr_set_state`): a window of one segment says
+//!   nothing about the path.
 //! - `MarkConnectionAppLimited` in `ProbeRTT`: which packets it marks follows from the delivery
-//!   counts in the rate samples, so that nothing has to be told to the sampler.
+//!   counts in the rate samples, so that the sampler needs no notification.
 //! - `max_bw_filter` keeps the last cycle's value if the new one has no sample (Linux,
 //!   `bbr_advance_max_bw_filter`).
 //! - The prefix of a lost packet at which the loss rate crossed the threshold is not negative

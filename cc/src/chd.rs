@@ -3,8 +3,8 @@
 //! have nothing to do with the queue.
 //!
 //! It measures enhanced round-trip times (`ertt.rs`). Once per measurement the longest sample since
-//! the last one tells the queueing delay, which halves the window by the law of HD. A loss while
-//! the delay is at most `queue_threshold` is repaired at full window.
+//! the last one gives the queueing delay, which halves the window by HD's rule. A loss while the
+//! delay is at most `queue_threshold` is repaired at full window.
 //!
 //! - A back-off at a delay beyond the threshold (with `loss_fair`) assumes that loss-based flows
 //!   fill the queue. The shadow window, what Reno's window would be, is then maintained. On loss

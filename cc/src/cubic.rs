@@ -3,18 +3,18 @@
 //!
 //! It measures the time since the epoch began and the round-trip time. The window is reduced by
 //! beta, rises fast towards the old maximum, plateaus there, and then probes ever faster; it never
-//! falls behind what Reno would have reached. `rfc9438.rs` and `linux.rs` hold the two ways in
-//! which the curve becomes growth.
+//! falls behind what Reno would have reached. `rfc9438.rs` and `linux.rs` contain the two ways to
+//! turn the curve into growth.
 //!
 //! # Source
 //! RFC 9438. Linux `net/ipv4/tcp_cubic.c` of 3.9 and 6.1, chosen by [`CubicRules`].
 //!
 //! # Departures
 //! - The decrease starts from the window, not from the bytes in flight; RFC 9438 section 4.6 allows
-//!   that because a window that is not used does not grow.
+//!   that because an unused window does not grow.
 //! - RFC 9438 sections 4.4 and 4.5 write growth per ACK; here it is per segment acknowledged, as in
 //!   section 4.3 and Linux, so that delayed ACKs do not slow it.
-//! - An ECN echo does not bring the window below two segments (RFC 9438 section 4.6 goes down to
+//! - An ECN echo does not reduce the window below two segments (RFC 9438 section 4.6 goes down to
 //!   one), as in Linux.
 //! - Linux rules: time is exact, while Linux counts jiffies (1 to 10 ms) and 6.1 evaluates the
 //!   curve at most once in each; the cube root is exact, while Linux's is within 0.2 %. The idle

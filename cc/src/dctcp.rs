@@ -1,4 +1,4 @@
-//! DCTCP: the window comes down in proportion to the share of the data that was marked.
+//! DCTCP: the window is reduced in proportion to the fraction of data that was marked.
 //!
 //! It measures, once per window of data, which fraction of the bytes that were delivered had been
 //! marked, and keeps a moving average of it (alpha). A window with marks reduces the congestion
@@ -15,16 +15,15 @@
 //!
 //! # Departures
 //! - Bytes that SACK reports count when they are reported, as in Linux; RFC 8257 section 3.3 step 1
-//!   leaves SACK out, and then a window with a loss counts what came with its last ACK alone.
-//! - The reduction does not bring the window below two segments, as in both stacks; RFC 8257 does
-//!   not say.
-//! - Nothing grows while the window comes down for marks: RFC 8257 section 3.4 leaves that to
+//!   leaves SACK out, and then a window with a loss counts only what arrived with its last ACK.
+//! - The reduction does not go below two segments, as in both stacks; RFC 8257 does not say.
+//! - Nothing grows while the window is being reduced for marks: RFC 8257 section 3.4 leaves that to
 //!   conventional TCP, and the endpoint calls no controller then, as Linux's does not
 //!   (`tcp_in_cwnd_reduction`). FreeBSD's leaves congestion recovery for the call of
-//!   `newreno_cc_ack_received` and goes on growing, so that in steady state each of its windows is
-//!   up to a segment larger.
-//! - FreeBSD leaves alpha alone during fast recovery and brings it up to date when that ends and at
-//!   a timeout; here it goes on once per window of data.
+//!   `newreno_cc_ack_received` and continues to grow, so that in steady state each of its windows
+//!   is up to a segment larger.
+//! - FreeBSD leaves alpha alone during fast recovery and updates it when that ends and at a
+//!   timeout; here it is updated once per window of data throughout.
 
 use crate::controllers::{Algorithm, Stack};
 use crate::newreno::acknowledged;

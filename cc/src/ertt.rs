@@ -12,13 +12,13 @@
 //! finer clock calls for parameters that are larger in proportion.
 //!
 //! An ACK is processed as follows:
-//! - One that acknowledges nothing new counts by the end of its highest SACK block; one that brings
-//!   neither is passed over.
+//! - One that acknowledges nothing new counts by the end of its highest SACK block; one with
+//!   neither is ignored.
 //! - Segments wholly below what it acknowledges leave without a sample. So do those sent before the
 //!   segment whose timestamp it echoes: it cannot answer them.
-//! - More bytes than the segment had say that the receiver delays ACKs, exactly its bytes that it
-//!   may not; five of either are remembered. While it seems to, an ACK of a single segment may have
-//!   waited, and is no sample unless SACK is in play.
+//! - More bytes than the segment had indicate that the receiver delays ACKs, exactly its bytes that
+//!   it may not; five of either are remembered. While it seems to delay, an ACK of a single segment
+//!   may have waited, and yields no sample unless SACK is involved.
 //! - An ACK that echoes an older timestamp than the segment's answers an earlier one, unless the
 //!   receiver delays ACKs and echoes the first of several.
 //!
@@ -29,12 +29,12 @@
 //!
 //! # Departures
 //! - Nothing is offloaded to the interface, so the rules for TSO are not here.
-//! - The reference stops believing timestamps after ten that went backwards. RFC 7323 section 5.3
+//! - The reference stops trusting timestamps after ten that went backwards. RFC 7323 section 5.3
 //!   has discarded those before.
-//! - It keeps as many segments as it gets memory for; here [`SEGMENTS`], beyond which they are
-//!   likewise not recorded.
-//! - Kept as it is: a marked segment that is skipped hands its mark to the next, but then the
-//!   measurement is corrected back to the time and the bytes of the last that was skipped
+//! - It keeps as many segments as it can allocate; here [`SEGMENTS`], beyond which they are not
+//!   recorded either.
+//! - Kept as in the reference: a marked segment that is skipped hands its mark to the next, but
+//!   then the measurement is corrected back to the time and the bytes of the last that was skipped
 //!   (`FORCED_MEASUREMENT` follows `CORRECT_ACK`).
 
 use std::collections::VecDeque;

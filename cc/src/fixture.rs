@@ -1,4 +1,4 @@
-//! What the unit tests share: a sender whose window is full, in whole segments and milliseconds.
+//! Shared by the unit tests: a sender whose window is full, in whole segments and milliseconds.
 
 use ackclock_units::{Span, Time};
 

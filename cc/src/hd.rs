@@ -7,15 +7,14 @@
 //! linearly to `pmax` at `queue_threshold` and falls to zero at the largest delay that was seen.
 //!
 //! # Source
-//! FreeBSD `sys/netinet/cc/cc_hd.c` of 9.1; `cc_newreno.c` for all else, of whichever release the
-//! host's NewReno is. Budzisz, Stanojevic, Shorten and Baker, "A
-//! strategy for fair coexistence of loss and delay-based congestion control algorithms" (IEEE
-//! Communications Letters 13(7), 2009).
+//! FreeBSD `sys/netinet/cc/cc_hd.c` of 9.1; `cc_newreno.c` for everything else, of the release of
+//! the host's NewReno. Budzisz, Stanojevic, Shorten and Baker, "A strategy for fair coexistence of
+//! loss and delay-based congestion control algorithms" (IEEE Communications Letters 13(7), 2009).
 //!
 //! # Departures
 //! - NewReno is the one of `newreno.rs`, with its departures.
-//! - Kept as it is: congestion recovery ends with the ACK that began it, because nobody moves its
-//!   end; the next ACK may halve the window again.
+//! - Kept as in the reference: congestion recovery ends with the ACK that began it, because nothing
+//!   moves its end; the next ACK may halve the window again.
 
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span};

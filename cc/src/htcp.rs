@@ -10,12 +10,12 @@
 //! Leith: H-TCP: TCP for high-speed and long-distance networks, PFLDnet 2004.
 //!
 //! # Departures
-//! - RTTs are exact; FreeBSD has them in 32nds of a tick. Time is in its ticks of 1 ms, and the
-//!   growth is cut to whole segments.
+//! - RTTs are exact; FreeBSD has them in 32nds of a tick. Time is in its ticks of 1 ms, and growth
+//!   is truncated to whole segments.
 //! - RTT scaling is by RTT / 100 ms, as in the draft and FreeBSD 9.2; FreeBSD 14 divides ticks by
 //!   32nds of one, which makes it a tenth for every RTT below 320 ms.
 //! - The threshold is whole segments, at least two, and what the window is after recovery: FreeBSD
-//!   works out the latter anew.
+//!   recomputes the latter.
 //! - A timeout sets the threshold as the host's NewReno does (`timeout_flight`).
 
 use ackclock_units::parameter::{Configurable, Domain, Visitor};

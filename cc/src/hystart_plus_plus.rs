@@ -2,7 +2,7 @@
 //! and ends after five such rounds or resumes if round trips have become shorter.
 //!
 //! It measures the least round-trip time of each round, of at least eight samples. A round in which
-//! it lies above that of the round before by an eighth (4 ms to 16 ms) leads to conservative slow
+//! it lies above that of the previous round by an eighth (4 ms to 16 ms) leads to conservative slow
 //! start (CSS), with that time as its baseline. A round of CSS that falls below the baseline shows
 //! that the queue was not standing, and standard slow start resumes; with the fifth round the
 //! threshold becomes the window. Any controller may use it, through
@@ -14,10 +14,10 @@
 //! # Departures
 //! - Growth counts bytes newly known to have arrived, as in standard slow start here, not bytes
 //!   newly acknowledged.
-//! - It grows by bytes where the controller is configured to count ACKs, too: the RFC knows no
+//! - It grows by bytes even where the controller is configured to count ACKs: the RFC defines no
 //!   other way.
 //! - The initial slow start, the only one it is used for, returns with a congestion signal that is
-//!   taken back.
+//!   undone.
 
 use ackclock_units::Span;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};

@@ -15,16 +15,16 @@
 //! - The threshold is half of the window, not of the bytes in flight (RFC 5681 equation 4), unless
 //!   `halve_flight` or `timeout_flight` says otherwise, as in the stacks. This is safe because an
 //!   unused window does not grow.
-//! - What is in flight at a timeout is all that is outstanding. FreeBSD's `tcp_compute_pipe` knows
-//!   of no SACK block then, since `tcp_timer_rexmt` forgets them first; development versions after
-//!   14 keep them at the first timeout. That the peer's window bounds it as well (`snd_wnd`) needs
-//!   no rule: nothing beyond that window was sent.
+//! - The data in flight at a timeout is everything outstanding. FreeBSD's `tcp_compute_pipe` knows
+//!   no SACK blocks then, since `tcp_timer_rexmt` forgets them first; development versions after 14
+//!   keep them at the first timeout. That the peer's window bounds it as well (`snd_wnd`) needs no
+//!   rule: nothing beyond that window was sent.
 //! - The threshold is rounded down to whole segments, as in both stacks.
 //! - A timeout that repeats keeps the threshold (RFC 5681 section 3.1); FreeBSD 9.2 sets it to two
 //!   segments then.
 //! - Counting ACKs follows Linux 3.9, one segment once as many ACKs as the window has segments were
 //!   counted; FreeBSD without ABC adds MSS * MSS / cwnd bytes per ACK (RFC 5681 equation 3), which
-//!   comes to the same within a segment.
+//!   gives the same result to within a segment.
 //! - After an idle time Linux halves the window once per RTO that has passed, down to the initial
 //!   window; here, as in RFC 5681 and FreeBSD, it falls to the initial window at once.
 

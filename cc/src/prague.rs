@@ -24,11 +24,11 @@
 //! - The window grows by segments as they are; Linux's growth is of 1500 bytes, whatever the MTU.
 //! - A timeout sets the threshold to half of the window (RFC 5681 section 3.1); Linux leaves it,
 //!   even if slow start has never ended.
-//! - What the window is worth is not less than a 2^20th of a segment, the unit in which Linux
-//!   counts; more is no bound for losses, as there.
-//! - Growth stops for a loss until its recovery ends. Linux goes on without when SACKed or lost
+//! - The target window is at least a 2^20th of a segment, the unit in which Linux counts; there is
+//!   no larger bound for losses, as in Linux.
+//! - Growth stops for a loss until its recovery ends. In Linux it remains stopped if SACKed or lost
 //!   segments remain then (`prague_ca_open` comes with the state Open alone, not with Disorder).
-//! - A peer that knows RFC 3168's ECN alone has Reno with that ECN; Linux then goes without
+//! - With a peer that knows only RFC 3168's ECN, it is Reno with that ECN; Linux then disables ECN
 //!   (`TCP_CONG_NO_FALLBACK_RFC3168`). RFC 9331 section 4.2 allows both.
 //! - Linux paces by packets with their headers; here by their payload, like everything else.
 

@@ -9,18 +9,18 @@
 //!
 //! # Source
 //! FreeBSD `sys/netinet/cc/cc_vegas.c` of 9.1 and 15; `cc_newreno.c` for slow start, loss, ECN,
-//! timeouts and idle time, of whichever release the host's NewReno is. Brakmo and Peterson, "TCP
-//! Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC 13(8), 1995), without
-//! its rules for duplicate ACKs, as there.
+//! timeouts and idle time, of the release of the host's NewReno. Brakmo and Peterson, "TCP Vegas:
+//! end to end congestion avoidance on a global Internet" (IEEE JSAC 13(8), 1995), without its rules
+//! for duplicate ACKs, as there.
 //!
 //! # Departures
 //! - The window does not grow while something else limits the sender (RFC 7661), nor during fast
 //!   recovery.
-//! - What a duplicate ACK measures is acted on with the next ACK that acknowledges data.
+//! - A measurement by a duplicate ACK takes effect with the next ACK that acknowledges data.
 //! - A window of one segment after a timeout does not shrink to two.
-//! - Kept as it is: rates are whole bytes per tick, so that their difference times the round trip
-//!   is rounded to as many bytes as that has ticks. The marked segment's round trip is that of the
-//!   last skipped one (`ertt.rs`).
+//! - Kept as in the reference: rates are whole bytes per tick, so that their difference times the
+//!   round trip is rounded to as many bytes as that has ticks. The marked segment's round trip is
+//!   that of the last skipped one (`ertt.rs`).
 
 use ackclock_units::Span;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};

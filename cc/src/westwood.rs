@@ -12,11 +12,11 @@
 //!
 //! # Departures
 //! - Time is in microseconds and the rate in bytes per second; Linux counts jiffies and bytes per
-//!   jiffy, and loses what is less than one.
-//! - What duplicate ACKs have told of is taken off the next ACK that acknowledges several segments,
-//!   as in both papers; Linux does not if that ACK comes as its header prediction expects it.
-//! - An ACK that arrives while nothing is outstanding counts nothing; in Linux a segment, since it
-//!   repeats the last one.
+//!   jiffy, and loses fractions of one.
+//! - Segments reported by duplicate ACKs are subtracted from the next ACK that acknowledges several
+//!   segments, as in both papers; Linux does not do so if that ACK matches its header prediction.
+//! - An ACK that arrives while nothing is outstanding counts nothing; in Linux it counts a segment,
+//!   since it repeats the last one.
 
 use ackclock_units::parameter::{Configurable, Visitor};
 use ackclock_units::{Span, Time};

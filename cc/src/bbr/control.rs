@@ -1,4 +1,4 @@
-//! How the model becomes pacing rate and window.
+//! From the model to pacing rate and window.
 
 use ackclock_units::{Rate, Span};
 

@@ -1,5 +1,5 @@
-//! What losses change: the bounds that they teach, the episodes of their repair, and how all that
-//! is taken back.
+//! The effects of losses: the bounds derived from them, the episodes of their repair, and how these
+//! effects are undone.
 
 use ackclock_units::Time;
 

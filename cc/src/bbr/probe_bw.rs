@@ -1,4 +1,4 @@
-//! ProbeBW: the cycle of probing for bandwidth, emptying the queue, cruising and refilling.
+//! ProbeBW: the cycle of probing for bandwidth, draining the queue, cruising and refilling.
 
 use ackclock_units::{Span, Time};
 

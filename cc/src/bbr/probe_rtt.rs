@@ -1,4 +1,4 @@
-//! The shortest round trip, ProbeRTT, and the restart from idle, which may stand in for it.
+//! The shortest round trip, ProbeRTT, and the restart from idle, which may replace it.
 
 use ackclock_units::{Span, Time};
 

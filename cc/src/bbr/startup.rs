@@ -1,4 +1,5 @@
-//! Startup and Drain: until the bandwidth is known, and until the queue of the search is gone.
+//! Startup and Drain: until the bandwidth is known, and until the queue built by the search has
+//! drained.
 
 use super::loss::Recovery;
 use super::{Bbr, Sample, State};

@@ -1,20 +1,20 @@
 //! CDG v0.1: once per round trip the shortest and the longest RTT are compared with those of the
-//! round trip before.
+//! previous round trip.
 //!
 //! It measures enhanced round-trip times (`ertt.rs`). The changes of the extremes, smoothed by a
-//! moving average, tell where the queue stands: both rise while it fills; the longest stops rising
-//! once it is full, the shortest stops falling once it is empty. With a gradient of `g` ticks above
-//! zero the window comes down with probability 1 - exp(-g / G): for many small steps as for one
-//! large one, so that flows of different round-trip times back off equally often per unit of time.
-//! Otherwise it grows by one segment per measurement.
+//! moving average, indicate the state of the queue: both rise while it fills; the longest stops
+//! rising once it is full, the shortest stops falling once it is empty. With a gradient of `g`
+//! ticks above zero the window is reduced with probability 1 - exp(-g / G): for many small steps as
+//! for one large one, so that flows of different round-trip times back off equally often per unit
+//! of time. Otherwise it grows by one segment per measurement.
 //!
 //! - A loss halves the window only if the queue was judged full (or not judged yet); any other is
 //!   repaired at full window.
 //! - The *shadow window* grows as Reno's would: after such a loss the window is at least half of
-//!   it, so that competing loss-based flows are not left what its own back-offs gave away. It is
-//!   given up when the queue has been empty.
+//!   it, so that it does not lose to competing loss-based flows what its own back-offs released. It
+//!   is abandoned when the queue has been empty.
 //! - When back-offs do not help (`loss_compete_consec_cong` in a row without a falling gradient),
-//!   as many as `loss_compete_hold_backoff` more are held back.
+//!   the next `loss_compete_hold_backoff` back-offs are suppressed.
 //!
 //! # Source
 //! FreeBSD `sys/netinet/cc/cc_cdg.c` of 10.0 and 15; reactions to ECN and timeouts, the end of
@@ -29,12 +29,12 @@
 //! - the threshold after an idle time (`remember_idle`): kept in 10, `max(ssthresh, 3/4 cwnd)`
 //!   in 14.
 //!
-//! [`CdgConfig::default`] is the release of 10.0; a host that is a FreeBSD 14 has the last two as
-//! that has them.
+//! [`CdgConfig::default`] is the release of 10.0; a `freebsd-14` host has the last two as in that
+//! release.
 //!
 //! # Departures
 //! - The window does not grow while something else limits the sender (RFC 7661); the reference
-//!   grows it all the same.
+//!   grows it nevertheless.
 //! - Neither window nor threshold falls below two segments; the reference has no bound for delay
 //!   and loss.
 //! - Nothing grows during fast recovery. There the reference adds a segment to the shadow window

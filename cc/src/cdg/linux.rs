@@ -16,10 +16,10 @@
 //! - The threshold is never below two segments. Linux takes over a window of one, after a timeout,
 //!   when slow start is left or a loss is tolerated then.
 //! - A back-off that is decided while the sender rebuilds after a timeout has no effect but to make
-//!   the next reduction one by `backoff_beta`, as in Linux; Linux also gives up undoing the
-//!   timeout's reduction then.
-//! - That the receiver lacks something (`sacked_out`) is read from the SACK blocks of the ACK, so
-//!   that without SACK duplicate ACKs do not tell it.
+//!   the next reduction one by `backoff_beta`, as in Linux; Linux also gives up the possibility of
+//!   undoing the timeout's reduction then.
+//! - Whether data is missing at the receiver (`sacked_out`) is inferred from the SACK blocks of the
+//!   ACK, so that without SACK duplicate ACKs do not reveal it.
 //! - Sums and products saturate where Linux's 32 bits overflow: beyond half an hour of delay.
 
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
