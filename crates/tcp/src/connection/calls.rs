@@ -1,4 +1,5 @@
-//! The calls of a socket: connect, send, receive, shut down, close, and what `poll` and `SO_ERROR` tell.
+//! The calls of a socket: connect, send, receive, shut down, close, and what `poll` and `SO_ERROR`
+//! report.
 
 use ackclock_units::{Span, Time};
 
@@ -40,7 +41,7 @@ pub enum Sending {
     Failed(Error),
 }
 
-/// What `poll` tells, by Linux's rules (`tcp_poll`).
+/// What `poll` reports, by Linux's rules (`tcp_poll`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Readiness {
     /// POLLIN: data, the end of it, or an error can be read.
@@ -56,7 +57,8 @@ pub struct Readiness {
 }
 
 impl Endpoint {
-    /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and unused.
+    /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and
+    /// unused.
     pub fn connect(&mut self) {
         if self.state == State::Closed && self.error().is_none() && self.send.nxt == 0 {
             self.state = State::SynSent;
@@ -67,8 +69,9 @@ impl Endpoint {
         }
     }
 
-    /// Opens the connection actively, as [`Endpoint::connect`], with the option that `attempt` says. What has been written when
-    /// the SYN is sent goes with it as far as it fits, if `attempt` has data go along.
+    /// Opens the connection actively, as [`Endpoint::connect`], with the option that `attempt`
+    /// says. What has been written when the SYN is sent goes with it as far as it fits, if
+    /// `attempt` has data go along.
     pub fn connect_fast_open(&mut self, attempt: FastOpenAttempt) {
         self.connect();
         if self.state == State::SynSent && self.send.nxt == 0 {
@@ -76,14 +79,15 @@ impl Endpoint {
         }
     }
 
-    /// The application writes up to `bytes` more bytes of its stream; returns how many the send buffer took. Nothing is
-    /// taken after [`Endpoint::shutdown`].
+    /// The application writes up to `bytes` more bytes of its stream; returns how many the send
+    /// buffer took. Nothing is taken after [`Endpoint::shutdown`].
     #[inline]
     pub fn write(&mut self, bytes: u64) -> u64 {
         self.write_with(bytes, WriteFlags::default())
     }
 
-    /// [`Endpoint::write`] with flags; a record that is ended (MSG_EOR) keeps its segments to itself by Linux's rules alone.
+    /// [`Endpoint::write`] with flags; a record that is ended (MSG_EOR) keeps its segments to
+    /// itself by Linux's rules alone.
     #[inline]
     pub fn write_with(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
         if self.send.closed || self.state == State::Closed {
@@ -131,7 +135,7 @@ impl Endpoint {
             return Received::EndOfFile;
         }
         match self.state {
-            // The error has been told; what follows is the end of the file.
+            // The error has been reported; what follows is the end of the file.
             State::Closed if self.send.nxt > 0 => Received::EndOfFile,
             State::Closed | State::Listen => Received::Failed(Error::NotConnected),
             _ => Received::WouldBlock,
@@ -156,8 +160,8 @@ impl Endpoint {
         }
     }
 
-    /// close(2): shuts both directions; nobody will ask for anything any more. With data unread, or a linger time of zero,
-    /// the connection is reset.
+    /// close(2): shuts both directions; nobody will ask for anything any more. With data unread, or
+    /// a linger time of zero, the connection is reset.
     pub fn close(&mut self, now: Time) {
         let unread = self.unread() > 0 && self.config.states.reset_unread;
         self.socket.abandon();
@@ -169,7 +173,8 @@ impl Endpoint {
         }
     }
 
-    /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section 3.10.5).
+    /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section
+    /// 3.10.5).
     pub fn abort(&mut self) {
         match self.state {
             State::Closed => return,
@@ -179,8 +184,8 @@ impl Endpoint {
         self.close_now(Some(Error::Aborted));
     }
 
-    /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may wait for
-    /// [`Endpoint::is_close_complete`], that long.
+    /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may
+    /// wait for [`Endpoint::is_close_complete`], that long.
     pub fn set_linger(&mut self, linger: Option<Span>) {
         self.socket.set_linger(linger);
     }
@@ -190,7 +195,8 @@ impl Endpoint {
         self.socket.linger()
     }
 
-    /// Whether everything that was written, and the FIN, is acknowledged or given up: what a lingering close waits for.
+    /// Whether everything that was written, and the FIN, is acknowledged or given up: what a
+    /// lingering close waits for.
     pub fn is_close_complete(&self) -> bool {
         matches!(self.state, State::Closed | State::FinWait2 | State::TimeWait)
     }
@@ -210,7 +216,7 @@ impl Endpoint {
         self.socket.take_error()
     }
 
-    /// What `poll` tells.
+    /// What `poll` reports.
     pub fn readiness(&self) -> Readiness {
         let closed = self.state == State::Closed;
         let read_closed = self.socket.is_read_shut() || self.peer_finished() || closed && self.send.nxt > 0;
@@ -231,7 +237,8 @@ impl Endpoint {
         self.config.transfer.send_space == SpaceRule::Bytes || self.has_room_to_tell()
     }
 
-    /// How many bytes an application that writes `bytes` at a time, for as long as it can, may write at once with the same effect.
+    /// How many bytes an application that writes `bytes` at a time, for as long as it can, may
+    /// write at once with the same effect.
     pub fn writes_at_once(&self, bytes: u64) -> u64 {
         match self.config.transfer.send_space {
             // It goes on until the buffer is full.

@@ -66,9 +66,9 @@ impl Endpoint {
     fn note_gap(&mut self, now: Time, left: u64, right: u64) {
         // All of it counts, also what is known.
         self.counters.out_of_order += 1;
-        if self.receiver.tells_before(left, right, self.rtt.srtt()) && !self.answers.has_before() {
+        if self.receiver.reports_before(left, right, self.rtt.srtt()) && !self.answers.has_before() {
             self.acknowledge_before(now);
-            self.receiver.told_before();
+            self.receiver.reported_before();
         }
     }
 

@@ -1,8 +1,9 @@
 //! TCP_DEFER_ACCEPT: a listening socket does not take a connection up before its first data.
 //!
-//! The ACK that would complete the handshake is dropped while it comes without data, and so is every further one, until the
-//! time is over. Meanwhile no SYN/ACK is repeated. When the timer has run as often as the option's time is long, the SYN/ACK
-//! goes out once more, and its answer, with data or without, completes the connection.
+//! The ACK that would complete the handshake is dropped while it comes without data, and so is
+//! every further one, until the time is over. Meanwhile no SYN/ACK is repeated. When the timer has
+//! run as often as the option's time is long, the SYN/ACK goes out once more, and its answer, with
+//! data or without, completes the connection.
 //!
 //! # Source
 //! Linux 6.1 `tcp_check_req` (`net/ipv4/tcp_minisocks.c`), `syn_ack_recalc`, `reqsk_timer_handler`
@@ -13,8 +14,8 @@ use ackclock_units::{Span, Time};
 
 use crate::Endpoint;
 
-/// How many expiries of a timer that starts at `first` and doubles up to `most` take `time` (Linux `secs_to_retrans`): 0 for
-/// none, 255 at most.
+/// How many expiries of a timer that starts at `first` and doubles up to `most` take `time` (Linux
+/// `secs_to_retrans`): 0 for none, 255 at most.
 pub fn retries_within(time: Span, first: Span, most: Span) -> u32 {
     let (mut retries, mut wait, mut passed) = (0, first, Span::ZERO);
     while passed < time && retries < 255 {

@@ -1,4 +1,5 @@
-//! The state of a socket: how it came about, what the application has asked for, what it has not been told yet.
+//! The state of a socket: how it came about, what the application has asked for, what has not
+//! been reported to it yet.
 
 use ackclock_units::Span;
 
@@ -13,7 +14,7 @@ pub struct WriteFlags {
     pub eor: bool,
 }
 
-/// What the application has asked of its socket, and what it has not been told yet.
+/// What the application has asked of its socket, and what has not been reported to it yet.
 #[derive(Debug, Default)]
 pub(crate) struct Socket {
     /// The connection began with [`crate::Endpoint::listen`].
@@ -163,7 +164,7 @@ impl Socket {
         self.linger
     }
 
-    /// The application is to be told of an error, unless it has aborted the connection itself.
+    /// An error is reported to the application, unless it has aborted the connection itself.
     pub(crate) fn report(&mut self, error: Error) {
         if error != Error::Aborted {
             self.pending = Some(error);

@@ -24,10 +24,12 @@ impl Endpoint {
         !self.config.nagle
     }
 
-    /// TCP_CORK (TCP_NOPUSH): small segments wait until it is taken off, or until the probe timer has expired.
+    /// TCP_CORK (TCP_NOPUSH): small segments wait until it is taken off, or until the probe timer
+    /// has expired.
     pub fn set_cork(&mut self, on: bool) {
         self.socket.set_cork(on);
-        // tcp_sock_set_cork: taking it off sends what Nagle's rule lets through, all of it with TCP_NODELAY.
+        // tcp_sock_set_cork: taking it off sends what Nagle's rule lets through, all of it with
+        // TCP_NODELAY.
         if !on && !self.config.nagle {
             self.socket.push();
         }
@@ -43,7 +45,8 @@ impl Endpoint {
         self.config.states.syn_retries = retries;
     }
 
-    /// TCP_QUICKACK: acknowledge at once for now, or as in an interactive connection. Of the hosts that follow Linux.
+    /// TCP_QUICKACK: acknowledge at once for now, or as in an interactive connection. Of the hosts
+    /// that follow Linux.
     pub fn set_quick_ack(&mut self, on: bool) {
         self.receiver.set_quick_ack(on);
     }
@@ -53,7 +56,8 @@ impl Endpoint {
         self.config.transfer.acks == AckRule::Linux && !self.receiver.is_interactive()
     }
 
-    /// TCP_MAXSEG, before the connection is opened: the largest segment to send and to ask for, bytes.
+    /// TCP_MAXSEG, before the connection is opened: the largest segment to send and to ask for,
+    /// bytes.
     pub fn set_max_segment(&mut self, mss: u16) {
         let mss = mss.max(1);
         self.socket.set_max_segment(mss);
@@ -68,8 +72,9 @@ impl Endpoint {
         self.negotiated.mss()
     }
 
-    /// TCP_CONGESTION: another congestion controller from now on. On an open connection it takes the window and the threshold
-    /// over, and a reduction that runs is finished (Linux `tcp_reinit_congestion_control`).
+    /// TCP_CONGESTION: another congestion controller from now on. On an open connection it takes
+    /// the window and the threshold over, and a reduction that runs is finished (Linux
+    /// `tcp_reinit_congestion_control`).
     pub fn set_congestion_control(&mut self, now: Time, mut cc: Box<dyn CongestionControl>) {
         let opening = matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived);
         if !opening || self.is_open_early() {

@@ -1,4 +1,5 @@
-//! Accurate ECN's packet counter: the handshake's fields, the marks that are counted, and how many an ACK reports.
+//! Accurate ECN's packet counter: the handshake's fields, the marks that are counted, and how many
+//! an ACK reports.
 
 use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
@@ -9,14 +10,15 @@ use super::{AccEcnRule, ace};
 use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint, State};
 
-/// Marks since the last ACK after which the next is sent at once: while data waits for an ACK, and while none does (RFC 9768
-/// section 3.2.2.5.1).
+/// Marks since the last ACK after which the next is sent at once: while data waits for an ACK, and
+/// while none does (RFC 9768 section 3.2.2.5.1).
 const MARKS_WITH_DATA: u8 = 2;
 const MARKS_WITHOUT: u8 = 3;
 /// The same in Linux (`TCP_ACCECN_ACE_MAX_DELTA`).
 const MARKS_LINUX: u8 = 6;
 
-/// The ACE field that tells with which codepoint a SYN, or its answer, arrived (RFC 9768 tables 2 and 3).
+/// The ACE field that reports with which codepoint a SYN, or its answer, arrived (RFC 9768 tables 2
+/// and 3).
 pub(super) fn reflection(arrived: Ecn) -> u8 {
     match arrived {
         Ecn::NotEct => 0b010,
@@ -26,7 +28,7 @@ pub(super) fn reflection(arrived: Ecn) -> u8 {
     }
 }
 
-/// The codepoint that an ACE field of the handshake tells; `None` for those that tell nothing.
+/// The codepoint that an ACE field of the handshake reports; `None` for those that report none.
 pub(super) fn reflected(ace: u8) -> Option<Ecn> {
     [Ecn::NotEct, Ecn::Ect1, Ecn::Ect0, Ecn::Ce].into_iter().find(|&codepoint| reflection(codepoint) == ace)
 }
@@ -36,8 +38,9 @@ fn may_become(sent: Ecn, arrived: Ecn) -> bool {
     sent == arrived || (sent.is_capable() && sent != Ecn::Ce && arrived.is_capable())
 }
 
-/// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved` modulo 8: the most that is
-/// consistent with that, where it may have wrapped (RFC 9768 appendix A.2.1).
+/// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved`
+/// modulo 8: the most that is consistent with that, where it may have wrapped (RFC 9768 appendix
+/// A.2.1).
 pub(crate) fn safest_marks(packets: u64, moved: u8) -> u64 {
     let moved = u64::from(moved & 7);
     if packets < 8 { moved } else { packets - ((packets - moved) & 7) }
@@ -53,7 +56,8 @@ impl Endpoint {
         self.config.transfer.capable_control || self.acc_ecn_rule() == AccEcnRule::Linux
     }
 
-    /// Whether our SYN or its answer may have arrived so, unless it is not looked at (Linux `tcp_ecn_fallback` 0).
+    /// Whether our SYN or its answer may have arrived so, unless it is not looked at (Linux
+    /// `tcp_ecn_fallback` 0).
     pub(super) fn may_have_become(&self, arrived: Ecn) -> bool {
         self.config.states.ecn_syn_retries == u32::MAX || may_become(self.ecn.agreed.syn_sent, arrived)
     }
@@ -80,7 +84,8 @@ impl Endpoint {
         let field = segment.flags.ace();
         let arrived = match reflected(field) {
             None if field == ace::NONE && (bare || linux) => {
-                // RFC 9768 section 3.2.2.1: somebody zeroes the field. No ECT and no reaction, but feedback goes on.
+                // RFC 9768 section 3.2.2.1: somebody zeroes the field. No ECT and no reaction, but
+                // feedback goes on.
                 self.ecn.heard.deaf = !linux;
                 self.set_ecn(false, self.ecn.agreed.echoes);
                 return;
@@ -96,8 +101,8 @@ impl Endpoint {
         }
     }
 
-    /// The answer to our SYN has come again, to an open connection: the ACK tells how it arrived this time (RFC 9768 section
-    /// 3.2.2.1; Linux `tcp_validate_incoming`).
+    /// The answer to our SYN has come again, to an open connection: the ACK reports how it arrived
+    /// this time (RFC 9768 section 3.2.2.1; Linux `tcp_validate_incoming`).
     #[cold]
     pub(crate) fn reflect_again(&mut self, segment: &Segment, ecn: Ecn) {
         if self.ecn.agreed.mode == EcnFeedback::Accurate {
@@ -107,13 +112,15 @@ impl Endpoint {
         }
     }
 
-    /// Linux's TIME-WAIT of a socket that nobody holds any more: it knows no counters (`tcp_v4_timewait_ack`).
+    /// Linux's TIME-WAIT of a socket that nobody holds any more: it knows no counters
+    /// (`tcp_v4_timewait_ack`).
     #[inline]
     pub(super) fn answers_for_orphan(&self) -> bool {
         self.state == State::TimeWait && self.socket.is_orphan() && self.acc_ecn_rule() == AccEcnRule::Linux
     }
 
-    /// The first ACK of who has opened the connection tells how the answer to the SYN arrived (RFC 9768 section 3.2.2.1).
+    /// The first ACK of the end that opened the connection reports how the answer to the SYN
+    /// arrived (RFC 9768 section 3.2.2.1).
     #[inline]
     pub(crate) fn reflect_answer(&mut self, out: &mut Segment) {
         if std::mem::take(&mut self.ecn.echo.reflects) && out.payload.len == 0 && out.sack.is_empty() {
@@ -171,13 +178,13 @@ impl Endpoint {
     #[inline(never)]
     pub(super) fn take_counted(&mut self, segment: &Segment, progress: &Progress, outstanding: bool) -> u64 {
         (self.ecn.heard.marks, self.ecn.heard.bytes) = (false, 0);
-        // An ACK that tells nothing new may have been overtaken by others.
+        // An ACK that reports nothing new may have been overtaken by others.
         let newer = self.negotiated.ahead_of_recent(segment).is_some_and(|ahead| ahead > 0);
         if self.ecn.heard.deaf || !(newer || progress.delivered > 0 || progress.acked > 0) {
             return 0;
         }
         let bytes = self.take_bytes(segment, progress);
-        // Without SACK, duplicate ACKs have told of some before.
+        // Without SACK, duplicate ACKs have reported some before.
         let packets = progress.delivered_segments.saturating_sub(self.recovery.emulated_sacks());
         self.ecn.heard.average(packets);
         let field = segment.flags.ace();
@@ -191,8 +198,8 @@ impl Endpoint {
         marks
     }
 
-    /// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved` modulo 8 (RFC 9768 appendix
-    /// A.2; Linux `__tcp_accecn_process`).
+    /// How many of `packets` newly delivered ones were marked, if the counter has moved by `moved`
+    /// modulo 8 (RFC 9768 appendix A.2; Linux `__tcp_accecn_process`).
     fn likely_marks(&self, packets: u64, moved: u8, bytes: BytesTold, progress: &Progress) -> u64 {
         let (least, most) = (u64::from(moved), safest_marks(packets, moved));
         if least == most {

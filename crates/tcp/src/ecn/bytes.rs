@@ -7,9 +7,10 @@ use ackclock_units::{Ecn, Time};
 const MASK: u32 = 0xff_ffff;
 /// A counter that passes a multiple of this is reported (half of half of what 24 bits hold).
 const REPORTED_EVERY: u32 = 22;
-/// A sender that has not seen the option when it has sent so much does not heed it any more: counters may have wrapped.
+/// A sender that has not seen the option when it has sent so much does not heed it any more:
+/// counters may have wrapped.
 const LATEST: u64 = (1 << 23) - 1;
-/// Options that are sent after a change: the first may tell of both sides of it.
+/// Options that are sent after a change: the first may cover both sides of it.
 const AFTER_CHANGE: u8 = 2;
 
 /// What has been seen of the peer's option.
@@ -30,17 +31,19 @@ pub(super) struct ByteCounters {
     pub(super) received: [u32; 3],
     /// s.e1b, s.e0b and s.ceb: payload of ours as the peer reports it.
     pub(super) delivered: [u32; 3],
-    /// The one counter that the last options have moved: ACKs without an option are taken to continue so.
+    /// The one counter that the last options have moved: ACKs without an option are taken to
+    /// continue so.
     pub(super) moving: Option<Ecn>,
     /// Fields that the next option needs for what has changed since the last.
     pub(super) needed: u8,
     /// Options that are due.
     pub(super) due: u8,
     pub(super) sent_at: Time,
-    /// Where the duplicate began that was reported along with the last option, if the last segment had one.
+    /// Where the duplicate began that was reported along with the last option, if the last segment
+    /// had one.
     pub(super) with_duplicate: Option<u64>,
     pub(super) seen: Seen,
-    /// The peer's option is not heeded.
+    /// The peer's option is ignored.
     pub(super) ignored: bool,
     /// Ours does not get through.
     pub(super) stopped: bool,
@@ -56,7 +59,8 @@ const fn place(codepoint: Ecn) -> Option<usize> {
     }
 }
 
-/// What a counter begins with (RFC 9768 section 3.2.1): zero would not be told from one that was zeroed on the way.
+/// What a counter begins with (RFC 9768 section 3.2.1): zero could not be told from one that was
+/// zeroed on the way.
 const fn beginning(codepoint: Ecn) -> u32 {
     match codepoint {
         Ecn::Ect0 | Ecn::Ect1 => 1,
@@ -70,7 +74,7 @@ fn moved(codepoint: Ecn, field: u32, known: u32) -> i32 {
     (ahead << 8).cast_signed() >> 8
 }
 
-/// What an ACK tells of bytes.
+/// What an ACK reports of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct BytesTold {
     /// The counters can be relied on.
@@ -128,14 +132,15 @@ impl ByteCounters {
         true
     }
 
-    /// Whether an option tells anything.
+    /// Whether an option reports anything new.
     pub(super) fn is_news(&self, option: &AccEcn) -> bool {
         let news =
             |(codepoint, field)| place(codepoint).is_some_and(|at| moved(codepoint, field, self.delivered[at]) != 0);
         self.seen < Seen::Counters || option.fields().any(news)
     }
 
-    /// An ACK that delivers `delivered` bytes has this option, or none; so far `sent` bytes were sent.
+    /// An ACK that delivers `delivered` bytes has this option, or none; so far `sent` bytes were
+    /// sent.
     pub(super) fn take(&mut self, option: Option<AccEcn>, delivered: u32, sent: u64) -> BytesTold {
         if self.ignored {
             return BytesTold::default();

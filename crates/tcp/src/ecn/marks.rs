@@ -1,4 +1,5 @@
-//! How marks are reported and read: by ECE as RFC 3168 and RFC 8257 have it, or by Accurate ECN, for which `accurate` counts.
+//! How marks are reported and read: by ECE as RFC 3168 and RFC 8257 have it, or by Accurate ECN,
+//! for which `accurate` counts.
 
 use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
@@ -21,7 +22,8 @@ impl Endpoint {
         }
     }
 
-    /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN counts it.
+    /// An acceptable segment of an open connection arrived with codepoint `ecn`; Accurate ECN
+    /// counts it.
     #[inline]
     pub(crate) fn count_mark(&mut self, segment: &Segment, ecn: Ecn) {
         if self.ecn.agreed.mode == EcnFeedback::Accurate {
@@ -29,7 +31,8 @@ impl Endpoint {
         }
     }
 
-    /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and DCTCP's.
+    /// Data arrived with codepoint `ecn`, and is about to be taken in; classic feedback and
+    /// DCTCP's.
     #[inline]
     pub(crate) fn note_mark(&mut self, segment: &Segment, ecn: Ecn) {
         let marked = ecn == Ecn::Ce;
@@ -57,7 +60,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether an ACK reports marks, as far as its flags tell.
+    /// Whether an ACK reports marks, as far as its flags show.
     #[inline]
     pub(crate) fn hears_echo(&self, segment: &Segment) -> bool {
         if self.ecn.agreed.mode == EcnFeedback::Accurate {
@@ -69,8 +72,9 @@ impl Endpoint {
         }
     }
 
-    /// What an ACK tells of marks, once it is known what it delivers: how many segments were marked. `echo` is what
-    /// [`Endpoint::hears_echo`] says, `outstanding` if anything was in flight.
+    /// What an ACK reports of marks, once it is known what it delivers: how many segments were
+    /// marked. `echo` is what [`Endpoint::hears_echo`] says, `outstanding` if anything was in
+    /// flight.
     #[inline]
     pub(crate) fn take_marks(&mut self, segment: &Segment, echo: bool, progress: &Progress, outstanding: bool) -> u64 {
         if self.ecn.agreed.mode == EcnFeedback::Accurate {

@@ -14,8 +14,8 @@ impl Endpoint {
         self.config.ecn.max(self.config.transfer.accept_ecn)
     }
 
-    /// A SYN without ACK arrived with codepoint `ecn`: what it asks for, and what it gets (RFC 3168 section 6.1.1, RFC 9768
-    /// table 2).
+    /// A SYN without ACK arrived with codepoint `ecn`: what it asks for, and what it gets (RFC 3168
+    /// section 6.1.1, RFC 9768 table 2).
     #[cold]
     pub(crate) fn agree_to_ecn(&mut self, syn: &Segment, ecn: Ecn) {
         let mode = match (self.accepted_ecn(), syn.flags.ace()) {
@@ -40,7 +40,8 @@ impl Endpoint {
     #[cold]
     pub(crate) fn agree_to_ecn_again(&mut self, syn: &Segment, ecn: Ecn) {
         if self.ecn.agreed.mode == EcnFeedback::Accurate {
-            // RFC 9768 section 3.1.5: the mode stays, but a SYN that does not ask for it may have been needed to pass.
+            // RFC 9768 section 3.1.5: the mode stays, but a SYN that does not ask for it may have
+            // been needed to pass.
             self.ecn.agreed.syn_arrived = ecn;
             self.set_ecn(self.ecn.agreed.sends && syn.flags.ace() != ace::NONE, true);
         } else if !syn.flags.contains(Flags::ECE | Flags::CWR) {
@@ -103,8 +104,9 @@ impl Endpoint {
         };
     }
 
-    /// Whether a SYN sent now asks for ECN: once it has been sent again a middlebox may have dropped it for the flags (RFC
-    /// 3168 section 6.1.1.1). Accurate ECN is asked for once more (RFC 9768 section 3.1.4.1).
+    /// Whether a SYN sent now asks for ECN: once it has been sent again a middlebox may have
+    /// dropped it for the flags (RFC 3168 section 6.1.1.1). Accurate ECN is asked for once more
+    /// (RFC 9768 section 3.1.4.1).
     fn asks_for_ecn(&self) -> bool {
         let retries = match self.config.ecn {
             EcnFeedback::None => return false,
@@ -118,8 +120,9 @@ impl Endpoint {
     #[cold]
     pub(crate) fn syn_ecn(&mut self) -> (Flags, Ecn) {
         let first = self.rtt.timeouts() == 0;
-        // RFC 9768 section 3.2.3.2.2: an answer that has been lost twice may have been dropped for its flags. The mode stays, but
-        // nothing is ECT once an answer without them was sent (section 3.1.5).
+        // RFC 9768 section 3.2.3.2.2: an answer that has been lost twice may have been dropped for
+        // its flags. The mode stays, but nothing is ECT once an answer without them was sent
+        // (section 3.1.5).
         let plain = self.ecn.agreed.mode == EcnFeedback::Accurate && self.rtt.timeouts() > 1;
         if plain && self.state == State::SynReceived {
             self.set_ecn(false, self.ecn.agreed.echoes);

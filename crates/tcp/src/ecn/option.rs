@@ -1,13 +1,17 @@
-//! Byte counters of Accurate ECN: what the AccECN option reports, when it is sent, and what it tells the sender.
+//! Byte counters of Accurate ECN: what the AccECN option reports, when it is sent, and what it
+//! tells the sender.
 //!
 //! # Source
-//! RFC 9768 section 3.2.3 and appendix A; Linux 7.0: `tcp_accecn_process_option` and `tcp_rcv_spurious_retrans`
-//! (`net/ipv4/tcp_input.c`), `tcp_established_options` and `tcp_options_write` (`tcp_output.c`), `tcp_ecn_received_counters`,
-//! `tcp_accecn_option_init` and `tcp_accecn_option_beacon_check` (`include/net/tcp_ecn.h`).
+//! RFC 9768 section 3.2.3 and appendix A; Linux 7.0: `tcp_accecn_process_option` and
+//! `tcp_rcv_spurious_retrans` (`net/ipv4/tcp_input.c`), `tcp_established_options` and
+//! `tcp_options_write` (`tcp_output.c`), `tcp_ecn_received_counters`, `tcp_accecn_option_init` and
+//! `tcp_accecn_option_beacon_check` (`include/net/tcp_ecn.h`).
 //!
 //! # Departures
-//! - A segment that was cut before the option was in use is sent again without it; Linux cuts it anew.
-//! - Room for an option that is not on every segment is taken from new data by what is known at the last ACK or timer.
+//! - A segment that was cut before the option was in use is sent again without it; Linux cuts it
+//!   anew.
+//! - Room for an option that is not on every segment is taken from new data by what is known at the
+//!   last ACK or timer.
 //! - Resets have no option.
 
 use ackclock_packet::{Segment, fit_acc_ecn};
@@ -106,7 +110,8 @@ impl Endpoint {
         lifted(left).filter(|_| lifted(right) <= Some(next) || within(left, right))
     }
 
-    /// The answer to a SYN tells that the option is understood, but not when it is sent again (RFC 9768 section 3.2.3.2.2).
+    /// The answer to a SYN says that the option is understood, but not when it is sent again (RFC
+    /// 9768 section 3.2.3.2.2).
     #[cold]
     pub(crate) fn offer_option(&self, again: bool, out: &mut Segment) {
         let retries = if self.socket.is_passive() { again } else { self.rtt.timeouts() > 1 };
@@ -116,8 +121,9 @@ impl Endpoint {
         }
     }
 
-    /// All of a segment that begins at `left` is known already. If it is the third time, and the ACK that reported the second
-    /// had the option, ACKs with it do not get through (RFC 9768 section 3.2.3.2.2).
+    /// All of a segment that begins at `left` is known already. If it is the third time, and the
+    /// ACK that reported the second had the option, ACKs with it do not get through (RFC 9768
+    /// section 3.2.3.2.2).
     #[cold]
     pub(crate) fn note_spurious(&mut self, left: u64) {
         if let Some(counters) = &mut self.ecn.bytes {
@@ -125,7 +131,7 @@ impl Endpoint {
         }
     }
 
-    /// What an ACK tells of bytes.
+    /// What an ACK reports of bytes.
     #[inline]
     pub(super) fn take_bytes(&mut self, segment: &Segment, progress: &Progress) -> BytesTold {
         let sent = self.counters.bytes_sent;

@@ -9,8 +9,9 @@ use super::bytes::ByteCounters;
 /// What r.cep and s.cep begin with (RFC 9768 section 3.2.1).
 pub(super) const FIRST_COUNT: u32 = 5;
 
-/// The average number of segments that an ACK delivers has a gain of 2^-6 and is in units of 1/64 (`PKTS_ACKED_WEIGHT`,
-/// `PKTS_ACKED_PREC`); above 4 (`ACK_COMP_THRESH`) an ACK of many is no sign that others were lost.
+/// The average number of segments that an ACK delivers has a gain of 2^-6 and is in units of 1/64
+/// (`PKTS_ACKED_WEIGHT`, `PKTS_ACKED_PREC`); above 4 (`ACK_COMP_THRESH`) an ACK of many is no sign
+/// that others were lost.
 const DELIVERED_SHIFT: u32 = 6;
 const MOST_DELIVERED: u64 = 4 << DELIVERED_SHIFT;
 
@@ -30,7 +31,8 @@ pub(super) struct Agreed {
     pub(super) mode: EcnFeedback,
     /// Our packets may be ECN-capable.
     pub(super) sends: bool,
-    /// The peer may send ECN-capable packets; without `sends` if a SYN of ours did not ask for ECN (RFC 3168 section 6.1.1).
+    /// The peer may send ECN-capable packets; without `sends` if a SYN of ours did not ask for ECN
+    /// (RFC 3168 section 6.1.1).
     pub(super) echoes: bool,
     /// The codepoints of new data and of everything else.
     pub(super) data: Ecn,
@@ -53,7 +55,7 @@ pub(super) struct Echo {
     pub(super) last: Ecn,
     /// The next ACK that is owed is sent at once (Linux `ICSK_ACK_NOW`).
     pub(super) hurries: bool,
-    /// The first ACK of ours tells how the answer to our SYN arrived.
+    /// Our first ACK reports how the answer to our SYN arrived.
     pub(super) reflects: bool,
     /// So does the challenge that is due, after that answer has come again.
     pub(super) challenge_reflects: bool,
@@ -68,7 +70,7 @@ pub(super) struct Heard {
     pub(super) bytes: u64,
     /// s.cep modulo 8: packets of ours that the peer has reported as marked.
     pub(super) reported: u8,
-    /// Somebody zeroes the ACE field: it is not heeded.
+    /// Something on the path zeroes the ACE field: it is ignored.
     pub(super) deaf: bool,
     /// Segments that an ACK delivers on average, in 1/64 (`pkts_acked_ewma`); 0 before the first.
     pub(super) each: u64,
@@ -132,7 +134,8 @@ impl EcnState {
         self.agreed.control
     }
 
-    /// The codepoint of a segment with new data, which tells the peer of a reduction of the window (RFC 3168 section 6.1.2).
+    /// The codepoint of a segment with new data, which tells the peer of a reduction of the window
+    /// (RFC 3168 section 6.1.2).
     #[inline]
     pub(crate) fn mark_data(&mut self, out: &mut Segment) -> Ecn {
         if self.agreed.sends && std::mem::take(&mut self.heard.cwr) && self.agreed.mode != EcnFeedback::Accurate {
@@ -143,8 +146,8 @@ impl EcnState {
 
     // What is reported to the peer.
 
-    /// Whether data with this codepoint changes DCTCP.CE (RFC 8257 section 3.2): what is still unacknowledged gets an ACK with
-    /// the old value, the data in hand one with the new value.
+    /// Whether data with this codepoint changes DCTCP.CE (RFC 8257 section 3.2): what is still
+    /// unacknowledged gets an ACK with the old value, the data in hand one with the new value.
     #[inline]
     pub(crate) fn changes_echo(&self, arrived: Ecn) -> bool {
         self.agreed.mode == EcnFeedback::Dctcp && (arrived == Ecn::Ce) != self.echo.on

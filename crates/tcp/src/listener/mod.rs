@@ -1,4 +1,5 @@
-//! A listening socket: half-open connections, and complete ones that wait to be accepted, or that were opened by their SYN.
+//! A listening socket: half-open connections, and complete ones that wait to be accepted, or that
+//! were opened by their SYN.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,10 +22,11 @@ pub struct Numbers {
 
 /// A listening socket.
 ///
-/// Every SYN makes a child, which is an [`Endpoint`] in SYN-RECEIVED with the settings that the listener has then. It is
-/// driven as an endpoint is: [`Listener::input`] takes the segments to its port that belong to no accepted connection,
-/// [`Listener::transmit`] and the deadlines serve all its children. A complete child waits until [`Listener::accept`]
-/// gives it away; from then on its segments are the caller's.
+/// Every SYN makes a child, which is an [`Endpoint`] in SYN-RECEIVED with the settings that the
+/// listener has then. It is driven as an endpoint is: [`Listener::input`] takes the segments to its
+/// port that belong to no accepted connection, [`Listener::transmit`] and the deadlines serve all
+/// its children. A complete child waits until [`Listener::accept`] gives it away; from then on its
+/// segments are the caller's.
 pub struct Listener {
     config: Config,
     make_cc: Box<dyn FnMut() -> Box<dyn CongestionControl> + Send>,
@@ -53,7 +55,8 @@ impl fmt::Debug for Listener {
 }
 
 impl Listener {
-    /// Listens on `port`. `backlog` is that of listen(2); `make_cc` makes a child's controller, `numbers` what it draws.
+    /// Listens on `port`. `backlog` is that of listen(2); `make_cc` makes a child's controller,
+    /// `numbers` what it draws.
     pub fn new(
         config: Config,
         make_cc: Box<dyn FnMut() -> Box<dyn CongestionControl> + Send>,
@@ -169,8 +172,8 @@ impl Listener {
         }
     }
 
-    /// Takes in an ICMP error that quotes a segment to `remote` from the listener's port, of a connection that was not
-    /// accepted. Then [`Listener::transmit`] is to be asked.
+    /// Takes in an ICMP error that quotes a segment to `remote` from the listener's port, of a
+    /// connection that was not accepted. Call [`Listener::transmit`] afterwards.
     pub fn icmp(&mut self, now: Time, remote: u16, error: &IcmpError) {
         for child in self.half_open.iter_mut().chain(&mut self.ready).filter(|child| child.is_at(remote)) {
             child.icmp(now, error);
@@ -201,8 +204,8 @@ impl Listener {
         }
     }
 
-    /// Takes in a SYN that takes the place of a connection in TIME-WAIT, with the least initial sequence number that
-    /// [`Endpoint::yields_to`] told: the new number lies within 2^16 above it.
+    /// Takes in a SYN that takes the place of a connection in TIME-WAIT, with the least initial
+    /// sequence number that [`Endpoint::yields_to`] gave: the new number lies within 2^16 above it.
     pub fn input_reopening(&mut self, now: Time, segment: &Segment, ecn: Ecn, least: u32) {
         if !self.open || self.is_full() || self.half_open.len() >= self.config.states.syn_queue {
             return;
@@ -241,7 +244,8 @@ impl Listener {
         }
     }
 
-    /// Linux lets one more in than the backlog says (`sk_acceptq_is_full`), FreeBSD half as many (`sonewconn`).
+    /// Linux lets one more in than the backlog says (`sk_acceptq_is_full`), FreeBSD half as many
+    /// (`sonewconn`).
     fn is_full(&self) -> bool {
         match self.config.states.accept_overflow {
             AcceptOverflow::Drop => self.ready.len() > self.backlog,
@@ -258,12 +262,12 @@ impl Listener {
         self.half_open.iter_mut().chain(&mut self.ready).find_map(|child| child.transmit(now, out))
     }
 
-    /// When [`Listener::on_deadline`] is to be called next; [`Time::NEVER`] if nothing is pending.
+    /// When to call [`Listener::on_deadline`] next; [`Time::NEVER`] if nothing is pending.
     pub fn next_deadline(&self) -> Time {
         self.half_open.iter().chain(&self.ready).map(Endpoint::next_deadline).min().unwrap_or(Time::NEVER)
     }
 
-    /// Does what is due at `now`; then [`Listener::transmit`] is to be asked.
+    /// Does what is due at `now`; call [`Listener::transmit`] afterwards.
     pub fn on_deadline(&mut self, now: Time) {
         for child in self.half_open.iter_mut().chain(&mut self.ready) {
             if child.next_deadline() <= now {
@@ -273,7 +277,8 @@ impl Listener {
         self.half_open.retain(|child| child.state() != State::Closed);
     }
 
-    /// close(2): half-open connections are forgotten, complete ones reset; nothing is taken in any more.
+    /// close(2): half-open connections are forgotten, complete ones reset; nothing is taken in any
+    /// more.
     pub fn close(&mut self, now: Time) {
         self.open = false;
         self.early.set_penalty(None);

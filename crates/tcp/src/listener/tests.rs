@@ -184,7 +184,8 @@ fn resets_of_half_open_children() {
 
 #[test]
 fn a_full_accept_queue_drops_or_resets() {
-    // Linux: sk_ack_backlog > sk_max_ack_backlog, so that a backlog of 1 holds two; SYNs are dropped then.
+    // Linux: sk_ack_backlog > sk_max_ack_backlog, so that a backlog of 1 holds two; SYNs are
+    // dropped then.
     let mut server = Server::new(1, |_| ());
     for port in 1..=3 {
         server.input(syn(port));

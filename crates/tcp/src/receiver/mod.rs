@@ -1,7 +1,9 @@
-//! The receiving half: what has arrived, what is reported of it and when, and which window is offered.
+//! The receiving half: what has arrived, what is reported of it and when, and which window is
+//! offered.
 //!
-//! [`Receiver`] owns the RCV variables of RFC 9293 and decides alone when an ACK is due. The endpoint hands it data that is
-//! acceptable, tells it what happens on the sending side, and asks what to put into an ACK.
+//! [`Receiver`] owns the RCV variables of RFC 9293 and decides alone when an ACK is due. The
+//! endpoint hands it data that is acceptable, tells it what happens on the sending side, and asks
+//! what to put into an ACK.
 
 use ackclock_packet::{Payload, SackBlocks};
 use ackclock_units::Time;
@@ -35,8 +37,8 @@ pub(crate) enum Arrived {
     Duplicate,
 }
 
-/// Reassembly, SACK generation and the acknowledgment policy (RFC 9293 section 3.10.7.4, RFC 2018, RFC 2883, RFC 5681
-/// section 4.2). Sequence numbers are distances from the peer's initial one.
+/// Reassembly, SACK generation and the acknowledgment policy (RFC 9293 section 3.10.7.4, RFC 2018,
+/// RFC 2883, RFC 5681 section 4.2). Sequence numbers are distances from the peer's initial one.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     /// The peer's initial sequence number.
@@ -154,7 +156,7 @@ impl Receiver {
         self.next
     }
 
-    /// RCV.NXT as an ACK tells it.
+    /// RCV.NXT as the acknowledgment number of an ACK.
     #[inline]
     pub(crate) fn ack_number(&self) -> u32 {
         lower(self.next, self.irs)
@@ -341,8 +343,8 @@ impl Receiver {
         if in_order {
             self.schedule_ack(now, payload);
         }
-        // It fills all or part of a gap (RFC 5681 section 4.2), or repeats something: that is reported of the latest segment
-        // only (RFC 2883 section 4).
+        // It fills all or part of a gap (RFC 5681 section 4.2), or repeats something: that is
+        // reported of the latest segment only (RFC 2883 section 4).
         self.ack_now = true;
         Arrived::InOrder
     }
@@ -360,8 +362,8 @@ impl Receiver {
         Arrived::Duplicate
     }
 
-    /// Takes in `len` bytes that came with a SYN, which the answer acknowledges: they are no reason for an ACK, nor do they widen
-    /// the window (`tcp_fastopen_add_skb`).
+    /// Takes in `len` bytes that came with a SYN, which the answer acknowledges: they are no reason
+    /// for an ACK, nor do they widen the window (`tcp_fastopen_add_skb`).
     pub(crate) fn take_with_syn(&mut self, len: u64) {
         self.next += len;
     }
@@ -373,8 +375,8 @@ impl Receiver {
 
     // What an ACK reports.
 
-    /// The SACK option for the next ACK: at most `room` blocks, a duplicate first if `dsack`, then the ranges newest
-    /// first.
+    /// The SACK option for the next ACK: at most `room` blocks, a duplicate first if `dsack`, then
+    /// the ranges newest first.
     pub(crate) fn sack_blocks(&self, room: usize, dsack: bool) -> SackBlocks {
         self.sack.blocks(&self.reassembly, (self.irs, self.next), room, dsack)
     }

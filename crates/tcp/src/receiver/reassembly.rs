@@ -1,4 +1,5 @@
-//! Data beyond a gap: which ranges have arrived, in which order, and what arrived twice (RFC 2018 section 4, RFC 2883).
+//! Data beyond a gap: which ranges have arrived, in which order, and what arrived twice (RFC 2018
+//! section 4, RFC 2883).
 
 use std::collections::VecDeque;
 
@@ -12,7 +13,8 @@ const RECENT: usize = 4;
 pub(super) struct Reassembly {
     /// In order, disjoint and not touching.
     ranges: VecDeque<Range>,
-    /// Left edges of the ranges most recently added to, newest first: the order of SACK blocks (RFC 2018 section 4).
+    /// Left edges of the ranges most recently added to, newest first: the order of SACK blocks (RFC
+    /// 2018 section 4).
     recent: [u64; RECENT],
     recent_len: usize,
     /// The duplicate to report first in the next ACK (RFC 2883).

@@ -1,5 +1,5 @@
-//! The receiver by the worked examples of RFC 2018 and RFC 2883, its acknowledgment and window policy by hand, and the
-//! whole against a model that keeps every unit by itself.
+//! The receiver by the worked examples of RFC 2018 and RFC 2883, its acknowledgment and window
+//! policy by hand, and the whole against a model that keeps each unit separately.
 
 use std::collections::BTreeSet;
 
@@ -37,8 +37,8 @@ fn ack(receiver: &mut Receiver) -> (u64, Vec<(u32, u32)>) {
     (receiver.next, blocks)
 }
 
-/// A line of an example: the segment that arrives, and the ACK and blocks that answer it at once. Blocks are empty where the
-/// ACK may be delayed.
+/// A line of an example: the segment that arrives, and the ACK and blocks that answer it at once.
+/// Blocks are empty where the ACK may be delayed.
 type Line<'a> = ((u64, u64), u64, &'a [(u32, u32)]);
 
 fn example(lines: &[Line]) {
@@ -148,7 +148,8 @@ fn rfc_2883_section_5_2_a_false_retransmit_due_to_reordering() {
 
 #[test]
 fn a_partly_known_segment_in_order_is_reported_at_once() {
-    // RFC 2883 section 4: a duplicate is reported of the most recent segment only, so that its ACK cannot wait.
+    // RFC 2883 section 4: a duplicate is reported of the most recent segment only, so that its ACK
+    // cannot wait.
     example(&[((1, 1001), 1001, &[]), ((501, 1501), 1501, &[(501, 1001)])]);
 }
 
@@ -163,7 +164,8 @@ fn without_dsack_a_duplicate_is_answered_without_a_report() {
 
 #[test]
 fn room_left_by_merged_blocks_goes_to_older_ones() {
-    // RFC 2018 section 4: as many distinct blocks as possible. Six ranges, then the four newest become one.
+    // RFC 2018 section 4: as many distinct blocks as possible. Six ranges, then the four newest
+    // become one.
     let mut receiver = default_receiver();
     for left in [10, 20, 30, 40, 50, 60] {
         receive(&mut receiver, left, left + 5);
@@ -244,7 +246,8 @@ fn quick_acks_follow_a_segment_that_repeats_what_has_arrived() {
     at_once(&mut receiver, [1, 1001, 2001, 3001, 4001]);
     assert_eq!(at_once(&mut receiver, [5001]), [false], "the first three are over");
     ack(&mut receiver);
-    // Linux counts the ACK of a duplicate only if it passes tcp_sequence, which asks for an end from the last ACK on.
+    // Linux counts the ACK of a duplicate only if it passes tcp_sequence, which asks for an end
+    // from the last ACK on.
     assert_eq!(at_once(&mut receiver, [5001, 6001, 7001, 8001]), [true, true, true, false]);
     ack(&mut receiver);
     assert_eq!(at_once(&mut receiver, [1, 9001, 10_001, 11_001, 12_001]), [true, true, true, true, false]);
@@ -261,14 +264,16 @@ fn compression_waits_for_quick_acks_and_counts_the_first_three_acks() {
     let mut receiver = receiver(BUFFER, DelayedAck { quick: 2, ..DelayedAck::default() });
     receiver.compress(Some(crate::SackCompression::default()));
     receiver.context.srtt = Some(ackclock_units::Span::from_millis(100));
-    // Two quick ACKs, then three duplicates at once; each is a range of its own, so that the fifth and later ones wait.
+    // Two quick ACKs, then three duplicates at once; each is a range of its own, so that the fifth
+    // and later ones wait.
     assert_eq!(at_once(&mut receiver, [2001, 4001, 6001, 8001, 10_001]), [true; 5]);
     assert_eq!(at_once(&mut receiver, [12_001]), [false]);
     ack(&mut receiver);
     // What fills a part of the gap is acknowledged at once, and is the first of three.
     assert_eq!(at_once(&mut receiver, [1, 14_001, 16_001, 18_001]), [true, true, true, false]);
     ack(&mut receiver);
-    // A duplicate and the one after it are quick; the first three with this acknowledgment have been.
+    // A duplicate and the one after it are quick; the first three with this acknowledgment have
+    // been.
     assert_eq!(at_once(&mut receiver, [1, 20_001, 22_001]), [true, true, false]);
 }
 
@@ -362,7 +367,7 @@ fn a_window_with_room_to_spare_opens_with_the_next_ack() {
     assert!(!receiver.ack_now);
 }
 
-/// Every unit that arrived, kept by itself.
+/// Every unit that arrived, kept separately.
 #[derive(Debug, Default)]
 struct Model {
     arrived: BTreeSet<u64>,
@@ -484,7 +489,8 @@ fn check_blocks(
     }
     prop_assert!(blocks.iter().all(|block| ranges.contains(block)));
     prop_assert_eq!(blocks.iter().collect::<BTreeSet<_>>().len(), blocks.len(), "distinct");
-    // RFC 2018 section 4: the first block is the one with the segment that triggered the ACK, unless it advanced the ACK.
+    // RFC 2018 section 4: the first block is the one with the segment that triggered the ACK,
+    // unless it advanced the ACK.
     if left >= receiver.next && !blocks.is_empty() {
         prop_assert!(blocks[0].0 <= left && left < blocks[0].1);
     }

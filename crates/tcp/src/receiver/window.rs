@@ -1,14 +1,14 @@
 //! Which window is offered.
 //!
 //! # Source
-//! Linux 6.1: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_select_window` (`net/ipv4/tcp_output.c`),
-//! `tcp_init_buffer_space` (`tcp_input.c`), `tcp_cleanup_rbuf` (`tcp.c`). FreeBSD 14: `tcp_output` and `tcp_mss`
-//! (`sys/netinet/tcp_output.c`, `tcp_input.c`).
+//! Linux 6.1: `tcp_select_initial_window`, `__tcp_select_window`, `tcp_select_window`
+//! (`net/ipv4/tcp_output.c`), `tcp_init_buffer_space` (`tcp_input.c`), `tcp_cleanup_rbuf`
+//! (`tcp.c`). FreeBSD 14: `tcp_output` and `tcp_mss` (`sys/netinet/tcp_output.c`, `tcp_input.c`).
 //!
 //! # Departures
-//! Linux accounts for the memory of packets: here each byte of data takes two of the buffer, which is what
-//! `tcp_adv_win_scale` = 1 assumes. Neither system's automatic tuning of the buffer is modelled: it stays as large as it was
-//! set.
+//! Linux accounts for the memory of packets: here each byte of data takes two of the buffer, which
+//! is what `tcp_adv_win_scale` = 1 assumes. Neither system's automatic tuning of the buffer is
+//! modelled: it stays as large as it was set.
 
 use super::Receiver;
 use crate::WindowRule;
@@ -68,8 +68,8 @@ impl Receiver {
         self.shift
     }
 
-    /// The window of a SYN, which is not scaled; `segment` is the MSS that is announced, options that data carries
-    /// subtracted where they are agreed on.
+    /// The window of a SYN, which is not scaled; `segment` is the MSS that is announced, options
+    /// that data carries subtracted where they are agreed on.
     pub(crate) fn syn_window(&self, segment: u32) -> u64 {
         match self.window_rule {
             WindowRule::Rfc => self.window().min(MAX_FIELD),
@@ -82,8 +82,8 @@ impl Receiver {
         }
     }
 
-    /// The handshake is over: `shift` is the scale in force, `mss` the MSS without and `segment` with the options that data
-    /// carries subtracted, and `offered` the window of our SYN.
+    /// The handshake is over: `shift` is the scale in force, `mss` the MSS without and `segment`
+    /// with the options that data carries subtracted, and `offered` the window of our SYN.
     pub(crate) fn begin(&mut self, shift: u8, mss: u32, segment: u32, offered: u64) {
         self.shift = shift;
         self.mss = mss;
@@ -118,8 +118,8 @@ impl Receiver {
     pub(crate) fn window(&self) -> u64 {
         let (room, offered) = (self.room(), self.offered());
         match self.window_rule {
-            // The right edge moves only by a segment or half the buffer at least, so that the sender is not led to send
-            // small segments (RFC 9293 section 3.8.6.2.2).
+            // The right edge moves only by a segment or half the buffer at least, so that the
+            // sender is not led to send small segments (RFC 9293 section 3.8.6.2.2).
             WindowRule::Rfc => {
                 if room >= offered + self.window_step() {
                     room
@@ -165,8 +165,8 @@ impl Receiver {
         }
     }
 
-    /// A segment of `payload` bytes lets the largest window that may be offered grow (Linux `tcp_grow_window`, for a segment
-    /// that takes no more than twice its payload of memory).
+    /// A segment of `payload` bytes lets the largest window that may be offered grow (Linux
+    /// `tcp_grow_window`, for a segment that takes no more than twice its payload of memory).
     pub(super) fn grow_window(&mut self, payload: u32) {
         let most = self.clamp.min(self.data_space().saturating_sub(self.held()));
         let room = most.saturating_sub(self.grown);
@@ -212,20 +212,22 @@ impl Receiver {
         if self.window_rule == WindowRule::Rfc { room.min(self.expressible()) } else { room }
     }
 
-    /// The largest window that the field can tell with the scale in force (RFC 7323 section 2.3).
+    /// The largest window that the field can express with the scale in force (RFC 7323 section
+    /// 2.3).
     #[inline]
     fn expressible(&self) -> u64 {
         MAX_FIELD << self.shift
     }
 
-    /// Half of the largest window, where RFC 9293 section 3.8.6.2.2 has half of the buffer: the buffer may be larger than any
-    /// window that can be told.
+    /// Half of the largest window, where RFC 9293 section 3.8.6.2.2 has half of the buffer: the
+    /// buffer may be larger than any window that can be expressed.
     #[inline]
     fn half(&self) -> u64 {
         self.buffer.min(self.expressible()).div_ceil(2)
     }
 
-    /// Units beyond `next` that are let in: what the peer was told, and but for Linux no less than the buffer has room for.
+    /// Units beyond `next` that are let in: what was announced to the peer and, except in Linux, no
+    /// less than the buffer has room for.
     #[inline]
     pub(crate) fn acceptable(&self) -> u64 {
         match self.window_rule {
@@ -245,12 +247,13 @@ impl Receiver {
         u64::from(self.peer_segment).min(self.half())
     }
 
-    /// Whether what was just read is to be told at once.
+    /// Whether what was just read is announced at once.
     #[inline]
     pub(super) fn opens_window(&self) -> bool {
         let (room, offered) = (self.room(), self.offered());
         match self.window_rule {
-            // A window that was more than half closed and opens by a step; otherwise the next ACK tells.
+            // A window that was more than half closed and opens by a step; otherwise the next ACK
+            // tells.
             WindowRule::Rfc => offered < self.half() && room >= offered + self.window_step(),
             WindowRule::Linux { .. } => {
                 2 * offered <= self.clamp && {

@@ -1,4 +1,5 @@
-//! The variables of a connection for records: of the sender after an ACK, and of both halves for a log of every segment.
+//! The variables of a connection for records: of the sender after an ACK, and of both halves for a
+//! log of every segment.
 
 use ackclock_units::Span;
 
@@ -123,19 +124,19 @@ impl Endpoint {
         self.sent_as
     }
 
-    /// Takes down from now on what is taken for lost, for [`Endpoint::loss_declarations`]. Whoever asks for it has to fetch
-    /// it.
+    /// Notes from now on what is declared lost, for [`Endpoint::loss_declarations`]. Whoever
+    /// asks for it has to fetch it.
     pub fn observe_losses(&mut self) {
         self.board.observe_losses();
     }
 
-    /// What was taken for lost since the last time; nothing unless it is observed.
+    /// What was declared lost since the last time; nothing unless it is observed.
     pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
         self.board.loss_declarations()
     }
 
-    /// Whether the receiver has every byte of `offset..end` of the peer's stream, in order or beyond a gap; a FIN is the
-    /// byte after the last one.
+    /// Whether the receiver has every byte of `offset..end` of the peer's stream, in order or
+    /// beyond a gap; a FIN is the byte after the last one.
     pub fn holds(&self, offset: u64, end: u64) -> bool {
         self.receiver.holds(offset + 1, end + 1)
     }

@@ -1,4 +1,4 @@
-//! What is counted for [`crate::TcpInfo`] beside [`crate::Stats`].
+//! What is counted for [`crate::TcpInfo`] in addition to [`crate::Stats`].
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Span, Time};
@@ -24,7 +24,7 @@ pub(crate) struct Counters {
     pub(crate) window_limited: Stopwatch,
     /// All is sent, and the send buffer too small for more.
     pub(crate) buffer_limited: Stopwatch,
-    /// Segments whose delivery was told along with an ECN echo, or that were counted as marked.
+    /// Segments whose delivery was reported along with an ECN echo, or that were counted as marked.
     pub(crate) delivered_ce: u32,
     /// Something was sent since there was last nothing to send.
     pub(crate) sending: bool,
@@ -101,7 +101,7 @@ impl Counters {
         }
     }
 
-    /// What an ACK told, `marks` of it as marked.
+    /// What an ACK reported, `marks` of it as marked.
     #[inline]
     pub(crate) fn progressed(&mut self, progress: &Progress, marks: u64) {
         self.delivered_ce = self.delivered_ce.wrapping_add(marks as u32);

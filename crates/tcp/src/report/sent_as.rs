@@ -8,11 +8,12 @@ pub enum SentAs {
     New,
     /// New data on a duplicate ACK (RFC 3042).
     LimitedTransmit,
-    /// A retransmission of what the loss detector took for lost.
+    /// A retransmission of what the loss detector declared lost.
     FastRetransmit,
-    /// A retransmission of what is not known lost, because there is room (RFC 6675 `NextSeg` rules 3 and 4).
+    /// A retransmission of what is not known lost, because there is room (RFC 6675 `NextSeg` rules
+    /// 3 and 4).
     Speculative,
-    /// A retransmission of what the retransmission timer took for lost.
+    /// A retransmission of what the retransmission timer declared lost.
     Timeout,
     /// A tail loss probe (RFC 8985 section 7).
     TailLossProbe,

@@ -1,12 +1,13 @@
 //! A snapshot of a connection with the meanings of Linux's `struct tcp_info`.
 //!
 //! # Source
-//! `include/uapi/linux/tcp.h` and `tcp_get_info` in `net/ipv4/tcp.c` of Linux 6.1. Times of Linux are whole microseconds or,
-//! of events, whole milliseconds; so are they here.
+//! `include/uapi/linux/tcp.h` and `tcp_get_info` in `net/ipv4/tcp.c` of Linux 6.1. Times of Linux
+//! are whole microseconds or, of events, whole milliseconds; so are they here.
 //!
 //! # Departures
-//! `rcv_rtt` is the smoothed RTT once data has arrived, in place of a measurement of the receiver's own; `rcv_space` is
-//! the window that was announced first. `delivery_rate` is measured only where the congestion controller asks for it, and else 0.
+//! `rcv_rtt` is the smoothed RTT once data has arrived, in place of a measurement of the receiver's
+//! own; `rcv_space` is the window that was announced first. `delivery_rate` is measured only where
+//! the congestion controller asks for it, and else 0.
 
 use ackclock_cc::EcnFeedback;
 use ackclock_units::{Span, Time};
@@ -29,13 +30,15 @@ pub const TCPI_OPT_SYN_DATA: u8 = 32;
 /// A slow start threshold that has not been set (`TCP_INFINITE_SSTHRESH`).
 pub const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
-/// Where a connection stands. Names, units and meanings are those of Linux's `struct tcp_info` without the prefix `tcpi_`:
-/// counts of segments in segments, times in microseconds unless said otherwise.
+/// Where a connection stands. Names, units and meanings are those of Linux's `struct tcp_info`
+/// without the prefix `tcpi_`: counts of segments in segments, times in microseconds unless said
+/// otherwise.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the fields of struct tcp_info by their names")]
 pub struct TcpInfo {
-    /// `TCP_ESTABLISHED` 1, `TCP_SYN_SENT` 2, `TCP_SYN_RECV` 3, `TCP_FIN_WAIT1` 4, `TCP_FIN_WAIT2` 5, `TCP_TIME_WAIT` 6,
-    /// `TCP_CLOSE` 7, `TCP_CLOSE_WAIT` 8, `TCP_LAST_ACK` 9, `TCP_LISTEN` 10, `TCP_CLOSING` 11.
+    /// `TCP_ESTABLISHED` 1, `TCP_SYN_SENT` 2, `TCP_SYN_RECV` 3, `TCP_FIN_WAIT1` 4, `TCP_FIN_WAIT2`
+    /// 5, `TCP_TIME_WAIT` 6, `TCP_CLOSE` 7, `TCP_CLOSE_WAIT` 8, `TCP_LAST_ACK` 9, `TCP_LISTEN` 10,
+    /// `TCP_CLOSING` 11.
     pub state: u8,
     /// `TCP_CA_Open` 0, `Disorder` 1, `CWR` 2, `Recovery` 3, `Loss` 4.
     pub ca_state: u8,
@@ -124,7 +127,8 @@ pub struct TcpInfo {
     pub ecn_mode: u8,
     /// AccECN options of the peer: 0 none, 1 without counters, 2 with them, 3 invalid.
     pub accecn_opt_seen: u8,
-    /// `TCP_ACCECN_ACE_FAIL_SEND` 1 and `RECV` 2 (as one here), `TCP_ACCECN_OPT_FAIL_SEND` 4, `TCP_ACCECN_OPT_FAIL_RECV` 8.
+    /// `TCP_ACCECN_ACE_FAIL_SEND` 1 and `RECV` 2 (as one here), `TCP_ACCECN_OPT_FAIL_SEND` 4,
+    /// `TCP_ACCECN_OPT_FAIL_RECV` 8.
     pub accecn_fail_mode: u8,
 }
 

@@ -5,13 +5,15 @@ use ackclock_units::Span;
 
 use crate::{CwndValidation, Pacing, PathRules, StateRules, TransferRules};
 
-/// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the settings of real stacks.
+/// What a host does. [`Config::default`] is what the RFCs recommend; [`crate::profile`] has the
+/// settings of real stacks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// The MSS announced and the most sent before options are subtracted, in bytes: 1460 for an MTU of 1500. Default 1460.
+    /// The MSS announced and the most sent before options are subtracted, in bytes: 1460 for an MTU
+    /// of 1500. Default 1460.
     pub mss: u16,
-    /// The MSS of a peer whose SYN tells none, in bytes (RFC 9293 section 3.7.1, MUST-15): 536 over IPv4, 1220 over IPv6.
-    /// Default 536.
+    /// The MSS of a peer whose SYN announces none, in bytes (RFC 9293 section 3.7.1, MUST-15): 536
+    /// over IPv4, 1220 over IPv6. Default 536.
     pub default_peer_mss: u16,
     /// Initial congestion window. Default: RFC 6928.
     pub initial_window: InitialWindow,
@@ -23,8 +25,9 @@ pub struct Config {
     pub timestamps: bool,
     /// Window scaling (RFC 7323). Default true; without it the window is at most 65,535 bytes.
     pub window_scaling: bool,
-    /// Explicit congestion notification: the best feedback that is asked for and accepted (RFC 3168, RFC 8257, RFC 9768). A
-    /// handshake does not tell RFC 8257's from RFC 3168's: both ends have to be set to it. Default none.
+    /// Explicit congestion notification: the best feedback that is asked for and accepted (RFC
+    /// 3168, RFC 8257, RFC 9768). A handshake does not distinguish RFC 8257's from RFC 3168's: both
+    /// ends have to be set to it. Default none.
     pub ecn: EcnFeedback,
     /// Bytes of the stream that the endpoint holds, unsent or unacknowledged. Default 4 MiB.
     pub send_buffer: u64,
@@ -32,9 +35,11 @@ pub struct Config {
     pub receive_buffer: u64,
     /// When an in-order segment is acknowledged. Default: every second one, or after 40 ms.
     pub delayed_ack: DelayedAck,
-    /// Lower bound of the retransmission timeout. Default 1 s, on the whole of it (RFC 6298 rule 2.4).
+    /// Lower bound of the retransmission timeout. Default 1 s, on the whole of it (RFC 6298 rule
+    /// 2.4).
     pub min_rto: MinRto,
-    /// Upper bound of the retransmission timeout, back-off included. Default 60 s (RFC 6298 rule 2.5).
+    /// Upper bound of the retransmission timeout, back-off included. Default 60 s (RFC 6298 rule
+    /// 2.5).
     pub max_rto: Span,
     /// Timeout before the first RTT sample. Default 1 s (RFC 6298 rule 2.1).
     pub initial_rto: Span,
@@ -46,8 +51,8 @@ pub struct Config {
     pub prr: Prr,
     /// How losses are detected. Default: RFC 6675.
     pub loss_detector: LossDetector,
-    /// Take reductions back that turn out needless: by DSACK (RFC 3708) and by timestamps (RFC 3522, RFC 4015). Default
-    /// false.
+    /// Take reductions back that turn out needless: by DSACK (RFC 3708) and by timestamps (RFC
+    /// 3522, RFC 4015). Default false.
     pub undo: bool,
     /// F-RTO (RFC 5682): find out whether a timeout was spurious, and take it back. Default false.
     pub frto: bool,
@@ -55,9 +60,10 @@ pub struct Config {
     pub tlp: bool,
     /// Hold back small segments while data is outstanding (RFC 9293 section 3.7.4). Default true.
     pub nagle: bool,
-    /// Fall back to the initial window after an idle time of one RTO (RFC 5681 section 4.1). Default true.
+    /// Fall back to the initial window after an idle time of one RTO (RFC 5681 section 4.1).
+    /// Default true.
     pub slow_start_after_idle: bool,
-    /// What becomes of a congestion window that is not used. Default: it does not grow.
+    /// What happens to a congestion window that is not used. Default: it does not grow.
     pub cwnd_validation: CwndValidation,
     /// When segments leave at a rate, and at which. Default: when the controller has one.
     pub pacing: Pacing,
@@ -140,17 +146,17 @@ impl InitialWindow {
 /// When in-order data is acknowledged (RFC 5681 section 4.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DelayedAck {
-    /// Acknowledge at the latest when this many full segments are unacknowledged; 1 acknowledges every segment.
-    /// Default 2.
+    /// Acknowledge at the latest when this many full segments are unacknowledged; 1 acknowledges
+    /// every segment. Default 2.
     pub segments: u32,
     /// Acknowledge at the latest this long after the first of them. Default 40 ms.
     pub timeout: Span,
-    /// Segments at the start of a connection and after one that repeats what has arrived, which are acknowledged at once, as in
-    /// Linux's quick-ACK mode; above 0 also the two that follow a first congestion mark, and one that says that the window came
-    /// down. Default 0.
+    /// Segments at the start of a connection and after one that repeats what has arrived, which are
+    /// acknowledged at once, as in Linux's quick-ACK mode; above 0 also the two that follow a first
+    /// congestion mark, and one that says that the window came down. Default 0.
     pub quick: u32,
-    /// Linux acknowledges every segment while its receive window grows: by two segments for each one that arrives, from
-    /// this many bytes up to the receive buffer. Default 0: no such growth.
+    /// Linux acknowledges every segment while its receive window grows: by two segments for each
+    /// one that arrives, from this many bytes up to the receive buffer. Default 0: no such growth.
     pub growth_from: u64,
 }
 
@@ -172,32 +178,36 @@ pub enum MinRto {
 /// How the window comes down during fast recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prr {
-    /// At once to the slow start threshold; `pipe` holds back sending until it is below (RFC 6675 section 5).
+    /// At once to the slow start threshold; `pipe` holds back sending until it is below (RFC 6675
+    /// section 5).
     Off,
-    /// A segment for every second ACK, and never more than one beyond what is in flight: Linux before 3.2. Where episodes
-    /// run as the RFCs write them, as RFC 6937.
+    /// A segment for every second ACK, and never more than one beyond what is in flight: Linux
+    /// before 3.2. Where episodes run as the RFCs write them, as RFC 6937.
     RateHalving,
-    /// Proportional rate reduction with the slow start reduction bound, as in the figures of RFC 6937 section 3.1: what is
-    /// resent does not count as in flight until it is acknowledged.
+    /// Proportional rate reduction with the slow start reduction bound, as in the figures of RFC
+    /// 6937 section 3.1: what is resent does not count as in flight until it is acknowledged.
     Rfc6937,
     /// The same with what is resent counted, as in stacks: Linux 3.2 to 4.x, FreeBSD.
     Ssrb,
-    /// Proportional rate reduction with the conservative bound unless ACKs make good progress (RFC 9937).
+    /// Proportional rate reduction with the conservative bound unless ACKs make good progress (RFC
+    /// 9937).
     Rfc9937,
 }
 
-/// How losses are detected: a choice of its own beside the congestion controller.
+/// How losses are detected: a choice independent of the congestion controller.
 ///
-/// With another detector than RFC 6675's, and where undoing, F-RTO or tail loss probes are on, episodes run as Linux has
-/// them: counted in segments, with PRR from the window at their start. Otherwise they run as the RFCs write them.
+/// With another detector than RFC 6675's, and where undoing, F-RTO or tail loss probes are on,
+/// episodes run as Linux has them: counted in segments, with PRR from the window at their start.
+/// Otherwise they run as the RFCs write them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LossDetector {
-    /// Three discontiguous SACKed sequences, or more than two segments' worth of SACKed bytes, above a hole (RFC 6675);
-    /// three duplicate ACKs without SACK (RFC 5681, RFC 6582).
+    /// Three discontiguous SACKed sequences, or more than two segments' worth of SACKed bytes,
+    /// above a hole (RFC 6675); three duplicate ACKs without SACK (RFC 5681, RFC 6582).
     Rfc6675,
     /// Linux before RACK: a threshold that grows with the reordering that is seen.
     Linux(AdaptiveRules),
-    /// TCP-NCR (RFC 4653): a threshold of a round trip's worth of segments, for which new data goes out meanwhile.
+    /// TCP-NCR (RFC 4653): a threshold of a round trip's worth of segments, for which new data goes
+    /// out meanwhile.
     Ncr(NcrVariant),
     /// RR-TCP (ICSI TR-02-006): a percentile of the reordering that was seen.
     RrTcp(RrRules),
@@ -233,8 +243,8 @@ impl LossDetector {
 pub struct RrRules {
     /// Reordering lengths that are remembered. Default 1000.
     pub history: u16,
-    /// The share of reordering that is to cause no false fast retransmit (FA ratio), at the start. Default 0.9, the paper's
-    /// example of a fixed one.
+    /// The share of reordering that is to cause no false fast retransmit (FA ratio), at the start.
+    /// Default 0.9, the paper's example of a fixed one.
     pub initial_ratio: f64,
     /// What a false fast retransmit adds to it (S). Default 0.01.
     pub step: f64,
@@ -249,13 +259,15 @@ impl Default for RrRules {
 /// Parameters of Linux's adaptive duplicate threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdaptiveRules {
-    /// The most that the threshold grows to, in segments: `tcp_max_reordering`. Default 300; 127 before 3.18.
+    /// The most that the threshold grows to, in segments: `tcp_max_reordering`. Default 300; 127
+    /// before 3.18.
     pub max_reordering: u32,
-    /// FACK until reordering is seen, and the rules that went with it: lost retransmissions, forward retransmissions, and
-    /// recovery where nothing can be sent. Default true; false for `tcp_recovery=0` of later kernels.
+    /// FACK until reordering is seen, and the rules that went with it: lost retransmissions,
+    /// forward retransmissions, and recovery where nothing can be sent. Default true; false for
+    /// `tcp_recovery=0` of later kernels.
     pub fack: bool,
-    /// Early retransmit (RFC 5827) after a quarter of a round trip, until reordering is seen: `tcp_early_retrans` 2 and 3.
-    /// Default true.
+    /// Early retransmit (RFC 5827) after a quarter of a round trip, until reordering is seen:
+    /// `tcp_early_retrans` 2 and 3. Default true.
     pub early_retransmit: bool,
 }
 

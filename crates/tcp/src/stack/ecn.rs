@@ -5,10 +5,12 @@
 pub struct AccEcnRules {
     /// Where the RFC and Linux differ. Default: the RFC.
     pub rule: AccEcnRule,
-    /// When byte counters are sent along. Default never: what an ACK reports is known by the packet counter alone.
+    /// When byte counters are sent along. Default never: what an ACK reports is known by the packet
+    /// counter alone.
     pub option: AccEcnOption,
-    /// Options that are sent in a round trip at least, on a connection that sends anything (RFC 9768 section 3.2.3.3); 0 for
-    /// none but those that something has changed for. Default 3 (Linux `tcp_ecn_option_beacon`).
+    /// Options that are sent in a round trip at least, on a connection that sends anything (RFC
+    /// 9768 section 3.2.3.3); 0 for none but those that something has changed for. Default 3 (Linux
+    /// `tcp_ecn_option_beacon`).
     pub beacon: u32,
 }
 
@@ -26,16 +28,19 @@ impl Default for AccEcnRules {
     }
 }
 
-/// What is done with packets and feedback where the RFC leaves a choice, or Linux does something else.
+/// What is done with packets and feedback where the RFC leaves a choice, or Linux does something
+/// else.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AccEcnRule {
-    /// New data alone is ECN-capable, unless the controller asks for more. ACKs are forced by new marks on data and by two or
-    /// three marks (section 3.2.2.5.1). Nothing is ECN-capable after a SYN that did not ask for ECN (section 3.1.5), and a
-    /// counter that somebody has zeroed is not heeded (section 3.2.2.1).
+    /// New data alone is ECN-capable, unless the controller asks for more. ACKs are forced by new
+    /// marks on data and by two or three marks (section 3.2.2.5.1). Nothing is ECN-capable after a
+    /// SYN that did not ask for ECN (section 3.1.5), and a counter that somebody has zeroed is not
+    /// believed (section 3.2.2.1).
     #[default]
     Rfc9768,
-    /// All packets of the connection but the handshake's are ECN-capable. Any change of the codepoint that arrives forces an
-    /// ACK if one is owed, and so do six marks. A SYN that did not ask, or a zeroed counter, changes nothing in what is read.
+    /// All packets of the connection but the handshake's are ECN-capable. Any change of the
+    /// codepoint that arrives forces an ACK if one is owed, and so do six marks. A SYN that did not
+    /// ask, or a zeroed counter, changes nothing in what is read.
     Linux,
 }
 
@@ -45,7 +50,8 @@ pub enum AccEcnOption {
     /// Never, nor with the SYN's answer.
     #[default]
     Off,
-    /// After changes of the codepoint that arrives, marks, every 4 MiB that a counter has moved, and as beacons.
+    /// After changes of the codepoint that arrives, marks, every 4 MiB that a counter has moved,
+    /// and as beacons.
     Minimum,
     /// On every segment that has room for what has changed.
     Full,

@@ -2,36 +2,39 @@
 
 use ackclock_units::Span;
 
-/// How a host takes ICMP errors, and how it finds the largest packet that a path takes. The default is what the RFCs say;
-/// [`crate::profile`] has the settings of real stacks.
+/// How a host takes ICMP errors, and how it finds the largest packet that a path takes. The default
+/// is what the RFCs say; [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRules {
     /// What an ICMP error does. Default: RFC 1122 and RFC 5927.
     pub icmp: IcmpRule,
-    /// Errors that prove a connection impossible end it in SYN-SENT (FreeBSD `net.inet.tcp.icmp_may_rst`); by
-    /// [`IcmpRule::FreeBsd`] alone. Default true.
+    /// Errors that prove a connection impossible end it in SYN-SENT (FreeBSD
+    /// `net.inet.tcp.icmp_may_rst`); by [`IcmpRule::FreeBsd`] alone. Default true.
     pub may_reset: bool,
-    /// An ICMP error that says that there is no route takes back a doubling of the timeout (RFC 6069). Default false.
+    /// An ICMP error that says that there is no route takes back a doubling of the timeout (RFC
+    /// 6069). Default false.
     pub revert_backoff: bool,
     /// Bytes of the IP header: 20, or 40 for IPv6. Default 20.
     pub ip_header: u16,
-    /// The MTU of the route to the peer, bytes. Default none: that of [`crate::Config::mss`], which then bounds what is sent as
-    /// well as what is asked for.
+    /// The MTU of the route to the peer, bytes. Default none: that of [`crate::Config::mss`], which
+    /// then bounds what is sent as well as what is asked for.
     pub mtu: Option<u32>,
     /// The MTU is fixed, and no message changes it (`mtu lock` of Linux's routes). Default false.
     pub locked: bool,
-    /// The MSS that a SYN tells shrinks with the estimate, as in FreeBSD and in Linux before 7.1, although it is about what
-    /// may be received (RFC 6691). Default false.
+    /// The MSS that a SYN announces shrinks with the estimate, as in FreeBSD and in Linux before
+    /// 7.1, although it is about what may be received (RFC 6691). Default false.
     pub advertise: bool,
-    /// Path MTU discovery (RFC 1191, RFC 8201): messages that a packet was too big are believed. Default true.
+    /// Path MTU discovery (RFC 1191, RFC 8201): messages that a packet was too big are believed.
+    /// Default true.
     pub discovery: bool,
-    /// No message makes the estimate smaller than this, bytes; over IPv6 1280 if that is more. Default 68 (RFC 1191 section
-    /// 3).
+    /// No message makes the estimate smaller than this, bytes; over IPv6 1280 if that is more.
+    /// Default 68 (RFC 1191 section 3).
     pub least_mtu: u32,
-    /// Segments are no smaller than this for the path's sake, options included, bytes (Linux `tcp_min_snd_mss`). Default 48.
+    /// Segments are no smaller than this for the path's sake, options included, bytes (Linux
+    /// `tcp_min_snd_mss`). Default 48.
     pub least_segment: u32,
-    /// After this time an estimate is forgotten, and the MTU of the route tried again. Default 10 minutes (RFC 1191 section
-    /// 6.3).
+    /// After this time an estimate is forgotten, and the MTU of the route tried again. Default 10
+    /// minutes (RFC 1191 section 6.3).
     pub timeout: Option<Span>,
     /// Path MTU discovery without messages (RFC 4821), as Linux has it. Default off.
     pub probing: MtuProbing,
@@ -43,7 +46,8 @@ pub struct PathRules {
     pub probe_threshold: u32,
     /// and begins anew after this time (Linux `tcp_probe_interval`). Default 10 minutes.
     pub probe_interval: Span,
-    /// Retransmissions by timeout after which a black hole is suspected (Linux `tcp_retries1`). Default 3.
+    /// Retransmissions by timeout after which a black hole is suspected (Linux `tcp_retries1`).
+    /// Default 3.
     pub black_hole_retries: u32,
 }
 
@@ -104,14 +108,15 @@ impl PathRules {
 /// What an ICMP error does to a connection that it is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IcmpRule {
-    /// RFC 1122 section 4.2.3.9 while the connection is being opened: protocol and port unreachable end it, all else is
-    /// remembered. Once it is open nothing ends it (RFC 5927 section 5.2).
+    /// RFC 1122 section 4.2.3.9 while the connection is being opened: protocol and port unreachable
+    /// end it, all else is remembered. Once it is open nothing ends it (RFC 5927 section 5.2).
     #[default]
     Rfc,
-    /// Linux's `tcp_v4_err` and `tcp_v6_err`: any error ends a connection that is being opened, none an open one.
+    /// Linux's `tcp_v4_err` and `tcp_v6_err`: any error ends a connection that is being opened,
+    /// none an open one.
     Linux,
-    /// FreeBSD's `tcp_ctlinput`: with [`PathRules::may_reset`] four of them end one in SYN-SENT; else it takes a second error
-    /// after four retransmissions.
+    /// FreeBSD's `tcp_ctlinput`: with [`PathRules::may_reset`] four of them end one in SYN-SENT;
+    /// else it takes a second error after four retransmissions.
     FreeBsd,
 }
 
@@ -121,7 +126,7 @@ pub enum MtuProbing {
     /// 0: none.
     #[default]
     Off,
-    /// 1: once timeouts let suspect that large packets vanish without a message.
+    /// 1: once timeouts suggest that large packets vanish without a message.
     BlackHole,
     /// 2: from the beginning.
     Always,

@@ -1,122 +1,145 @@
-//! The knobs of the state machine: how patient each timer is, and what a stack does with segments that do not belong.
+//! The knobs of the state machine: how patient each timer is, and what a stack does with segments
+//! that do not belong.
 
 use ackclock_units::Span;
 
-/// How a host opens, keeps and ends connections. The default is what the RFCs say; [`crate::profile`] has the settings of
-/// real stacks.
+/// How a host opens, keeps and ends connections. The default is what the RFCs say;
+/// [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StateRules {
-    /// How often a SYN is sent again before the connection is given up. Default 7: at an initial timeout of one second the
-    /// last wait ends after 183 s, the first number with at least 3 minutes (RFC 1122 section 4.2.3.5).
+    /// How often a SYN is sent again before the connection is given up. Default 7: at an initial
+    /// timeout of one second the last wait ends after 183 s, the first number with at least 3
+    /// minutes (RFC 1122 section 4.2.3.5).
     pub syn_retries: u32,
-    /// So many of the first timeouts of a SYN do not double the timeout, and come on top of [`StateRules::syn_retries`] (Linux
-    /// `tcp_syn_linear_timeouts`). Default 0 (RFC 6298 rule 5.5).
+    /// So many of the first timeouts of a SYN do not double the timeout, and come on top of
+    /// [`StateRules::syn_retries`] (Linux `tcp_syn_linear_timeouts`). Default 0 (RFC 6298 rule
+    /// 5.5).
     pub linear_syn_timeouts: u32,
-    /// How often an answer to a SYN is sent again before the half-open connection is forgotten. Default 7, as above.
+    /// How often an answer to a SYN is sent again before the half-open connection is forgotten.
+    /// Default 7, as above.
     pub synack_retries: u32,
-    /// How often a SYN that asks for ECN is sent again before one is sent that does not. Default 0 (RFC 3168 section
-    /// 6.1.1.1). `u32::MAX` is never (Linux `tcp_ecn_fallback` 0), and then what a handshake of Accurate ECN tells of the
-    /// codepoints of its own packets is not looked at either.
+    /// How often a SYN that asks for ECN is sent again before one is sent that does not. Default 0
+    /// (RFC 3168 section 6.1.1.1). `u32::MAX` is never (Linux `tcp_ecn_fallback` 0), and then what
+    /// a handshake of Accurate ECN tells of the codepoints of its own packets is not looked at
+    /// either.
     pub ecn_syn_retries: u32,
-    /// A SYN that was sent this often without an answer is sent without options, for middleboxes that drop them. Default
-    /// none.
+    /// A SYN that was sent this often without an answer is sent without options, for middleboxes
+    /// that drop them. Default none.
     pub drop_options_after: Option<u32>,
     /// A handshake that takes longer than this from the first SYN on is given up. Default none.
     pub handshake_timeout: Option<Span>,
-    /// When a connection is given up whose data is not acknowledged. Default: by the number of retransmissions.
+    /// When a connection is given up whose data is not acknowledged. Default: by the number of
+    /// retransmissions.
     pub give_up: GiveUp,
-    /// The number that counts in place of [`crate::Config::max_retries`] once the application has closed. Default none.
+    /// The number that counts in place of [`crate::Config::max_retries`] once the application has
+    /// closed. Default none.
     pub orphan_retries: Option<u32>,
-    /// What a probe of a closed window carries. Default one byte of data (RFC 9293 section 3.8.6.1).
+    /// What a probe of a closed window carries. Default one byte of data (RFC 9293 section
+    /// 3.8.6.1).
     pub window_probe: WindowProbe,
     /// Keep-alive probes. Default none (RFC 9293 section 3.8.4: off unless asked for).
     pub keepalive: Option<KeepAlive>,
-    /// Sent data or probes that stay unanswered this long end the connection (RFC 9293 section 3.9.1 `open`, RFC 5482).
-    /// Default none: the retransmission limit alone.
+    /// Sent data or probes that stay unanswered this long end the connection (RFC 9293 section
+    /// 3.9.1 `open`, RFC 5482). Default none: the retransmission limit alone.
     pub user_timeout: Option<Span>,
-    /// How long a connection waits in FIN-WAIT-2 after the application has closed it. Default none: for ever.
+    /// How long a connection waits in FIN-WAIT-2 after the application has closed it. Default none:
+    /// for ever.
     pub fin_wait_2_timeout: Option<Span>,
-    /// A connection that is closed with data unread is reset (RFC 9293 section 3.6.1, RFC 2525 section 2.17). Default
-    /// true.
+    /// A connection that is closed with data unread is reset (RFC 9293 section 3.6.1, RFC 2525
+    /// section 2.17). Default true.
     pub reset_unread: bool,
-    /// Any reset within the window closes, instead of the exact next number alone (before RFC 5961 section 3). Default
-    /// false.
+    /// Any reset within the window closes, instead of the exact next number alone (before RFC 5961
+    /// section 3). Default false.
     pub insecure_rst: bool,
-    /// A SYN within the window of an open connection resets it, instead of being challenged (before RFC 5961 section 4).
-    /// Default false.
+    /// A SYN within the window of an open connection resets it, instead of being challenged (before
+    /// RFC 5961 section 4). Default false.
     pub insecure_syn: bool,
     /// Segments with both SYN and FIN. Default: the FIN of a SYN that opens is ignored.
     pub syn_fin: SynFin,
-    /// A listening socket drops a SYN with ACK, as FreeBSD's, instead of answering it with a reset (RFC 9293 section
-    /// 3.10.7.2, second check). Default false.
+    /// A listening socket drops a SYN with ACK, as FreeBSD's, instead of answering it with a reset
+    /// (RFC 9293 section 3.10.7.2, second check). Default false.
     pub listen_drops_syn_ack: bool,
-    /// Data with a SYN that answers or crosses ours is kept (RFC 9293 section 3.10.7.3). Default true.
-    pub syn_data: bool,
-    /// TCP Fast Open (RFC 7413) as with a cookie that was got before: the first data goes with the SYN, and a passive end takes it
-    /// in. [`Endpoint::connect_fast_open`](crate::Endpoint::connect_fast_open) and [`crate::FastOpenServer`] have all of it.
-    /// Default false.
-    pub fast_open: bool,
-    /// Segments without timestamps are taken in on a connection that agreed on them, as in Linux, instead of dropped (RFC 7323
-    /// section 3.2). Default false.
-    pub accept_unstamped: bool,
-    /// A TSval may be so many ticks older than TS.Recent and still be taken in on an open connection (Linux
-    /// `TCP_PAWS_WINDOW`). Default 0 (RFC 7323 section 5.3).
-    pub paws_slack: u32,
-    /// After an acknowledgment in SYN-SENT that is not of our SYN, the SYN is sent again this soon if it was sent once (after two
-    /// ticks if [`crate::TransferRules::timer_tick`] says how long they are), so that a peer who was still in an old connection and is reset now gets it (Linux `tcp_rcv_synsent_state_process`).
-    /// Default none: when its timeout is over.
-    pub syn_after_bad_ack: Option<Span>,
-    /// A SYN that is sent again is one of the retransmissions that are counted (Linux `tcpi_total_retrans`). Default false.
-    pub counts_syns: bool,
-    /// A SYN/ACK that echoes a timestamp which was not sent since the first SYN is answered with a reset, as in Linux. Default
-    /// false.
-    pub check_syn_echo: bool,
-    /// A reset in SYN-RECEIVED of a connection that we opened is a reset to the application, as in Linux. Default false:
-    /// the connection was refused (RFC 9293 section 3.10.7.4, second check).
-    pub reset_in_syn_received: bool,
-    /// An ACK for what was never sent is answered on an open connection (RFC 9293 section 3.10.7.4, fifth check). Default
+    /// Data with a SYN that answers or crosses ours is kept (RFC 9293 section 3.10.7.3). Default
     /// true.
+    pub syn_data: bool,
+    /// TCP Fast Open (RFC 7413) as with a cookie that was got before: the first data goes with the
+    /// SYN, and a passive end takes it in.
+    /// [`Endpoint::connect_fast_open`](crate::Endpoint::connect_fast_open) and
+    /// [`crate::FastOpenServer`] have all of it. Default false.
+    pub fast_open: bool,
+    /// Segments without timestamps are taken in on a connection that agreed on them, as in Linux,
+    /// instead of dropped (RFC 7323 section 3.2). Default false.
+    pub accept_unstamped: bool,
+    /// A TSval may be so many ticks older than TS.Recent and still be taken in on an open
+    /// connection (Linux `TCP_PAWS_WINDOW`). Default 0 (RFC 7323 section 5.3).
+    pub paws_slack: u32,
+    /// After an acknowledgment in SYN-SENT that is not of our SYN, the SYN is sent again this soon
+    /// if it was sent once (after two ticks if [`crate::TransferRules::timer_tick`] says how long
+    /// they are), so that a peer who was still in an old connection and is reset now gets it (Linux
+    /// `tcp_rcv_synsent_state_process`). Default none: when its timeout is over.
+    pub syn_after_bad_ack: Option<Span>,
+    /// A SYN that is sent again is one of the retransmissions that are counted (Linux
+    /// `tcpi_total_retrans`). Default false.
+    pub counts_syns: bool,
+    /// A SYN/ACK that echoes a timestamp which was not sent since the first SYN is answered with a
+    /// reset, as in Linux. Default false.
+    pub check_syn_echo: bool,
+    /// A reset in SYN-RECEIVED of a connection that we opened is a reset to the application, as in
+    /// Linux. Default false: the connection was refused (RFC 9293 section 3.10.7.4, second check).
+    pub reset_in_syn_received: bool,
+    /// An ACK for what was never sent is answered on an open connection (RFC 9293 section 3.10.7.4,
+    /// fifth check). Default true.
     pub answer_unsent_ack: bool,
-    /// A FIN without data is taken in although the window is closed, as in later releases of Linux (`tcp_data_queue`): some stacks
-    /// send it over and over. Default false.
+    /// A FIN without data is taken in although the window is closed, as in later releases of Linux
+    /// (`tcp_data_queue`): some stacks send it over and over. Default false.
     pub zero_window_fin: bool,
-    /// A segment that begins within the window and ends beyond it is taken in only if the application has read all, as in Linux
-    /// from 6.17 on (`tcp_sequence`). Default false; it concerns [`crate::WindowRule::Linux`] alone.
+    /// A segment that begins within the window and ends beyond it is taken in only if the
+    /// application has read all, as in Linux from 6.17 on (`tcp_sequence`). Default false; it
+    /// concerns [`crate::WindowRule::Linux`] alone.
     pub refuses_overlong: bool,
-    /// ACKs carry our FIN again as long as it is not acknowledged, challenges excepted, as BSD's. Default false.
+    /// ACKs carry our FIN again as long as it is not acknowledged, challenges excepted, as BSD's.
+    /// Default false.
     pub fin_on_acks: bool,
     /// Which segments TIME-WAIT answers. Default: all that are not in their place.
     pub time_wait_answers: TimeWaitAnswers,
     /// Resets are ignored in TIME-WAIT (RFC 1337 section 4, fix F1). Default false.
     pub protect_time_wait: bool,
-    /// A new SYN may take the place of a connection in TIME-WAIT (RFC 9293 section 3.6.1, RFC 6191). Default true.
+    /// A new SYN may take the place of a connection in TIME-WAIT (RFC 9293 section 3.6.1, RFC
+    /// 6191). Default true.
     pub reopen_time_wait: bool,
-    /// A reset in CLOSE-WAIT is a broken pipe to the application, as in Linux. Default false: a reset.
+    /// A reset in CLOSE-WAIT is a broken pipe to the application, as in Linux. Default false: a
+    /// reset.
     pub broken_pipe_in_close_wait: bool,
-    /// A reset in CLOSING or LAST-ACK is an error to the application even if all its data was acknowledged, as in Linux and
-    /// FreeBSD. Default false (RFC 9293 section 3.10.7.4, second check).
+    /// A reset in CLOSING or LAST-ACK is an error to the application even if all its data was
+    /// acknowledged, as in Linux and FreeBSD. Default false (RFC 9293 section 3.10.7.4, second
+    /// check).
     pub report_late_reset: bool,
-    /// A reset with the number of the FIN that it follows closes as well, as in Linux (`tcp_reset_check`). Default false.
+    /// A reset with the number of the FIN that it follows closes as well, as in Linux
+    /// (`tcp_reset_check`). Default false.
     pub reset_before_fin: bool,
-    /// Data that arrives after shutdown(2) of both directions resets the connection, as in Linux, and not only after
-    /// close(2) (RFC 9293 section 3.6.1). Default false.
+    /// Data that arrives after shutdown(2) of both directions resets the connection, as in Linux,
+    /// and not only after close(2) (RFC 9293 section 3.6.1). Default false.
     pub reset_after_shutdown: bool,
-    /// What is unread when the reading side is shut, and what arrives then, is thrown away, as in FreeBSD, instead of kept.
-    /// Default false.
+    /// What is unread when the reading side is shut, and what arrives then, is thrown away, as in
+    /// FreeBSD, instead of kept. Default false.
     pub discard_unread: bool,
-    /// A connection that is given up sends a reset, as BSD's `tcp_drop`. Default false (RFC 9293 section 3.10.8).
+    /// A connection that is given up sends a reset, as BSD's `tcp_drop`. Default false (RFC 9293
+    /// section 3.10.8).
     pub reset_on_timeout: bool,
-    /// Least time between two answers to out-of-window segments (Linux `tcp_invalid_ratelimit`). Default none: RFC 9293
-    /// answers each of them.
+    /// Least time between two answers to out-of-window segments (Linux `tcp_invalid_ratelimit`).
+    /// Default none: RFC 9293 answers each of them.
     pub invalid_interval: Span,
-    /// Challenge ACKs (RFC 5961 section 7): at most this many in each interval. Default none: no limit.
+    /// Challenge ACKs (RFC 5961 section 7): at most this many in each interval. Default none: no
+    /// limit.
     pub challenge_limit: Option<ChallengeLimit>,
-    /// What becomes of a connection that is complete when the accept queue is full. Default: its last ACK is dropped.
+    /// What happens to a connection that is complete when the accept queue is full. Default: its
+    /// last ACK is dropped.
     pub accept_overflow: AcceptOverflow,
     /// Half-open connections that a listening socket keeps at most. Default 256.
     pub syn_queue: usize,
-    /// TCP_DEFER_ACCEPT of Linux: a listening socket waits for data, for so many expiries of the timer of its SYN/ACK
-    /// ([`crate::retries_within`]). Default 0: a connection is complete with the handshake.
+    /// TCP_DEFER_ACCEPT of Linux: a listening socket waits for data, for so many expiries of the
+    /// timer of its SYN/ACK ([`crate::retries_within`]). Default 0: a connection is complete with
+    /// the handshake.
     pub defer_accept: u32,
 }
 
@@ -175,8 +198,9 @@ impl Default for StateRules {
 pub enum GiveUp {
     /// After [`crate::Config::max_retries`] retransmissions.
     Retries,
-    /// After the time that so many retransmissions would take if the timeout began at this one and doubled up to
-    /// [`crate::Config::max_rto`], counted from the first retransmission (Linux `retransmits_timed_out`).
+    /// After the time that so many retransmissions would take if the timeout began at this one and
+    /// doubled up to [`crate::Config::max_rto`], counted from the first retransmission (Linux
+    /// `retransmits_timed_out`).
     ModelTime(Span),
 }
 
@@ -185,8 +209,8 @@ pub enum GiveUp {
 pub enum WindowProbe {
     /// What the window allows, one byte at least (RFC 9293 section 3.8.6.1).
     Data,
-    /// Nothing: an ACK with the number before the first unacknowledged one, which the peer has to answer (Linux
-    /// `tcp_xmit_probe_skb`).
+    /// Nothing: an ACK with the number before the first unacknowledged one, which the peer has to
+    /// answer (Linux `tcp_xmit_probe_skb`).
     Empty,
 }
 
@@ -208,7 +232,7 @@ impl Default for KeepAlive {
     }
 }
 
-/// Which segments TIME-WAIT answers, beside those with ACK that are not in their place.
+/// Which segments TIME-WAIT answers, besides those with ACK that are not in their place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeWaitAnswers {
     /// SYNs and resets within the window are challenged (RFC 5961 sections 3 and 4).
@@ -219,7 +243,7 @@ pub enum TimeWaitAnswers {
     FreeBsd,
 }
 
-/// What becomes of a segment with both SYN and FIN.
+/// What happens to a segment with both SYN and FIN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SynFin {
     /// It is a SYN.
@@ -239,7 +263,7 @@ pub struct ChallengeLimit {
     pub interval: Span,
 }
 
-/// What becomes of the ACK that completes a handshake when the accept queue is full.
+/// What happens to the ACK that completes a handshake when the accept queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AcceptOverflow {
     /// Dropped: the SYN/ACK is sent again and its answer may find room (Linux).
@@ -278,8 +302,8 @@ impl StateRules {
         }
     }
 
-    /// Linux 6.18 with its sysctls' defaults, and with a later fix: it challenges the ACK of what was never sent (the release
-    /// itself drops it, as 6.1 does).
+    /// Linux 6.18 with its sysctls' defaults, and with a later fix: it challenges the ACK of what
+    /// was never sent (the release itself drops it, as 6.1 does).
     pub fn linux_6_18() -> StateRules {
         StateRules {
             linear_syn_timeouts: 4,  // tcp_syn_linear_timeouts

@@ -1,5 +1,5 @@
-//! The knobs of the data path: where stacks differ in what they send, offer and acknowledge, although the RFCs leave them the
-//! same window.
+//! The knobs of the data path: where stacks differ in what they send, offer and acknowledge,
+//! although the RFCs leave them the same window.
 
 use ackclock_cc::EcnFeedback;
 use ackclock_packet::OptionLayout;
@@ -7,8 +7,9 @@ use ackclock_units::Span;
 
 use crate::AccEcnRules;
 
-/// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports duplicates and cuts its
-/// stream into segments. The default is what the RFCs say; [`crate::profile`] has the settings of real stacks.
+/// How a host lays out options, estimates its timeout, offers its window, acknowledges, reports
+/// duplicates and cuts its stream into segments. The default is what the RFCs say;
+/// [`crate::profile`] has the settings of real stacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TransferRules {
     /// The order of options and their padding. Default Linux's.
@@ -19,48 +20,51 @@ pub struct TransferRules {
     pub window: WindowRule,
     /// When data is acknowledged. Default: as [`crate::DelayedAck`] says.
     pub acks: AckRule,
-    /// What the SACK option tells of duplicates. Default: RFC 2883.
+    /// What the SACK option reports of duplicates. Default: RFC 2883.
     pub reports: ReportRule,
-    /// Where a segment that fills a gap repeats several that are held, the parts that it repeats end where those end, as in later
-    /// releases of Linux (`tcp_ofo_queue`). Default false; it concerns [`ReportRule::Linux`] alone.
+    /// Where a segment that fills a gap repeats several that are held, the parts that it repeats
+    /// end where those end, as in later releases of Linux (`tcp_ofo_queue`). Default false; it
+    /// concerns [`ReportRule::Linux`] alone.
     pub exact_duplicates: bool,
-    /// A segment counts as reported when SACK blocks cover all of it, as in Linux (`tcp_match_skb_to_sack`), instead of in parts.
-    /// Default false.
+    /// A segment counts as reported when SACK blocks cover all of it, as in Linux
+    /// (`tcp_match_skb_to_sack`), instead of in parts. Default false.
     pub whole_reports: bool,
-    /// ACKs of data beyond a gap are put together into fewer (Linux `tcp_comp_sack_nr` and its companions). Default none: each such
-    /// segment is acknowledged (RFC 5681 section 4.2).
+    /// ACKs of data beyond a gap are put together into fewer (Linux `tcp_comp_sack_nr` and its
+    /// companions). Default none: each such segment is acknowledged (RFC 5681 section 4.2).
     pub sack_compression: Option<SackCompression>,
-    /// All segments but SYNs are ECN-capable on a connection with Accurate ECN, ACKs and retransmissions too, as in Linux from 6.18
-    /// on. Default false: data that is sent for the first time (RFC 3168 section 6.1.4), unless the controller asks for more.
+    /// All segments but SYNs are ECN-capable on a connection with Accurate ECN, ACKs and
+    /// retransmissions too, as in Linux from 6.18 on. Default false: data that is sent for the
+    /// first time (RFC 3168 section 6.1.4), unless the controller asks for more.
     pub capable_control: bool,
     /// How the stream is cut into segments, and when a small one is held back. Default: RFC 9293.
     pub sending: SendRule,
-    /// A small segment waits for an ACK only while another small one is in flight: Minshall's variant of Nagle's algorithm
-    /// (draft-minshall-nagle-01), as Linux has it. Default false; [`SendRule::Linux`] includes it.
+    /// A small segment waits for an ACK only while another small one is in flight: Minshall's
+    /// variant of Nagle's algorithm (draft-minshall-nagle-01), as Linux has it. Default false;
+    /// [`SendRule::Linux`] includes it.
     pub minshall: bool,
     /// How the send buffer is filled. Default: by the bytes of the stream.
     pub send_space: SpaceRule,
     /// Tell the MSS in a SYN. Default true; TCP_NOOPT takes it off along with the other options.
     pub mss_option: bool,
-    /// Take segments without timestamps on a connection that agreed on them, as Linux does. Default false (RFC 7323 section
-    /// 3.2).
+    /// Take segments without timestamps on a connection that agreed on them, as Linux does. Default
+    /// false (RFC 7323 section 3.2).
     pub lenient_timestamps: bool,
-    /// A segment that is refused for its timestamp, but repeats something, is reported as a duplicate, as Linux does
-    /// (`tcp_send_dupack`). Default false.
+    /// A segment that is refused for its timestamp, but repeats something, is reported as a
+    /// duplicate, as Linux does (`tcp_send_dupack`). Default false.
     pub report_refused: bool,
-    /// The ACK that ends the handshake goes out by itself, since the application writes only when `connect` has returned.
-    /// Default false: data rides on it.
+    /// The ACK that ends the handshake goes out by itself, since the application writes only when
+    /// `connect` has returned. Default false: data rides on it.
     pub bare_handshake_ack: bool,
-    /// The best feedback of ECN that is agreed to when the peer asks, without asking (`ecn` = 2 of both systems, `tcp_ecn` = 4
-    /// and 5 of Linux). Default none: as [`crate::Config::ecn`] says.
+    /// The best feedback of ECN that is agreed to when the peer asks, without asking (`ecn` = 2 of
+    /// both systems, `tcp_ecn` = 4 and 5 of Linux). Default none: as [`crate::Config::ecn`] says.
     pub accept_ecn: EcnFeedback,
     /// How Accurate ECN is spoken. Default: as RFC 9768 says, without its option.
     pub acc_ecn: AccEcnRules,
-    /// Segments of a burst at least, if the windows allow so many (Linux `net.ipv4.tcp_min_tso_segs`): where PSH is set by
-    /// [`SendRule::Linux`]. Default 2.
+    /// Segments of a burst at least, if the windows allow so many (Linux
+    /// `net.ipv4.tcp_min_tso_segs`): where PSH is set by [`SendRule::Linux`]. Default 2.
     pub least_burst: u32,
-    /// The tick at which the retransmission timer expires, rounded as Linux's timer wheel does; 4 ms if `HZ` is 250. Default
-    /// 0: it expires exactly when it should.
+    /// The tick at which the retransmission timer expires, rounded as Linux's timer wheel does; 4
+    /// ms if `HZ` is 250. Default 0: it expires exactly when it should.
     pub timer_tick: Span,
 }
 
@@ -92,8 +96,8 @@ impl Default for TransferRules {
 }
 
 impl TransferRules {
-    /// A socket of Linux 6.1 whose receive buffer may be made as large as `most`, bytes (the last number of
-    /// `net.ipv4.tcp_rmem`): it sets the window scale.
+    /// A socket of Linux 6.1 whose receive buffer may be made as large as `most`, bytes (the last
+    /// number of `net.ipv4.tcp_rmem`): it sets the window scale.
     pub fn linux(most: u64) -> TransferRules {
         TransferRules {
             options: OptionLayout::Linux,
@@ -129,8 +133,8 @@ impl TransferRules {
         }
     }
 
-    /// A socket of FreeBSD 14 whose buffers may be made as large as `most`, bytes (`kern.ipc.maxsockbuf`): it sets the
-    /// window scale.
+    /// A socket of FreeBSD 14 whose buffers may be made as large as `most`, bytes
+    /// (`kern.ipc.maxsockbuf`): it sets the window scale.
     pub fn freebsd(most: u64) -> TransferRules {
         TransferRules {
             options: OptionLayout::FreeBsd,
@@ -157,13 +161,15 @@ impl TransferRules {
     }
 }
 
-/// How ACKs of data beyond a gap are put together. After three with the same acknowledgment, which a sender may need to find a
-/// loss, the next one waits.
+/// How ACKs of data beyond a gap are put together. After three with the same acknowledgment, which
+/// a sender may need to find a loss, the next one waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SackCompression {
-    /// It waits no longer than a twentieth of the round trip, and this. Default 1 ms (`tcp_comp_sack_delay_ns`).
+    /// It waits no longer than a twentieth of the round trip, and this. Default 1 ms
+    /// (`tcp_comp_sack_delay_ns`).
     pub delay: Span,
-    /// Added to that, since the timer may be late by so much. Default 100 us (`tcp_comp_sack_slack_ns`).
+    /// Added to that, since the timer may be late by so much. Default 100 us
+    /// (`tcp_comp_sack_slack_ns`).
     pub slack: Span,
     /// Segments that wait for one ACK at most. Default 44 (`tcp_comp_sack_nr`).
     pub segments: u32,
@@ -181,8 +187,9 @@ pub enum RttRule {
     /// RTTVAR is an average with a gain of 1/4.
     #[default]
     Rfc6298,
-    /// Linux's `tcp_rtt_estimator`: the deviation counts less when the RTT falls, the variance is the largest mean deviation
-    /// of the last round trip, and falls by a quarter of the difference from one round trip to the next.
+    /// Linux's `tcp_rtt_estimator`: the deviation counts less when the RTT falls, the variance is
+    /// the largest mean deviation of the last round trip, and falls by a quarter of the difference
+    /// from one round trip to the next.
     Linux,
 }
 
@@ -192,14 +199,15 @@ pub enum WindowRule {
     /// What the buffer has room for, in steps of a segment at least (RFC 9293 section 3.8.6.2.2).
     #[default]
     Rfc,
-    /// Linux's `tcp_select_initial_window` and `__tcp_select_window`: half of the buffer is for data, whole segments at
-    /// first, and none when little room is left.
+    /// Linux's `tcp_select_initial_window` and `__tcp_select_window`: half of the buffer is for
+    /// data, whole segments at first, and none when little room is left.
     Linux {
-        /// The largest buffer that the window scale has to express, bytes; the one that there is if that is larger.
+        /// The largest buffer that the window scale has to express, bytes; the one that there is if
+        /// that is larger.
         most: u64,
     },
-    /// FreeBSD's `tcp_output`: the buffer, rounded up to segments, and an update once two segments and a quarter of it, or
-    /// half of it, can be added.
+    /// FreeBSD's `tcp_output`: the buffer, rounded up to segments, and an update once two segments
+    /// and a quarter of it, or half of it, can be added.
     FreeBsd {
         /// The largest buffer that the window scale has to express, bytes.
         most: u64,
@@ -207,8 +215,9 @@ pub enum WindowRule {
 }
 
 impl WindowRule {
-    /// The rule of a socket whose buffer was set by hand before the connection (SO_RCVBUF): Linux does not scale the window
-    /// for more then (`SOCK_RCVBUF_LOCK` in `tcp_openreq_init_rwin` and `tcp_connect_init`).
+    /// The rule of a socket whose buffer was set by hand before the connection (SO_RCVBUF): Linux
+    /// does not scale the window for more then (`SOCK_RCVBUF_LOCK` in `tcp_openreq_init_rwin` and
+    /// `tcp_connect_init`).
     pub fn with_fixed_buffer(self) -> WindowRule {
         match self {
             WindowRule::Linux { .. } => WindowRule::Linux { most: 0 },
@@ -223,22 +232,24 @@ pub enum AckRule {
     /// As [`crate::DelayedAck`] says.
     #[default]
     Delayed,
-    /// Linux: at once at the start and after trouble (quick-ACK mode), otherwise after more than one segment's worth, by an
-    /// estimate of what a segment is, or after a timeout that follows the gaps between arrivals, 40 ms to 200 ms. A
-    /// connection that answers data with data leaves quick-ACK mode.
+    /// Linux: at once at the start and after trouble (quick-ACK mode), otherwise after more than
+    /// one segment's worth, by an estimate of what a segment is, or after a timeout that follows
+    /// the gaps between arrivals, 40 ms to 200 ms. A connection that answers data with data leaves
+    /// quick-ACK mode.
     Linux,
     /// FreeBSD: every second segment, whatever its size, or after [`crate::DelayedAck::timeout`].
     FreeBsd,
 }
 
-/// What the SACK option tells of duplicates, if [`crate::Config::dsack`] is set.
+/// What the SACK option reports of duplicates, if [`crate::Config::dsack`] is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportRule {
-    /// The first duplicate part of the last segment, then the ranges by recency (RFC 2883 section 4).
+    /// The first duplicate part of the last segment, then the ranges by recency (RFC 2883 section
+    /// 4).
     #[default]
     Rfc2883,
-    /// Linux's `tcp_data_queue_ofo`: all parts of the last segment that were known, if they follow each other; and the list
-    /// of blocks has four places.
+    /// Linux's `tcp_data_queue_ofo`: all parts of the last segment that were known, if they follow
+    /// each other; and the list of blocks has four places.
     Linux,
     /// FreeBSD's `tcp_update_sack_list` and `tcp_update_dsack_list`.
     FreeBsd,
@@ -247,13 +258,16 @@ pub enum ReportRule {
 /// How the stream is cut into segments, and when a small one is held back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendRule {
-    /// PSH on the last byte written; Nagle and silly window avoidance of RFC 9293 sections 3.7.4 and 3.8.6.2.1.
+    /// PSH on the last byte written; Nagle and silly window avoidance of RFC 9293 sections 3.7.4
+    /// and 3.8.6.2.1.
     #[default]
     Rfc,
-    /// Linux's `tcp_write_xmit`: Minshall's variant of Nagle, segments of at most half the largest window, none that the
-    /// window does not hold, PSH at the end of every burst that is given to segmentation offload.
+    /// Linux's `tcp_write_xmit`: Minshall's variant of Nagle, segments of at most half the largest
+    /// window, none that the window does not hold, PSH at the end of every burst that is given to
+    /// segmentation offload.
     Linux,
-    /// FreeBSD's `tcp_output`: as the RFCs, and a segment of half the largest window is never small.
+    /// FreeBSD's `tcp_output`: as the RFCs, and a segment of half the largest window is never
+    /// small.
     FreeBsd,
 }
 
@@ -263,13 +277,13 @@ pub enum SpaceRule {
     /// By the bytes of the stream that are unsent or unacknowledged.
     #[default]
     Bytes,
-    /// As Linux: socket buffers of up to 64 kB are begun while what is queued, their overhead included, is less than the
-    /// send buffer.
+    /// As Linux: socket buffers of up to 64 kB are begun while what is queued, their overhead
+    /// included, is less than the send buffer.
     Linux,
-    /// As Linux without segmentation offload, where each segment has a socket buffer to itself; the size of the send buffer
-    /// is then that of the payload which fits into it. A writer that found it full is woken once a third is free
-    /// (`sk_stream_write_space`), and segments that are SACKed next to each other share one overhead
-    /// (`tcp_shift_skb_data`).
+    /// As Linux without segmentation offload, where each segment has a socket buffer to itself; the
+    /// size of the send buffer is then that of the payload which fits into it. A writer that found
+    /// it full is woken once a third is free (`sk_stream_write_space`), and segments that are
+    /// SACKed next to each other share one overhead (`tcp_shift_skb_data`).
     Segments,
 }
 

@@ -1,4 +1,5 @@
-//! What a client remembers of a server: its cookie, its segment size, and whether data with a SYN gets there.
+//! What a client remembers of a server: its cookie, its segment size, and whether data with a SYN
+//! gets there.
 
 use ackclock_packet::FastOpen;
 use ackclock_units::{Span, Time};
@@ -22,7 +23,8 @@ impl FastOpenAttempt {
         FastOpenAttempt { option: Some(cookie), with_data: true, ..FastOpenAttempt::default() }
     }
 
-    /// The same without data, which could not be had: a cookie is asked for in place of being shown.
+    /// The same without data, which could not be had: a cookie is asked for in place of being
+    /// shown.
     pub fn asking_again(self) -> FastOpenAttempt {
         FastOpenAttempt { option: self.option.map(|_| FastOpen::REQUEST), with_data: false, ..self }
     }
@@ -54,23 +56,25 @@ pub(super) struct Answer {
 /// Whose rules a cache follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FastOpenStack {
-    /// Linux: a server that does not answer a request is asked in the form of the experiment next, and then again in the
-    /// ordinary one.
+    /// Linux: a server that does not answer a request is asked in the form of the experiment next,
+    /// and then again in the ordinary one.
     Linux,
     /// FreeBSD: a server whose answer has no option, or no valid cookie, is left alone for a while.
     FreeBsd,
 }
 
-/// What a client remembers of one server (`tcp_fastopen_metrics`, `tcp_fastopen_ccache_entry`), and of firewalls on the way.
+/// What a client remembers of one server (`tcp_fastopen_metrics`, `tcp_fastopen_ccache_entry`), and
+/// of firewalls on the way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FastOpenCache {
     stack: FastOpenStack,
     mss: Option<u16>,
     cookie: Option<FastOpen>,
-    /// Linux: 1 when the form of the experiment is to be tried, 2 when it was.
+    /// Linux: 1 when the experimental form is tried next, 2 when it was.
     try_experiment: u8,
-    /// Linux: how long no data goes with a SYN once a firewall was seen to swallow it, at first (`tcp_fastopen_blackhole_timeout`).
-    /// Zero, its default since 5.14: it is tried whatever happened.
+    /// Linux: how long no data goes with a SYN once a firewall was seen to swallow it, at first
+    /// (`tcp_fastopen_blackhole_timeout`). Zero, its default since 5.14: it is tried whatever
+    /// happened.
     pub blackhole_timeout: Span,
     /// How often that was seen in a row, and when last.
     blackholes: u32,
@@ -105,8 +109,9 @@ impl FastOpenCache {
         (self.mss, self.cookie, self.try_experiment, self.disabled_at) = (None, None, 0, None);
     }
 
-    /// What the SYN of a connection that wants Fast Open has. `cookie_less`: the client sends data without any cookie (Linux
-    /// `TFO_CLIENT_NO_COOKIE`, `TCP_FASTOPEN_NO_COOKIE`). `None`: an ordinary SYN.
+    /// What the SYN of a connection that wants Fast Open has. `cookie_less`: the client sends data
+    /// without any cookie (Linux `TFO_CLIENT_NO_COOKIE`, `TCP_FASTOPEN_NO_COOKIE`). `None`: an
+    /// ordinary SYN.
     pub fn attempt(&mut self, now: Time, cookie_less: bool) -> Option<FastOpenAttempt> {
         match self.stack {
             FastOpenStack::Linux => self.attempt_linux(now, cookie_less),
@@ -159,7 +164,8 @@ impl FastOpenCache {
 
     /// `tcp_rcv_fastopen_synack` and `tcp_fastopen_cache_set`.
     fn learn_linux(&mut self, answer: Answer) {
-        // tcp_parse_fastopen_option: a cookie of a wrong length is none, one of an odd length not even seen.
+        // tcp_parse_fastopen_option: a cookie of a wrong length is none, one of an odd length not
+        // even seen.
         let cookie = answer.option.filter(|option| answer.asked && option.is_cookie());
         let answered = answer.option.is_some_and(|option| option.is_cookie() || option.is_request());
         let unanswered = answer.asked && !answered && !answer.resent && !answer.sent_data;
@@ -176,8 +182,8 @@ impl FastOpenCache {
         }
     }
 
-    /// `tcp_fastopen_update_cache` and `tcp_fastopen_disable_path`: an answer without an option, or with a cookie of a wrong
-    /// length, disables the path.
+    /// `tcp_fastopen_update_cache` and `tcp_fastopen_disable_path`: an answer without an option, or
+    /// with a cookie of a wrong length, disables the path.
     fn learn_freebsd(&mut self, now: Time, answer: Answer) {
         match answer.option.filter(FastOpen::is_cookie) {
             // The form of the experiment is not known there.

@@ -1,19 +1,23 @@
 //! TCP Fast Open (RFC 7413): data with the SYN, and answers before the handshake has ended.
 //!
-//! The client asks for a cookie once, keeps it in a [`FastOpenCache`], and sends its first data with the SYN of later
-//! connections. The server ([`FastOpenServer`]) takes data in with a SYN that shows the right cookie; its child is readable and
-//! writable before the last ACK of the handshake has come.
+//! The client asks for a cookie once, keeps it in a [`FastOpenCache`], and sends its first data
+//! with the SYN of later connections. The server ([`FastOpenServer`]) takes data in with a SYN that
+//! shows the right cookie; its child is readable and writable before the last ACK of the handshake
+//! has come.
 //!
 //! # Source
-//! RFC 7413. Linux `net/ipv4/tcp_fastopen.c`, `tcp_metrics.c`, `tcp_send_syn_data` and `tcp_syn_options` of `tcp_output.c`,
-//! `tcp_rcv_fastopen_synack`, `tcp_rcv_synrecv_state_fastopen` and `tcp_conn_request` of `tcp_input.c`, `tcp_check_req` of
-//! `tcp_minisocks.c`, `reqsk_fastopen_remove` of `net/core/request_sock.c`, `tcp_fastopen_synack_timer` of `tcp_timer.c`.
-//! FreeBSD `sys/netinet/tcp_fastopen.c`, `tcp_syncache.c`, `tcp_input.c`, `tcp_output.c`.
+//! RFC 7413. Linux `net/ipv4/tcp_fastopen.c`, `tcp_metrics.c`, `tcp_send_syn_data` and
+//! `tcp_syn_options` of `tcp_output.c`, `tcp_rcv_fastopen_synack`, `tcp_rcv_synrecv_state_fastopen`
+//! and `tcp_conn_request` of `tcp_input.c`, `tcp_check_req` of `tcp_minisocks.c`,
+//! `reqsk_fastopen_remove` of `net/core/request_sock.c`, `tcp_fastopen_synack_timer` of
+//! `tcp_timer.c`. FreeBSD `sys/netinet/tcp_fastopen.c`, `tcp_syncache.c`, `tcp_input.c`,
+//! `tcp_output.c`.
 //!
 //! # Departures
-//! - The state of a child whose application has closed before the last ACK stays SYN-RECEIVED until that ACK; in stacks it is
-//!   FIN-WAIT-1.
-//! - FreeBSD lets the congestion window grow by the data that a SYN/ACK acknowledges; here it does not, as in Linux.
+//! - The state of a child whose application has closed before the last ACK stays SYN-RECEIVED until
+//!   that ACK; in stacks it is FIN-WAIT-1.
+//! - FreeBSD lets the congestion window grow by the data that a SYN/ACK acknowledges; here it does
+//!   not, as in Linux.
 //! - FreeBSD's preshared keys are not here, nor its rotation of keys and the limits of its cache.
 
 use ackclock_packet::{FastOpen, Payload, Segment};
@@ -69,14 +73,16 @@ impl Endpoint {
         }
     }
 
-    /// Whether a writer sleeps until the connection is open. The ACK of the handshake waits for its data, as in Linux.
+    /// Whether a writer sleeps until the connection is open. The ACK of the handshake waits for its
+    /// data, as in Linux.
     pub fn set_writer_waits(&mut self, waits: bool) {
         if let Some(opening) = &mut self.opening {
             opening.writer_waits = waits;
         }
     }
 
-    /// What [`FastOpenCache::learn`] is to hear, once: to be asked when a segment has arrived or a timer expired.
+    /// What [`FastOpenCache::learn`] is to hear, once: to be asked when a segment has arrived or a
+    /// timer expired.
     #[inline]
     pub fn take_fast_open_news(&mut self) -> Option<FastOpenNews> {
         let news = std::mem::take(&mut self.opening.as_mut()?.news);
@@ -88,14 +94,15 @@ impl Endpoint {
         self.opening.as_ref().is_some_and(|opening| opening.acked)
     }
 
-    /// Whether the connection was opened by its SYN, and the last ACK of the handshake has not come.
+    /// Whether the connection was opened by its SYN, and the last ACK of the handshake has not
+    /// come.
     pub fn is_open_early(&self) -> bool {
         self.opening.as_ref().is_some_and(|opening| opening.early.is_some())
     }
 
     // The client.
 
-    /// Writes what the first SYN has beside its usual options.
+    /// Writes what the first SYN has besides its usual options.
     pub(crate) fn put_fast_open(&mut self, now: Time, out: &mut Segment) {
         let Some(mut opening) = self.opening.take() else { return };
         if self.state == State::SynReceived {
@@ -128,7 +135,8 @@ impl Endpoint {
         self.sent_as = SentAs::New;
     }
 
-    /// A SYN/ACK that acknowledges up to `ack` has opened the connection. Whether data that came with it may be taken in.
+    /// A SYN/ACK that acknowledges up to `ack` has opened the connection. Whether data that came
+    /// with it may be taken in.
     #[cold]
     pub(crate) fn answer_to_fast_open(&mut self, now: Time, segment: &Segment, ack: u64) -> bool {
         let Some(mut opening) = self.opening.take() else { return false };
@@ -155,13 +163,15 @@ impl Endpoint {
         takes
     }
 
-    /// The server did not take all data of the SYN: what is left goes out again at once, in segments of the size agreed on.
+    /// The server did not take all data of the SYN: what is left goes out again at once, in
+    /// segments of the size agreed on.
     fn resend_syn_data(&mut self, now: Time, linux: bool) {
         self.board.split_front(self.negotiated.mss());
         self.board.mark_all_lost();
         self.tell_losses(now);
         if linux && self.linux_episodes() {
-            // tcp_non_congestion_loss_retransmit: the state of a timeout, with the window as it was.
+            // tcp_non_congestion_loss_retransmit: the state of a timeout, with the window as it
+            // was.
             self.recovery.begin_loss_without_reduction(self.send.nxt);
             self.recovery.resend_lost();
         }
@@ -179,7 +189,8 @@ impl Endpoint {
         }
     }
 
-    /// A reset out of its place: Linux `tcp_validate_incoming` suspects a firewall that does not know the connection.
+    /// A reset out of its place: Linux `tcp_validate_incoming` suspects a firewall that does not
+    /// know the connection.
     #[cold]
     pub(crate) fn suspect_reset(&mut self) {
         let no_data = self.state == State::Established && self.counters.data_segments_in == 0;
@@ -188,7 +199,8 @@ impl Endpoint {
         }
     }
 
-    /// The connection is over: Linux `tcp_fastopen_active_disable_ofo_check`, and a child that was waited for is not any more.
+    /// The connection is over: Linux `tcp_fastopen_active_disable_ofo_check`, and a child that was
+    /// waited for is not any more.
     #[cold]
     pub(crate) fn end_fast_open(&mut self) {
         let no_data = self.counters.data_segments_in == 0;
@@ -210,7 +222,8 @@ impl Endpoint {
         }
     }
 
-    /// Opens a child in SYN-RECEIVED by its SYN, data and all (`tcp_fastopen_create_child`, `syncache_tfo_expand`).
+    /// Opens a child in SYN-RECEIVED by its SYN, data and all (`tcp_fastopen_create_child`,
+    /// `syncache_tfo_expand`).
     pub(crate) fn open_early(&mut self, now: Time, syn: &Segment, reply: Option<FastOpen>, others: &EarlyConnections) {
         let len = u64::from(syn.payload.len).min(self.receiver.acceptable());
         self.opening = Some(Box::new(Opening::early(reply, len > 0, others)));
@@ -253,8 +266,9 @@ impl Endpoint {
         self.restart_retransmit_timer(now);
     }
 
-    /// A reset has come for a child that was opened by its SYN: any within the window counts (`tcp_check_req`). Linux keeps
-    /// counting one that the application has, for a while, as a defence.
+    /// A reset has come for a child that was opened by its SYN: any within the window counts
+    /// (`tcp_check_req`). Linux keeps counting one that the application has, for a while, as a
+    /// defence.
     #[cold]
     pub(crate) fn reset_early(&mut self, now: Time) {
         let early = self.opening.as_mut().and_then(|opening| opening.end_early());
@@ -263,7 +277,8 @@ impl Endpoint {
         }
     }
 
-    /// The SYN/ACK of a child that was opened by its SYN is due again (`tcp_fastopen_synack_timer`), or given up.
+    /// The SYN/ACK of a child that was opened by its SYN is due again
+    /// (`tcp_fastopen_synack_timer`), or given up.
     #[cold]
     pub(crate) fn early_answer_due(&mut self, now: Time) {
         self.timers.handshake_over();

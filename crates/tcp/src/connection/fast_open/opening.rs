@@ -72,8 +72,8 @@ impl Opening {
         self.asked || self.sent > 0
     }
 
-    /// The last ACK of the handshake has come, or never will: the child that was opened by its SYN, if it is one, does not
-    /// count any more.
+    /// The last ACK of the handshake has come, or never will: the child that was opened by its SYN,
+    /// if it is one, does not count any more.
     pub(super) fn end_early(&mut self) -> Option<Early> {
         let early = self.early.take()?;
         early.others.leave();
@@ -95,8 +95,9 @@ impl Opening {
         }
     }
 
-    /// The data that fits into `syn`. Linux leaves room for any options, which middleboxes may add, below the segment size that
-    /// the peer announced the last time; RFC 7413 section 4.2.1 and FreeBSD for those that there are.
+    /// The data that fits into `syn`. Linux leaves room for any options, which middleboxes may add,
+    /// below the segment size that the peer announced the last time; RFC 7413 section 4.2.1 and
+    /// FreeBSD for those that there are.
     pub(super) fn room(&self, config: &Config, syn: &Segment) -> u32 {
         let mss = u32::from(self.cached_mss.map_or(config.mss, |mss| mss.min(config.mss)));
         match config.transfer.sending {

@@ -1,4 +1,5 @@
-//! What a listening socket makes of the option: cookies, and how many connections may be open early.
+//! What a listening socket makes of the option: cookies, and how many connections may be open
+//! early.
 
 use std::collections::VecDeque;
 use std::hash::Hasher;
@@ -8,8 +9,8 @@ use ackclock_packet::{FastOpen, Segment};
 use ackclock_units::{Span, Time};
 use siphasher::sip::SipHasher24;
 
-/// The cookie for a client: SipHash-2-4 under `key` of the addresses of its SYN, the client's before the server's (Linux), or
-/// the client's alone (FreeBSD).
+/// The cookie for a client: SipHash-2-4 under `key` of the addresses of its SYN, the client's
+/// before the server's (Linux), or the client's alone (FreeBSD).
 pub fn fast_open_cookie(key: &[u8; 16], addresses: &[u8]) -> FastOpen {
     let mut hasher = SipHasher24::new_with_key(key);
     hasher.write(addresses);
@@ -19,19 +20,21 @@ pub fn fast_open_cookie(key: &[u8; 16], addresses: &[u8]) -> FastOpen {
 /// A listening socket that takes Fast Open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FastOpenServer {
-    /// The cookie that the client has to show, by the newest key, and one by an older key that will still do.
+    /// The cookie that the client has to show, by the newest key, and one by an older key that will
+    /// still do.
     pub cookies: [Option<FastOpen>; 2],
     /// Data is taken in from clients that show no cookie.
     pub cookie_less: bool,
-    /// The SYN/ACK tells the newest cookie to a client that has shown it, as FreeBSD's does.
+    /// The SYN/ACK carries the newest cookie for a client that has shown it, as FreeBSD's does.
     pub always_tells: bool,
     /// Connections that may be open without their last ACK; with none it takes no Fast Open.
     pub limit: usize,
-    /// How long one counts on that was reset after it was accepted: a defence against spoofed SYNs. Linux: 60 s.
+    /// How long one counts on that was reset after it was accepted: a defence against spoofed SYNs.
+    /// Linux: 60 s.
     pub penalty: Option<Span>,
 }
 
-/// What becomes of a SYN.
+/// What to do with a SYN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
     /// It opens the connection; the SYN/ACK has this option.
@@ -54,7 +57,8 @@ impl FastOpenServer {
 
     /// `tcp_try_fastopen`; `syncache_add` and `tcp_fastopen_check_cookie`.
     pub(crate) fn judge(&self, now: Time, syn: &Segment, early: &EarlyConnections) -> Judged {
-        // tcp_parse_fastopen_option: of an odd length it is not seen, of another wrong length it shows no cookie.
+        // tcp_parse_fastopen_option: of an odd length it is not seen, of another wrong length it
+        // shows no cookie.
         let option = syn.fast_open.filter(|option| option.is_request() || option.is_cookie());
         if syn.payload.len == 0 && option.is_none() || !early.has_room(now, self.limit) {
             return Judged::Ordinary(None);
@@ -70,7 +74,7 @@ impl FastOpenServer {
         } else if matches(self.cookies[0]) {
             Judged::Early(newest.filter(|_| self.always_tells))
         } else if matches(self.cookies[1]) {
-            // TCPFASTOPENPASSIVEALTKEY: it is told the newer one.
+            // TCPFASTOPENPASSIVEALTKEY: it is given the newer one.
             Judged::Early(newest)
         } else {
             Judged::Ordinary(newest)
@@ -78,7 +82,8 @@ impl FastOpenServer {
     }
 }
 
-/// Children of a listening socket whose last ACK has not come (`fastopen_queue`), as the socket and each of them share it.
+/// Children of a listening socket whose last ACK has not come (`fastopen_queue`), as the socket and
+/// each of them share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EarlyConnections(Arc<Mutex<Count>>);
 
@@ -151,7 +156,8 @@ mod tests {
 
     #[test]
     fn the_cookies_of_linux() {
-        // tools/testing/selftests/net/packetdrill of Linux: ksft_runner.sh has the addresses and cookies, defaults.sh the key.
+        // tools/testing/selftests/net/packetdrill of Linux: ksft_runner.sh has the addresses and
+        // cookies, defaults.sh the key.
         let mut key = [0; 16];
         for (part, byte) in key.chunks_mut(4).zip([0xa1, 0xb2, 0xc3, 0xd4]) {
             part.fill(byte);

@@ -11,7 +11,7 @@ pub struct IcmpError {
     pub kind: u8,
     /// Its code.
     pub code: u8,
-    /// The MTU of the next hop, where the message has one; 0 if it tells none.
+    /// The MTU of the next hop, where the message has one; 0 if it has none.
     pub mtu: u32,
     /// Sequence number of the segment that it quotes.
     pub sequence: u32,
@@ -75,8 +75,8 @@ impl IcmpError {
 
     fn by_rfc(&self) -> Meaning {
         if self.v6 {
-            // RFC 4443 sections 3.1 and 3.4: port unreachable and an unknown next header; RFC 5461 section 2.2 adds that
-            // communication is prohibited.
+            // RFC 4443 sections 3.1 and 3.4: port unreachable and an unknown next header; RFC 5461
+            // section 2.2 adds that communication is prohibited.
             return match (self.kind, self.code) {
                 (v6::UNREACHABLE, 1) => Meaning::Error(Error::Forbidden, true),
                 (v6::UNREACHABLE, 4) => Meaning::Error(Error::Refused, true),

@@ -1,15 +1,17 @@
 //! ICMP errors: which of them are believed, and what they do to a connection.
 //!
 //! # Source
-//! RFC 1122 section 4.2.3.9, RFC 5461, RFC 5927, RFC 6069, RFC 6633. Linux 6.1 `tcp_v4_err`, `tcp_req_err`, `tcp_ld_RTO_revert`
-//! (`net/ipv4/tcp_ipv4.c`), `icmp_err_convert` and `icmp_unreach` (`icmp.c`), `tcp_v6_err` (`net/ipv6/tcp_ipv6.c`),
-//! `icmpv6_err_convert` (`icmp.c`). FreeBSD 14 `tcp_ctlinput_with_port`, `tcp_notify`, `tcp_drop_syn_sent` (`tcp_subr.c`),
-//! `icmp_errmap` (`ip_icmp.c`), `icmp6_errmap` (`icmp6.c`), `syncache_unreach` (`tcp_syncache.c`).
+//! RFC 1122 section 4.2.3.9, RFC 5461, RFC 5927, RFC 6069, RFC 6633. Linux 6.1 `tcp_v4_err`,
+//! `tcp_req_err`, `tcp_ld_RTO_revert` (`net/ipv4/tcp_ipv4.c`), `icmp_err_convert` and
+//! `icmp_unreach` (`icmp.c`), `tcp_v6_err` (`net/ipv6/tcp_ipv6.c`), `icmpv6_err_convert`
+//! (`icmp.c`). FreeBSD 14 `tcp_ctlinput_with_port`, `tcp_notify`, `tcp_drop_syn_sent`
+//! (`tcp_subr.c`), `icmp_errmap` (`ip_icmp.c`), `icmp6_errmap` (`icmp6.c`), `syncache_unreach`
+//! (`tcp_syncache.c`).
 //!
 //! # Departures
 //! - Redirects are the host's affair and change nothing here.
-//! - What was remembered is forgotten once the peer is heard; FreeBSD waits for the next RTT sample, which is the same ACK
-//!   unless it answers a retransmission.
+//! - What was remembered is forgotten once the peer is heard; FreeBSD waits for the next RTT
+//!   sample, which is the same ACK unless it answers a retransmission.
 //! - A socket of Linux is always free to take an error in; a call that runs there puts it off.
 
 use ackclock_units::Time;
@@ -26,7 +28,8 @@ pub(crate) use soft::SoftErrors;
 use message::{Meaning, v4, v6};
 
 impl Endpoint {
-    /// Takes in an ICMP error that quotes a segment of this connection. Then [`Endpoint::transmit`] is to be asked.
+    /// Takes in an ICMP error that quotes a segment of this connection. Call
+    /// [`Endpoint::transmit`] afterwards.
     #[cold]
     pub fn icmp(&mut self, now: Time, error: &IcmpError) {
         if matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
@@ -38,7 +41,7 @@ impl Endpoint {
         match meaning {
             Meaning::Nothing => {}
             _ if self.state == State::SynReceived && self.socket.is_passive() => {
-                self.icmp_half_open(rule, error, meaning)
+                self.icmp_half_open(rule, error, meaning);
             }
             Meaning::TooBig => self.packet_too_big(now, error),
             Meaning::Error(reason, ends) => {
@@ -50,8 +53,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 5927 section 4.1: where the segment began that a message quotes, if it can be in the network. Linux lets SND.NXT
-    /// count as well.
+    /// RFC 5927 section 4.1: where the segment began that a message quotes, if it can be in the
+    /// network. Linux lets SND.NXT count as well.
     fn quoted(&self, error: &IcmpError, rule: IcmpRule) -> Option<u64> {
         let (una, nxt) = (self.send.una, self.send.nxt);
         let seq = lift(error.sequence, self.send.isn, una)?;
@@ -86,7 +89,8 @@ impl Endpoint {
         let opening = matches!(self.state, State::SynSent | State::SynReceived);
         let ends = match rule {
             IcmpRule::Rfc | IcmpRule::Linux => opening && ends,
-            // tcp_drop_syn_sent does nothing in other states, tcp_notify gives up at the second error.
+            // tcp_drop_syn_sent does nothing in other states, tcp_notify gives up at the second
+            // error.
             IcmpRule::FreeBsd if ends && self.state != State::SynSent => return,
             IcmpRule::FreeBsd => ends || opening && self.rtt.timeouts() > 3 && self.soft_errors.has_any(),
         };
@@ -99,8 +103,8 @@ impl Endpoint {
         }
     }
 
-    /// RFC 6069 (`tcp_ld_RTO_revert`): the retransmission that `seq` begins was lost for want of a route, not to congestion, and
-    /// the last doubling of the timeout is taken back.
+    /// RFC 6069 (`tcp_ld_RTO_revert`): the retransmission that `seq` begins was lost for want of a
+    /// route, not to congestion, and the last doubling of the timeout is taken back.
     fn revert_backoff(&mut self, now: Time, seq: u64) {
         if seq != self.send.una || self.rtt.timeouts() == 0 || self.rtt.backoff() == 0 {
             return;
@@ -115,22 +119,26 @@ impl Endpoint {
         }
     }
 
-    /// IP_RECVERR: errors of an open connection are told at once, and not only when it is given up.
+    /// IP_RECVERR: errors of an open connection are reported at once, and not only when it is given
+    /// up.
     pub fn set_report_errors(&mut self, on: bool) {
         self.soft_errors.set_at_once(on);
     }
 
-    /// IP_MTU_DISCOVER: whether messages that a packet was too big are believed ([`crate::PathRules::discovery`]).
+    /// IP_MTU_DISCOVER: whether messages that a packet was too big are believed
+    /// ([`crate::PathRules::discovery`]).
     pub fn set_path_discovery(&mut self, on: bool) {
         self.config.path.discovery = on;
     }
 
-    /// [`crate::PathRules::may_reset`], which is a setting of the host and may change while a connection is there.
+    /// [`crate::PathRules::may_reset`], which is a setting of the host and may change while a
+    /// connection is there.
     pub fn set_icmp_may_reset(&mut self, on: bool) {
         self.config.path.may_reset = on;
     }
 
-    /// What SO_ERROR of Linux gives when the connection has not failed: the last error that did not end it, once.
+    /// What SO_ERROR of Linux gives when the connection has not failed: the last error that did not
+    /// end it, once.
     pub fn take_soft_error(&mut self) -> Option<Error> {
         let (reason, at) = self.soft_errors.take()?;
         self.liveness.silent_since(at).then_some(reason)

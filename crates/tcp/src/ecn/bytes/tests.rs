@@ -67,7 +67,7 @@ fn what_was_zeroed_is_not_heeded() {
     counters.look_at(Some(option(1, 0, 1)));
     assert!(!counters.look_at(Some(option(0, 0, 0))));
     assert!(!counters.ignored);
-    // What is ignored tells nothing any more.
+    // What is ignored reports nothing any more.
     counters.ignored = true;
     assert_eq!(counters.take(Some(option(1, 500, 1)), 500, 500), BytesTold::default());
 }
@@ -82,7 +82,7 @@ fn fields_of_24_bits_move_both_ways() {
     assert_eq!(moved(Ecn::Ce, 0x80_0000, 0), -0x80_0000);
 }
 
-/// What is told of an option after those before.
+/// What an option reports after those before.
 fn told(options: &[AccEcn]) -> (BytesTold, Option<Ecn>) {
     let mut counters = ByteCounters::new();
     let mut last = BytesTold::default();
@@ -94,7 +94,8 @@ fn told(options: &[AccEcn]) -> (BytesTold, Option<Ecn>) {
 
 #[test]
 fn the_counters_are_relied_on_while_one_moves() {
-    // tcp_accecn_process_option: known is which one moves, from the option before on; two that move leave it open.
+    // tcp_accecn_process_option: known is which one moves, from the option before on; two that move
+    // leave it open.
     let told_of = |valid, marked| BytesTold { valid, marked: Some(marked) };
     assert_eq!(told(&[option(1, 0, 1001)]), (told_of(false, 0), Some(Ecn::Ect0)), "the first");
     assert_eq!(told(&[option(1, 0, 1001), option(1, 0, 2001)]), (told_of(true, 0), Some(Ecn::Ect0)));

@@ -1,13 +1,15 @@
 //! ACKs of data beyond a gap, put together into fewer.
 //!
 //! # Source
-//! Linux 6.1, `net/ipv4/tcp_input.c` (`__tcp_ack_snd_check`, `tcp_sack_new_ofo_skb`, `tcp_sack_compress_send_ack`), `tcp_timer.c`
-//! (`tcp_compressed_ack_kick`, `tcp_delack_timer_handler`), `tcp_output.c` (`tcp_event_ack_sent`).
+//! Linux 6.1, `net/ipv4/tcp_input.c` (`__tcp_ack_snd_check`, `tcp_sack_new_ofo_skb`,
+//! `tcp_sack_compress_send_ack`), `tcp_timer.c` (`tcp_compressed_ack_kick`,
+//! `tcp_delack_timer_handler`), `tcp_output.c` (`tcp_event_ack_sent`).
 //!
 //! # Departures
-//! - The round trip is the smoothed one of the data that this end has sent, the handshake's for a pure receiver; Linux takes the
-//!   receiver's estimate (`rcv_rtt_est`) if that is shorter.
-//! - The timer expires at the end of its slack, as where nothing else happens to interrupt the processor in between.
+//! - The round trip is the smoothed one of the data that this end has sent, the handshake's for a
+//!   pure receiver; Linux takes the receiver's estimate (`rcv_rtt_est`) if that is shorter.
+//! - The timer expires at the end of its slack, as where nothing else happens to interrupt the
+//!   processor in between.
 
 use ackclock_units::{Span, Time};
 
@@ -16,8 +18,8 @@ use crate::{AckRule, SackCompression};
 
 /// ACKs with the same acknowledgment that go out first (`TCP_FASTRETRANS_THRESH`).
 const FIRST: u32 = 3;
-/// Blocks that a peer is told of again and again; another one is not added before what is known of these has been told
-/// (`TCP_SACK_BLOCKS_EXPECTED`).
+/// Blocks that are reported to a peer repeatedly; another one is not added before the present ones
+/// have been reported (`TCP_SACK_BLOCKS_EXPECTED`).
 const BLOCKS: usize = 2;
 
 /// The ACKs that wait.
@@ -26,11 +28,12 @@ pub(in crate::receiver) struct Compression {
     rules: Option<SackCompression>,
     /// Segments that wait for the next ACK (`compressed_ack`).
     waiting: u32,
-    /// ACKs that did not wait, with the acknowledgment `next` (`dup_ack_counter`, `compressed_ack_rcv_nxt`).
+    /// ACKs that did not wait, with the acknowledgment `next` (`dup_ack_counter`,
+    /// `compressed_ack_rcv_nxt`).
     first: u32,
     next: u64,
     /// An ACK has just left before the segment in hand is taken in: none is scheduled for it.
-    told: bool,
+    reported: bool,
 }
 
 impl Compression {
@@ -45,7 +48,8 @@ impl Compression {
         self.waiting = 0;
     }
 
-    /// A segment beyond the gap at `next` came, or one that moved `next` and left a gap: how long its ACK may wait, if it may.
+    /// A segment beyond the gap at `next` came, or one that moved `next` and left a gap: how long
+    /// its ACK may wait, if it may.
     fn wait(&mut self, next: u64, rtt: Span) -> Option<Span> {
         let rules = self.rules.filter(|rules| self.waiting < rules.segments)?;
         if self.next != next {
@@ -66,15 +70,17 @@ impl Receiver {
         self.compression.rules = rules;
     }
 
-    /// Data beyond a gap came, and is about to be taken in: it is acknowledged now or, where ACKs are compressed, soon.
+    /// Data beyond a gap came, and is about to be taken in: it is acknowledged now or, where ACKs
+    /// are compressed, soon.
     pub(in crate::receiver) fn acknowledge_gap(&mut self, now: Time, payload: u32) {
         let by_rule = self.ack_rule == AckRule::Linux;
         if by_rule {
             self.linux_acks.owe();
             self.grow_window(payload);
         }
-        if std::mem::take(&mut self.compression.told) {
-            // tcp_event_ack_sent has taken the mark away by which tcp_ack_snd_check knows that an ACK is owed.
+        if std::mem::take(&mut self.compression.reported) {
+            // tcp_event_ack_sent has taken the mark away by which tcp_ack_snd_check knows that an
+            // ACK is owed.
             self.linux_acks.settle();
             return;
         }
@@ -103,8 +109,8 @@ impl Receiver {
         }
     }
 
-    /// The left edge has moved, by a segment at most. If a gap remains, the ACK that says so is among the first with its
-    /// acknowledgment.
+    /// The left edge has moved, by a segment at most. If a gap remains, the ACK that says so is
+    /// among the first with its acknowledgment.
     pub(in crate::receiver) fn count_progress(&mut self) {
         let (segment, quick) = if self.ack_rule == AckRule::Linux {
             (self.linux_acks.segment(), self.linux_acks.is_quick())
@@ -126,13 +132,14 @@ impl Receiver {
     }
 
     /// The ACK that waited has left before the segment in hand is taken in.
-    pub(crate) fn told_before(&mut self) {
-        self.compression.told = true;
+    pub(crate) fn reported_before(&mut self) {
+        self.compression.reported = true;
     }
 
-    /// Data in `left..right`, beyond a gap, is about to be taken in, with the smoothed RTT `srtt`: whether the ACK that waits has to
-    /// leave before, because it would have another block to tell of.
-    pub(crate) fn tells_before(&mut self, left: u64, right: u64, srtt: Option<Span>) -> bool {
+    /// Data in `left..right`, beyond a gap, is about to be taken in, with the smoothed RTT `srtt`:
+    /// whether the ACK that waits has to leave first, because it would have another block to
+    /// report.
+    pub(crate) fn reports_before(&mut self, left: u64, right: u64, srtt: Option<Span>) -> bool {
         self.context.srtt = srtt;
         if !self.compression.holds() {
             return false;

@@ -1,9 +1,10 @@
 //! When Linux acknowledges.
 //!
 //! # Source
-//! Linux 6.1, `net/ipv4/tcp_input.c` (`tcp_event_data_recv`, `tcp_measure_rcv_mss`, `tcp_incr_quickack`,
-//! `__tcp_ack_snd_check`), `tcp_output.c` (`tcp_send_delayed_ack`, `tcp_event_data_sent`, `tcp_event_ack_sent`), `tcp_timer.c`
-//! (`tcp_delack_timer_handler`), `tcp.c` (`tcp_cleanup_rbuf`).
+//! Linux 6.1, `net/ipv4/tcp_input.c` (`tcp_event_data_recv`, `tcp_measure_rcv_mss`,
+//! `tcp_incr_quickack`, `__tcp_ack_snd_check`), `tcp_output.c` (`tcp_send_delayed_ack`,
+//! `tcp_event_data_sent`, `tcp_event_ack_sent`), `tcp_timer.c` (`tcp_delack_timer_handler`),
+//! `tcp.c` (`tcp_cleanup_rbuf`).
 
 use ackclock_units::{Span, Time};
 
@@ -13,7 +14,8 @@ use super::Context;
 const LEAST: Span = Span::from_millis(40);
 /// `TCP_DELACK_MAX`.
 pub(in crate::receiver) const MOST: Span = Span::from_millis(200);
-/// The bound of a connection that neither answers data with data nor ends its writes with PSH: half a second.
+/// The bound of a connection that neither answers data with data nor ends its writes with PSH: half
+/// a second.
 const MOST_UNPUSHED: Span = Span::from_millis(500);
 /// `TCP_MSS_DEFAULT`.
 const DEFAULT_SEGMENT: u32 = 536;
@@ -91,8 +93,8 @@ impl LinuxAcks {
         self.owed
     }
 
-    /// `tcp_cleanup_rbuf`: whether reading is a reason to send the ACK that is owed, with `unacknowledged` units since the last
-    /// one; `all_read` if nothing is left to read.
+    /// `tcp_cleanup_rbuf`: whether reading is a reason to send the ACK that is owed, with
+    /// `unacknowledged` units since the last one; `all_read` if nothing is left to read.
     pub(in crate::receiver) fn owes_reader(&self, unacknowledged: u64, all_read: bool) -> bool {
         self.owed
             && (unacknowledged > u64::from(self.segment)
@@ -143,7 +145,8 @@ impl LinuxAcks {
             }
             return;
         }
-        // A smaller size counts once it has come twice, if it is no small one or does not end a write.
+        // A smaller size counts once it has come twice, if it is no small one or does not end a
+        // write.
         if payload >= DEFAULT_SEGMENT || payload >= LEAST_SEGMENT && !(context.pushed || context.last) {
             self.last_segment = payload;
             if payload == last {
@@ -190,7 +193,8 @@ impl LinuxAcks {
         self.quick > 0 && !self.interactive
     }
 
-    /// When the ACK that is owed has to leave, if one that is armed is due at `armed`; `now` for at once.
+    /// When the ACK that is owed has to leave, if one that is armed is due at `armed`; `now` for at
+    /// once.
     pub(in crate::receiver) fn due(&self, now: Time, armed: Time, context: &Context) -> Time {
         let mut wait = self.timeout.max(Span::from_nanos(1));
         if wait > LEAST {

@@ -1,4 +1,5 @@
-//! When an ACK is due: at once or delayed, by the policy of the host (RFC 5681 section 4.2), Linux's rules or FreeBSD's.
+//! When an ACK is due: at once or delayed, by the policy of the host (RFC 5681 section 4.2),
+//! Linux's rules or FreeBSD's.
 
 use ackclock_units::{Span, Time};
 
@@ -11,7 +12,7 @@ pub(super) mod linux;
 /// The least payload that lets Linux's window grow (`tcp_event_data_recv`).
 const LEAST_GROWING: u32 = 128;
 
-/// What the endpoint knows beside the segment that arrives.
+/// What the endpoint knows apart from the data that arrives.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Context {
     /// The segment has PSH set.
@@ -103,7 +104,7 @@ impl Receiver {
         }
     }
 
-    // What the endpoint tells, and is told.
+    // What the endpoint reports and asks.
 
     /// The segment in hand, whose data is about to be taken in.
     #[inline]
@@ -122,7 +123,8 @@ impl Receiver {
         self.linux_acks.is_interactive()
     }
 
-    /// The ACK of the handshake waits for the data of a writer that sleeps (`tcp_rcv_synsent_state_process`).
+    /// The ACK of the handshake waits for the data of a writer that sleeps
+    /// (`tcp_rcv_synsent_state_process`).
     pub(crate) fn wait_for_writer(&mut self, now: Time) {
         self.ack_now = false;
         self.ack_at = now + linux::MOST;
@@ -144,8 +146,9 @@ impl Receiver {
         if self.ack_rule == AckRule::Linux { self.linux_acks.segment() } else { self.peer_segment }
     }
 
-    /// A mark arrived after none for a while. A host with quick ACKs acknowledges two segments at once: the sender's window
-    /// may be so small that it waits for them (Linux `__tcp_ecn_check_ce`).
+    /// A mark arrived after none for a while. A host with quick ACKs acknowledges two segments at
+    /// once: the sender's window may be so small that it waits for them (Linux
+    /// `__tcp_ecn_check_ce`).
     pub(crate) fn congestion_began(&mut self) {
         if self.ack_rule == AckRule::Linux {
             self.linux_acks.hurry_most(2, self.last_window);
@@ -154,12 +157,14 @@ impl Receiver {
         }
     }
 
-    /// The sender says that its window came down, perhaps so far that it waits for this ACK (Linux `tcp_ecn_accept_cwr`).
+    /// The sender says that its window came down, perhaps so far that it waits for this ACK (Linux
+    /// `tcp_ecn_accept_cwr`).
     pub(crate) fn window_was_reduced(&mut self) {
         self.ack_now |= self.has_quick_mode();
     }
 
-    /// Data came that begins beyond the window, perhaps a probe of a window that is closed (Linux `tcp_data_queue`).
+    /// Data came that begins beyond the window, perhaps a probe of a window that is closed (Linux
+    /// `tcp_data_queue`).
     pub(crate) fn beyond_window(&mut self) {
         self.unacceptable();
         self.linux_acks.owe();
@@ -167,8 +172,9 @@ impl Receiver {
 
     // What data means.
 
-    /// A segment came that repeats what is known, or lies outside of the window. The peer has sent something again: it shall see
-    /// at once what of the next segments arrives (Linux `tcp_enter_quickack_mode`).
+    /// A segment came that repeats what is known, or lies outside of the window. The peer has sent
+    /// something again: it shall see at once what of the next segments arrives (Linux
+    /// `tcp_enter_quickack_mode`).
     pub(super) fn unacceptable(&mut self) {
         self.ack_now = true;
         if self.ack_rule == AckRule::Linux {

@@ -1,17 +1,20 @@
 //! The SACK blocks of FreeBSD, which keeps a list of them apart from its reassembly queue.
 //!
 //! # Source
-//! `tcp_update_sack_list`, `tcp_update_dsack_list` and `tcp_clean_dsack_blocks` in `sys/netinet/tcp_sack.c` of FreeBSD 14,
-//! and their calls in `tcp_input.c`. What differs from RFC 2883 as Linux reads it: the part of a segment below the ACK is the
-//! report whatever else the segment repeats; of several overlaps the lowest is reported, and an overlap with a report that has
-//! not been sent counts; and a block that the segment merely touches is reported as a part of its own.
+//! `tcp_update_sack_list`, `tcp_update_dsack_list` and `tcp_clean_dsack_blocks` in
+//! `sys/netinet/tcp_sack.c` of FreeBSD 14, and their calls in `tcp_input.c`. What differs from RFC
+//! 2883 as Linux reads it: the part of a segment below the ACK is the report whatever else the
+//! segment repeats; of several overlaps the lowest is reported, and an overlap with a report that
+//! has not been sent counts; and a block that the segment merely touches is reported as a part of
+//! its own.
 
 use crate::receiver::reassembly::Range;
 
 /// As many as FreeBSD keeps (`MAX_SACK_BLKS`).
 const MOST: usize = 6;
 
-/// Blocks in the order of the option. One that ends at or below the acknowledgment is the report of a duplicate.
+/// Blocks in the order of the option. One that ends at or below the acknowledgment is the report of
+/// a duplicate.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SackList {
     blocks: [Range; MOST],
@@ -36,8 +39,8 @@ impl SackList {
         self.as_slice().first().is_some_and(|&(_, right)| right <= next)
     }
 
-    /// A segment with `payload` bytes of data has been taken in: a FIN is not among what is reported, nor is it acknowledged yet
-    /// when that is worked out.
+    /// A segment with `payload` bytes of data has been taken in: a FIN is not among what is
+    /// reported, nor is it acknowledged yet when that is worked out.
     pub(super) fn take_segment(&mut self, (left, right): Range, payload: u32, next: u64, after: u64) {
         let data = right.min(left + u64::from(payload));
         if right > data {

@@ -1,13 +1,16 @@
-//! The SACK blocks of Linux, which lists up to four of them apart from its queue of segments out of order.
+//! The SACK blocks of Linux, which lists up to four of them apart from its queue of segments out of
+//! order.
 //!
 //! # Source
-//! Linux 6.1, `net/ipv4/tcp_input.c`: `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_ofo_queue`, `tcp_sack_new_ofo_skb`,
-//! `tcp_sack_maybe_coalesce`, `tcp_sack_remove`. What differs from a list of everything that is held: a fifth block pushes the
-//! oldest out, which does not come back, and what was pushed out is not part of a block that grows over it.
+//! Linux 6.1, `net/ipv4/tcp_input.c`: `tcp_data_queue`, `tcp_data_queue_ofo`, `tcp_ofo_queue`,
+//! `tcp_sack_new_ofo_skb`, `tcp_sack_maybe_coalesce`, `tcp_sack_remove`. What differs from a list
+//! of everything that is held: a fifth block pushes the oldest out, which does not come back, and
+//! what was pushed out is not part of a block that grows over it.
 //!
 //! # Departures
-//! Segments that follow each other are not made one in the queue (`tcp_ooo_try_coalesce`, which depends on how the driver lays
-//! out its memory): one that touches the end of another and overlaps the next is reported as a duplicate always.
+//! Segments that follow each other are not made one in the queue (`tcp_ooo_try_coalesce`, which
+//! depends on how the driver lays out its memory): one that touches the end of another and overlaps
+//! the next is reported as a duplicate always.
 
 use std::collections::VecDeque;
 
@@ -16,10 +19,11 @@ use crate::receiver::reassembly::Range;
 /// `TCP_NUM_SACKS`.
 const MOST: usize = 4;
 
-/// Segments beyond a gap and what is told of them.
+/// Segments beyond a gap, and what is reported of them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SackList {
-    /// By left edge. They may overlap, but none lies within another: their right edges are in order too.
+    /// By left edge. They may overlap, but none lies within another: their right edges are in order
+    /// too.
     queue: VecDeque<Range>,
     blocks: [Range; MOST],
     len: usize,
@@ -59,7 +63,7 @@ impl SackList {
         self.duplicate = None;
     }
 
-    /// The peer's FIN has come in: nothing is told any more (`tcp_fin`).
+    /// The peer's FIN has come in: nothing is reported any more (`tcp_fin`).
     pub(super) fn finish(&mut self) {
         *self = SackList::new(self.exact);
     }
@@ -82,7 +86,8 @@ impl SackList {
         }
     }
 
-    /// Everything up to `next` has arrived: the queue gives what follows it (`tcp_ofo_queue`, `tcp_sack_remove`).
+    /// Everything up to `next` has arrived: the queue gives what follows it (`tcp_ofo_queue`,
+    /// `tcp_sack_remove`).
     fn advance(&mut self, mut next: u64) {
         let mut high = next;
         while let Some(&(left, right)) = self.queue.front().filter(|&&(left, _)| left <= next) {
@@ -169,7 +174,7 @@ impl SackList {
 mod tests {
     use super::*;
 
-    /// What is told after each segment of `arrivals`, when 1 is expected first.
+    /// What is reported after each segment of `arrivals`, when 1 is expected first.
     fn told(arrivals: &[Range]) -> Vec<(Option<Range>, Vec<Range>)> {
         let (mut list, mut held, mut next) = (SackList::default(), Vec::new(), 1);
         let mut told = Vec::new();
@@ -225,7 +230,8 @@ mod tests {
 
     #[test]
     fn of_a_segment_that_fills_a_gap_the_part_below_is_reported_first() {
-        // tcp_data_queue sets the part below what is expected; what it repeats of the queue is added if it touches.
+        // tcp_data_queue sets the part below what is expected; what it repeats of the queue is
+        // added if it touches.
         assert_eq!(told(&[(1, 5), (8, 10), (3, 9)])[2], (Some((3, 5)), vec![]));
         assert_eq!(told(&[(8, 10), (1, 9)])[1], (Some((8, 9)), vec![]));
     }

@@ -1,4 +1,5 @@
-//! What the SACK option reports: blocks by RFC 2018 and RFC 2883, or by the lists that Linux and FreeBSD keep.
+//! What the SACK option reports: blocks by RFC 2018 and RFC 2883, or by the lists that Linux and
+//! FreeBSD keep.
 
 use ackclock_packet::SackBlocks;
 
@@ -31,7 +32,8 @@ impl Sack {
         }
     }
 
-    /// It has been taken in, and `after` is expected now. `payload` bytes of it are data: a FIN is not reported.
+    /// It has been taken in, and `after` is expected now. `payload` bytes of it are data: a FIN is
+    /// not reported.
     #[inline(always)]
     pub(super) fn after(&mut self, (left, right): Range, payload: u32, next: u64, after: u64) {
         if self.rule == ReportRule::FreeBsd {
@@ -61,8 +63,8 @@ impl Sack {
         }
     }
 
-    /// At most `room` blocks: a duplicate first if `dsack`, then the ranges, newest first. `irs` is the peer's initial sequence
-    /// number.
+    /// At most `room` blocks: a duplicate first if `dsack`, then the ranges, newest first. `irs` is
+    /// the peer's initial sequence number.
     pub(super) fn blocks(
         &self,
         reassembly: &Reassembly,

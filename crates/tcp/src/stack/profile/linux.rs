@@ -10,7 +10,8 @@ use crate::{
 };
 
 impl Profile {
-    /// Linux 2.4 with its defaults: NewReno with SACK, FACK and undo, and a window that comes down by half a segment per ACK.
+    /// Linux 2.4 with its defaults: NewReno with SACK, FACK and undo, and a window that comes down
+    /// by half a segment per ACK.
     pub fn linux_2_4() -> Profile {
         let newreno = NewRenoConfig {
             abc: false,
@@ -43,7 +44,8 @@ impl Profile {
 
     /// Linux 3.9 with the settings of the CAIA report (the defaults of openSUSE 12.3).
     pub fn linux_3_9() -> Profile {
-        // 3.9 removed the sysctl of ABC and counted ACKs: tcp_slow_start and tcp_cong_avoid_ai take no byte count.
+        // 3.9 removed the sysctl of ABC and counted ACKs: tcp_slow_start and tcp_cong_avoid_ai take
+        // no byte count.
         let newreno = NewRenoConfig {
             abc: false,
             abc_l_var: 0,
@@ -115,14 +117,15 @@ impl Profile {
         let common = linux(Prr::Rfc9937, 65_535); // tcp_select_initial_window
         Profile {
             name: "linux-6.1",
-            // tcp_cwnd_reduction has the conservative bound, and slow start only on ACKs that make progress without a
-            // lost retransmission: RFC 9937 rather than RFC 6937.
+            // tcp_cwnd_reduction has the conservative bound, and slow start only on ACKs that make
+            // progress without a lost retransmission: RFC 9937 rather than RFC 6937.
             endpoint: Config {
                 loss_detector: LossDetector::Rack, // tcp_recovery = 1
                 undo: true,
                 frto: true, // tcp_frto = 2
                 tlp: true,  // tcp_early_retrans = 3
-                // tcp_ack_update_rtt: the timeout goes by the first segment that an ACK covers, controllers by the last.
+                // tcp_ack_update_rtt: the timeout goes by the first segment that an ACK covers,
+                // controllers by the last.
                 transfer: TransferRules {
                     rtt: RttRule::Linux,
                     sack_compression: Some(SackCompression::default()),
@@ -136,8 +139,9 @@ impl Profile {
         }
     }
 
-    /// Linux 6.18 with its defaults: Linux 6.1 but for what changed in between, which is [`StateRules::linux_6_18`], the parts that
-    /// DSACK reports, and what Accurate ECN does where `ecn` asks for it: its option, and ECT on all packets.
+    /// Linux 6.18 with its defaults: Linux 6.1 but for what changed in between, which is
+    /// [`StateRules::linux_6_18`], the parts that DSACK reports, and what Accurate ECN does where
+    /// `ecn` asks for it: its option, and ECT on all packets.
     pub fn linux_6_18() -> Profile {
         let before = Profile::linux_6_1();
         let transfer = TransferRules {
@@ -154,7 +158,8 @@ impl Profile {
 /// `bic_scale` 41: Linux multiplies by 41 * 10 / 1024.
 const LINUX_C: f64 = 410.0 / 1024.0;
 
-/// `tcp_cubic.c` with its module's parameters, which releases did not change; what they do with them, they did.
+/// `tcp_cubic.c` with its module's parameters, which releases did not change; what they do with
+/// them, they did.
 fn linux_cubic(rules: CubicRules, hystart: HystartRules, newreno: NewRenoConfig) -> CubicConfig {
     let hystart = HystartConfig {
         ack_train: true, // hystart_detect = 3, both of these
@@ -173,7 +178,8 @@ fn linux_cubic(rules: CubicRules, hystart: HystartRules, newreno: NewRenoConfig)
     }
 }
 
-/// What the endpoints of Linux 3.9 and 6.1 have in common. `growth_from` is the window that they announce first.
+/// What the endpoints of Linux 3.9 and 6.1 have in common. `growth_from` is the window that they
+/// announce first.
 fn linux(prr: Prr, growth_from: u64) -> Config {
     Config {
         mss: 1460,

@@ -1,32 +1,39 @@
 //! The settings of real stacks: every knob of a host at once, by the name of the system.
 //!
-//! A profile is a host out of the box, on a path of MTU 1500. Endpoints do not tune their buffers while they run, so that
-//! each buffer here is the size up to which the stack tunes it by itself; a scenario that fixes socket buffers sets them.
-//! What a socket of the host does on the wire from its first segment on, with the buffers that it has at that time, is
-//! [`Profile::socket`].
+//! A profile is a host out of the box, on a path of MTU 1500. Endpoints do not tune their buffers
+//! while they run, so that each buffer here is the size up to which the stack tunes it by itself; a
+//! scenario that fixes socket buffers sets them. What a socket of the host does on the wire from
+//! its first segment on, with the buffers that it has at that time, is [`Profile::socket`].
 //!
 //! # Source
-//! The appendices of CAIA technical report 140516A list the sysctls of its FreeBSD 9.2, Linux 3.9.8 and Windows 7 hosts.
-//! Where they are silent, and for FreeBSD 14 (`tcp_subr.c`, `tcp_input.c`, `tcp_output.c`, `tcp_timer.h`): FreeBSD `sys/netinet/{tcp_timer.h,cc/cc_newreno.c,cc/cc_cubic.h}` of releng/9.3, Linux
-//! `include/net/tcp.h` and `net/ipv4/{tcp_cong.c,tcp_input.c,tcp_cubic.c}` of 3.9, 6.1 and 6.18, and for Windows what each
-//! field's comment names.
+//! The appendices of CAIA technical report 140516A list the sysctls of its FreeBSD 9.2, Linux 3.9.8
+//! and Windows 7 hosts. Where they are silent, and for FreeBSD 14 (`tcp_subr.c`, `tcp_input.c`,
+//! `tcp_output.c`, `tcp_timer.h`): FreeBSD
+//! `sys/netinet/{tcp_timer.h,cc/cc_newreno.c,cc/cc_cubic.h}` of releng/9.3, Linux
+//! `include/net/tcp.h` and `net/ipv4/{tcp_cong.c,tcp_input.c,tcp_cubic.c}` of 3.9, 6.1 and 6.18,
+//! and for Windows what each field's comment names.
 //!
 //! # Departures
 //! - Loss detection is RFC 6675 except in Linux. Not modelled: F-RTO (RFC 4138) of Windows.
-//! - F-RTO of Linux 3.9 is that of 3.10 and later (RFC 5682), which takes the reduction back. Its own (RFC 4138 Appendix B,
-//!   `tcp_process_frto`) waits for a second ACK, and has the window come down to the threshold all the same
-//!   (`tcp_frto_response` = 0). What is first in line for longer than the timeout is not lost by that alone
-//!   (`tcp_head_timedout`).
+//! - F-RTO of Linux 3.9 is that of 3.10 and later (RFC 5682), which takes the reduction back. Its
+//!   own (RFC 4138 Appendix B, `tcp_process_frto`) waits for a second ACK, and has the window come
+//!   down to the threshold all the same (`tcp_frto_response` = 0). What is first in line for longer
+//!   than the timeout is not lost by that alone (`tcp_head_timedout`).
 //! - The timeout of Linux's endpoints before 6.1 follows RFC 6298 with a bound on the variance.
-//! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always 40 ms (but for sockets). It acknowledges
-//!   every segment while its window grows (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is
-//!   the whole buffer.
-//! - The send buffer of a Linux host is that of one without segmentation offload ([`SpaceRule::Segments`]): its size is the
-//!   payload that fits, and it is filled again when a third is free.
-//! - Linux from 6.6 on learns what share of its buffer data takes (`scaling_ratio`), and offers more of it; 6.18 offers half here, as 6.1.
-//! - How connections open and end follows FreeBSD 14 and Linux 6.1 in the older releases too, and the RFCs for Windows.
-//! - FreeBSD's CUBIC has a fast convergence factor of its own (0.9 for a beta of 0.8, which (1 + beta) / 2 equals) and an
-//!   older Reno-friendly estimate, by time instead of by ACKs; here it is RFC 9438 with FreeBSD's beta.
+//! - A Linux receiver adapts its delayed ACK timeout to the data, from 40 ms up; here it is always
+//!   40 ms (but for sockets). It acknowledges every segment while its window grows
+//!   (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is the whole
+//!   buffer.
+//! - The send buffer of a Linux host is that of one without segmentation offload
+//!   ([`SpaceRule::Segments`]): its size is the payload that fits, and it is filled again when a
+//!   third is free.
+//! - Linux from 6.6 on learns what share of its buffer data takes (`scaling_ratio`), and offers
+//!   more of it; 6.18 offers half here, as 6.1.
+//! - How connections open and end follows FreeBSD 14 and Linux 6.1 in the older releases too, and
+//!   the RFCs for Windows.
+//! - FreeBSD's CUBIC has a fast convergence factor of its own (0.9 for a beta of 0.8, which (1 +
+//!   beta) / 2 equals) and an older Reno-friendly estimate, by time instead of by ACKs; here it is
+//!   RFC 9438 with FreeBSD's beta.
 
 use ackclock_cc::{
     CdgConfig, CubicConfig, DctcpConfig, DctcpRules, HystartConfig, HystartPlusPlusConfig, NewRenoConfig,
@@ -46,7 +53,8 @@ pub struct Profile {
     pub name: &'static str,
     /// The knobs of its endpoint.
     pub endpoint: Config,
-    /// The congestion control that it uses unless told otherwise: the name of an algorithm in scenarios.
+    /// The congestion control that it uses unless told otherwise: the name of an algorithm in
+    /// scenarios.
     pub cc: &'static str,
     /// Its NewReno.
     pub newreno: NewRenoConfig,
@@ -75,7 +83,8 @@ impl Profile {
         self.name.starts_with("linux")
     }
 
-    /// FreeBSD's CDG, with what releases differ in as this host has it in NewReno, from which CDG takes it.
+    /// FreeBSD's CDG, with what releases differ in as this host has it in NewReno, from which CDG
+    /// takes it.
     pub fn freebsd_cdg(&self) -> CdgConfig {
         let NewRenoConfig { timeout_flight, remember_idle, .. } = self.newreno;
         match self.is_linux() {
@@ -94,11 +103,12 @@ impl Profile {
         DctcpConfig { rules, reno: self.newreno, ..DctcpConfig::default() }
     }
 
-    /// What slow start is on this host with HyStart on: what its CUBIC has, else what its kernel knows.
+    /// What slow start is on this host with HyStart on: what its CUBIC has, else what its kernel
+    /// knows.
     pub fn hystart(&self) -> SlowStartRules {
         match (self.cubic.reno.slow_start, self.name) {
-            // NewReno and CUBIC have it, but only the RACK stack lets them use it, and not by default:
-            // net.inet.tcp.rack.features.hystartplusplus = 0.
+            // NewReno and CUBIC have it, but only the RACK stack lets them use it, and not by
+            // default: net.inet.tcp.rack.features.hystartplusplus = 0.
             (SlowStartRules::Standard, "freebsd-14") => {
                 SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default())
             }
@@ -107,9 +117,10 @@ impl Profile {
         }
     }
 
-    /// The endpoint behind a socket that was just opened: its buffers are not tuned yet, and windows, acknowledgments,
-    /// segments and options follow the stack where its rules are modelled, which is FreeBSD 14 and Linux 6.1 and 6.18. The others
-    /// are as [`Profile::endpoint`].
+    /// The endpoint behind a socket that was just opened: its buffers are not tuned yet, and
+    /// windows, acknowledgments, segments and options follow the stack where its rules are
+    /// modelled, which is FreeBSD 14 and Linux 6.1 and 6.18. The others are as
+    /// [`Profile::endpoint`].
     pub fn socket(&self) -> Config {
         let endpoint = self.endpoint.clone();
         match self.name {

@@ -10,17 +10,20 @@ use crate::{
 };
 
 impl Profile {
-    /// Windows 7 with the settings of the CAIA report: no add-on congestion provider, that is NewReno.
+    /// Windows 7 with the settings of the CAIA report: no add-on congestion provider, that is
+    /// NewReno.
     pub fn windows_7() -> Profile {
-        // RFCs 2582, 2883 and 3517 are among those that Microsoft lists for this stack (TechNet, "Next Generation TCP/IP
-        // Protocols and Networking Components"); what it does not tell is as the RFCs recommend.
+        // RFCs 2582, 2883 and 3517 are among those that Microsoft lists for this stack (TechNet,
+        // "Next Generation TCP/IP Protocols and Networking Components"); what it does not say is
+        // as the RFCs recommend.
         let newreno = NewRenoConfig::default();
         Profile {
             name: "windows-7",
             endpoint: Config {
                 mss: 1460,
                 default_peer_mss: 536,
-                // `netsh interface tcp show supplemental` (hotfix KB2472264): window 2, minimum RTO 300, delayed ACK 200.
+                // `netsh interface tcp show supplemental` (hotfix KB2472264): window 2, minimum RTO
+                // 300, delayed ACK 200.
                 initial_window: InitialWindow::Segments(2),
                 min_rto: MinRto::OfTotal(Span::from_millis(300)),
                 delayed_ack: DelayedAck { segments: 2, timeout: Span::from_millis(200), quick: 0, growth_from: 0 },
@@ -29,7 +32,8 @@ impl Profile {
                 timestamps: false,      // "RFC 1323 Timestamps : disabled"
                 window_scaling: true,   // "Receive Window Auto-Tuning Level : normal"
                 ecn: EcnFeedback::None, // "ECN Capability : disabled"
-                // Level "normal" tunes the receive window up to 16 MiB, and the send backlog follows the window.
+                // Level "normal" tunes the receive window up to 16 MiB, and the send backlog
+                // follows the window.
                 send_buffer: 16 << 20,
                 receive_buffer: 16 << 20,
                 max_rto: Span::from_secs(60),
