@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixture::{MSS, acks, cwnd, flight, ssthresh};
+use crate::reactions::freebsd;
 
 fn established_with(config: NewRenoConfig, segments: u64) -> NewReno {
     let mut reno = NewReno::new(config);
