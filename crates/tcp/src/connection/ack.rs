@@ -2,8 +2,8 @@
 //!
 //! The steps of [`Endpoint::input_ack`]: the ACK is validated; the scoreboard takes in what it
 //! reports and acknowledges; round trips, marks and delivery are sampled; the congestion state
-//! reacts ([`Endpoint::on_ack`]); timers and the window follow. An [`AckContext`] passes from step to
-//! step.
+//! reacts ([`Endpoint::on_ack`]); timers and the window follow. An [`AckContext`] passes from step
+//! to step.
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Span, Time};
@@ -102,28 +102,27 @@ impl Endpoint {
             self.check_app_limited(now, self.send.written);
         }
         self.take_time(now);
-        let mut progress = Progress::new(now);
-        progress.order = self.order;
-        progress.in_detail = self.linux_episodes();
-        if progress.in_detail {
+        let in_detail = self.linux_episodes();
+        let (mut echo, mut min_rtt) = (None, Span::ZERO);
+        if in_detail {
             let age = self.negotiated.echo_age(now, segment);
-            progress.echo = age.and_then(|age| (now.as_nanos() / 1_000_000).checked_sub(u64::from(age)));
-            progress.min_rtt = self.detector.min_rtt();
+            echo = age.and_then(|age| (now.as_nanos() / 1_000_000).checked_sub(u64::from(age)));
+            min_rtt = self.detector.min_rtt();
         }
-        progress.reported = self.board.reported();
         let has_data = segment.sequence_len() > 0;
+        let (order, reported) = (self.order, self.board.reported());
         AckContext {
             now,
             una_before: self.send.una,
             window_before: self.send.wnd,
             outstanding_before: !self.board.is_empty(),
             losses_before: self.board.losses(),
-            units_lost_before: self.board.units_judged_lost(),
+            units_lost_before: self.board.units_declared_lost(),
             has_data,
             not_duplicate: has_data,
             ece: false,
             duplicates: DuplicateReport::default(),
-            progress,
+            progress: Progress { order, in_detail, min_rtt, echo, reported, ..Progress::new(now) },
         }
     }
 
@@ -159,7 +158,8 @@ impl Endpoint {
         }
     }
 
-    /// The round trip, marks, and what was delivered; the controller hears of the ACK if it asked to.
+    /// The round trip, marks, and what was delivered; the controller hears of the ACK if it asked
+    /// to.
     #[inline(always)]
     fn sample(&mut self, segment: &Segment, echo: bool, context: &mut AckContext) {
         let now = context.now;
@@ -209,7 +209,8 @@ impl Endpoint {
             self.take_rtt_sample_linux(now, segment, progress);
             return;
         }
-        // A segment that is acknowledged along with a retransmission may have waited for it at the receiver.
+        // A segment that is acknowledged along with a retransmission may have waited for it at the
+        // receiver.
         let sent_at = progress.newest_sent_at.filter(|_| !progress.covers_resent);
         self.latest_sample = sent_at.map(|sent_at| now.since(sent_at));
         if let Some(sent_at) = progress.last_sacked_at.or(sent_at) {
@@ -244,22 +245,24 @@ impl Endpoint {
         }
     }
 
-    /// Karn's rule leaves no sample; the echo tells which transmission was answered, in milliseconds.
+    /// Karn's rule leaves no sample; the echo shows which transmission was answered, in
+    /// milliseconds.
     fn echoed_rtt(&self, now: Time, segment: &Segment, progress: &Progress) -> Option<Span> {
         let ticks = self.negotiated.echo_age(now, segment)?;
         (progress.acked > 0 && ticks < 1 << 31).then(|| Span::from_millis(u64::from(ticks.max(1))))
     }
 
-    /// RFC 9293 section 3.10.7.4: the window of the newest segment counts. A segment with a new ACK is new, even if it
-    /// repeats old data: without its window, the right edge would move by what it acknowledges.
+    /// RFC 9293 section 3.10.7.4: the window of the newest segment counts. A segment with a new ACK
+    /// is new, even if it repeats old data: without its window, the right edge would move by what
+    /// it acknowledges.
     fn set_window(&mut self, segment: &Segment, left: u64, ack: u64, advances: bool) {
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.negotiated.peer_shift() };
         let window = u64::from(segment.window) << shift;
         let same = self.send.wl1 == left
             && match self.config.transfer.sending {
-                // tcp_may_update_window: two ACKs that differ in nothing else may have been reordered. A window of zero is
-                // believed from release 6.6 on.
+                // tcp_may_update_window: two ACKs that differ in nothing else may have been
+                // reordered. A window of zero is believed from release 6.6 on.
                 SendRule::Linux => window > self.send.wnd || window == 0,
                 SendRule::Rfc | SendRule::FreeBsd => self.send.wl2 <= ack,
             };
@@ -270,7 +273,8 @@ impl Endpoint {
         }
     }
 
-    /// The window has opened: waiting for it is over, and a probe that was not taken goes out again at once.
+    /// The window has opened: waiting for it is over, and a probe that was not taken goes out again
+    /// at once.
     fn reopen_window(&mut self, now: Time, window_before: u64) {
         if self.send.wnd > window_before && self.persist.window_opened() {
             self.restart_retransmit_timer(now);

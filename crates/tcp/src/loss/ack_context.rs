@@ -23,7 +23,7 @@ pub(crate) struct AckContext {
     /// Something was in flight before it.
     pub(crate) outstanding_before: bool,
     /// [`losses`](super::scoreboard::Scoreboard::losses) and
-    /// [`units_judged_lost`](super::scoreboard::Scoreboard::units_judged_lost) before it.
+    /// [`units_declared_lost`](super::scoreboard::Scoreboard::units_declared_lost) before it.
     pub(crate) losses_before: u64,
     pub(crate) units_lost_before: u64,
     /// The segment carries data, or a SYN or FIN.

@@ -1,7 +1,7 @@
 //! The state of loss recovery, and the window that follows from it.
 //!
-//! Both engines keep their state here; the fields are visible to the modules of `loss` and to nobody
-//! else.
+//! Both engines keep their state here; the fields are visible to the modules of `loss` and to
+//! nobody else.
 
 use ackclock_units::Time;
 
@@ -197,6 +197,7 @@ impl Recovery {
 
 impl Endpoint {
     /// The congestion window in force, bytes.
+    #[inline]
     pub fn cwnd(&self) -> u64 {
         if self.recovery.shapes_window(self.config.prr) {
             self.recovery.reduction.cwnd()
@@ -206,6 +207,7 @@ impl Endpoint {
     }
 
     /// Bytes believed to be in the network (RFC 6675 `pipe`).
+    #[inline]
     pub fn pipe(&self) -> u64 {
         // RFC 6582 inflates the window by a segment per duplicate ACK; subtracting that from what
         // is in flight has the same effect.
@@ -214,6 +216,7 @@ impl Endpoint {
 
     /// What counts against the window: before recovery duplicate ACKs free room for two segments by
     /// limited transmit (RFC 3042 section 2), and for none without it.
+    #[inline]
     pub(crate) fn window_used(&self) -> u64 {
         let pipe = self.pipe();
         if self.recovery.state != CaState::Disorder {
@@ -241,12 +244,14 @@ impl Endpoint {
     /// The time by which a segment that is sent now is ordered among others: what different ACKs
     /// release never has the same, even if they arrive at one time; what one ACK releases has
     /// (`tcp_mstamp_refresh`).
+    #[inline]
     pub fn stamp(&self, now: Time) -> Stamp {
         Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
     }
 
-    /// Segments that left the network without being acknowledged: SACKed, or without SACK as many as
-    /// duplicate ACKs stand for.
+    /// Segments that left the network without being acknowledged: SACKed, or without SACK as many
+    /// as duplicate ACKs stand for.
+    #[inline]
     pub(crate) fn sacked_segments(&self) -> u64 {
         if self.negotiated.sack() { self.board.sacked_segments() } else { self.recovery.emulated_sacks }
     }

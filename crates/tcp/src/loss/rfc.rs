@@ -19,8 +19,8 @@ use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint, Prr};
 
 impl Endpoint {
-    /// The congestion side of an ACK. Nothing is to be done where nothing is unusual and nothing was
-    /// delivered.
+    /// The congestion side of an ACK. Nothing is to be done where nothing is unusual and nothing
+    /// was delivered.
     #[inline]
     pub(super) fn on_ack_rfc(&mut self, context: &AckContext) {
         let duplicate = self.is_duplicate_ack(context);
@@ -55,7 +55,7 @@ impl Endpoint {
         }
         self.change_state(context);
 
-        let lost = self.board.units_judged_lost() - context.units_lost_before;
+        let lost = self.board.units_declared_lost() - context.units_lost_before;
         let mut ack = Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() };
         if self.recovery.whole_control {
             if duplicate && !self.negotiated.sack() {
@@ -88,8 +88,8 @@ impl Endpoint {
         }
     }
 
-    /// Bytes newly known to have arrived. Without SACK, duplicate ACKs have told of segments before
-    /// they are acknowledged.
+    /// Bytes newly known to have arrived. Without SACK, duplicate ACKs have reported segments
+    /// before they are acknowledged.
     #[inline]
     fn newly_delivered(&self, progress: &Progress) -> u64 {
         if self.negotiated.sack() {
@@ -216,7 +216,7 @@ impl Endpoint {
         (recovery.state, recovery.point) = (state, self.send.nxt);
         recovery.by_controller = false;
         recovery.reduction.begin(cwnd, window.ssthresh.min(window.cwnd), flight);
-        // RFC 3168 section 6.1.2: CWR tells of a reduction for any reason.
+        // RFC 3168 section 6.1.2: CWR reports a reduction for any reason.
         self.ecn.window_reduced();
     }
 
@@ -248,8 +248,8 @@ impl Endpoint {
         let mut flight = self.flight(now);
         if self.recovery.state == CaState::Cwr {
             // The bound to a burst is of fast recovery (RFC 6582 section 3.2 step 3; FreeBSD
-            // `newreno_post_recovery`). For ECN it would be a second reduction in the same window of
-            // data (RFC 3168 section 6.1.2).
+            // `newreno_post_recovery`). For ECN it would be a second reduction in the same window
+            // of data (RFC 3168 section 6.1.2).
             flight.in_flight = flight.in_flight.max(self.cc.window().ssthresh);
         }
         self.cc.on_recovery_end(&flight);

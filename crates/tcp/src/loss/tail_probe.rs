@@ -2,8 +2,8 @@
 //! to elicit one, so that the loss of a tail is found without a timeout.
 //!
 //! # Source
-//! RFC 8985 section 7. Linux `tcp_schedule_loss_probe` and `tcp_send_loss_probe` in `net/ipv4/tcp_output.c`,
-//! `tcp_process_tlp_ack` in `tcp_input.c`, of 4.0 and 6.18.
+//! RFC 8985 section 7. Linux `tcp_schedule_loss_probe` and `tcp_send_loss_probe` in
+//! `net/ipv4/tcp_output.c`, `tcp_process_tlp_ack` in `tcp_input.c`, of 4.0 and 6.18.
 
 use ackclock_cc::{EcnUse, Signal};
 use ackclock_units::{Span, Time};
@@ -15,7 +15,8 @@ use crate::{CaState, Endpoint, MinRto};
 
 /// Room for a late ACK (`TCP_TIMEOUT_MIN_US`).
 const SLACK: Span = Span::from_millis(2);
-/// The longest that Linux 4.0 expects an ACK to be delayed (`TCP_DELACK_MAX`), and its shortest probe timeout.
+/// The longest that Linux 4.0 expects an ACK to be delayed (`TCP_DELACK_MAX`), and its shortest
+/// probe timeout.
 const LONGEST_DELAY: Span = Span::from_millis(200);
 const LEAST: Span = Span::from_millis(10);
 
@@ -136,7 +137,8 @@ impl Endpoint {
     #[inline(never)]
     fn new_data_sent_with_timer(&mut self, now: Time) {
         let before_rack = self.detector.is_before_rack();
-        // The probe takes the timer's place; only before RACK does it matter what the timer was for.
+        // The probe takes the timer's place; only before RACK does it matter what the timer was
+        // for.
         if !before_rack && self.schedule_probe(now, false) {
             return;
         }
@@ -152,29 +154,39 @@ impl Endpoint {
 
     /// `tcp_schedule_loss_probe`; `fresh` if the retransmission timer would start anew now.
     fn schedule_probe(&mut self, now: Time, fresh: bool) -> bool {
-        let before_rack = self.detector.is_before_rack();
-        let state = self.recovery.state;
-        let allowed = state == CaState::Open || (state == CaState::Cwr && !before_rack);
-        if !self.config.tlp || !self.negotiated.sack() || self.board.is_empty() || !allowed {
+        if !self.config.tlp || !self.negotiated.sack() || self.board.is_empty() {
             return false;
         }
-        let alone = self.board.segments() == 1;
-        let wait = match self.rtt.srtt() {
-            None if before_rack => return false,
-            None => self.config.initial_rto,
-            Some(srtt) if before_rack && alone => (srtt * 2).max(srtt + srtt / 2 + LONGEST_DELAY).max(LEAST),
-            Some(srtt) if before_rack => (srtt * 2).max(LEAST),
-            // The ACK of a single segment may be delayed.
-            Some(srtt) if alone => srtt * 2 + self.least_rto(),
-            Some(srtt) => srtt * 2 + SLACK,
+        let wait = if self.detector.is_before_rack() {
+            let Some(wait) = self.probe_timeout_before_rack() else { return false };
+            wait
+        } else {
+            if !matches!(self.recovery.state, CaState::Open | CaState::Cwr) {
+                return false;
+            }
+            match self.rtt.srtt() {
+                None => self.config.initial_rto,
+                // The ACK of a single segment may be delayed.
+                Some(srtt) if self.board.segments() == 1 => srtt * 2 + self.least_rto(),
+                Some(srtt) => srtt * 2 + SLACK,
+            }
         };
-        if before_rack && (self.timers.pending() != Pending::Rto || self.is_waiting_for_nothing()) {
-            return false;
-        }
         let to_timeout = if fresh { self.rto() } else { self.until_timeout(now) };
         let wait = if to_timeout > Span::ZERO { wait.min(to_timeout) } else { wait };
         self.set_transmission_timer(now, Pending::Probe, wait);
         true
+    }
+
+    /// The wait of Linux 4.0; `None` if no probe may be due.
+    #[inline(never)]
+    fn probe_timeout_before_rack(&self) -> Option<Span> {
+        let srtt = self.rtt.srtt().filter(|_| self.recovery.state == CaState::Open)?;
+        if self.timers.pending() != Pending::Rto || self.is_waiting_for_nothing() {
+            return None;
+        }
+        let alone = self.board.segments() == 1;
+        let wait = if alone { (srtt * 2).max(srtt + srtt / 2 + LONGEST_DELAY) } else { srtt * 2 };
+        Some(wait.max(LEAST))
     }
 
     /// Linux 4.0: data waits and the window has room, so more will be sent.
@@ -197,8 +209,8 @@ impl Endpoint {
         }
     }
 
-    /// `tcp_rearm_rto`: where the timer was used for something else, the time since the first segment
-    /// was sent counts.
+    /// `tcp_rearm_rto`: where the timer was used for something else, the time since the first
+    /// segment was sent counts.
     pub(super) fn rearm_rto(&mut self, now: Time) {
         if self.board.is_empty() || self.timers.pending() == Pending::Rto {
             self.restart_retransmit_timer(now);

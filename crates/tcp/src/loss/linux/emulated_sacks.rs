@@ -16,8 +16,8 @@ impl Endpoint {
         self.recovery.emulated_sacks.saturating_sub(before)
     }
 
-    /// `tcp_remove_reno_sacks`: of `acked` segments one was the hole, the others had caused duplicate
-    /// ACKs. Returns how many are newly known to have arrived.
+    /// `tcp_remove_reno_sacks`: of `acked` segments one was the hole, the others had caused
+    /// duplicate ACKs. Returns how many are newly known to have arrived.
     pub(super) fn remove_emulated_sacks(&mut self, acked: u64) -> u64 {
         let before = self.recovery.emulated_sacks;
         self.recovery.emulated_sacks = before.saturating_sub(acked - 1);

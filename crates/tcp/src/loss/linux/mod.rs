@@ -100,8 +100,8 @@ impl Endpoint {
         let now = context.now;
         let advanced = self.send.una > context.una_before;
         if advanced && self.board.front().is_some_and(|front| front.sacked) {
-            // tcp_check_sack_reneging: the segment after the ACK had been reported. The receiver has
-            // half a round trip to reconsider.
+            // tcp_check_sack_reneging: the segment after the ACK had been reported. The receiver
+            // has half a round trip to reconsider.
             let wait = self.rtt.srtt().map_or(Span::ZERO, |srtt| srtt / 2).max(Span::from_millis(10));
             self.set_timer(now, Pending::Rto, wait);
             return true;
@@ -123,7 +123,7 @@ impl Endpoint {
         let AckContext { now, ece, ref progress, .. } = *context;
         let delivered =
             if self.negotiated.sack() { progress.delivered } else { delivered * u64::from(self.negotiated.mss()) };
-        let lost = self.board.units_judged_lost() - context.units_lost_before;
+        let lost = self.board.units_declared_lost() - context.units_lost_before;
         self.rule_window(now, Ack { acked: progress.acked, delivered, ece, lost, ..Ack::default() });
     }
 
@@ -139,7 +139,7 @@ impl Endpoint {
         // Of short segments only what they carry.
         let bytes =
             if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
-        let lost = self.board.units_judged_lost() - context.units_lost_before;
+        let lost = self.board.units_declared_lost() - context.units_lost_before;
         let mut ack = Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() };
         self.add_samples(now, &mut ack);
         let flight = self.flight(now);
@@ -151,27 +151,39 @@ impl Endpoint {
         }
     }
 
-    /// What a detector may know.
+    /// What a detector may know. RACK and the plain detector of RFC 6675 do not ask for the last
+    /// four.
     fn view(&self, now: Time) -> View {
+        let sack = self.negotiated.sack();
         let sacked = self.sacked_segments();
-        View {
+        let view = View {
             now,
             state: self.recovery.state,
-            sack: self.negotiated.sack(),
+            sack,
             mss: self.negotiated.mss(),
             outstanding: self.board.segments(),
             sacked,
-            reach: if self.negotiated.sack() { self.board.segments_to_highest() } else { sacked + 1 },
+            reach: if sack { self.board.segments_to_highest() } else { sacked + 1 },
             srtt: self.rtt.srtt(),
             advanced: false,
             duplicate: false,
             newly_sacked: false,
             begins: false,
-            can_send: self.may_send_now(),
             ece: false,
+            can_send: false,
+            to_timeout: Span::ZERO,
+            rto: Span::ZERO,
+            cwnd: 0,
+        };
+        if !self.detector.is_before_rack() {
+            return view;
+        }
+        View {
+            can_send: self.may_send_now(),
             to_timeout: self.until_timeout(now),
             rto: self.rto(),
             cwnd: self.cwnd() / u64::from(self.negotiated.mss()),
+            ..view
         }
     }
 

@@ -35,7 +35,8 @@ impl Endpoint {
         self.shape_window(cwnd);
     }
 
-    /// `tcp_enter_cwr`, once the window comes down: congestion is proven, and nothing can be undone.
+    /// `tcp_enter_cwr`, once the window comes down: congestion is proven, and nothing can be
+    /// undone.
     pub(super) fn enter_cwr(&mut self) {
         self.recovery.undo.rule_out();
         self.recovery.state = CaState::Cwr;

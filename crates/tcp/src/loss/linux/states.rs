@@ -16,7 +16,8 @@ use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint};
 
 impl Endpoint {
-    /// What the state does with a dubious ACK; `delivered` grows by what a duplicate ACK stands for.
+    /// What the state does with a dubious ACK; `delivered` grows by what a duplicate ACK stands
+    /// for.
     pub(super) fn alert(&mut self, context: &AckContext, view: &View, delivered: &mut u64) -> Reaction {
         if view.ece {
             self.recovery.undo.set_restores_window(false);
@@ -46,9 +47,9 @@ impl Endpoint {
         self.look_for_loss(view, delivered, None)
     }
 
-    /// Recovery: what is lost is resent while the window comes down. Ends when everything sent before
-    /// it is acknowledged; earlier if it turns out needless. What is found lost with the ACK that
-    /// ends it begins the next.
+    /// Recovery: what is lost is resent while the window comes down. Ends when everything sent
+    /// before it is acknowledged; earlier if it turns out needless. What is found lost with the ACK
+    /// that ends it begins the next.
     fn alert_in_recovery(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
         let now = view.now;
         if self.send.una >= self.recovery.point {
@@ -98,8 +99,8 @@ impl Endpoint {
     }
 
     /// No loss is being repaired: the detector judges, and recovery begins if it finds a loss. Else
-    /// the state is Open, Disorder or CWR, as reports and marks have it. `again` is when the detector
-    /// wants to look again anyway.
+    /// the state is Open, Disorder or CWR, as reports and marks have it. `again` is when the
+    /// detector wants to look again anyway.
     fn look_for_loss(&mut self, view: &View, delivered: &mut u64, again: Option<Span>) -> Reaction {
         let now = view.now;
         let mut again = again;
@@ -116,17 +117,13 @@ impl Endpoint {
             again = self.judge(view).again.or(again);
         }
         if self.board.lost_segments() == 0 {
-            match self.detector.starts_recovery(&self.current(view)) {
-                StartRecovery::Now => {}
-                StartRecovery::After(wait) => {
-                    self.try_to_open(now, view.ece);
-                    return Reaction { resend: Resend::Hold, again: Some(wait) };
-                }
-                StartRecovery::No => {
-                    self.end_wait(view);
-                    self.try_to_open(now, view.ece);
-                    return Reaction { resend: Resend::Hold, again };
-                }
+            let start = self.starts_recovery(view);
+            if let StartRecovery::After(wait) = start {
+                again = Some(wait);
+            }
+            if start != StartRecovery::Now {
+                self.try_to_open(now, view.ece);
+                return Reaction { resend: Resend::Hold, again };
             }
         }
         let probe_failed = self.path.probing.size > 0 && self.mtu_probe_failed(now);
@@ -143,6 +140,19 @@ impl Endpoint {
             let view = View { begins: true, ..self.current(view) };
             self.detector.mark(&mut self.board, &view);
         }
+    }
+
+    /// Whether recovery begins although nothing is marked. RACK marks what is lost, and needs no
+    /// other sign.
+    fn starts_recovery(&mut self, view: &View) -> StartRecovery {
+        if !self.detector.is_before_rack() {
+            return StartRecovery::No;
+        }
+        let start = self.detector.starts_recovery(&self.current(view));
+        if start == StartRecovery::No {
+            self.end_wait(view);
+        }
+        start
     }
 
     /// RFC 4653 section 3.2 steps T.1 and T.2: cwnd = min(FlightSize + SMSS, FlightSizePrev),

@@ -1,5 +1,6 @@
-//! Retransmissions in order of sending, so that those that were overtaken are found without a look at all segments: RACK's
-//! rule, which Linux runs over its list in order of time (`tsorted_sent_queue`), and that of FACK.
+//! Retransmissions in order of sending, so that those that were overtaken are found without a look
+//! at all segments: RACK's rule, which Linux runs over its list in order of time
+//! (`tsorted_sent_queue`), and that of FACK.
 
 use ackclock_units::{Span, Time};
 
@@ -36,8 +37,8 @@ impl Scoreboard {
         self.again.make_contiguous().sort_by_key(|again| again.stamp);
     }
 
-    /// Linux's `tcp_mark_lost_retrans`: a retransmission is lost once data is SACKed that was sent after it, which begins
-    /// at SND.NXT of that time.
+    /// Linux's `tcp_mark_lost_retrans`: a retransmission is lost once data is SACKed that was sent
+    /// after it, which begins at SND.NXT of that time.
     pub(crate) fn lose_overtaken_retransmissions(&mut self) {
         let Some(highest) = self.highest_sacked() else { return };
         let mut found = std::mem::take(&mut self.found);
@@ -56,7 +57,7 @@ impl Scoreboard {
         found.dedup();
         for &position in &found {
             let index = (position - self.base) as usize;
-            // What was resent without being called lost is lost now.
+            // What was resent without having been declared lost is lost now.
             if !self.lose(index) {
                 self.losses += 1;
                 self.note(index);
@@ -71,8 +72,9 @@ impl Scoreboard {
         self.found = found;
     }
 
-    /// RFC 8985 section 6.2 step 5: what was sent before `newest` (time and end of a delivered segment), and at least
-    /// `wait` ago, is lost. Returns how long the youngest of those that are left has to wait.
+    /// RFC 8985 section 6.2 step 5: what was sent before `newest` (time and end of a delivered
+    /// segment), and at least `wait` ago, is lost. Returns how long the youngest of those that are
+    /// left has to wait.
     pub(crate) fn lose_sent_before(&mut self, newest: (Stamp, u64), now: Time, wait: Span) -> Option<Span> {
         let mut found = std::mem::take(&mut self.found);
         let mut longest = self.find_originals(newest, now, wait, &mut found);
@@ -92,7 +94,8 @@ impl Scoreboard {
         longest
     }
 
-    /// Of the segments that were sent once, which are in order of time. Those that wait are looked at every time, as in Linux.
+    /// Of the segments that were sent once, which are in order of time. Those that wait are looked
+    /// at every time, as in Linux.
     fn find_originals(&mut self, newest: (Stamp, u64), now: Time, wait: Span, found: &mut Vec<u64>) -> Option<Span> {
         let mut longest = None;
         let mut position = self.originals_from.max(self.base);

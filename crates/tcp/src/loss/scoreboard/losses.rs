@@ -1,4 +1,4 @@
-//! What is lost: the marks that loss rules set on the scoreboard, and how they are taken back.
+//! What is lost: the marks that loss rules set on the scoreboard, and how they are withdrawn.
 
 use std::cmp::Reverse;
 
@@ -7,8 +7,9 @@ use ackclock_units::{Span, Time};
 use super::{Scoreboard, Sent};
 
 impl Scoreboard {
-    /// Judges by RFC 6675 `IsLost`: a segment is lost once `threshold` segments above it, or more than `threshold - 1`
-    /// segments' worth of bytes, are SACKed. Returns whether a segment was newly found lost.
+    /// Judges by RFC 6675 `IsLost`: a segment is lost once `threshold` segments above it, or more
+    /// than `threshold - 1` segments' worth of bytes, are SACKed. Returns whether a segment was
+    /// newly found lost.
     pub(crate) fn mark_lost(&mut self, threshold: u32, mss: u32) -> bool {
         let bytes_needed = u64::from(threshold - 1) * u64::from(mss);
         let losses = self.losses;
@@ -56,7 +57,7 @@ impl Scoreboard {
         true
     }
 
-    /// Tells who observes it that a segment, or its retransmission, is judged lost now.
+    /// A segment, or its retransmission, is declared lost: for those that observe it.
     pub(super) fn note(&mut self, index: usize) {
         let sent = &mut self.entries[index];
         sent.set(Sent::BY_TIMEOUT, self.declarations.by_timeout());
@@ -67,7 +68,7 @@ impl Scoreboard {
         }
     }
 
-    /// The segment is lost: itself, or if it was judged lost before, its retransmission.
+    /// The segment is lost: itself, or if it was declared lost before, its retransmission.
     pub(super) fn lose_again(&mut self, index: usize) {
         let sent = &mut self.entries[index];
         if sent.lost && sent.resent {
@@ -91,14 +92,16 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment is lost, without looking at anything else (Linux's `tcp_newreno_mark_lost`).
+    /// The first segment is lost, without looking at anything else (Linux's
+    /// `tcp_newreno_mark_lost`).
     pub(crate) fn lose_front(&mut self) {
         if self.entries.front().is_some_and(|first| !first.lost && !first.sacked) {
             self.lose(0);
         }
     }
 
-    /// Linux's `tcp_mark_head_lost` with FACK: whatever of the first `count` segments is not SACKed is lost.
+    /// Linux's `tcp_mark_head_lost` with FACK: whatever of the first `count` segments is not SACKed
+    /// is lost.
     pub(crate) fn lose_first(&mut self, count: u64) {
         let end = (self.base + count).min(self.base + self.segments());
         for position in self.lost_below.max(self.base)..end {
@@ -107,8 +110,8 @@ impl Scoreboard {
         self.pass(end);
     }
 
-    /// Linux's `tcp_mark_head_lost` without FACK: what is not SACKed and has at most `most` SACKed segments below it is
-    /// lost, that is what has the other SACKed segments above it.
+    /// Linux's `tcp_mark_head_lost` without FACK: what is not SACKed and has at most `most` SACKed
+    /// segments below it is lost, that is what has the other SACKed segments above it.
     pub(crate) fn lose_below_sacked(&mut self, most: u64) {
         let end = self.base + self.segments();
         while self.lost_below < end {
@@ -138,8 +141,8 @@ impl Scoreboard {
         }
     }
 
-    /// How many SACKed segments follow each other from `index` on, at least those known until now. Remembered, so that the
-    /// next search jumps farther.
+    /// How many SACKed segments follow each other from `index` on, at least those known until now.
+    /// Remembered, so that the next search jumps farther.
     pub(super) fn run_of_sacked(&mut self, index: usize) -> usize {
         let mut run = self.entries[index].aux.max(1);
         while let Some(next) = self.entries.get(index + run as usize).filter(|next| next.sacked) {
@@ -150,7 +153,8 @@ impl Scoreboard {
         run as usize
     }
 
-    /// What carries more than `payload` bytes is lost, sent again or not: it does not pass (`tcp_simple_retransmit`).
+    /// What carries more than `payload` bytes is lost, sent again or not: it does not pass
+    /// (`tcp_simple_retransmit`).
     #[cold]
     pub(crate) fn lose_larger(&mut self, payload: u32) {
         for index in 0..self.entries.len() {
@@ -179,8 +183,9 @@ impl Scoreboard {
         }
     }
 
-    /// The retransmission timer expired: all that is not SACKed is lost, retransmissions too. A SACKed segment at the front
-    /// means that the receiver dropped data it had reported, and its reports are forgotten (RFC 2018 section 8).
+    /// The retransmission timer expired: all that is not SACKed is lost, retransmissions too. A
+    /// SACKed segment at the front means that the receiver dropped data it had reported, and its
+    /// reports are forgotten (RFC 2018 section 8).
     pub(crate) fn mark_all_lost(&mut self) {
         self.forget_reneged();
         self.declarations.set_by_timeout(true);
@@ -201,8 +206,8 @@ impl Scoreboard {
         self.lost_again.clear();
     }
 
-    /// RFC 8985 section 6.3: at a timeout the first segment is lost, and of the others those that were sent at least `wait`
-    /// ago; all of them if the receiver has reneged.
+    /// RFC 8985 section 6.3: at a timeout the first segment is lost, and of the others those that
+    /// were sent at least `wait` ago; all of them if the receiver has reneged.
     pub(crate) fn mark_old_lost(&mut self, now: Time, wait: Span) {
         let reneged = self.forget_reneged();
         self.declarations.set_by_timeout(true);
@@ -214,7 +219,7 @@ impl Scoreboard {
             }
         }
         if self.entries.front().is_some_and(|first| first.resent) {
-            // It was resent without being called lost; now that copy is lost too.
+            // It was resent without having been declared lost; now that copy is lost too.
             self.lose_again(0);
         }
         self.declarations.set_by_timeout(false);

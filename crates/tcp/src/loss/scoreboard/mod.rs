@@ -1,11 +1,12 @@
-//! What was sent and is not yet acknowledged: one entry per segment, with what became of it.
+//! What was sent and is not yet acknowledged: one entry per segment, with what is known of it.
 //!
-//! Entries stand in sequence order. Cumulative ACKs take entries off the front; a SACK block finds its first entry by
-//! binary search. Marks only move forward, so that each segment is looked at a bounded number of times, however large the
-//! window: everything below `lost_below` has been judged by the loss rule, with the SACKed segments above it counted;
-//! everything below `resend_from` is resent or needs no resending, unless `lost_again` lists it. What was sent again stands in
-//! the order of sending in `again.rs`. Positions are counted from the start of the connection, so that taking entries off the
-//! front moves none of them.
+//! Entries are in sequence order. Cumulative ACKs remove entries from the front; a SACK block finds
+//! its first entry by binary search. Marks only move forward, so that each segment is examined a
+//! bounded number of times, however large the window: everything below `lost_below` has been judged
+//! by the loss rule, with the SACKed segments above it counted; everything below `resend_from` has
+//! been resent or need not be, unless `lost_again` lists it. Retransmissions are in `again.rs`, in
+//! the order of sending. Positions are counted from the start of the connection, so that removing
+//! entries from the front shifts none of them.
 
 mod again;
 #[cfg(test)]
@@ -45,10 +46,11 @@ pub(crate) struct Scoreboard {
     lost_segments: u64,
     resent: u64,
     resent_segments: u64,
-    /// Times that a segment or its retransmission was judged lost, and their units.
+    /// How often a segment or its retransmission was declared lost, and their units.
     losses: u64,
     losses_units: u64,
-    /// One past the highest SACKed unit, and one past the position of its segment; meaningful while `sacked_segments` > 0.
+    /// One past the highest SACKed unit, and one past the position of its segment; meaningful while
+    /// `sacked_segments` > 0.
     highest_sacked: u64,
     highest_end: u64,
     /// Position below which the loss rule has judged.
@@ -79,19 +81,19 @@ pub(crate) struct Scoreboard {
     declarations: Declarations,
     /// Delivery rates, for a controller that asks for them.
     rates: Option<Box<Rates>>,
-    /// Entries looked at.
+    /// Entries examined.
     #[cfg(test)]
     steps: u64,
 }
 
 impl Scoreboard {
-    /// An empty one; with `whole_reports` a segment counts as reported when SACK blocks cover all of
-    /// it, not in parts.
+    /// An empty one; with `whole_reports` a segment counts as reported when SACK blocks cover all
+    /// of it, not in parts.
     pub(crate) fn new(whole_reports: bool) -> Scoreboard {
         Scoreboard { whole_reports, ..Scoreboard::default() }
     }
 
-    /// An entry is looked at: what tests count.
+    /// An entry is examined: tests count these.
     #[inline(always)]
     fn step(&mut self) {
         #[cfg(test)]
@@ -100,19 +102,23 @@ impl Scoreboard {
         }
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
+    #[inline]
     pub(crate) fn segments(&self) -> u64 {
         self.entries.len() as u64
     }
 
+    #[inline]
     pub(crate) fn front(&self) -> Option<&Sent> {
         self.entries.front()
     }
 
     /// Units in flight or lost, not acknowledged.
+    #[inline]
     pub(crate) fn outstanding(&self) -> u64 {
         self.outstanding
     }
@@ -122,6 +128,7 @@ impl Scoreboard {
         self.sacked
     }
 
+    #[inline]
     pub(crate) fn sacked_segments(&self) -> u64 {
         self.sacked_segments
     }
@@ -131,7 +138,8 @@ impl Scoreboard {
         self.merged_segments
     }
 
-    /// Units judged lost and not SACKed since.
+    /// Units declared lost and not SACKed since.
+    #[inline]
     pub(crate) fn lost(&self) -> u64 {
         self.lost
     }
@@ -141,22 +149,26 @@ impl Scoreboard {
         self.resent
     }
 
+    #[inline]
     pub(crate) fn lost_segments(&self) -> u64 {
         self.lost_segments
     }
 
     /// Segments of which a retransmission is in flight.
+    #[inline]
     pub(crate) fn resent_segments(&self) -> u64 {
         self.resent_segments
     }
 
-    /// How often a segment or its retransmission was judged lost until now.
+    /// How often a segment or its retransmission was declared lost until now.
+    #[inline]
     pub(crate) fn losses(&self) -> u64 {
         self.losses
     }
 
-    /// Units judged lost until now, as often as they were.
-    pub(crate) fn units_judged_lost(&self) -> u64 {
+    /// Units declared lost until now, counted as often as they were.
+    #[inline]
+    pub(crate) fn units_declared_lost(&self) -> u64 {
         self.losses_units
     }
 
@@ -166,6 +178,7 @@ impl Scoreboard {
     }
 
     /// One past the highest unit SACKed, and one past the position of its segment, if anything is.
+    #[inline]
     pub(crate) fn reported(&self) -> Option<(u64, u64)> {
         (self.sacked_segments > 0).then_some((self.highest_sacked, self.highest_end))
     }
@@ -175,7 +188,8 @@ impl Scoreboard {
         self.position_of(high).saturating_sub(self.position_of(low))
     }
 
-    /// Segments from the first to the highest SACKed one; 0 if nothing is SACKed. Linux's `fackets_out`.
+    /// Segments from the first to the highest SACKed one; 0 if nothing is SACKed. Linux's
+    /// `fackets_out`.
     pub(crate) fn segments_to_highest(&self) -> u64 {
         match self.sacked_segments {
             0 => 0,
@@ -184,11 +198,13 @@ impl Scoreboard {
     }
 
     /// `pipe` of RFC 6675 section 4: what is believed to be in the network.
+    #[inline]
     pub(crate) fn pipe(&self) -> u64 {
         self.outstanding - self.sacked - self.lost + self.resent
     }
 
     /// A segment is sent for the first time.
+    #[inline]
     pub(crate) fn push(&mut self, stamp: Stamp, seq: u64, len: u32, fin: bool) {
         self.entries.push_back(Sent {
             seq,
@@ -214,7 +230,8 @@ impl Scoreboard {
         }
     }
 
-    /// The segment that was sent last, and was not SACKed, is to be sent again with `len` units, more than before.
+    /// The segment that was sent last, and was not SACKed, is to be sent again with `len` units,
+    /// more than before.
     pub(crate) fn grow_last(&mut self, len: u32) {
         if let Some(last) = self.entries.back_mut() {
             let more = u64::from(len - last.len);
@@ -226,56 +243,17 @@ impl Scoreboard {
     }
 
     /// Everything below `ack` arrived.
+    #[inline]
     pub(crate) fn acknowledge(&mut self, ack: u64, progress: &mut Progress) {
-        while let Some(first) = self.entries.front_mut() {
+        while let Some(&first) = self.entries.front() {
             if first.seq >= ack {
                 break;
             }
             if first.end() > ack {
-                // Part of a segment: the rest stays, as a shorter segment.
-                let part = (ack - first.seq) as u32;
-                let rest = Sent { seq: ack, len: first.len - part, ..*first };
-                *first = Sent { len: part, marks: first.marks & !Sent::FIN, ..*first };
-                let taken = *first;
-                *first = rest;
-                if let Some(rates) = &mut self.rates {
-                    rates.acknowledged(progress.now, &taken, false);
-                }
-                if taken.sacked && self.base >= self.lost_below {
-                    self.sacked_above -= u64::from(part);
-                }
-                self.book_removal(&taken, progress);
+                self.acknowledge_part(ack, progress);
                 break;
             }
-            let taken = *first;
-            let position = self.base;
-            self.entries.pop_front();
-            self.base += 1;
-            progress.acked_segments += 1;
-            if !taken.sacked && !taken.ever_resent() {
-                progress.low_acked = progress.low_acked.min((taken.seq, position));
-                // Delivered after a later one: something above it was SACKed before.
-                if let Some((_, end)) = progress.reported.filter(|&(highest, _)| taken.seq < highest) {
-                    progress.reordering = progress.reordering.max((end - 1).saturating_sub(position));
-                }
-            }
-            self.merged_segments -= u64::from(taken.merged());
-            if taken.sacked {
-                self.sacked_segments -= 1;
-                if position < self.lost_below {
-                    self.sacked_below -= 1;
-                } else {
-                    self.sacked_above -= u64::from(taken.len);
-                    self.runs_above -= u64::from(!self.is_sacked(0));
-                }
-            } else {
-                self.lost_segments -= u64::from(taken.lost);
-                self.resent_segments -= u64::from(taken.resent);
-            }
-            if let Some(rates) = &mut self.rates {
-                rates.acknowledged(progress.now, &taken, true);
-            }
-            self.book_removal(&taken, progress);
+            self.acknowledge_first(first, progress);
         }
         self.lost_below = self.lost_below.max(self.base);
         self.resend_from = self.resend_from.max(self.base);
@@ -283,6 +261,63 @@ impl Scoreboard {
         if !self.again.is_empty() {
             self.forget_again(ack);
         }
+    }
+
+    /// The first segment, which `taken` is a copy of, arrived.
+    #[inline(always)]
+    fn acknowledge_first(&mut self, taken: Sent, progress: &mut Progress) {
+        self.entries.pop_front();
+        let position = self.base;
+        self.base += 1;
+        progress.acked_segments += 1;
+        if !taken.sacked && !taken.ever_resent() {
+            if taken.seq < progress.low_acked.0 {
+                progress.low_acked = (taken.seq, position);
+            }
+            // Delivered after a later one: something above it was SACKed before.
+            if let Some((_, end)) = progress.reported.filter(|&(highest, _)| taken.seq < highest) {
+                progress.reordering = progress.reordering.max((end - 1).saturating_sub(position));
+            }
+        }
+        self.merged_segments -= u64::from(taken.merged());
+        if taken.sacked {
+            self.remove_sacked(&taken, position);
+        } else {
+            self.lost_segments -= u64::from(taken.lost);
+            self.resent_segments -= u64::from(taken.resent);
+        }
+        if self.rates.is_some() {
+            self.rate_acknowledged(&taken, true, progress);
+        }
+        self.book_removal(&taken, progress);
+    }
+
+    /// A segment that had been SACKed leaves the front.
+    #[inline(never)]
+    fn remove_sacked(&mut self, taken: &Sent, position: u64) {
+        self.sacked_segments -= 1;
+        if position < self.lost_below {
+            self.sacked_below -= 1;
+        } else {
+            self.sacked_above -= u64::from(taken.len);
+            self.runs_above -= u64::from(!self.is_sacked(0));
+        }
+    }
+
+    /// Part of the first segment arrived: the rest stays, as a shorter segment.
+    #[cold]
+    fn acknowledge_part(&mut self, ack: u64, progress: &mut Progress) {
+        let Some(first) = self.entries.front_mut() else { return };
+        let part = (ack - first.seq) as u32;
+        let taken = Sent { len: part, marks: first.marks & !Sent::FIN, ..*first };
+        *first = Sent { seq: ack, len: first.len - part, ..*first };
+        if self.rates.is_some() {
+            self.rate_acknowledged(&taken, false, progress);
+        }
+        if taken.sacked && self.base >= self.lost_below {
+            self.sacked_above -= u64::from(part);
+        }
+        self.book_removal(&taken, progress);
     }
 
     /// Whether there is an entry at `index` that is SACKed.

@@ -1,14 +1,14 @@
-//! What one ACK told.
+//! What one ACK newly reports.
 
 use ackclock_units::{Span, Time};
 
 use super::Sent;
 use crate::Stamp;
 
-/// What an ACK or a SACK block newly told.
+/// What an ACK, or a SACK block of it, newly reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Progress {
-    /// When the ACK came.
+    /// When the ACK arrived.
     pub(crate) now: Time,
     /// The order of the [`Stamp`] of what it releases.
     pub(crate) order: u32,
@@ -16,9 +16,11 @@ pub(crate) struct Progress {
     pub(crate) in_detail: bool,
     /// The shortest round trip before this ACK, for [`Delivery`].
     pub(crate) min_rtt: Span,
-    /// The time of the transmission that the timestamp echo belongs to, in milliseconds, as far as there is one.
+    /// The time of the transmission that the timestamp echo belongs to, in milliseconds, as far as
+    /// there is one.
     pub(crate) echo: Option<u64>,
-    /// [`reported`](super::Scoreboard::reported) before this ACK: what it acknowledges was overtaken if it is below that.
+    /// [`reported`](super::Scoreboard::reported) before this ACK: what it acknowledges was
+    /// overtaken if it is below that.
     pub(crate) reported: Option<(u64, u64)>,
     /// Units acknowledged cumulatively.
     pub(crate) acked: u64,
@@ -32,11 +34,12 @@ pub(crate) struct Progress {
     pub(crate) covers_resent: bool,
     /// The same, reported before or not (`FLAG_RETRANS_DATA_ACKED`).
     pub(crate) acked_resent: bool,
-    /// When the first and the last segment were sent that were sent once, and are acknowledged cumulatively without having
-    /// been SACKed.
+    /// When the first and the last segment were sent that were sent once, and are acknowledged
+    /// cumulatively without having been SACKed.
     pub(crate) first_acked_at: Option<Time>,
     pub(crate) last_acked_at: Option<Time>,
-    /// The farthest that a segment sent once was delivered after a later one, in segments; 0 without reordering.
+    /// The farthest that a segment sent once was delivered after a later one, in segments; 0
+    /// without reordering.
     pub(crate) reordering: u64,
     /// Segments that left the network now.
     pub(crate) delivered_segments: u64,
@@ -46,11 +49,12 @@ pub(crate) struct Progress {
     pub(crate) first_sacked_at: Option<Time>,
     /// When the highest of those that was sent once was sent.
     pub(crate) last_sacked_at: Option<Time>,
-    /// First unit of the lowest segment sent once that a SACK block reported below one reported before; or of a segment
-    /// that was reported before and arrived again. `u64::MAX` if there is none.
+    /// First unit of the lowest segment sent once that a SACK block reported below one reported
+    /// before; or of a segment that was reported before and arrived again. `u64::MAX` if there is
+    /// none.
     pub(crate) low_sacked: u64,
-    /// First unit and position of the lowest segment sent once that was acknowledged cumulatively and not SACKed before;
-    /// `u64::MAX` if there is none.
+    /// First unit and position of the lowest segment sent once that was acknowledged cumulatively
+    /// and not SACKed before; `u64::MAX` if there is none.
     pub(crate) low_acked: (u64, u64),
     /// The lowest end of a segment sent once that was delivered; `u64::MAX` if there is none.
     pub(crate) original_end: u64,
@@ -58,7 +62,8 @@ pub(crate) struct Progress {
     pub(crate) delivery: Delivery,
 }
 
-/// The segments that an ACK newly delivered, in the order of their (last) transmission (RFC 8985 section 6.2 step 2).
+/// The segments that an ACK newly delivered, in the order of their (last) transmission (RFC 8985
+/// section 6.2 step 2).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivery {
     /// When the one sent last was sent, and its end.
@@ -111,10 +116,11 @@ impl Progress {
             return;
         }
         let key = (sent.stamp(), sent.end());
-        raise(&mut self.delivery.newest, key);
+        raise_key(&mut self.delivery.newest, key);
         if sent.ever_resent() {
-            // RFC 8985 section 6.2 step 2: the echo is of an earlier transmission, or the answer came too soon for this one.
-            // What is SACKed comes with the echo of the segment before the hole, which tells nothing (`tcp_sacktag_one`).
+            // RFC 8985 section 6.2 step 2: the echo is of an earlier transmission, or the answer
+            // came too soon for this one. What is SACKed comes with the echo of the segment before
+            // the hole, which says nothing (`tcp_sacktag_one`).
             let earlier = || self.echo.is_some_and(|echo| echo < sent.sent_at.as_nanos() / 1_000_000);
             if (in_order && earlier()) || self.now.since(sent.sent_at) < self.min_rtt {
                 return;
@@ -123,16 +129,31 @@ impl Progress {
             raise(&mut self.newest_sent_at, sent.sent_at);
             self.original_end = self.original_end.min(sent.end());
         }
-        raise(&mut self.delivery.certain, key);
+        raise_key(&mut self.delivery.certain, key);
         self.delivery.rtt = Some(self.now.since(sent.sent_at));
     }
 }
 
-/// Makes `most` no less than `value`. `Option::max` moves both in wide pieces, which waits for the narrow ones that have just
-/// been written.
+/// Makes `most` no less than `value`. `Option::max` moves both in wide pieces, which waits for the
+/// narrow ones that have just been written.
 #[inline(always)]
 fn raise<T: PartialOrd>(most: &mut Option<T>, value: T) {
     if most.as_ref().is_none_or(|most| *most < value) {
         *most = Some(value);
+    }
+}
+
+/// The same for a transmission and its end. The order of tuples is compared by a function of its
+/// own, which costs a call for each segment.
+#[inline(always)]
+fn raise_key(most: &mut Option<(Stamp, u64)>, (stamp, end): (Stamp, u64)) {
+    let later = match *most {
+        None => true,
+        Some((most, _)) if stamp.at != most.at => stamp.at > most.at,
+        Some((most, _)) if stamp.order != most.order => stamp.order > most.order,
+        Some((_, most)) => end > most,
+    };
+    if later {
+        *most = Some((stamp, end));
     }
 }

@@ -1,17 +1,18 @@
-//! Delivery rates: how fast data was delivered while a segment was on its way, one sample for each ACK.
+//! Delivery rates: how fast data was delivered while a segment was on its way, one sample per ACK.
 //!
-//! Every segment keeps what stood when it was sent last, in a ring that runs beside the scoreboard's. The one sent last of
-//! those that an ACK delivers gives the sample: what was delivered since then, over the longer of the time in which it was
-//! sent and the time in which it was acknowledged, so that compressed ACKs do not make it look fast.
+//! For every segment the counts at its last transmission are kept, in a ring parallel to the
+//! scoreboard's. Of the segments that an ACK delivers, the one sent last gives the sample: what was
+//! delivered since then, over the longer of the time in which it was sent and the time in which it
+//! was acknowledged, so that ACK compression does not inflate the rate.
 //!
 //! # Source
 //! draft-ietf-ccwg-bbr section 4.1; Linux `net/ipv4/tcp_rate.c`. Names in brackets are the draft's.
 //!
 //! # Departures
-//! - Nothing counts as in flight when nothing is outstanding, as in Linux: the draft looks at `C.inflight`, which is also zero
-//!   when everything is declared lost, perhaps in error.
-//! - While a timeout is repaired at which the receiver had reneged there are no samples, as in Linux: what had been reported
-//!   before would count twice.
+//! - Nothing counts as in flight when nothing is outstanding, as in Linux: the draft looks at
+//!   `C.inflight`, which is also zero when everything is declared lost, perhaps in error.
+//! - While a timeout is repaired at which the receiver had reneged there are no samples, as in
+//!   Linux: what had been reported before would count twice.
 //! - Without SACK nothing counts as delivered until it is acknowledged cumulatively.
 //! - A FIN counts as a byte.
 
@@ -20,7 +21,7 @@ use std::collections::VecDeque;
 use ackclock_cc::{Lost, RateSample};
 use ackclock_units::{Span, Time};
 
-use super::{Scoreboard, Sent, Stamp};
+use super::{Progress, Scoreboard, Sent, Stamp};
 
 /// What stood when a segment was sent last (the draft's `P`).
 #[derive(Clone, Copy, Debug)]
@@ -55,8 +56,8 @@ struct Newest {
     snapshot: Snapshot,
 }
 
-/// The delivery rate that a socket reports (`tcpi_delivery_rate`): the last one that the application
-/// did not limit, or a higher one that it did.
+/// The delivery rate that a socket reports (`tcpi_delivery_rate`): the last one that the
+/// application did not limit, or a higher one that it did.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DeliveryRate {
     delivered: u64,
@@ -103,9 +104,9 @@ pub(super) struct Rates {
     newest: Option<Newest>,
     /// The receiver has reneged, and that is not repaired yet.
     reneged: bool,
-    /// What was marked lost and nobody has been told of.
+    /// What was marked lost and not yet reported to the controller.
     waiting: Vec<Lost>,
-    told: DeliveryRate,
+    reported: DeliveryRate,
 }
 
 impl Rates {
@@ -121,7 +122,7 @@ impl Rates {
             newest: None,
             reneged: false,
             waiting: Vec::new(),
-            told: DeliveryRate::default(),
+            reported: DeliveryRate::default(),
         }
     }
 
@@ -136,7 +137,8 @@ impl Rates {
         }
     }
 
-    /// A segment is sent for the first time, after which `in_flight` bytes are in the network (`OnPacketSent`).
+    /// A segment is sent for the first time, after which `in_flight` bytes are in the network
+    /// (`OnPacketSent`).
     #[inline(never)]
     pub(super) fn sent(&mut self, sent_at: Time, in_flight: u64) {
         if self.snapshots.is_empty() {
@@ -159,8 +161,7 @@ impl Rates {
     }
 
     /// The first segment, or the `taken` part of it, is acknowledged cumulatively.
-    #[inline(never)]
-    pub(super) fn acknowledged(&mut self, now: Time, taken: &Sent, whole: bool) {
+    fn acknowledged(&mut self, now: Time, taken: &Sent, whole: bool) {
         if !taken.sacked {
             self.delivered(now, 0, taken);
         }
@@ -213,8 +214,8 @@ impl Rates {
         });
     }
 
-    /// The sample of the ACK in hand, once what it proves lost is marked (`GenerateRateSample`); `None` if it delivers nothing.
-    /// `repairing` while a timeout is not repaired.
+    /// The sample of the ACK in hand, once what it proves lost is marked (`GenerateRateSample`);
+    /// `None` if it delivers nothing. `repairing` while a timeout is not repaired.
     fn sample(&mut self, now: Time, min_rtt: Option<Span>, repairing: bool) -> Option<RateSample> {
         self.reneged &= repairing;
         if self.app_limited > 0 && self.delivered > self.app_limited {
@@ -232,7 +233,7 @@ impl Rates {
             in_flight_when_sent: snapshot.in_flight,
             lost: self.lost - snapshot.lost,
         };
-        self.told.note(&sample);
+        self.reported.note(&sample);
         Some(sample)
     }
 
@@ -278,10 +279,11 @@ impl Scoreboard {
 
     /// The delivery rate that a socket reports, if rates are sampled.
     pub(crate) fn delivery_rate(&self) -> Option<DeliveryRate> {
-        self.rates.as_ref().map(|rates| rates.told)
+        self.rates.as_ref().map(|rates| rates.reported)
     }
 
-    /// What was marked lost since the last call. To be given back, so that its memory is used again.
+    /// What was marked lost since the last call. To be given back, so that its memory is used
+    /// again.
     pub(crate) fn take_lost(&mut self) -> Vec<Lost> {
         self.rates.as_mut().map(|rates| std::mem::take(&mut rates.waiting)).unwrap_or_default()
     }
@@ -291,6 +293,14 @@ impl Scoreboard {
         if let Some(rates) = &mut self.rates {
             lost.clear();
             rates.waiting = lost;
+        }
+    }
+
+    /// The first segment, or the `taken` part of it, is acknowledged cumulatively.
+    #[inline(never)]
+    pub(super) fn rate_acknowledged(&mut self, taken: &Sent, whole: bool, progress: &Progress) {
+        if let Some(rates) = &mut self.rates {
+            rates.acknowledged(progress.now, taken, whole);
         }
     }
 
