@@ -62,6 +62,7 @@ const WRAPPED: &[&str] = &[
     "crates/scenario",
     "cc",
     "crates/testkit",
+    "crates/tcp/src/loss",
 ];
 
 /// What is over a limit, and where.

@@ -47,7 +47,8 @@ impl Endpoint {
     /// Whether the retransmission timer starts anew, or stops, once an ACK has been dealt with.
     #[inline]
     pub(crate) fn restarts_timer_after(&self, context: &AckContext) -> bool {
-        // Linux's engine has set it already, unless nothing is left; else RFC 6298 rules 5.2 and 5.3.
+        // Linux's engine has set it already, unless nothing is left; else RFC 6298 rules 5.2 and
+        // 5.3.
         if self.linux_episodes { self.board.is_empty() } else { context.progress.acked > 0 }
     }
 

@@ -50,8 +50,8 @@ impl WindowReduction {
         self.ssthresh
     }
 
-    /// The window, now `cwnd`, is to come down to `ssthresh`; `at_start` was in flight or the window
-    /// before, in the unit of the engine.
+    /// The window, now `cwnd`, is to come down to `ssthresh`; `at_start` was in flight or the
+    /// window before, in the unit of the engine.
     pub(super) fn begin(&mut self, cwnd: u64, ssthresh: u64, at_start: u64) {
         let at_start = at_start.max(1);
         *self = WindowReduction { cwnd, ssthresh, at_start, ..WindowReduction::default() };
@@ -88,9 +88,9 @@ impl WindowReduction {
         self.cwnd = (ack.in_flight + send).max(mss);
     }
 
-    /// One ACK's worth of PRR in segments, after an ACK that delivered some
-    /// (`tcp_cwnd_reduction`). `pipe` is in bytes, `in_flight` in segments; `bonus` if one more than
-    /// were delivered may go out while less than the threshold is in flight.
+    /// One ACK's worth of PRR in segments, after an ACK that delivered some (`tcp_cwnd_reduction`).
+    /// `pipe` is in bytes, `in_flight` in segments; `bonus` if one more than were delivered may go
+    /// out while less than the threshold is in flight.
     pub(super) fn on_delivered_segments(&mut self, delivered: u64, in_flight: u64, pipe: u64, mss: u64, bonus: bool) {
         self.delivered += delivered;
         let ssthresh = self.ssthresh / mss;
@@ -124,5 +124,104 @@ impl WindowReduction {
     /// Segments are of `mss` bytes from now on.
     pub(super) fn hold_a_segment(&mut self, mss: u64) {
         self.cwnd = self.cwnd.max(mss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    /// From a window of ten segments to one of five.
+    fn halving(at_start: u64) -> WindowReduction {
+        let mut reduction = WindowReduction::default();
+        reduction.begin(10 * MSS, 5 * MSS, at_start);
+        reduction
+    }
+
+    fn ack(in_flight: u64, safe: bool) -> Delivery {
+        Delivery { delivered: MSS, in_flight, resent: 0, safe }
+    }
+
+    #[test]
+    fn above_the_threshold_every_second_delivery_lets_a_segment_go() {
+        // RFC 9937 section 6: sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out, here
+        // delivered / 2 - sent, rounded up to a segment: 500, 1000 - 1000, 1500 - 1000, 2000 - 2000.
+        let mut reduction = halving(10 * MSS);
+        for (in_flight, cwnd) in [(9000, 10_000), (9000, 9000), (8000, 9000), (8000, 8000)] {
+            reduction.on_delivery(Prr::Rfc9937, ack(in_flight, true), MSS);
+            assert_eq!(reduction.cwnd(), cwnd, "{in_flight} in flight");
+            (in_flight..cwnd).step_by(1000).for_each(|_| reduction.sent(1000));
+        }
+    }
+
+    #[test]
+    fn below_the_threshold_a_safe_ack_adds_a_segment() {
+        // RFC 9937 section 6: limit = max(prr_delivered - prr_out, DeliveredData), + SMSS if SafeACK;
+        // of RFC 6937 section 3 SSRB, + MSS always. At most ssthresh - inflight.
+        for (rule, in_flight, safe, cwnd) in [
+            (Prr::Rfc9937, 2000, true, 4000),
+            (Prr::Rfc9937, 2000, false, 3000),
+            (Prr::Ssrb, 2000, false, 4000),
+            (Prr::Rfc6937, 2000, false, 4000),
+            (Prr::Rfc9937, 4500, true, 5000),
+        ] {
+            let mut reduction = halving(10 * MSS);
+            reduction.on_delivery(rule, ack(in_flight, safe), MSS);
+            assert_eq!(reduction.cwnd(), cwnd, "{rule:?} {in_flight} {safe}");
+        }
+    }
+
+    #[test]
+    fn rfc_6937_leaves_retransmissions_out_of_pipe() {
+        // 6000 in flight, 3000 of it sent again: pipe is 3000, below the threshold of 5000. Delivered
+        // 1000 and one segment more are owed, and fit.
+        let mut reduction = halving(10 * MSS);
+        reduction.on_delivery(Prr::Rfc6937, Delivery { resent: 3000, ..ack(6000, true) }, MSS);
+        assert_eq!(reduction.cwnd(), 6000 + 2000);
+    }
+
+    #[test]
+    fn linux_counts_in_segments() {
+        // tcp_cwnd_reduction: ceil(ssthresh * prr_delivered / prior_cwnd) - prr_out, here 1, 1 - 1,
+        // 2 - 1; below the threshold max(prr_delivered - prr_out, delivered), + 1 on a safe ACK.
+        let mut reduction = halving(10);
+        for (in_flight, send) in [(9, 1), (9, 0), (8, 1)] {
+            reduction.on_delivered_segments(1, in_flight, in_flight * MSS, MSS, true);
+            assert_eq!(reduction.cwnd(), (in_flight + send) * MSS);
+            (0..send).for_each(|_| reduction.sent(1000));
+        }
+        // Four delivered, two sent: two owed, one more if safe, and room for three.
+        reduction.on_delivered_segments(1, 2, 2 * MSS, MSS, false);
+        assert_eq!(reduction.cwnd(), 4 * MSS);
+        let mut safe = halving(10);
+        safe.on_delivered_segments(1, 2, 2 * MSS, MSS, true);
+        assert_eq!(safe.cwnd(), 4 * MSS);
+    }
+
+    #[test]
+    fn the_first_retransmission_always_goes_out() {
+        // At the threshold there is no room, but nothing was sent yet.
+        let mut reduction = halving(10);
+        reduction.on_delivered_segments(1, 5, 5 * MSS, MSS, false);
+        assert_eq!(reduction.cwnd(), 6 * MSS);
+        let mut reduction = halving(10 * MSS);
+        reduction.on_delivery(Prr::Rfc9937, ack(5000, false), MSS);
+        assert_eq!(reduction.cwnd(), 6000);
+    }
+
+    #[test]
+    fn rate_halving_takes_a_segment_for_every_second_ack() {
+        // tcp_cwnd_down of 2.4: never more than what is in flight and a segment, and no further down
+        // than half of the threshold.
+        let mut reduction = halving(10);
+        let windows: Vec<u64> = (0..4).map(|_| (reduction.halve_rate(9000, MSS), reduction.cwnd()).1).collect();
+        assert_eq!(windows, [10_000, 9000, 9000, 8000]);
+        reduction.halve_rate(3000, MSS);
+        assert_eq!(reduction.cwnd(), 4000);
+        (0..20).for_each(|_| reduction.halve_rate(9000, MSS));
+        // 2500 is half of the threshold: 3000 is above it, 2000 is not.
+        assert_eq!(reduction.cwnd(), 2000);
     }
 }

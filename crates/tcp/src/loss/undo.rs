@@ -1,12 +1,13 @@
 //! Taking back a reduction that turns out needless.
 //!
-//! Retransmissions were needless if the receiver reports every one of them as a duplicate (RFC 3708,
-//! by DSACK), if an ACK echoes a timestamp from before the first of them (the Eifel algorithm, RFC
-//! 3522 and RFC 4015), or, after a timeout, if something arrives that was sent but once (F-RTO, RFC
-//! 5682). The controller then restores the one state that it saved.
+//! Retransmissions were needless if the receiver reports every one of them as a duplicate (RFC
+//! 3708, by DSACK), if an ACK echoes a timestamp from before the first of them (the Eifel
+//! algorithm, RFC 3522 and RFC 4015), or, after a timeout, if something arrives that was sent but
+//! once (F-RTO, RFC 5682). The controller then restores the one state that it saved.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_input.c` of 6.18: `tcp_init_undo`, `tcp_packet_delayed`, `tcp_may_undo`, `tcp_try_undo_*`.
+//! Linux `net/ipv4/tcp_input.c` of 6.18: `tcp_init_undo`, `tcp_packet_delayed`, `tcp_may_undo`,
+//! `tcp_try_undo_*`.
 
 use ackclock_cc::Signal;
 use ackclock_units::Time;
@@ -155,7 +156,8 @@ impl Endpoint {
         holds
     }
 
-    /// `tcp_try_undo_partial`, after a partial ACK. Returns whether nothing more is declared lost now.
+    /// `tcp_try_undo_partial`, after a partial ACK. Returns whether nothing more is declared lost
+    /// now.
     pub(super) fn undo_partially(&mut self, progress: &Progress, view: &View) -> bool {
         if !self.config.undo || !self.recovery.undo.is_possible() || !self.was_delayed(progress) {
             return false;

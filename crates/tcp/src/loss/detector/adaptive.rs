@@ -1,17 +1,20 @@
 //! Linux before RACK: a duplicate threshold that grows with the reordering that is seen.
 //!
-//! A segment is lost once `reordering` segments above it are SACKed; the threshold starts at 3 and takes on the longest
-//! displacement of a segment that turned out not to be lost. Until reordering is seen FACK counts the holes below the
-//! highest SACKed segment as well. A retransmission is lost, with FACK, when data sent after it is SACKed. With fewer than
-//! four segments outstanding early retransmit lowers the threshold, after a quarter of a round trip.
+//! A segment is lost once `reordering` segments above it are SACKed; the threshold starts at 3 and
+//! takes on the longest displacement of a segment that turned out not to be lost. Until reordering
+//! is seen FACK counts the holes below the highest SACKed segment as well. A retransmission is
+//! lost, with FACK, when data sent after it is SACKed. With fewer than four segments outstanding
+//! early retransmit lowers the threshold, after a quarter of a round trip.
 //!
 //! # Source
-//! Linux `net/ipv4/tcp_input.c` of 4.0: `tcp_update_reordering`, `tcp_time_to_recover`, `tcp_pause_early_retransmit`,
-//! `tcp_update_scoreboard`, `tcp_mark_head_lost`, `tcp_mark_lost_retrans`; RFC 5827. `tcp_recovery=0` of kernels from 4.4 to
-//! 6.16 comes to the same without FACK, lost retransmissions and early retransmit.
+//! Linux `net/ipv4/tcp_input.c` of 4.0: `tcp_update_reordering`, `tcp_time_to_recover`,
+//! `tcp_pause_early_retransmit`, `tcp_update_scoreboard`, `tcp_mark_head_lost`,
+//! `tcp_mark_lost_retrans`; RFC 5827. `tcp_recovery=0` of kernels from 4.4 to 6.16 is equivalent,
+//! without FACK, lost retransmissions and early retransmit.
 //!
 //! # Departures
-//! - The rule of `tcp_mark_head_lost` for a part of a buffer never applies: here every entry is one packet.
+//! - The rule of `tcp_mark_head_lost` for a part of a buffer never applies: here every entry is one
+//!   packet.
 //! - Thin streams (`tcp_thin_dupack`, off by default) are not treated.
 
 use ackclock_units::Span;

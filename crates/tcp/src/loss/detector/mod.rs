@@ -1,20 +1,24 @@
-//! When is a segment lost? A choice of its own, beside the congestion controller.
+//! When is a segment lost? A choice independent of the congestion controller.
 //!
-//! The episode (`episode.rs`) knows the states, the window and undoing; a detector knows when a segment is lost and learns
-//! from reordering. What a detector has to implement, each an arm of [`Detector`]:
+//! The engine (`linux`) has the states, the window and undoing; a detector decides when a segment
+//! is lost and learns from reordering. What a detector implements, each an arm of [`Detector`]:
 //!
 //! - [`Detector::reordered`] and [`Detector::more_duplicates`]: reordering was seen; by how much.
-//! - [`Detector::resent_acknowledged`] and [`Detector::duplicated`]: what came of a retransmission.
+//! - [`Detector::resent_acknowledged`] and [`Detector::duplicated`]: the fate of a retransmission.
 //! - [`Detector::delivered`]: what the ACK in hand delivered, before anything is judged.
-//! - [`Detector::starts_recovery`]: whether an episode begins although nothing is marked, or after how long.
-//! - [`Detector::mark`]: marks segments of the [`Scoreboard`] lost, for an ACK or for its timer, and asks for the timer.
+//! - [`Detector::starts_recovery`]: whether recovery begins although nothing is marked, or after
+//!   how long.
+//! - [`Detector::mark`]: marks segments of the [`Scoreboard`] lost, for an ACK or for its timer,
+//!   and asks for the timer.
 //! - [`Detector::timed_out`]: the retransmission timer expired; marks what is lost by that.
-//! - [`Detector::waits`] and [`Detector::outstanding_before`]: where more than the window is sent while nothing is proven.
+//! - [`Detector::waits`] and [`Detector::outstanding_before`]: where more than the window is sent
+//!   while nothing is proven.
 //! - [`Detector::undone`], [`Detector::finished`]: how an episode ended.
-//! - [`Detector::limited_transmit`], [`Detector::resends_holes`], [`Detector::grows_on_sack`]: what may be sent, and whether
-//!   the window may grow, while nothing is proven.
+//! - [`Detector::limited_transmit`], [`Detector::resends_holes`], [`Detector::grows_on_sack`]: what
+//!   may be sent, and whether the window may grow, while nothing is proven.
 //!
-//! A detector allocates nothing and reads no clock. `rfc6675.rs`, in `scoreboard.rs`, needs no state.
+//! A detector allocates nothing after its construction and reads no clock. The rule of RFC 6675 is
+//! the scoreboard's ([`Scoreboard::mark_lost`]) and needs no state.
 
 mod adaptive;
 mod ncr;
@@ -30,46 +34,47 @@ use ncr::Ncr;
 use rack::Rack;
 use rr::RrTcp;
 
-/// Duplicate ACKs that prove a loss where the threshold is fixed, and where an adaptive one starts (RFC 5681 section 3.2;
-/// Linux `sysctl_tcp_reordering`).
-pub(crate) const DUP_THRESH: u32 = 3;
+/// Duplicate ACKs that prove a loss where the threshold is fixed, and where an adaptive one starts
+/// (RFC 5681 section 3.2; Linux `sysctl_tcp_reordering`).
+pub(super) const DUP_THRESH: u32 = 3;
 
 /// What the sender knows at a call, in segments (the names in brackets are Linux's).
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct View {
-    pub(crate) now: Time,
-    pub(crate) state: CaState,
-    pub(crate) sack: bool,
-    pub(crate) mss: u32,
+pub(super) struct View {
+    pub(super) now: Time,
+    pub(super) state: CaState,
+    pub(super) sack: bool,
+    pub(super) mss: u32,
     /// In flight or lost (`packets_out`).
-    pub(crate) outstanding: u64,
+    pub(super) outstanding: u64,
     /// Reported, by SACK or by as many duplicate ACKs (`sacked_out`).
-    pub(crate) sacked: u64,
+    pub(super) sacked: u64,
     /// Up to the highest reported (`fackets_out`; `sacked_out + 1` without SACK).
-    pub(crate) reach: u64,
-    pub(crate) srtt: Option<Span>,
+    pub(super) reach: u64,
+    pub(super) srtt: Option<Span>,
     /// The cumulative ACK advanced.
-    pub(crate) advanced: bool,
+    pub(super) advanced: bool,
     /// A duplicate ACK, or with SACK one that is not plain progress.
-    pub(crate) duplicate: bool,
+    pub(super) duplicate: bool,
     /// Something was newly SACKed.
-    pub(crate) newly_sacked: bool,
+    pub(super) newly_sacked: bool,
     /// The episode begins with this call.
-    pub(crate) begins: bool,
-    /// The application has data and both windows let it go out.
-    pub(crate) can_send: bool,
+    pub(super) begins: bool,
     /// The ACK carries the ECN echo.
-    pub(crate) ece: bool,
+    pub(super) ece: bool,
+    /// The application has data and both windows let it go out. This and the last three are known
+    /// to detectors from before RACK alone.
+    pub(super) can_send: bool,
     /// How long until the retransmission timer expires.
-    pub(crate) to_timeout: Span,
-    pub(crate) rto: Span,
+    pub(super) to_timeout: Span,
+    pub(super) rto: Span,
     /// The congestion window.
-    pub(crate) cwnd: u64,
+    pub(super) cwnd: u64,
 }
 
 /// Whether recovery is to begin although no segment is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum StartRecovery {
+pub(super) enum StartRecovery {
     /// Nothing is proven.
     No,
     /// A loss is proven.
@@ -78,13 +83,13 @@ pub(crate) enum StartRecovery {
     After(Span),
 }
 
-/// What [`Detector::mark`] did beside marking.
+/// What [`Detector::mark`] found, apart from the marks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Marked {
+pub(super) struct Marked {
     /// A retransmission was found lost.
-    pub(crate) retransmission: bool,
+    pub(super) retransmission: bool,
     /// Judge again after this time.
-    pub(crate) again: Option<Span>,
+    pub(super) again: Option<Span>,
 }
 
 /// A loss detector and what it has learnt of its connection.
@@ -128,9 +133,9 @@ impl Detector {
         }
     }
 
-    /// A segment that begins at `low` arrived after one that ends at `high`, `segments` later (both counted), of which
-    /// `reports` were reported before; 0 if that is not known.
-    pub(crate) fn reordered(&mut self, low: u64, high: u64, segments: u64, reports: u64, mss: u32) {
+    /// A segment that begins at `low` arrived after one that ends at `high`, `segments` later (both
+    /// counted), of which `reports` were reported before; 0 if that is not known.
+    pub(super) fn reordered(&mut self, low: u64, high: u64, segments: u64, reports: u64, mss: u32) {
         match self {
             Detector::Rfc6675 | Detector::Ncr(_) => {}
             Detector::RrTcp(rr) => rr.reordered(reports),
@@ -139,9 +144,9 @@ impl Detector {
         }
     }
 
-    /// Without SACK: more duplicate ACKs than segments can have caused if none was reordered; `segments` were
-    /// outstanding (`tcp_check_reno_reordering`).
-    pub(crate) fn more_duplicates(&mut self, segments: u64) {
+    /// Without SACK: more duplicate ACKs than segments can have caused if none was reordered;
+    /// `segments` were outstanding (`tcp_check_reno_reordering`).
+    pub(super) fn more_duplicates(&mut self, segments: u64) {
         match self {
             Detector::Rfc6675 | Detector::Ncr(_) | Detector::RrTcp(_) => {}
             Detector::Linux(adaptive) => adaptive.reordered(segments),
@@ -150,7 +155,7 @@ impl Detector {
     }
 
     /// The ACK in hand.
-    pub(crate) fn delivered(&mut self, progress: &Progress) {
+    pub(super) fn delivered(&mut self, progress: &Progress) {
         if let Detector::Rack(rack) = self {
             rack.delivered(progress);
         }
@@ -172,20 +177,21 @@ impl Detector {
     }
 
     /// Whether `reports` of [`Detector::reordered`] is asked for.
-    pub(crate) fn counts_reports(&self) -> bool {
+    pub(super) fn counts_reports(&self) -> bool {
         matches!(self, Detector::RrTcp(_))
     }
 
-    /// `from..to` was acknowledged, some of which had been retransmitted, with `reports` reports before.
-    pub(crate) fn resent_acknowledged(&mut self, from: u64, to: u64, reports: u64) {
+    /// `from..to` was acknowledged, some of which had been retransmitted, with `reports` reports
+    /// before.
+    pub(super) fn resent_acknowledged(&mut self, from: u64, to: u64, reports: u64) {
         if let Detector::RrTcp(rr) = self {
             rr.resent_acknowledged(from, to, reports);
         }
     }
 
-    /// `left..right` was reported twice (DSACK), for which a needless retransmission is to blame; `probe` if that was a tail
-    /// loss probe. Comes before what the same ACK tells of reordering.
-    pub(crate) fn duplicated(&mut self, left: u64, right: u64, probe: bool) {
+    /// `left..right` was reported twice (DSACK) because of a needless retransmission; `probe` if
+    /// that was a tail loss probe. Called before what the same ACK reports of reordering.
+    pub(super) fn duplicated(&mut self, left: u64, right: u64, probe: bool) {
         match self {
             Detector::RrTcp(rr) => rr.duplicated(left, right),
             Detector::Rack(rack) if !probe => rack.duplicated(),
@@ -193,24 +199,25 @@ impl Detector {
         }
     }
 
-    /// An ACK that proves nothing. If the late arrival of a segment ends a wait for which the window has to be brought back,
-    /// the segments that were outstanding at its begin.
-    pub(crate) fn waits(&mut self, view: &View) -> Option<u64> {
+    /// An ACK that proves nothing. If the late arrival of a segment ends a wait for which the
+    /// window has to be brought back, the segments that were outstanding at its begin.
+    pub(super) fn waits(&mut self, view: &View) -> Option<u64> {
         match self {
             Detector::Ncr(ncr) => ncr.waits(view),
             _ => None,
         }
     }
 
-    /// The segments that were outstanding before more than the window was sent, where that is what a reduction is of.
-    pub(crate) fn outstanding_before(&self) -> Option<u64> {
+    /// The segments that were outstanding before more than the window was sent, where that is what
+    /// a reduction is of.
+    pub(super) fn outstanding_before(&self) -> Option<u64> {
         match self {
             Detector::Ncr(ncr) => ncr.before(),
             _ => None,
         }
     }
 
-    pub(crate) fn starts_recovery(&mut self, view: &View) -> StartRecovery {
+    pub(super) fn starts_recovery(&mut self, view: &View) -> StartRecovery {
         match self {
             Detector::Linux(adaptive) => adaptive.starts_recovery(view),
             Detector::Ncr(ncr) => ncr.starts_recovery(view),
@@ -220,7 +227,7 @@ impl Detector {
         }
     }
 
-    pub(crate) fn mark(&mut self, board: &mut Scoreboard, view: &View) -> Marked {
+    pub(super) fn mark(&mut self, board: &mut Scoreboard, view: &View) -> Marked {
         match self {
             Detector::Rfc6675 => {
                 if view.sack {
@@ -238,7 +245,7 @@ impl Detector {
     }
 
     /// Its timer expired.
-    pub(crate) fn timer(&mut self, board: &mut Scoreboard, view: &View) -> Marked {
+    pub(super) fn timer(&mut self, board: &mut Scoreboard, view: &View) -> Marked {
         match self {
             Detector::Rfc6675 => Marked::default(),
             Detector::Linux(adaptive) => adaptive.mark(board, view),
@@ -249,7 +256,7 @@ impl Detector {
     }
 
     /// The retransmission timer expired.
-    pub(crate) fn timed_out(&mut self, board: &mut Scoreboard, view: &View) {
+    pub(super) fn timed_out(&mut self, board: &mut Scoreboard, view: &View) {
         match self {
             Detector::Rfc6675 => board.mark_all_lost(),
             Detector::Ncr(ncr) => {
@@ -271,22 +278,23 @@ impl Detector {
         }
     }
 
-    /// A reduction was taken back; `by_dsack` if because every retransmission was reported as a duplicate.
-    pub(crate) fn undone(&mut self, by_dsack: bool) {
+    /// A reduction was taken back; `by_dsack` if because every retransmission was reported as a
+    /// duplicate.
+    pub(super) fn undone(&mut self, by_dsack: bool) {
         if let Detector::Rack(rack) = self {
             rack.undone(by_dsack);
         }
     }
 
     /// An episode ended, and nothing was taken back.
-    pub(crate) fn finished(&mut self) {
+    pub(super) fn finished(&mut self) {
         if let Detector::Rack(rack) = self {
             rack.finished();
         }
     }
 
-    /// How many segments of new data may be sent beyond the window of `cwnd` while `sacked` reports prove nothing; `None` if
-    /// each segment reported makes room for one.
+    /// How many segments of new data may be sent beyond the window of `cwnd` while `sacked` reports
+    /// prove nothing; `None` if each segment reported makes room for one.
     pub(crate) fn limited_transmit(&self, sacked: u64, cwnd: u64) -> Option<u64> {
         match self {
             // RFC 3042 section 2.
@@ -297,8 +305,8 @@ impl Detector {
         }
     }
 
-    /// Whether holes that are not proven lost are resent when nothing else may be sent, and also the last segment
-    /// (RFC 6675 `NextSeg` rules 3 and 4).
+    /// Whether holes that are not proven lost are resent when nothing else may be sent, and also
+    /// the last segment (RFC 6675 `NextSeg` rules 3 and 4).
     pub(crate) fn resends_holes(&self) -> (bool, bool) {
         match self {
             Detector::Rfc6675 | Detector::Ncr(_) | Detector::RrTcp(_) => (true, true),
@@ -309,22 +317,23 @@ impl Detector {
     }
 
     /// Whether the window grows for what is reported out of order (`tcp_may_raise_cwnd`).
-    pub(crate) fn grows_on_sack(&self) -> bool {
+    pub(super) fn grows_on_sack(&self) -> bool {
         match self {
             Detector::Rfc6675 | Detector::Ncr(_) | Detector::RrTcp(_) => false,
             Detector::Linux(_) | Detector::Rack(_) => self.threshold() > DUP_THRESH,
         }
     }
 
-    /// Whether it is of the time before RACK: Linux 4.0 and before grow the window before they look for losses, reduce it
-    /// by PRR with the slow start bound, and look no further once a partial ACK has taken a reduction back.
+    /// Whether it dates from before RACK: Linux 4.0 and before grow the window before they look for
+    /// losses, reduce it by PRR with the slow start bound, and look no further once a partial ACK
+    /// has undone a reduction.
     pub(crate) fn is_before_rack(&self) -> bool {
         matches!(self, Detector::Linux(_) | Detector::Ncr(_) | Detector::RrTcp(_))
     }
 }
 
-/// Without SACK the first segment is lost after `threshold` duplicate ACKs, and the next one with every partial ACK (RFC
-/// 6582; `tcp_newreno_mark_lost`).
+/// Without SACK the first segment is lost after `threshold` duplicate ACKs, and the next one with
+/// every partial ACK (RFC 6582; `tcp_newreno_mark_lost`).
 fn mark_newreno(board: &mut Scoreboard, view: &View, threshold: u32) {
     let enough = view.state < CaState::Recovery && view.sacked >= u64::from(threshold);
     if enough || (view.state == CaState::Recovery && view.advanced) {
@@ -334,9 +343,9 @@ fn mark_newreno(board: &mut Scoreboard, view: &View, threshold: u32) {
 
 /// The duplicate threshold as Linux adapts it, and how often reordering was seen.
 #[derive(Clone, Debug)]
-pub(crate) struct Reordering {
-    pub(crate) threshold: u32,
-    pub(crate) seen: u64,
+struct Reordering {
+    threshold: u32,
+    seen: u64,
     /// `sysctl_tcp_max_reordering`; before 3.18 the constant `TCP_MAX_REORDERING`.
     most: u32,
 }

@@ -1,17 +1,18 @@
-//! TCP-NCR: what is missing may be late by a whole round trip before it is called lost.
+//! TCP-NCR: a segment may be late by a whole round trip before it is declared lost.
 //!
-//! When the first segment arrives out of order, the threshold becomes a fraction of what is outstanding: so many reports as
-//! come in a round trip. Meanwhile new data goes out, a segment for every two reports (careful) or for each (aggressive).
-//! Once the threshold is reached, recovery goes on with the threshold of 3, and the window is reduced from what was
-//! outstanding when the wait began. If the missing segment arrives before, the window closes to one segment more than what
-//! is outstanding, and slow start brings it back.
+//! When the first segment arrives out of order, the threshold becomes a fraction of what is
+//! outstanding: as many reports as arrive in a round trip. Meanwhile new data goes out, a segment
+//! for every two reports (careful) or for each (aggressive). Once the threshold is reached,
+//! recovery goes on with the threshold of 3, and the window is reduced from what was outstanding
+//! when the wait began. If the missing segment arrives before, the window closes to one segment
+//! more than what is outstanding, and slow start restores it.
 //!
 //! # Source
 //! RFC 4653 section 3. Its authors' module for Linux, `tcp_ncr.c` (Slot, Wolff, Schulte).
 //!
 //! # Departures
-//! - The slow start threshold is raised to what was outstanding before, never lowered to it, as in the authors' module: reordering
-//!   would end the first slow start.
+//! - The slow start threshold is raised to what was outstanding before, never lowered to it, as in
+//!   the authors' module: reordering would end the first slow start.
 //! - The RFC asks for Nagle's algorithm to be off; that is left to the host.
 //! - Without SACK, which the RFC requires, the threshold is 3.
 
@@ -31,7 +32,8 @@ impl Ncr {
         Ncr { variant, before: None }
     }
 
-    /// DupThresh = max(LT_F * FlightSize, 3) (RFC 4653 section 3.1, and section 3.3 for what is sent since).
+    /// DupThresh = max(LT_F * FlightSize, 3) (RFC 4653 section 3.1, and section 3.3 for what is
+    /// sent since).
     pub(super) fn threshold(self, outstanding: u64) -> u64 {
         let share = match self.variant {
             NcrVariant::Careful => outstanding * 2 / 3,
@@ -45,7 +47,8 @@ impl Ncr {
         if view.sacked >= threshold { StartRecovery::Now } else { StartRecovery::No }
     }
 
-    /// An ACK that proves nothing; `outstanding` is FlightSize. If it ends a wait, FlightSizePrev of it.
+    /// An ACK that proves nothing; `outstanding` is FlightSize. If it ends a wait, FlightSizePrev
+    /// of it.
     pub(super) fn waits(&mut self, view: &View) -> Option<u64> {
         if !view.sack {
             return None;
@@ -54,7 +57,8 @@ impl Ncr {
         if view.sacked == 0 {
             self.before = None;
         } else {
-            // Section 3.1 step I.1; not where reports beyond the segment that came have the wait begin anew (section 3.2).
+            // Section 3.1 step I.1; not where reports beyond the segment that came have the wait
+            // begin anew (section 3.2).
             self.before.get_or_insert(view.outstanding);
         }
         ended

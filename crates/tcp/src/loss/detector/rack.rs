@@ -1,16 +1,18 @@
-//! RACK: a segment is lost when one that was sent later has been delivered, and a reordering window has passed since.
+//! RACK: a segment is lost when one that was sent later has been delivered, and a reordering window
+//! has passed since.
 //!
-//! It counts time in place of duplicates, and so finds lost retransmissions as well. The window is nothing until reordering
-//! is seen, then a quarter of the shortest round trip of the last five minutes, and more for every round trip in which a
-//! DSACK shows that it was too short.
+//! It counts time in place of duplicates, and so finds lost retransmissions as well. The window is
+//! nothing until reordering is seen, then a quarter of the shortest round trip of the last five
+//! minutes, and more for every round trip in which a DSACK shows that it was too short.
 //!
 //! # Source
-//! RFC 8985 section 6.2. Linux `net/ipv4/tcp_recovery.c` of 6.1 and 6.18; `tcp_check_sack_reordering` and
-//! `tcp_update_rtt_min` in `tcp_input.c`; `lib/win_minmax.c`.
+//! RFC 8985 section 6.2. Linux `net/ipv4/tcp_recovery.c` of 6.1 and 6.18;
+//! `tcp_check_sack_reordering` and `tcp_update_rtt_min` in `tcp_input.c`; `lib/win_minmax.c`.
 //!
 //! # Departures
-//! - Linux tells whether a round trip has passed since the window last grew by counts of delivered segments; here by the
-//!   time when the newest delivered segment was sent, which comes to the same.
+//! - Linux determines whether a round trip has passed since the window last grew by counting
+//!   delivered segments; here it is the time when the newest delivered segment was sent, which is
+//!   equivalent.
 //! - Linux's timers are rounded up to jiffies (1 to 10 ms).
 
 use ackclock_units::{Span, Time};
@@ -21,7 +23,8 @@ use crate::{CaState, Stamp};
 
 /// `sysctl_tcp_max_reordering`.
 const MAX_REORDERING: u32 = 300;
-/// Recoveries for which a widened window lasts (RFC 8985 section 6.2 step 4; `TCP_RACK_RECOVERY_THRESH`).
+/// Recoveries for which a widened window lasts (RFC 8985 section 6.2 step 4;
+/// `TCP_RACK_RECOVERY_THRESH`).
 const PERSIST: u32 = 16;
 /// Quarters of the shortest round trip that the window has at most (`reo_wnd_steps` is a byte).
 const MAX_STEPS: u32 = 255;
@@ -43,7 +46,7 @@ pub(crate) struct Rack {
     steps: u32,
     /// Recoveries until the window is a quarter again.
     persist: u32,
-    /// A DSACK has told that the window is too short.
+    /// A DSACK has shown that the window is too short.
     too_short: bool,
     widened_at: Option<Stamp>,
     shortest: MinFilter,
@@ -144,7 +147,7 @@ impl Rack {
         if by_dsack {
             self.persist = (self.persist + 1).min(PERSIST);
         }
-        // What was called lost is judged again.
+        // What was declared lost is judged again.
         self.advanced = true;
     }
 
@@ -153,7 +156,8 @@ impl Rack {
     }
 }
 
-/// The minimum over a window of time, from three samples (Kathleen Nichols' algorithm, `lib/win_minmax.c`).
+/// The minimum over a window of time, from three samples (Kathleen Nichols' algorithm,
+/// `lib/win_minmax.c`).
 #[derive(Clone, Debug, Default)]
 struct MinFilter {
     best: Option<[(Time, Span); 3]>,

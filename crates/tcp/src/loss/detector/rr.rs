@@ -1,23 +1,27 @@
-//! RR-TCP: as many duplicates as most of the late segments of late have caused prove nothing.
+//! RR-TCP: as many duplicates as most of the recent late segments have caused prove nothing.
 //!
-//! The reports that come in before a late segment are its reordering length. The threshold is one more than a percentile of
-//! the last of them; which percentile is learnt: a false fast retransmit raises it, a timeout or an idle sender, which a lower
-//! threshold would have avoided, lowers it by as much as that costs in comparison. While nothing is proven each report lets a
-//! segment of new data go out, up to one congestion window more than fits into it.
+//! The reports that arrive before a late segment are its reordering length. The threshold is one
+//! more than a percentile of the recent lengths. Which percentile is learnt: a false fast
+//! retransmit raises it; a timeout or an idle time, which a lower threshold would have avoided,
+//! lowers it in proportion to its cost. While nothing is proven each report lets a segment of new
+//! data go out, up to one congestion window more than fits into it.
 //!
 //! # Source
-//! Zhang, Karp, Floyd, Peterson, "RR-TCP: A Reordering-Robust TCP with DSACK", ICSI TR-02-006 (2002) and ICNP 2003, as
-//! Johannessen (Oslo 2015, section 2.2.1) and A. Sum (notes on the technical report) give them: the percentile (FA ratio),
-//! the step of 0.01, and the cost ratios by which timeouts and idle times count (DSACK-TA).
+//! Zhang, Karp, Floyd, Peterson, "RR-TCP: A Reordering-Robust TCP with DSACK", ICSI TR-02-006
+//! (2002) and ICNP 2003, as Johannessen (Oslo 2015, section 2.2.1) and A. Sum (notes on the
+//! technical report) give them: the percentile (FA ratio), the step of 0.01, and the cost ratios by
+//! which timeouts and idle times count (DSACK-TA).
 //!
 //! # Departures
-//! The paper itself was not to be had.
-//! - Its formulas of the costs are not in what was: here a cost is what a window of W segments and round trips of R could have
-//!   sent meanwhile. A false fast retransmit halves the window for a round trip, W / 2. A timeout loses its wait, W RTO / R,
-//!   and slow start back to W / 2, W log2(W / 2) - W / 2. Idle time t costs W t / R.
-//! - How many lengths are remembered and where the percentile starts were not to be had either ([`RrRules`]).
-//! - A false fast retransmit is taken back by the host's undoing, which restores the window at once where the paper lets slow
-//!   start bring it back. RTT samples are the host's as well (the paper's DSACK-ES measures retransmissions).
+//! The paper itself was not available.
+//! - Its formulas of the costs are not in the sources that were: here a cost is what a window of W
+//!   segments and round trips of R could have sent meanwhile. A false fast retransmit halves the
+//!   window for a round trip: `W / 2`. A timeout loses its wait, `W RTO / R`, and slow start back to
+//!   half of W, `W log2(W / 2) - W / 2`. Idle time t costs `W t / R`.
+//! - Nor were the number of lengths remembered and the initial percentile ([`RrRules`]).
+//! - A false fast retransmit is undone by the host, which restores the window at once where the
+//!   paper lets slow start restore it. RTT samples are the host's as well (the paper's DSACK-ES
+//!   measures retransmissions).
 //! - Without SACK, which it requires, the threshold is 3.
 
 use ackclock_units::Time;

@@ -52,7 +52,8 @@ fn rack() -> Rack {
 
 #[test]
 fn rack_waits_a_quarter_of_the_shortest_round_trip() {
-    // tcp_rack_reo_wnd: fewer duplicates than the threshold; min_rtt 40 ms, so 10 ms beyond the round trip of 50 ms.
+    // tcp_rack_reo_wnd: fewer duplicates than the threshold; min_rtt 40 ms, so 10 ms beyond the
+    // round trip of 50 ms.
     let mut rack = rack();
     let (mut board, progress) = board(10, 1..2, 51);
     rack.delivered(&progress);
@@ -102,7 +103,8 @@ fn rack_looks_again_only_when_something_was_delivered() {
 
 #[test]
 fn dsacks_widen_the_window_once_per_round_trip() {
-    // tcp_rack_update_reo_wnd. The window is seen from outside as the wait for segment 0, sent at 0.
+    // tcp_rack_update_reo_wnd. The window is seen from outside as the wait for segment 0, sent at
+    // 0.
     let wait = |rack: &mut Rack| {
         let (mut board, progress) = board(3, 1..2, 41);
         rack.delivered(&progress);
@@ -148,7 +150,8 @@ fn an_answer_that_comes_too_soon_is_not_of_the_retransmission() {
         board.acknowledge(1001, &mut progress);
         rack.delivered(&progress);
         rack.mark(&mut board, &View { state: CaState::Recovery, ..view(now) });
-        // Segments 1 and 2 were sent before the retransmission, a round trip ago if it was that one that was answered.
+        // Segments 1 and 2 were sent before the retransmission, a round trip ago if it was that one
+        // that was answered.
         assert_eq!(board.lost_segments(), 2 * lost, "at {now} ms");
     }
 }
@@ -179,7 +182,8 @@ fn the_shortest_round_trip_is_that_of_five_minutes() {
 
 #[test]
 fn a_displacement_in_bytes_is_rounded_up_to_segments() {
-    // tcp_check_sack_reordering: (metric + mss - 1) / mss, if metric > reordering * mss; at most 300.
+    // tcp_check_sack_reordering: (metric + mss - 1) / mss, if metric > reordering * mss; at most
+    // 300.
     let mut reordering = Reordering::new(300);
     for (distance, threshold) in [(3000, 3), (3001, 4), (9500, 10), (8000, 10), (1_000_000, 300)] {
         reordering.note(1, 1 + distance, MSS);
@@ -262,7 +266,8 @@ fn a_retransmission_is_lost_when_data_sent_after_it_is_sacked() {
 
 #[test]
 fn early_retransmit_waits_a_quarter_of_a_round_trip() {
-    // tcp_pause_early_retransmit: max(RTT / 4, 2 ms), unless the timer expires before or there is an ECN echo.
+    // tcp_pause_early_retransmit: max(RTT / 4, 2 ms), unless the timer expires before or there is
+    // an ECN echo.
     let adaptive = Adaptive::new(AdaptiveRules::default());
     let few = View { outstanding: 3, sacked: 1, reach: 2, can_send: false, ..view(0) };
     assert_eq!(adaptive.starts_recovery(&few), StartRecovery::After(MS(25)));
@@ -278,7 +283,8 @@ fn early_retransmit_waits_a_quarter_of_a_round_trip() {
 
 #[test]
 fn a_sender_that_can_send_nothing_does_not_wait_for_more_duplicates() {
-    // tcp_time_to_recover, trick 4: max(packets_out / 2, 3) duplicates of at most `reordering` segments.
+    // tcp_time_to_recover, trick 4: max(packets_out / 2, 3) duplicates of at most `reordering`
+    // segments.
     let mut adaptive = Adaptive::new(AdaptiveRules::default());
     adaptive.reordered(20);
     let stuck = View { outstanding: 10, can_send: false, ..view(0) };
@@ -313,7 +319,8 @@ fn ncr_waits_for_a_share_of_what_is_outstanding() {
 
 #[test]
 fn ncr_remembers_what_was_outstanding_when_the_wait_began() {
-    // RFC 4653 section 3.1 step I.1 and section 3.2: FlightSizePrev; kept while other segments are missing.
+    // RFC 4653 section 3.1 step I.1 and section 3.2: FlightSizePrev; kept while other segments are
+    // missing.
     let mut ncr = Ncr::new(NcrVariant::Careful);
     assert_eq!(ncr.waits(&View { outstanding: 20, sacked: 1, ..view(0) }), None);
     assert_eq!(ncr.waits(&View { outstanding: 22, sacked: 4, ..view(0) }), None);
@@ -376,7 +383,8 @@ fn rr_tcp_learns_from_duplicates_of_what_it_resent() {
 #[test]
 fn rr_tcp_lowers_the_percentile_after_a_timeout() {
     let mut rr = rr();
-    // W = 20, RTO / R = 3: C_TO = 60 + 20 log2(10) - 10 = 116.4; C_FFR = 10; 0.9 - 0.1164 = 0.78, eight of ten.
+    // W = 20, RTO / R = 3: C_TO = 60 + 20 log2(10) - 10 = 116.4; C_FFR = 10; 0.9 - 0.1164 = 0.78,
+    // eight of ten.
     rr.timed_out(&View { sacked: 5, ..view(0) });
     assert_eq!(rr.threshold(), 9);
     rr.timed_out(&View { sacked: 2, ..view(0) });

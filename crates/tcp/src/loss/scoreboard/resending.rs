@@ -33,7 +33,8 @@ impl Scoreboard {
         None
     }
 
-    /// RFC 6675 `NextSeg` rule 3: the first segment below the highest SACKed one that is neither SACKed nor resent.
+    /// RFC 6675 `NextSeg` rule 3: the first segment below the highest SACKed one that is neither
+    /// SACKed nor resent.
     pub(crate) fn next_unsacked_hole(&mut self) -> Option<Sent> {
         if self.sacked_segments == 0 {
             return None;
@@ -55,7 +56,8 @@ impl Scoreboard {
         self.entries.back().filter(|sent| !sent.sacked && !sent.resent).copied()
     }
 
-    /// The segment at `seq` is sent again, while `nxt` is the next unit to be sent for the first time.
+    /// The segment at `seq` is sent again, while `nxt` is the next unit to be sent for the first
+    /// time.
     pub(crate) fn resend(&mut self, stamp: Stamp, seq: u64, nxt: u64) {
         let index = (self.position_of(seq) - self.base) as usize;
         let sent = &mut self.entries[index];
@@ -64,7 +66,8 @@ impl Scoreboard {
         if !sent.sacked {
             sent.aux = u32::try_from(nxt - seq).unwrap_or(u32::MAX);
         }
-        // A probe is repeated until it is acknowledged, even if a strange peer reports it by SACK alone.
+        // A probe is repeated until it is acknowledged, even if a strange peer reports it by SACK
+        // alone.
         if !sent.resent && !sent.sacked {
             sent.resent = true;
             self.resent += u64::from(sent.len);
@@ -82,7 +85,8 @@ impl Scoreboard {
         self.entries.back().filter(|last| !last.sacked).copied()
     }
 
-    /// The segment at `seq` goes out once more as a probe, beside the original: nothing is taken for lost.
+    /// The segment at `seq` goes out once more as a probe, in addition to the original: nothing is
+    /// declared lost.
     pub(crate) fn resend_as_probe(&mut self, stamp: Stamp, seq: u64) {
         let pipe = self.pipe();
         let index = (self.position_of(seq) - self.base) as usize;
@@ -95,7 +99,8 @@ impl Scoreboard {
         }
     }
 
-    /// Cuts the segment at `seq` after `payload` bytes, since more do not fit into one (`tcp_fragment`); gives the first part.
+    /// Cuts the segment at `seq` after `payload` bytes, since more do not fit into one
+    /// (`tcp_fragment`); gives the first part.
     #[cold]
     pub(crate) fn cut(&mut self, sent: Sent, payload: u32) -> Sent {
         let position = self.position_of(sent.seq);
@@ -103,7 +108,8 @@ impl Scoreboard {
         self.at(position).copied().unwrap_or(sent)
     }
 
-    /// Cuts an entry in two at `seq`: a SACK edge inside a segment (the receiver trimmed it to its window).
+    /// Cuts an entry in two at `seq`: a SACK edge inside a segment (the receiver trimmed it to its
+    /// window).
     pub(super) fn split(&mut self, position: u64, seq: u64) {
         let index = (position - self.base) as usize;
         let whole = self.entries[index];
@@ -134,7 +140,8 @@ impl Scoreboard {
         }
     }
 
-    /// Cuts the first segment into ones of `most` units: it was sent before the size of segments was agreed on.
+    /// Cuts the first segment into ones of `most` units: it was sent before the size of segments
+    /// was agreed on.
     pub(crate) fn split_front(&mut self, most: u32) {
         let Some(front) = self.entries.front().copied() else { return };
         let pieces = u64::from(front.len.div_ceil(most.max(1)));

@@ -8,12 +8,13 @@ impl Scoreboard {
         let mut ascending = [(0, 0); 4];
         let ascending = &mut ascending[..blocks.len()];
         ascending.copy_from_slice(blocks);
-        // The newest block comes first in the option; taken in that order, an older one that the sender had not seen yet
-        // would look reordered.
+        // The newest block comes first in the option; taken in that order, an older one that the
+        // sender had not seen yet would look reordered.
         ascending.sort_unstable();
         for &mut (left, right) in ascending {
             let mut from = left;
-            // What the last ACK's blocks covered is marked: an ACK in recovery usually extends one of them.
+            // What the last ACK's blocks covered is marked: an ACK in recovery usually extends one
+            // of them.
             for &(seen_left, seen_right) in &self.seen {
                 if seen_left <= from && from < seen_right {
                     from = seen_right;
@@ -82,7 +83,8 @@ impl Scoreboard {
         let len = u64::from(sent.len);
         progress.deliver(sent, false);
         progress.sacked_segments += 1;
-        // A retransmission that no loss was the reason of does not become a plain SACKed segment at once.
+        // A retransmission that no loss was the reason of does not become a plain SACKed segment at
+        // once.
         let plain = sent.lost || !sent.resent;
         sent.sacked = true;
         sent.aux = 0;
@@ -126,8 +128,8 @@ impl Scoreboard {
         }
     }
 
-    /// The segment at `index` is SACKed: it joins the one before it if that is SACKed too, and then the one behind joins
-    /// (`tcp_shift_skb_data`).
+    /// The segment at `index` is SACKed: it joins the one before it if that is SACKed too, and then
+    /// the one behind joins (`tcp_shift_skb_data`).
     fn merge_sacked(&mut self, index: usize) {
         let alike = |board: &Scoreboard, first: usize, second: usize| {
             let (Some(first), Some(second)) = (board.entries.get(first), board.entries.get(second)) else {
@@ -145,8 +147,8 @@ impl Scoreboard {
         }
     }
 
-    /// The receiver got what lies in `left..right` twice (RFC 2883). Returns how many segments of it were retransmitted and
-    /// end above `marker`; those that were SACKed before are reordered.
+    /// The receiver got what lies in `left..right` twice (RFC 2883). Returns how many segments of
+    /// it were retransmitted and end above `marker`; those that were SACKed before are reordered.
     pub(crate) fn duplicated(&mut self, left: u64, right: u64, marker: u64, progress: &mut Progress) -> u64 {
         let first = (self.position_of(left) - self.base) as usize;
         let mut count = 0;

@@ -27,8 +27,8 @@ pub(crate) struct Sent {
     pub(crate) sent_at: Time,
     /// Units of sequence space: payload, and one for a FIN.
     pub(crate) len: u32,
-    /// While SACKed: how many SACKed segments are known to begin with this one, 0 for 1. After a retransmission: how far
-    /// SND.NXT was from `seq` then.
+    /// While SACKed: how many SACKed segments are known to begin with this one, 0 for 1. After a
+    /// retransmission: how far SND.NXT was from `seq` then.
     pub(super) aux: u32,
     /// Order of [`Stamp`] of when it was last sent.
     pub(super) order: u32,

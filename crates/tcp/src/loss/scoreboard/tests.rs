@@ -1,4 +1,5 @@
-//! The scoreboard against a model that keeps every unit of sequence space by itself and recomputes all from scratch.
+//! The scoreboard against a model that keeps every unit of sequence space by itself and recomputes
+//! all from scratch.
 
 use ackclock_units::{Span, Time};
 use proptest::prelude::*;
@@ -51,7 +52,8 @@ impl Model {
 
     fn judge(&mut self) {
         for index in 0..self.units.len() {
-            // What is lost stays lost, even if sequences above it join and leave fewer than the threshold.
+            // What is lost stays lost, even if sequences above it join and leave fewer than the
+            // threshold.
             let lost = !self.units[index].sacked && (self.units[index].lost || self.is_lost(index));
             self.units[index].lost = lost;
         }
@@ -137,7 +139,8 @@ struct Told {
 #[derive(Clone, Debug)]
 enum Step {
     Push(u32),
-    /// A cumulative ACK for a share of what is outstanding or for nothing new, and blocks as shares of the rest.
+    /// A cumulative ACK for a share of what is outstanding or for nothing new, and blocks as shares
+    /// of the rest.
     Ack(Option<prop::sample::Index>, Vec<(prop::sample::Index, prop::sample::Index)>),
     Resend,
     FrontLost,
@@ -306,7 +309,8 @@ fn three_discontiguous_sequences_above_prove_a_loss() {
 
 #[test]
 fn a_lost_ack_is_no_reordering() {
-    // The option has the newest block first; both are news to the sender, and they arrived in order.
+    // The option has the newest block first; both are news to the sender, and they arrived in
+    // order.
     let mut board = board_of(8);
     assert_eq!(sack(&mut board, &[(5, 6), (1, 2)]).reordering, 0);
     // Segment 3 is reported after segment 5: two behind.
@@ -360,7 +364,7 @@ fn a_hole_before_a_sacked_segment_stays_by_itself() {
 
 #[test]
 fn a_probe_that_is_reported_stays_by_itself() {
-    // Retransmitted, and not taken for lost: it does not become a plain SACKed segment.
+    // Retransmitted, and not declared lost: it does not become a plain SACKed segment.
     let mut board = board_of(4);
     sack(&mut board, &[(1, 2)]);
     board.resend(Stamp::first(at(1)), segment(2), segment(4));
@@ -370,7 +374,8 @@ fn a_probe_that_is_reported_stays_by_itself() {
 
 #[test]
 fn reneging_forgets_all_reports() {
-    // RFC 2018 section 8: after a timeout with a SACKed segment in front, nothing that was reported counts.
+    // RFC 2018 section 8: after a timeout with a SACKed segment in front, nothing that was reported
+    // counts.
     let mut board = board_of(4);
     sack(&mut board, &[(1, 4)]);
     let mut progress = Progress::new(Time::ZERO);
@@ -413,8 +418,8 @@ fn any_mark() -> impl Strategy<Value = Mark> {
     ]
 }
 
-/// What a mark does to each entry, written down without marks of what was judged before: what is lost stays lost, and what
-/// is lost while it is resent loses its retransmission.
+/// What a mark does to each entry, written down without marks of what was judged before: what is
+/// lost stays lost, and what is lost while it is resent loses its retransmission.
 fn apply_naively(mark: &Mark, now: Time, entries: &mut [Sent], newest: (Stamp, u64)) {
     let highest = entries.iter().filter(|sent| sent.sacked).map(Sent::end).max();
     let mut sacked_below = 0;
@@ -471,7 +476,8 @@ proptest! {
             let now = at(i as u64 / 3);
             let stamp = Stamp { at: now, order: i as u32 % 3 };
             let n = board.entries.len();
-            // FACK or counting: a connection changes from one to the other only where everything is judged anew.
+            // FACK or counting: a connection changes from one to the other only where everything is
+            // judged anew.
             if matches!(mark, Mark::First(_)) != fack && matches!(mark, Mark::First(_) | Mark::BelowSacked(_)) {
                 continue;
             }
@@ -579,8 +585,8 @@ impl Judge {
     }
 }
 
-/// Every second of `n` segments is lost, and of the retransmissions the first and every eighth, while new data follows.
-/// Returns how many entries were looked at, and for how many transmissions.
+/// Every second of `n` segments is lost, and of the retransmissions the first and every eighth,
+/// while new data follows. Returns how many entries were looked at, and for how many transmissions.
 fn work_of(judge: Judge, n: u64) -> (u64, u64) {
     let mut board = board_of(n);
     let (mut next, mut again, mut resent) = (n, VecDeque::new(), 0);
