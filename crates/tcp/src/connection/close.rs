@@ -93,4 +93,21 @@ impl Endpoint {
         self.liveness.stop();
         self.path.keep_estimate_for_good();
     }
+
+    pub(crate) fn close_now(&mut self, error: Option<Error>) {
+        self.state = State::Closed;
+        self.error = self.error.or(error);
+        if self.opening.is_some() {
+            self.end_fast_open();
+        }
+        if let Some(error) = error {
+            self.socket.report(error);
+        }
+        self.stop_timers();
+        self.pacer.let_go();
+        self.answers.close();
+        self.receiver.stop_acknowledging();
+        self.handshake.give_up();
+        self.persist.satisfy();
+    }
 }

@@ -1,6 +1,6 @@
 //! The connection: its state, and the calls of the application.
 
-use ackclock_cc::{CongestionControl, Flight};
+use ackclock_cc::CongestionControl;
 use ackclock_units::{Span, Time};
 
 use crate::connection::answers::Answers;
@@ -164,7 +164,7 @@ pub struct Endpoint {
     pub(crate) soft_errors: SoftErrors,
     /// Why the last data segment was sent.
     pub(crate) sent_as: SentAs,
-    error: Option<Error>,
+    pub(super) error: Option<Error>,
 }
 
 impl Endpoint {
@@ -237,24 +237,11 @@ impl Endpoint {
         }
     }
 
-    /// Bytes that the send buffer has room for.
-    pub fn send_space(&self) -> u64 {
-        self.config.send_buffer.saturating_sub(self.queued())
-    }
-
     /// The application reads up to `most` bytes; returns how many it got. They were checked on arrival
     /// ([`Endpoint::integrity_error`]).
     #[inline]
     pub fn read(&mut self, most: u64) -> u64 {
         self.receiver.read(most)
-    }
-
-    /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
-    pub(crate) fn has_room_to_tell(&self) -> bool {
-        let space = self.send_space();
-        let queued = self.config.send_buffer.saturating_sub(space);
-        // tcp_stream_memory_free with `wake`.
-        space > 0 && space >= queued / 2 && self.socket.is_below_lowat(2 * self.unsent())
     }
 
     /// SIOCINQ: bytes received in order and not read.
@@ -270,23 +257,6 @@ impl Endpoint {
     /// SIOCOUTQNSD: bytes written and not sent.
     pub fn unsent(&self) -> u64 {
         (self.send.written + 1).saturating_sub(self.send.nxt.max(1))
-    }
-
-    pub(crate) fn close_now(&mut self, error: Option<Error>) {
-        self.state = State::Closed;
-        self.error = self.error.or(error);
-        if self.opening.is_some() {
-            self.end_fast_open();
-        }
-        if let Some(error) = error {
-            self.socket.report(error);
-        }
-        self.stop_timers();
-        self.pacer.let_go();
-        self.answers.close();
-        self.receiver.stop_acknowledging();
-        self.handshake.give_up();
-        self.persist.satisfy();
     }
 
     /// Its ports.
@@ -369,36 +339,6 @@ impl Endpoint {
     /// The oldest unacknowledged byte and the next to be sent, as distances from the initial sequence number.
     pub fn sequence(&self) -> (u64, u64) {
         (self.send.una, self.send.nxt)
-    }
-
-    /// What the controller may know.
-    #[inline]
-    pub(crate) fn flight(&self, now: Time) -> Flight {
-        let window = self.cc.window();
-        Flight {
-            now,
-            mss: self.negotiated.mss(),
-            in_flight: self.pipe(),
-            cwnd_limited: self.window_use.is_limited(&window) || self.validation.grows(),
-            snd_una: self.send.una,
-            snd_nxt: self.send.nxt,
-            srtt: self.rtt.srtt(),
-            latest_rtt: self.rtt.latest(),
-            min_rtt: self.rtt.min(),
-            after_timeout: self.recovery.state() == crate::CaState::Loss,
-            initial_window: self.initial_window(),
-            paced: self.pacer.on,
-            app_limited: self.board.is_app_limited(),
-        }
-    }
-
-    /// RFC 5681 section 3.1: one segment if the SYN or its answer was lost.
-    fn initial_window(&self) -> u64 {
-        if self.handshake.is_repeated() {
-            u64::from(self.negotiated.mss())
-        } else {
-            self.config.initial_window.bytes(self.negotiated.mss())
-        }
     }
 }
 

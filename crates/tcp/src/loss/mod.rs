@@ -9,7 +9,9 @@
 mod ack_context;
 mod ca_state;
 pub(crate) mod detector;
+mod in_flight;
 mod linux;
+mod probe_state;
 mod prr;
 mod recovery;
 mod rfc;
@@ -17,6 +19,7 @@ mod sack_reports;
 pub(crate) mod scoreboard;
 mod tail_probe;
 mod undo;
+mod undo_state;
 
 use ackclock_units::Time;
 

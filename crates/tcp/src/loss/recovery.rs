@@ -6,9 +6,9 @@
 use ackclock_units::Time;
 
 use super::ca_state::CaState;
+use super::probe_state::Probe;
 use super::prr::WindowReduction;
-use super::tail_probe::Probe;
-use super::undo::Undo;
+use super::undo_state::Undo;
 use crate::{Endpoint, Prr, Stamp};
 
 /// What may be sent after an ACK (Linux's `REXMIT_*`).
@@ -84,7 +84,7 @@ impl Recovery {
     }
 
     /// Whether the endpoint shapes the window itself.
-    fn shapes_window(&self, prr: Prr) -> bool {
+    pub(crate) fn shapes_window(&self, prr: Prr) -> bool {
         prr != Prr::Off && !self.whole_control && self.in_reduction()
     }
 
@@ -196,46 +196,6 @@ impl Recovery {
 }
 
 impl Endpoint {
-    /// The congestion window in force, bytes.
-    #[inline]
-    pub fn cwnd(&self) -> u64 {
-        if self.recovery.shapes_window(self.config.prr) {
-            self.recovery.reduction.cwnd()
-        } else {
-            self.cc.window().cwnd
-        }
-    }
-
-    /// Bytes believed to be in the network (RFC 6675 `pipe`).
-    #[inline]
-    pub fn pipe(&self) -> u64 {
-        // RFC 6582 inflates the window by a segment per duplicate ACK; subtracting that from what
-        // is in flight has the same effect.
-        self.board.pipe().saturating_sub(self.recovery.emulated_sacks * u64::from(self.negotiated.mss()))
-    }
-
-    /// What counts against the window: before recovery duplicate ACKs free room for two segments by
-    /// limited transmit (RFC 3042 section 2), and for none without it.
-    #[inline]
-    pub(crate) fn window_used(&self) -> u64 {
-        let pipe = self.pipe();
-        if self.recovery.state != CaState::Disorder {
-            return pipe;
-        }
-        self.window_used_in_disorder(pipe)
-    }
-
-    #[inline(never)]
-    fn window_used_in_disorder(&self, pipe: u64) -> u64 {
-        let mss = u64::from(self.negotiated.mss());
-        let beyond = match self.detector.limited_transmit(self.sacked_segments(), self.cwnd() / mss) {
-            _ if !self.config.limited_transmit => 0,
-            Some(segments) => segments,
-            None => return pipe,
-        };
-        pipe.max(self.board.outstanding().saturating_sub(beyond * mss))
-    }
-
     /// Where the sender stands.
     pub fn ca_state(&self) -> CaState {
         self.recovery.state
@@ -247,12 +207,5 @@ impl Endpoint {
     #[inline]
     pub fn stamp(&self, now: Time) -> Stamp {
         Stamp { at: now, order: if now == self.now { self.order } else { 0 } }
-    }
-
-    /// Segments that left the network without being acknowledged: SACKed, or without SACK as many
-    /// as duplicate ACKs stand for.
-    #[inline]
-    pub(crate) fn sacked_segments(&self) -> u64 {
-        if self.negotiated.sack() { self.board.sacked_segments() } else { self.recovery.emulated_sacks }
     }
 }

@@ -20,65 +20,6 @@ const SLACK: Span = Span::from_millis(2);
 const LONGEST_DELAY: Span = Span::from_millis(200);
 const LEAST: Span = Span::from_millis(10);
 
-/// The tail loss probe: there is at most one in flight.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Probe {
-    /// SND.NXT when it was sent (`tlp_high_seq`); 0 if there is none.
-    high: u64,
-    /// It repeats a segment.
-    resent: bool,
-    /// It is to be sent.
-    due: bool,
-    /// It is being sent: Nagle's rule and the congestion window do not count.
-    unbounded: bool,
-}
-
-impl Probe {
-    /// It is in flight.
-    #[inline]
-    pub(crate) fn is_in_flight(&self) -> bool {
-        self.high > 0
-    }
-
-    /// It is in flight and repeats a segment.
-    pub(super) fn is_retransmission(&self) -> bool {
-        self.high > 0 && self.resent
-    }
-
-    /// Whether `left..right` is the segment that it repeats.
-    pub(super) fn is_in(&self, left: u64, right: u64, mss: u64) -> bool {
-        self.high == right && right - left <= mss
-    }
-
-    /// Its answer is not waited for any more.
-    pub(super) fn forget(&mut self) {
-        self.high = 0;
-    }
-
-    /// It is to be sent now.
-    #[cfg(test)]
-    pub(crate) fn is_due(&self) -> bool {
-        self.due
-    }
-
-    /// Whether it is to be sent now: asked once.
-    #[inline]
-    pub(crate) fn take_due(&mut self) -> bool {
-        std::mem::take(&mut self.due)
-    }
-
-    /// It is being sent: Nagle's rule and the congestion window do not count.
-    #[inline]
-    pub(crate) fn is_unbounded(&self) -> bool {
-        self.unbounded
-    }
-
-    /// From now on new data is the probe, or no longer.
-    pub(crate) fn set_unbounded(&mut self, unbounded: bool) {
-        self.unbounded = unbounded;
-    }
-}
-
 impl Endpoint {
     /// `tcp_process_tlp_ack` (RFC 8985 section 7.4): did the probe repair a loss?
     pub(super) fn on_ack_of_probe(&mut self, context: &AckContext) {

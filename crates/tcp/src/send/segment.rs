@@ -19,13 +19,13 @@ pub(crate) struct Piece {
 
 impl Endpoint {
     /// A segment with ports, flags and timestamps; everything else zero.
-    fn blank(&self, flags: Flags) -> Segment {
+    pub(crate) fn blank(&self, flags: Flags) -> Segment {
         Segment { source_port: self.ports.local, destination_port: self.ports.remote, flags, ..Segment::default() }
     }
 
     /// Fields that every segment of a synchronized connection carries: the acknowledgment with its window.
     #[inline(always)]
-    fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
+    pub(crate) fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
         *out = self.blank(flags | Flags::ACK);
         out.ack = self.receiver.ack_number();
         if self.negotiated.timestamps() {
@@ -51,31 +51,6 @@ impl Endpoint {
     /// The window scale that is announced.
     pub(crate) fn own_shift(&self) -> u8 {
         self.receiver.own_shift()
-    }
-
-    #[cold]
-    pub(crate) fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
-        // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open, was not.
-        let again = !self.is_first_syn();
-        if self.state == State::SynReceived {
-            self.write_common(now, out, Flags::SYN);
-        } else {
-            *out = self.blank(Flags::SYN);
-            out.window = self.receiver.syn_window(self.config.mss.into()) as u16;
-        }
-        self.put_syn_options(now, out);
-        let (flags, codepoint) = self.syn_ecn();
-        out.flags |= flags;
-        out.seq = self.send.isn;
-        if self.opening.is_some() && !again {
-            self.put_fast_open(now, out);
-        }
-        self.offer_option(again, out);
-        self.send.nxt = self.send.nxt.max(1);
-        self.handshake.sent(now, again, self.negotiated.clock(now));
-        self.stats.resent_syns += u64::from(again && self.state == State::SynSent && self.config.states.counts_syns);
-        self.arm_syn_timers(now, again);
-        codepoint
     }
 
     /// The options of a SYN; those of an answer were agreed on.

@@ -17,8 +17,7 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-use crate::WriteFlags;
-use crate::{Endpoint, SendRule, SpaceRule, State};
+use crate::{Endpoint, SendRule, SpaceRule, State, WriteFlags};
 
 /// The largest payload of one buffer: `gso_max_size` - 1 - `MAX_TCP_HEADER`.
 const MAX_BUFFER: u64 = 65_536 - 1 - 320;
@@ -351,5 +350,18 @@ impl Endpoint {
             && u64::from(payload) < available
             && !fin
             && u64::from(payload) < self.send.max_wnd.div_ceil(2)
+    }
+
+    /// Bytes that the send buffer has room for.
+    pub fn send_space(&self) -> u64 {
+        self.config.send_buffer.saturating_sub(self.queued())
+    }
+
+    /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
+    pub(crate) fn has_room_to_tell(&self) -> bool {
+        let space = self.send_space();
+        let queued = self.config.send_buffer.saturating_sub(space);
+        // tcp_stream_memory_free with `wake`.
+        space > 0 && space >= queued / 2 && self.socket.is_below_lowat(2 * self.unsent())
     }
 }

@@ -18,7 +18,7 @@
 use ackclock_cc::{Signal, Window};
 use ackclock_units::{Span, Time};
 
-use crate::{CaState, CwndValidation, Endpoint};
+use crate::{CaState, CwndValidation, Endpoint, SendRule};
 
 /// The non-validated period (sections 4.4.3 and 5).
 const NON_VALIDATED_PERIOD: Span = Span::from_secs(300);
@@ -30,8 +30,6 @@ const LEAST_SAMPLING: Span = Span::from_secs(1);
 /// What is known of the use of the window.
 #[derive(Debug, Default)]
 pub(crate) struct Validation {
-    /// The window grows whether it is full or not.
-    grows: bool,
     pipe_ack: PipeAck,
     /// When the window was validated last, or halved for not being so.
     validated_at: Time,
@@ -42,14 +40,6 @@ pub(crate) struct Validation {
     /// `snd_cwnd_stamp`).
     used: u64,
     full_at: Time,
-}
-
-impl Validation {
-    /// Whether the window grows whether it is full or not.
-    #[inline]
-    pub(crate) fn grows(&self) -> bool {
-        self.grows
-    }
 }
 
 /// The most that was acknowledged in a round trip of late.
@@ -100,12 +90,8 @@ impl Endpoint {
     /// The connection is open.
     pub(crate) fn begin_validation(&mut self, now: Time) {
         let rule = self.config.cwnd_validation;
-        self.validation = Validation {
-            grows: matches!(rule, CwndValidation::Off | CwndValidation::Rfc7661),
-            validated_at: now,
-            full_at: now,
-            ..Validation::default()
-        };
+        self.window_use.grow_unfilled(matches!(rule, CwndValidation::Off | CwndValidation::Rfc7661));
+        self.validation = Validation { validated_at: now, full_at: now, ..Validation::default() };
         self.validation.pipe_ack.reset(self.send.una, self.send.nxt);
     }
 
@@ -142,8 +128,9 @@ impl Endpoint {
         if !self.follows_rfc7661() || self.recovery.state() >= CaState::Cwr {
             return;
         }
-        self.validation.grows = self.is_validated(now);
-        if self.validation.grows {
+        let validated = self.is_validated(now);
+        self.window_use.grow_unfilled(validated);
+        if validated {
             self.validation.validated_at = now;
             return;
         }
@@ -179,7 +166,8 @@ impl Endpoint {
             self.bound_window(used.saturating_sub(resent) / 2);
         }
         self.validation.pipe_ack.reset(self.send.una, self.send.nxt);
-        (self.validation.grows, self.validation.validated_at) = (true, now);
+        self.window_use.grow_unfilled(true);
+        self.validation.validated_at = now;
     }
 
     /// Everything is taken for lost: the window of a timeout is smaller than any that was used.
@@ -230,5 +218,34 @@ impl Endpoint {
             self.validation.used = 0;
         }
         self.validation.full_at = now;
+    }
+
+    /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
+    /// network, and it must not grow (RFC 2861). As Linux's `tcp_cwnd_validate`.
+    #[inline(always)]
+    pub(crate) fn note_window_use(&mut self, now: Time) {
+        if self.pacer.holds()
+            && !self.counters.sending
+            && self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd()
+        {
+            // Nothing was sent because it was not time: nothing is known of the window.
+            return;
+        }
+        if self.board.is_empty() && !self.window_use.is_stopped() {
+            // Any window holds a segment.
+            self.window_use.idle(self.send.nxt);
+            return;
+        }
+        let outstanding = if self.config.transfer.sending == SendRule::Linux {
+            self.board.segments() * u64::from(self.negotiated.mss())
+        } else {
+            self.board.outstanding()
+        };
+        let limited =
+            self.window_use.is_stopped() || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
+        self.window_use.note(self.send.una, self.send.nxt, limited, outstanding);
+        if self.counters.sending {
+            self.decay_unused(now, limited);
+        }
     }
 }

@@ -4,9 +4,6 @@
 //! RFC 2861; `tcp_cwnd_validate` and `tcp_is_cwnd_limited` of Linux 6.1 (`net/ipv4/tcp_output.c`, `include/net/tcp.h`).
 
 use ackclock_cc::Window;
-use ackclock_units::Time;
-
-use crate::{Endpoint, SendRule};
 
 /// How much of the congestion window is used.
 #[derive(Debug, Default)]
@@ -17,6 +14,8 @@ pub(crate) struct WindowUse {
     full: bool,
     /// The most that was outstanding at a time since then, bytes.
     most_outstanding: u64,
+    /// The window grows whether it is full or not.
+    grows_unfilled: bool,
     /// One past what was sent when these two were last noted: their round trip ends when it is acknowledged.
     point: u64,
 }
@@ -47,11 +46,19 @@ impl WindowUse {
         self.stopped
     }
 
-    /// Whether `window` is used well enough to grow. In slow start one that is half used still grows, or a burst could never
-    /// be followed by a larger one.
+    /// The window grows whether it is full or not, or only when it is.
     #[inline]
-    pub(crate) fn is_limited(&self, window: &Window) -> bool {
-        self.full || (window.in_slow_start() && window.cwnd < self.most_outstanding.saturating_mul(2))
+    pub(crate) fn grow_unfilled(&mut self, grows: bool) {
+        self.grows_unfilled = grows;
+    }
+
+    /// Whether `window` may grow: it is used well enough, or need not be. In slow start one that is half used still grows, or a
+    /// burst could never be followed by a larger one.
+    #[inline]
+    pub(crate) fn may_grow(&self, window: &Window) -> bool {
+        self.full
+            || self.grows_unfilled
+            || (window.in_slow_start() && window.cwnd < self.most_outstanding.saturating_mul(2))
     }
 
     /// Whether the window was full in this round trip.
@@ -62,46 +69,15 @@ impl WindowUse {
 
     /// Nothing is outstanding or held back; `nxt` is what is sent next.
     #[inline]
-    fn idle(&mut self, nxt: u64) {
+    pub(super) fn idle(&mut self, nxt: u64) {
         (self.full, self.most_outstanding, self.point) = (false, 0, nxt);
     }
 
     /// `outstanding` bytes of what was sent below `nxt` are not acknowledged, from `una` on, and the window is `full`.
     #[inline]
-    fn note(&mut self, una: u64, nxt: u64, full: bool, outstanding: u64) {
+    pub(super) fn note(&mut self, una: u64, nxt: u64, full: bool, outstanding: u64) {
         if una >= self.point || full || !self.full && outstanding > self.most_outstanding {
             (self.full, self.most_outstanding, self.point) = (full, outstanding, nxt);
-        }
-    }
-}
-
-impl Endpoint {
-    /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
-    /// network, and it must not grow (RFC 2861). As Linux's `tcp_cwnd_validate`.
-    #[inline(always)]
-    pub(crate) fn note_window_use(&mut self, now: Time) {
-        if self.pacer.holds()
-            && !self.counters.sending
-            && self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd()
-        {
-            // Nothing was sent because it was not time: nothing is known of the window.
-            return;
-        }
-        if self.board.is_empty() && !self.window_use.is_stopped() {
-            // Any window holds a segment.
-            self.window_use.idle(self.send.nxt);
-            return;
-        }
-        let outstanding = if self.config.transfer.sending == SendRule::Linux {
-            self.board.segments() * u64::from(self.negotiated.mss())
-        } else {
-            self.board.outstanding()
-        };
-        let limited =
-            self.window_use.is_stopped() || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
-        self.window_use.note(self.send.una, self.send.nxt, limited, outstanding);
-        if self.counters.sending {
-            self.decay_unused(now, limited);
         }
     }
 }

@@ -13,6 +13,9 @@ pub(crate) struct Layers {
     /// `outer/inner`; what is not listed belongs to the module that it is in. The root of the crate
     /// comes last without being listed.
     pub(crate) order: &'static [&'static str],
+    /// Modules of types that are made of parts. They may name and use parts that come after them,
+    /// but not call methods of the type itself that are written there.
+    pub(crate) composes: &'static [&'static str],
     pub(crate) allowed: Allowed,
 }
 
@@ -193,10 +196,12 @@ pub(crate) fn arrows(modules: &[Module], order: &[&str]) -> (Arrows, Vec<String>
     (found, strays.map(|module| module.path.join("/")).collect())
 }
 
-/// The arrows that run against the order.
-pub(crate) fn backwards(arrows: &Arrows, order: &[&str]) -> Vec<(String, String)> {
-    let place = |name: &str| order.iter().position(|listed| *listed == name).unwrap_or(order.len());
-    arrows.keys().filter(|(from, to)| place(from) < place(to)).cloned().collect()
+/// The arrows that run against the order, without those of a type to its parts.
+pub(crate) fn backwards(arrows: &Arrows, layers: &Layers) -> Vec<(String, String)> {
+    let place = |name: &str| layers.order.iter().position(|listed| *listed == name).unwrap_or(layers.order.len());
+    let composes = |from: &str, arrow: &Arrow| layers.composes.contains(&from) && !arrow.shares_self;
+    let against = arrows.iter().filter(|((from, to), arrow)| place(from) < place(to) && !composes(from, arrow));
+    against.map(|(names, _)| names.clone()).collect()
 }
 
 /// How many arrows lie on a way that comes back to where it began: no order has all of them run
@@ -222,7 +227,7 @@ impl Layers {
         found.extend(self.order.iter().filter(|name| !exists(name)).map(|name| format!("there is no module {name}")));
         let twice = self.order.iter().enumerate().filter(|(at, name)| self.order[..*at].contains(name));
         found.extend(twice.map(|(_, name)| format!("{name} is listed twice")));
-        let backwards = backwards(&arrows, self.order);
+        let backwards = backwards(&arrows, self);
         let words = |arrow: &(String, String)| {
             let places: Vec<&str> = arrows[arrow].places.iter().take(5).map(String::as_str).collect();
             format!("{} -> {} runs backwards: {}", arrow.0, arrow.1, places.join(", "))

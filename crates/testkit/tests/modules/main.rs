@@ -31,7 +31,7 @@ fn modules_of(layers: &Layers) -> Vec<Module> {
 fn check(layers: &Layers) {
     let modules = modules_of(layers);
     let (found, _) = arrows(&modules, layers.order);
-    let against = backwards(&found, layers.order);
+    let against = backwards(&found, layers);
     let shared = |arrow: &(String, String)| found[arrow].shares_self;
     println!(
         "{}: {} arrows, {} backwards, {} in cycles; by methods of one type in several modules {} arrows, {} backwards",
@@ -68,7 +68,7 @@ fn example() -> Vec<Module> {
     let names = |path: &str| path.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect::<Names>();
     [
         ("", "mod low; mod high; mod glue; pub use high::High; #[cfg(test)] mod tests;"),
-        ("low", "// crate::high\npub struct Low { at: u32 }\nimpl Low { pub fn step<T: Copy>(&mut self, _: T) {} }"),
+        ("low", "// crate::high\npub struct Low { pub(in crate::high) at: u32 }\nimpl Low { pub fn step<T: Copy>(&mut self, _: T) {} }"),
         (
             "high",
             "mod inner; use crate::low::{self, Low}; pub(crate) use inner::Deep;
@@ -124,7 +124,7 @@ fn what_is_not_listed_belongs_to_its_folder() {
 
 #[test]
 fn an_arrow_that_runs_backwards_is_found() {
-    let layers = |allowed| Layers { folder: "", order: ORDER, allowed };
+    let layers = |allowed| Layers { folder: "", order: ORDER, composes: &[], allowed };
     let found = layers(Allowed::Listed(&[])).violations(&example());
     assert_eq!(found, ["high -> glue runs backwards: high.rs:3 wind()"]);
     let found = layers(Allowed::Listed(&[("high", "glue", "of one type"), ("low", "high", "no more")]));
@@ -135,8 +135,16 @@ fn an_arrow_that_runs_backwards_is_found() {
 }
 
 #[test]
+fn a_type_may_use_its_parts_but_not_its_own_methods_above() {
+    let order = &["high", "low", "high/inner", "glue"];
+    let layers = Layers { folder: "", order, composes: &["high"], allowed: Allowed::Listed(&[]) };
+    assert_eq!(layers.violations(&example()), ["high -> glue runs backwards: high.rs:3 wind()"]);
+}
+
+#[test]
 fn an_order_names_every_module_once() {
-    let layers = Layers { folder: "", order: &["high", "low", "low", "old"], allowed: Allowed::Count(1) };
+    let order = &["high", "low", "low", "old"];
+    let layers = Layers { folder: "", order, composes: &[], allowed: Allowed::Count(1) };
     let wrong = ["glue has no place in the order", "there is no module old", "low is listed twice"];
     assert_eq!(layers.violations(&example()), wrong);
 }

@@ -7,7 +7,6 @@ pub(crate) const LAYERS: Layers = Layers {
     order: &[
         // What a run consists of, and what is recorded of it.
         "index",
-        "own",
         "spec",
         "record",
         // What became of every transmission; ends of connections; links.
@@ -25,5 +24,6 @@ pub(crate) const LAYERS: Layers = Layers {
         "log",
         "world",
     ],
+    composes: &[],
     allowed: Allowed::Listed(&[]),
 };

@@ -192,6 +192,12 @@ impl Module {
         let (mut rest, mut leaves) = (Vec::new(), Vec::new());
         let mut at = 0;
         while at < all.len() {
+            // A visibility names a module without using it.
+            if all[at].text == "pub" && all[at + 1..].iter().map(|token| token.text).take(2).eq(["(", "in"]) {
+                rest.push(all[at]);
+                at = behind(all, at + 1);
+                continue;
+            }
             let is_import = all[at].text == "use" && all.get(at + 1).is_none_or(|next| next.text != "<");
             if !is_import {
                 rest.push(all[at]);

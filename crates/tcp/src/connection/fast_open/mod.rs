@@ -94,12 +94,6 @@ impl Endpoint {
         self.opening.as_ref().is_some_and(|opening| opening.acked)
     }
 
-    /// Whether the connection was opened by its SYN, and the last ACK of the handshake has not
-    /// come.
-    pub fn is_open_early(&self) -> bool {
-        self.opening.as_ref().is_some_and(|opening| opening.early.is_some())
-    }
-
     // The client.
 
     /// Writes what the first SYN has besides its usual options.
@@ -199,20 +193,6 @@ impl Endpoint {
         }
     }
 
-    /// The connection is over: Linux `tcp_fastopen_active_disable_ofo_check`, and a child that was
-    /// waited for is not any more.
-    #[cold]
-    pub(crate) fn end_fast_open(&mut self) {
-        let no_data = self.counters.data_segments_in == 0;
-        let lone_fin = self.receiver.has_fin() && !self.peer_finished();
-        let Some(opening) = &mut self.opening else { return };
-        if opening.asked {
-            opening.news.blackhole |= no_data && lone_fin;
-            opening.news.works |= !no_data && opening.probes;
-        }
-        opening.end_early();
-    }
-
     // The server.
 
     /// The next SYN/ACK carries `reply`.
@@ -232,14 +212,6 @@ impl Endpoint {
         if len > 0 {
             self.receiver.check(1, syn.payload);
             self.receiver.take_with_syn(len);
-        }
-    }
-
-    /// Whether no SYN of ours has been sent.
-    pub(crate) fn is_first_syn(&self) -> bool {
-        match self.opening.as_ref().and_then(|opening| opening.early.as_ref()) {
-            Some(early) => !early.answered,
-            None => self.send.nxt == 0,
         }
     }
 

@@ -4,7 +4,7 @@ use ackclock_packet::{FastOpen, Segment};
 
 use super::cache::{Answer, FastOpenAttempt, FastOpenNews};
 use super::server::EarlyConnections;
-use crate::{Config, SendRule};
+use crate::{Config, Endpoint, SendRule};
 
 /// What Linux leaves free for options in a SYN with data (`MAX_TCP_OPTION_SPACE`).
 const OPTION_SPACE: u32 = 40;
@@ -104,5 +104,35 @@ impl Opening {
             SendRule::Linux => mss.saturating_sub(OPTION_SPACE),
             SendRule::Rfc | SendRule::FreeBsd => mss.saturating_sub(syn.header_len() - 20),
         }
+    }
+}
+
+impl Endpoint {
+    /// Whether the connection was opened by its SYN, and the last ACK of the handshake has not
+    /// come.
+    pub fn is_open_early(&self) -> bool {
+        self.opening.as_ref().is_some_and(|opening| opening.early.is_some())
+    }
+
+    /// Whether no SYN of ours has been sent.
+    pub(crate) fn is_first_syn(&self) -> bool {
+        match self.opening.as_ref().and_then(|opening| opening.early.as_ref()) {
+            Some(early) => !early.answered,
+            None => self.send.nxt == 0,
+        }
+    }
+
+    /// The connection is over: Linux `tcp_fastopen_active_disable_ofo_check`, and a child that was
+    /// waited for is not any more.
+    #[cold]
+    pub(crate) fn end_fast_open(&mut self) {
+        let no_data = self.counters.data_segments_in == 0;
+        let lone_fin = self.receiver.has_fin() && !self.peer_finished();
+        let Some(opening) = &mut self.opening else { return };
+        if opening.asked {
+            opening.news.blackhole |= no_data && lone_fin;
+            opening.news.works |= !no_data && opening.probes;
+        }
+        opening.end_early();
     }
 }

@@ -396,20 +396,7 @@ pub struct LossCounts {
     pub reord_seen: u64,
 }
 
-impl Endpoint {
-    /// The counts after the last call.
-    pub fn loss_counts(&self) -> LossCounts {
-        LossCounts {
-            packets_out: self.board.segments(),
-            sacked_out: self.sacked_segments(),
-            fackets_out: self.board.segments_to_highest(),
-            retrans_out: self.board.resent_segments(),
-            lost_out: self.board.lost_segments(),
-            reordering: self.detector.threshold(),
-            reord_seen: self.detector.reorderings(),
-        }
-    }
-}
+impl Endpoint {}
 
 #[cfg(test)]
 mod tests;

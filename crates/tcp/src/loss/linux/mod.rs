@@ -187,12 +187,6 @@ impl Endpoint {
         }
     }
 
-    /// `tcp_packets_in_flight`.
-    pub(crate) fn segments_in_flight(&self) -> u64 {
-        let left = self.sacked_segments() + self.board.lost_segments();
-        (self.board.segments() + self.board.resent_segments()).saturating_sub(left)
-    }
-
     /// `tcp_may_send_now`.
     fn may_send_now(&self) -> bool {
         let available = (self.send.written + 1).saturating_sub(self.send.nxt);

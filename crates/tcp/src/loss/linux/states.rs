@@ -246,19 +246,4 @@ impl Endpoint {
             self.keep_open();
         }
     }
-
-    /// `tcp_try_keep_open`: Disorder while anything is reported or resent, else Open.
-    pub(in crate::loss) fn keep_open(&mut self) {
-        let left = self.sacked_segments() + self.board.lost_segments();
-        let state = if left > 0 || self.any_resent() { CaState::Disorder } else { CaState::Open };
-        if self.recovery.state != state {
-            self.recovery.state = state;
-            self.recovery.point = self.send.nxt;
-        }
-    }
-
-    /// `tcp_any_retrans_done`.
-    pub(in crate::loss) fn any_resent(&self) -> bool {
-        self.board.resent_segments() > 0 || self.board.front().is_some_and(|front| front.ever_resent())
-    }
 }

@@ -1,0 +1,119 @@
+//! What is in the network, and how much of the window it takes.
+
+use ackclock_cc::Flight;
+use ackclock_units::Time;
+
+use crate::{CaState, Endpoint, LossCounts};
+
+impl Endpoint {
+    /// The congestion window in force, bytes.
+    #[inline]
+    pub fn cwnd(&self) -> u64 {
+        if self.recovery.shapes_window(self.config.prr) {
+            self.recovery.reduction.cwnd()
+        } else {
+            self.cc.window().cwnd
+        }
+    }
+
+    /// Bytes believed to be in the network (RFC 6675 `pipe`).
+    #[inline]
+    pub fn pipe(&self) -> u64 {
+        // RFC 6582 inflates the window by a segment per duplicate ACK; subtracting that from what
+        // is in flight has the same effect.
+        self.board.pipe().saturating_sub(self.recovery.emulated_sacks * u64::from(self.negotiated.mss()))
+    }
+
+    /// What counts against the window: before recovery duplicate ACKs free room for two segments by
+    /// limited transmit (RFC 3042 section 2), and for none without it.
+    #[inline]
+    pub(crate) fn window_used(&self) -> u64 {
+        let pipe = self.pipe();
+        if self.recovery.state != CaState::Disorder {
+            return pipe;
+        }
+        self.window_used_in_disorder(pipe)
+    }
+
+    #[inline(never)]
+    fn window_used_in_disorder(&self, pipe: u64) -> u64 {
+        let mss = u64::from(self.negotiated.mss());
+        let beyond = match self.detector.limited_transmit(self.sacked_segments(), self.cwnd() / mss) {
+            _ if !self.config.limited_transmit => 0,
+            Some(segments) => segments,
+            None => return pipe,
+        };
+        pipe.max(self.board.outstanding().saturating_sub(beyond * mss))
+    }
+
+    /// Segments that left the network without being acknowledged: SACKed, or without SACK as many
+    /// as duplicate ACKs stand for.
+    #[inline]
+    pub(crate) fn sacked_segments(&self) -> u64 {
+        if self.negotiated.sack() { self.board.sacked_segments() } else { self.recovery.emulated_sacks }
+    }
+
+    /// `tcp_packets_in_flight`.
+    pub(crate) fn segments_in_flight(&self) -> u64 {
+        let left = self.sacked_segments() + self.board.lost_segments();
+        (self.board.segments() + self.board.resent_segments()).saturating_sub(left)
+    }
+
+    /// `tcp_any_retrans_done`.
+    pub(in crate::loss) fn any_resent(&self) -> bool {
+        self.board.resent_segments() > 0 || self.board.front().is_some_and(|front| front.ever_resent())
+    }
+
+    /// `tcp_try_keep_open`: Disorder while anything is reported or resent, else Open.
+    pub(in crate::loss) fn keep_open(&mut self) {
+        let left = self.sacked_segments() + self.board.lost_segments();
+        let state = if left > 0 || self.any_resent() { CaState::Disorder } else { CaState::Open };
+        if self.recovery.state != state {
+            self.recovery.state = state;
+            self.recovery.point = self.send.nxt;
+        }
+    }
+
+    /// What the controller may know.
+    #[inline]
+    pub(crate) fn flight(&self, now: Time) -> Flight {
+        let window = self.cc.window();
+        Flight {
+            now,
+            mss: self.negotiated.mss(),
+            in_flight: self.pipe(),
+            cwnd_limited: self.window_use.may_grow(&window),
+            snd_una: self.send.una,
+            snd_nxt: self.send.nxt,
+            srtt: self.rtt.srtt(),
+            latest_rtt: self.rtt.latest(),
+            min_rtt: self.rtt.min(),
+            after_timeout: self.recovery.state() == crate::CaState::Loss,
+            initial_window: self.initial_window(),
+            paced: self.pacer.on,
+            app_limited: self.board.is_app_limited(),
+        }
+    }
+
+    /// RFC 5681 section 3.1: one segment if the SYN or its answer was lost.
+    fn initial_window(&self) -> u64 {
+        if self.handshake.is_repeated() {
+            u64::from(self.negotiated.mss())
+        } else {
+            self.config.initial_window.bytes(self.negotiated.mss())
+        }
+    }
+
+    /// The counts after the last call.
+    pub fn loss_counts(&self) -> LossCounts {
+        LossCounts {
+            packets_out: self.board.segments(),
+            sacked_out: self.sacked_segments(),
+            fackets_out: self.board.segments_to_highest(),
+            retrans_out: self.board.resent_segments(),
+            lost_out: self.board.lost_segments(),
+            reordering: self.detector.threshold(),
+            reord_seen: self.detector.reorderings(),
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! What the retransmissions of an episode have come to.
+
+use ackclock_units::Time;
+
+/// What the retransmissions of an episode have led to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Undo {
+    /// SND.UNA when the episode began (`undo_marker`); 0 when nothing can be undone.
+    pub(super) marker: u64,
+    /// Retransmissions not yet reported as duplicates (`undo_retrans`); `None` before the first.
+    pub(super) pending: Option<u64>,
+    /// When the first was made (`retrans_stamp`).
+    pub(super) first_resent_at: Option<Time>,
+    /// The reduction was for a loss alone (`prior_ssthresh`): undoing restores the window.
+    pub(super) restores_window: bool,
+    /// Segments of the connection that were reported twice.
+    pub(super) reported_twice: u64,
+}
+
+impl Undo {
+    /// The episode may still turn out needless.
+    pub(super) fn is_possible(&self) -> bool {
+        self.marker > 0
+    }
+
+    /// SND.UNA when the episode began; 0 when nothing can be undone.
+    pub(super) fn marker(&self) -> u64 {
+        self.marker
+    }
+
+    /// Whether undoing restores the window.
+    pub(super) fn set_restores_window(&mut self, restores: bool) {
+        self.restores_window = restores;
+    }
+
+    /// Congestion is proven: nothing can be undone.
+    pub(super) fn rule_out(&mut self) {
+        (self.marker, self.restores_window) = (0, false);
+    }
+
+    /// Nothing that was sent again is in flight.
+    pub(super) fn forget_retransmissions(&mut self) {
+        self.first_resent_at = None;
+    }
+
+    /// A segment was sent again (`tcp_retransmit_skb`).
+    pub(super) fn resent(&mut self, now: Time) {
+        self.first_resent_at.get_or_insert(now);
+        self.pending = Some(self.pending.unwrap_or(0) + 1);
+    }
+
+    /// `segments` more were reported twice. Whether the `resent` retransmissions of the connection
+    /// explain them all.
+    pub(super) fn explains(&mut self, segments: u64, resent: u64) -> bool {
+        self.reported_twice += segments;
+        self.reported_twice <= resent
+    }
+
+    /// `segments` were reported as duplicates.
+    pub(super) fn duplicated(&mut self, segments: u64) {
+        if self.marker > 0 {
+            self.pending = self.pending.map(|pending| pending.saturating_sub(segments));
+        }
+    }
+
+    /// Whether every retransmission was reported as a duplicate.
+    pub(crate) fn all_duplicated(&self) -> bool {
+        self.marker > 0 && self.pending == Some(0)
+    }
+}
