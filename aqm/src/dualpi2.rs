@@ -24,150 +24,17 @@
 //! There is no timer. The updates that were due are made up for, each with the delay of its time, before a packet is looked
 //! at; one that is due at the time of a packet comes first. So [`QueueDisc::probe`] shows the state as of the last call.
 
+mod config;
+
 use std::any::Any;
 use std::collections::VecDeque;
 
-use ackclock_units::parameter::{Configurable, Domain, Setting, Value, Visitor};
-use ackclock_units::{Ecn, Random, Size, Span, Time};
+use ackclock_units::{Ecn, Random, Span, Time};
 
+pub use self::config::{DualPi2Config, StepThreshold};
 use crate::books::{Books, memory_of};
 use crate::change::{parameters, valid};
-use crate::disciplines::{MAX, MTU, POSITIVE};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
-
-/// Where the step of the L4S queue is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StepThreshold {
-    /// Packets that waited longer than this are marked.
-    Time(Span),
-    /// Packets that leave more than this many behind in the L4S queue are marked.
-    Packets(u64),
-}
-
-/// Parameters of a DualPI2 queue.
-#[derive(Clone, Debug, PartialEq)]
-pub struct DualPi2Config {
-    /// The most packets that wait in both queues together; further ones are refused. Default: 10,000.
-    pub limit: u64,
-    /// The most memory that waiting packets take, in bytes. Default: 30,280,000, twice `limit` Ethernet frames.
-    pub memlimit: u64,
-    /// The queueing delay of the classic queue to settle at. Default: 15 ms.
-    pub target: Span,
-    /// Time between two updates of the probability. Default: 16 ms.
-    pub tupdate: Span,
-    /// Weight of the delay's distance from `target`, in Hz. Default: 41/256, about 0.16.
-    pub alpha: f64,
-    /// Weight of the delay's change since the last update, in Hz. Default: 819/256, about 3.2.
-    pub beta: f64,
-    /// How many times the base probability L4S packets are marked with, 1 or more (RFC 9332 section 2.1, `k`). Default: 2.
-    pub coupling_factor: u32,
-    /// The step above which L4S packets are marked. Default: 1 ms.
-    pub step_thresh: StepThreshold,
-    /// The step applies to packets that found at least this many in the L4S queue. Default: 0.
-    pub min_qlen_step: u64,
-    /// When L4S packets would have to be marked with more than certainty, drop packets of both queues alike
-    /// (`drop_on_overload`), or rather let the queue grow up to its limit (`overflow`). Default: drop.
-    pub drop_on_overload: bool,
-    /// Decide on arrival (`drop_enqueue`), or on departure (`drop_dequeue`). Default: on departure.
-    pub drop_enqueue: bool,
-    /// The share of the link that is kept for the classic queue, in percent, 0 to 100. Default: 10.
-    pub classic_protection: u32,
-    /// ECT(0) packets go to the L4S queue too (`any_ect`), not only ECT(1) and CE (`l4s_ect`, RFC 9331 section 5.1).
-    /// Default: off.
-    pub any_ect: bool,
-    /// Bytes of the largest packet. Default: 1514, an Ethernet frame.
-    pub mtu: u32,
-}
-
-impl Default for DualPi2Config {
-    fn default() -> DualPi2Config {
-        DualPi2Config {
-            limit: 10_000,
-            memlimit: 2 * 10_000 * 1514,
-            target: Span::from_millis(15),
-            tupdate: Span::from_millis(16),
-            alpha: 41.0 / 256.0,
-            beta: 819.0 / 256.0,
-            coupling_factor: 2,
-            step_thresh: StepThreshold::Time(Span::from_millis(1)),
-            min_qlen_step: 0,
-            drop_on_overload: true,
-            drop_enqueue: false,
-            classic_protection: 10,
-            any_ect: false,
-            mtu: 1514,
-        }
-    }
-}
-
-impl Configurable for DualPi2Config {
-    fn parameters(&mut self, v: &mut impl Visitor) {
-        let linux = "Linux `sch_dualpi2`";
-        v.parameter("limit", Domain::Packets(1, MAX), linux, &mut self.limit);
-        v.parameter("memlimit", Domain::Bytes(1, MAX), linux, &mut self.memlimit);
-        v.parameter("target", POSITIVE, "RFC 9332 appendix A.1; Linux `sch_dualpi2`", &mut self.target);
-        v.parameter("tupdate", POSITIVE, "RFC 9332 appendix A.1; Linux `sch_dualpi2`", &mut self.tupdate);
-        v.parameter("alpha", Domain::Number(0.0, 256.0, "Hz"), linux, &mut self.alpha);
-        v.parameter("beta", Domain::Number(0.0, 256.0, "Hz"), linux, &mut self.beta);
-        let coupling = Domain::Whole(1, 255, "");
-        v.parameter("coupling_factor", coupling, "RFC 9332 s2.1; Linux `sch_dualpi2`", &mut self.coupling_factor);
-        v.parameter("step_thresh", Domain::TimeOrPackets(0, MAX), linux, &mut self.step_thresh);
-        v.parameter("min_qlen_step", Domain::Packets(0, MAX), linux, &mut self.min_qlen_step);
-        v.parameter("drop_on_overload", Domain::Flag, linux, &mut self.drop_on_overload);
-        v.parameter("drop_enqueue", Domain::Flag, linux, &mut self.drop_enqueue);
-        v.parameter("classic_protection", Domain::Whole(0, 100, "percent"), linux, &mut self.classic_protection);
-        v.parameter("any_ect", Domain::Flag, "RFC 9331 s5.1; Linux `sch_dualpi2`", &mut self.any_ect);
-        v.parameter("mtu", MTU, "an Ethernet frame", &mut self.mtu);
-    }
-}
-
-impl Setting for StepThreshold {
-    fn value(&self) -> Value {
-        match self {
-            StepThreshold::Time(span) => Value::Time(*span),
-            StepThreshold::Packets(packets) => Value::Size(Size::Packets(*packets)),
-        }
-    }
-
-    fn from_value(value: Value) -> Option<StepThreshold> {
-        match value {
-            Value::Time(span) => Some(StepThreshold::Time(span)),
-            Value::Size(Size::Packets(packets)) => Some(StepThreshold::Packets(packets)),
-            _ => None,
-        }
-    }
-}
-
-impl DualPi2Config {
-    /// The defaults for round trips of `typical_rtt`, stable up to `max_rtt`, as tc's options of these names and RFC 9332
-    /// appendix A.1 derive them: the target is the typical one, updates come as often or three times per `max_rtt`, alpha is
-    /// 0.1 `tupdate` / `max_rtt`^2 and beta 0.3 / `max_rtt`.
-    ///
-    /// # Panics
-    /// If `typical_rtt` is zero or above `max_rtt`.
-    pub fn for_rtt(typical_rtt: Span, max_rtt: Span) -> DualPi2Config {
-        assert!(Span::ZERO < typical_rtt && typical_rtt <= max_rtt, "0 < typical_rtt <= max_rtt");
-        let tupdate = typical_rtt.min(max_rtt / 3).max(Span::from_nanos(1));
-        let max = max_rtt.as_secs_f64();
-        let alpha = 0.1 * tupdate.as_secs_f64() / (max * max);
-        DualPi2Config { target: typical_rtt, tupdate, alpha, beta: 0.3 / max, ..DualPi2Config::default() }
-    }
-
-    fn problem(&self) -> Option<&'static str> {
-        let usable = |gain: f64| gain.is_finite() && gain >= 0.0;
-        if self.tupdate == Span::ZERO {
-            Some("tupdate must not be zero")
-        } else if self.coupling_factor == 0 {
-            Some("coupling_factor must not be zero")
-        } else if self.classic_protection > 100 {
-            Some("classic_protection is a percentage")
-        } else if !(usable(self.alpha) && usable(self.beta)) {
-            Some("alpha and beta must be finite and not negative")
-        } else {
-            None
-        }
-    }
-}
 
 /// A DualPI2 queue.
 #[derive(Debug)]

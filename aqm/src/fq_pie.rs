@@ -178,7 +178,7 @@ impl<P: Queued> FqPie<P> {
 
     /// Other parameters at run time. Flows keep their packets, places and states, and their next
     /// updates are due when they were. While more than `limit` packets wait, what would leave next
-    /// is discarded, and the law sees it leave; memory is seen to on arrival (Linux
+    /// is discarded, and the law sees it leave; memory is checked on arrival (Linux
     /// `fq_pie_change`).
     ///
     /// # Errors

@@ -98,12 +98,12 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     fn idle(&mut self, now: Time) {
         let _ = now;
     }
-    /// Sets other parameters at run time, as `tc qdisc change` does; `config` is of the
-    /// discipline's own type of configuration ([`CodelConfig`] for a [`Codel`]), and complete. What
-    /// the law has measured, its probabilities and the packets that wait stay, unless the
-    /// discipline's `reconfigure` says otherwise; timers that run are due when they were. Packets
-    /// beyond a new limit are discarded where Linux does so. With an error nothing has changed.
-    /// Default: no discipline of that name.
+    /// Sets other parameters at run time, as `tc qdisc change` does; `config` is a complete
+    /// configuration of the discipline's own type ([`CodelConfig`] for a [`Codel`]; of a row,
+    /// [`QueueSpec::config`]). The law's measurements and probabilities and the waiting packets are
+    /// kept, unless the discipline's `reconfigure` says otherwise; the next update of a timer stays
+    /// due when it was. Packets beyond a new limit are discarded where Linux does so. With an error
+    /// nothing has changed. Default: no configuration is accepted.
     ///
     /// # Errors
     /// Parameters of another discipline, or that are out of range; one that only a new discipline

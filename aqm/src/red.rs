@@ -125,7 +125,7 @@ impl<P: Queued> Red<P> {
     }
 
     /// Other parameters at run time. As in Linux (`red_change`, `red_set_vars`) the queue is a new
-    /// one: all packets that wait are discarded, the average starts again at nothing, and so does
+    /// one: all packets that wait are discarded, the average starts again at zero, and so does
     /// the time without a queue; updates of `adaptive` are due an interval from now. The statistics
     /// stay.
     ///

@@ -12,7 +12,7 @@ use ackclock_aqm::{ChangeError, Dequeue, DropReason, Drops, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
-use self::line::DelayLine;
+use self::line::{DelayLine, Held};
 use crate::impairments::{Fate, HoldBack, Impairments};
 use crate::recording::{Decision, Recording};
 
@@ -170,16 +170,6 @@ struct Bucket {
     depth: Span,
     /// When the transmitter would be done.
     done: Time,
-}
-
-/// A packet that is held back.
-#[derive(Debug)]
-struct Held {
-    packet: Packet,
-    /// It continues when this many have passed, ...
-    until_passed: u64,
-    /// ... and arrives then at the latest.
-    arrives_by: Time,
 }
 
 impl Link {

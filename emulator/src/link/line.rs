@@ -1,4 +1,4 @@
-//! The delay line of a link.
+//! The delay line of a link, and what a packet that is held back has to wait for.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,6 +11,16 @@ use ackclock_units::Time;
 pub(super) enum DelayLine {
     Fifo(VecDeque<(Time, Packet)>),
     Heap { heap: BinaryHeap<Reverse<OnWire>>, number: u64 },
+}
+
+/// A packet that is held back.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) packet: Packet,
+    /// It continues when this many have passed, ...
+    pub(super) until_passed: u64,
+    /// ... and arrives then at the latest.
+    pub(super) arrives_by: Time,
 }
 
 /// Ordered by arrival, then by transmission.
