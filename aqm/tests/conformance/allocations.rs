@@ -27,6 +27,10 @@ fn a_warm_queue_allocates_nothing() {
                 }
                 drops.clear();
             }
+            // What waits at the end would make the second pass a larger load than the first.
+            while queue.ask(now, &mut drops).is_some() {
+                drops.clear();
+            }
         };
         pass();
         assert_eq!(allocations(pass).count, 0, "{name}");
