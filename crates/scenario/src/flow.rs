@@ -8,7 +8,7 @@ use ackclock_units::{Random, Span, Time as Instant};
 use crate::document::{Node, Table};
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
-use crate::host::{self, Place};
+use crate::host::{self, Host, Place};
 use crate::keys::Domain;
 use crate::link::is_name;
 use crate::paths::{self, Links, Network};
@@ -250,12 +250,13 @@ fn read<'a>(
     let parallel = fields.or("count", 1, Whole(1, MAX_FLOWS));
     let stagger = fields.or("stagger", Span::ZERO, Time::Any);
     let route = route(&mut fields, setting);
-    let [mut sender, mut receiver] = hosts(&mut fields, &route);
+    let [sender, receiver] = hosts(&mut fields, &route);
     let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
     let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
     let times = Times::read(&mut fields);
     let mut schedule = schedule::read(&mut fields, &sender, times.start, duration);
     times.check(&mut fields, table, stagger * (parallel - 1), duration);
+    let (mut sender, mut receiver) = (sender.spec(), receiver.spec());
     if let Some(ends) = route.ends.as_ref().filter(|_| setting.outside) {
         put_outside(&fields, ends, [&mut sender, &mut receiver]);
         if ends.kernels[0] {
@@ -319,9 +320,9 @@ fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
 }
 
 /// Sender and receiver.
-fn hosts(fields: &mut Fields<'_>, route: &Route) -> [HostSpec; 2] {
+fn hosts(fields: &mut Fields<'_>, route: &Route) -> [Host; 2] {
     let mut sender = host::read(fields, None, route.places[0]);
-    if let (Some(_), HostSpec::Endpoint(endpoint)) = (&route.secondary, &mut sender) {
+    if let (Some(_), Host::Endpoint(endpoint, _)) = (&route.secondary, &mut sender) {
         // Which path the first data takes depends on it.
         endpoint.config.transfer.bare_handshake_ack = true;
     }
@@ -345,8 +346,8 @@ fn put_outside(fields: &Fields<'_>, ends: &Ends, hosts: [&mut HostSpec; 2]) {
 
 /// The receiving end: a host of its own if it names one, else the sender's with the keys that it
 /// changes. A kernel that an endpoint of ours sends to is not like it.
-fn receiver(fields: &mut Fields<'_>, sender: &HostSpec, place: Place, facing_kernel: bool) -> HostSpec {
-    fields.declare("receiver", || Domain::Either(vec![host::HOSTS.domain(), Domain::Table]));
+fn receiver(fields: &mut Fields<'_>, sender: &Host, place: Place, facing_kernel: bool) -> Host {
+    fields.declare("receiver", || Domain::Either(vec![host::Hosts.domain(), Domain::Table]));
     let Some(entry) = fields.get("receiver") else {
         return if facing_kernel {
             host::left_out(&mut fields.bare("receiver"), sender, place)

@@ -14,29 +14,25 @@ use crate::quantity::{Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, Problem,
 use crate::report::Diagnostic;
 use crate::{cc, hystart};
 
-/// The names of hosts: the profiles of our endpoint, and smoltcp.
-pub(crate) const HOSTS: OneOf = OneOf {
-    what: "host",
-    names: &[
-        "rfc",
-        "freebsd-9.2",
-        "freebsd-14",
-        "linux-2.4",
-        "linux-3.9",
-        "linux-4.0",
-        "linux-6.1",
-        "linux-6.18",
-        "windows-7",
-        "smoltcp",
-    ],
-};
+mod names;
 
-/// The host of a flow over a path that does not name one.
-pub(crate) const DEFAULT: &str = "rfc";
+pub(crate) use names::{DEFAULT, Hosts, KERNEL, Named};
 
-/// The host of a flow between hosts that does not name one: what stands in for a kernel on the
-/// virtual clock.
-pub(crate) const KERNEL: &str = "linux-6.1";
+/// A host of this program: its specification, with the profile that it started from.
+#[derive(Clone, Debug)]
+pub(crate) enum Host {
+    Endpoint(Box<EndpointSpec>, Box<Profile>),
+    Smoltcp(SmoltcpSpec),
+}
+
+impl Host {
+    pub(crate) fn spec(self) -> HostSpec {
+        match self {
+            Host::Endpoint(endpoint, _) => HostSpec::Endpoint(*endpoint),
+            Host::Smoltcp(stock) => HostSpec::Smoltcp(stock),
+        }
+    }
+}
 
 /// The largest window that can be announced (RFC 7323 section 2.3).
 const MAX_BUFFER: u64 = 1 << 30;
@@ -57,7 +53,7 @@ const MAX_STOCK_BUFFER: u64 = 64 << 20;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
     /// The profile that it has if it names none.
-    pub(crate) host: &'static str,
+    pub(crate) host: Named,
     /// The MTU of the host that it is on, if it is on one in particular.
     pub(crate) mtu: Option<u16>,
 }
@@ -69,30 +65,29 @@ impl Place {
     }
 
     /// A host as large as its MTU.
-    fn filled(self, mut host: HostSpec) -> HostSpec {
-        if let (Some(mss), HostSpec::Endpoint(endpoint)) = (self.mss(), &mut host) {
+    fn filled(self, mut host: Host) -> Host {
+        if let (Some(mss), Host::Endpoint(endpoint, _)) = (self.mss(), &mut host) {
             endpoint.config.mss = mss;
         }
         self.fitted(host)
     }
 
     /// A host no larger than its MTU.
-    pub(crate) fn fitted(self, mut host: HostSpec) -> HostSpec {
+    pub(crate) fn fitted(self, mut host: Host) -> Host {
         match (self.mtu, self.mss(), &mut host) {
-            (_, Some(mss), HostSpec::Endpoint(endpoint)) => endpoint.config.mss = endpoint.config.mss.min(mss),
-            (Some(mtu), _, HostSpec::Smoltcp(stock)) => stock.mtu = stock.mtu.min(mtu).max(MIN_STOCK_MTU as u16),
+            (_, Some(mss), Host::Endpoint(endpoint, _)) => endpoint.config.mss = endpoint.config.mss.min(mss),
+            (Some(mtu), _, Host::Smoltcp(stock)) => stock.mtu = stock.mtu.min(mtu).max(MIN_STOCK_MTU as u16),
             _ => {}
         }
         host
     }
 
     /// Checks what the file says of a host's size.
-    fn check(self, fields: &mut Fields<'_>, host: &HostSpec) {
+    fn check(self, fields: &mut Fields<'_>, host: &Host) {
         let (Some(mtu), Some(mss)) = (self.mtu, self.mss()) else { return };
         let (key, found, most) = match host {
-            HostSpec::Endpoint(endpoint) => ("mss", endpoint.config.mss, mss),
-            HostSpec::Smoltcp(stock) => ("mtu", stock.mtu, mtu.max(MIN_STOCK_MTU as u16)),
-            HostSpec::Outside => return,
+            Host::Endpoint(endpoint, _) => ("mss", endpoint.config.mss, mss),
+            Host::Smoltcp(stock) => ("mtu", stock.mtu, mtu.max(MIN_STOCK_MTU as u16)),
         };
         if let Some(entry) = fields.get(key).filter(|_| found > most) {
             let expected = format!("at most {most}B: the MTU of its host is {mtu}B");
@@ -103,31 +98,31 @@ impl Place {
 
 /// Reads a host and its knobs. Without the key `host` it is `base`, the other end's, or the
 /// default.
-pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&HostSpec>, place: Place) -> HostSpec {
-    let host = match (fields.maybe("host", HOSTS), base) {
+pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&Host>, place: Place) -> Host {
+    let host = match (fields.maybe("host", Hosts), base) {
         (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
         (None, None) => {
             if fields.get("host").is_none() {
-                fields.fill("host", place.host);
+                fields.fill("host", Hosts.show(&place.host));
             }
-            with_knobs(fields, place.filled(by_name(place.host)), false)
+            with_knobs(fields, place.filled(place.host.host()), false)
         }
-        (Some(name), base) => with_knobs(fields, place.filled(facing(by_name(name), base)), false),
+        (Some(name), base) => with_knobs(fields, place.filled(facing(name.host(), base)), false),
     };
     place.check(fields, &host);
     host
 }
 
 /// An end that the file says nothing of, out of the box. `other` is the other end.
-pub(crate) fn left_out(fields: &mut Fields<'_>, other: &HostSpec, place: Place) -> HostSpec {
-    fields.fill("host", place.host);
-    with_knobs(fields, place.filled(facing(by_name(place.host), Some(other))), false)
+pub(crate) fn left_out(fields: &mut Fields<'_>, other: &Host, place: Place) -> Host {
+    fields.fill("host", Hosts.show(&place.host));
+    with_knobs(fields, place.filled(facing(place.host.host(), Some(other))), false)
 }
 
 /// A host with the feedback of ECN that the other end's controller takes, if it takes one in
 /// particular.
-fn facing(mut host: HostSpec, other: Option<&HostSpec>) -> HostSpec {
-    if let (HostSpec::Endpoint(endpoint), Some(HostSpec::Endpoint(other))) = (&mut host, other)
+fn facing(mut host: Host, other: Option<&Host>) -> Host {
+    if let (Host::Endpoint(endpoint, _), Some(Host::Endpoint(other, _))) = (&mut host, other)
         && Controller::by_name(other.cc.name()).is_some_and(|cc| cc.feedback.is_some())
     {
         endpoint.config.ecn = other.config.ecn;
@@ -141,60 +136,54 @@ pub(crate) fn named(
     fields: &mut Fields<'_>,
     key: &'static str,
     node: &Node,
-    other: &HostSpec,
+    other: &Host,
     place: Place,
-) -> Option<HostSpec> {
-    let name = HOSTS.read(node).map_err(|problem| fields.reject(key, node, problem)).ok()?;
-    Some(with_knobs(&mut fields.bare(key), place.filled(facing(by_name(name), Some(other))), false))
+) -> Option<Host> {
+    let name = Hosts.read(node).map_err(|problem| fields.reject(key, node, problem)).ok()?;
+    Some(with_knobs(&mut fields.bare(key), place.filled(facing(name.host(), Some(other))), false))
 }
 
 /// Reads the knobs; `inherited` ones are those of the other end.
-fn with_knobs(fields: &mut Fields<'_>, mut host: HostSpec, inherited: bool) -> HostSpec {
+fn with_knobs(fields: &mut Fields<'_>, mut host: Host, inherited: bool) -> Host {
     match &mut host {
-        HostSpec::Endpoint(endpoint) => {
+        Host::Endpoint(endpoint, profile) => {
             cc::declare(fields);
             if let Some(feedback) = cc::feedback(fields) {
                 endpoint.config.ecn = feedback;
             }
             knobs(fields, &mut endpoint.config);
-            let profile = profile(&endpoint.profile);
             let said = fields.get("hystart").is_some();
             if !inherited || fields.get("cc").is_some() {
-                let before = std::mem::replace(&mut endpoint.cc, cc::read(fields, &profile));
+                let before = std::mem::replace(&mut endpoint.cc, cc::read(fields, profile));
                 if inherited && !said {
                     hystart::inherit(before, &mut endpoint.cc);
                 }
             }
-            hystart::read(fields, &mut endpoint.cc, &profile);
+            hystart::read(fields, &mut endpoint.cc, profile);
         }
-        HostSpec::Smoltcp(stock) => stock_knobs(fields, stock),
-        HostSpec::Outside => {}
+        Host::Smoltcp(stock) => stock_knobs(fields, stock),
     }
     host
 }
 
 /// Reads the keys `cc` and `hystart` of a controller that takes over on this host.
-pub(crate) fn controller(fields: &mut Fields<'_>, host: &EndpointSpec) -> CcSpec {
-    let profile = profile(&host.profile);
-    let mut cc = cc::read(fields, &profile);
+pub(crate) fn controller(fields: &mut Fields<'_>, host: &EndpointSpec, profile: &Profile) -> CcSpec {
+    let mut cc = cc::read(fields, profile);
     hystart::inherit(host.cc.clone(), &mut cc);
-    hystart::read(fields, &mut cc, &profile);
+    hystart::read(fields, &mut cc, profile);
     cc
 }
 
-/// The host called `name`, out of the box.
-pub(crate) fn by_name(name: &str) -> HostSpec {
-    if name == "smoltcp" {
-        return HostSpec::Smoltcp(SmoltcpSpec::default());
+impl Named {
+    /// The host as it is out of the box.
+    fn host(self) -> Host {
+        let Some(profile) = self.profile else { return Host::Smoltcp(SmoltcpSpec::default()) };
+        let profile = profile();
+        let cc = CcSpec::by_name(profile.cc, &profile.stack());
+        let cc = cc.unwrap_or_else(|| unreachable!("`{}` is in the table of names", profile.cc));
+        let endpoint = EndpointSpec { profile: profile.name.to_owned(), config: profile.endpoint.clone(), cc };
+        Host::Endpoint(Box::new(endpoint), Box::new(profile))
     }
-    let profile = profile(name);
-    let cc = CcSpec::by_name(profile.cc, &profile.stack());
-    let cc = cc.unwrap_or_else(|| unreachable!("`{}` is in the table of names", profile.cc));
-    HostSpec::Endpoint(EndpointSpec { profile: profile.name.to_owned(), config: profile.endpoint, cc })
-}
-
-fn profile(name: &str) -> Profile {
-    Profile::by_name(name).unwrap_or_else(|| unreachable!("`{name}` is in the table of hosts"))
 }
 
 fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
@@ -478,16 +467,4 @@ fn stock_knobs(fields: &mut Fields<'_>, stock: &mut SmoltcpSpec) {
     stock.ack_delay = fields.or("ack_delay", stock.ack_delay, OrOff(Time::Positive));
     stock.nagle = fields.or("nagle", stock.nagle, Flag);
     stock.timestamps = fields.or("timestamps", stock.timestamps, Flag);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_of_hosts_has_every_profile() {
-        let mut names: Vec<&str> = Profile::all().iter().map(|profile| profile.name).collect();
-        names.push("smoltcp");
-        assert_eq!(HOSTS.names, names);
-    }
 }

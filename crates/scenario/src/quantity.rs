@@ -344,22 +344,25 @@ impl OneOf<'_> {
     pub(crate) fn kinds(&self) -> Domain {
         Domain::Kind(self.names.to_vec())
     }
+
+    /// Why a value is none of these.
+    pub(crate) fn problem(&self, node: &Node) -> Problem {
+        let expected = format!("one of {}", listed(self.names.iter().copied()));
+        let Some(text) = node.str() else { return Problem::of_type(expected) };
+        Problem {
+            title: format!("unknown {} `{text}`", self.what),
+            expected,
+            help: did_you_mean(text, self.names.iter().copied()),
+        }
+    }
 }
 
 impl Kind for OneOf<'_> {
     type Held = &'static str;
 
     fn read(&self, node: &Node) -> Result<&'static str, Problem> {
-        let expected = format!("one of {}", listed(self.names.iter().copied()));
-        let Some(text) = node.str() else { return Err(Problem::of_type(expected)) };
-        match self.names.iter().find(|&&name| name == text) {
-            Some(name) => Ok(name),
-            None => Err(Problem {
-                title: format!("unknown {} `{text}`", self.what),
-                expected,
-                help: did_you_mean(text, self.names.iter().copied()),
-            }),
-        }
+        let found = self.names.iter().find(|&&name| node.str() == Some(name));
+        found.copied().ok_or_else(|| self.problem(node))
     }
 
     fn show(&self, held: &&'static str) -> Value {

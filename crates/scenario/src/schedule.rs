@@ -1,23 +1,22 @@
 //! `schedule` of a flow: other congestion controllers that its sender gets later.
 
-use ackclock_sim::spec::{CcChange, HostSpec};
+use ackclock_sim::spec::CcChange;
 use ackclock_units::{Span, Time as Instant};
 
 use crate::fields::Fields;
-use crate::host;
+use crate::host::{self, Host};
 use crate::quantity::{Problem, Time};
 
 /// The most changes of a flow: each is made before the run begins.
 const MAX_CHANGES: usize = 1000;
 
 /// Reads the key `schedule` of a flow whose first connection starts at `start`.
-pub(crate) fn read(fields: &mut Fields<'_>, sender: &HostSpec, start: Span, duration: Span) -> Vec<CcChange> {
+pub(crate) fn read(fields: &mut Fields<'_>, sender: &Host, start: Span, duration: Span) -> Vec<CcChange> {
     let expected = "a list of changes in order of time, such as [{ at = \"30s\", cc = \"newreno\" }]";
     let Some(entry) = fields.get("schedule") else { return Vec::new() };
-    let endpoint = match sender {
-        HostSpec::Endpoint(endpoint) => endpoint,
-        HostSpec::Outside => return Vec::new(),
-        HostSpec::Smoltcp(_) => {
+    let (endpoint, profile) = match sender {
+        Host::Endpoint(endpoint, profile) => (endpoint, profile),
+        Host::Smoltcp(_) => {
             let problem = Problem::new("a smoltcp host keeps the controller that it starts with", "another `host`");
             fields.reject("schedule", &entry.node, problem);
             return Vec::new();
@@ -44,7 +43,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, sender: &HostSpec, start: Span, dura
             item.missing("cc", "the congestion control that takes over, as `cc` of a flow");
             continue;
         }
-        let cc = host::controller(&mut item, endpoint);
+        let cc = host::controller(&mut item, endpoint, profile);
         if let (Some(at), Some(entry)) = (at, item.get("at")) {
             let problem = if at <= last.unwrap_or(Span::ZERO) {
                 Some(Problem::new("not after the change before it", "changes in order of time"))

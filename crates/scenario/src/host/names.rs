@@ -1,0 +1,84 @@
+//! The names of hosts: the profiles of our endpoint, and smoltcp.
+
+use ackclock_tcp::profile::Profile;
+
+use crate::document::{Node, Value};
+use crate::keys::Domain;
+use crate::quantity::{Kind, OneOf, Problem};
+
+/// A host by its name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Named {
+    pub(super) name: &'static str,
+    /// Its profile; smoltcp has none.
+    pub(super) profile: Option<fn() -> Profile>,
+}
+
+const RFC: Named = of("rfc", Profile::rfc);
+const LINUX_6_1: Named = of("linux-6.1", Profile::linux_6_1);
+
+/// Every host.
+const HOSTS: [Named; 10] = [
+    RFC,
+    of("freebsd-9.2", Profile::freebsd_9_2),
+    of("freebsd-14", Profile::freebsd_14),
+    of("linux-2.4", Profile::linux_2_4),
+    of("linux-3.9", Profile::linux_3_9),
+    of("linux-4.0", Profile::linux_4_0),
+    LINUX_6_1,
+    of("linux-6.18", Profile::linux_6_18),
+    of("windows-7", Profile::windows_7),
+    Named { name: "smoltcp", profile: None },
+];
+
+const fn of(name: &'static str, profile: fn() -> Profile) -> Named {
+    Named { name, profile: Some(profile) }
+}
+
+/// The name of a host.
+pub(crate) struct Hosts;
+
+impl Hosts {
+    fn names() -> [&'static str; 10] {
+        HOSTS.map(|host| host.name)
+    }
+}
+
+impl Kind for Hosts {
+    type Held = Named;
+
+    fn read(&self, node: &Node) -> Result<Named, Problem> {
+        let found = HOSTS.into_iter().find(|host| node.str() == Some(host.name));
+        found.ok_or_else(|| OneOf { what: "host", names: &Hosts::names() }.problem(node))
+    }
+
+    fn show(&self, held: &Named) -> Value {
+        held.name.into()
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Name(Hosts::names().to_vec())
+    }
+}
+
+/// The host of a flow over a path that does not name one.
+pub(crate) const DEFAULT: Named = RFC;
+
+/// The host of a flow between hosts that does not name one: what stands in for a kernel on the
+/// virtual clock.
+pub(crate) const KERNEL: Named = LINUX_6_1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_hosts_has_every_profile() {
+        let mut names: Vec<&str> = Profile::all().iter().map(|profile| profile.name).collect();
+        names.push("smoltcp");
+        assert_eq!(Hosts::names(), *names);
+        for host in HOSTS {
+            assert!(host.profile.is_none_or(|profile| profile().name == host.name), "{}", host.name);
+        }
+    }
+}
