@@ -14,6 +14,7 @@ use arrows::{Allowed, Layers, arrows, backwards, in_cycles};
 use source::{Module, Names};
 
 mod arrows;
+mod scenario;
 mod sim;
 mod source;
 mod tcp;
@@ -51,6 +52,11 @@ fn check(layers: &Layers) {
         println!("    backwards: {from} -> {to}: {}", places.join(", "));
     }
     assert_eq!(layers.violations(&modules), Vec::<String>::new());
+}
+
+#[test]
+fn scenario_keeps_to_its_order() {
+    check(&scenario::LAYERS);
 }
 
 #[test]

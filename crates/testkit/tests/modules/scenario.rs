@@ -1,0 +1,44 @@
+//! The order of `scenario`: documents and errors, kinds of values, tables of names and keys, the
+//! sections of a file, what is made of them all.
+
+use crate::arrows::{Allowed, Layers};
+
+pub(crate) const LAYERS: Layers = Layers {
+    folder: "crates/scenario",
+    order: &[
+        // Places, errors, the document, values.
+        "report",
+        "document",
+        "keys",
+        "quantity",
+        "write",
+        "fields",
+        // Kinds with their parameters.
+        "parameters",
+        "hystart",
+        "queue",
+        "record",
+        "clock",
+        "link",
+        "cc",
+        // Hosts, the paths between them, and who talks over these.
+        "host",
+        "hosts",
+        "schedule",
+        "paths",
+        "command",
+        "ends",
+        "flow",
+        // Sweeps and expectations over all of it.
+        "overrides",
+        "show",
+        "sweep",
+        "metric",
+        "evaluation",
+        "expect",
+        "plan",
+        "notes",
+        "scenario",
+    ],
+    allowed: Allowed::Listed(&[]),
+};
