@@ -28,8 +28,10 @@ fn holds(name: &str, text: &str) -> String {
 fn every_scenario_of_the_project() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let mut files = 0;
-    for folder in fs::read_dir(folder).unwrap() {
-        for file in fs::read_dir(folder.unwrap().path()).unwrap() {
+    // Beside the folders there is an index of them.
+    let folders = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).filter(|path| path.is_dir());
+    for folder in folders {
+        for file in fs::read_dir(folder).unwrap() {
             let path = file.unwrap().path();
             if path.extension().is_some_and(|extension| extension == "toml") {
                 holds(&path.display().to_string(), &fs::read_to_string(&path).unwrap());
