@@ -100,11 +100,11 @@ impl Visitor for Rows {
 const HEAD: &str = "\
 # Parameters
 
-The parameters of queue disciplines and congestion controllers, by the keys that a scenario sets beside `kind`. This file is
-made from the descriptions in `aqm/src` and `cc/src`, where each parameter's meaning stands beside its default:
+The parameters of queue disciplines and congestion controllers, by the keys that a scenario sets next to `kind`. This file is
+generated from the descriptions in `aqm/src` and `cc/src`, where each parameter is documented:
 `ACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-scenario parameters` writes it.
 
-Ranges include both ends. Where there is no default, a rule says what the parameter follows from. `s` is short for section. Times
+Ranges are inclusive. Where there is no fixed default, the rule that determines it is given. `s` is short for section. Times
 and rates are written with their unit, `\"20ms\"` and `\"10mbit\"`, packets and bytes as `\"180p\"` and `\"50kB\"`.
 ";
 
@@ -118,7 +118,7 @@ stacks have them; `--show-config` prints what a host has.
 const HYSTART: &str = "
 ## Slow start
 
-The key `hystart` of a host, beside `cc`.
+The key `hystart` of a host, next to `cc`.
 ";
 
 fn table(out: &mut String, title: &str, rows: &[String]) {
