@@ -3,8 +3,8 @@
 /// Buffers, all of one length; one that is given back is used again, so that a run has as many as
 /// packets were on their way at once.
 ///
-/// Each is in one of three places: free, with whoever holds its [`Buffer`], or with a packet that is
-/// on its way, which knows its number.
+/// Each is in one of three places: free, with whoever holds its [`Buffer`], or with a packet that
+/// is on its way, which knows its number.
 #[derive(Debug)]
 pub(super) struct Buffers {
     store: Vec<Box<[u8]>>,
@@ -14,8 +14,8 @@ pub(super) struct Buffers {
     len: usize,
 }
 
-/// A buffer in hand. It is moved, never copied, until it is [given back](Buffers::give_back), kept as
-/// the [spare one](Buffers::keep), or [sent along](Buffer::send_along) with a packet.
+/// A buffer in hand. It is moved, never copied, until it is [given back](Buffers::give_back), kept
+/// as the [spare one](Buffers::keep), or [sent along](Buffer::send_along) with a packet.
 #[derive(Debug)]
 #[must_use = "it is given back, kept, or sent along"]
 pub(super) struct Buffer(u32);
@@ -41,7 +41,10 @@ impl Drop for Buffer {
 
 impl Buffers {
     pub(super) fn new(len: usize) -> Buffers {
-        Buffers { store: Vec::new(), free: Vec::new(), spare: None, len }
+        let mut buffers = Buffers { store: Vec::new(), free: Vec::new(), spare: None, len };
+        let spare = buffers.claim();
+        buffers.keep(spare);
+        buffers
     }
 
     /// A buffer that nobody has; what is in it is unspecified.
@@ -134,7 +137,8 @@ mod tests {
         let (first, second) = (buffers.claim(), buffers.claim());
         let number = first.number();
         first.send_along();
-        assert_eq!(buffers.in_use(), 2);
+        // And the spare one.
+        assert_eq!(buffers.in_use(), 3);
         buffers.come_back(number);
         let mut again = buffers.claim();
         assert_eq!(again.number(), number);
@@ -147,7 +151,7 @@ mod tests {
 
     #[test]
     #[cfg(debug_assertions)]
-    #[should_panic(expected = "buffer 0 is forgotten")]
+    #[should_panic(expected = "buffer 1 is forgotten")]
     fn a_buffer_is_not_forgotten() {
         drop(Buffers::new(1).claim());
     }
