@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use ackclock_engine::{Slot, Wakeups};
+use ackclock_events::{Slot, Wakeups};
 use ackclock_units::{Random, Span, Time};
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 

@@ -7,7 +7,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-use ackclock_engine::Slot;
+use ackclock_events::Slot;
 
 /// A number that is the place of something in a [`Table`].
 pub(crate) trait Id: Copy {

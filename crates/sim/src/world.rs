@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use ackclock_emulator::{LinkEvent, LinkEventKind};
-use ackclock_engine::Wakeups;
+use ackclock_events::Wakeups;
 use ackclock_packet::{Class, Packet, Pool, Segment, flow_hash};
 use ackclock_units::{Ecn, Time};
 

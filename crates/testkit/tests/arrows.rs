@@ -11,13 +11,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("aqm", &["units"]),
     ("cc", &["units"]),
-    ("engine", &["units"]),
+    ("events", &["units"]),
     ("packet", &["units"]),
     ("emulator", &["aqm", "packet"]),
     ("tcp", &["cc", "packet"]),
     ("packetdrill", &["tcp"]),
     ("trace", &["packet"]),
-    ("sim", &["engine", "emulator", "tcp", "trace"]),
+    ("sim", &["events", "emulator", "tcp", "trace"]),
     ("live", &["sim"]),
     ("scenario", &["sim", "emulator"]),
     ("cli", &["live", "packetdrill", "scenario", "sim", "trace"]),
@@ -28,7 +28,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const FOR_TESTS: [&str; 2] = ["testkit", "benches"];
 
 /// Crates that hold the laws and the order of events: they use nothing from outside the workspace.
-const PURE: [&str; 3] = ["aqm", "cc", "engine"];
+const PURE: [&str; 3] = ["aqm", "cc", "events"];
 
 /// Crates from outside that read clocks and sockets, with those that may use them.
 const FENCED: &[(&str, &[&str])] = &[
@@ -156,7 +156,7 @@ fn an_edge_that_is_not_drawn_is_found() {
         ("ackclock-tcp", "ackclock-trace", None),
         ("ackclock-packet", "ackclock-tcp", None),
         ("ackclock-cc", "ackclock-units-of-another-kind", None),
-        ("ackclock-emulator", "ackclock-engine", Some("build")),
+        ("ackclock-emulator", "ackclock-events", Some("build")),
         ("ackclock-sim", "ackclock-testkit", None),
         ("ackclock-cc", "libm", None),
         ("ackclock-sim", "tokio", None),
