@@ -1,39 +1,38 @@
 //! A run with hosts outside, without devices and without a clock.
 //!
-//! A packet that a host has sent is looked at once, at its entry: where it goes, what a router does to it, which flow it is of.
-//! Then it is a handle on its path. One for an endpoint of ours is read there too, its checksums verified, and its bytes are
-//! done with; one between two kernels stays in the buffer that it was read into, until it is written out of it. Everything is
-//! done in order of time: what is due until an arrival comes before it. The same arrivals therefore give the same packets, at
-//! the same times, by whatever clock and however late the engine is called.
+//! A packet that a host has sent is looked at once, at its entry: where it goes, what a router does
+//! to it, which flow it is of. Then it is a handle on its path. One for an endpoint of ours is read
+//! there too, its checksums verified, and its bytes are done with; one between two kernels stays in
+//! the buffer that it was read into, until it is written out of it. Everything is done in order of
+//! time: what is due until an arrival comes before it. The same arrivals therefore give the same
+//! packets, at the same times, by whatever clock and however late the engine is called.
 //!
-//! What is not forwarded: packets to addresses of no host, or of one that no path leads to. Kernels send such packets by
-//! themselves on every new device (router solicitations, multicast listener reports, mDNS); they are counted. Where a packet
-//! claims to come from is not looked at, as a router without filters does.
+//! What is not forwarded: packets to addresses of no host, or of one that no path leads to. Kernels
+//! send such packets by themselves on every new device (router solicitations, multicast listener
+//! reports, mDNS); they are counted. Where a packet claims to come from is not looked at, as a
+//! router without filters does.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-use ackclock_packet::{Class, Flags, FlowKey, codec, pattern};
-use ackclock_sim::spec::{HostSpec, LiveSpec, RunSpec};
-use ackclock_sim::{Inbound, Outbound, RECEIVER_PORT, Recorders, RunError, SENDER_PORT, World};
+use ackclock_packet::codec;
+use ackclock_sim::spec::RunSpec;
+use ackclock_sim::{Outbound, Recorders, RunError, World};
 use ackclock_trace::LiveHost;
 use ackclock_units::{Ecn, Time};
 
-use crate::own::{Answer, OwnHost};
-use crate::router::{Forward, Fragments, Header, Router, mark_ce, protocol};
+use crate::in_process::{Answer, InProcessHost};
+use crate::router::{Forward, Header, mark_ce};
 use buffers::{Buffer, Buffers};
 use connections::{Connections, Ours};
+use entry::Entries;
 
 mod buffers;
 mod connections;
+mod entry;
+mod mtu;
 #[cfg(test)]
 mod tests;
-
-/// Bytes of the headers of a segment without options, which are no part of the MSS.
-const HEADERS: u16 = 40;
-
-/// Bytes of a TCP header without options.
-const SHORTEST_TCP: usize = 20;
 
 /// Packets as bytes in, packets as bytes out, time as an argument.
 #[derive(Debug)]
@@ -44,8 +43,7 @@ pub struct Engine {
     addresses: Vec<(IpAddr, usize)>,
     /// Broadcast addresses of the hosts' subnets.
     broadcasts: Vec<Ipv4Addr>,
-    /// What is at the entry of the path from one host to another: a row for each host that sends.
-    ways: Vec<Option<Way>>,
+    entries: Entries,
     connections: Connections,
     buffers: Buffers,
     /// What is read of a packet at most.
@@ -56,7 +54,8 @@ pub struct Engine {
     used: Vec<Vec<u8>>,
     /// What was handed over last, until the next call.
     handed: Handed,
-    /// A packet as it is handed over, if that is not as it was read: a segment of an endpoint of ours, or marked on its way.
+    /// A packet as it is handed over, if that is not as it was read: a segment of an endpoint of
+    /// ours, or marked on its way.
     scratch: Vec<u8>,
     /// A packet that is cut into pieces.
     whole: Vec<u8>,
@@ -67,13 +66,7 @@ pub struct Engine {
 struct Node {
     counts: LiveHost,
     /// `None` for one behind a device.
-    own: Option<OwnHost>,
-}
-
-/// The entry of a path.
-#[derive(Debug)]
-struct Way {
-    router: Option<Router>,
+    in_process: Option<InProcessHost>,
 }
 
 /// What is to be handed over.
@@ -118,7 +111,7 @@ impl Engine {
     /// # Panics
     /// If `spec` has no hosts outside.
     pub fn new(spec: &RunSpec) -> Engine {
-        let spec = with_path_mtu(spec);
+        let spec = mtu::with_path_mtu(spec);
         let live = spec.live.as_deref().expect("a run with hosts outside");
         let limit = live.nodes.iter().map(|node| usize::from(node.mtu)).max().unwrap_or(0) + 1;
         // A host of ours answers with up to 40 bytes and the packet's own ones.
@@ -129,28 +122,19 @@ impl Engine {
                 tun: spec.tun.clone().unwrap_or_default(),
                 ..LiveHost::default()
             },
-            own: spec.tun.is_none().then(|| OwnHost::new(spec)),
+            in_process: spec.tun.is_none().then(|| InProcessHost::new(spec)),
         };
         let mut addresses: Vec<(IpAddr, usize)> = Vec::new();
         for (number, node) in live.nodes.iter().enumerate() {
             addresses.extend(node.addresses.iter().map(|&(address, _)| (address, number)));
         }
         addresses.sort_unstable();
-        let count = live.nodes.len();
-        let mut ways: Vec<Option<Way>> = Vec::new();
-        ways.resize_with(count * count, || None);
-        for pipe in &live.pipes {
-            for [from, to] in [pipe.between, [pipe.between[1], pipe.between[0]]] {
-                let router = pipe.router.as_ref().map(|router| Router::new(router, live.nodes[to].mtu));
-                ways[from * count + to] = Some(Way { router });
-            }
-        }
         Engine {
             world: World::new(&spec),
             nodes: live.nodes.iter().map(node).collect(),
             broadcasts: live.nodes.iter().flat_map(|node| &node.addresses).filter_map(broadcast).collect(),
             addresses,
-            ways,
+            entries: Entries::new(live),
             connections: Connections::new(&spec, live),
             buffers,
             limit,
@@ -168,9 +152,10 @@ impl Engine {
         &mut self.world
     }
 
-    /// What each host behind a device has sent and got so far, and what became of packets of it that went nowhere.
+    /// What each host behind a device has sent and got so far, and what became of packets of it
+    /// that went nowhere.
     pub fn hosts(&self) -> impl Iterator<Item = &LiveHost> {
-        self.nodes.iter().filter(|node| node.own.is_none()).map(|node| &node.counts)
+        self.nodes.iter().filter(|node| node.in_process.is_none()).map(|node| &node.counts)
     }
 
     /// Wrong data from a host: the run is over.
@@ -187,13 +172,14 @@ impl Engine {
         self.error.clone().map_or(Ok(()), Err)
     }
 
-    /// Room for the next packet that is read; what is in it is unspecified. As long as the longest packet of any host and a
-    /// byte, by which one that was cut off is known.
+    /// Room for the next packet that is read; what is in it is unspecified. As long as the longest
+    /// packet of any host and a byte, by which one that was cut off is known.
     pub fn buffer(&mut self) -> &mut [u8] {
         &mut self.buffers.spare_mut()[..self.limit]
     }
 
-    /// The buffer holds `len` bytes: a packet that host `node` has sent. What is due until `now` is handled before.
+    /// The buffer holds `len` bytes: a packet that host `node` has sent. What is due until `now` is
+    /// handled before.
     ///
     /// # Panics
     /// If `len` is more than there was room for, or there is no such host.
@@ -214,8 +200,8 @@ impl Engine {
         self.buffers.keep(spare);
     }
 
-    /// Handles what is due until `now` up to the next packet that is to be handed over to a host behind a device, and gives that;
-    /// `None` once everything is done.
+    /// Handles what is due until `now` up to the next packet that is to be handed over to a host
+    /// behind a device, and gives that; `None` once everything is done.
     pub fn advance(&mut self, now: Time) -> Option<Outgoing<'_>> {
         self.take_back();
         loop {
@@ -250,162 +236,12 @@ impl Engine {
         let mut took = false;
         while let Some(packet) = self.world.outbound() {
             took = true;
-            match self.nodes[packet.node].own {
+            match self.nodes[packet.node].in_process {
                 None => self.outgoing.push_back(Ready::Packet(packet)),
                 Some(_) => self.answer(packet),
             }
         }
         stepped || took
-    }
-
-    /// A packet of `len` bytes from host `from` enters the path to where it is addressed. Its buffer is
-    /// returned unless it goes along.
-    fn forward(&mut self, now: Time, from: usize, mut buffer: Buffer, len: usize) -> Option<Buffer> {
-        let Ok(header) = Header::read(&self.buffers.bytes(&buffer)[..len]) else {
-            self.nodes[from].counts.unroutable += 1;
-            return Some(buffer);
-        };
-        let to = self.node_of(header.destination);
-        let entry = to.map(|to| (to, from * self.nodes.len() + to));
-        let Some((to, way)) = entry.and_then(|(to, index)| self.ways[index].as_mut().map(|way| (to, way))) else {
-            self.nodes[from].counts.unroutable += 1;
-            self.report_no_route(now, from, &header, &buffer);
-            return Some(buffer);
-        };
-        if let Some(router) = &mut way.router {
-            let mut message = self.used.pop().unwrap_or_default();
-            let packet = &mut self.buffers.bytes_mut(&mut buffer)[..header.len];
-            let verdict = router.forward(now, &header, packet, &mut message);
-            let mtu = router.mtu();
-            self.send_message(now, from, message);
-            match verdict {
-                Forward::Whole => {}
-                Forward::Fragments => {
-                    self.forward_pieces(now, [from, to], &header, &buffer, mtu);
-                    return Some(buffer);
-                }
-                Forward::Discarded(_) => {
-                    self.nodes[from].counts.discarded += 1;
-                    return Some(buffer);
-                }
-            }
-        }
-        self.inject(now, [from, to], &header, buffer)
-    }
-
-    /// Where a packet goes no path leads to: the router at the first of the host's paths says so.
-    #[cold]
-    fn report_no_route(&mut self, now: Time, from: usize, header: &Header, buffer: &Buffer) {
-        // RFC 1812 section 4.3.2.7.
-        if self.broadcasts.iter().any(|broadcast| header.destination == *broadcast) {
-            return;
-        }
-        let count = self.nodes.len();
-        let mut ways = self.ways[from * count..][..count].iter_mut().flatten();
-        let Some(router) = ways.find_map(|way| way.router.as_mut()) else { return };
-        let mut message = self.used.pop().unwrap_or_default();
-        router.no_route(now, header, &self.buffers.bytes(buffer)[..header.len], &mut message);
-        self.send_message(now, from, message);
-    }
-
-    /// What a router says goes straight back to where the packet came from, if that is behind a device.
-    fn send_message(&mut self, now: Time, node: usize, message: Vec<u8>) {
-        if message.is_empty() || self.nodes[node].own.is_some() {
-            self.used.push(message);
-        } else {
-            self.outgoing.push_back(Ready::Message { at: now, node, bytes: message });
-        }
-    }
-
-    /// A packet that is longer than the next link takes goes on in pieces.
-    #[cold]
-    fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, buffer: &Buffer, mtu: u16) {
-        let mut whole = std::mem::take(&mut self.whole);
-        whole.clear();
-        whole.extend_from_slice(&self.buffers.bytes(buffer)[..header.len]);
-        let mut pieces = Fragments::new(header, &whole, mtu);
-        loop {
-            let mut piece = self.claim();
-            let out = self.buffers.bytes_mut(&mut piece);
-            let read = pieces.next_into(out).and_then(|len| Header::read(&out[..len]).ok());
-            let Some(read) = read else {
-                self.buffers.give_back(piece);
-                break;
-            };
-            if let Some(piece) = self.inject(now, between, &read, piece) {
-                self.buffers.give_back(piece);
-            }
-        }
-        self.whole = whole;
-    }
-
-    /// A packet enters its path. Its buffer is returned unless it goes along.
-    fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, buffer: Buffer) -> Option<Buffer> {
-        let bytes = &self.buffers.bytes(&buffer)[..header.len];
-        let Some(key) = FlowKey::from_ip_packet(bytes) else { return Some(buffer) };
-        let mut inbound = Inbound {
-            from,
-            to,
-            end: None,
-            segment: None,
-            token: Some(buffer.number()),
-            wire_len: header.len as u32,
-            ecn: header.ecn,
-            class: Class::default(),
-            flow_hash: 0,
-        };
-        let (mut end, hash) = self.connections.find(&key);
-        inbound.flow_hash = hash;
-        let tcp = bytes.get(header.payload..).unwrap_or_default();
-        inbound.class = header.class(bytes);
-        if header.protocol == protocol::TCP && !header.fragment && tcp.len() >= SHORTEST_TCP {
-            if end.is_none() {
-                let flags = Flags::from_bits(u16::from_be_bytes([tcp[12], tcp[13]]));
-                end = self.connections.open([from, to], &key, flags, || codec::parse(bytes).is_ok());
-            }
-        } else {
-            end = None;
-        }
-        inbound.end = end;
-        let Some(end) = end else { return self.send_along(now, inbound, buffer) };
-        let Some(ours) = self.connections.ours(end.flow()) else {
-            // Between two kernels; whether its checksum is right is for the one that gets it to say.
-            let segment = codec::peek(tcp).ok();
-            inbound.end = segment.is_some().then_some(end);
-            return self.send_along(now, Inbound { segment: segment.as_ref(), ..inbound }, buffer);
-        };
-        let check = ours.check;
-        match codec::parse(bytes) {
-            Ok(parsed) => {
-                let mut segment = parsed.segment;
-                let placed = self.connections.place(end.flow(), &mut segment).is_some();
-                (segment.source_port, segment.destination_port) = match end.is_sender() {
-                    true => (SENDER_PORT, RECEIVER_PORT),
-                    false => (RECEIVER_PORT, SENDER_PORT),
-                };
-                if check
-                    && placed
-                    && self.error.is_none()
-                    && let Some(offset) = pattern::first_mismatch(segment.payload.offset, parsed.payload)
-                {
-                    let flow = self.connections.id(end.flow()).to_owned();
-                    self.error = Some(RunError::Integrity { flow, offset });
-                }
-                self.world.inject(now, Inbound { segment: Some(&segment), token: None, ..inbound });
-            }
-            Err(codec::ParseError::TcpChecksum) => self.nodes[from].counts.bad_checksums += 1,
-            Err(_) => self.nodes[from].counts.discarded += 1,
-        }
-        Some(buffer)
-    }
-
-    /// A packet enters the world with its buffer, which is returned if there is no way for it.
-    fn send_along(&mut self, now: Time, inbound: Inbound<'_>, buffer: Buffer) -> Option<Buffer> {
-        if !self.world.inject(now, inbound) {
-            return Some(buffer);
-        }
-        buffer.send_along();
-        None
     }
 
     /// A packet has reached a host of ours, and is of no connection.
@@ -414,10 +250,10 @@ impl Engine {
         let mut reply = self.claim();
         let mut answer = Answer::Nothing;
         if let Some(token) = packet.token
-            && let Some(own) = &mut self.nodes[node].own
+            && let Some(host) = &mut self.nodes[node].in_process
         {
             let (bytes, out) = self.buffers.pair(token, &mut reply);
-            answer = own.answer(at, &bytes[..len], out);
+            answer = host.answer(at, &bytes[..len], out);
         }
         let left = match answer {
             Answer::Reply(len) => self.forward(at, node, reply, len),
@@ -462,12 +298,14 @@ impl Engine {
         }
     }
 
-    /// Makes the bytes of a packet what they are when it reaches its host; `false` if there are none.
+    /// Makes the bytes of a packet what they are when it reaches its host; `false` if there are
+    /// none.
     fn prepare(&mut self, outbound: &Outbound) -> bool {
         let ecn = outbound.packet.ecn;
         if let Some(token) = outbound.token {
             if ecn == Ecn::Ce {
-                // Of two copies of a packet one may be marked and the other not: the buffer stays as it is.
+                // Of two copies of a packet one may be marked and the other not: the buffer stays
+                // as it is.
                 let len = outbound.packet.wire_len as usize;
                 let marked = &mut self.scratch[..len];
                 marked.copy_from_slice(&self.buffers.of_packet(token)[..len]);
@@ -480,14 +318,15 @@ impl Engine {
         else {
             return false;
         };
-        let way = node * self.nodes.len() + outbound.node;
+        let between = [*node, outbound.node];
         let mut segment = *self.world.segment(outbound);
         (segment.source_port, segment.destination_port) = *ports;
         let Ok(len) = codec::emit_with(&segment, *layout, *addresses, ecn, &mut self.scratch) else { return false };
-        // The router has passed it on as it does with other packets; that it was not too long is seen to.
+        // The router has passed it on as it does with other packets; that it was not too long is
+        // seen to.
         let packet = &mut self.scratch[..len];
-        match (&mut self.ways[way], Header::read(packet)) {
-            (Some(Way { router: Some(router) }), Ok(header)) => {
+        match (self.entries.router(between), Header::read(packet)) {
+            (Some(router), Ok(header)) => {
                 router.forward(outbound.at, &header, packet, &mut self.whole) == Forward::Whole
             }
             _ => true,
@@ -522,42 +361,11 @@ impl Engine {
     }
 }
 
-/// The broadcast address of the subnet that an address is in; there is none of less than four addresses (RFC 3021).
+/// The broadcast address of the subnet that an address is in; there is none of less than four
+/// addresses (RFC 3021).
 fn broadcast(&(address, length): &(IpAddr, u8)) -> Option<Ipv4Addr> {
     match address {
         IpAddr::V4(address) if length < 31 => Some(Ipv4Addr::from(u32::from(address) | u32::MAX >> length)),
         _ => None,
     }
-}
-
-/// The same run with endpoints that ask for and send no longer segments than their own host's device takes; what the path takes
-/// they discover. smoltcp's do not, and know it.
-fn with_path_mtu(spec: &RunSpec) -> RunSpec {
-    let mut spec = spec.clone();
-    let Some(live) = spec.live.clone() else { return spec };
-    for flow in &mut spec.flows {
-        let Some(ends) = flow.ends else { continue };
-        let path = path_mtu(&live, ends.nodes);
-        let has_router =
-            live.pipes.iter().any(|pipe| pipe.joins(ends.nodes[0], ends.nodes[1]) && pipe.router.is_some());
-        for (end, node) in [&mut flow.sender, &mut flow.receiver].into_iter().zip(ends.nodes) {
-            match end {
-                HostSpec::Endpoint(endpoint) => {
-                    // Nobody tells where there is no router.
-                    let mtu = if has_router { live.nodes[node].mtu } else { path };
-                    endpoint.config.mss = endpoint.config.mss.min(mtu.saturating_sub(HEADERS)).max(1);
-                }
-                HostSpec::Smoltcp(stock) => stock.mtu = stock.mtu.min(path),
-                HostSpec::Outside => {}
-            }
-        }
-    }
-    spec
-}
-
-/// The most bytes of a packet on the path between two hosts.
-fn path_mtu(live: &LiveSpec, [first, second]: [usize; 2]) -> u16 {
-    let ends = live.nodes[first].mtu.min(live.nodes[second].mtu);
-    let routers = live.pipes.iter().filter(|pipe| pipe.joins(first, second)).filter_map(|pipe| pipe.router?.mtu);
-    routers.min().map_or(ends, |router| router.min(ends))
 }

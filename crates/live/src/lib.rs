@@ -9,7 +9,7 @@ mod capture;
 #[cfg(target_os = "linux")]
 mod commands;
 mod engine;
-mod own;
+mod in_process;
 mod replay;
 mod router;
 #[cfg(target_os = "linux")]

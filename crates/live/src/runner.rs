@@ -12,7 +12,7 @@ use std::io;
 use std::sync::Arc;
 
 use ackclock_sim::Recorders;
-use ackclock_sim::spec::{NodeSpec, RunSpec};
+use ackclock_sim::spec::{LiveSpec, NodeSpec, RunSpec};
 use ackclock_trace::{LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
 
@@ -23,6 +23,7 @@ use crate::{Engine, LiveError, Options, Outcome};
 use drive::{Drive, Driven, End, Port};
 use listener::Listener;
 pub(crate) use listener::{interrupted, listen};
+use punctuality::Punctuality;
 
 /// How long what is on its way at the end may take beyond the longest delay of a path: that of its queue.
 const QUEUES: Span = Span::from_secs(5);
@@ -44,10 +45,6 @@ impl Port for Device {
 pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Options) -> Result<Outcome, LiveError> {
     let live = spec.live.as_deref().expect("a run with hosts outside");
     check(live)?;
-    let here = |what: &str| {
-        let what = what.to_owned();
-        |source| LiveError::SetUp { host: "(all)".to_owned(), what, source }
-    };
     // Before there is something that a signal would leave behind.
     let mut listener = Listener::take().map_err(here("event loop"))?;
     if listener.heard() {
@@ -100,19 +97,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         host.sent_packets = host.sent_packets.saturating_sub(refused);
         host.device_dropped = dropped_until[index].saturating_sub(dropped_before[index]);
     }
-    let invalid = punctuality.faults(live.lateness_limit, &hosts);
-    summary.live = Some(LiveSummary {
-        clock: clock::NAME,
-        spin_ms: live.spin.as_millis_f64(),
-        lateness_ms: punctuality.lateness(),
-        behind_s: punctuality.behind().as_secs_f64(),
-        longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
-        sleeps,
-        valid: invalid.is_empty(),
-        invalid,
-        compared_packets: None,
-        hosts,
-    });
+    summary.live = Some(live_summary(live, &punctuality, sleeps, hosts));
     let broken_off = match end {
         End::Over | End::Capture => None,
         End::Interrupted => Some(LiveError::Interrupted),
@@ -123,6 +108,29 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let broken_off = broken_off.or(captured.err());
     summary.partial = broken_off.is_some();
     Ok(Outcome { summary, broken_off })
+}
+
+/// How punctual the run was, and what its hosts have counted.
+fn live_summary(live: &LiveSpec, punctuality: &Punctuality, sleeps: u64, hosts: Vec<LiveHost>) -> LiveSummary {
+    let invalid = punctuality.faults(live.lateness_limit, &hosts);
+    LiveSummary {
+        clock: clock::NAME,
+        spin_ms: live.spin.as_millis_f64(),
+        lateness_ms: punctuality.lateness(),
+        behind_s: punctuality.behind().as_secs_f64(),
+        longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
+        sleeps,
+        valid: invalid.is_empty(),
+        invalid,
+        compared_packets: None,
+        hosts,
+    }
+}
+
+/// Why something that is not of one host could not be set up.
+fn here(what: &str) -> impl Fn(io::Error) -> LiveError + use<> {
+    let what = what.to_owned();
+    move |source| LiveError::SetUp { host: "(all)".to_owned(), what: what.clone(), source }
 }
 
 /// What no path's delay exceeds, without what packets wait in queues: that of all links.

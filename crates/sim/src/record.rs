@@ -6,7 +6,8 @@ use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
 use ackclock_tcp::{Arrival, CaState, Endpoint};
 use ackclock_trace::{
-    AckRecord, ErttSink, Judged, QueueAction, QueueRecord, QueueSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, Verdict,
+    AckRecord, ErttSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink, SiftrSink, TcpEvent, TcpRecord,
+    TcpSink,
 };
 use ackclock_units::Time;
 
@@ -238,9 +239,9 @@ impl TcpRecording {
 /// The same with the name of the link.
 fn named<'a>(judged: Judged<'static>, link: &'a str) -> Judged<'a> {
     let verdict = match judged.verdict {
-        Verdict::Lost { reason, probability, .. } => Verdict::Lost { link, reason, probability },
-        Verdict::Reordered => Verdict::Reordered,
-        Verdict::Delayed => Verdict::Delayed,
+        LossVerdict::Lost { reason, probability, .. } => LossVerdict::Lost { link, reason, probability },
+        LossVerdict::Reordered => LossVerdict::Reordered,
+        LossVerdict::Delayed => LossVerdict::Delayed,
     };
     Judged { verdict, ..judged }
 }

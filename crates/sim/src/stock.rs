@@ -1,16 +1,20 @@
-//! A host that is a stock smoltcp TCP socket, in virtual time: the implementation that is not ours, at the other end.
+//! A host that is a stock smoltcp TCP socket, in virtual time: the implementation that is not ours,
+//! at the other end.
 //!
-//! The socket sits in its own [`Interface`] over a device of one packet in each direction. At the border its bytes become
-//! [`Segment`]s and back, so that it travels through the same links as our endpoint. It works with real payload bytes: what
-//! it sends is compared with the pattern when it leaves, what it delivers when the application reads, which it does at once.
+//! The socket sits in its own [`Interface`] over a device of one packet in each direction. At the
+//! border its bytes become [`Segment`]s and back, so that it travels through the same links as our
+//! endpoint. It works with real payload bytes: what it sends is compared with the pattern when it
+//! leaves, what it delivers when the application reads, which it does at once.
 //!
-//! What smoltcp 0.14 does not do stays undone: no ECN, no PAWS, no use of the SACK blocks that it receives, one SACK block at
-//! a time in what it sends, RTO of at least 1 s, 10 s of TIME-WAIT. Its clock counts microseconds: `now` is rounded down, and
-//! a deadline, a whole microsecond, is met exactly.
+//! What smoltcp 0.14 does not do stays undone: no ECN, no PAWS, no use of the SACK blocks that it
+//! receives, one SACK block at a time in what it sends, RTO of at least 1 s, 10 s of TIME-WAIT. Its
+//! clock counts microseconds: `now` is rounded down, and a deadline, a whole microsecond, is met
+//! exactly.
 //!
-//! smoltcp stands still, panics or loses data in a few rare cases that loss, reordering and tiny windows lead to; [`border`]
-//! keeps it from them, rule by rule. And an acknowledgment that the socket repeats in the same instant, or a poll that
-//! sends nothing although one was due, is followed by a pause of 1 s, so that time always advances.
+//! smoltcp stands still, panics or loses data in a few rare cases that loss, reordering and tiny
+//! windows lead to; [`border`] keeps it from them, rule by rule. And an acknowledgment that the
+//! socket repeats in the same instant, or a poll that sends nothing although one was due, is
+//! followed by a pause of 1 s, so that time always advances.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -21,39 +25,23 @@ use ackclock_units::{Ecn, Span, Time};
 use smoltcp::iface::{Config, Interface, SocketHandle, SocketSet};
 use smoltcp::socket::tcp::{CongestionControl, Socket, SocketBuffer, State};
 use smoltcp::time::{Duration, Instant};
-use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, Ipv4Address};
+use smoltcp::wire::{HardwareAddress, IpCidr};
 
 use crate::spec::{SmoltcpCc, SmoltcpSpec};
 use border::{Border, View};
+use convert::{ip, lift, micros, timestamp};
 use device::Wire;
+pub(crate) use side::Side;
 
 mod border;
+mod convert;
 mod device;
+mod side;
 #[cfg(test)]
 mod tests;
 
 /// The pause after a poll that led nowhere: smoltcp's shortest retransmission timeout.
 const PAUSE: Span = Span::from_secs(1);
-
-/// Which end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Side {
-    /// The end that sends data and connects.
-    Sender,
-    /// The end that listens.
-    Receiver,
-}
-
-impl Side {
-    /// Addresses of what this side sends.
-    fn addresses(self) -> Addresses {
-        let forward = Addresses { source: [10, 0, 0, 1], destination: [10, 0, 0, 2] };
-        match self {
-            Side::Sender => forward,
-            Side::Receiver => forward.reversed(),
-        }
-    }
-}
 
 /// What was wrong with the data of a stock socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -82,8 +70,8 @@ pub(crate) struct StockStats {
 
 /// One end of one connection, a stock smoltcp socket.
 ///
-/// The caller reports what happens (`connect`, `write`, `input`, `on_deadline` ...), then calls [`Stock::transmit`] until
-/// it gives nothing more, then asks for [`Stock::next_deadline`].
+/// The caller reports what happens (`connect`, `write`, `input`, `on_deadline` ...), then calls
+/// [`Stock::transmit`] until it gives nothing more, then asks for [`Stock::next_deadline`].
 pub(crate) struct Stock {
     interface: Interface,
     sockets: SocketSet<'static>,
@@ -126,16 +114,19 @@ pub(crate) struct Stock {
 }
 
 impl Stock {
-    /// The smallest MTU: what every IPv4 link carries (RFC 791 section 3.1); below 53 smoltcp has no room for data beside
-    /// timestamps, below 40 it panics.
+    /// The smallest MTU: what every IPv4 link carries (RFC 791 section 3.1); below 53 smoltcp has
+    /// no room for data beside timestamps, below 40 it panics.
     pub(crate) const MIN_MTU: u16 = 68;
-    /// The largest send or receive buffer: one byte more and smoltcp announces a window scale of 15, which RFC 7323 forbids.
+    /// The largest send or receive buffer: one byte more and smoltcp announces a window scale of
+    /// 15, which RFC 7323 forbids.
     pub(crate) const MAX_BUFFER: u64 = (1 << 30) - 1;
 
-    /// A closed socket. The random stream of the interface (its initial sequence number) comes from `random_seed`.
+    /// A closed socket. The random stream of the interface (its initial sequence number) comes from
+    /// `random_seed`.
     ///
     /// # Panics
-    /// If a port is 0, the MTU is below [`Stock::MIN_MTU`] or a buffer is not in 1 to [`Stock::MAX_BUFFER`].
+    /// If a port is 0, the MTU is below [`Stock::MIN_MTU`] or a buffer is not in 1 to
+    /// [`Stock::MAX_BUFFER`].
     pub(crate) fn new(spec: &SmoltcpSpec, side: Side, local_port: u16, remote_port: u16, random_seed: u64) -> Stock {
         assert!(local_port != 0 && remote_port != 0, "port 0");
         assert!(spec.mtu >= Stock::MIN_MTU, "an MTU of {} bytes", spec.mtu);
@@ -151,7 +142,8 @@ impl Stock {
         });
         socket.set_ack_delay(spec.ack_delay.map(|delay| Duration::from_micros(delay.as_nanos().div_ceil(1000))));
         socket.set_nagle_enabled(spec.nagle);
-        // smoltcp asks a plain function, which cannot know the time: the value is written at the border.
+        // smoltcp asks a plain function, which cannot know the time: the value is written at the
+        // border.
         socket.set_tsval_generator(spec.timestamps.then_some(|| 0));
 
         let addresses = side.addresses();
@@ -217,8 +209,8 @@ impl Stock {
         self.opened = true;
     }
 
-    /// `bytes` more bytes of the stream exist; returns how many of them the send buffer takes, also before the connection
-    /// is established. None after [`Stock::close`] and [`Stock::abort`].
+    /// `bytes` more bytes of the stream exist; returns how many of them the send buffer takes, also
+    /// before the connection is established. None after [`Stock::close`] and [`Stock::abort`].
     pub(crate) fn write(&mut self, now: Time, bytes: u64) -> u64 {
         if self.closing || self.aborted {
             return 0;
@@ -272,7 +264,8 @@ impl Stock {
         self.changed(now);
     }
 
-    /// The next packet that leaves; `None` if there is none for now. A stock socket never sends ECN-capable packets.
+    /// The next packet that leaves; `None` if there is none for now. A stock socket never sends
+    /// ECN-capable packets.
     pub(crate) fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
         let mut segment = match self.replies.pop_front() {
             Some(reply) => reply,
@@ -287,7 +280,8 @@ impl Stock {
         Some(Ecn::NotEct)
     }
 
-    /// When the socket wants to be called again, at the earliest now; [`Time::NEVER`] if it waits for input only.
+    /// When the socket wants to be called again, at the earliest now; [`Time::NEVER`] if it waits
+    /// for input only.
     ///
     /// It is later than `now` once [`Stock::transmit`] had nothing more at `now`.
     pub(crate) fn next_deadline(&self, now: Time) -> Time {
@@ -301,12 +295,14 @@ impl Stock {
     /// The deadline is reached. The socket acts when it is asked for packets; nothing happens here.
     pub(crate) fn on_deadline(&mut self, _now: Time) {}
 
-    /// Bytes that have been delivered in order since the last call; the application has read and checked them.
+    /// Bytes that have been delivered in order since the last call; the application has read and
+    /// checked them.
     pub(crate) fn read(&mut self, _now: Time) -> u64 {
         std::mem::take(&mut self.unread)
     }
 
-    /// Whether there was a connection, or an attempt, and it is over: TIME-WAIT has passed, or RST was sent or received.
+    /// Whether there was a connection, or an attempt, and it is over: TIME-WAIT has passed, or RST
+    /// was sent or received.
     pub(crate) fn is_closed(&self) -> bool {
         let socket = self.socket();
         self.opened && socket.state() == State::Closed && socket.remote_endpoint().is_none() && self.replies.is_empty()
@@ -363,7 +359,8 @@ impl Stock {
         self.sockets.get_mut(self.handle)
     }
 
-    /// Something happened: hands the socket what it can take now, and asks when it wants to be polled.
+    /// Something happened: hands the socket what it can take now, and asks when it wants to be
+    /// polled.
     fn changed(&mut self, now: Time) {
         self.write_socket();
         self.paused_until = Time::ZERO;
@@ -382,7 +379,8 @@ impl Stock {
             }
             return None;
         };
-        // In FIN-WAIT-2 behind a closed window smoltcp does not rearm its probe timer and acknowledges without end.
+        // In FIN-WAIT-2 behind a closed window smoltcp does not rearm its probe timer and
+        // acknowledges without end.
         let is_bare_ack = segment.sequence_len() == 0 && !segment.flags.contains(Flags::RST);
         let sent = is_bare_ack.then_some((now, segment));
         if sent.is_some() && sent == self.last_ack {
@@ -490,23 +488,4 @@ impl fmt::Debug for Stock {
             .field("integrity_error", &self.integrity_error)
             .finish_non_exhaustive()
     }
-}
-
-/// smoltcp's time, rounded down.
-fn micros(now: Time) -> Instant {
-    Instant::from_micros((now.as_nanos() / 1000) as i64)
-}
-
-/// TSval: milliseconds.
-fn timestamp(now: Time) -> u32 {
-    (now.as_nanos() / 1_000_000) as u32
-}
-
-fn ip(address: [u8; 4]) -> IpAddress {
-    IpAddress::Ipv4(Ipv4Address::from_octets(address))
-}
-
-/// The stream offset with the low 32 bits `low` that is nearest to `near`.
-fn lift(low: u32, near: u64) -> u64 {
-    near.saturating_add_signed(i64::from(low.wrapping_sub(near as u32).cast_signed()))
 }

@@ -10,7 +10,7 @@
 use std::collections::VecDeque;
 
 use ackclock_tcp::{LossDeclaration, SentAs, Stamp};
-use ackclock_trace::{Judged, Verdict};
+use ackclock_trace::{Judged, LossVerdict};
 use ackclock_units::{Span, Time};
 
 use crate::index::{DirectionId, FlowId};
@@ -41,9 +41,9 @@ pub(crate) struct Culprit {
 impl Culprit {
     const RECEIVER: Culprit = Culprit { direction: None, reason: REFUSED, probability: None };
 
-    fn verdict(self) -> Verdict<'static> {
+    fn verdict(self) -> LossVerdict<'static> {
         // The link's name is filled in where the record is written.
-        Verdict::Lost { link: "", reason: self.reason, probability: self.probability }
+        LossVerdict::Lost { link: "", reason: self.reason, probability: self.probability }
     }
 }
 
@@ -276,7 +276,7 @@ impl Truth {
     ) {
         self.counts.declared_wrongly();
         if let Some(log) = log {
-            let verdict = if by_timeout { Verdict::Delayed } else { Verdict::Reordered };
+            let verdict = if by_timeout { LossVerdict::Delayed } else { LossVerdict::Reordered };
             let fact = self.fact(from, to, at, declared_by(by_timeout), verdict, None);
             log.add(now.max(at), self.flow, TcpFact::Declaration(fact, None));
         }
@@ -288,7 +288,7 @@ impl Truth {
         to: u64,
         since: Time,
         cause: &'static str,
-        verdict: Verdict<'static>,
+        verdict: LossVerdict<'static>,
         late: Option<i64>,
     ) -> Judged<'static> {
         Judged { seq: from, len: (to - from) as u32, since, cause, verdict, late }
@@ -352,8 +352,8 @@ impl Truth {
         let culprit = self.missing.culprit(sent.from, sent.to);
         let verdict = match (culprit, sent.sent_as) {
             (Some(culprit), _) => culprit.verdict(),
-            (None, SentAs::Timeout | SentAs::TailLossProbe | SentAs::WindowProbe) => Verdict::Delayed,
-            (None, _) => Verdict::Reordered,
+            (None, SentAs::Timeout | SentAs::TailLossProbe | SentAs::WindowProbe) => LossVerdict::Delayed,
+            (None, _) => LossVerdict::Reordered,
         };
         self.counts.retransmitted(&verdict, culprit);
         if let Some(log) = log {

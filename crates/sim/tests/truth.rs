@@ -11,7 +11,7 @@ use ackclock_sim::spec::{
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, run_recorded};
 use ackclock_tcp::Config;
-use ackclock_trace::{FlowSummary, QueueAction, QueueRecord, QueueSink, TcpEvent, TcpRecord, TcpSink, Verdict};
+use ackclock_trace::{FlowSummary, LossVerdict, QueueAction, QueueRecord, QueueSink, TcpEvent, TcpRecord, TcpSink};
 use ackclock_units::{Rate, Span, Time};
 use proptest::prelude::*;
 
@@ -88,8 +88,8 @@ impl TcpSink for Rows {
             TcpEvent::Declaration(judged) => (&mut self.declarations, judged),
         };
         let lost_by = match judged.verdict {
-            Verdict::Lost { link, .. } => Some(link.to_owned()),
-            Verdict::Reordered | Verdict::Delayed => None,
+            LossVerdict::Lost { link, .. } => Some(link.to_owned()),
+            LossVerdict::Reordered | LossVerdict::Delayed => None,
         };
         assert!(judged.since <= record.at, "nothing is judged before it happens");
         list.push(Row { from: judged.seq, since: judged.since, lost_by, late: judged.late });

@@ -32,10 +32,6 @@ const COMMENT: usize = 100;
 /// Files that are longer, with the reason.
 const LONG_FILES: &[(&str, &str)] = &[
     ("cc/src/cdg/freebsd.rs", "a port kept in the order of its source, to be read beside it"),
-    ("crates/live/src/engine.rs", "to be split: what enters, what leaves, what is in between"),
-    ("crates/sim/src/stock.rs", "to be split: the socket and its host"),
-    ("crates/sim/src/truth.rs", "to be split: what happened, and the judgment"),
-    ("crates/sim/src/world.rs", "to be split: the loop and its records"),
     ("crates/tcp/src/connection/endpoint.rs", "to be split with the parts of the endpoint"),
 ];
 
@@ -46,8 +42,6 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
     ("aqm/tests/conformance/pie_cobalt.rs", "cases", "a table: one entry for each configuration"),
     ("aqm/tests/conformance/red_blue.rs", "cases", "a table: one entry for each configuration"),
     ("cc/tests/conformance.rs", "all", "a table: one entry for each configuration"),
-    ("crates/live/src/capture/reader.rs", "block", "to be split by kind of block"),
-    ("crates/live/src/runner.rs", "run", "to be split by step"),
     ("crates/tcp/src/connection/endpoint.rs", "new", "to be split with the parts of the endpoint"),
     ("crates/tcp/src/report/tcp_info.rs", "info", "one line for each field of `tcp_info`"),
 ];

@@ -22,4 +22,4 @@ pub use summary::{
     LiveHost, LiveSummary, LossDeclarations, MeanQuantiles, Quantiles, Retransmissions, RoundTrips, Summary,
     WindowSummary, jain,
 };
-pub use tcp::{AckRecord, Judged, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink, Verdict};
+pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

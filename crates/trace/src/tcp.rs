@@ -76,7 +76,7 @@ pub struct Judged<'a> {
     /// Why.
     pub cause: &'static str,
     /// What it was in truth.
-    pub verdict: Verdict<'a>,
+    pub verdict: LossVerdict<'a>,
     /// Nanoseconds from the earliest moment at which the loss could be known until it was declared;
     /// negative before.
     pub late: Option<i64>,
@@ -84,7 +84,7 @@ pub struct Judged<'a> {
 
 /// The truth about a retransmission, or about a segment that was declared lost.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Verdict<'a> {
+pub enum LossVerdict<'a> {
     /// It was lost.
     Lost {
         /// Where: a link direction, or `receiver` where the data was refused.
@@ -100,13 +100,13 @@ pub enum Verdict<'a> {
     Delayed,
 }
 
-impl Verdict<'_> {
+impl LossVerdict<'_> {
     /// Its name in the file.
     pub fn name(&self) -> &'static str {
         match self {
-            Verdict::Lost { .. } => "lost",
-            Verdict::Reordered => "reordered",
-            Verdict::Delayed => "delayed",
+            LossVerdict::Lost { .. } => "lost",
+            LossVerdict::Reordered => "reordered",
+            LossVerdict::Delayed => "delayed",
         }
     }
 }
@@ -238,7 +238,7 @@ fn judgement(out: &mut String, judged: &Judged<'_>) -> fmt::Result {
         millis(out, Some(Span::from_nanos(late.unsigned_abs())));
     }
     out.push(',');
-    let Verdict::Lost { link, reason, probability } = judged.verdict else {
+    let LossVerdict::Lost { link, reason, probability } = judged.verdict else {
         out.push_str(",,");
         return Ok(());
     };
@@ -262,7 +262,7 @@ mod tests {
         text.lines().map(|line| line.split(',').map(str::to_owned).collect()).collect()
     }
 
-    fn judged(verdict: Verdict<'_>, late: Option<i64>) -> TcpRecord<'_> {
+    fn judged(verdict: LossVerdict<'_>, late: Option<i64>) -> TcpRecord<'_> {
         let since = Time::from_millis(1500);
         let judged = Judged { seq: 1448, len: 100, since, cause: "timeout", verdict, late };
         TcpRecord { at: Time::from_millis(1750), flow: "f.0", event: TcpEvent::Declaration(judged) }
@@ -291,12 +291,12 @@ mod tests {
             srtt: Some(Span::from_micros(20_500)),
             rto: Span::from_millis(220),
         };
-        let lost = Verdict::Lost { link: "a.forward", reason: "early", probability: Some(0.25) };
+        let lost = LossVerdict::Lost { link: "a.forward", reason: "early", probability: Some(0.25) };
         let rows = rows(&[
             TcpRecord { at: Time::from_nanos(1_000_000_001), flow: "f.0", event: TcpEvent::Ack(ack) },
             judged(lost, Some(12_345_678)),
             judged(lost, Some(-1)),
-            judged(Verdict::Reordered, None),
+            judged(LossVerdict::Reordered, None),
         ]);
         assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{rows:?}");
         for (row, column, value) in [

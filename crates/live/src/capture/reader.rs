@@ -285,10 +285,16 @@ impl Reader {
         if !self.stream.take(len as usize)? {
             return Err(cut());
         }
+        self.whole_block(kind, big_endian)
+    }
+
+    /// What the block that has been read says.
+    fn whole_block(&mut self, kind: u32, big_endian: bool) -> Result<Step, Failure> {
+        let Format::Pcapng(section) = &mut self.format else { return Ok(Step::End) };
         let piece = self.stream.piece();
         let (first, last) = (&piece[4..8], &piece[piece.len() - 4..]);
         if first != last {
-            return Err(format!("a block of {len} bytes has another length at its end").into());
+            return Err(format!("a block of {} bytes has another length at its end", piece.len()).into());
         }
         match kind {
             SHB_MAGIC => {

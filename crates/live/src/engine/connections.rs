@@ -1,14 +1,16 @@
 //! Which packets are of which flow, and where their data lies in its stream.
 //!
-//! An endpoint of ours that opens a connection has its ports from the start; one that listens takes the first SYN to its port,
-//! and all others to that port are for nobody. The source ports of our endpoints are drawn from the seed: a kernel that has
-//! the last run's connection in TIME-WAIT, in a namespace that outlives runs, does not meet it again unless the seed is the
-//! same. (Then the SYN is answered by an ACK for the old connection, that is reset, and the SYN sent again, with an initial
-//! window of one segment for it: RFC 5681 section 3.1.)
+//! An endpoint of ours that opens a connection has its ports from the start; one that listens takes
+//! the first SYN to its port, and all others to that port are for nobody. The source ports of our
+//! endpoints are drawn from the seed: a kernel that has the last run's connection in TIME-WAIT, in
+//! a namespace that outlives runs, does not meet it again unless the seed is the same. (Then the
+//! SYN is answered by an ACK for the old connection, that is reset, and the SYN sent again, with an
+//! initial window of one segment for it: RFC 5681 section 3.1.)
 //!
-//! A flow between two kernels has all connections to its port, or between its two ports: iperf3 opens one for control beside
-//! those for data, whose bytes count for little. Several flows to one port (`count`) take connections in turn, as they open.
-//! `source_port` (`--cport` of iperf3) singles one out.
+//! A flow between two kernels has all connections to its port, or between its two ports: iperf3
+//! opens one for control beside those for data, whose bytes count for little. Several flows to one
+//! port (`count`) take connections in turn, as they open. `source_port` (`--cport` of iperf3)
+//! singles one out.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -23,8 +25,8 @@ use crate::router::protocol;
 
 /// The ephemeral ports of Linux (`ip_local_port_range`).
 const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
-/// The most connections of a flow between two kernels that are known at a time; beyond it those that opened first are
-/// forgotten, until they are seen again.
+/// The most connections of a flow between two kernels that are known at a time; beyond it those
+/// that opened first are forgotten, until they are seen again.
 const CONNECTIONS: usize = 64;
 
 /// The flows of a run with hosts outside, and the connections that they have.
@@ -98,8 +100,8 @@ struct Stream {
 }
 
 impl Stream {
-    /// Says where the payload of `segment` lies. `None` if that is before the first byte, as it may be with a keep-alive, or there
-    /// was no SYN.
+    /// Says where the payload of `segment` lies. `None` if that is before the first byte, as it may
+    /// be with a keep-alive, or there was no SYN.
     fn place(&mut self, segment: &mut Segment) -> Option<()> {
         let syn = segment.flags.contains(Flags::SYN);
         if syn && self.end == 0 {
@@ -146,8 +148,9 @@ impl Connections {
         (same.find(|entry| entry.key == *key).map(|entry| entry.end), hash)
     }
 
-    /// A segment that is of no flow's connection yet, from node `from` to node `to`: the end that has sent it of the flow that it
-    /// is of, if there is one. `valid` tells whether its checksums are right, and is asked only if that matters.
+    /// A segment that is of no flow's connection yet, from node `from` to node `to`: the end that
+    /// has sent it of the flow that it is of, if there is one. `valid` tells whether its checksums
+    /// are right, and is asked only if that matters.
     pub(super) fn open(
         &mut self,
         [from, to]: [usize; 2],
@@ -203,7 +206,8 @@ impl Connections {
         Some(end)
     }
 
-    /// Says where the payload of a segment to an endpoint of ours lies in the stream of its peer; `None` if that is nowhere.
+    /// Says where the payload of a segment to an endpoint of ours lies in the stream of its peer;
+    /// `None` if that is nowhere.
     pub(super) fn place(&mut self, flow: FlowId, segment: &mut Segment) -> Option<()> {
         match &mut self.flows[flow.index()].kind {
             Kind::Ours(ours) => ours.stream.place(segment),

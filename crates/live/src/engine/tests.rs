@@ -4,8 +4,7 @@ use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
 use ackclock_cc::*;
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_packet::codec::Addresses;
-use ackclock_packet::{Payload, Segment};
-use ackclock_sim::FlowId;
+use ackclock_packet::{Flags, Payload, Segment};
 use ackclock_sim::spec::*;
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{AdaptiveRules, LossDetector, NcrVariant, RrRules};
@@ -19,6 +18,7 @@ use super::*;
 use crate::router::{Problem, Reporter};
 use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 
+mod connections;
 mod peers;
 
 #[global_allocator]
@@ -500,7 +500,8 @@ fn marks_are_written_where_packets_leave() {
     // Checksums are right.
     let read: Vec<Ecn> = bench.log.iter().map(|(_, _, bytes)| codec::parse(bytes).expect("a segment").ecn).collect();
     assert_eq!(read.len(), 100);
-    // CoDel marks what is marked already once more: of each two copies both were marked by the first link, or one by the third.
+    // CoDel marks what is marked already once more: of each two copies both were marked by the
+    // first link, or one by the third.
     let marked = read.iter().filter(|&&ecn| ecn == Ecn::Ce).count() as u64;
     assert!(first > 0 && third > 0 && marked > 2 * first && marked <= 2 * first + third, "{first} {third} {marked}");
 }
@@ -565,10 +566,12 @@ fn an_icmp_error_from_outside_is_for_the_endpoint_that_it_quotes() {
         bench.send(1, &message);
         bench.exchange();
     };
-    // One with a wrong checksum, one that is about another connection, and one that is cut, say nothing.
+    // One with a wrong checksum, one that is about another connection, and one that is cut, say
+    // nothing.
     tell(&mut bench, 500, &|message| message[22] ^= 1);
     tell(&mut bench, 500, &|message| {
-        // The source port of the segment, and what makes the sum right again: the unused word of the message.
+        // The source port of the segment, and what makes the sum right again: the unused word of
+        // the message.
         message[48] ^= 0x40;
         message[24] ^= 0x40;
         let sum = etherparse::checksum::Sum16BitWords::new();
@@ -642,57 +645,8 @@ fn a_wrong_checksum_is_counted_and_the_segment_lost() {
     assert_eq!(bench.engine.hosts().map(|host| host.bad_checksums).collect::<Vec<_>>(), [1]);
 }
 
-/// Segments of two connections between kernels, and what a flow has of them.
-#[test]
-fn a_flow_between_kernels_has_every_connection_to_its_port() {
-    let mut spec = spec([true, true], Impairments::default());
-    let between =
-        |name: &str| FlowSpec { id: name.to_owned(), ..flow(HostSpec::Outside, HostSpec::Outside, [0, 1], None) };
-    spec.flows = vec![between("a"), between("b")];
-    let live = spec.live.as_deref().expect("it is live");
-    let mut connections = Connections::new(&spec, live);
-    let key = |source: [u8; 4], destination: [u8; 4], ports: (u16, u16)| FlowKey {
-        source: Ipv4Addr::from(source).into(),
-        destination: Ipv4Addr::from(destination).into(),
-        protocol: protocol::TCP,
-        source_port: ports.0,
-        destination_port: ports.1,
-    };
-    let mut open = |port: u16| connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || true);
-    // In turn.
-    let flows = [open(4000), open(4001), open(4002)].map(|end| end.map(|end| (end.flow().index(), end.is_sender())));
-    assert_eq!(flows, [Some((0, true)), Some((1, true)), Some((0, true))]);
-    assert_eq!(connections.find(&key(RIGHT, LEFT, (PORT, 4001))).0, Some(FlowId::new(1).receiver()));
-    assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, Some(FlowId::new(0).sender()));
-    // Another port is nobody's, and the other way round it is that of a client.
-    assert_eq!(connections.open([0, 1], &key(LEFT, RIGHT, (4000, 80)), Flags::SYN, || true), None);
-    assert_eq!(connections.open([1, 0], &key(RIGHT, LEFT, (4000, PORT)), Flags::SYN, || true), None);
-    // More connections than are known at a time: those that opened first are forgotten.
-    for port in 5000..5200 {
-        assert!(connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || true).is_some());
-    }
-    assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, None);
-    assert!(connections.find(&key(RIGHT, LEFT, (PORT, 5199))).0.is_some());
-    assert_eq!(connections.find(&key(RIGHT, LEFT, (PORT, 5000))).0, None);
-}
-
-#[test]
-fn source_ports_are_unique_and_vary_with_the_seed() {
-    let ports = |seed| {
-        let mut spec = spec([false, true], Impairments::default());
-        spec.seed = seed;
-        let host = || HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
-        spec.flows = (0..100).map(|_| flow(host(), HostSpec::Outside, [0, 1], None)).collect();
-        let connections = Connections::new(&spec, spec.live.as_deref().expect("it is live"));
-        (0..100).map(FlowId::new).filter_map(|flow| connections.ours(flow)).map(|ours| ours.ports.0).collect::<Vec<_>>()
-    };
-    let (one, two) = (ports(1), ports(2));
-    assert!(one.iter().all(|port| (32_768..61_000).contains(port)));
-    assert_eq!(one.iter().collect::<std::collections::BTreeSet<_>>().len(), 100);
-    assert_ne!(one, two);
-}
-
-/// Two kernels and two of our endpoints, one in each direction: what a packet costs is in place after a while.
+/// Two kernels and two of our endpoints, one in each direction: what a packet costs is in place
+/// after a while.
 #[test]
 fn packets_allocate_nothing_after_a_warm_up() {
     let mut spec = spec([false, true], Impairments::default());
@@ -769,7 +723,8 @@ fn almost_packets() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
 
-    /// To our endpoints, to a host of ours and between kernels: nothing that arrives panics, and no buffer is lost.
+    /// To our endpoints, to a host of ours and between kernels: nothing that arrives panics, and no
+    /// buffer is lost.
     #[test]
     fn no_bytes_panic(packets in prop::collection::vec((almost_packets(), 0..3_000_000u64), 0..40), left_is_ours: bool, listens: bool) {
         let mut spec = spec([!left_is_ours, true], Impairments { duplicate: 0.2, ..lossy() });

@@ -41,16 +41,16 @@ impl Wire {
 }
 
 impl Device for Wire {
-    type RxToken<'a> = Arrival<'a>;
-    type TxToken<'a> = Departure<'a>;
+    type RxToken<'a> = InFrame<'a>;
+    type TxToken<'a> = OutFrame<'a>;
 
-    fn receive(&mut self, _now: Instant) -> Option<(Arrival<'_>, Departure<'_>)> {
+    fn receive(&mut self, _now: Instant) -> Option<(InFrame<'_>, OutFrame<'_>)> {
         std::mem::take(&mut self.arrival.present)
-            .then_some((Arrival(&self.arrival.bytes), Departure(&mut self.departure)))
+            .then_some((InFrame(&self.arrival.bytes), OutFrame(&mut self.departure)))
     }
 
-    fn transmit(&mut self, _now: Instant) -> Option<Departure<'_>> {
-        (!self.departure.present).then_some(Departure(&mut self.departure))
+    fn transmit(&mut self, _now: Instant) -> Option<OutFrame<'_>> {
+        (!self.departure.present).then_some(OutFrame(&mut self.departure))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -63,9 +63,9 @@ impl Device for Wire {
 
 /// The right to read the packet that arrived.
 #[derive(Debug)]
-pub(super) struct Arrival<'a>(&'a [u8]);
+pub(super) struct InFrame<'a>(&'a [u8]);
 
-impl RxToken for Arrival<'_> {
+impl RxToken for InFrame<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
         read(self.0)
     }
@@ -73,9 +73,9 @@ impl RxToken for Arrival<'_> {
 
 /// The right to write the packet that leaves.
 #[derive(Debug)]
-pub(super) struct Departure<'a>(&'a mut Packet);
+pub(super) struct OutFrame<'a>(&'a mut Packet);
 
-impl TxToken for Departure<'_> {
+impl TxToken for OutFrame<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
         self.0.bytes.clear();
         self.0.bytes.resize(len, 0);

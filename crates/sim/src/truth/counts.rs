@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ackclock_trace::{
-    Displacement, Distribution, Histogram, LossDeclarations, Retransmissions, SignedHistogram, Verdict,
+    Displacement, Distribution, Histogram, LossDeclarations, LossVerdict, Retransmissions, SignedHistogram,
 };
 
 use super::{Culprit, RECEIVER};
@@ -52,11 +52,11 @@ impl Counts {
     }
 
     /// A retransmission was judged; `culprit` lost what it repairs.
-    pub(super) fn retransmitted(&mut self, verdict: &Verdict<'_>, culprit: Option<Culprit>) {
+    pub(super) fn retransmitted(&mut self, verdict: &LossVerdict<'_>, culprit: Option<Culprit>) {
         match verdict {
-            Verdict::Lost { .. } => self.needed += 1,
-            Verdict::Reordered => self.spurious_reordering += 1,
-            Verdict::Delayed => self.spurious_delay += 1,
+            LossVerdict::Lost { .. } => self.needed += 1,
+            LossVerdict::Reordered => self.spurious_reordering += 1,
+            LossVerdict::Delayed => self.spurious_delay += 1,
         }
         if let Some(Culprit { direction, reason, .. }) = culprit {
             let known = self.by_culprit.iter_mut().find(|known| (known.0, known.1) == (direction, reason));

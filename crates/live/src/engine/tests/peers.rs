@@ -239,15 +239,15 @@ impl Peer for Stock {
 }
 
 impl Device for Queues {
-    type RxToken<'a> = Arrival;
-    type TxToken<'a> = Departure<'a>;
+    type RxToken<'a> = InFrame;
+    type TxToken<'a> = OutFrame<'a>;
 
-    fn receive(&mut self, _now: Instant) -> Option<(Arrival, Departure<'_>)> {
-        self.incoming.pop_front().map(|packet| (Arrival(packet), Departure(&mut self.outgoing)))
+    fn receive(&mut self, _now: Instant) -> Option<(InFrame, OutFrame<'_>)> {
+        self.incoming.pop_front().map(|packet| (InFrame(packet), OutFrame(&mut self.outgoing)))
     }
 
-    fn transmit(&mut self, _now: Instant) -> Option<Departure<'_>> {
-        Some(Departure(&mut self.outgoing))
+    fn transmit(&mut self, _now: Instant) -> Option<OutFrame<'_>> {
+        Some(OutFrame(&mut self.outgoing))
     }
 
     fn capabilities(&self) -> DeviceCapabilities {
@@ -258,17 +258,17 @@ impl Device for Queues {
     }
 }
 
-struct Arrival(Vec<u8>);
+struct InFrame(Vec<u8>);
 
-impl RxToken for Arrival {
+impl RxToken for InFrame {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
         read(&self.0)
     }
 }
 
-struct Departure<'a>(&'a mut Vec<Vec<u8>>);
+struct OutFrame<'a>(&'a mut Vec<Vec<u8>>);
 
-impl TxToken for Departure<'_> {
+impl TxToken for OutFrame<'_> {
     fn consume<R, F: FnOnce(&mut [u8]) -> R>(self, len: usize, write: F) -> R {
         let mut packet = vec![0; len];
         let result = write(&mut packet);

@@ -1,9 +1,11 @@
-//! Hosts in this process: what they do with packets that are no segments of a connection of one of our endpoints.
+//! Hosts in this process: what they do with packets that are no segments of a connection of one of
+//! our endpoints.
 //!
-//! An ICMP echo request is answered, a segment for no connection is reset (RFC 9293 section 3.10.7.1), a datagram is answered by
-//! port unreachable, other protocols by protocol unreachable (RFC 1122 section 3.2.2.1). They speak IPv4 alone. Fragments are
-//! not put together, which is counted. An ICMP error about a segment of one of our endpoints is that endpoint's
-//! (RFC 1122 section 3.2.2.1); one about anything else is counted as well.
+//! An ICMP echo request is answered, a segment for no connection is reset (RFC 9293 section
+//! 3.10.7.1), a datagram is answered by port unreachable, other protocols by protocol unreachable
+//! (RFC 1122 section 3.2.2.1). They speak IPv4 alone. Fragments are not put together, which is
+//! counted. An ICMP error about a segment of one of our endpoints is that endpoint's (RFC 1122
+//! section 3.2.2.1); one about anything else is counted as well.
 
 use ackclock_packet::codec::{self, Addresses};
 use ackclock_sim::spec::NodeSpec;
@@ -14,7 +16,7 @@ use crate::router::{Header, Reporter, protocol};
 
 /// A host in this process.
 #[derive(Debug)]
-pub(crate) struct OwnHost {
+pub(crate) struct InProcessHost {
     reporter: Reporter,
     /// The answer in hand.
     message: Vec<u8>,
@@ -33,9 +35,9 @@ pub(crate) enum Answer {
     Discarded,
 }
 
-impl OwnHost {
-    pub(crate) fn new(spec: &NodeSpec) -> OwnHost {
-        OwnHost { reporter: Reporter::new(spec.ipv4(), None), message: Vec::new() }
+impl InProcessHost {
+    pub(crate) fn new(spec: &NodeSpec) -> InProcessHost {
+        InProcessHost { reporter: Reporter::new(spec.ipv4(), None), message: Vec::new() }
     }
 
     /// Takes in a packet, and writes what it answers to `out`.
@@ -65,13 +67,16 @@ impl OwnHost {
     }
 }
 
-/// Types of ICMP errors: destination unreachable, source quench, time exceeded, parameter problem (RFC 792).
+/// Types of ICMP errors: destination unreachable, source quench, time exceeded, parameter problem
+/// (RFC 792).
 const ERRORS: [u8; 4] = [3, 4, 11, 12];
-/// Bytes of an ICMP error before the packet that it quotes, and of a TCP header up to its sequence number's end.
+/// Bytes of an ICMP error before the packet that it quotes, and of a TCP header up to its sequence
+/// number's end.
 const ICMP_HEADER: usize = 8;
 const PORTS_AND_SEQUENCE: usize = 8;
 
-/// The ICMP error that `packet` is, if it quotes the beginning of a TCP segment. Its checksum has to be right.
+/// The ICMP error that `packet` is, if it quotes the beginning of a TCP segment. Its checksum has
+/// to be right.
 fn quoted(header: &Header, packet: &[u8]) -> Option<Answer> {
     let message = packet.get(header.payload..header.len)?;
     let kind = *message.first()?;

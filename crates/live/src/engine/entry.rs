@@ -1,0 +1,212 @@
+//! What happens to a packet at the entry of its path: where it goes, what a router does to it, and
+//! which flow it is of.
+
+use ackclock_packet::{Class, Flags, FlowKey, codec, pattern};
+use ackclock_sim::spec::LiveSpec;
+use ackclock_sim::{Inbound, RECEIVER_PORT, RunError, SENDER_PORT};
+use ackclock_units::Time;
+
+use super::buffers::Buffer;
+use super::{Engine, Ready};
+use crate::router::{Forward, Fragments, Header, Router, protocol};
+
+/// Bytes of a TCP header without options.
+const SHORTEST_TCP: usize = 20;
+
+/// The entry of the path from each host to each other one.
+#[derive(Debug)]
+pub(super) struct Entries {
+    hosts: usize,
+    /// A row for each host that sends; `None` where no path leads.
+    rows: Vec<Option<Entry>>,
+}
+
+/// The entry of a path.
+#[derive(Debug)]
+struct Entry {
+    router: Option<Router>,
+}
+
+impl Entries {
+    pub(super) fn new(live: &LiveSpec) -> Entries {
+        let hosts = live.nodes.len();
+        let mut entries = Entries { hosts, rows: Vec::new() };
+        entries.rows.resize_with(hosts * hosts, || None);
+        for pipe in &live.pipes {
+            for [from, to] in [pipe.between, [pipe.between[1], pipe.between[0]]] {
+                let router = pipe.router.as_ref().map(|router| Router::new(router, live.nodes[to].mtu));
+                entries.rows[from * hosts + to] = Some(Entry { router });
+            }
+        }
+        entries
+    }
+
+    /// The entry of the path from one host to another, if there is one.
+    #[inline]
+    fn get(&mut self, [from, to]: [usize; 2]) -> Option<&mut Entry> {
+        self.rows[from * self.hosts + to].as_mut()
+    }
+
+    /// The router at the entry of the path from one host to another.
+    #[inline]
+    pub(super) fn router(&mut self, between: [usize; 2]) -> Option<&mut Router> {
+        self.get(between)?.router.as_mut()
+    }
+
+    /// The router at the first of the paths from a host that have one.
+    fn first_router(&mut self, from: usize) -> Option<&mut Router> {
+        let mut row = self.rows[from * self.hosts..][..self.hosts].iter_mut().flatten();
+        row.find_map(|entry| entry.router.as_mut())
+    }
+}
+
+impl Engine {
+    /// A packet of `len` bytes from host `from` enters the path to where it is addressed. Its
+    /// buffer is returned unless it goes along.
+    pub(super) fn forward(&mut self, now: Time, from: usize, mut buffer: Buffer, len: usize) -> Option<Buffer> {
+        let Ok(header) = Header::read(&self.buffers.bytes(&buffer)[..len]) else {
+            self.nodes[from].counts.unroutable += 1;
+            return Some(buffer);
+        };
+        let to = self.node_of(header.destination);
+        let Some((to, entry)) = to.and_then(|to| self.entries.get([from, to]).map(|entry| (to, entry))) else {
+            self.nodes[from].counts.unroutable += 1;
+            self.report_no_route(now, from, &header, &buffer);
+            return Some(buffer);
+        };
+        if let Some(router) = &mut entry.router {
+            let mut message = self.used.pop().unwrap_or_default();
+            let packet = &mut self.buffers.bytes_mut(&mut buffer)[..header.len];
+            let verdict = router.forward(now, &header, packet, &mut message);
+            let mtu = router.mtu();
+            self.send_message(now, from, message);
+            match verdict {
+                Forward::Whole => {}
+                Forward::Fragments => {
+                    self.forward_pieces(now, [from, to], &header, &buffer, mtu);
+                    return Some(buffer);
+                }
+                Forward::Discarded(_) => {
+                    self.nodes[from].counts.discarded += 1;
+                    return Some(buffer);
+                }
+            }
+        }
+        self.inject(now, [from, to], &header, buffer)
+    }
+
+    /// Where a packet goes no path leads to: the router at the first of the host's paths says so.
+    #[cold]
+    fn report_no_route(&mut self, now: Time, from: usize, header: &Header, buffer: &Buffer) {
+        // RFC 1812 section 4.3.2.7.
+        if self.broadcasts.iter().any(|broadcast| header.destination == *broadcast) {
+            return;
+        }
+        let Some(router) = self.entries.first_router(from) else { return };
+        let mut message = self.used.pop().unwrap_or_default();
+        router.no_route(now, header, &self.buffers.bytes(buffer)[..header.len], &mut message);
+        self.send_message(now, from, message);
+    }
+
+    /// What a router says goes straight back to where the packet came from, if that is behind a
+    /// device.
+    fn send_message(&mut self, now: Time, node: usize, message: Vec<u8>) {
+        if message.is_empty() || self.nodes[node].in_process.is_some() {
+            self.used.push(message);
+        } else {
+            self.outgoing.push_back(Ready::Message { at: now, node, bytes: message });
+        }
+    }
+
+    /// A packet that is longer than the next link takes goes on in pieces.
+    #[cold]
+    fn forward_pieces(&mut self, now: Time, between: [usize; 2], header: &Header, buffer: &Buffer, mtu: u16) {
+        let mut whole = std::mem::take(&mut self.whole);
+        whole.clear();
+        whole.extend_from_slice(&self.buffers.bytes(buffer)[..header.len]);
+        let mut pieces = Fragments::new(header, &whole, mtu);
+        loop {
+            let mut piece = self.claim();
+            let out = self.buffers.bytes_mut(&mut piece);
+            let read = pieces.next_into(out).and_then(|len| Header::read(&out[..len]).ok());
+            let Some(read) = read else {
+                self.buffers.give_back(piece);
+                break;
+            };
+            if let Some(piece) = self.inject(now, between, &read, piece) {
+                self.buffers.give_back(piece);
+            }
+        }
+        self.whole = whole;
+    }
+
+    /// A packet enters its path. Its buffer is returned unless it goes along.
+    fn inject(&mut self, now: Time, [from, to]: [usize; 2], header: &Header, buffer: Buffer) -> Option<Buffer> {
+        let bytes = &self.buffers.bytes(&buffer)[..header.len];
+        let Some(key) = FlowKey::from_ip_packet(bytes) else { return Some(buffer) };
+        let mut inbound = Inbound {
+            from,
+            to,
+            end: None,
+            segment: None,
+            token: Some(buffer.number()),
+            wire_len: header.len as u32,
+            ecn: header.ecn,
+            class: Class::default(),
+            flow_hash: 0,
+        };
+        let (mut end, hash) = self.connections.find(&key);
+        inbound.flow_hash = hash;
+        let tcp = bytes.get(header.payload..).unwrap_or_default();
+        inbound.class = header.class(bytes);
+        if header.protocol == protocol::TCP && !header.fragment && tcp.len() >= SHORTEST_TCP {
+            if end.is_none() {
+                let flags = Flags::from_bits(u16::from_be_bytes([tcp[12], tcp[13]]));
+                end = self.connections.open([from, to], &key, flags, || codec::parse(bytes).is_ok());
+            }
+        } else {
+            end = None;
+        }
+        inbound.end = end;
+        let Some(end) = end else { return self.send_along(now, inbound, buffer) };
+        let Some(ours) = self.connections.ours(end.flow()) else {
+            // Between two kernels; whether its checksum is right is for the one that gets it to
+            // say.
+            let segment = codec::peek(tcp).ok();
+            inbound.end = segment.is_some().then_some(end);
+            return self.send_along(now, Inbound { segment: segment.as_ref(), ..inbound }, buffer);
+        };
+        let check = ours.check;
+        match codec::parse(bytes) {
+            Ok(parsed) => {
+                let mut segment = parsed.segment;
+                let placed = self.connections.place(end.flow(), &mut segment).is_some();
+                (segment.source_port, segment.destination_port) = match end.is_sender() {
+                    true => (SENDER_PORT, RECEIVER_PORT),
+                    false => (RECEIVER_PORT, SENDER_PORT),
+                };
+                if check
+                    && placed
+                    && self.error.is_none()
+                    && let Some(offset) = pattern::first_mismatch(segment.payload.offset, parsed.payload)
+                {
+                    let flow = self.connections.id(end.flow()).to_owned();
+                    self.error = Some(RunError::Integrity { flow, offset });
+                }
+                self.world.inject(now, Inbound { segment: Some(&segment), token: None, ..inbound });
+            }
+            Err(codec::ParseError::TcpChecksum) => self.nodes[from].counts.bad_checksums += 1,
+            Err(_) => self.nodes[from].counts.discarded += 1,
+        }
+        Some(buffer)
+    }
+
+    /// A packet enters the world with its buffer, which is returned if there is no way for it.
+    fn send_along(&mut self, now: Time, inbound: Inbound<'_>, buffer: Buffer) -> Option<Buffer> {
+        if !self.world.inject(now, inbound) {
+            return Some(buffer);
+        }
+        buffer.send_along();
+        None
+    }
+}

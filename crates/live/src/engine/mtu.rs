@@ -1,0 +1,38 @@
+//! How long the segments of our endpoints may be.
+
+use ackclock_sim::spec::{HostSpec, LiveSpec, RunSpec};
+
+/// Bytes of the headers of a segment without options, which are no part of the MSS.
+const HEADERS: u16 = 40;
+
+/// The same run with endpoints that ask for and send no longer segments than their own host's
+/// device takes; what the path takes they discover. smoltcp's do not, and know it.
+pub(super) fn with_path_mtu(spec: &RunSpec) -> RunSpec {
+    let mut spec = spec.clone();
+    let Some(live) = spec.live.clone() else { return spec };
+    for flow in &mut spec.flows {
+        let Some(ends) = flow.ends else { continue };
+        let path = path_mtu(&live, ends.nodes);
+        let has_router =
+            live.pipes.iter().any(|pipe| pipe.joins(ends.nodes[0], ends.nodes[1]) && pipe.router.is_some());
+        for (end, node) in [&mut flow.sender, &mut flow.receiver].into_iter().zip(ends.nodes) {
+            match end {
+                HostSpec::Endpoint(endpoint) => {
+                    // Nobody tells where there is no router.
+                    let mtu = if has_router { live.nodes[node].mtu } else { path };
+                    endpoint.config.mss = endpoint.config.mss.min(mtu.saturating_sub(HEADERS)).max(1);
+                }
+                HostSpec::Smoltcp(stock) => stock.mtu = stock.mtu.min(path),
+                HostSpec::Outside => {}
+            }
+        }
+    }
+    spec
+}
+
+/// The most bytes of a packet on the path between two hosts.
+fn path_mtu(live: &LiveSpec, [first, second]: [usize; 2]) -> u16 {
+    let ends = live.nodes[first].mtu.min(live.nodes[second].mtu);
+    let routers = live.pipes.iter().filter(|pipe| pipe.joins(first, second)).filter_map(|pipe| pipe.router?.mtu);
+    routers.min().map_or(ends, |router| router.min(ends))
+}

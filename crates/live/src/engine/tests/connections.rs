@@ -1,0 +1,57 @@
+//! Which packets are of which flow.
+
+use ackclock_packet::FlowKey;
+use ackclock_sim::FlowId;
+
+use super::*;
+use crate::router::protocol;
+
+/// Segments of two connections between kernels, and what a flow has of them.
+#[test]
+fn a_flow_between_kernels_has_every_connection_to_its_port() {
+    let mut spec = spec([true, true], Impairments::default());
+    let between =
+        |name: &str| FlowSpec { id: name.to_owned(), ..flow(HostSpec::Outside, HostSpec::Outside, [0, 1], None) };
+    spec.flows = vec![between("a"), between("b")];
+    let live = spec.live.as_deref().expect("it is live");
+    let mut connections = Connections::new(&spec, live);
+    let key = |source: [u8; 4], destination: [u8; 4], ports: (u16, u16)| FlowKey {
+        source: Ipv4Addr::from(source).into(),
+        destination: Ipv4Addr::from(destination).into(),
+        protocol: protocol::TCP,
+        source_port: ports.0,
+        destination_port: ports.1,
+    };
+    let mut open = |port: u16| connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || true);
+    // In turn.
+    let flows = [open(4000), open(4001), open(4002)].map(|end| end.map(|end| (end.flow().index(), end.is_sender())));
+    assert_eq!(flows, [Some((0, true)), Some((1, true)), Some((0, true))]);
+    assert_eq!(connections.find(&key(RIGHT, LEFT, (PORT, 4001))).0, Some(FlowId::new(1).receiver()));
+    assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, Some(FlowId::new(0).sender()));
+    // Another port is nobody's, and the other way round it is that of a client.
+    assert_eq!(connections.open([0, 1], &key(LEFT, RIGHT, (4000, 80)), Flags::SYN, || true), None);
+    assert_eq!(connections.open([1, 0], &key(RIGHT, LEFT, (4000, PORT)), Flags::SYN, || true), None);
+    // More connections than are known at a time: those that opened first are forgotten.
+    for port in 5000..5200 {
+        assert!(connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || true).is_some());
+    }
+    assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, None);
+    assert!(connections.find(&key(RIGHT, LEFT, (PORT, 5199))).0.is_some());
+    assert_eq!(connections.find(&key(RIGHT, LEFT, (PORT, 5000))).0, None);
+}
+
+#[test]
+fn source_ports_are_unique_and_vary_with_the_seed() {
+    let ports = |seed| {
+        let mut spec = spec([false, true], Impairments::default());
+        spec.seed = seed;
+        let host = || HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+        spec.flows = (0..100).map(|_| flow(host(), HostSpec::Outside, [0, 1], None)).collect();
+        let connections = Connections::new(&spec, spec.live.as_deref().expect("it is live"));
+        (0..100).map(FlowId::new).filter_map(|flow| connections.ours(flow)).map(|ours| ours.ports.0).collect::<Vec<_>>()
+    };
+    let (one, two) = (ports(1), ports(2));
+    assert!(one.iter().all(|port| (32_768..61_000).contains(port)));
+    assert_eq!(one.iter().collect::<std::collections::BTreeSet<_>>().len(), 100);
+    assert_ne!(one, two);
+}
