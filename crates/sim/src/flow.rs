@@ -1,7 +1,7 @@
 //! A flow: its traffic and what is measured on it.
 
 use ackclock_cc::CongestionControl;
-use ackclock_tcp::{Arrival, LimitedTime};
+use ackclock_tcp::{Acknowledgment, LimitedTime};
 use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Limited, MeanQuantiles};
 use ackclock_units::{Span, Time};
 
@@ -175,7 +175,7 @@ impl Flow {
     }
 
     /// An ACK arrived at the sender.
-    pub(crate) fn measure_ack(&mut self, arrival: &Arrival, sender: &Host) {
+    pub(crate) fn measure_ack(&mut self, arrival: &Acknowledgment, sender: &Host) {
         if let Some(rtt) = arrival.rtt {
             self.rtt.add(rtt.as_nanos());
         }

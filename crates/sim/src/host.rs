@@ -2,7 +2,7 @@
 
 use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
-use ackclock_tcp::{Arrival, Endpoint, IcmpError, SentAs, Shutdown, Stamp, State};
+use ackclock_tcp::{Acknowledgment, Endpoint, IcmpError, SentAs, Shutdown, Stamp, State};
 use ackclock_units::{Ecn, Span, Time};
 
 use crate::error::RunError;
@@ -86,14 +86,14 @@ impl Host {
         }
     }
 
-    pub(crate) fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
+    pub(crate) fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         match self {
             Host::Endpoint(endpoint) => endpoint.input(now, segment, ecn),
             Host::Smoltcp(stock) => {
                 stock.input(now, segment, ecn);
-                Arrival::default()
+                Acknowledgment::default()
             }
-            Host::Outside(_) => Arrival::default(),
+            Host::Outside(_) => Acknowledgment::default(),
         }
     }
 

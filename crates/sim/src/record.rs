@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
-use ackclock_tcp::{Arrival, CaState, Endpoint};
+use ackclock_tcp::{Acknowledgment, CaState, Endpoint};
 use ackclock_trace::{
     AckRecord, ErttSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink, SiftrSink, TcpEvent, TcpRecord,
     TcpSink,
@@ -170,7 +170,7 @@ pub(crate) enum TcpFact {
 impl TcpFact {
     /// An ACK that a sender has taken in.
     #[cold]
-    pub(crate) fn ack(sender: &Endpoint, arrival: &Arrival) -> TcpFact {
+    pub(crate) fn ack(sender: &Endpoint, arrival: &Acknowledgment) -> TcpFact {
         let now = sender.snapshot();
         TcpFact::Ack(AckRecord {
             ack: now.acked,

@@ -19,7 +19,7 @@
 use std::collections::VecDeque;
 
 use ackclock_packet::{Flags, Segment};
-use ackclock_tcp::Arrival;
+use ackclock_tcp::Acknowledgment;
 use ackclock_units::Time;
 
 /// The most connections that are told apart.
@@ -328,7 +328,7 @@ impl Watch {
     }
 
     /// A segment has reached the end. Returns what it measures, and whether connections may have opened or ended.
-    pub(crate) fn receives(&mut self, now: Time, segment: &Segment) -> (Arrival, bool) {
+    pub(crate) fn receives(&mut self, now: Time, segment: &Segment) -> (Acknowledgment, bool) {
         let (one, counts) = self.connection(segment.destination_port, segment.source_port);
         let syn = segment.flags.contains(Flags::SYN);
         if syn {
@@ -336,7 +336,7 @@ impl Watch {
         }
         let stream = one.received.get_or_insert_with(|| Stream::new(segment.seq, false));
         stream.pass(segment);
-        let mut arrival = Arrival::default();
+        let mut arrival = Acknowledgment::default();
         if segment.flags.contains(Flags::ACK)
             && let Some(sent) = &mut one.sent
         {
@@ -358,7 +358,7 @@ impl Watch {
                     }
                 }
                 let sent_at = one.timed.acknowledged(una, ack, &blocks[..len]);
-                arrival = Arrival { acked: bytes, rtt: sent_at.map(|at| now.since(at)), is_ack: true };
+                arrival = Acknowledgment { acked: bytes, rtt: sent_at.map(|at| now.since(at)), is_ack: true };
             }
         }
         one.reset |= segment.flags.contains(Flags::RST);

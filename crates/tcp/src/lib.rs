@@ -92,7 +92,7 @@ pub use ackclock_cc::EcnFeedback;
 pub use connection::answers::reset_for;
 pub use connection::calls::{Readiness, Received, Sending, Shutdown};
 pub use connection::defer::{retries_within, time_of_retries};
-pub use connection::endpoint::{Arrival, Endpoint, Ports, State, Stats};
+pub use connection::endpoint::{Acknowledgment, Endpoint, Ports, State, Stats};
 pub use connection::error::Error;
 pub use connection::fast_open::{
     FastOpenAttempt, FastOpenCache, FastOpenNews, FastOpenServer, FastOpenStack, fast_open_cookie,

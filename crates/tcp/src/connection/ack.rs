@@ -11,7 +11,7 @@ use ackclock_units::{Span, Time};
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, DuplicateReport};
 use crate::seq::lift;
-use crate::{Arrival, CaState, Endpoint, RttRule, SendRule, State};
+use crate::{Acknowledgment, CaState, Endpoint, RttRule, SendRule, State};
 
 impl Endpoint {
     /// The acknowledgment field, window and SACK option: how many units it acknowledges, with
@@ -283,7 +283,7 @@ impl Endpoint {
 
     /// What an acceptable ACK meant that acknowledged so many units.
     #[inline]
-    pub(crate) fn acknowledgment(&self, acked: u64) -> Arrival {
-        Arrival { acked, rtt: self.latest_sample, is_ack: true }
+    pub(crate) fn acknowledgment(&self, acked: u64) -> Acknowledgment {
+        Acknowledgment { acked, rtt: self.latest_sample, is_ack: true }
     }
 }

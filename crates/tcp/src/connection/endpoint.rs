@@ -17,7 +17,7 @@ use crate::loss::detector::Detector;
 use crate::loss::scoreboard::Scoreboard;
 use crate::receiver::Receiver;
 use crate::report::counters::Counters;
-use crate::send::limited::Held;
+use crate::send::limited::LimitClock;
 use crate::send::observer::Observer;
 use crate::send::pacing::Pacer;
 use crate::send::persist::Persist;
@@ -64,12 +64,13 @@ pub struct Ports {
     pub remote: u16,
 }
 
-/// What a segment that arrived meant to the application and to measurements.
+/// What a segment that arrived acknowledged, for the application and for measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrival {
+pub struct Acknowledgment {
     /// Bytes of our stream that it newly acknowledged.
     pub acked: u64,
-    /// The RTT of data that it measured: from the transmission of a segment sent once to its first acknowledgment.
+    /// The RTT of data that it measured: from the transmission of a segment sent once to its first
+    /// acknowledgment.
     pub rtt: Option<Span>,
     /// It was an acceptable acknowledgment.
     pub is_ack: bool,
@@ -159,7 +160,7 @@ pub struct Endpoint {
     pub(crate) socket: Socket,
     pub(crate) queue: Queue,
     pub(crate) counters: Counters,
-    pub(crate) held: Held,
+    pub(crate) held: LimitClock,
     pub(crate) path: Path,
     pub(crate) soft_errors: SoftErrors,
     /// Why the last data segment was sent.
@@ -221,7 +222,7 @@ impl Endpoint {
             socket: Socket::default(),
             queue: Queue::default(),
             counters: Counters::new(),
-            held: Held::default(),
+            held: LimitClock::default(),
             path,
             soft_errors: SoftErrors::default(),
             sent_as: SentAs::New,

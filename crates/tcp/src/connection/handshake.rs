@@ -6,7 +6,7 @@ use ackclock_units::{Ecn, Span, Time};
 
 use super::timers::Pending;
 use crate::seq::lift;
-use crate::{Arrival, Endpoint, Error, SendRule, State, SynFin};
+use crate::{Acknowledgment, Endpoint, Error, SendRule, State, SynFin};
 
 impl Endpoint {
     /// Whether this segment would end SYN-RECEIVED by opening the connection.
@@ -43,7 +43,7 @@ impl Endpoint {
     }
 
     #[cold]
-    pub(crate) fn input_syn_sent(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
+    pub(crate) fn input_syn_sent(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         let ack = segment.flags.contains(Flags::ACK).then(|| lift(segment.ack, self.send.isn, self.send.nxt));
         // Our SYN, and what was sent with it.
         let acceptable = ack.flatten().filter(|ack| (1..=self.send.nxt).contains(ack));
@@ -56,10 +56,10 @@ impl Endpoint {
                 self.set_timer(now, Pending::Rto, if self.two_ticks() > Span::ZERO { self.two_ticks() } else { wait });
             }
             self.refuse(segment);
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         if segment.flags.contains(Flags::RST) || !segment.flags.contains(Flags::SYN) {
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         // Simultaneous open. Text waits until the connection is open.
         self.take_syn(now, segment);
@@ -70,21 +70,21 @@ impl Endpoint {
             // tcp_ecn_input_parallel_syn: agreed to as by a listening socket.
             self.agree_to_ecn(segment, ecn);
         }
-        Arrival::default()
+        Acknowledgment::default()
     }
 
     /// A segment that acknowledges our SYN, and what was sent with it up to `ack`.
-    fn input_answer(&mut self, now: Time, segment: &Segment, ack: u64, ecn: Ecn) -> Arrival {
+    fn input_answer(&mut self, now: Time, segment: &Segment, ack: u64, ecn: Ecn) -> Acknowledgment {
         if self.config.states.check_syn_echo && self.echoes_another(now, segment) {
             self.refuse(segment);
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         if segment.flags.contains(Flags::RST) {
             self.close_now(Some(Error::Refused));
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         if !segment.flags.contains(Flags::SYN) {
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         self.take_syn(now, segment);
         self.agreed_on_ecn(segment, ecn);
@@ -105,7 +105,7 @@ impl Endpoint {
             self.input_data(now, segment, 1, right, ecn);
             self.receiver.acknowledge_now();
         }
-        Arrival { acked: ack - 1, rtt: None, is_ack: true }
+        Acknowledgment { acked: ack - 1, rtt: None, is_ack: true }
     }
 
     /// Whether the timestamp that a SYN/ACK echoes is none that was sent since the first SYN.

@@ -3,25 +3,25 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::{Arrival, Endpoint, Error, State, SynFin};
+use crate::{Acknowledgment, Endpoint, Error, State, SynFin};
 
 impl Endpoint {
     /// Takes in a segment that arrived with codepoint `ecn`. Then [`Endpoint::transmit`] is to be asked.
     #[inline(always)]
-    pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
+    pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         self.counters.arrived(now, segment, ecn);
         self.socket.set_more(false);
         if segment.flags.contains(Flags::SYN | Flags::FIN) && self.drops_syn_fin() {
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         match self.state {
             State::Closed => {
                 self.refuse(segment);
-                Arrival::default()
+                Acknowledgment::default()
             }
             State::Listen => {
                 self.input_listen(now, segment, ecn);
-                Arrival::default()
+                Acknowledgment::default()
             }
             State::SynSent => self.input_syn_sent(now, segment, ecn),
             State::TimeWait => self.input_time_wait(now, segment),
@@ -34,7 +34,7 @@ impl Endpoint {
         self.config.states.syn_fin == SynFin::Drop && self.state != State::Closed
     }
 
-    fn input_synchronized(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Arrival {
+    fn input_synchronized(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         let is_syn = segment.flags.contains(Flags::SYN);
         let left = match self.receiver.lift(segment.seq) {
             Some(left) if left > 0 || is_syn => left,
@@ -43,13 +43,13 @@ impl Endpoint {
                 if !segment.flags.contains(Flags::RST) {
                     self.answer_invalid(now, segment);
                 }
-                return Arrival::default();
+                return Acknowledgment::default();
             }
         };
         let right = left + u64::from(segment.sequence_len());
         if segment.flags.contains(Flags::RST) {
             self.input_reset(now, left);
-            return Arrival::default();
+            return Acknowledgment::default();
         }
 
         if segment.timestamps.is_none()
@@ -61,7 +61,7 @@ impl Endpoint {
         {
             // A connection that agreed on timestamps silently drops segments without (RFC 7323 section 3.2). A SYN of
             // another connection is left to be challenged.
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         if !self.passes_paws(now, segment, left) {
             // RFC 7323 section 5.3 R1.
@@ -71,7 +71,7 @@ impl Endpoint {
                 self.describe_arrival(segment);
                 self.receiver.receive(now, left, right.min(next), segment.payload.len);
             }
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         if is_syn {
             return self.input_syn_again(now, segment, left, ecn);
@@ -80,7 +80,7 @@ impl Endpoint {
             return self.note_duplicate(now, segment, left, right);
         }
         if !segment.flags.contains(Flags::ACK) {
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         self.liveness.heard(now);
         self.count_mark(segment, ecn);
@@ -88,10 +88,10 @@ impl Endpoint {
             // RFC 9293 section 3.6.1: nobody will read it.
             self.refuse(segment);
             self.close_now(Some(Error::Reset));
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         let Some(acked) = self.input_ack(now, segment, left) else {
-            return Arrival::default();
+            return Acknowledgment::default();
         };
         self.update_ts_recent(now, segment, left);
         if right > left {
@@ -101,7 +101,7 @@ impl Endpoint {
     }
 
     /// An unacceptable segment is answered with an ACK; what it repeats is reported (RFC 2883).
-    fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) -> Arrival {
+    fn note_duplicate(&mut self, now: Time, segment: &Segment, left: u64, right: u64) -> Acknowledgment {
         self.answer_invalid(now, segment);
         if right > left && right <= self.receiver.next() {
             self.note_spurious(left);
@@ -112,6 +112,6 @@ impl Endpoint {
         if segment.flags.contains(Flags::ACK) && left <= self.receiver.next() {
             return self.input_ack(now, segment, left).map(|acked| self.acknowledgment(acked)).unwrap_or_default();
         }
-        Arrival::default()
+        Acknowledgment::default()
     }
 }

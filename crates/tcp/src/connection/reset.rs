@@ -4,7 +4,7 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
-use crate::{Arrival, Endpoint, Error, State};
+use crate::{Acknowledgment, Endpoint, Error, State};
 
 impl Endpoint {
     /// RFC 5961 section 3: only the exact next number resets; another one within the window is challenged.
@@ -50,7 +50,7 @@ impl Endpoint {
     }
 
     /// A SYN on a connection that has seen one.
-    pub(crate) fn input_syn_again(&mut self, now: Time, segment: &Segment, left: u64, ecn: Ecn) -> Arrival {
+    pub(crate) fn input_syn_again(&mut self, now: Time, segment: &Segment, left: u64, ecn: Ecn) -> Acknowledgment {
         let flags = segment.flags;
         if self.state == State::SynReceived {
             if left == 0 && flags.contains(Flags::ACK) {
@@ -62,27 +62,27 @@ impl Endpoint {
                 // The peer did not get our SYN with ACK: it is sent again.
                 self.handshake.repeat();
                 self.agree_to_ecn_again(segment, ecn);
-                return Arrival::default();
+                return Acknowledgment::default();
             }
             if self.is_open_early() {
                 // tcp_check_req: a bad SYN is reset, and does not end the connection.
                 self.refuse(segment);
-                return Arrival::default();
+                return Acknowledgment::default();
             }
             if self.socket.is_passive() && self.is_reset_in_window(left) {
                 // RFC 9293 section 3.10.7.4, fourth check: back to LISTEN, which is the listener's part.
                 self.close_now(None);
-                return Arrival::default();
+                return Acknowledgment::default();
             }
         } else if self.config.states.insecure_syn && self.is_reset_in_window(left) {
             self.reset_peer();
             self.close_now(Some(Error::Reset));
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         // RFC 5961 section 4: challenged wherever it lies.
         self.challenge(now);
         self.reflect_again(segment, ecn);
-        Arrival::default()
+        Acknowledgment::default()
     }
 
     /// Whether the segment brings data that nobody will read any more.

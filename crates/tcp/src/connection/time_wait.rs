@@ -5,12 +5,12 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
 use crate::seq::{lift, lower};
-use crate::{Arrival, Endpoint, State, SynFin, TimeWaitAnswers};
+use crate::{Acknowledgment, Endpoint, State, SynFin, TimeWaitAnswers};
 
 impl Endpoint {
     /// TIME-WAIT: everything but a bare ACK in its place and a reset is answered, and most of it starts the wait anew (RFC
     /// 9293 section 3.10.7.4; Linux `tcp_timewait_state_process`, FreeBSD `tcp_twcheck`).
-    pub(crate) fn input_time_wait(&mut self, now: Time, segment: &Segment) -> Arrival {
+    pub(crate) fn input_time_wait(&mut self, now: Time, segment: &Segment) -> Acknowledgment {
         let flags = segment.flags;
         let left = self.receiver.lift(segment.seq);
         let in_place = left == Some(self.receiver.next());
@@ -25,23 +25,23 @@ impl Endpoint {
             {
                 self.challenge(now);
             }
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         let bare = segment.sequence_len() == 0;
         if !flags.contains(Flags::ACK) && answers == TimeWaitAnswers::Linux {
             self.answer_without_ack(now, segment, current, bare && in_place);
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         if !flags.contains(Flags::ACK) {
             // A SYN may be an old duplicate, or a new one with too low a number: it does not prolong the wait.
             if flags.contains(Flags::SYN) && answers != TimeWaitAnswers::FreeBsd {
                 self.challenge(now);
             }
-            return Arrival::default();
+            return Acknowledgment::default();
         }
         let ack = lift(segment.ack, self.send.isn, self.send.una);
         let is_ack = current && ack == Some(self.send.nxt);
-        let arrival = Arrival { is_ack, ..Arrival::default() };
+        let arrival = Acknowledgment { is_ack, ..Acknowledgment::default() };
         // As in other states, one that was overtaken counts too.
         let echoes = current && ack.is_some_and(|ack| ack <= self.send.nxt) && self.hears_echo(segment);
         self.stats.ece_acks += u64::from(echoes);

@@ -26,15 +26,15 @@ pub struct LimitedTime {
     pub pacing: Span,
 }
 
-/// Since when the sender stands for what, and how long it has before.
+/// What limits the sender and since when, and for how long each limit has applied before.
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct LimitClock {
     reason: Option<Reason>,
     since: Time,
     total: LimitedTime,
 }
 
-impl Held {
+impl LimitClock {
     #[inline]
     fn set(&mut self, now: Time, reason: Option<Reason>) {
         if self.reason != reason {

@@ -79,7 +79,7 @@ fn an_ack_of_what_was_not_sent_is_answered_and_dropped() {
     script.segments();
     let segment = script.segment(Flags::ACK, 1, 100, 1002);
     let arrival = script.input(segment);
-    assert_eq!((script.sent(), arrival), (vec![". 1001:1001 ack 1".into()], Arrival::default()));
+    assert_eq!((script.sent(), arrival), (vec![". 1001:1001 ack 1".into()], Acknowledgment::default()));
     assert_eq!(script.endpoint.delivered_bytes(), 0);
 }
 

@@ -126,23 +126,23 @@ impl Script {
         }
     }
 
-    pub(super) fn input(&mut self, segment: Segment) -> Arrival {
+    pub(super) fn input(&mut self, segment: Segment) -> Acknowledgment {
         self.input_marked(segment, Ecn::NotEct)
     }
 
-    pub(super) fn input_marked(&mut self, segment: Segment, ecn: Ecn) -> Arrival {
+    pub(super) fn input_marked(&mut self, segment: Segment, ecn: Ecn) -> Acknowledgment {
         let arrival = self.endpoint.input(self.now, &segment, ecn);
         self.pump();
         arrival
     }
 
     /// A pure ACK.
-    pub(super) fn ack(&mut self, ack: u64) -> Arrival {
+    pub(super) fn ack(&mut self, ack: u64) -> Acknowledgment {
         self.input(self.segment(Flags::ACK, self.seq, 0, ack))
     }
 
     /// A pure ACK with another window from now on.
-    pub(super) fn ack_window(&mut self, ack: u64, window: u16) -> Arrival {
+    pub(super) fn ack_window(&mut self, ack: u64, window: u16) -> Acknowledgment {
         self.window = window;
         self.ack(ack)
     }
@@ -153,7 +153,7 @@ impl Script {
     }
 
     /// A pure ACK with SACK blocks that echoes `echo`.
-    pub(super) fn sack_echoing(&mut self, ack: u64, ranges: &[(u64, u64)], echo: u32) -> Arrival {
+    pub(super) fn sack_echoing(&mut self, ack: u64, ranges: &[(u64, u64)], echo: u32) -> Acknowledgment {
         let last = std::mem::replace(&mut self.last_timestamp, echo);
         let arrival = self.sack(ack, ranges);
         if self.last_timestamp == echo {
@@ -163,19 +163,19 @@ impl Script {
     }
 
     /// A pure ACK with SACK blocks.
-    pub(super) fn sack(&mut self, ack: u64, ranges: &[(u64, u64)]) -> Arrival {
+    pub(super) fn sack(&mut self, ack: u64, ranges: &[(u64, u64)]) -> Acknowledgment {
         let mut sack = SackBlocks::default();
         ranges.iter().for_each(|&(left, right)| assert!(sack.push(lower(left, ISN), lower(right, ISN))));
         self.input(Segment { sack, ..self.segment(Flags::ACK, self.seq, 0, ack) })
     }
 
     /// Data of the peer, acknowledging all that was sent.
-    pub(super) fn peer_data(&mut self, seq: u64, len: u32) -> Arrival {
+    pub(super) fn peer_data(&mut self, seq: u64, len: u32) -> Acknowledgment {
         self.peer_segment(Flags::NONE, seq, len)
     }
 
     /// The same with flags.
-    pub(super) fn peer_segment(&mut self, flags: Flags, seq: u64, len: u32) -> Arrival {
+    pub(super) fn peer_segment(&mut self, flags: Flags, seq: u64, len: u32) -> Acknowledgment {
         let (_, nxt) = self.endpoint.sequence();
         let segment = self.segment(flags | Flags::ACK, seq, len, nxt);
         self.seq = self.seq.max(seq + u64::from(segment.sequence_len()));
