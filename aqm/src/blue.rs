@@ -1,7 +1,9 @@
-//! BLUE: marks or drops arrivals with one probability, which rises when the queue overflows and falls when the link idles.
+//! BLUE: marks or drops arrivals with one probability, which rises when the queue overflows and
+//! falls when the link is idle.
 //!
-//! It measures no average: a packet lost at the limit, or a backlog above the threshold, says that the probability is too low;
-//! an idle link says that it is too high. After each change it is frozen for a time.
+//! It measures no average: a packet lost at the limit, or a backlog above the threshold, indicates
+//! that the probability is too low; an idle link indicates that it is too high. After each change
+//! it is frozen for a time.
 //!
 //! # Source
 //! Feng, Kandlur, Saha, Shin 1999, "BLUE: A New Class of Active Queue Management Algorithms" (CSE-TR-387-99); Bartók 2001,
@@ -10,8 +12,9 @@
 //!
 //! # Departures
 //! - Probabilities are floating-point numbers; the thesis has fixed-point ones.
-//! - Where the thesis leaves a choice: a packet is held against the backlog that it finds; the probability moves before the
-//!   packet's fate is drawn; the first change waits for one `freeze` after the start of the run.
+//! - Where the thesis leaves a choice: a packet is compared with the backlog that it finds; the
+//!   probability moves before the packet's fate is drawn; the first change waits for one `freeze`
+//!   after the start of the run.
 
 use std::any::Any;
 
@@ -160,7 +163,7 @@ pub struct BlueStats {
     pub pmark: f64,
     /// Packets marked.
     pub marked: u64,
-    /// Packets dropped by chance.
+    /// Packets dropped at random.
     pub early: u64,
     /// Packets lost at the limit.
     pub limit: u64,

@@ -1,9 +1,11 @@
-//! COBALT, CoDel and BLUE together: the law of CAKE's queues, here for one queue of its own.
+//! COBALT, a combination of CoDel and BLUE: the algorithm of CAKE's queues, here for a single
+//! queue.
 //!
-//! It measures the sojourn time of the packet at the head. While that is above `target`, CoDel marks or drops a head each
-//! `interval / sqrt(count)`; below, the count falls back at the same pace instead of being forgotten. BLUE is there for flows
-//! that do not respond: its drop probability rises with every overflow and falls when the queue is found empty, at most one
-//! step per `target`. Overflow drops the head.
+//! It measures the sojourn time of the packet at the head. While that is above `target`, CoDel
+//! marks or drops a head each `interval / sqrt(count)`; below, the count decreases at the same pace
+//! instead of being reset. BLUE handles unresponsive flows: its drop probability rises with every
+//! overflow and falls when the queue is found empty, at most one step per `target`. Overflow drops
+//! the head.
 //!
 //! # Source
 //! Linux `sch_cake` (`cobalt_*`, `cake_drop`, `cake_set_rate`); names and defaults of `tc-cake(8)`, where `interval` is called
@@ -15,11 +17,11 @@
 //!   above `target`, not an `interval` later, against its own comment; the next ones are the same.
 //! - BLUE decides before CoDel marks: a packet that it drops is not counted as marked.
 //! - BLUE falls when the link is idle. In CAKE it falls whenever an empty flow has its turn, which
-//!   happens while other flows have packets; a single queue hears of it once when the link becomes
+//!   happens while other flows have packets; a single queue is told once, when the link becomes
 //!   idle, if that is a transmitter and not a token bucket.
-//! - The target does not grow with the number of bulk flows (CAKE's `ingress`). The memory of a packet is taken as its bytes
-//!   and 576 more, in place of what Linux allocated (`truesize`).
-//! - `limit` is a limit of its own; in CAKE it only scales `memlimit`.
+//! - The target does not grow with the number of bulk flows (CAKE's `ingress`). The memory of a
+//!   packet is assumed to be its bytes plus 576, instead of what Linux allocated (`truesize`).
+//! - `limit` is a separate limit; in CAKE it only scales `memlimit`.
 
 use std::any::Any;
 

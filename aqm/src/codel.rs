@@ -1,4 +1,4 @@
-//! CoDel: one queue, controlled by the time that its packets have waited.
+//! CoDel: one queue, controlled by the sojourn time of its packets.
 //!
 //! The law is in `codel_law`; this file has its parameters and the queue.
 //!

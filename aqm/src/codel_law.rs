@@ -1,4 +1,4 @@
-//! The law of CoDel apart from any storage: `codel` and `fq_codel` share it.
+//! CoDel's control law, independent of storage: `codel` and `fq_codel` share it.
 //!
 //! It measures the sojourn time of the packet at the head. Once that stayed at or above `target` for an `interval`, the
 //! head is dropped (or marked), and another one `interval / sqrt(count)` later, closer and closer, until a head is below.
@@ -11,10 +11,10 @@
 //! From RFC 8289:
 //! - Marking is not in the pseudocode: a head that can carry a mark is marked, leaves, and counts as a drop. At most one packet
 //!   is marked per dequeue, since a marked one is sent.
-//! - The size that the backlog has to exceed before anything is dropped is a parameter (`mtu`), as in Linux, in place of the
-//!   largest packet seen so far: it does not depend on history.
-//! - A queue that never was in its dropping state was not there recently. The pseudocode takes the start of its clock for the
-//!   time of such a state.
+//! - The size that the backlog has to exceed before anything is dropped is a parameter (`mtu`), as
+//!   in Linux, instead of the largest packet seen so far: it does not depend on history.
+//! - A queue that never was in its dropping state was not there recently. The pseudocode treats the
+//!   start of its clock as the time of such a state.
 //!
 //! From Linux:
 //! - The clock does not wrap. Linux's has 32 bits: after 2199 s without a drop it takes the last one for recent, until it has
@@ -32,11 +32,12 @@ pub enum ControlLaw {
     /// As Linux does: time in units of 1.024 us, the end of an interval strictly passed before a packet is dropped, and
     /// `1 / sqrt(count)` in 16 bits, brought nearer by one Newton step for each change of `count`.
     ///
-    /// The step starts from what belongs to the count before. Climbing from 1 that is close (0.50 in place of 0.71 at count 2,
-    /// within 3 % from count 3 on). Where the count jumps it is not: the dropping state entered again at a lower count starts
-    /// with a gap that is too short (from count 40 at 2 to 9: 0.33 to 0.66 of the exact one), and a batch of 64 drops at a limit
-    /// is followed by gaps 2 to 9 times too long, as far as the count was below 33, since the step then is outside of the range
-    /// in which it converges and wraps.
+    /// The step starts from the value for the previous count. As the count rises from 1, that is
+    /// close (0.50 instead of 0.71 at count 2, within 3 % from count 3 on). Where the count jumps,
+    /// it is not: the dropping state entered again at a lower count starts with a gap that is too
+    /// short (from count 40 at 2 to 9: 0.33 to 0.66 of the exact one), and a batch of 64 drops at a
+    /// limit is followed by gaps 2 to 9 times too long, as far as the count was below 33, since the
+    /// step then is outside of the range in which it converges and wraps.
     Linux,
     /// As RFC 8289 does: exact times and square roots.
     Rfc8289,

@@ -1,9 +1,10 @@
-//! Flows in queues of their own, served by deficit round robin: what `fq_codel` and `fq_pie` share. The law of a flow is a
-//! parameter; its state is kept beside the flow's queue.
+//! Flow queues, served by deficit round robin: the part that `fq_codel` and `fq_pie` share. The
+//! algorithm per flow is a parameter; its state is kept with the flow's queue.
 //!
-//! A packet's flow hash selects its flow, with a salt that is drawn for each run as a kernel draws its own when it boots: which
-//! flows share a queue is another matter in each repetition. A flow sends up to `quantum` bytes a turn; a flow that starts goes before those that
-//! stand (the list of new flows before the list of old ones).
+//! A packet's flow hash selects its flow, with a salt that is drawn for each run as a kernel draws
+//! its own when it boots: so which flows share a queue differs between repetitions. A flow sends up
+//! to `quantum` bytes per turn; new flows are served before old ones (the list of new flows before
+//! the list of old ones).
 //!
 //! # Source
 //! RFC 8290 sections 4.1 and 4.2.

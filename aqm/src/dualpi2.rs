@@ -1,5 +1,5 @@
-//! DualPI2: a queue for scalable traffic (L4S) beside one for classic traffic, coupled so that flows of both share a link
-//! about evenly while the first hardly waits.
+//! DualPI2: a queue for scalable traffic (L4S) next to one for classic traffic, coupled so that
+//! flows of both share a link about equally while L4S packets hardly wait.
 //!
 //! It measures how long the older of the two heads has waited. Every `tupdate` a PI controller moves a base probability p
 //! with the delay's distance from `target` and its change. Classic packets are dropped or marked with p squared, L4S packets
@@ -12,17 +12,20 @@
 //!
 //! # Departures
 //! From RFC 9332, as Linux does it:
-//! - L4S packets see a step in place of a ramp, and the random marks besides, in place of the larger of both.
+//! - L4S packets see a step instead of a ramp, and random marks in addition, instead of the larger
+//!   of the two.
 //! - Nothing is dropped or marked at random while less than two packets wait behind.
 //!
 //! From Linux:
 //! - The probability is a floating-point number, and `alpha` and `beta` are not rounded to 1/256 Hz.
-//! - The memory of a packet is taken as its bytes and 576 more, in place of what Linux allocated (`truesize`).
+//! - The memory of a packet is assumed to be its bytes plus 576, instead of what Linux allocated
+//!   (`truesize`).
 //! - A packet that the random law and the step both mark counts once.
 //! - `tc` filters that choose the queue and `split_gso` are left out: what arrives is a packet.
 //!
-//! There is no timer. The updates that were due are made up for, each with the delay of its time, before a packet is looked
-//! at; one that is due at the time of a packet comes first. So [`QueueDisc::probe`] shows the state as of the last call.
+//! There is no timer. Updates that were due are applied, each with the delay at its time, before a
+//! packet is considered; one that is due at the time of a packet comes first. So
+//! [`QueueDisc::probe`] shows the state as of the last call.
 
 mod config;
 
@@ -73,7 +76,7 @@ struct State {
     delay: Span,
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Pass,
@@ -134,8 +137,8 @@ impl<P: Queued> DualPi2<P> {
         }
     }
 
-    /// Whether a packet of this codepoint belongs to the L4S queue (RFC 9331 section 5.1: CE may come from either, and is taken
-    /// for L4S).
+    /// Whether a packet of this codepoint belongs to the L4S queue (RFC 9331 section 5.1: CE may
+    /// come from either, and is classified as L4S).
     fn is_scalable(&self, ecn: Ecn) -> bool {
         matches!(ecn, Ecn::Ect1 | Ecn::Ce) || self.config.any_ect && ecn == Ecn::Ect0
     }
@@ -151,8 +154,8 @@ impl<P: Queued> DualPi2<P> {
         self.next_update = self.state.catch_up(&self.config, self.next_update, now, oldest);
     }
 
-    /// What becomes of a packet of the L4S queue (`scalable`) or the classic one, with `backlog` bytes in both queues
-    /// besides it (RFC 9332 appendix A.2).
+    /// What happens to a packet of the L4S queue (`scalable`) or the classic one, with `backlog`
+    /// bytes in both queues besides it (RFC 9332 appendix A.2).
     fn verdict(&mut self, scalable: bool, ecn: Ecn, backlog: u64) -> Verdict {
         if backlog == 0 || backlog < 2 * u64::from(self.config.mtu) {
             return Verdict::Pass;

@@ -1,16 +1,17 @@
-//! fq_codel: flows in queues of their own, served in turn, each controlled by CoDel.
+//! fq_codel: flow queues, served in turn, each controlled by CoDel.
 //!
-//! A packet's flow hash selects its queue. Queues are served by deficit round robin (`drr`), `quantum` bytes a turn; a flow
-//! that starts goes before those that stand, so that sparse flows hardly wait. At the limit the flow with the largest
-//! backlog loses packets at its head.
+//! A packet's flow hash selects its queue. Queues are served by deficit round robin (`drr`),
+//! `quantum` bytes per turn; new flows are served before old ones, so that sparse flows hardly
+//! wait. At the limit the flow with the largest backlog loses packets at its head.
 //!
 //! # Source
 //! RFC 8290, Linux `sch_fq_codel`; parameters and defaults of `tc-fq_codel(8)`.
 //!
 //! # Departures
-//! - The memory of a packet is taken as its bytes and 576 more, in place of what Linux allocated (`truesize`).
+//! - The memory of a packet is assumed to be its bytes plus 576, instead of what Linux allocated
+//!   (`truesize`).
 //! - `tc` filters that choose flows are left out, as are `ce_threshold_selector` and `ce_threshold_mask`.
-//! - Those of `drr` and of the law.
+//! - Those of `drr` and of CoDel's control law.
 
 use std::any::Any;
 

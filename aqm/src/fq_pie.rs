@@ -1,23 +1,24 @@
-//! fq_pie: flows in queues of their own, served in turn, each controlled by PIE.
+//! fq_pie: flow queues, served in turn, each controlled by PIE.
 //!
-//! A packet's flow hash selects its queue; queues are served by deficit round robin (`drr`), flows that start first. Arrivals
-//! are dropped or marked by the PIE of their flow, from the flow's own backlog and delay. At the limit arrivals are refused,
-//! whichever flow they are of.
+//! A packet's flow hash selects its queue; queues are served by deficit round robin (`drr`), new
+//! flows first. Arrivals are dropped or marked by the PIE of their flow, from the flow's own
+//! backlog and delay. At the limit arrivals are refused, whatever their flow.
 //!
-//! All flows are updated each `tupdate`, but none is touched for it: a flow makes up for the updates that were due when it
-//! next takes or gives a packet. Between two packets of a flow its backlog stands still, so the result is the same to the bit,
-//! and a flow at rest costs nothing.
+//! All flows are updated every `tupdate`, but none is visited for it: a flow applies the updates
+//! that were due when it next enqueues or dequeues a packet. Between two packets of a flow its
+//! backlog does not change, so the result is identical to the bit, and an idle flow costs nothing.
 //!
 //! # Source
 //! Linux `sch_fq_pie`; parameters and defaults of `tc-fq_pie(8)`; RFC 8033 and RFC 8290.
 //!
 //! # Departures
-//! - `memory_limit` refuses arrivals; Linux counts that it was exceeded, and takes them in. The memory of a packet is taken
-//!   as its bytes and 576 more, in place of what Linux allocated (`truesize`).
+//! - `memory_limit` refuses arrivals; Linux counts that it was exceeded, and accepts them. The
+//!   memory of a packet is assumed to be its bytes plus 576, instead of what Linux allocated
+//!   (`truesize`).
 //! - All flows are updated at the same time; Linux updates 2048 of them per tick of its clock, and so with more flows than
 //!   that each of them less often than every `tupdate`.
 //! - `tc` filters that choose flows are left out.
-//! - Those of `drr` and of the law.
+//! - Those of `drr` and of PIE's control law.
 
 use std::any::Any;
 
@@ -56,8 +57,8 @@ pub struct FqPieConfig {
     pub ecn: bool,
     /// Scale the probability with the size of the packet over `mtu`. Default: off.
     pub bytemode: bool,
-    /// Estimate a flow's delay as its backlog over its departure rate (RFC 8033 section 5.2) in place of its last packet's
-    /// sojourn time, and how the rate is measured. Default: off.
+    /// Estimate a flow's delay as its backlog over its departure rate (RFC 8033 section 5.2)
+    /// instead of its last packet's sojourn time, and how the rate is measured. Default: off.
     pub dq_rate_estimator: Option<DqRateEstimator>,
     /// Bytes of the largest packet: no early drops below a backlog of two of them in the flow (RFC 8033 section 4.1).
     /// Default: 1514, an Ethernet frame.

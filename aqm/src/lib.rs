@@ -50,7 +50,7 @@ pub use red::{Red, RedAdaptive, RedBottom, RedConfig, RedFloyd, RedStats, RedWei
 pub use sfb::{Sfb, SfbConfig, SfbStats};
 pub use store::Store;
 
-/// What a discipline has to know of a packet.
+/// What a discipline needs to know of a packet.
 pub trait Queued: Debug {
     /// Bytes that the packet occupies in the queue (what `tc` counts).
     fn wire_len(&self) -> u32;
@@ -83,17 +83,19 @@ pub trait Queued: Debug {
 /// free transmitter, and at the time of the last [`Dequeue::NotBefore`]. There is no timer hook: a
 /// law with a timer (PIE) catches up with every tick that was due before it decides.
 pub trait QueueDisc<P: Queued>: Debug + Send {
-    /// Takes in a packet or refuses it; what the law discards, this packet or others, goes to `drops`.
+    /// Accepts a packet or refuses it; packets that the algorithm discards, this one or others, go
+    /// to `drops`.
     fn enqueue(&mut self, now: Time, packet: P, drops: &mut Drops<P>);
     /// The next packet to transmit, or why there is none. A work-conserving discipline gives a
     /// packet whenever one waits; a shaper may hold packets back ([`Dequeue::NotBefore`]). What the
     /// law discards on the way goes to `drops`. Calling it on an empty discipline changes nothing:
-    /// that the link is idle is said by [`QueueDisc::idle`].
+    /// [`QueueDisc::idle`] reports an idle link.
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P>;
     /// The transmitter is free and nothing waits: an idle period starts at `now`. Called each time
     /// the transmitter becomes free and finds the discipline empty, and after an arrival that was
-    /// refused while it was free. Not every caller says so: a shaper that counts what waits (HTB)
-    /// never asks an empty queue, and its queues do not learn of idle periods. Default: nothing.
+    /// refused while it was free. Not every caller reports it: a shaper that counts waiting packets
+    /// (HTB) never asks an empty queue, and its queues do not learn of idle periods. Default:
+    /// nothing.
     #[inline]
     fn idle(&mut self, now: Time) {
         let _ = now;
@@ -112,18 +114,19 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
         let _ = (now, config, drops);
         Err(ChangeError::OtherDiscipline)
     }
-    /// The packet that the discipline would look at first if it was asked for one, for disciplines
-    /// over this one that have to know its size or its time (`Qdisc_ops.peek`); `None` if nothing
-    /// waits. Nothing is decided: the law may still discard the packet when it is asked, so that
-    /// another one leaves, or hold it back. Who has to account for what leaves does so when it has
-    /// left. (Where the law of the kernel decides on departure, its `peek` takes the packet out and
-    /// keeps it beside the queue, `qdisc_peek_dequeued`.)
+    /// The packet that the discipline would consider first for its next `dequeue`, for parent
+    /// disciplines that need its size or its time (`Qdisc_ops.peek`); `None` if nothing waits.
+    /// Nothing is decided: the discipline may still discard the packet, so that another one leaves,
+    /// or hold it back. A parent therefore accounts for a packet when it has left. (Where a
+    /// kernel's discipline decides on departure, its `peek` takes the packet out and keeps it
+    /// aside, `qdisc_peek_dequeued`.)
     fn peek(&self) -> Option<&Entry<P>>;
     /// What waits now.
     fn backlog(&self) -> Backlog;
     /// Totals since the start.
     fn counters(&self) -> &Counters;
-    /// The law's own variables, for traces; of several queues, those of the one that the last call was about.
+    /// The algorithm's own variables, for traces; with several queues, those of the queue concerned
+    /// by the last call.
     fn probe(&self) -> Probe;
     /// Calls `see` for each variable that the law has, with its name as `tc -s` or the law's source
     /// has it, and its value now: those of [`QueueDisc::probe`], and what only this law knows. A

@@ -1,5 +1,5 @@
-//! PIE, Proportional Integral controller Enhanced: drops arrivals at random, with a probability that a controller moves
-//! every `tupdate` so that the queueing delay settles at `target`.
+//! PIE, Proportional Integral controller Enhanced: drops arrivals at random, with a probability
+//! that a controller adjusts every `tupdate` so that the queueing delay settles at `target`.
 //!
 //! The law is in `pie_law`; this file has its parameters and the queue.
 //!
@@ -9,7 +9,8 @@
 //! # Departures
 //! None beyond those of the law.
 //!
-//! [`QueueDisc::probe`] shows the state as of the last call: updates that are due are made up for by the next one.
+//! [`QueueDisc::probe`] shows the state as of the last call: updates that are due are applied by
+//! the next one.
 
 use std::any::Any;
 
@@ -44,8 +45,8 @@ pub struct PieConfig {
     pub ecn: bool,
     /// Scale the probability with the size of the packet over `mtu`. Default: off.
     pub bytemode: bool,
-    /// Estimate the delay as backlog over departure rate (RFC 8033 section 5.2; Linux before 5.5) in place of the last
-    /// packet's sojourn time, and how the rate is measured. Default: off.
+    /// Estimate the delay as backlog over departure rate (RFC 8033 section 5.2; Linux before 5.5)
+    /// instead of the last packet's sojourn time, and how the rate is measured. Default: off.
     pub dq_rate_estimator: Option<DqRateEstimator>,
     /// Space drops out: none before the probabilities since the last one sum up to 0.85, one for sure at 8.5 (RFC 8033
     /// section 5.4; Linux since 5.1). Default: on.

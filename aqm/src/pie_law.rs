@@ -1,8 +1,10 @@
-//! The law of PIE apart from any storage: `pie` and `fq_pie` share it.
+//! PIE's control law, independent of storage: `pie` and `fq_pie` share it.
 //!
-//! It measures the queueing delay: as the sojourn time of the last packet that left, or (`dq_rate_estimator`) as the backlog
-//! over the departure rate, by the arithmetic of Linux or of the RFC. Every `tupdate` a controller moves the drop probability with the delay's distance from `target`
-//! and with its change since the last update, in steps that are smaller the lower the probability is.
+//! It measures the queueing delay: as the sojourn time of the last packet that left, or
+//! (`dq_rate_estimator`) as the backlog over the departure rate, by the arithmetic of Linux or of
+//! the RFC. Every `tupdate` a controller adjusts the drop probability by the delay's distance from
+//! `target` and by its change since the last update, in steps that are the smaller, the lower the
+//! probability is.
 //!
 //! # Source
 //! RFC 8033; where it leaves a choice, Linux `sch_pie` since 5.5 (`net/sched/sch_pie.c`, `include/net/pie.h`): `pie_drop_early`
@@ -25,8 +27,8 @@
 //! - A mark, like a drop, always sets the accumulated probability back to zero; Linux forgets it when the accumulated
 //!   probability alone has forced the mark.
 //!
-//! There is no timer. The updates that were due are made up for, each with the state of its time, before a packet is looked
-//! at; one that is due at the time of a packet comes first.
+//! There is no timer. Updates that were due are applied, each with the state at its time, before a
+//! packet is considered; one that is due at the time of a packet comes first.
 
 use ackclock_units::parameter::{Domain, Named};
 use ackclock_units::{Random, Span, Time, named};
@@ -153,7 +155,7 @@ impl PieState {
         due
     }
 
-    /// What becomes of an arrival of `bytes` bytes at a queue of `backlog` bytes.
+    /// What happens to an arrival of `bytes` bytes at a queue of `backlog` bytes.
     pub(crate) fn arrived(&mut self, law: &PieLaw, backlog: u64, bytes: u32, random: &mut Random) -> Verdict {
         if !self.drop_early(law, backlog, bytes, random) {
             return Verdict::Admit;

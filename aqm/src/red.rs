@@ -1,11 +1,13 @@
 //! RED, Random Early Detection: marks or drops arrivals at random, the more often the longer the queue is on average.
 //!
-//! It measures the backlog in bytes at each arrival and averages it exponentially; time without a queue lets the average
-//! decay as if small packets had passed, if the link tells of it (a token bucket does not). Below `min` nothing happens. From
-//! `min` to `max` the probability rises to `probability`, and marks are spaced out evenly instead of at random. From `max` on
-//! every packet is marked or dropped. With `adaptive` the probability at `max` moves so that the average settles half way.
+//! It measures the backlog in bytes at each arrival and averages it exponentially; during idle time
+//! the average decays as if small packets had passed, if the link reports it (a token bucket does
+//! not). Below `min` nothing happens. From `min` to `max` the probability rises to `probability`,
+//! and marks are spaced out evenly instead of at random. From `max` on every packet is marked or
+//! dropped. With `adaptive` the probability at `max` moves so that the average settles half way.
 //!
-//! Two laws share the queue: Linux's (`red/linux.rs`), and with `floyd` the one of the authors (`red/floyd.rs`).
+//! Two algorithms share the queue: Linux's (`red/linux.rs`), and with `floyd` the one of the
+//! authors (`red/floyd.rs`).
 //!
 //! # Source
 //! Floyd, Jacobson 1993, "Random Early Detection Gateways for Congestion Avoidance"; Floyd, Gummadi, Shenker 2001, "Adaptive
@@ -14,10 +16,12 @@
 //! # Departures
 //! From Linux:
 //! - The probability is a floating-point number; Linux truncates what it divides (below 0.1 % with ordinary parameters).
-//! - The updates of `adaptive` are due at exact multiples of the interval from the start of the run, and not at the next tick
-//!   of the kernel's clock. There is no timer: those that were due are made up for, each with the average of its time,
-//!   before a packet is looked at. So [`QueueDisc::probe`] shows the state as of the last call.
-//! - A packet to be marked that does not fit within `limit` is dropped and counts as that; Linux counts a mark as well.
+//! - The updates of `adaptive` are due at exact multiples of the interval from the start of the
+//!   run, and not at the next tick of the kernel's clock. There is no timer: those that were due
+//!   are applied, each with the average at its time, before a packet is considered. So
+//!   [`QueueDisc::probe`] shows the state as of the last call.
+//! - A packet selected for marking that does not fit within `limit` is dropped and counted as
+//!   dropped; Linux counts a mark as well.
 //! - `qevent` filters are left out.
 //!
 //! Those of the authors' law are in its file.
@@ -86,7 +90,7 @@ pub struct Red<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Verdict {
     Pass,
-    /// Mark or drop, by chance.
+    /// Mark or drop, at random.
     Early,
     /// Mark or drop, the average being too high.
     Forced,

@@ -1,13 +1,14 @@
-//! SFB, Stochastic Fair BLUE: a BLUE for each of many bins that flows share, so that flows which do not respond are found out
-//! and held to a small rate.
+//! SFB, Stochastic Fair BLUE: a BLUE for each of many bins that flows share, so that unresponsive
+//! flows are detected and limited to a small rate.
 //!
-//! A flow belongs to one bin of 16 on each of 8 levels. On arrival each of the eight bins moves its own probability: up if
-//! `target` packets or more wait in it, down if none does. The lowest of the eight is that of the packet: a bin that a
-//! responsive flow shares with a greedy one does no harm as long as one of the others is its own. A flow whose eight bins all
-//! stand at the highest probability does not respond; all such flows together may send `penalty_rate`.
+//! A flow belongs to one bin of 16 on each of 8 levels. On arrival each of the eight bins moves its
+//! own probability: up if `target` packets or more wait in it, down if none does. The lowest of the
+//! eight applies to the packet: sharing a bin with a greedy flow does not harm a responsive one as
+//! long as it has another bin to itself. A flow whose eight bins are all at the highest probability
+//! is unresponsive; all such flows together may send at `penalty_rate`.
 //!
-//! Which bins belong to a flow changes every `rehash`, so that two flows do not share all of them for long. The set of bins
-//! that takes over then learns for `db` before, from the flows that do not respond.
+//! Which bins belong to a flow changes every `rehash`, so that two flows do not share all of them
+//! for long. The set of bins that takes over learns from the unresponsive flows during `db` before.
 //!
 //! # Source
 //! Feng, Kandlur, Saha, Shin 2001, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness"; in all
@@ -130,7 +131,7 @@ impl SfbConfig {
 /// What `tc -s` prints of an SFB queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SfbStats {
-    /// Packets dropped by chance.
+    /// Packets dropped at random.
     pub earlydrop: u64,
     /// Packets of flows that do not respond, dropped beyond their rate.
     pub penaltydrop: u64,

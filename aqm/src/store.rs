@@ -1,4 +1,4 @@
-//! Where the packets of a single queue wait.
+//! The storage of a single queue.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,8 @@ use ackclock_units::Time;
 use crate::books::Books;
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Queued};
 
-/// A first-in first-out store that keeps the books: every way in and out of a single-queue discipline goes through it.
+/// A first-in first-out store that keeps the books: every packet enters and leaves a single-queue
+/// discipline through it.
 #[derive(Debug)]
 pub struct Store<P> {
     waiting: VecDeque<Entry<P>>,
@@ -40,18 +41,18 @@ impl<P: Queued> Store<P> {
         self.waiting.back()
     }
 
-    /// Takes a packet in at the tail.
+    /// Enqueues a packet at the tail.
     pub fn admit(&mut self, now: Time, packet: P) {
         self.books.admit(packet.wire_len());
         self.waiting.push_back(Entry { packet, enqueued_at: now });
     }
 
-    /// Turns a packet away.
+    /// Refuses a packet.
     pub fn refuse(&mut self, packet: P, reason: DropReason, drops: &mut Drops<P>) {
         self.books.refuse(packet, reason, drops);
     }
 
-    /// Takes the head out of the queue; the caller says next what became of it: [`Store::release`] or
+    /// Takes the head out of the queue; the caller then accounts for it by [`Store::release`] or
     /// [`Store::discard`].
     pub fn take(&mut self) -> Option<Entry<P>> {
         let entry = self.waiting.pop_front()?;
@@ -65,7 +66,7 @@ impl<P: Queued> Store<P> {
         entry
     }
 
-    /// Gives the head out for transmission.
+    /// Releases the head for transmission.
     #[inline]
     pub fn send(&mut self) -> Dequeue<P> {
         self.take().map(|entry| self.release(entry)).into()

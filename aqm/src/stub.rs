@@ -4,7 +4,7 @@ use ackclock_units::{Ecn, Time};
 
 use crate::{Dequeue, Drops, Entry, QueueDisc, Queued};
 
-/// A packet that is nothing but what a queue sees.
+/// A minimal packet: what a queue sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stub {
     pub(crate) id: u32,

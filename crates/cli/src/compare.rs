@@ -1,8 +1,8 @@
 //! `ackclock compare`: the numbers of two results beside each other.
 //!
 //! Runs are matched by the sweep's parameters and their number, flows, links, hosts and programs by
-//! id. What is compared is every number of the summary, by the name that an `[[expect]]` has for
-//! it; the table shows those that a person looks at.
+//! id. Every number of the summary is compared, under the name by which an `[[expect]]` refers to
+//! it; the table shows the main ones.
 
 mod table;
 
@@ -186,7 +186,7 @@ struct Comparison<'a> {
     a: &'a Side,
     b: &'a Side,
     pairs: Vec<Pair<'a>>,
-    /// Runs without a counterpart, as a person would call them.
+    /// Runs without a counterpart, by readable names.
     alone: [Vec<String>; 2],
 }
 

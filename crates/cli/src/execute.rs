@@ -28,7 +28,7 @@ use sheets::Sheets;
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) summary: Summary<()>,
-    /// What it has written beside, as far as that was asked for.
+    /// The additional files that it has written, as far as requested.
     pub(crate) records: Vec<Sealed>,
     /// Why it has not come to its end.
     pub(crate) broken_off: Option<BrokenOff>,

@@ -1,14 +1,14 @@
-//! The command line of ackclock, for its binary and for programs that add congestion controllers of
-//! their own to it.
+//! The command line of ackclock, for its binary and for programs that add their own congestion
+//! controllers to it.
 //!
-//! [`main_with`] is all of the binary; `examples/own_controller.rs` shows how a controller joins.
-//! What a controller is made of is in [`cc`] and [`units`].
+//! [`main_with`] is the whole binary; `examples/own_controller.rs` shows how to add a controller.
+//! The types that a controller needs are in [`cc`] and [`units`].
 //!
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
 //! packetdrill`, `compare` and `pattern` are the commands of these names. Exit status: 0, 1 when an
 //! expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3
-//! when a run failed by itself, 130 when runs were interrupted.
+//! when a run failed, 130 when runs were interrupted.
 
 mod args;
 mod compare;
@@ -43,8 +43,8 @@ const RUN_FAILED: u8 = 3;
 /// As shells have it for SIGINT.
 const INTERRUPTED: u8 = 130;
 
-/// The program `ackclock`, whose scenarios may name these congestion controllers too
-/// (`cc = "NAME"`), beside its own.
+/// The program `ackclock`, whose scenarios may also name these congestion controllers (`cc =
+/// "NAME"`), in addition to the built-in ones.
 ///
 /// # Panics
 /// A controller has no name, or one that is taken.

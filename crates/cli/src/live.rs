@@ -1,5 +1,4 @@
-//! What a person reads about live runs: which one it is, how punctual it was, and what became of
-//! its programs.
+//! The text about live runs: which one it is, how punctual it was, and how its programs ended.
 
 use std::fmt::Write;
 

@@ -2,12 +2,12 @@
 //!
 //! Files are written under hidden names that end in `.partial` and renamed when the runs are over,
 //! the manifest last. An earlier output stays as it is until then. Nothing in the files of virtual
-//! runs depends on the machine, the time or the number of threads. One program at a time fills a
-//! directory, and what one has left that was killed is put aside.
+//! runs depends on the machine, the time or the number of threads. One program at a time writes to
+//! a directory, and the results of a killed one are moved aside.
 //!
-//! What a run records is beside the summary, or for a sweep in a folder for each run:
-//! `runs/0000/queue.csv` and so on belong to the first line of `summary.jsonl`. What programs have
-//! printed is in a folder `commands` beside it.
+//! The records of a run are next to the summary, or for a sweep in one folder per run:
+//! `runs/0000/queue.csv` and so on belong to the first line of `summary.jsonl`. The output of
+//! programs is in a folder `commands` next to it.
 
 mod leftovers;
 mod lock;
@@ -208,8 +208,8 @@ fn remove(dir: &Path, name: &str) {
     }
 }
 
-/// How many parts the name of a file has. A manifest may have been edited: it has no say about
-/// other places than ours.
+/// The number of components in a file name. A manifest may have been edited: it must not refer to
+/// places outside the directory.
 fn depth_of(name: &str) -> Option<usize> {
     let parts: Vec<Component<'_>> = Path::new(name).components().collect();
     match parts[..] {
@@ -244,7 +244,7 @@ fn is_partial(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(".partial"))
 }
 
-/// Whether this is what a killed run of ours left.
+/// Whether this was left by a killed run of ackclock.
 fn is_ours(name: &OsStr) -> bool {
     let plain = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".partial"));
     plain.is_some_and(|name| {

@@ -1,4 +1,4 @@
-//! Files that are not there until they are complete.
+//! Files that do not appear until they are complete.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Read, Write};
@@ -32,7 +32,7 @@ pub(crate) struct Folder {
     name: String,
 }
 
-/// The hidden file, and what is to become of it.
+/// The hidden file, and its final name.
 #[derive(Debug)]
 struct Hidden {
     path: PathBuf,
@@ -81,7 +81,7 @@ impl Folder {
         let entries = fs::read_dir(&self.path)?.map(|entry| entry.map(|entry| entry.file_name()));
         let mut names = entries.collect::<io::Result<Vec<_>>>()?;
         names.sort();
-        // What has another name, or is no file, is none of ours.
+        // Anything with another name, or that is not a file, was not made here.
         let ours = names.iter().filter_map(|name| name.to_str());
         ours.filter(|name| self.path.join(name).symlink_metadata().is_ok_and(|found| found.is_file()))
             .map(|name| self.seal_file(name))

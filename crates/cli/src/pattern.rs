@@ -1,5 +1,5 @@
-//! `ackclock pattern`: the bytes that our endpoints send and expect, for the programs of hosts
-//! outside.
+//! `ackclock pattern`: the bytes that ackclock's endpoints send and expect, for programs on
+//! external hosts.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -87,7 +87,8 @@ fn has_left(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset)
 }
 
-/// Closes our direction and waits until the other end has closed its own: it has everything then.
+/// Closes this direction and waits until the other end has closed its own: by then it has received
+/// everything.
 fn taken(stream: &mut TcpStream) -> anyhow::Result<bool> {
     let ended = stream.shutdown(Shutdown::Write).and_then(|()| io::copy(stream, &mut io::sink()));
     match ended {

@@ -1,5 +1,4 @@
-//! What a person reads on stdout: one run in detail, or a sweep with a line for each flow of each
-//! point.
+//! The text on standard output: one run in detail, or a sweep with one line per flow and point.
 
 use std::fmt::Write;
 
@@ -73,7 +72,7 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The text, with what became of the expectations if they were judged.
+    /// The text, with the results of the expectations if they were evaluated.
     pub(crate) fn text(&mut self, evaluations: Option<&[Evaluation]>) -> String {
         self.end_point();
         let scenario = self.scenario;
@@ -125,14 +124,14 @@ fn spreads(scenario: &Scenario, evaluations: &[Evaluation]) -> String {
     table.render()
 }
 
-/// A point for a person: its parameters.
+/// The readable name of a point: its parameters.
 pub(crate) fn name_of_point(scenario: &Scenario, point: usize) -> String {
     let params = scenario.params(point * scenario.repeat());
     let parts: Vec<String> = params.iter().map(|(axis, value)| format!("{axis} = {}", plain(value))).collect();
     if parts.is_empty() { "all runs".to_owned() } else { parts.join(", ") }
 }
 
-/// A run for a person: its parameters and, of several, its number.
+/// The readable name of a run: its parameters and, if there are several, its number.
 pub(crate) fn name_of(scenario: &Scenario, run: usize) -> String {
     let mut parts: Vec<String> =
         scenario.params(run).iter().map(|(axis, value)| format!("{axis} = {}", plain(value))).collect();
@@ -226,7 +225,7 @@ fn total(name: String, flows: &[&FlowSummary], jain: Option<f64>) -> Line {
     Line { name, values }
 }
 
-/// Jain's index for a person: of flows both ways, one for each.
+/// Jain's index as text: with flows in both directions, one for each.
 fn fairness(summary: &Summary<Map<String, Value>>) -> String {
     let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| fixed(value, 3));
     let one_way = |way: &str| summary.flows.iter().all(|flow| flow.direction == way);

@@ -1,4 +1,4 @@
-//! Captures: pcapng with nanoseconds, one interface for each host behind a device.
+//! Captures: pcapng with nanosecond timestamps, one interface per host behind a device.
 //!
 //! # The file
 //! [pcapng](https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/) in one section, little-endian, which Wireshark and
@@ -8,10 +8,11 @@
 //! - for each host behind a device an interface (s4.2) of raw IP packets: `if_name` is the host's name, `if_description` its
 //!   device;
 //! - interface statistics (s4.6) with `isb_starttime`: time 0 of the run;
-//! - what passed the devices, in enhanced packet blocks (s4.3). `epb_flags` has the direction as a capture on the host's own
-//!   device has it: outbound is what the host has sent. A packet from a host has the time at which the run took it in. One to a
-//!   host has the time at which it was due there, which a replay can be compared with; it was written then or, by the run's
-//!   lateness, after it, and stands in the file where it was;
+//! - all packets that passed the devices, in enhanced packet blocks (s4.3). `epb_flags` has the
+//!   direction as in a capture on the host's own device: outbound packets were sent by the host. A
+//!   packet from a host has the time at which the run accepted it. A packet to a host has the time
+//!   at which it was due there, with which a replay can be compared; it was written then or, by the
+//!   run's lateness, after that, and has the corresponding position in the file;
 //! - for each interface statistics again, with `isb_endtime`, the end of the run, and `isb_ifrecv`, the number of its
 //!   packets: a file without them was cut.
 //!
@@ -33,7 +34,7 @@ mod writer;
 pub(crate) use reader::{Captured, Reader};
 pub(crate) use writer::Writer;
 
-/// What `shb_userappl` of our own captures begins with.
+/// The beginning of `shb_userappl` in ackclock's own captures.
 const APPLICATION: &str = "ackclock";
 
 /// Where the comment of a section names the scenario.
@@ -58,8 +59,9 @@ pub(crate) enum Way {
     ToHost,
 }
 
-/// What decides the course of a run beside arrivals, in a number: scenario without what only measures, and version. A
-/// controller from outside makes it that of one process.
+/// A number for everything that determines the course of a run, apart from arrivals: the scenario
+/// without the parts that only measure, and the version. With a controller from outside it is
+/// specific to one process.
 pub(crate) fn fingerprint(spec: &RunSpec) -> u64 {
     let mut spec = spec.clone();
     spec.title.clear();

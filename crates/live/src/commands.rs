@@ -1,4 +1,5 @@
-//! Programs that run on hosts during a run, each at its time, started by a thread of their own: the loop does not fork.
+//! Programs that run on hosts during a run, each at its time, started by a separate thread: the
+//! loop does not fork.
 
 mod measure;
 mod output;
@@ -94,7 +95,8 @@ impl Commands {
     /// without, what is measured of it is held in memory.
     ///
     /// # Errors
-    /// [`LiveError::File`] if the directory cannot be made. What becomes of a program is in its summary.
+    /// [`LiveError::File`] if the directory cannot be created. How a program ended is in its
+    /// summary.
     pub(crate) fn start(
         spec: &LiveSpec,
         testbed: Arc<Testbed>,
@@ -125,7 +127,7 @@ impl Commands {
         Ok(Commands { control, thread: Some(thread) })
     }
 
-    /// Asks those that still run to end, waits for them a little, and tells what became of all.
+    /// Asks running programs to end, waits for them briefly, and returns how all of them ended.
     pub(crate) fn stop(mut self) -> Vec<CommandSummary> {
         let _ = self.control.send(Event::Stop);
         let thread = self.thread.take();
@@ -297,7 +299,7 @@ impl Program {
 impl Running {
     /// To its whole process group: a shell, what it runs, and what that has started.
     fn signal(&self, signal: Signal) {
-        // Its number is not taken for anything else as long as nobody has asked for its status.
+        // Its process number is not reused until its status has been read.
         let _ = killpg(pid(&self.child), signal);
     }
 }

@@ -1,16 +1,17 @@
-//! A run with hosts outside, without devices and without a clock.
+//! A run with external hosts, without devices and without a clock.
 //!
-//! A packet that a host has sent is looked at once, at its entry: where it goes, what a router does
-//! to it, which flow it is of. Then it is a handle on its path. One for an endpoint of ours is read
-//! there too, its checksums verified, and its bytes are done with; one between two kernels stays in
-//! the buffer that it was read into, until it is written out of it. Everything is done in order of
-//! time: what is due until an arrival comes before it. The same arrivals therefore give the same
-//! packets, at the same times, by whatever clock and however late the engine is called.
+//! A packet that a host has sent is inspected once, at its entry: where it goes, what a router does
+//! to it, to which flow it belongs. After that it is a handle on its path. A packet for a local
+//! endpoint is also parsed there, its checksums are verified, and its bytes are no longer needed; a
+//! packet between two kernels stays in the buffer into which it was read, until it is written from
+//! there. Everything is done in chronological order: what is due until an arrival precedes it. The
+//! same arrivals therefore give the same packets, at the same times, by whatever clock and however
+//! late the engine is called.
 //!
-//! What is not forwarded: packets to addresses of no host, or of one that no path leads to. Kernels
-//! send such packets by themselves on every new device (router solicitations, multicast listener
-//! reports, mDNS); they are counted. Where a packet claims to come from is not looked at, as a
-//! router without filters does.
+//! Not forwarded are packets to addresses that belong to no host, or to one without a path. Kernels
+//! send such packets unprompted on every new device (router solicitations, multicast listener
+//! reports, mDNS); they are counted. The source address is not checked, as in a router without
+//! filters.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
@@ -54,8 +55,8 @@ pub struct Engine {
     used: Vec<Vec<u8>>,
     /// What was handed over last, until the next call.
     handed: Handed,
-    /// A packet as it is handed over, if that is not as it was read: a segment of an endpoint of
-    /// ours, or marked on its way.
+    /// A packet as it is handed over, if it differs from what was read: a segment of a local
+    /// endpoint, or marked on its way.
     scratch: Vec<u8>,
     /// A packet that is cut into pieces.
     whole: Vec<u8>,
@@ -69,7 +70,7 @@ struct Node {
     in_process: Option<InProcessHost>,
 }
 
-/// What is to be handed over.
+/// Packets to hand over.
 #[derive(Debug)]
 enum Ready {
     /// It has reached its host.
@@ -114,7 +115,7 @@ impl Engine {
         let spec = mtu::with_path_mtu(spec);
         let live = spec.live.as_deref().expect("a run with hosts outside");
         let limit = live.nodes.iter().map(|node| usize::from(node.mtu)).max().unwrap_or(0) + 1;
-        // A host of ours answers with up to 40 bytes and the packet's own ones.
+        // A local host answers with up to 40 bytes and those of the packet.
         let buffers = Buffers::new(limit.max(1501));
         let node = |spec: &ackclock_sim::spec::NodeSpec| Node {
             counts: LiveHost {
@@ -152,8 +153,8 @@ impl Engine {
         &mut self.world
     }
 
-    /// What each host behind a device has sent and got so far, and what became of packets of it
-    /// that went nowhere.
+    /// What each host behind a device has sent and received so far, and what happened to its
+    /// packets that were not forwarded.
     pub fn hosts(&self) -> impl Iterator<Item = &LiveHost> {
         self.nodes.iter().filter(|node| node.in_process.is_none()).map(|node| &node.counts)
     }
@@ -200,8 +201,8 @@ impl Engine {
         self.buffers.keep(spare);
     }
 
-    /// Handles what is due until `now` up to the next packet that is to be handed over to a host
-    /// behind a device, and gives that; `None` once everything is done.
+    /// Handles what is due until `now` up to the next packet to hand over to a host behind a
+    /// device, and returns that; `None` once everything is done.
     pub fn advance(&mut self, now: Time) -> Option<Outgoing<'_>> {
         self.take_back();
         loop {
@@ -273,7 +274,7 @@ impl Engine {
         self.world.release(packet);
     }
 
-    /// A host of ours can make nothing of a packet.
+    /// A local host cannot interpret a packet.
     #[cold]
     fn count_discarded(&mut self, packet: &Outbound) {
         let len = packet.packet.wire_len as usize;

@@ -1,11 +1,11 @@
-//! Hosts in this process: what they do with packets that are no segments of a connection of one of
-//! our endpoints.
+//! Hosts in this process: how they handle packets that do not belong to a connection of one of
+//! their endpoints.
 //!
 //! An ICMP echo request is answered, a segment for no connection is reset (RFC 9293 section
 //! 3.10.7.1), a datagram is answered by port unreachable, other protocols by protocol unreachable
-//! (RFC 1122 section 3.2.2.1). They speak IPv4 alone. Fragments are not put together, which is
-//! counted. An ICMP error about a segment of one of our endpoints is that endpoint's (RFC 1122
-//! section 3.2.2.1); one about anything else is counted as well.
+//! (RFC 1122 section 3.2.2.1). They support IPv4 only. Fragments are not reassembled, but counted.
+//! An ICMP error about a segment of a local endpoint goes to that endpoint (RFC 1122 section
+//! 3.2.2.1); one about anything else is counted as well.
 
 use ackclock_packet::codec::{self, Addresses};
 use ackclock_sim::spec::NodeSpec;

@@ -1,9 +1,9 @@
-//! The live clock: packets of real kernels and applications, read from TUN devices, through the links and queues of a run,
-//! in real time; and the replay of what was recorded, in virtual time.
+//! The live clock: packets of real kernels and applications, read from TUN devices, through the
+//! links and queues of a run, in real time; and the replay of recorded packets, in virtual time.
 //!
-//! [`Engine`] is the run itself, without devices and without a clock: packets as bytes in, packets as bytes out, time as an
-//! argument. `runner` drives it by the machine's clock, `replay` by a capture. `testbed` makes namespaces, devices
-//! and addresses, and removes them.
+//! [`Engine`] is the run itself, without devices and without a clock: packets as bytes in, packets
+//! as bytes out, time as an argument. `runner` drives it by the machine's clock, `replay` by a
+//! capture. `testbed` creates namespaces, devices and addresses, and removes them.
 
 mod capture;
 #[cfg(target_os = "linux")]
@@ -47,7 +47,7 @@ pub struct Outcome {
 /// Why a run did not begin, or ended before its time.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// What a live run takes is not there.
+    /// A requirement of a live run is missing.
     #[error("{0}")]
     Missing(String),
     /// A namespace, a device or an address could not be made.
@@ -94,8 +94,9 @@ pub enum LiveError {
     Run(#[from] RunError),
 }
 
-/// Whether a signal that ends live runs (SIGINT, SIGTERM, SIGHUP) has come since the last one. From the first one on, or from [`listen`], these signals
-/// do not end the program by themselves any more: what it does beside live runs has to ask.
+/// Whether a signal that ends live runs (SIGINT, SIGTERM, SIGHUP) has come since the last one. From
+/// the first one on, or from [`listen`], these signals no longer end the program by themselves:
+/// anything it does apart from live runs has to ask.
 pub fn interrupted() -> bool {
     #[cfg(target_os = "linux")]
     return runner::interrupted();

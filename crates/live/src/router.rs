@@ -1,8 +1,8 @@
-//! What a router does to a packet that it forwards: time to live, MTU, and the ICMP messages about them; and what a host
-//! answers to a packet that is no segment of a connection.
+//! What a router does to a packet that it forwards: time to live, MTU, and the ICMP messages about
+//! them; and a host's answers to packets that do not belong to a connection.
 //!
-//! Functions of the bytes of one packet. [`Header::read`] checks it once, at its entry; the others take what it says for
-//! granted.
+//! Functions of the bytes of one packet. [`Header::read`] checks it once, at its entry; the others
+//! rely on that.
 //!
 //! # Source
 //! RFC 1812 sections 5.2 and 5.3, RFC 8200, RFC 4291; the messages are in `icmp`, fragments in `fragment`.
@@ -11,8 +11,8 @@
 //! - IPv4 options are carried, not acted on: routes and timestamps are not recorded, and as no packet is for the router itself,
 //!   none is routed by its source (RFC 1812 section 5.2.4). Neither are IPv6 hop-by-hop options (RFC 8200 section 4 leaves
 //!   that open).
-//! - 240.0.0.0/4 is forwarded from and to, and told of problems, as by Linux; RFC 1812 section 5.3.7 and RFC 1122 section
-//!   3.2.2 refuse it.
+//! - Packets from and to 240.0.0.0/4 are forwarded, and their senders notified of problems, as in
+//!   Linux; RFC 1812 section 5.3.7 and RFC 1122 section 3.2.2 refuse it.
 //! - IPv6 over links of less than 1280 bytes (RFC 8200 section 5 has none): the message says what the link takes, and the
 //!   source need not believe it.
 
@@ -48,7 +48,7 @@ pub(crate) enum Discard {
     TooBig,
 }
 
-/// What becomes of a packet.
+/// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Forward {
     /// It goes on, as it is now.

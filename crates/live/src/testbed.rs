@@ -1,18 +1,22 @@
-//! Namespaces, devices and addresses: made before a run, removed after it, also after one that was killed.
+//! Namespaces, devices and addresses: created before a run, removed after it, even after one that
+//! was killed.
 //!
-//! A namespace is what `ip netns` makes: a file in `/run/netns` with the namespace mounted on it, so that `ip netns exec NAME`
-//! works while a run goes on. Only threads that end soon enter one; this process stays where it is. A namespace that was
-//! there before is used and left there. Where a host names no namespace, its device is in the one that we are in, and
-//! nothing but the device is touched.
+//! A namespace is like those of `ip netns`: a file in `/run/netns` with the namespace mounted on
+//! it, so that `ip netns exec NAME` works while a run goes on. Only threads that end soon enter
+//! one; this process stays where it is. A namespace that was there before is used and left there.
+//! Where a host names no namespace, its device is in the namespace of this process, and nothing but
+//! the device is touched.
 //!
-//! What is made is noted first ([`leftovers`]), and the next set-up removes what a killed process has left.
+//! Everything is registered before it is created ([`leftovers`]), and the next set-up removes what
+//! a killed process has left behind.
 //!
 //! # What the kernel hands over
-//! Ours are devices without offloads (`TUNSETOFFLOAD` is never called): before a packet comes to a device, the kernel has cut
-//! segments down to the MTU and computed the checksums. It puts the packet into the device's ring, of as many packets as
-//! `txqueuelen` says, and drops it if that is full. The qdisc of the device is the system's default, and has nothing
-//! to queue, as the device does not hold it up: no queue management but ours acts. (Where `net.core.default_qdisc` is `fq`, that
-//! paces a socket that asks for it, as TCP would by itself otherwise.)
+//! The devices have no offloads (`TUNSETOFFLOAD` is never called): before a packet comes to a
+//! device, the kernel has cut segments down to the MTU and computed the checksums. It puts the
+//! packet into the device's ring, of as many packets as `txqueuelen` says, and drops it if that is
+//! full. The qdisc of the device is the system's default, and has nothing to queue, since the
+//! device never blocks it: only ackclock's queue management acts. (Where `net.core.default_qdisc`
+//! is `fq`, that paces a socket that asks for it, as TCP would by itself otherwise.)
 
 mod check;
 mod device;

@@ -1,4 +1,4 @@
-//! A script as it was written: what the parser gives and the runner executes.
+//! A script as it was written: the output of the parser, which the runner executes.
 //!
 //! The language is packetdrill's (Cardwell et al., "packetdrill: Scriptable Network Stack Testing",
 //! USENIX ATC 2013, and the grammar of its `google/packetdrill` and `nplab/packetdrill`
@@ -126,7 +126,7 @@ pub struct IcmpSpec {
 pub struct TcpSpec {
     /// Which way.
     pub direction: Direction,
-    /// What is said of the IP header, in square brackets or parentheses; `None` where nothing is.
+    /// The specification of the IP header, in square brackets or parentheses, if there is one.
     pub ip: IpInfo,
     /// `sport > dport`, where written.
     pub ports: Option<(u16, u16)>,
@@ -162,7 +162,7 @@ pub enum SeqForm {
     Any,
 }
 
-/// What is said of the IP header.
+/// The specification of the IP header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct IpInfo {
     /// The ECN codepoint, where written.

@@ -1,8 +1,8 @@
-//! The system calls of a script, carried out on the host's sockets.
+//! The system calls of a script, executed on the host's sockets.
 //!
 //! # Source
-//! Which arguments are looked at and how results are compared: packetdrill's `run_system_call.c`.
-//! What the calls do: Linux `net/socket.c`, `net/ipv4/af_inet.c`, `net/ipv4/tcp.c`,
+//! Which arguments are used and how results are compared: packetdrill's `run_system_call.c`. What
+//! the calls do: Linux `net/socket.c`, `net/ipv4/af_inet.c`, `net/ipv4/tcp.c`,
 //! `net/ipv4/inet_connection_sock.c`, `fs/eventpoll.c`.
 
 mod connection;

@@ -1,4 +1,4 @@
-//! Whether what left is what the script expects.
+//! Compares packets sent with those that the script expects.
 //!
 //! # Source
 //! packetdrill's `run_packet.c` (google/packetdrill): `verify_tcp`, `verify_packet_fragments`,

@@ -1,4 +1,4 @@
-//! What poll and epoll tell of a socket.
+//! The events that poll and epoll report for a socket.
 
 use ackclock_tcp::Endpoint;
 

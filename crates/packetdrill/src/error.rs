@@ -1,4 +1,4 @@
-//! Errors of reading a script, with their place.
+//! Errors in scripts, with their place.
 
 use std::fmt;
 use std::ops::Range;

@@ -92,9 +92,9 @@ impl Host {
             notsent_lowat: None,
             fast_open: HostFastOpen::new(system),
             receive_buffer_shown: None,
-            // packetdrill's own defaults but for the percentage (12.5 there, of the time since the
-            // event before), which makes up for the timers of real machines and would hide wrong
-            // ones.
+            // packetdrill's own defaults, except for the percentage (12.5 there, of the time since
+            // the previous event), which compensates for the timers of real machines and would hide
+            // wrong ones.
             tolerance: Span::from_micros(4_000),
             tolerance_ppm: 0,
             ignore_psh: false,

@@ -1,4 +1,4 @@
-//! ICMP messages of a script: their names, and what they say to the host.
+//! ICMP messages of a script: their names, and their meaning for the host.
 //!
 //! # Source
 //! `icmp_packet.c` of google/packetdrill, and the names that nplab/packetdrill adds.

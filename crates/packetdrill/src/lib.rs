@@ -1,10 +1,10 @@
-//! packetdrill scripts against our own endpoint, on a virtual clock.
+//! packetdrill scripts against ackclock's endpoint, on a virtual clock.
 //!
 //! A script is calls of an application, packets that arrive and packets that are expected to leave,
-//! each with its time. [`run`] carries out the calls and the arrivals against the sockets of a
-//! host, compares what leaves, and says what came of it in an [`Outcome`]. The clock goes from
-//! event to event and from timer to timer, so that a script takes as long as it takes to compute,
-//! and its outcome is always the same.
+//! each with its time. [`run`] executes the calls and the arrivals against the sockets of a host,
+//! compares what is sent, and returns the result as an [`Outcome`]. The clock goes from event to
+//! event and from timer to timer, so that a script takes as long as it takes to compute, and its
+//! outcome is always the same.
 
 mod args;
 pub mod ast;

@@ -41,7 +41,7 @@ pub(crate) enum Phase {
     SynSent,
     /// A packet has arrived from somebody.
     PacketReceived,
-    /// The SYN/ACK was expected, or an answer to our SYN has arrived.
+    /// The SYN/ACK was expected, or an answer to the host's SYN has arrived.
     Shaken,
 }
 

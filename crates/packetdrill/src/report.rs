@@ -1,4 +1,4 @@
-//! What came of a script, and how a person is told.
+//! The result of a script, and its text.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use crate::ast::Expr;
 /// How many lines of the trace stand before a failure in its report.
 const CONTEXT: usize = 8;
 
-/// What came of running a script.
+/// The result of running a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
     /// The result.

@@ -1,4 +1,4 @@
-//! Carries a script out, event by event.
+//! Executes a script, event by event.
 //!
 //! Each event has a time; the clock is moved there, and timers that are due before expire on the
 //! way. A packet that arrives and a call happen at their time, before timers of the same time. An

@@ -1,5 +1,5 @@
-//! What a script runs against and how strictly it is judged: the settings that a person, the
-//! script's own lines and its sysctls may change, each under one name.
+//! What a script runs against and how strictly it is judged: the settings that the command line,
+//! the script's own lines and its sysctls may change, each under one name.
 
 mod keys;
 mod setters;
@@ -38,7 +38,7 @@ pub enum SettingError {
     },
 }
 
-/// What a person chose. It wins over what a script says of the same key.
+/// Keys set on the command line. They override what a script sets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     profile: Option<String>,

@@ -52,8 +52,8 @@ impl Message {
         match (self.has_control, inq) {
             (true, false) => Some("control message: expected TCP_CM_INQ, got none".to_owned()),
             (true, true) => {
-                // `tcp_inq_hint`: the end of the stream counts as one byte, so that who asks will
-                // read again.
+                // `tcp_inq_hint`: the end of the stream counts as one byte, so that the caller
+                // reads again.
                 let at_end = endpoint.unread() == 0 && endpoint.peer_finished();
                 let unread = endpoint.unread() + u64::from(at_end);
                 let expected = self.inq.filter(|&bytes| bytes != unread as i64)?;

@@ -197,8 +197,8 @@ impl Kernel {
         socket.kind = Kind::Listening(Box::new(listener));
     }
 
-    /// connect() on a socket that is new: the SYN waits to be sent, with Fast Open if it is to be
-    /// tried.
+    /// connect() on a socket that is new: the SYN waits to be sent, with Fast Open if that is
+    /// attempted.
     pub(crate) fn connect(&mut self, id: SocketId, fast_open: Option<FastOpenAttempt>) -> Ports {
         let local = if self.sockets[id].bound { SERVER_PORT } else { self.client_port() };
         let ports = Ports { local, remote: SERVER_PORT };

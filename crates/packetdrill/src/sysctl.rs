@@ -62,7 +62,7 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
                 // Each of them is known.
                 let _ = set(host, settings, name, value);
             }
-            // The suite of the kernel itself has them beside its scripts, and differs in one.
+            // The kernel's own suite has them next to its scripts, and differs in one.
             if !program.contains("common/") {
                 let _ = set(host, settings, "net.ipv4.tcp_fastopen", "0x3");
             }

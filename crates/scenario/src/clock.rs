@@ -1,5 +1,5 @@
-//! The keys of `[run]` that say by which clock a scenario runs, and how one that is live keeps its
-//! times.
+//! The keys of `[run]` that select the clock of a scenario, and those for the punctuality of a live
+//! run.
 
 use std::path::PathBuf;
 

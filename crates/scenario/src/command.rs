@@ -1,4 +1,4 @@
-//! `[[commands]]`: programs that run on hosts beside the flows.
+//! `[[commands]]`: programs that run on hosts, in addition to the flows.
 
 use std::collections::BTreeSet;
 

@@ -124,7 +124,7 @@ impl Ports {
             let note = "expected a `source_port` for the first of them with as many ports above it";
             return fail(format!("there are no {count} ports from `source_port` on"), "the first one", note);
         }
-        // An endpoint of ours takes a port that nobody has.
+        // An endpoint in this process gets an unused port.
         if own.is_none() && !ends.kernels[0] {
             return;
         }

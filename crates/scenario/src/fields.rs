@@ -1,7 +1,6 @@
-//! Reading a table key by key: whoever reads a key thereby declares it, and what nobody read is
-//! unknown.
+//! Reading a table key by key: reading a key declares it, and a key that is never read is unknown.
 //!
-//! Every default that is used is noted with its path, which is what `--show-config` fills in.
+//! Every default that is used is recorded with its path, for `--show-config` to fill in.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ pub(crate) struct FilledKey {
     pub(crate) kind: Option<&'static str>,
 }
 
-/// What a reading gives beside its values.
+/// The results of reading, apart from the values.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) report: &'a Report,
@@ -40,7 +39,7 @@ pub(crate) struct Context<'a> {
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.
     pub(crate) chosen: RefCell<Vec<Arc<str>>>,
-    /// The table of keys, if it is taken down.
+    /// The table of keys, if it is recorded.
     pub(crate) keys: Option<RefCell<Keys>>,
 }
 
@@ -148,7 +147,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The table of keys, if it is taken down and these keys belong there.
+    /// The table of keys, if it is recorded and these keys belong to it.
     fn keys(&self) -> Option<&RefCell<Keys>> {
         self.cx.keys.as_ref().filter(|_| !self.silent && !self.dormant)
     }

@@ -1,4 +1,4 @@
-//! Hosts: a profile by name and every knob of it by its own.
+//! Hosts: a profile by name, and every setting of it by its own key.
 
 use ackclock_sim::spec::{CcSpec, EndpointSpec, HostSpec, SmoltcpCc, SmoltcpSpec};
 use ackclock_tcp::profile::Profile;
@@ -130,7 +130,7 @@ fn facing(mut host: Host, other: Option<&Host>) -> Host {
     host
 }
 
-/// Reads the name of a host, which is all that is said of it; an unknown one is reported. `other`
+/// Reads the name of a host, which is its whole specification; an unknown one is reported. `other`
 /// is the other end.
 pub(crate) fn named(
     fields: &mut Fields<'_>,

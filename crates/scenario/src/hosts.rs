@@ -25,7 +25,7 @@ pub(crate) const MIN_MTU: u64 = 68;
 /// The least MTU of a host with an IPv6 address (RFC 8200 section 5).
 const MIN_MTU_6: u64 = 1280;
 
-/// The least MTU of a host of ours: its smallest MSS with headers.
+/// The smallest MTU of a host in this process: its smallest MSS with headers.
 const MIN_OWN_MTU: u64 = MIN_MSS + HEADERS;
 
 /// The longest name of a device: Linux's IFNAMSIZ less the byte that ends it.

@@ -1,8 +1,9 @@
-//! The table of keys: what the parser asks a document for, and what each key may hold.
+//! The table of keys: those that the parser requests from a document, and the values that each may
+//! have.
 //!
-//! There is no list of keys beside the parser: a key is declared by being read
-//! ([`crate::fields::Fields`]), and its range is that of the kind that reads it. The table is taken
-//! down while a document is read, since which keys there are depends on the document: a queue's on
+//! There is no list of keys apart from the parser: a key is declared by being read
+//! ([`crate::fields::Fields`]), and its range is that of the kind that reads it. The table is
+//! recorded while a document is read, since the set of keys depends on the document: a queue's on
 //! its kind, a host's on its profile.
 
 use std::collections::BTreeMap;
@@ -58,7 +59,7 @@ pub struct Key {
     pub required: bool,
 }
 
-/// The table while it is taken down.
+/// The table while it is recorded.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Keys {
     order: Vec<String>,
@@ -74,7 +75,7 @@ impl Keys {
         self.found.entry(path.clone()).or_insert_with(new)
     }
 
-    /// A key was asked for. The first domain that is said of it stands.
+    /// A key was requested. The first domain given for it is kept.
     pub(crate) fn declare(&mut self, path: String, domain: Domain) {
         let key = self.at(path);
         if key.domain == Domain::Structure {

@@ -11,7 +11,7 @@
 //! `[sweep]`, `[[expect]]`. Every quantity has its unit. A key that takes a *kind* (`queue`, `cc`,
 //! `loss`, `loss_detector`, `split`) takes a name, or a table with `kind` and settings. Such a
 //! table may hold tables by the name of a kind, whose settings apply when that kind is selected and
-//! then go before those beside `kind`: with
+//! then override those next to `kind`: with
 //!
 //! ```toml
 //! queue = { kind = "pie", limit = "180p", pie = { target = "20ms" }, fq_codel = { quantum = "1514B" } }
@@ -33,11 +33,11 @@
 //! `[[paths]]` is what is between two of them, `[[commands]]` what runs on them. A flow may name
 //! hosts (`from`, `to`, `port`) in place of a path. `[run]` has the clock: live if a host has a
 //! device, unless it says otherwise. On the virtual clock a flow between hosts is an ordinary one
-//! over the path between them, with `host` (`linux-6.1` unless it is said) in place of each kernel,
-//! and what else hosts do is left out ([`Scenario::notes`]). On the live clock `host`, `cc` and the
-//! knobs are those of our end, if there is one; a flow with both ends in this process, or over a
-//! path, is an ordinary one there too. `run.replay`, the path of a capture from the working
-//! directory, feeds what came from hosts in virtual time.
+//! over the path between them, with `host` (`linux-6.1` unless set otherwise) in place of each
+//! kernel, and everything else that hosts do is left out ([`Scenario::notes`]). On the live clock
+//! `host`, `cc` and the other settings are those of the end in this process, if there is one; a
+//! flow with both ends in this process, or over a path, is an ordinary one there too. `run.replay`,
+//! the path of a capture from the working directory, feeds what came from hosts in virtual time.
 
 mod cc;
 mod clock;

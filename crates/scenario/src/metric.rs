@@ -22,7 +22,7 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// The numbers beside the flows and links.
+    /// The numbers apart from those of flows and links.
     fn top(self) -> &'static [&'static str] {
         match self {
             Part::Run => {

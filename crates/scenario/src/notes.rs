@@ -1,4 +1,4 @@
-//! What a clock leaves out of a scenario with hosts behind devices.
+//! Notes on the parts of a scenario with hosts behind devices that a clock leaves out.
 
 use ackclock_sim::spec::{Clock, HostSpec};
 

@@ -1,9 +1,8 @@
 //! Overrides: `--set` arguments and the values of a sweep, put into the document before it is read.
 //!
 //! An override keeps the place where it was written, so that an error in it points at the argument
-//! or at the axis. What it names must exist down to the section (`links.NAME`, `flows.ID`, `run`);
-//! below, tables are made as needed and a key that does not exist is found when the section is
-//! read.
+//! or at the axis. The section that it names must exist (`links.NAME`, `flows.ID`, `run`); below
+//! it, tables are created as needed, and an unknown key is reported when the section is read.
 
 use crate::command;
 use crate::document::{Node, Table, Value, parse_value};

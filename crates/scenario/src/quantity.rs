@@ -1,4 +1,4 @@
-//! What a key may hold: each kind of value with its units, its range and the way it is written.
+//! The values of keys: each kind with its units, its range and its notation.
 
 use ackclock_aqm::Limit;
 use ackclock_units::{QuantityError, Rate, Size, Span, parse_rate, parse_size, parse_span};

@@ -1,4 +1,4 @@
-//! `[record]`: what is written down while a run goes on, for `--out`.
+//! `[record]`: what is recorded during a run, for `--out`.
 
 use ackclock_sim::DirectionId;
 use ackclock_sim::spec::LinkSpec;

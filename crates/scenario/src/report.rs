@@ -49,7 +49,7 @@ pub(crate) struct Diagnostic {
     /// What is wrong, in one line.
     pub(crate) title: String,
     pub(crate) place: Place,
-    /// What was found, beside the caret.
+    /// What was found, next to the caret.
     pub(crate) label: String,
     /// What was expected, and other facts.
     pub(crate) notes: Vec<String>,
@@ -216,7 +216,7 @@ pub(crate) fn did_you_mean<'a>(found: &str, candidates: impl IntoIterator<Item =
     nearest(found, candidates).map(|name| format!("did you mean `{name}`?"))
 }
 
-/// Names for a person: `a`, `b`, `c`.
+/// Names as a readable list: `a`, `b`, `c`.
 pub(crate) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names = names.into_iter().take(MAX_NAMES).map(|name| format!("`{}`", cut(name.to_owned(), MAX_NAME)));
     names.collect::<Vec<_>>().join(", ")

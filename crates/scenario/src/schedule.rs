@@ -1,4 +1,4 @@
-//! `schedule` of a flow: other congestion controllers that its sender gets later.
+//! `schedule` of a flow: congestion controllers to which its sender changes later.
 
 use ackclock_sim::spec::CcChange;
 use ackclock_units::{Span, Time as Instant};

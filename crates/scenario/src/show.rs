@@ -1,5 +1,5 @@
-//! The resolved scenario: what was left out is filled in, so that a file says all that its runs
-//! depend on.
+//! The resolved scenario, with every omitted key filled in, so that a file states everything on
+//! which its runs depend.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -153,7 +153,7 @@ fn size(sweep: &mut Sweep, root: &Node, cx: &Context<'_>) {
     sweep.axes.clear();
 }
 
-/// The values of an axis for a person.
+/// The values of an axis as a readable list.
 pub(crate) fn listed(values: &[Node]) -> String {
     let shown: Vec<String> = values.iter().take(10).map(inline).collect();
     shown.join(", ")

@@ -1,9 +1,9 @@
 //! Records, measures and summaries of a run.
 //!
-//! [`Summary`] is what every run gives. [`QueueCsv`] writes every decision of a queue
-//! ([`QueueRecord`]) while a run goes on, [`TcpCsv`] every ACK of a flow and what its losses and
-//! retransmissions were in truth ([`TcpRecord`]), [`SiftrLog`] every segment of a host
-//! ([`SiftrRecord`]), [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]).
+//! [`Summary`] is the result of every run. [`QueueCsv`] writes every decision of a queue
+//! ([`QueueRecord`]) during a run, [`TcpCsv`] every ACK of a flow and the truth about its losses
+//! and retransmissions ([`TcpRecord`]), [`SiftrLog`] every segment of a host ([`SiftrRecord`]),
+//! [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]).
 
 mod ertt;
 mod histogram;

@@ -1,5 +1,5 @@
-//! Rows of a CSV file (RFC 4180, lines end with a line feed), in pieces, without an allocation for
-//! a row.
+//! Rows of a CSV file (RFC 4180, lines end with a line feed), written in pieces, without an
+//! allocation per row.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,7 +1,7 @@
 //! Numbers with meaning, shared by every crate: [`Time`] and [`Span`] in nanoseconds, [`Rate`] and
 //! the [`Serializer`] that carries the sub-nanosecond remainder, [`Ecn`] codepoints, [`Random`]
-//! streams, maths that gives the same bits on every platform, the parsing of quantities such as
-//! `20ms`, `10mbit`, `180p`, `50kB`, and the description of [parameters](parameter).
+//! streams, maths with the same results, to the bit, on every platform, the parsing of quantities
+//! such as `20ms`, `10mbit`, `180p`, `50kB`, and the description of [parameters](parameter).
 
 mod ecn;
 pub mod maths;

@@ -1,6 +1,6 @@
-//! Transcendental functions that give the same bits on every platform: the one home of them in the
-//! workspace. The standard library's vary with the platform's C library; its square root is exact
-//! and needs no replacement.
+//! Transcendental functions with the same results, to the bit, on every platform: their only home
+//! in the workspace. The standard library's vary with the platform's C library; its square root is
+//! exact and needs no replacement.
 
 /// e to the power `x`.
 pub fn exp(x: f64) -> f64 {

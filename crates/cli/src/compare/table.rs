@@ -1,4 +1,4 @@
-//! A comparison for a person.
+//! A comparison as a table.
 
 use std::fmt::Write;
 

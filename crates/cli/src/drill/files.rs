@@ -1,4 +1,4 @@
-//! Which scripts there are, and their text.
+//! The list of scripts, and their text.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
-/// The largest file that is taken for a script.
+/// The largest file that is accepted as a script.
 const MAX_BYTES: u64 = 16 << 20;
 
 /// A script to run, or why there is none.

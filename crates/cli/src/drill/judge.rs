@@ -1,4 +1,4 @@
-//! From a file to what became of it.
+//! From a script file to its result.
 
 use std::fmt::Write;
 

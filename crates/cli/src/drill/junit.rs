@@ -1,5 +1,5 @@
-//! Results as JUnit XML, in the dialect that CI systems read: `failure` for what a script found,
-//! `error` for what kept it from being judged.
+//! Results as JUnit XML, in the dialect that CI systems read: `failure` if a script failed, `error`
+//! if it could not be judged.
 //!
 //! Times are those of the scripts' own clock, so that the file is the same on every run.
 

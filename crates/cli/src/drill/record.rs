@@ -1,4 +1,4 @@
-//! What became of a script, and how it is told to a person.
+//! The result of a script, and its text.
 
 use std::fmt::{self, Write};
 

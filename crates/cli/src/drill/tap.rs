@@ -1,8 +1,8 @@
 //! Results in the Test Anything Protocol, version 14
 //! (testanything.org/tap-version-14-specification).
 //!
-//! A script is a test point; what is said of it is a YAML block below. Unsupported scripts are
-//! `not ok`: nobody should take them for passed.
+//! A script is a test point, with its report in a YAML block below. Unsupported scripts are `not
+//! ok`, so that they do not count as passed.
 
 use std::fmt::Write;
 
@@ -44,7 +44,7 @@ pub(crate) fn point(index: usize, record: &Record) -> String {
         let _ = writeln!(out, "  note: {}", quoted(&shell));
     }
     if !record.report.is_empty() {
-        // The indentation is said, because the first line may have some of its own.
+        // The indentation is given explicitly, because the first line may itself be indented.
         out.push_str("  report: |2\n");
         for line in record.report.lines() {
             let _ = writeln!(out, "{}", format!("    {line}").trim_end());

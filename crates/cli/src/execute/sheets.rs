@@ -1,4 +1,4 @@
-//! What a run records, each kind in a file of its own.
+//! The records of a run, one file per kind.
 
 use std::io;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! What a run has left in a directory that ended before it could complete it: a kill, a crash, a
-//! power failure.
+//! Files of a run that ended before it could complete its directory: by a kill, a crash, a power
+//! failure.
 
 use std::ffi::OsString;
 use std::fs::{self, File};

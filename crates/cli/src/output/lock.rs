@@ -1,4 +1,4 @@
-//! A directory is filled by one program at a time.
+//! A lock: one program at a time writes to a directory.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};

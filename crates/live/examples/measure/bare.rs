@@ -1,4 +1,4 @@
-//! The loop that does nothing but copy packets between two devices: what a link without limits is held against.
+//! A loop that only copies packets between two devices: the reference for a link without limits.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, BorrowedFd};

@@ -1,4 +1,5 @@
-//! How much a link without limits carries, beside a loop that only copies packets, by turns.
+//! How much a link without limits carries, compared with a loop that only copies packets, in
+//! alternation.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -38,7 +38,7 @@ pub(crate) struct Stream {
     pub(crate) time: Duration,
 }
 
-/// What became of it.
+/// Its result.
 #[derive(Default)]
 pub(crate) struct Streamed {
     pub(crate) sent: u64,

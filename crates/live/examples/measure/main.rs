@@ -4,11 +4,12 @@
 //!     cargo run --release -p ackclock-live --example measure -- accuracy
 //!     cargo run --release -p ackclock-live --example measure -- recording
 //!
-//! `capacity` is a link without limits beside a loop that only copies packets between two devices: packets of 64 bytes per
-//! second, TCP at an MTU of 1500 bytes, time of a processor for each packet. `accuracy` is delays and rates against those that
-//! were asked for. `recording` is TCP over a link without limits, with a capture and without one; each capture is replayed.
-//! `--spin 200us`, `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept busy meanwhile), `--file FILE` (where the
-//! capture is written).
+//! `capacity` compares a link without limits with a loop that only copies packets between two
+//! devices: packets of 64 bytes per second, TCP at an MTU of 1500 bytes, time of a processor for
+//! each packet. `accuracy` is delays and rates against those that were asked for. `recording` is
+//! TCP over a link without limits, with a capture and without one; each capture is replayed.
+//! `--spin 200us`, `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept busy
+//! meanwhile), `--file FILE` (where the capture is written).
 
 #![expect(clippy::print_stdout, reason = "tables are what this program is for")]
 

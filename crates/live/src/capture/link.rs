@@ -1,4 +1,4 @@
-//! Link layers: where the IP packet is in what was captured.
+//! Link layers: the place of the IP packet in a captured frame.
 
 use std::net::IpAddr;
 use std::ops::Range;

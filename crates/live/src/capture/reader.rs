@@ -1,4 +1,4 @@
-//! Reading a capture: ours, or another one's.
+//! Reading a capture: one of ackclock's, or that of another tool.
 
 use std::fs::File;
 use std::io;
@@ -32,10 +32,11 @@ const PCAP_PACKET: usize = 16;
 
 /// The packets of a capture, in order of time, in constant memory.
 ///
-/// In a capture of ours interfaces are hosts by name, directions say what a host has sent, and the end has to be there. In any
-/// other one, pcapng or pcap, an interface that has the name of a host or of its device is that host's; if a packet has a
-/// direction there, it counts. Everything else is of the host that has the source address, and passed over if none has. Its
-/// time 0 is the first packet.
+/// In ackclock's own captures interfaces are hosts by name, directions tell what a host has sent,
+/// and the end has to be present. In any other capture, pcapng or pcap, an interface with the name
+/// of a host or of its device is that host's; if a packet has a direction there, it counts. Every
+/// other packet is attributed to the host that has the source address, and ignored if there is
+/// none. Its time 0 is the first packet.
 #[derive(Debug)]
 pub(crate) struct Reader {
     path: PathBuf,
@@ -51,7 +52,7 @@ pub(crate) struct Reader {
     start: Option<i128>,
     /// The time of the last packet that a host has sent.
     last: Time,
-    /// When the recorded run ended, at the end of a capture of ours.
+    /// When the recorded run ended, at the end of ackclock's own captures.
     end: Option<Time>,
 }
 
@@ -162,7 +163,7 @@ impl Reader {
         }
     }
 
-    /// The scenario that it was recorded with, if it is a capture of ours.
+    /// The scenario with which it was recorded, in ackclock's own captures.
     pub(crate) fn scenario(&self) -> Option<u64> {
         match &self.format {
             Format::Pcapng(section) => section.scenario,
@@ -170,7 +171,8 @@ impl Reader {
         }
     }
 
-    /// When the recorded run ended: known once there are no more packets, of a capture of ours.
+    /// When the recorded run ended: known once there are no more packets, in ackclock's own
+    /// captures.
     pub(crate) fn end(&self) -> Option<Time> {
         self.end
     }
@@ -374,7 +376,7 @@ impl Reader {
         let Some(bytes) = self.stream.piece().get(frame.from..frame.from + frame.captured) else {
             return Err(malformed("packet").into());
         };
-        // What our own devices read is a packet, whatever is in it.
+        // Everything that ackclock's own devices read is a packet, whatever its contents.
         let place = match (frame.way, frame.link) {
             (Some(_), Link::Raw) => Some(0..bytes.len()),
             _ => frame.link.ip(bytes),

@@ -1,4 +1,4 @@
-//! What the blocks of a pcapng file say, beside packets.
+//! The blocks of a pcapng file other than packets.
 
 use ackclock_sim::spec::NodeSpec;
 use pcap_parser::{InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapNGOption, SectionHeaderBlock};
@@ -13,7 +13,7 @@ const INTERFACES: usize = 4096;
 #[derive(Debug, Default)]
 pub(super) struct Section {
     pub(super) big_endian: bool,
-    /// Whether it is one of ours.
+    /// Whether ackclock wrote it.
     pub(super) own: bool,
     /// The scenario that it was recorded with.
     pub(super) scenario: Option<u64>,
@@ -31,7 +31,7 @@ pub(super) struct Interface {
     pub(super) node: Option<usize>,
     /// Its packets so far.
     pub(super) packets: u64,
-    /// What its statistics have said, in nanoseconds since the epoch.
+    /// The time in its statistics, in nanoseconds since the epoch.
     pub(super) start: Option<i128>,
     pub(super) end: Option<i128>,
     /// The number of packets that it ought to have.

@@ -1,4 +1,4 @@
-//! A file in pieces, each in memory as a whole, in constant memory.
+//! A file read in pieces, each of them contiguous, in constant memory.
 
 use std::fmt;
 use std::io::{self, Read};

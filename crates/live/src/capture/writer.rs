@@ -29,8 +29,8 @@ const READY: usize = 16;
 /// Longer packets than these are not captured: libpcap's largest snapshot length, and IP has none.
 const SNAPLEN: u32 = 262_144;
 
-/// Bytes of an enhanced packet block beside the packet and its padding: 28 before it (s4.3), then `epb_flags`, the end of
-/// options and the length again.
+/// Bytes of an enhanced packet block apart from the packet and its padding: 28 before it (s4.3),
+/// then `epb_flags`, the end of options and the length again.
 const PACKET_BLOCK: usize = 28 + 8 + 4 + 4;
 
 /// The most bytes of a text in an option, which has 16 bits for them.
@@ -210,7 +210,7 @@ impl Drop for Hidden {
     }
 }
 
-/// The name of a file while it is written, beside where it will be.
+/// The name of a file while it is written, next to its final place.
 fn hidden_name(path: &Path) -> io::Result<PathBuf> {
     let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "it has no name"))?;
     let mut hidden = OsString::from(".");

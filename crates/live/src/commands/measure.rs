@@ -1,4 +1,4 @@
-//! Numbers out of what programs print.
+//! Numbers parsed from the output of programs.
 
 use ackclock_sim::spec::Measure;
 use ackclock_trace::{CommandSummary, Histogram, RoundTrips};

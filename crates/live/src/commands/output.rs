@@ -1,4 +1,4 @@
-//! What programs print: into files, or as much as is needed of it into memory.
+//! The output of programs: into files, or the necessary part of it into memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -44,7 +44,7 @@ enum Stream {
 }
 
 impl Output {
-    /// Where the output of a program that is to be started goes.
+    /// The destination of the output of a program about to be started.
     pub(super) fn prepare(command: &mut Command, spec: &CommandSpec, directory: Option<&Path>) -> io::Result<Output> {
         let Some(directory) = directory else {
             let stdout = if spec.measure.is_some() { Stream::Pipe } else { Stream::Nowhere };

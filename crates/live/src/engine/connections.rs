@@ -1,14 +1,14 @@
-//! Which packets are of which flow, and where their data lies in its stream.
+//! The assignment of packets to flows, and of their data to the flow's stream.
 //!
-//! An endpoint of ours that opens a connection has its ports from the start; one that listens takes
-//! the first SYN to its port, and all others to that port are for nobody. The source ports of our
-//! endpoints are drawn from the seed: a kernel that has the last run's connection in TIME-WAIT, in
-//! a namespace that outlives runs, does not meet it again unless the seed is the same. (Then the
-//! SYN is answered by an ACK for the old connection, that is reset, and the SYN sent again, with an
-//! initial window of one segment for it: RFC 5681 section 3.1.)
+//! A local endpoint that opens a connection has its ports from the start; one that listens accepts
+//! the first SYN to its port, and all others to that port belong to nobody. The source ports of
+//! local endpoints are drawn from the seed: a kernel that has the last run's connection in
+//! TIME-WAIT, in a namespace that outlives runs, does not meet it again unless the seed is the
+//! same. (Then the SYN is answered by an ACK for the old connection, that is reset, and the SYN
+//! sent again, with an initial window of one segment for it: RFC 5681 section 3.1.)
 //!
-//! A flow between two kernels has all connections to its port, or between its two ports: iperf3
-//! opens one for control beside those for data, whose bytes count for little. Several flows to one
+//! A flow between two kernels comprises all connections to its port, or between its two ports:
+//! iperf3 opens one for control in addition to those for data, with few bytes. Several flows to one
 //! port (`count`) take connections in turn, as they open. `source_port` (`--cport` of iperf3)
 //! singles one out.
 
@@ -69,7 +69,7 @@ struct Watched {
     known: VecDeque<FlowKey>,
 }
 
-/// A flow with one end of ours.
+/// A flow with one local end.
 #[derive(Debug)]
 pub(super) struct Ours {
     /// The host that it is on.
@@ -82,7 +82,7 @@ pub(super) struct Ours {
     pub(super) layout: OptionLayout,
     /// Whether it is the sender of the flow.
     sends: bool,
-    /// Whether what it receives is to be the pattern.
+    /// Whether what it receives has to be the pattern.
     pub(super) check: bool,
     /// It has a peer.
     taken: bool,
@@ -90,7 +90,7 @@ pub(super) struct Ours {
     stream: Stream,
 }
 
-/// What the peer of an endpoint of ours sends.
+/// What the peer of a local endpoint sends.
 #[derive(Clone, Copy, Debug, Default)]
 struct Stream {
     /// Its initial sequence number, once its SYN has been seen.
@@ -206,8 +206,8 @@ impl Connections {
         Some(end)
     }
 
-    /// Says where the payload of a segment to an endpoint of ours lies in the stream of its peer;
-    /// `None` if that is nowhere.
+    /// The place of the payload of a segment to a local endpoint in the stream of its peer; `None`
+    /// if there is none.
     pub(super) fn place(&mut self, flow: FlowId, segment: &mut Segment) -> Option<()> {
         match &mut self.flows[flow.index()].kind {
             Kind::Ours(ours) => ours.stream.place(segment),
@@ -220,7 +220,7 @@ impl Connections {
         &self.flows[flow.index()].id
     }
 
-    /// The end of ours of a flow that has one.
+    /// The local end of a flow that has one.
     pub(super) fn ours(&self, flow: FlowId) -> Option<&Ours> {
         match &self.flows.get(flow.index())?.kind {
             Kind::Ours(ours) => Some(ours),
@@ -228,7 +228,7 @@ impl Connections {
         }
     }
 
-    /// The end of ours that has sent a segment with these addresses and ports.
+    /// The local end that has sent a segment with these addresses and ports.
     pub(super) fn sent_by(&self, addresses: Addresses, ports: (u16, u16)) -> Option<HostId> {
         self.flows.iter().enumerate().find_map(|(number, entry)| match &entry.kind {
             Kind::Ours(ours) if ours.addresses == addresses && ours.ports == ports => {
@@ -246,7 +246,7 @@ impl Connections {
     }
 }
 
-/// The end of ours of a flow between `ends`.
+/// The local end of a flow between `ends`.
 fn ours(spec: &FlowSpec, ends: EndsSpec, live: &LiveSpec, ports: &mut Ports) -> Ours {
     let sends = !matches!(spec.sender, HostSpec::Outside);
     let address = |node: usize| live.nodes[node].ipv4().map(|ipv4| ipv4.octets()).unwrap_or_default();
@@ -270,7 +270,7 @@ fn ours(spec: &FlowSpec, ends: EndsSpec, live: &LiveSpec, ports: &mut Ports) -> 
     }
 }
 
-/// The key of what the peer of an endpoint of ours sends.
+/// The key of what the peer of a local endpoint sends.
 fn incoming(ours: &Ours) -> FlowKey {
     FlowKey {
         source: IpAddr::V4(Ipv4Addr::from(ours.addresses.destination)),
@@ -291,7 +291,8 @@ fn reversed(key: &FlowKey) -> FlowKey {
     }
 }
 
-/// Source ports of our endpoints: from a first one that the seed gives, those that no flow names.
+/// Source ports of local endpoints: counted from one that is drawn from the seed, without those
+/// that flows name.
 #[derive(Debug)]
 struct Ports {
     next: u16,

@@ -1,4 +1,4 @@
-//! What a replay sends against what the recorded run sent.
+//! Compares the packets that a replay sends with those that the recorded run sent.
 
 use std::collections::VecDeque;
 
@@ -124,8 +124,9 @@ impl Check {
         format!("a packet of {len} bytes to {name} at {seconds}.{nanos:09} s")
     }
 
-    /// What is to be said at the end of both, at `end`: what is due later was sent by the recorded run alone, to drain.
-    /// `None` if there is nothing. A recorded run that was broken off may not have sent all that was due.
+    /// The message at the end of both runs, at `end`, if there is one: what is due later was sent
+    /// only by the recorded run, to drain. A recorded run that was interrupted may not have sent
+    /// everything that was due.
     pub(super) fn finish(&mut self, end: Time, broken_off: bool) -> Option<String> {
         let left = self.waiting.iter().filter(|packet| packet.at <= end).count() as u64;
         let excused = self.lost || (broken_off && self.ahead == Run::Replay);

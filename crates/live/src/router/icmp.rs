@@ -5,10 +5,11 @@
 //! (`net/ipv4/icmp.c`, `net/ipv6/icmp.c`, `net/ipv4/inetpeer.c`).
 //!
 //! # Departures
-//! - Like Linux, and unlike RFC 4443 section 2.4 (f), what path MTU discovery needs is not limited in rate.
+//! - Like Linux, and unlike RFC 4443 section 2.4 (f), messages that path MTU discovery needs are
+//!   not rate-limited.
 //! - Broadcasts to a subnet are not known from its other addresses: nothing here knows prefixes. Who does, does not ask.
 //! - A message is never fragmented, and may be longer than a link of less than 576 bytes takes, where Linux quotes less.
-//! - A host here does not put fragments together, and answers nothing to them. An answer has no options.
+//! - A host here does not reassemble fragments, and does not answer them. An answer has no options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -50,7 +51,7 @@ pub(crate) enum Problem {
     NoRoute,
     /// It goes to addresses for which its source is not global enough; IPv6 alone.
     Scope,
-    /// Nobody listens on its port; IPv4 alone, as our hosts are.
+    /// Nobody listens on its port; IPv4 only, like local hosts.
     Port,
     /// Nobody speaks its protocol; IPv4 alone.
     Protocol,
@@ -121,8 +122,8 @@ impl Reporter {
         Reporter { address, address6, bucket: Bucket::new(INTERVAL), bucket6: Bucket::new(INTERVAL_V6) }
     }
 
-    /// Writes the message about `packet` to `message`, or empties it if none is to be sent: because of what the packet is, or
-    /// because there were too many.
+    /// Writes the message about `packet` to `message`, or empties it if none may be sent: because
+    /// of the packet, or because there were too many.
     pub(crate) fn report(
         &mut self,
         now: Time,

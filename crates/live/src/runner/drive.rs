@@ -1,9 +1,11 @@
-//! The loop: packets from devices to the engine, what is due to devices, and sleep when there is neither.
+//! The loop: packets from devices to the engine, due packets to devices, and sleep when there is
+//! neither.
 //!
-//! While there is work it does not go back to the event loop. Packets are read in batches, each with the time at which it was
-//! read; a batch ends early when something has waited for long enough. Between two batches all that is due is handed over. How
-//! late that is changes nothing else: the engine does everything at its due time, and the next packet enters the path after
-//! all that was due before it.
+//! While there is work it does not go back to the event loop. Packets are read in batches, each
+//! with the time at which it was read; a batch ends early when something has been due for too long.
+//! Between two batches everything due is handed over. How late that happens affects nothing else:
+//! the engine does everything at its due time, and the next packet enters the path after everything
+//! that was due before it.
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;

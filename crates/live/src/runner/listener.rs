@@ -1,7 +1,8 @@
-//! Who listens to signals, from the first live run to the end of the program.
+//! The listener for signals, from the first live run to the end of the program.
 //!
-//! What has listened to a signal once takes it from its default action for good. Beside live runs there may be others (a sweep over
-//! the clock), so that somebody has to listen between two live runs, too: the last one's event loop and signals are kept.
+//! Listening to a signal once disables its default action permanently. There may be other runs
+//! among live ones (a sweep over the clock), so that something has to listen between two live runs,
+//! too: the event loop and signals of the last one are kept.
 
 use std::fs;
 use std::io;

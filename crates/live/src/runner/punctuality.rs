@@ -1,4 +1,4 @@
-//! How well a run keeps its times, and what is to be said about it in the end.
+//! How punctual a run is, and the report about it at the end.
 
 use ackclock_trace::{Histogram, Lateness, LiveHost};
 use ackclock_units::{Span, Time};
@@ -18,7 +18,7 @@ pub(super) struct Punctuality {
 }
 
 impl Punctuality {
-    /// Something is to be done that was due at `due`. Until [`Punctuality::caught_up`] the loop is behind.
+    /// There is work that was due at `due`. Until [`Punctuality::caught_up`] the loop is behind.
     #[inline]
     pub(super) fn is_due(&mut self, due: Time) {
         self.since = Some(self.since.map_or(due, |since| since.min(due)));

@@ -1,8 +1,9 @@
-//! Sleeping until something is to be done.
+//! Sleeping until there is work.
 //!
-//! Tokio's own timers have milliseconds; a timerfd in its event loop wakes within tens of microseconds, or a tenth of a
-//! millisecond where an idle virtual processor has to be woken by its host (docs/live.md). What is to be more punctual is
-//! waited for without sleeping ([`super::drive`]).
+//! Tokio's own timers have a resolution of a millisecond; a timerfd in its event loop wakes within
+//! tens of microseconds, or a tenth of a millisecond where an idle virtual processor has to be
+//! woken by its host (docs/live.md). Where more punctuality is needed, the loop waits without
+//! sleeping ([`super::drive`]).
 
 use std::future::poll_fn;
 use std::io;

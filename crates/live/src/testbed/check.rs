@@ -1,4 +1,4 @@
-//! What a live run takes.
+//! The requirements of a live run.
 
 use std::fs::{self, OpenOptions};
 use std::io;

@@ -1,8 +1,9 @@
-//! What killed runs have left, and how it is known.
+//! Namespaces, devices and programs that killed runs have left, and how they are recognized.
 //!
-//! A run has a file in `/run/ackclock` that names its namespaces, each noted before it is made, and holds a lock on it for as
-//! long as it lives: a file that can be locked is that of a run that is over. The kernel releases the lock however a process
-//! ends, and whatever its process number is taken for afterwards.
+//! A run has a file in `/run/ackclock` that lists its namespaces, each entered before it is
+//! created, and holds a lock on it as long as it lives: a file that can be locked belongs to a run
+//! that is over. The kernel releases the lock however a process ends, even if its process number is
+//! reused.
 //!
 //! A namespace carries the run's token (on `lo`, `ip -n NAME link show lo`), programs that it has started have it in their
 //! environment. Nothing without the token is touched, whatever its name.
@@ -189,7 +190,7 @@ fn remove(token: &str, file: &File) -> io::Result<()> {
                 Ok(Some(owner)) if owner == token => found.push(there),
                 // Its name belongs to somebody else by now.
                 Ok(_) => {}
-                // A file that was to be a namespace: the run was killed between the two.
+                // A file that was meant to become a namespace: the run was killed in between.
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => namespace::unmount(name)?,
                 Err(error) => return Err(error),
             }
@@ -214,7 +215,8 @@ pub(super) fn kill_all(token: &str, namespaces: &[Id]) {
     }
 }
 
-/// The processes that have the token of a run in their environment or are in one of these namespaces, but for this one.
+/// The processes that have the token of a run in their environment or are in one of these
+/// namespaces, except this process.
 pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
     let mark = format!("{MARK}={token}");
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -223,7 +225,7 @@ pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
     others
         .filter(|&(pid, _): &(u32, _)| pid != std::process::id())
         .filter(|(_, name)| {
-            // What has ended, or is not ours to look at, has neither.
+            // Processes that have ended, or may not be inspected, have neither.
             Id::of_process(name).is_ok_and(|id| namespaces.contains(&id))
                 || fs::read(Path::new("/proc").join(name).join("environ"))
                     .is_ok_and(|environment| environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()))

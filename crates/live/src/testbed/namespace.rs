@@ -88,7 +88,7 @@ impl Namespace {
         self.ours
     }
 
-    /// The run that has made it, if one of ours has.
+    /// The run of ackclock that created it, if any.
     ///
     /// # Errors
     /// `EINVAL` for a file that no namespace is mounted on.
@@ -96,7 +96,7 @@ impl Namespace {
         inside(Some(self), netlink::claimed_by)
     }
 
-    /// Takes its name away if it is ours: it is gone with its last process and file.
+    /// Removes its name if this run created it: it vanishes with its last process and file.
     pub(super) fn remove(self) -> io::Result<()> {
         if self.ours { unmount(&self.name) } else { Ok(()) }
     }
@@ -108,7 +108,7 @@ impl Id {
         Id { device: metadata.dev(), inode: metadata.ino() }
     }
 
-    /// Of the namespace of a process; ours for `self`.
+    /// The namespace of a process; `self` for this one.
     pub(super) fn of_process(pid: &str) -> io::Result<Id> {
         Ok(Id::of(&fs::metadata(Path::new("/proc").join(pid).join("ns/net"))?))
     }
@@ -138,7 +138,7 @@ pub(super) fn unmount(name: &str) -> io::Result<()> {
     }
 }
 
-/// Calls `f` in a namespace, ours if none is given, on a thread that ends with it.
+/// Calls `f` in a namespace, by default that of this process, on a thread that ends with it.
 pub(super) fn inside<T: Send>(
     namespace: Option<&Namespace>,
     f: impl FnOnce() -> io::Result<T> + Send,

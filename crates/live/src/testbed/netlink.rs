@@ -1,4 +1,4 @@
-//! What is asked of the kernel about devices. Everything acts in the namespace of the calling thread.
+//! Requests to the kernel about devices. Everything acts in the namespace of the calling thread.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ const TX_QUEUE_LEN: u32 = 16_384;
 /// The alias of the loopback device begins with this where a namespace is a run's.
 const CLAIM: &str = "ackclock ";
 
-/// How the device of a host is to be.
+/// The required state of a host's device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Plan {
     mtu: u16,
@@ -76,7 +76,8 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
         let sized = device().mtu(u32::from(plan.mtu)).txqueuelen(TX_QUEUE_LEN).build();
         kernel.link().set(sized).execute().await?;
         if six {
-            // Without an address of the link's own there are no router solicitations, and nothing but the scenario's traffic.
+            // Without a link-local address there are no router solicitations, only the scenario's
+            // traffic.
             let none = AfSpecInet6::AddrGenMode(In6AddrGenMode::None);
             let quiet = LinkAttribute::AfSpecUnspec(vec![AfSpecUnspec::Inet6(vec![none])]);
             kernel.link().set(device().append_extra_attribute(quiet).build()).execute().await?;
@@ -189,7 +190,7 @@ fn with_kernel<T>(talk: impl AsyncFnOnce(Handle) -> Result<T, Failure>) -> io::R
     })
 }
 
-/// What the kernel has said.
+/// The kernel's reply.
 struct Failure(io::Error);
 
 impl From<Error> for Failure {

@@ -1,4 +1,4 @@
-//! The clock: when an event is to happen, and what happens until then.
+//! The clock: when an event is due, and what happens until then.
 
 use ackclock_units::{Span, Time};
 

@@ -36,7 +36,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A sent packet with the script's numbers, but for timestamps.
+    /// A sent packet with the script's numbers, except for timestamps.
     fn spec_of(&self, index: usize, packet: &Sent) -> TcpSpec {
         let ip = IpInfo {
             ecn: Some(EcnSpec::Is(packet.ecn)),

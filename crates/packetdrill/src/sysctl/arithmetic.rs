@@ -1,4 +1,4 @@
-//! `$((...))` of a shell: what numbers in sysctls are worked out from.
+//! `$((...))` of a shell: arithmetic for the numbers in sysctls.
 
 /// The text with every `$((...))` replaced by its value; why not, if one has none.
 pub(super) fn expand(text: &str) -> Result<String, String> {
