@@ -43,7 +43,6 @@ const LONG_FUNCTIONS: &[(&str, &str, &str)] = &[
     ("aqm/tests/conformance/red_blue.rs", "cases", "a table: one entry for each configuration"),
     ("cc/tests/conformance.rs", "all", "a table: one entry for each configuration"),
     ("crates/tcp/src/connection/endpoint.rs", "new", "to be split with the parts of the endpoint"),
-    ("crates/tcp/src/report/tcp_info.rs", "info", "one line for each field of `tcp_info`"),
 ];
 
 /// Directories whose comments are held to their width.
@@ -56,7 +55,12 @@ const WRAPPED: &[&str] = &[
     "crates/scenario",
     "cc",
     "crates/testkit",
+    "crates/tcp/src/ecn",
+    "crates/tcp/src/listener",
     "crates/tcp/src/loss",
+    "crates/tcp/src/receiver",
+    "crates/tcp/src/report",
+    "crates/tcp/src/stack",
 ];
 
 /// What is over a limit, and where.

@@ -5,11 +5,12 @@
 pub enum CwndValidation {
     /// It grows all the same.
     Off,
-    /// It does not grow (RFC 2861, draft-ietf-ccwg-ratelimited-increase; Linux's `tcp_is_cwnd_limited`).
+    /// It does not grow (RFC 2861, draft-ietf-ccwg-ratelimited-increase; Linux's
+    /// `tcp_is_cwnd_limited`).
     #[default]
     Growth,
-    /// That, and it falls half of the way to what was used each retransmission timeout, down to the initial window (RFC 2861,
-    /// Linux).
+    /// That, and it falls half of the way to what was used each retransmission timeout, down to the
+    /// initial window (RFC 2861, Linux).
     Rfc2861,
     /// It stays for five minutes (RFC 7661), and after an idle time as well.
     Rfc7661,
@@ -32,8 +33,8 @@ impl CwndValidation {
 pub struct Pacing {
     /// Default: when the controller asks for it.
     pub when: PacingWhen,
-    /// The rate in the first half of slow start, in percent of a window each round trip: `net.ipv4.tcp_pacing_ss_ratio`.
-    /// Default 200.
+    /// The rate in the first half of slow start, in percent of a window each round trip:
+    /// `net.ipv4.tcp_pacing_ss_ratio`. Default 200.
     pub ss_ratio: u32,
     /// The rate otherwise: `net.ipv4.tcp_pacing_ca_ratio`. Default 120.
     pub ca_ratio: u32,
