@@ -40,5 +40,6 @@ pub(crate) const LAYERS: Layers = Layers {
         "notes",
         "scenario",
     ],
+    composes: &[],
     allowed: Allowed::Listed(&[]),
 };
