@@ -22,6 +22,8 @@ pub(crate) const MAX: u64 = u32::MAX as u64;
 pub(crate) const PROBABILITY: Domain = Domain::Number(0.0, 1.0, "");
 /// What the hash of flows is salted with.
 pub(crate) const HASH_SEED: Domain = Domain::OrOff(&Domain::Whole(0, MAX, ""));
+/// What documentation gives as the source of a salt.
+pub(crate) const OWN_SALT: &str = "own; `false` draws it from the run's seed";
 /// The largest packet: any IP packet with any framing.
 pub(crate) const MTU: Domain = Domain::Bytes(1, 131_072);
 /// A time above zero.

@@ -20,7 +20,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::change::{fixed, parameters};
 use crate::codel_law::{CodelLaw, CodelSource, CodelState, ControlLaw};
-use crate::disciplines::{HASH_SEED, MAX, MAYBE_TIME, MTU, POSITIVE};
+use crate::disciplines::{HASH_SEED, MAX, MAYBE_TIME, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, Flow, FlowQueue};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
@@ -94,7 +94,7 @@ impl Configurable for FqCodelConfig {
         v.parameter("ecn", Domain::Flag, "RFC 8290 s5.2.6; tc-fq_codel(8)", &mut self.ecn);
         v.parameter("mtu", MTU, "RFC 8289 s5.6; an Ethernet frame", &mut self.mtu);
         v.parameter("control_law", ControlLaw::DOMAIN, "Linux `codel.h`; RFC 8289", &mut self.control_law);
-        v.parameter("hash_seed", HASH_SEED, "the run's seed", &mut self.hash_seed);
+        v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
     }
 }
 

@@ -27,7 +27,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::books::memory_of;
 use crate::change::{fixed, parameters, valid};
-use crate::disciplines::{HASH_SEED, MAX, MTU, POSITIVE};
+use crate::disciplines::{HASH_SEED, MAX, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, Flow, FlowQueue};
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
@@ -104,7 +104,7 @@ impl Configurable for FqPieConfig {
         let estimator = DqRateEstimator::DOMAIN;
         v.parameter("dq_rate_estimator", estimator, "RFC 8033 s5.2; tc-fq_pie(8)", &mut self.dq_rate_estimator);
         v.parameter("mtu", MTU, "RFC 8033 s4.1; an Ethernet frame", &mut self.mtu);
-        v.parameter("hash_seed", HASH_SEED, "the run's seed", &mut self.hash_seed);
+        v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
     }
 }
 

@@ -29,7 +29,7 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 use ackclock_units::{Random, Span, Time};
 
 use crate::change::{parameters, trim, valid};
-use crate::disciplines::{HASH_SEED, MAX, PROBABILITY};
+use crate::disciplines::{HASH_SEED, MAX, OWN_SALT, PROBABILITY};
 use crate::drr::mix;
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
@@ -98,7 +98,7 @@ impl Configurable for SfbConfig {
         v.parameter("decrement", PROBABILITY, linux, &mut self.decrement);
         v.parameter("penalty_rate", Domain::Whole(0, 1 << 20, "packets/s"), linux, &mut self.penalty_rate);
         v.parameter("penalty_burst", Domain::Whole(0, 1 << 20, "packets"), linux, &mut self.penalty_burst);
-        v.parameter("hash_seed", HASH_SEED, "the run's seed", &mut self.hash_seed);
+        v.parameter("hash_seed", HASH_SEED, OWN_SALT, &mut self.hash_seed);
     }
 
     fn problem(&self) -> Option<&'static str> {

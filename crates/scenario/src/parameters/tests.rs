@@ -104,8 +104,10 @@ The parameters of queue disciplines and congestion controllers, by the keys that
 generated from the descriptions in `aqm/src` and `cc/src`, where each parameter is documented:
 `ACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-scenario parameters` writes it.
 
-Ranges are inclusive. Where there is no fixed default, the rule that determines it is given. `s` is short for section. Times
-and rates are written with their unit, `\"20ms\"` and `\"10mbit\"`, packets and bytes as `\"180p\"` and `\"50kB\"`.
+Ranges are inclusive; one that depends on another parameter, as that of `queue_min` on `queue_threshold`, is given for its
+default. Where there is no fixed default, the rule that determines it is given. Times and rates are written with their unit,
+`\"20ms\"` and `\"10mbit\"`, packets and bytes as `\"180p\"` and `\"50kB\"`. In sources `s` is short for section, and FreeBSD's `cc.hd`
+for the sysctls below `net.inet.tcp.cc.hd`.
 ";
 
 const CONTROLLERS: &str = "
