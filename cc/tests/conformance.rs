@@ -1,5 +1,5 @@
-//! What every controller promises, whatever happens to it in whatever order. An algorithm joins by its
-//! row in the table, a configuration that changes its course by a line in `all`.
+//! What every controller promises, whatever happens to it in whatever order. An algorithm joins by
+//! its row in the table, a configuration that changes its course by a line in `all`.
 //!
 //! `model.rs` has the promises, `broken.rs` a controller for each of them that breaks it, and is
 //! caught.

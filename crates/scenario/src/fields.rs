@@ -352,8 +352,8 @@ impl<'a> Fields<'a> {
         value
     }
 
-    /// The settings beside `kind`, below those in a table by the name of the kind selected; those of
-    /// other kinds are read for their errors.
+    /// The settings beside `kind`, below those in a table by the name of the kind selected; those
+    /// of other kinds are read for their errors.
     fn settings_by_kind<T>(
         &mut self,
         table: &'a Table,

@@ -300,8 +300,8 @@ impl Scenario {
         self.expects.iter().map(|expect| expect.measure(summary)).collect()
     }
 
-    /// How many comparisons [`Scenario::evaluations`] makes: one for each run, or for each point by a
-    /// statistic of its runs.
+    /// How many comparisons [`Scenario::evaluations`] makes: one for each run, or for each point by
+    /// a statistic of its runs.
     pub fn checks(&self) -> usize {
         self.expects.iter().map(|expect| expect.checks(&self.sweep)).sum()
     }
