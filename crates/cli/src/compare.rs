@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {
     let (a, b) = (Side::read(&args.a)?, Side::read(&args.b)?);
     let comparison = Comparison::new(&a, &b);
     if comparison.pairs.is_empty() {
-        bail!("{} and {} have no run in common: they are sweeps over other parameters", a.name, b.name);
+        bail!("{} and {} have no run in common: they are sweeps over different parameters", a.name, b.name);
     }
     let text = if args.json { format!("{}\n", comparison.json()) } else { table::text(&comparison) };
     let _ = print(&text)?;
@@ -72,7 +72,7 @@ impl Side {
             left.set(MAX_SUMMARY);
             if summary["schema"] != 1 || !summary["flows"].is_array() || !summary["links"].is_array() {
                 bail!(
-                    "{}: object {number} is not a summary of ackclock (`schema` 1 with `flows` and `links`)",
+                    "{}: object {number} is not an ackclock summary (`schema` 1 with `flows` and `links`)",
                     path.display()
                 );
             }
@@ -81,7 +81,7 @@ impl Side {
             if only.is_none_or(|only| only as u64 == index) {
                 held += values.byte_offset() - begun;
                 if held as u64 > MAX_HELD {
-                    bail!("{} has more runs than can be compared at once: take one of them, {given}:N", path.display());
+                    bail!("{} has more runs than can be compared at once: select one, {given}:N", path.display());
                 }
                 runs.push(Run { numbers: numbers(&summary), summary });
             }
@@ -104,7 +104,7 @@ struct Bounded<R> {
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left.get() == 0 {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "a summary of this length is none of ackclock"));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "too long for an ackclock summary"));
         }
         let most = buffer.len().min(usize::try_from(self.left.get()).unwrap_or(usize::MAX));
         let read = self.file.read(&mut buffer[..most])?;
@@ -132,7 +132,7 @@ fn locate(given: &str) -> anyhow::Result<(PathBuf, Option<usize>)> {
     let summaries = ["summary.json", "summary.jsonl"].map(|name| path.join(name));
     match summaries.into_iter().find(|file| file.exists()) {
         Some(file) => Ok((file, only)),
-        None => bail!("{} has neither summary.json nor summary.jsonl: it is no directory of --out", path.display()),
+        None => bail!("{} has neither summary.json nor summary.jsonl: it is not an output directory", path.display()),
     }
 }
 

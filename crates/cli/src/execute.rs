@@ -198,7 +198,7 @@ fn outside(
     let Outcome { mut summary, broken_off } = outcome.map_err(Failure::Live)?;
     let came_to = Span::from_secs_f64(summary.duration_s);
     let (mut records, written) = sheets.finish(Time::ZERO + came_to);
-    let printed = folder.map_or(Ok(Vec::new()), Folder::seal).context("cannot keep what commands have printed");
+    let printed = folder.map_or(Ok(Vec::new()), Folder::seal).context("cannot store the output of commands");
     let (printed, kept) = printed.map_or_else(|error| (Vec::new(), Err(error)), |printed| (printed, Ok(())));
     records.extend(printed);
     let broken_off = match (written.and(kept), broken_off) {

@@ -57,7 +57,7 @@ pub(crate) fn detail<P>(summary: &Summary<P>) -> String {
         let verdict = if live.valid { "valid".to_owned() } else { format!("NOT VALID: {}", live.invalid.join("; ")) };
         let compared = match live.compared_packets {
             None => String::new(),
-            Some(0) => "; what it sends was not compared with the recorded run's".to_owned(),
+            Some(0) => "; its packets were not compared with the recorded run's".to_owned(),
             Some(packets) => format!("; {packets} packets compared with the recorded run's"),
         };
         let _ = writeln!(out, "{verdict}{compared}");

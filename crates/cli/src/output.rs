@@ -66,7 +66,7 @@ impl Output {
             Ok(found) if !found.is_dir() => bail!("{} is not a directory", dir.display()),
             Ok(_) => false,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(dir).with_context(|| format!("cannot make the directory {}", dir.display()))?;
+                fs::create_dir_all(dir).with_context(|| format!("cannot create the directory {}", dir.display()))?;
                 true
             }
             Err(error) => return Err(error).with_context(|| format!("cannot read {}", dir.display())),
@@ -80,7 +80,7 @@ impl Output {
         };
         if manifest(dir).is_none() && !names(dir)?.iter().all(is_known) {
             bail!(
-                "{} is not empty, and what is in it is not an output of ackclock (no {MANIFEST} of ours)",
+                "{} is not empty and holds no output of ackclock (no {MANIFEST} that ackclock has written)",
                 dir.display()
             );
         }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &PatternArgs) -> anyhow::Result<u8> {
             let there = sent(send(&mut stream, bytes), bytes, "the connection")? && taken(&mut stream)?;
             Ok(if there { 0 } else { MISSED })
         }
-        (_, None) => bail!("--bytes is missing: how much is to be sent"),
+        (_, None) => bail!("--bytes is missing: how many bytes to send"),
     }
 }
 
@@ -54,7 +54,7 @@ fn connection(args: &PatternArgs) -> anyhow::Result<Option<TcpStream>> {
     let at = address(text, "--listen")?;
     let listener = TcpListener::bind(at).with_context(|| format!("cannot listen at {at}"))?;
     say(&format!("listening at {}", listener.local_addr()?));
-    let (stream, _) = listener.accept().context("no connection came")?;
+    let (stream, _) = listener.accept().context("cannot accept a connection")?;
     Ok(Some(stream))
 }
 
@@ -156,7 +156,7 @@ fn report(checked: &Checked, expected: Option<u64>) -> anyhow::Result<u8> {
         let _ = print(&format!("{bytes} bytes, all of them the pattern's\n"))?;
         return Ok(0);
     }
-    say(&format!("error: {bytes} bytes came: {}", problems.join("; ")));
+    say(&format!("error: received {bytes} bytes: {}", problems.join("; ")));
     Ok(MISSED)
 }
 

@@ -52,8 +52,8 @@ fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<Sc
 fn check_capture(args: &Args, scenario: &Scenario) -> anyhow::Result<()> {
     match (&args.record, scenario.is_live(), scenario.runs()) {
         (None, ..) | (Some(_), true, 1) => Ok(()),
-        (Some(_), true, runs) => bail!("--record takes one run, and the scenario has {runs}"),
-        (Some(_), false, _) => bail!("--record takes a live run: one with hosts behind devices, by the clock `live`"),
+        (Some(_), true, runs) => bail!("--record requires a single run, and the scenario has {runs}"),
+        (Some(_), false, _) => bail!("--record requires a live run: hosts with devices, and the clock `live`"),
     }
 }
 
@@ -94,7 +94,7 @@ impl<'a> Session<'a> {
             say(&format!("note: {kept}"));
         }
         if records(scenario) && output.is_none() {
-            say("note: what `[record]` asks for is only written with --out DIR");
+            say("note: the files that `[record]` asks for are only written with --out DIR");
         }
         Ok(Session {
             args,
@@ -266,7 +266,7 @@ impl<'a> Session<'a> {
     fn partial(&self, run: usize, why: &BrokenOff) -> u8 {
         let scenario = self.scenario;
         let run = report::name_of(scenario, run);
-        say(&format!("note: {run} came to no end; the results are partial, and no expectation is judged by them"));
+        say(&format!("note: {run} was not completed; the results are partial, and expectations are not evaluated"));
         if !scenario.is_live() && scenario.runs() > 1 {
             let where_to = match &self.args.out {
                 Some(dir) if !self.measures.is_empty() => format!(", and are kept in {}", dir.display()),

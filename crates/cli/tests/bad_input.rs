@@ -527,9 +527,9 @@ fn path_beside_paths() {
       --> scenario.toml:14:1
        |
     14 | paths = [["wire"]]
-       | ^^^^^ found beside `path`
+       | ^^^^^ conflicts with `path`
        |
-       = note: expected two paths, the primary one, over which the ACKs come back, first, such as [["hspa"], ["wlan"]]
+       = note: expected two paths, first the primary one, over which ACKs return, such as [["hspa"], ["wlan"]]
 
     error: flows.f.paths: not two paths
       --> scenario.toml:14:9
@@ -537,7 +537,7 @@ fn path_beside_paths() {
     14 | paths = [["wire"]]
        |         ^^^^^^^^^^ found an array
        |
-       = note: expected two paths, the primary one, over which the ACKs come back, first, such as [["hspa"], ["wlan"]]
+       = note: expected two paths, first the primary one, over which ACKs return, such as [["hspa"], ["wlan"]]
     "#);
 }
 
@@ -572,8 +572,8 @@ fn record_tcp_is_a_switch() {
 #[test]
 fn an_expectation_that_cannot_be_measured() {
     for (expect, title) in [
-        ("metric = \"flows.f.0.sent_packets\"\nfrom = \"2s\"", "expect.0.from: the run is over by then"),
-        ("metric = \"flows.f.0.sent_packets\"\nfrom = \"1s\"\nto = \"3s\"", "expect.0.to: the run is over by then"),
+        ("metric = \"flows.f.0.sent_packets\"\nfrom = \"2s\"", "expect.0.from: after the end of the run"),
+        ("metric = \"flows.f.0.sent_packets\"\nfrom = \"1s\"\nto = \"3s\"", "expect.0.to: after the end of the run"),
         (
             "metric = \"flows.f.0.sent_packets\"\nfrom = \"1s\"\nto = \"1s\"",
             "expect.0.to: not after `from`, which is 1s",
@@ -599,7 +599,7 @@ fn a_schedule_that_cannot_be_kept() {
         ("schedule = [{ at = \"1s\" }]", "flows.f.schedule.0: the key `cc` is missing"),
         ("schedule = [{ at = \"1s\", cc = \"cubik\" }]", "flows.f.schedule.0.cc: unknown congestion control `cubik`"),
         ("schedule = [{ at = \"1s\", cc = \"cubic\", c = 1 }]", "flows.f.schedule.0: unknown key `c`"),
-        ("schedule = [{ at = \"2s\", cc = \"cubic\" }]", "flows.f.schedule.0.at: the run is over by then"),
+        ("schedule = [{ at = \"2s\", cc = \"cubic\" }]", "flows.f.schedule.0.at: after the end of the run"),
         (
             "start = \"1s\"\nschedule = [{ at = \"1s\", cc = \"cubic\" }]",
             "flows.f.schedule.0.at: not after the start of the flow, which is 1s",
@@ -610,7 +610,7 @@ fn a_schedule_that_cannot_be_kept() {
         ),
         (
             "host = \"smoltcp\"\nschedule = [{ at = \"1s\", cc = \"cubic\" }]",
-            "flows.f.schedule: a smoltcp host keeps the controller that it starts with",
+            "flows.f.schedule: a smoltcp host cannot change its controller",
         ),
     ] {
         let said = refuses("schedule", &format!("{SMALL}{keys}\n"));

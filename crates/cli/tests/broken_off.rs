@@ -110,7 +110,10 @@ fn ctrl_c_ends_a_run_and_keeps_its_results() {
     assert!(killed.expect("a shell").success());
     let said: Said = child.wait_with_output().expect("it ends").into();
     assert_eq!(said.status, 130, "{said:?}");
-    assert_eq!(said.err, "note: run 0 came to no end; the results are partial, and no expectation is judged by them\n");
+    assert_eq!(
+        said.err,
+        "note: run 0 was not completed; the results are partial, and expectations are not evaluated\n"
+    );
     is_partial(&folder.join("out"));
     // What was captured until then is whole, and can be replayed.
     let replay = ackclock()
@@ -153,7 +156,7 @@ fn ctrl_c_ends_a_run_in_virtual_time_beside_a_live_one() {
     assert!(lines.next().is_none(), "the second run went on");
     let said: Said = child.wait_with_output().expect("it ends").into();
     assert_eq!(said.status, 130, "{said:?}");
-    assert!(said.err.contains("note: run.clock = virtual came to no end; the results are partial"), "{said:?}");
+    assert!(said.err.contains("note: run.clock = virtual was not completed; the results are partial"), "{said:?}");
     // What the live run has measured is kept.
     let read = |name: &str| fs::read_to_string(folder.join("out").join(name)).expect("it is there");
     assert_eq!(read("summary.jsonl"), format!("{first}\n"));

@@ -74,11 +74,11 @@ fn clocks_that_cannot_be_are_refused() {
     let folder = folder("clock_refused");
     for (scenario, args, part) in [
         (SMALL, &["--clock", "sundial"][..], "[possible values: virtual, live, replay]"),
-        (SMALL, &["--clock", "live"], "the live clock, and no host has a device"),
+        (SMALL, &["--clock", "live"], "the live clock requires a host with a device"),
         (LIVE, &["--clock", "replay"], "the path of a capture"),
-        (LIVE, &["--clock", "virtual", "--set", "run.replay=x.pcapng"], "a capture beside the virtual clock"),
-        (SMALL, &["--record", "x.pcapng"], "error: --record takes a live run"),
-        (LIVE, &["--record", "x.pcapng", "--clock", "virtual"], "error: --record takes a live run"),
+        (LIVE, &["--clock", "virtual", "--set", "run.replay=x.pcapng"], "a capture with the virtual clock"),
+        (SMALL, &["--record", "x.pcapng"], "error: --record requires a live run"),
+        (LIVE, &["--record", "x.pcapng", "--clock", "virtual"], "error: --record requires a live run"),
         (LIVE, &["--set", "run.replay=missing.pcapng", "-q"], "missing.pcapng"),
     ] {
         let said = run(&folder, scenario, args);
@@ -89,6 +89,9 @@ fn clocks_that_cannot_be_are_refused() {
     assert!(run(&folder, SMALL, &["--clock", "live"]).err.contains("--clock"));
     let sweep = format!("{LIVE}\n[sweep]\nrepeat = 3\n");
     let said = run(&folder, sweep, &["--record", "x.pcapng"]);
-    assert_eq!((said.status, said.err.as_str()), (2, "error: --record takes one run, and the scenario has 3\n"));
+    assert_eq!(
+        (said.status, said.err.as_str()),
+        (2, "error: --record requires a single run, and the scenario has 3\n")
+    );
     assert!(!folder.join("x.pcapng").exists());
 }

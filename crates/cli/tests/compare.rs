@@ -132,7 +132,7 @@ fn what_is_no_result_is_said() {
         ("missing", "error: cannot read missing: "),
         ("empty", "error: empty has neither summary.json nor summary.jsonl"),
         ("text.json", "error: text.json is not JSON: "),
-        ("other.json", "error: other.json: object 0 is not a summary of ackclock"),
+        ("other.json", "error: other.json: object 0 is not an ackclock summary"),
         ("nothing.json", "error: nothing.json is empty"),
         ("deep.json", "error: deep.json is not JSON: "),
     ] {

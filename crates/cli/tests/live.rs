@@ -197,7 +197,7 @@ fn after_a_run_that_was_killed_the_next_cleans_up_and_works() {
         let name = if round % 3 == 0 { "next" } else { "kill" };
         let said = run(&folder, scenario(name, 1.0), &["--quiet", "--out", out.to_str().expect("UTF-8")]);
         let mut notes = said.err.lines();
-        let kept = "note: what a run has left in ";
+        let kept = "note: the results that a killed run left in ";
         assert!(said.status == 0 && notes.all(|line| line.starts_with(kept)), "round {round}: {said:?}");
         assert!(is_whole(&out), "round {round}");
         let hidden = fs::read_dir(&out)
@@ -244,7 +244,7 @@ fn a_run_without_the_device_says_how_to_make_it() {
     let said = by("unshare", &["--mount", "sh", "-c", hidden, "sh"], &scenario("no", 1.0));
     assert_eq!(said.status, 2, "{said:?}");
     assert!(
-        said.err.contains("/dev/net/tun is not there") && said.err.contains("mknod /dev/net/tun c 10 200"),
+        said.err.contains("/dev/net/tun does not exist") && said.err.contains("mknod /dev/net/tun c 10 200"),
         "{said:?}"
     );
     assert_eq!(namespaces("no"), Vec::<String>::new());

@@ -89,8 +89,8 @@ fn what_cannot_be_written_is_refused_before_the_run() {
     for (out, message) in [
         ("file", "error: cannot use --out: file is not a directory"),
         ("file/below", "error: cannot use --out: "),
-        ("/proc/ackclock", "error: cannot use --out: cannot make the directory /proc/ackclock: "),
-        ("mine", "error: cannot use --out: mine is not empty, and what is in it is not an output of ackclock"),
+        ("/proc/ackclock", "error: cannot use --out: cannot create the directory /proc/ackclock: "),
+        ("mine", "error: cannot use --out: mine is not empty and holds no output of ackclock"),
     ] {
         let said = run(&folder, SMALL, &["--out", out]);
         assert_eq!((said.status, said.out.as_str()), (2, ""), "{out}");
@@ -152,7 +152,7 @@ fn what_a_killed_run_has_finished_is_kept() {
         let said = run(&folder, SMALL, &["--out", "out", "--quiet"]);
         let finished = indices(&out.join(kept).join("summary.jsonl"));
         assert!(finished.len() >= 3 && finished == (0..finished.len() as u64).collect::<Vec<_>>(), "{finished:?}");
-        let (count, note) = (finished.len(), "note: what a run has left in out that was killed is kept in out/");
+        let (count, note) = (finished.len(), "note: the results that a killed run left in out are kept in out/");
         assert_eq!((said.status, said.err), (0, format!("{note}{kept}, with {count} finished runs\n")));
         let compared = ackclock().current_dir(&folder).args(["compare", &format!("out/{kept}:1"), "out"]).output();
         assert!(compared.expect("it runs").status.success());
@@ -229,7 +229,7 @@ fn a_directory_is_filled_by_one_run_at_a_time() {
     let mut child = begun(&folder, "out");
     for _ in 0..2 {
         let said = run(&folder, SMALL, &["--out", "out"]);
-        let holder = format!("error: cannot use --out: out is being filled by process {}\n", child.id());
+        let holder = format!("error: cannot use --out: out is in use by process {}\n", child.id());
         assert_eq!((said.status, said.out.as_str(), said.err), (2, "", holder));
     }
     child.kill().expect("it still runs");
@@ -248,7 +248,7 @@ fn a_directory_is_filled_by_one_run_at_a_time() {
     let said: Vec<Said> = runs.into_iter().map(|run| run.wait_with_output().expect("it ends").into()).collect();
     let (completed, refused): (Vec<&Said>, Vec<&Said>) = said.iter().partition(|said| said.status == 0);
     assert!(!completed.is_empty(), "{said:?}");
-    assert!(refused.iter().all(|said| said.status == 2 && said.err.contains("is being filled by ")), "{refused:?}");
+    assert!(refused.iter().all(|said| said.status == 2 && said.err.contains("is in use by ")), "{refused:?}");
     let names = fs::read_dir(folder.join("out")).unwrap().map(|entry| entry.unwrap().file_name());
     assert!(names.into_iter().all(|name| !name.to_string_lossy().starts_with('.')));
     assert_eq!(manifest(&folder.join("out"))["runs"], 1);

@@ -52,12 +52,12 @@ fn differences_and_wrong_lengths_are_told() {
     let mut data = bytes("100kB");
     let said = pattern(&["--check", "--bytes", "99999B"], &data);
     assert_eq!((said.status, said.out.as_str()), (1, ""));
-    assert_eq!(said.err, "error: 100000 bytes came: expected 99999 bytes\n");
+    assert_eq!(said.err, "error: received 100000 bytes: expected 99999 bytes\n");
     data[70_001] ^= 1;
     data[90_000] ^= 1;
     let said = pattern(&["--check"], &data);
     assert_eq!((said.status, said.out.as_str()), (1, ""));
-    assert_eq!(said.err, "error: 100000 bytes came: byte 70001 is the first that is not the pattern's\n");
+    assert_eq!(said.err, "error: received 100000 bytes: byte 70001 is the first that is not the pattern's\n");
     let said = pattern(&["--check", "--bytes", "1MB"], &data);
     assert_eq!(said.status, 1);
     assert!(said.err.ends_with("byte 70001 is the first that is not the pattern's; expected 1000000 bytes\n"));

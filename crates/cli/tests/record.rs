@@ -136,7 +136,7 @@ fn without_out_nothing_is_written_which_is_said_once() {
     let said = run(&folder, recording(&sweep()), &["--json"]);
     assert_eq!(
         (said.status, said.err.as_str()),
-        (0, "note: what `[record]` asks for is only written with --out DIR\n")
+        (0, "note: the files that `[record]` asks for are only written with --out DIR\n")
     );
     assert_eq!(said.out, run(&folder, sweep(), &["--json"]).out);
     assert_eq!(names(&folder), ["scenario.toml"]);
@@ -171,7 +171,7 @@ fn a_killed_run_leaves_nothing_that_looks_complete() {
     fs::write(out.join(".mine.partial"), "").unwrap();
     let finished = read(&out.join(".summary.jsonl.partial"));
     let said = run(&folder, recording(SMALL), &["--out", "out", "-q"]);
-    let note = "note: what a run has left in out that was killed is kept in out/unfinished-1, with ";
+    let note = "note: the results that a killed run left in out are kept in out/unfinished-1, with ";
     assert!(said.status == 0 && said.err.starts_with(note) && said.err.lines().count() == 1, "{said:?}");
     assert_eq!(names(&out), [".mine.partial", "manifest.json", "queue.csv", "summary.json", "unfinished-1"]);
     let kept = out.join("unfinished-1");

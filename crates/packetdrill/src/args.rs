@@ -138,7 +138,7 @@ pub(crate) fn bracketed(expr: &Expr) -> Result<&Expr, CallError> {
     match expr {
         Expr::Array(parts) => match parts.as_slice() {
             [part] => Ok(part),
-            _ => Err(CallError::Script(format!("one value in brackets is needed, there are {}", parts.len()))),
+            _ => Err(CallError::Script(format!("expected one value in brackets, found {}", parts.len()))),
         },
         _ => Err(CallError::script("a value in brackets is needed")),
     }
@@ -183,7 +183,7 @@ impl<'a> Args<'a> {
         match self.get(index)? {
             Expr::Symbol(name) => Ok(name.clone()),
             Expr::Integer(number) => Ok(number.to_string()),
-            _ => Err(CallError::Script(format!("argument {} is to be a name", index + 1))),
+            _ => Err(CallError::Script(format!("argument {} must be a name", index + 1))),
         }
     }
 

@@ -190,7 +190,7 @@ impl<'a> Lexer<'a> {
             "#endif" => Err(self.error(place, "an `#endif` without an `#ifdef`")),
             _ => Err(self
                 .error(place, "a line with `#`")
-                .help("comments are `// ...` and `/* ... */`; of `#`, there are only `#ifdef NAME` and `#endif`")),
+                .help("comments are `// ...` and `/* ... */`; the only `#` directives are `#ifdef NAME` and `#endif`")),
         }
     }
 

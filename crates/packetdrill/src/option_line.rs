@@ -90,7 +90,7 @@ fn apply(host: &mut Host, line: &OptionLine) -> Result<(), ScriptResult> {
                     "packet" => host.non_fatal_packet = true,
                     "syscall" => host.non_fatal_call = true,
                     _ => {
-                        let message = format!("--non_fatal takes packet and syscall, not `{kind}`");
+                        let message = format!("--non_fatal accepts packet and syscall, not `{kind}`");
                         return Err(ScriptResult::Invalid { line: line.line, message });
                     }
                 }

@@ -291,7 +291,7 @@ impl<'a> Parser<'a> {
             EventTime::Absolute(_) | EventTime::Relative(_) => None,
         };
         match vague {
-            Some(what) if !outbound => Err(self.error(&start, format!("{what} is for outbound packets alone"))),
+            Some(what) if !outbound => Err(self.error(&start, format!("{what} is only for outbound packets"))),
             _ => Ok(Event { line: start.line, time, action }),
         }
     }

@@ -168,7 +168,7 @@ impl<'a> Run<'a> {
                 EventTime::Absolute(Span::ZERO) | EventTime::Relative(Span::ZERO) | EventTime::Any
             );
             if !at_zero && self.now == Time::ZERO {
-                return Err(Stop::Invalid(line, "the first event is to be at time 0".to_owned()));
+                return Err(Stop::Invalid(line, "the first event must be at time 0".to_owned()));
             }
         }
         let window = self.window(event)?;

@@ -11,7 +11,7 @@ use crate::host::Host;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingError {
     /// There is no such key.
-    #[error("no setting is called `{key}`; there are: {known}")]
+    #[error("unknown setting `{key}`; the settings are: {known}")]
     UnknownKey {
         /// The key.
         key: String,
@@ -29,7 +29,7 @@ pub enum SettingError {
         reason: String,
     },
     /// There is no such profile.
-    #[error("no profile is called `{name}`; there are: {known}")]
+    #[error("unknown profile `{name}`; the profiles are: {known}")]
     UnknownProfile {
         /// The name.
         name: String,

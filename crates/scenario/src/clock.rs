@@ -55,10 +55,10 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
         && let Some(replay) = &replay
     {
         if clock != "replay" {
-            let title = format!("run.replay: a capture beside the {clock} clock");
-            let error = Diagnostic::new(title, &entry.key_place, "found beside `clock`");
+            let title = format!("run.replay: a capture with the {clock} clock");
+            let error = Diagnostic::new(title, &entry.key_place, "conflicts with `clock`");
             run.push(
-                error.note("expected `replay = false`, or `clock = \"replay\"`, which is the default beside `replay`"),
+                error.note("expected `replay = false`, or `clock = \"replay\"`, which is the default with `replay`"),
             );
         } else if replay.is_empty() || replay.contains('\0') {
             run.reject("replay", &entry.node, Problem::new("not a path", "the path of a capture, or `false`"));
@@ -69,8 +69,8 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
     if clock != "virtual" && !devices {
         let place = ["clock", "replay"].iter().find_map(|key| run.get(key)).map(|entry| entry.node.place.clone());
         let place = place.unwrap_or(run.place().clone());
-        let label = "there is nowhere for packets to come from";
-        let error = Diagnostic::new(format!("the {clock} clock, and no host has a device"), &place, label);
+        let label = "packets have no source";
+        let error = Diagnostic::new(format!("the {clock} clock requires a host with a device"), &place, label);
         run.push(error.note("expected a section `[hosts.NAME]` with a `tun`"));
     }
     timing.clock = match (clock, replay) {

@@ -66,7 +66,7 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
     match fields.get("id") {
         Some(entry) if !entry.node.str().is_some_and(is_name) => {
             let expected = "a letter, then letters, digits, `-` and `_`";
-            fields.reject("id", &entry.node, Problem::new("not a name for a command", expected));
+            fields.reject("id", &entry.node, Problem::new("not a valid command name", expected));
         }
         Some(_) => {}
         None => id.iter().for_each(|id| fields.fill("id", id.as_str())),
@@ -107,7 +107,7 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
 fn times(fields: &mut Fields<'_>, at: Span, until: Option<Span>, duration: Span) {
     if let Some(entry) = fields.get("at").filter(|_| duration > Span::ZERO && at >= duration) {
         let expected = format!("a time within `run.duration`, which is {duration}");
-        fields.reject("at", &entry.node, Problem::new("the run is over by then", expected));
+        fields.reject("at", &entry.node, Problem::new("after the end of the run", expected));
     }
     let (Some(until), Some(entry)) = (until, fields.get("until")) else { return };
     if until <= at {
@@ -115,6 +115,6 @@ fn times(fields: &mut Fields<'_>, at: Span, until: Option<Span>, duration: Span)
         fields.reject("until", &entry.node, Problem::new(title, "a later time"));
     } else if duration > Span::ZERO && until > duration {
         let expected = format!("a time within `run.duration`, which is {duration}");
-        fields.reject("until", &entry.node, Problem::new("the run is over by then", expected));
+        fields.reject("until", &entry.node, Problem::new("after the end of the run", expected));
     }
 }

@@ -282,7 +282,7 @@ fn copy(value: Spanned<DeValue<'_>>, source: usize, offset: usize, depth: usize,
         DeValue::Integer(number) => match i128::from_str_radix(number.as_str(), number.radix()) {
             Ok(number) => Value::Integer(number),
             Err(_) => {
-                report.push(Diagnostic::new("the integer is too large", &place, "more than any key takes"));
+                report.push(Diagnostic::new("the integer is too large", &place, "more than any key accepts"));
                 Value::Integer(0)
             }
         },

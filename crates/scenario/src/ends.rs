@@ -45,11 +45,9 @@ pub(crate) fn are_named(fields: &mut Fields<'_>) -> bool {
 pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
     for key in ["path", "paths", "direction"] {
         if let Some(entry) = fields.get(key) {
-            let title = format!("{}: `{key}` beside `from` and `to`", fields.shown());
-            let error = Diagnostic::new(title, &entry.key_place, "found beside them");
-            fields.push(
-                error.note("expected none: a flow between hosts takes the path that `[[paths]]` has between them"),
-            );
+            let title = format!("{}: `{key}` together with `from` and `to`", fields.shown());
+            let error = Diagnostic::new(title, &entry.key_place, "conflicts with `from` and `to`");
+            fields.push(error.note("expected none: a flow between hosts uses their path in `[[paths]]`"));
         }
     }
     let nodes = &network.nodes;
@@ -68,7 +66,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
     let (from, to, port) = (from?, to?, port? as u16);
     let kernels = [from, to].map(|node| nodes[node].tun.is_some());
     if let Some(entry) = fields.get("data").filter(|_| check && kernels != [true, false]) {
-        let expected = "\"any\": a pattern is looked for in what a kernel sends to a host in this process";
+        let expected = "\"any\": only data sent by a kernel to a host in this process is compared with the pattern";
         fields.reject("data", &entry.node, Problem::new("there is nothing to compare", expected));
     }
     let entry = fields.get("to")?;
@@ -81,7 +79,11 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
     let only_v6 = |node: &usize| nodes[*node].addresses.iter().all(|(address, _)| address.is_ipv6());
     if let (true, Some(&node)) = (kernels[0] != kernels[1], [from, to].iter().find(|node| only_v6(node))) {
         let title = format!("the host `{}` has no IPv4 address", name(node));
-        fields.reject("to", &entry.node, Problem::new(title, "one: a host in this process speaks nothing else"));
+        fields.reject(
+            "to",
+            &entry.node,
+            Problem::new(title, "an IPv4 address: a host in this process supports nothing else"),
+        );
     }
     let Some((pipe, along)) = network.between(from, to) else {
         let title = format!("there is no path between `{}` and `{}`", name(from), name(to));

@@ -389,7 +389,7 @@ impl Expect {
                 let Some((time, entry)) = time.zip(fields.get(key)) else { continue };
                 if time > subject.duration || (key == "from" && time == subject.duration) {
                     let expected = format!("a time within `run.duration`, which is {}", subject.duration);
-                    fields.reject(key, &entry.node, Problem::new("the run is over by then", expected));
+                    fields.reject(key, &entry.node, Problem::new("after the end of the run", expected));
                     return false;
                 }
             }

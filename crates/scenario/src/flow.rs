@@ -296,7 +296,7 @@ fn name(fields: &mut Fields<'_>, table: &Table) -> Option<String> {
         && !is_name(id)
     {
         let expected = "a letter, then letters, digits, `-` and `_`";
-        fields.reject("id", &entry.node, Problem::new("not a name for a flow", expected));
+        fields.reject("id", &entry.node, Problem::new("not a valid flow name", expected));
     }
     id
 }
@@ -385,7 +385,7 @@ impl Times {
         if let (Some(stop), Some(abort), Some(entry)) = (self.stop, self.abort, table.get("abort"))
             && abort <= stop
         {
-            let title = format!("not after `stop`, which is {stop} and would do nothing");
+            let title = format!("not after `stop`, which is {stop}; it would have no effect");
             fields.reject("abort", &entry.node, Problem::new(title, "a later time"));
         }
         if let (Some(every), Some(entry)) = (self.restart_every, table.get("start_jitter"))

@@ -58,7 +58,7 @@ pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>) -> Option
 fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
     let path = format!("hosts.{}", entry.key);
     if !is_name(&entry.key) {
-        let error = Diagnostic::new("not a name for a host", &entry.key_place, "found this name");
+        let error = Diagnostic::new("not a valid host name", &entry.key_place, "found this name");
         cx.report.push(error.note("expected a letter, then letters, digits, `-` and `_`"));
         return None;
     }
@@ -161,10 +161,10 @@ impl Kind for Address {
             return Err(Problem::new("not an IP address", EXPECTED_ADDRESS));
         };
         if !is_of_host(address) {
-            return Err(Problem::new("not an address that a host can have", EXPECTED_ADDRESS));
+            return Err(Problem::new("not a valid host address", EXPECTED_ADDRESS));
         }
         let Some(length) = length else {
-            return Err(Problem::new("the length of the prefix is missing", EXPECTED_ADDRESS));
+            return Err(Problem::new("the prefix length is missing", EXPECTED_ADDRESS));
         };
         let longest = if address.is_ipv4() { 32 } else { 128 };
         // The standard library takes a sign.
@@ -174,7 +174,7 @@ impl Kind for Address {
             _ if digits => {
                 Err(Problem::new("the prefix is longer than the address", format!("a length from 0 to {longest}")))
             }
-            _ => Err(Problem::new("not the length of a prefix", format!("a length from 0 to {longest}"))),
+            _ => Err(Problem::new("not a prefix length", format!("a length from 0 to {longest}"))),
         }
     }
 
@@ -247,7 +247,7 @@ impl Kind for Device {
         if name.is_empty() || name.len() > MAX_DEVICE || name == "." || name == ".." || !name.bytes().all(taken) {
             let expected =
                 format!("at most {MAX_DEVICE} letters, digits and signs without `/`, `:` and `%`, such as \"ack0\"");
-            return Err(Problem::new("not a name for a device", expected));
+            return Err(Problem::new("not a valid device name", expected));
         }
         Ok(name)
     }
@@ -272,7 +272,7 @@ impl Kind for Namespace {
         let taken = |byte: u8| byte.is_ascii_graphic() && byte != b'/';
         if name.is_empty() || name.len() > 255 || name == "." || name == ".." || !name.bytes().all(taken) {
             let expected = "at most 255 letters, digits and signs without `/`, such as \"left\"";
-            return Err(Problem::new("not a name for a network namespace", expected));
+            return Err(Problem::new("not a valid network namespace name", expected));
         }
         Ok(name)
     }

@@ -25,7 +25,7 @@ pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec
     let path = format!("links.{}", entry.key);
     if !is_name(&entry.key) {
         let label = "found this name";
-        let error = Diagnostic::new("not a name for a link", &entry.key_place, label);
+        let error = Diagnostic::new("not a valid link name", &entry.key_place, label);
         cx.report.push(error.note("expected a letter, then letters, digits, `-` and `_`"));
         return None;
     }

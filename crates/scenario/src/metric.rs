@@ -304,7 +304,7 @@ fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
             let near = nearest(field, fields.iter().map(String::as_str))
                 .or_else(|| fields.iter().map(String::as_str).find(|known| known.starts_with(&format!("{field}."))));
             let suggestion = near.map(|near| format!("{prefix}.{selector}.{near}"));
-            let further = if of == Of::Commands { ", or `json.` and a path in what it has printed" } else { "" };
+            let further = if of == Of::Commands { ", or `json.` and a path in its output" } else { "" };
             let expected = format!("one of {}{further}", listed(fields.iter().map(String::as_str)));
             Unknown { expected, suggestion }
         }

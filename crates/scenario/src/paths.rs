@@ -39,7 +39,7 @@ impl Network {
 pub(crate) fn host(fields: &Fields<'_>, key: &str, node: &Node, nodes: &[NodeSpec]) -> Option<usize> {
     let names = || nodes.iter().map(|node| node.name.as_str());
     let expected = match nodes {
-        [] => "a host, and a section `[hosts.NAME]` for it: there is none".to_owned(),
+        [] => "a host, defined in a section `[hosts.NAME]`; there are none".to_owned(),
         nodes => format!("a host; there are: {}", listed(nodes.iter().take(20).map(|node| node.name.as_str()))),
     };
     let problem = match node.str() {
@@ -122,12 +122,12 @@ fn between(fields: &mut Fields<'_>, nodes: &[NodeSpec], pipes: &[PipeSpec]) -> O
         Problem::new(format!("a path between `{}` and itself", name(first)), "two different hosts")
     } else if pipes.iter().any(|pipe| pipe.joins(first, second)) {
         let title = format!("a second path between `{}` and `{}`", name(first), name(second));
-        Problem::new(title, "one; `paths` in it, in place of `path`, takes two in turn")
+        Problem::new(title, "a single path; `paths` in it, instead of `path`, alternates over two")
     } else if let (Some(_), Some(_), true) =
         (&nodes[first].tun, &nodes[second].tun, nodes[first].netns == nodes[second].netns)
     {
         let title = format!("`{}` and `{}` are in one namespace", name(first), name(second));
-        Problem::new(title, "a `netns` of its own for one of them: a kernel sends nothing to itself by a device")
+        Problem::new(title, "a separate `netns` for one of them: a kernel sends nothing to itself through a device")
     } else {
         return Some([first, second]);
     };
@@ -150,11 +150,12 @@ pub(crate) fn of(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Opt
         return (path, None);
     };
     let vector = split(fields);
-    let expected = "two paths, the primary one, over which the ACKs come back, first, such as [[\"hspa\"], [\"wlan\"]]";
+    let expected = "two paths, first the primary one, over which ACKs return, such as [[\"hspa\"], [\"wlan\"]]";
     if one.is_some() {
         let title = format!("{}: `path` and `paths` exclude each other", fields.shown());
-        fields
-            .push(Diagnostic::new(title, &entry.key_place, "found beside `path`").note(format!("expected {expected}")));
+        fields.push(
+            Diagnostic::new(title, &entry.key_place, "conflicts with `path`").note(format!("expected {expected}")),
+        );
     }
     let Some([first, second]) = entry.node.array() else {
         fields.reject("paths", &entry.node, Problem::new("not two paths", expected));

@@ -17,7 +17,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, sender: &Host, start: Span, duration
     let (endpoint, profile) = match sender {
         Host::Endpoint(endpoint, profile) => (endpoint, profile),
         Host::Smoltcp(_) => {
-            let problem = Problem::new("a smoltcp host keeps the controller that it starts with", "another `host`");
+            let problem = Problem::new("a smoltcp host cannot change its controller", "another `host`");
             fields.reject("schedule", &entry.node, problem);
             return Vec::new();
         }
@@ -40,7 +40,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, sender: &Host, start: Span, duration
         let Some(mut item) = fields.item("schedule", index, node, expected) else { continue };
         let at = item.required("at", Time::Positive, "when it takes over, such as \"30s\" from the start of the run");
         if item.get("cc").is_none() {
-            item.missing("cc", "the congestion control that takes over, as `cc` of a flow");
+            item.missing("cc", "the congestion control that takes over, written as `cc` of a flow");
             continue;
         }
         let cc = host::controller(&mut item, endpoint, profile);
@@ -49,10 +49,10 @@ pub(crate) fn read(fields: &mut Fields<'_>, sender: &Host, start: Span, duration
                 Some(Problem::new("not after the change before it", "changes in order of time"))
             } else if at <= start {
                 let found = format!("not after the start of the flow, which is {start}");
-                Some(Problem::new(found, "a later time; `cc` is what a flow starts with"))
+                Some(Problem::new(found, "a later time; `cc` is the controller at the start"))
             } else if duration > Span::ZERO && at >= duration {
                 let expected = format!("a time within `run.duration`, which is {duration}");
-                Some(Problem::new("the run is over by then", expected))
+                Some(Problem::new("after the end of the run", expected))
             } else {
                 None
             };

@@ -129,7 +129,7 @@ fn overlaps(sweep: &Sweep, cx: &Context<'_>) {
         for other in &sweep.axes[..index] {
             if axis.path.starts_with(&other.path) || other.path.starts_with(&axis.path) {
                 let title = format!("the axes `{}` and `{}` overlap", other.name, axis.name);
-                cx.report.push(Diagnostic::new(title, &axis.place, "varies what the other one varies"));
+                cx.report.push(Diagnostic::new(title, &axis.place, "varies the same key as the other axis"));
             }
         }
     }

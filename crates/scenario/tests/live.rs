@@ -232,17 +232,17 @@ fn what_cannot_be_is_refused() {
     let command = "[[commands]]\nhost = \"left\"\nrun = \"true\"\n";
     let own = "[[flows]]\nid = \"g\"\nfrom = \"own\"\nto = \"left\"\nport = 80\n";
     for (keys, set, says) in [
-        ("", "hosts.left.address=10.0.0.1", "hosts.left.address: the length of the prefix is missing"),
+        ("", "hosts.left.address=10.0.0.1", "hosts.left.address: the prefix length is missing"),
         ("", "hosts.left.address=10.0.0.1/33", "hosts.left.address: the prefix is longer than the address"),
         ("", "hosts.left.address=fd00::1/129", "a length from 0 to 128"),
-        ("", "hosts.left.address=10.0.0.1/+8", "not the length of a prefix"),
+        ("", "hosts.left.address=10.0.0.1/+8", "not a prefix length"),
         ("", "hosts.left.address=10.0.0.256/8", "not an IP address"),
-        ("", "hosts.left.address=127.0.0.1/8", "not an address that a host can have"),
+        ("", "hosts.left.address=127.0.0.1/8", "not a valid host address"),
         ("", "hosts.left.address=[]", "hosts.left.address: must not be empty"),
         ("", "hosts.left.address=10.0.0.2/24", "hosts.right.address: 10.0.0.2 is an address of `left` too"),
-        ("", "hosts.left.tun=eth/0", "hosts.left.tun: not a name for a device"),
-        ("", "hosts.left.tun=a234567890123456", "hosts.left.tun: not a name for a device"),
-        ("", "hosts.left.netns=..", "hosts.left.netns: not a name for a network namespace"),
+        ("", "hosts.left.tun=eth/0", "hosts.left.tun: not a valid device name"),
+        ("", "hosts.left.tun=a234567890123456", "hosts.left.tun: not a valid device name"),
+        ("", "hosts.left.netns=..", "hosts.left.netns: not a valid network namespace name"),
         ("", "hosts.left.netns=right", "`left` and `right` are in one namespace"),
         ("", "hosts.left.mtu=67B", "hosts.left.mtu: too small"),
         ("", "hosts.right.mtu=1279B", "hosts.right.mtu: too small"),
@@ -266,19 +266,19 @@ fn what_cannot_be_is_refused() {
         ("", "run.clock=virtual", "on the virtual clock nothing else sends"),
         (command, "commands.left-0.host=own", "the host `own` is in this process"),
         (command, "commands.left-0.host=lef", "did you mean `left`?"),
-        (command, "commands.left-0.at=10s", "commands.left-0.at: the run is over by then"),
+        (command, "commands.left-0.at=10s", "commands.left-0.at: after the end of the run"),
         (command, "commands.left-0.until=0s", "commands.left-0.until: must not be zero"),
-        (command, "commands.left-0.until=11s", "commands.left-0.until: the run is over by then"),
+        (command, "commands.left-0.until=11s", "commands.left-0.until: after the end of the run"),
         (command, "commands.left-0.run=\"\"", "commands.left-0.run: must not be empty"),
         (command, "commands.left-0.measure=pong", "did you mean `ping`?"),
-        (command, "commands.left-0.id=a.b", "not a name for a command"),
+        (command, "commands.left-0.id=a.b", "not a valid command name"),
         (FLOW, "flows.f.port=0", "flows.f.port: must not be zero"),
         (FLOW, "flows.f.port=65536", "flows.f.port: too large"),
         (FLOW, "flows.f.to=left", "a flow from `left` to itself"),
         (FLOW, "flows.f.to=lef", "did you mean `left`?"),
         (FLOW, "flows.f.from=own", "there is no path between `own` and `right`"),
-        (FLOW, "flows.f.path=[\"a\"]", "flows.f: `path` beside `from` and `to`"),
-        (FLOW, "flows.f.direction=reverse", "flows.f: `direction` beside `from` and `to`"),
+        (FLOW, "flows.f.path=[\"a\"]", "flows.f: `path` together with `from` and `to`"),
+        (FLOW, "flows.f.direction=reverse", "flows.f: `direction` together with `from` and `to`"),
         (FLOW, "flows.f.data=pattern", "flows.f.data: there is nothing to compare"),
         (own, "flows.g.host=smoltcp", "a smoltcp host has no connection to another program"),
     ] {
@@ -286,7 +286,7 @@ fn what_cannot_be_is_refused() {
         assert!(error.contains(says) && error.contains("^"), "{set}: {error}");
     }
     let error = with(BASE, &["run.replay=a", "run.clock=live"]).unwrap_err();
-    assert!(error.contains("run.replay: a capture beside the live clock"), "{error}");
+    assert!(error.contains("run.replay: a capture with the live clock"), "{error}");
     let twice = format!("{FLOW}{}", FLOW.replace("\"f\"", "\"g\""));
     for (keys, says) in [
         (twice.as_str(), "flows.g: the same hosts and ports as flows.f"),
@@ -312,5 +312,5 @@ fn what_cannot_be_is_refused() {
     let no_device =
         "schema = 1\n[run]\nduration = \"1s\"\n[links.a]\nrate = \"1mbit\"\n[[flows]]\nid = \"f\"\npath = [\"a\"]\n";
     let error = with(no_device, &["run.clock=live"]).unwrap_err();
-    assert!(error.contains("the live clock, and no host has a device"), "{error}");
+    assert!(error.contains("the live clock requires a host with a device"), "{error}");
 }

@@ -41,13 +41,13 @@ pub enum QuantityError {
         expected: &'static str,
     },
     /// More digits than the smallest unit resolves.
-    #[error("finer than {smallest}, the smallest step")]
+    #[error("finer than the resolution of {smallest}")]
     TooFine {
         /// The smallest step.
         smallest: &'static str,
     },
     /// Out of range.
-    #[error("too large; the most is {most}")]
+    #[error("too large; the maximum is {most}")]
     TooLarge {
         /// The largest value.
         most: &'static str,
@@ -197,8 +197,8 @@ mod tests {
             ("-5ms", "must not be negative"),
             ("20", "the unit is missing; expected one of ns, us, ms, s, min, h"),
             ("20mbit", "unknown unit `mbit`; expected one of ns, us, ms, s, min, h"),
-            ("0.5ns", "finer than 1ns, the smallest step"),
-            ("99999999999h", "too large; the most is 500 years"),
+            ("0.5ns", "finer than the resolution of 1ns"),
+            ("99999999999h", "too large; the maximum is 500 years"),
         ] {
             assert_eq!(parse_span(text).unwrap_err().to_string(), message, "{text}");
         }

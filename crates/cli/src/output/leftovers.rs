@@ -53,13 +53,13 @@ pub(super) fn put_aside(
     let folder = (1u64..).map(|number| dir.join(format!("{KEPT}{number}"))).find(|folder| !folder.exists());
     let folder = folder.unwrap_or_else(|| unreachable!("there are fewer folders than numbers"));
     let finished = move_to(&folder, dir, &left)
-        .with_context(|| format!("cannot keep in {} what a run has left that was killed", folder.display()))?;
+        .with_context(|| format!("cannot move the results of a killed run to {}", folder.display()))?;
     let runs = match finished {
         0 => String::new(),
         1 => ", with 1 finished run".to_owned(),
         finished => format!(", with {finished} finished runs"),
     };
-    Ok(Some(format!("what a run has left in {} that was killed is kept in {}{runs}", dir.display(), folder.display())))
+    Ok(Some(format!("the results that a killed run left in {} are kept in {}{runs}", dir.display(), folder.display())))
 }
 
 /// Tells how many runs there are.

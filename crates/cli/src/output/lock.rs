@@ -32,7 +32,7 @@ impl Lock {
                     let _ = (&file).take(100).read_to_string(&mut holder);
                     // It may just have been made.
                     let holder = if holder.is_empty() { "another run" } else { &holder };
-                    bail!("{} is being filled by {holder}", dir.display());
+                    bail!("{} is in use by {holder}", dir.display());
                 }
                 // There are file systems without locks.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}

@@ -406,7 +406,9 @@ impl Reader {
         let last = i128::from(last.as_nanos());
         if nanos < last {
             let early = (last - nanos) as f64 / 1e9;
-            return Err(format!("it is {early} s before the one before it; packets have to be in order of time").into());
+            return Err(
+                format!("it is {early} s before the previous one; packets must be in chronological order").into()
+            );
         }
         let at =
             u64::try_from(nanos).map(Time::from_nanos).map_err(|_| "its time is centuries after the first one's")?;
@@ -457,7 +459,7 @@ fn enhanced_packet(section: &mut Section, block: &[u8]) -> Result<Frame, Failure
     let flags = section.flags(&packet.options);
     let many = section.interfaces.len();
     let Some(interface) = section.interfaces.get_mut(packet.if_id as usize) else {
-        return Err(format!("it is of interface {}, and there are {many}", packet.if_id).into());
+        return Err(format!("it belongs to interface {}, but there are {many}", packet.if_id).into());
     };
     interface.packets += 1;
     let way = match flags.map(|flags| flags & 3) {

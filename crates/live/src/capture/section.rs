@@ -69,7 +69,7 @@ impl Section {
     pub(super) fn new(block: &SectionHeaderBlock<'_>) -> Result<Section, String> {
         if block.major_version != 1 {
             let (major, minor) = (block.major_version, block.minor_version);
-            return Err(format!("it is pcapng of version {major}.{minor}, and 1 is what is known"));
+            return Err(format!("it is pcapng version {major}.{minor}; only version 1 is supported"));
         }
         let texts = |code| block.options.iter().filter(move |option| option.code == code).filter_map(text);
         let own = texts(OptionCode::ShbUserAppl).any(|name| name.split(' ').next() == Some(APPLICATION));
@@ -137,7 +137,7 @@ impl Section {
         let counted = find(OptionCode::IsbIfRecv).and_then(|option| self.number(option));
         let many = self.interfaces.len();
         let Some(interface) = self.interfaces.get_mut(block.if_id as usize) else {
-            return Err(format!("statistics of interface {}, and there are {many}", block.if_id));
+            return Err(format!("statistics of interface {}, but there are {many}", block.if_id));
         };
         interface.start = interface.start.or(start);
         interface.end = end;

@@ -179,7 +179,7 @@ impl Writer {
         let written = thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that writes it has died")));
         let result = written.and_then(|file| match (stalled, sent) {
             (Some(packets), _) => Err(io::Error::other(format!(
-                "the disk does not keep up: {} MiB wait to be written after {packets} packets",
+                "the disk cannot keep up: {} MiB are waiting to be written after {packets} packets",
                 (CHUNK * CHUNKS) >> 20
             ))),
             (None, Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),

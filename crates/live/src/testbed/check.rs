@@ -48,19 +48,19 @@ fn names(spec: &LiveSpec) -> Vec<String> {
         let tun = node.tun.as_deref().unwrap_or_default();
         if tun.len() > LONGEST_DEVICE {
             problems.push(format!(
-                "host {}: the name of a device has at most {LONGEST_DEVICE} bytes, {tun:?} has more",
+                "host {}: a device name has at most {LONGEST_DEVICE} bytes, and {tun:?} has more",
                 node.name
             ));
         } else if tun.is_empty()
             || matches!(tun, "." | "..")
             || tun.contains(|c: char| matches!(c, '/' | ':' | '%' | '\0') || c.is_whitespace())
         {
-            problems.push(format!("host {}: {tun:?} cannot be the name of a device", node.name));
+            problems.push(format!("host {}: {tun:?} is not a valid device name", node.name));
         }
         if let Some(netns) = &node.netns
             && !namespace::is_safe(netns)
         {
-            problems.push(format!("host {}: {netns:?} cannot be the name of a network namespace", node.name));
+            problems.push(format!("host {}: {netns:?} is not a valid network namespace name", node.name));
         }
     }
     for (number, node) in behind_devices().enumerate() {
@@ -72,7 +72,7 @@ fn names(spec: &LiveSpec) -> Vec<String> {
     }
     for [a, b] in spec.pipes.iter().map(|pipe| pipe.between.map(|end| &spec.nodes[end])) {
         if a.tun.is_some() && b.tun.is_some() && a.netns == b.netns {
-            let reason = "the kernel would hand over packets between them by itself; give each a `netns` of its own";
+            let reason = "the kernel would pass packets between them by itself; give each its own `netns`";
             problems.push(format!("hosts {} and {} are in one network namespace: {reason}", a.name, b.name));
         }
     }
@@ -86,8 +86,8 @@ fn privileges(with_namespaces: bool) -> Vec<String> {
     if let Err(error) = OpenOptions::new().read(true).write(true).open("/dev/net/tun") {
         problems.push(match error.kind() {
             io::ErrorKind::NotFound => String::from(
-                "/dev/net/tun is not there; make it by `mkdir -p /dev/net && mknod /dev/net/tun c 10 200`, or start the \
-                 container by `docker run --device /dev/net/tun --cap-add NET_ADMIN`",
+                "/dev/net/tun does not exist; create it with `mkdir -p /dev/net && mknod /dev/net/tun c 10 200`, or start the \
+                 container with `docker run --device /dev/net/tun --cap-add NET_ADMIN`",
             ),
             _ => format!("/dev/net/tun cannot be opened: {error}"),
         });
@@ -95,18 +95,18 @@ fn privileges(with_namespaces: bool) -> Vec<String> {
     let effective = effective_capabilities().unwrap_or(0);
     let has = |capability: u32| effective >> capability & 1 == 1;
     if !has(CAP_NET_ADMIN) {
-        problems.push(String::from("CAP_NET_ADMIN is missing, which devices need; run as root"));
+        problems.push(String::from("CAP_NET_ADMIN is missing, but devices require it; run as root"));
     }
     if with_namespaces && !has(CAP_SYS_ADMIN) {
         problems.push(String::from(
-            "CAP_SYS_ADMIN is missing, which network namespaces need (`netns`); run as root, in a container with \
+            "CAP_SYS_ADMIN is missing, but network namespaces (`netns`) require it; run as root, in a container with \
              `--cap-add SYS_ADMIN`",
         ));
     }
     if problems.is_empty()
         && let Err(error) = Lock::take().and_then(|lock| lock.is_writable())
     {
-        problems.push(format!("{} cannot be written, where runs are noted: {error}", leftovers::DIRECTORY));
+        problems.push(format!("{}, where runs are registered, cannot be written: {error}", leftovers::DIRECTORY));
     }
     problems
 }
@@ -148,7 +148,7 @@ fn taken(spec: &LiveSpec) -> Vec<String> {
         };
         let found = namespace::inside(namespace.as_ref(), || Ok(nix::net::if_::if_nametoindex(tun.as_str())?));
         if found.is_ok() {
-            problems.push(format!("host {}: there is a device {tun} already", node.name));
+            problems.push(format!("host {}: a device {tun} already exists", node.name));
         }
     }
     problems

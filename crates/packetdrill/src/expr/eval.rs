@@ -181,7 +181,7 @@ fn overflow() -> String {
 }
 
 fn unary(operator: Unary, value: &Value) -> Outcome<Value> {
-    let wrong = || format!("no sign or `~` goes with {}", value.kind());
+    let wrong = || format!("a sign or `~` does not apply to {}", value.kind());
     Ok(match (operator, value.number()) {
         (Unary::Not, _) => Value::Bool(!value.truth()),
         (Unary::Minus, Some(Number::Int(int))) => Value::Int(int.checked_neg().ok_or_else(overflow)?),
@@ -391,7 +391,7 @@ fn call(name: &str, args: &[Value]) -> Outcome<Value> {
                 Some(&[end]) => Ok(Value::Range(0, end, 1)),
                 Some(&[first, end]) => Ok(Value::Range(first, end, 1)),
                 Some(&[first, end, step]) if step != 0 => Ok(Value::Range(first, end, step)),
-                _ => Err("`range` goes with integers, and a step that is not 0".to_owned()),
+                _ => Err("`range` requires integers, and a step that is not 0".to_owned()),
             }
         }
         "min" => extreme(args, Ordering::Less),

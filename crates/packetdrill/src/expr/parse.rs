@@ -347,7 +347,7 @@ impl Reader<'_> {
             _ => return Ok(StatementKind::Compute(self.expressions()?)),
         };
         if name.is_empty() || constant(&name).is_some() {
-            return Err(self.unexpected("an assignment to what is no name", "a name"));
+            return Err(self.unexpected("an assignment to something that is not a name", "a name"));
         }
         self.at += 2;
         Ok(StatementKind::Assign { name, operator, value: self.expressions()? })

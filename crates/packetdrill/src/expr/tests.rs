@@ -251,7 +251,7 @@ fn what_cannot_be_computed_is_an_error() {
         ("'%' % 1", "a format that ends within `%`"),
         ("int(1e300)", "an integer does not fit 128 bits"),
         ("int('x')", "'x' is no integer"),
-        ("range(1, 2, 0)", "`range` goes with integers, and a step that is not 0"),
+        ("range(1, 2, 0)", "`range` requires integers, and a step that is not 0"),
         ("min(())", "no values to choose from"),
         ("5 in 5", "`in` does not go with an integer"),
     ];

@@ -35,7 +35,7 @@ impl<'a> Parser<'a> {
         if token.kind == Kind::Ellipsis {
             self.next()?;
             if direction == Direction::Inbound {
-                return Err(self.error(&token, "`<...>` is for outbound packets alone"));
+                return Err(self.error(&token, "`<...>` is only for outbound packets"));
             }
             self.expect('>', "options that do not end")?;
             return Ok(Options::Any);
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
         self.next()?;
         if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err(self
-                .unexpected(&token, &format!("a {what} that is no number"), "hexadecimal digits")
+                .unexpected(&token, &format!("a {what} that is not a number"), "hexadecimal digits")
                 .help(format!("if `{digits}` stands for one: `--define={digits}=...`")));
         }
         if digits.len() % 2 == 1 {

@@ -173,7 +173,7 @@ impl<'a> Parser<'a> {
                 return Err(self.unexpected(&token, "nothing known of the IP header", IP_WORDS));
             };
             let twice = |is: bool| {
-                if is { Err(self.error(&token, format!("`{word}` contradicts what is before it"))) } else { Ok(()) }
+                if is { Err(self.error(&token, format!("`{word}` contradicts the preceding words"))) } else { Ok(()) }
             };
             match word {
                 "tos" | "class" => {
@@ -216,7 +216,7 @@ impl<'a> Parser<'a> {
             Kind::Word("ect1") => Ok(EcnSpec::Is(Ecn::Ect1)),
             Kind::Word("ce") => Ok(EcnSpec::Is(Ecn::Ce)),
             Kind::Word("ect01") if direction == Direction::Outbound => Ok(EcnSpec::Ect01),
-            Kind::Word("ect01") => Err(self.error(token, "`ect01` is for outbound packets alone")),
+            Kind::Word("ect01") => Err(self.error(token, "`ect01` is only for outbound packets")),
             _ => Err(self.unexpected(token, "nothing known of the IP header", IP_WORDS)),
         }
     }
@@ -250,7 +250,7 @@ impl<'a> Parser<'a> {
         let (flags, ace) = self.flags()?;
         let (seq, payload, seq_form, place) = self.sequence()?;
         if seq_form == SeqForm::Any && direction == Direction::Inbound {
-            return Err(self.lexer.error(place, "`...` as a sequence number is for outbound packets alone"));
+            return Err(self.lexer.error(place, "`...` as a sequence number is only for outbound packets"));
         }
         let ack = if self.accept_word("ack")? { Some(self.number_u32("acknowledgment number")?.0) } else { None };
         let window = if self.accept_word("win")? { Some(self.number_u16("window")?.0) } else { None };
@@ -348,7 +348,7 @@ impl<'a> Parser<'a> {
         let ecn = ae || flags.contains(Flags::ECE) || flags.contains(Flags::CWR);
         if ace.is_some() && ecn {
             let place = start..start + run.len();
-            return Err(self.lexer.error(place, "an AccECN counter beside the bits it is made of"));
+            return Err(self.lexer.error(place, "an AccECN counter together with the bits that form it"));
         }
         if ae {
             // The counter is AE, CWR, ECE, from the highest bit (RFC 9768 section 3.2.2).

@@ -34,7 +34,7 @@ impl<'a> Run<'a> {
             && self.started
         {
             let (to, last) = (Seconds(to), Seconds(self.last));
-            return Err(Stop::Invalid(event.line, format!("time goes back from {last} to {to}")));
+            return Err(Stop::Invalid(event.line, format!("time goes backwards from {last} to {to}")));
         }
         Ok(Window { from, to, any })
     }
@@ -55,7 +55,7 @@ impl<'a> Run<'a> {
         let tolerance = self.tolerance(window.to, self.last);
         if self.now > window.to + tolerance {
             let reason = format!(
-                "it is too late for {what}: it was to be at {}, and it is {}",
+                "it is too late for {what}: due at {}, and the time is {}",
                 Seconds(window.to),
                 Seconds(self.now)
             );

@@ -52,7 +52,7 @@ pub(super) fn bytes(value: &str) -> Result<u64, String> {
 pub(super) fn set_cc(host: &mut Host, value: &str) -> Result<(), String> {
     host.cc = controller(value).ok_or_else(|| {
         let known: Vec<&str> = CONTROLLERS.iter().map(|known| known.name).collect();
-        format!("`{value}` is none of them: reno, {}", known.join(", "))
+        format!("`{value}` is not one of them: reno, {}", known.join(", "))
     })?;
     Ok(())
 }
@@ -76,7 +76,7 @@ pub(super) fn acc_ecn(host: &mut Host) -> &mut AccEcnRules {
 }
 
 pub(super) fn set_acc_ecn_option(host: &mut Host, value: &str) -> Result<(), String> {
-    acc_ecn(host).option = AccEcnOption::by_name(value).ok_or_else(|| format!("`{value}` is none of them"))?;
+    acc_ecn(host).option = AccEcnOption::by_name(value).ok_or_else(|| format!("`{value}` is not one of them"))?;
     Ok(())
 }
 
@@ -84,7 +84,7 @@ pub(super) fn set_acc_ecn_rules(host: &mut Host, value: &str) -> Result<(), Stri
     acc_ecn(host).rule = match value {
         "rfc9768" => AccEcnRule::Rfc9768,
         "linux" => AccEcnRule::Linux,
-        _ => return Err(format!("`{value}` is none of them")),
+        _ => return Err(format!("`{value}` is not one of them")),
     };
     Ok(())
 }
@@ -109,7 +109,7 @@ pub(super) fn set_loss_detector(host: &mut Host, value: &str) -> Result<(), Stri
         ("ncr-aggressive", _) => LossDetector::Ncr(NcrVariant::Aggressive),
         ("rr-tcp", _) => LossDetector::RrTcp(RrRules::default()),
         ("rack", _) => LossDetector::Rack,
-        _ => return Err(format!("`{value}` is none of them")),
+        _ => return Err(format!("`{value}` is not one of them")),
     };
     Ok(())
 }
@@ -130,7 +130,7 @@ pub(super) fn set_mtu_probing(host: &mut Host, value: &str) -> Result<(), String
         "off" | "0" => MtuProbing::Off,
         "black-hole" | "1" => MtuProbing::BlackHole,
         "always" | "2" => MtuProbing::Always,
-        _ => return Err(format!("`{value}` is none of them")),
+        _ => return Err(format!("`{value}` is not one of them")),
     };
     Ok(())
 }
@@ -150,7 +150,7 @@ pub(super) fn set_prr(host: &mut Host, value: &str) -> Result<(), String> {
         "rfc6937" => Prr::Rfc6937,
         "ssrb" => Prr::Ssrb,
         "rfc9937" => Prr::Rfc9937,
-        _ => return Err(format!("`{value}` is none of them")),
+        _ => return Err(format!("`{value}` is not one of them")),
     };
     Ok(())
 }
@@ -179,7 +179,7 @@ pub(super) fn set_ip_version(host: &mut Host, value: &str) -> Result<(), String>
     host.ipv6 = match value {
         "ipv4" | "ipv4-mapped-ipv6" => false,
         "ipv6" => true,
-        _ => return Err(format!("`{value}` is none of them")),
+        _ => return Err(format!("`{value}` is not one of them")),
     };
     Ok(())
 }

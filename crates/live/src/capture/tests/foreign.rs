@@ -217,9 +217,9 @@ fn what_cannot_be_replayed_is_told_with_its_place() {
         assert!(error.starts_with(&format!("x.pcapng: {place}: ")) && error.contains(problem), "{error}");
     };
     let second = "packet 2, at byte 120";
-    told(&order.whole(0, 4_000_000, &ipv4(1, 2, 40)), second, "it is 1 s before the one before it");
+    told(&order.whole(0, 4_000_000, &ipv4(1, 2, 40)), second, "it is 1 s before the previous one");
     told(&order.packet(0, 6_000_000, None, 1500, &ipv4(1, 2, 96)), second, "96 of its 1500 bytes were captured");
-    told(&order.whole(1, 6_000_000, &ipv4(1, 2, 40)), second, "interface 1, and there are 1");
+    told(&order.whole(1, 6_000_000, &ipv4(1, 2, 40)), second, "interface 1, but there are 1");
     told(&order.block(3, &[0; 24]), second, "without a time");
     told(&order.block(2, &[0; 24]), second, "without a time");
     told(&good[..71], second, "it was cut");

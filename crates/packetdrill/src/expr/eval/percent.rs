@@ -107,7 +107,11 @@ impl Field {
                 let precision = self.precision.unwrap_or(6);
                 (self.sign(float.is_sign_negative()), format!("{:.precision$}", float.abs()))
             }
-            _ => return Err(format!("`%{letter}` is no field of a format here: there are %d %i %u %x %X %o %f %s %r")),
+            _ => {
+                return Err(format!(
+                    "`%{letter}` is not a supported conversion; these are: %d %i %u %x %X %o %f %s %r"
+                ));
+            }
         };
         Ok(self.pad(&prefix, &digits, self.zero))
     }
