@@ -6,9 +6,10 @@
 //! it is frozen for a time.
 //!
 //! # Source
-//! Feng, Kandlur, Saha, Shin 1999, "BLUE: A New Class of Active Queue Management Algorithms" (CSE-TR-387-99); Bartók 2001,
-//! "Implementation and Evaluation of the BLUE Active Queue Management Algorithm", sections 2.5.2 and 3: the parameters, their
-//! defaults and the statistics are those of its `tc qdisc ... blue`.
+//! Feng, Kandlur, Saha, Shin 1999, "BLUE: A New Class of Active Queue Management Algorithms"
+//! (CSE-TR-387-99); Bartók 2001, "Implementation and Evaluation of the BLUE Active Queue Management
+//! Algorithm", sections 2.5.2 and 3: the parameters, their defaults and the statistics are those of
+//! its `tc qdisc ... blue`.
 //!
 //! # Departures
 //! - Probabilities are floating-point numbers; the thesis has fixed-point ones.
@@ -30,12 +31,14 @@ use crate::{
 /// Parameters of a BLUE queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BlueConfig {
-    /// A packet is refused only if more than this waits already, so that the backlog exceeds it by one packet at most (section
-    /// 3.3). Default: 51,200 bytes, the `50kB` of the thesis as tc reads it (tc requires it).
+    /// A packet is refused only if more than this waits already, so that the backlog exceeds it by
+    /// one packet at most (section 3.3). Default: 51,200 bytes, the `50kB` of the thesis as tc
+    /// reads it (tc requires it).
     pub limit: Limit,
     /// No change sooner than this after the last one. Default: 10 ms (table 1).
     pub freeze: Span,
-    /// The probability at the start; with `inc` and `dec` of 0 it stays there. Default: 0 (table 1).
+    /// The probability at the start; with `inc` and `dec` of 0 it stays there. Default: 0 (table
+    /// 1).
     pub init: f64,
     /// A rise of the probability. Default: 0.0025 (table 1).
     pub inc: f64,
@@ -47,7 +50,8 @@ pub struct BlueConfig {
     pub ecn: bool,
     /// What a change freezes. Default: rise and fall.
     pub updates: BlueUpdates,
-    /// The backlog L above which the probability rises before packets are lost. Default: half of `limit`.
+    /// The backlog L above which the probability rises before packets are lost. Default: half of
+    /// `limit`.
     pub threshold: BlueThreshold,
 }
 

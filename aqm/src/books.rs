@@ -1,4 +1,5 @@
-//! The books of a discipline: every packet that comes, goes or is discarded is counted once, in packets and in bytes.
+//! The books of a discipline: every packet that comes, goes or is discarded is counted once, in
+//! packets and in bytes.
 
 use crate::{Backlog, Counters, DropReason, Dropped, Drops, Queued, Tally};
 
@@ -36,8 +37,8 @@ impl Counters {
         self.dropped[reason as usize] += 1;
     }
 
-    /// Marks a packet CE and books it. `false`, and nothing done, if the packet cannot carry a mark. A packet that arrived
-    /// with CE counts as marked: the law would have marked it.
+    /// Marks a packet CE and books it. `false`, and nothing done, if the packet cannot carry a
+    /// mark. A packet that arrived with CE counts as marked: the law would have marked it.
     pub fn mark<P: Queued>(&mut self, packet: &mut P) -> bool {
         if !packet.ecn().is_capable() {
             return false;
@@ -47,7 +48,8 @@ impl Counters {
         true
     }
 
-    /// Whether the books balance with what waits: the equations at [`Counters`], in packets and in bytes.
+    /// Whether the books balance with what waits: the equations at [`Counters`], in packets and in
+    /// bytes.
     pub fn balance(&self, backlog: Backlog) -> bool {
         let holds = |field: fn(&Tally) -> u64| {
             let [offered, enqueued, dequeued, refused, discarded, waiting] = [
@@ -65,8 +67,9 @@ impl Counters {
     }
 }
 
-/// Memory of a packet beyond its bytes: Linux counts what it allocated (`truesize`), which here does not exist; this is its
-/// `sk_buff` with the data that every packet has, without the rounding of buffers.
+/// Memory of a packet beyond its bytes: Linux counts what it allocated (`truesize`), which here
+/// does not exist; this is its `sk_buff` with the data that every packet has, without the rounding
+/// of buffers.
 const PACKET_OVERHEAD: u64 = 576;
 
 /// The memory that a packet takes, for the limits that `tc` gives in memory.
@@ -130,8 +133,8 @@ impl Books {
 mod tests {
     use super::*;
 
-    /// 10 packets of 100 bytes were offered: 2 refused, 5 sent, 1 discarded inside, 2 wait. Any one of these off by a packet or a
-    /// byte and the books do not balance.
+    /// 10 packets of 100 bytes were offered: 2 refused, 5 sent, 1 discarded inside, 2 wait. Any one
+    /// of these off by a packet or a byte and the books do not balance.
     #[test]
     fn books_balance_in_packets_and_in_bytes() {
         let tally = |packets| Tally { packets, bytes: 100 * packets };

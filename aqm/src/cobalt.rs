@@ -8,13 +8,14 @@
 //! the head.
 //!
 //! # Source
-//! Linux `sch_cake` (`cobalt_*`, `cake_drop`, `cake_set_rate`); names and defaults of `tc-cake(8)`, where `interval` is called
-//! `rtt`; J. Palmei et al., Design and Evaluation of COBALT Queue Discipline, LANMAN 2019. `ce_threshold` and
-//! `blue_threshold` are options of ns-3's port.
+//! Linux `sch_cake` (`cobalt_*`, `cake_drop`, `cake_set_rate`); names and defaults of `tc-cake(8)`,
+//! where `interval` is called `rtt`; J. Palmei et al., Design and Evaluation of COBALT Queue
+//! Discipline, LANMAN 2019. `ce_threshold` and `blue_threshold` are options of ns-3's port.
 //!
 //! # Departures
-//! - The reciprocal root starts at 1. Linux starts a queue with 0, so that its very first signal comes with the second packet
-//!   above `target`, not an `interval` later, against its own comment; the next ones are the same.
+//! - The reciprocal root starts at 1. Linux starts a queue with 0, so that its very first signal
+//!   comes with the second packet above `target`, not an `interval` later, against its own comment;
+//!   the next ones are the same.
 //! - BLUE decides before CoDel marks: a packet that it drops is not counted as marked.
 //! - BLUE falls when the link is idle. In CAKE it falls whenever an empty flow has its turn, which
 //!   happens while other flows have packets; a single queue is told once, when the link becomes
@@ -40,24 +41,28 @@ use crate::{
 pub struct CobaltConfig {
     /// The most packets that wait. Default: 10,240.
     pub limit: u64,
-    /// The most memory that waiting packets take, in bytes. Default: 15,503,360, `limit` Ethernet frames.
+    /// The most memory that waiting packets take, in bytes. Default: 15,503,360, `limit` Ethernet
+    /// frames.
     pub memlimit: u64,
     /// The sojourn time that may persist. Default: 5 ms.
     pub target: Span,
     /// How long the sojourn time may stay above `target` before the first signal. Default: 100 ms.
     pub interval: Span,
-    /// Transmission time of the largest packet: nothing is signalled up to a sojourn time of four of them. Default: none, as
-    /// for a link of unlimited rate; [`CobaltConfig::for_rate`] sets it.
+    /// Transmission time of the largest packet: nothing is signalled up to a sojourn time of four
+    /// of them. Default: none, as for a link of unlimited rate; [`CobaltConfig::for_rate`] sets it.
     pub mtu_time: Span,
     /// Step up of BLUE's probability, in 2^-32. Default: 2^24, that is 1/256.
     pub p_inc: u32,
     /// Step down of BLUE's probability, in 2^-32. Default: 2^20, that is 1/4096.
     pub p_dec: u32,
-    /// Have CoDel mark packets that can carry a mark instead of dropping them; BLUE always drops. Default: on, as CAKE is.
+    /// Have CoDel mark packets that can carry a mark instead of dropping them; BLUE always drops.
+    /// Default: on, as CAKE is.
     pub ecn: bool,
-    /// Mark every packet that can carry a mark and waited longer than this. Default: off (not in CAKE).
+    /// Mark every packet that can carry a mark and waited longer than this. Default: off (not in
+    /// CAKE).
     pub ce_threshold: Option<Span>,
-    /// Raise BLUE's probability for heads that waited longer than this, too. Default: off (not in CAKE).
+    /// Raise BLUE's probability for heads that waited longer than this, too. Default: off (not in
+    /// CAKE).
     pub blue_threshold: Option<Span>,
 }
 
@@ -94,8 +99,9 @@ impl Configurable for CobaltConfig {
 }
 
 impl CobaltConfig {
-    /// The defaults for a link of `rate`, as CAKE's `bandwidth` sets them: the target is at least one and a half packets of
-    /// 1514 bytes, the interval grows with it, and the memory is four times `rate` times 100 ms, at least 4 MiB.
+    /// The defaults for a link of `rate`, as CAKE's `bandwidth` sets them: the target is at least
+    /// one and a half packets of 1514 bytes, the interval grows with it, and the memory is four
+    /// times `rate` times 100 ms, at least 4 MiB.
     pub fn for_rate(rate: Rate) -> CobaltConfig {
         let unlimited = CobaltConfig::default();
         let mtu_time = Span::from_nanos(1514 * 8 * 1_000_000_000 / rate.as_bps());
@@ -145,8 +151,8 @@ struct Verdict {
     drop: Option<DropReason>,
 }
 
-/// 1 / sqrt(count) in 2^-32, rounded; 0 and 1 are as close to one as it gets. One Newton step is far off for small counts
-/// (from 1 to 2 it gives what belongs to 4), so these are exact.
+/// 1 / sqrt(count) in 2^-32, rounded; 0 and 1 are as close to one as it gets. One Newton step is
+/// far off for small counts (from 1 to 2 it gives what belongs to 4), so these are exact.
 const RECIPROCAL_ROOTS: [u32; 16] = [
     u32::MAX,
     u32::MAX,
@@ -340,7 +346,8 @@ impl State {
             drop = Some(DropReason::Early);
         }
 
-        // At rest the schedule tells how long CoDel is remembered; otherwise it does not run behind.
+        // At rest the schedule tells how long CoDel is remembered; otherwise it does not run
+        // behind.
         if self.count == 0 {
             self.drop_next = now + config.interval;
         } else if late && drop.is_none() {
@@ -375,10 +382,12 @@ impl State {
     }
 }
 
-/// One Newton step from `root` towards 1 / sqrt(count), in 2^-32: `root / 2 * (3 - count * root^2)`.
+/// One Newton step from `root` towards 1 / sqrt(count), in 2^-32:
+/// `root / 2 * (3 - count * root^2)`.
 fn newton(root: u32, count: u32) -> u32 {
     let square = (u64::from(root) * u64::from(root)) >> 32;
-    // The counts come in steps of one, so that the difference is about 2; two bits go so that the product fits.
+    // The counts come in steps of one, so that the difference is about 2; two bits go so that the
+    // product fits.
     let factor = (3u64 << 32).saturating_sub(u64::from(count) * square) >> 2;
     ((factor * u64::from(root)) >> 31) as u32
 }

@@ -6,7 +6,8 @@
 //! RFC 8289, Linux `sch_codel`; parameters and defaults of `tc-codel(8)`.
 //!
 //! # Departures
-//! None beyond those of the law. `ce_threshold_selector` and `ce_threshold_mask` of newer kernels are left out.
+//! None beyond those of the law. `ce_threshold_selector` and `ce_threshold_mask` of newer kernels
+//! are left out.
 
 use std::any::Any;
 
@@ -27,16 +28,16 @@ pub struct CodelConfig {
     pub limit: u64,
     /// The sojourn time that may persist. Default: 5 ms (RFC 8289 section 4.4).
     pub target: Span,
-    /// How long the sojourn time may stay above `target` before the first drop; of the order of the largest RTT. Default:
-    /// 100 ms (RFC 8289 section 4.3).
+    /// How long the sojourn time may stay above `target` before the first drop; of the order of the
+    /// largest RTT. Default: 100 ms (RFC 8289 section 4.3).
     pub interval: Span,
     /// Mark packets that can carry a mark instead of dropping them. Default: off.
     pub ecn: bool,
-    /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says (RFC 8290 section 5.2.7).
-    /// Default: off.
+    /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says
+    /// (RFC 8290 section 5.2.7). Default: off.
     pub ce_threshold: Option<Span>,
-    /// Bytes of the largest packet: nothing is dropped while no more than this waits behind the head (RFC 8289 section 5.6,
-    /// `maxpacket`). Default: 1514, an Ethernet frame.
+    /// Bytes of the largest packet: nothing is dropped while no more than this waits behind the
+    /// head (RFC 8289 section 5.6, `maxpacket`). Default: 1514, an Ethernet frame.
     pub mtu: u32,
     /// The arithmetic of the law. Default: Linux's.
     pub control_law: ControlLaw,

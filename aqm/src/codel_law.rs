@@ -1,25 +1,28 @@
 //! CoDel's control law, independent of storage: `codel` and `fq_codel` share it.
 //!
-//! It measures the sojourn time of the packet at the head. Once that stayed at or above `target` for an `interval`, the
-//! head is dropped (or marked), and another one `interval / sqrt(count)` later, closer and closer, until a head is below.
+//! It measures the sojourn time of the packet at the head. Once that stayed at or above `target`
+//! for an `interval`, the head is dropped (or marked), and another one `interval / sqrt(count)`
+//! later, closer and closer, until a head is below.
 //!
 //! # Source
-//! RFC 8289 section 5, in names and order; ECN marking, `ce_threshold` and the arithmetic of [`ControlLaw::Linux`] as in Linux
-//! `include/net/codel_impl.h` (`codel_dequeue`, `codel_should_drop`, `codel_Newton_step`, `codel_control_law`).
+//! RFC 8289 section 5, in names and order; ECN marking, `ce_threshold` and the arithmetic of
+//! [`ControlLaw::Linux`] as in Linux `include/net/codel_impl.h` (`codel_dequeue`,
+//! `codel_should_drop`, `codel_Newton_step`, `codel_control_law`).
 //!
 //! # Departures
 //! From RFC 8289:
-//! - Marking is not in the pseudocode: a head that can carry a mark is marked, leaves, and counts as a drop. At most one packet
-//!   is marked per dequeue, since a marked one is sent.
+//! - Marking is not in the pseudocode: a head that can carry a mark is marked, leaves, and counts
+//!   as a drop. At most one packet is marked per dequeue, since a marked one is sent.
 //! - The size that the backlog has to exceed before anything is dropped is a parameter (`mtu`), as
 //!   in Linux, instead of the largest packet seen so far: it does not depend on history.
 //! - A queue that never was in its dropping state was not there recently. The pseudocode treats the
 //!   start of its clock as the time of such a state.
 //!
 //! From Linux:
-//! - The clock does not wrap. Linux's has 32 bits: after 2199 s without a drop it takes the last one for recent, until it has
-//!   wrapped.
-//! - Newer kernels than 6.1 stop dropping after 256 packets in one call (`CODEL_MAX_DROPS_PER_DEQUEUE`); here nothing does.
+//! - The clock does not wrap. Linux's has 32 bits: after 2199 s without a drop it takes the last
+//!   one for recent, until it has wrapped.
+//! - Newer kernels than 6.1 stop dropping after 256 packets in one call
+//!   (`CODEL_MAX_DROPS_PER_DEQUEUE`); here nothing does.
 
 use ackclock_units::parameter::Domain;
 use ackclock_units::{Span, Time, named};
@@ -29,8 +32,9 @@ use crate::{Entry, Queued};
 /// The arithmetic of the law.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ControlLaw {
-    /// As Linux does: time in units of 1.024 us, the end of an interval strictly passed before a packet is dropped, and
-    /// `1 / sqrt(count)` in 16 bits, brought nearer by one Newton step for each change of `count`.
+    /// As Linux does: time in units of 1.024 us, the end of an interval strictly passed before a
+    /// packet is dropped, and `1 / sqrt(count)` in 16 bits, brought nearer by one Newton step for
+    /// each change of `count`.
     ///
     /// The step starts from the value for the previous count. As the count rises from 1, that is
     /// close (0.50 instead of 0.71 at count 2, within 3 % from count 3 on). Where the count jumps,
@@ -70,7 +74,8 @@ pub(crate) struct CodelLaw {
 /// The state of the law for one queue (RFC 8289 section 5.2), with times in units of the law.
 #[derive(Clone, Debug)]
 pub(crate) struct CodelState {
-    /// When the sojourn time will have been above `target` for an `interval`; [`NEVER`] while it is below.
+    /// When the sojourn time will have been above `target` for an `interval`; [`NEVER`] while it is
+    /// below.
     first_above: u64,
     /// When to drop next, while dropping.
     drop_next: u64,
@@ -153,12 +158,14 @@ impl CodelState {
         self.dropping
     }
 
-    /// Counts packets that were dropped from the queue by another law, so that this one signals harder.
+    /// Counts packets that were dropped from the queue by another law, so that this one signals
+    /// harder.
     pub(crate) fn count_drops(&mut self, drops: u32) {
         self.count = self.count.wrapping_add(drops);
     }
 
-    /// The packet to send, after the drops that are due (RFC 8289 section 5.5). `None` if the queue is empty or became so.
+    /// The packet to send, after the drops that are due (RFC 8289 section 5.5). `None` if the queue
+    /// is empty or became so.
     pub(crate) fn dequeue<P: Queued>(
         &mut self,
         law: &CodelLaw,
@@ -222,13 +229,14 @@ impl CodelState {
         next
     }
 
-    /// Whether the sojourn time was above `target` for an `interval` (RFC 8289 section 5.6, `dodequeue`), now that the head came at
-    /// `enqueued_at`.
+    /// Whether the sojourn time was above `target` for an `interval` (RFC 8289 section 5.6,
+    /// `dodequeue`), now that the head came at `enqueued_at`.
     #[inline]
     fn is_over<P: Queued>(&mut self, law: &CodelLaw, now: u64, enqueued_at: Time, queue: &impl CodelSource<P>) -> bool {
         let sojourn = now - law.units(enqueued_at);
         self.sojourn = Span::from_nanos(sojourn << law.unit_log);
-        // With at most one packet left behind it, dropping the head could leave the transmitter idle.
+        // With at most one packet left behind it, dropping the head could leave the transmitter
+        // idle.
         if sojourn < law.target || queue.backlog_bytes() <= u64::from(law.mtu) {
             self.first_above = NEVER;
             return false;
@@ -245,7 +253,8 @@ impl CodelState {
 
     fn start_dropping(&mut self, law: &CodelLaw, now: u64) {
         self.dropping = true;
-        // The drop rate that controlled the queue last time is where to start, if that was not long ago.
+        // The drop rate that controlled the queue last time is where to start, if that was not long
+        // ago.
         let drops = self.count.wrapping_sub(self.last_count);
         let recently = self.last_count > 0 && now.saturating_sub(self.drop_next) < law.interval.saturating_mul(16);
         if drops > 1 && recently {
@@ -275,8 +284,8 @@ impl CodelState {
     }
 }
 
-/// One Newton step from `root` towards 1 / sqrt(count), in 2^-16: `root / 2 * (3 - count * root^2)`. Products wrap, as Linux's do
-/// where the count has jumped.
+/// One Newton step from `root` towards 1 / sqrt(count), in 2^-16:
+/// `root / 2 * (3 - count * root^2)`. Products wrap, as Linux's do where the count has jumped.
 fn newton(root: u16, count: u32) -> u16 {
     let root = u64::from(root) << 16;
     let square = (root * root) >> 32;

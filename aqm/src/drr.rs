@@ -10,7 +10,8 @@
 //! RFC 8290 sections 4.1 and 4.2.
 //!
 //! # Departures
-//! - The flow hash is mixed with the salt before it is scaled to the number of flows, so that any hash spreads.
+//! - The flow hash is mixed with the salt before it is scaled to the number of flows, so that any
+//!   hash spreads.
 
 use ackclock_units::{Random, Time};
 
@@ -27,7 +28,8 @@ const NIL: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Drr<P, S> {
     flows: Box<[Flow<S>]>,
-    /// Bytes that wait in each flow, apart from the rest: the search for the largest reads nothing else.
+    /// Bytes that wait in each flow, apart from the rest: the search for the largest reads nothing
+    /// else.
     flow_bytes: Box<[u64]>,
     new_flows: Rota,
     old_flows: Rota,
@@ -136,7 +138,8 @@ impl<P: Queued> FlowQueue<'_, P> {
 }
 
 impl<P: Queued, S: Clone> Drr<P, S> {
-    /// `flows` empty flows, each with its law in `state`; `salt` selects among the ways to spread hashes over them.
+    /// `flows` empty flows, each with its law in `state`; `salt` selects among the ways to spread
+    /// hashes over them.
     ///
     /// # Panics
     /// If `flows` is not within 1 to 65,536, or `quantum` is zero.
@@ -189,8 +192,8 @@ impl<P: Queued, S> Drr<P, S> {
         self.books.mark(packet)
     }
 
-    /// The next packet in the order of turns (RFC 8290 section 4.2). `take` has the law of a flow take a packet from its
-    /// queue; with `None` the flow has nothing to send.
+    /// The next packet in the order of turns (RFC 8290 section 4.2). `take` has the law of a flow
+    /// take a packet from its queue; with `None` the flow has nothing to send.
     #[inline]
     pub(crate) fn serve(
         &mut self,
@@ -273,7 +276,8 @@ impl<P: Queued, S> Drr<P, S> {
                 return Some(entry);
             }
             rota.remove_first(&mut self.flows);
-            // A new flow that ran empty passes the old ones once, or it could starve them by sending one packet at a time.
+            // A new flow that ran empty passes the old ones once, or it could starve them by
+            // sending one packet at a time.
             if is_new && self.old_flows.first().is_some() {
                 self.old_flows.push(&mut self.flows, index);
             }
@@ -393,8 +397,9 @@ mod tests {
     use super::*;
     use crate::stub::{Stub, stub};
 
-    /// The first outputs of SplitMix64 from a seed of 1,234,567 (Steele, Lea, Flood 2014; the vector is that of Rosetta Code,
-    /// "Pseudo-random numbers/Splitmix64"): the state moves by the golden ratio, the finalizer is what is used here.
+    /// The first outputs of SplitMix64 from a seed of 1,234,567 (Steele, Lea, Flood 2014; the
+    /// vector is that of Rosetta Code, "Pseudo-random numbers/Splitmix64"): the state moves by the
+    /// golden ratio, the finalizer is what is used here.
     #[test]
     fn the_mix_is_that_of_splitmix() {
         let mut state = 1_234_567u64;
@@ -405,7 +410,8 @@ mod tests {
         }
     }
 
-    /// sch_fq_codel.c, `fq_codel_drop`: of flows with as many bytes it is the first that loses packets.
+    /// sch_fq_codel.c, `fq_codel_drop`: of flows with as many bytes it is the first that loses
+    /// packets.
     #[test]
     fn of_flows_alike_the_first_is_the_fattest() {
         let mut drr: Drr<Stub, ()> = Drr::new(4, 1514, 0, ());

@@ -1,14 +1,15 @@
 //! DualPI2: a queue for scalable traffic (L4S) next to one for classic traffic, coupled so that
 //! flows of both share a link about equally while L4S packets hardly wait.
 //!
-//! It measures how long the older of the two heads has waited. Every `tupdate` a PI controller moves a base probability p
-//! with the delay's distance from `target` and its change. Classic packets are dropped or marked with p squared, L4S packets
-//! marked with `coupling_factor` times p, and always once they waited longer than `step_thresh`. A weighted round robin
-//! serves L4S first and keeps a share for the classic queue.
+//! It measures how long the older of the two heads has waited. Every `tupdate` a PI controller
+//! moves a base probability p with the delay's distance from `target` and its change. Classic
+//! packets are dropped or marked with p squared, L4S packets marked with `coupling_factor` times p,
+//! and always once they waited longer than `step_thresh`. A weighted round robin serves L4S first
+//! and keeps a share for the classic queue.
 //!
 //! # Source
-//! RFC 9332, appendix A (the law and what happens on overload); Linux `sch_dualpi2` since 6.17, whose parameters and defaults
-//! these are.
+//! RFC 9332, appendix A (the law and what happens on overload); Linux `sch_dualpi2` since 6.17,
+//! whose parameters and defaults these are.
 //!
 //! # Departures
 //! From RFC 9332, as Linux does it:
@@ -17,7 +18,8 @@
 //! - Nothing is dropped or marked at random while less than two packets wait behind.
 //!
 //! From Linux:
-//! - The probability is a floating-point number, and `alpha` and `beta` are not rounded to 1/256 Hz.
+//! - The probability is a floating-point number, and `alpha` and `beta` are not rounded to 1/256
+//!   Hz.
 //! - The memory of a packet is assumed to be its bytes plus 576, instead of what Linux allocated
 //!   (`truesize`).
 //! - A packet that the random law and the step both mark counts once.
@@ -48,7 +50,8 @@ pub struct DualPi2<P> {
     next_update: Time,
     /// Whether the packet that came or left last was one of the L4S queue.
     last_scalable: bool,
-    /// Bytes times percent that the L4S queue is ahead of its share; the classic queue's turn is while it is positive.
+    /// Bytes times percent that the L4S queue is ahead of its share; the classic queue's turn is
+    /// while it is positive.
     credit: i64,
     random: Random,
     l4s: VecDeque<Scalable<P>>,
@@ -88,7 +91,8 @@ impl<P: Queued> DualPi2<P> {
     /// Empty queues that draw from `random`.
     ///
     /// # Panics
-    /// If `tupdate` or `coupling_factor` is zero, `classic_protection` above 100, or `alpha` or `beta` negative or infinite.
+    /// If `tupdate` or `coupling_factor` is zero, `classic_protection` above 100, or `alpha` or
+    /// `beta` negative or infinite.
     pub fn new(config: DualPi2Config, random: Random) -> DualPi2<P> {
         if let Some(problem) = config.problem() {
             panic!("{problem}");
@@ -143,7 +147,8 @@ impl<P: Queued> DualPi2<P> {
         matches!(ecn, Ecn::Ect1 | Ecn::Ce) || self.config.any_ect && ecn == Ecn::Ect0
     }
 
-    /// Makes up for the updates that were due up to `now`. Since the first of them nothing came and nothing left.
+    /// Makes up for the updates that were due up to `now`. Since the first of them nothing came and
+    /// nothing left.
     fn catch_up(&mut self, now: Time) {
         if self.next_update > now {
             return;
@@ -183,8 +188,8 @@ impl<P: Queued> DualPi2<P> {
         (self.state.probability * f64::from(self.config.coupling_factor)).min(1.0)
     }
 
-    /// Whether the L4S queue is served next; `None` if nothing waits. With both queues waiting, the sign of the credit
-    /// decides.
+    /// Whether the L4S queue is served next; `None` if nothing waits. With both queues waiting, the
+    /// sign of the credit decides.
     fn turn(&self) -> Option<bool> {
         match (self.l4s.is_empty(), self.classic.is_empty()) {
             (true, true) => None,
@@ -194,8 +199,8 @@ impl<P: Queued> DualPi2<P> {
         }
     }
 
-    /// Takes the next packet out, with what the law of its queue still has to know; whether it is of the L4S queue, and what
-    /// it costs the credit.
+    /// Takes the next packet out, with what the law of its queue still has to know; whether it is
+    /// of the L4S queue, and what it costs the credit.
     fn take(&mut self) -> Option<(Scalable<P>, bool, i64)> {
         let scalable = self.turn()?;
         let contended = !self.l4s.is_empty() && !self.classic.is_empty();
@@ -308,9 +313,9 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         self.books.counters()
     }
 
-    /// The probability to drop or mark packets of the queue of the last packet that came or left: the square of the base
-    /// probability for the classic queue, `coupling_factor` times it for the L4S queue, up to 1. And the delay that it was last
-    /// moved for.
+    /// The probability to drop or mark packets of the queue of the last packet that came or left:
+    /// the square of the base probability for the classic queue, `coupling_factor` times it for the
+    /// L4S queue, up to 1. And the delay that it was last moved for.
     fn probe(&self) -> Probe {
         let base = self.state.probability;
         let probability = if self.last_scalable { self.coupled() } else { base * base };
@@ -336,8 +341,8 @@ fn first_credit(config: &DualPi2Config) -> i64 {
 }
 
 impl State {
-    /// Makes up for the updates that were due from `due` up to `now`, and returns when the next one is. All the while the
-    /// older of both heads was one that came at `oldest`.
+    /// Makes up for the updates that were due from `due` up to `now`, and returns when the next one
+    /// is. All the while the older of both heads was one that came at `oldest`.
     #[must_use]
     fn catch_up(&mut self, config: &DualPi2Config, due: Time, now: Time, oldest: Option<Time>) -> Time {
         let delay = |at: Time| oldest.map_or(Span::ZERO, |oldest| at.since(oldest));
@@ -347,9 +352,9 @@ impl State {
             let step = self.update(config, delay(due));
             let left = now.since(due).as_nanos() / config.tupdate.as_nanos();
             due += config.tupdate;
-            // Without a head an update that changes nothing is the last that could. With one the delay grows by `tupdate`
-            // each time, so that from the second update on the steps do not get smaller: at its highest the probability
-            // stays there.
+            // Without a head an update that changes nothing is the last that could. With one the
+            // delay grows by `tupdate` each time, so that from the second update on the steps do
+            // not get smaller: at its highest the probability stays there.
             let steady = self.delay == before.delay + config.tupdate;
             let at_rest = if oldest.is_none() {
                 *self == before
@@ -365,8 +370,8 @@ impl State {
         due
     }
 
-    /// Moves the probability for a delay of `delay` (RFC 9332 appendix A.1, `dualpi2_update`); by how much, were there no
-    /// bounds.
+    /// Moves the probability for a delay of `delay` (RFC 9332 appendix A.1, `dualpi2_update`); by
+    /// how much, were there no bounds.
     fn update(&mut self, config: &DualPi2Config, delay: Span) -> f64 {
         let difference = |a: Span, b: Span| (i128::from(a.as_nanos()) - i128::from(b.as_nanos())) as f64 / 1e9;
         let step = config.alpha * difference(delay, config.target) + config.beta * difference(delay, self.delay);
@@ -376,8 +381,8 @@ impl State {
     }
 }
 
-/// The highest base probability. Without drops on overload it is where L4S packets are certain to be marked, so that the
-/// coupling holds when the queue overflows.
+/// The highest base probability. Without drops on overload it is where L4S packets are certain to
+/// be marked, so that the coupling holds when the queue overflows.
 fn highest(config: &DualPi2Config) -> f64 {
     if config.drop_on_overload { 1.0 } else { 1.0 / f64::from(config.coupling_factor) }
 }

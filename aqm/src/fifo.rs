@@ -4,8 +4,8 @@
 //! Linux `sch_fifo`: a packet is taken in if the queue stays within its limit with it.
 //!
 //! # Departures
-//! tc's default limit is the device's `txqueuelen` (times the MTU for `bfifo`); a link here has none, so it is taken as the
-//! 1000 packets of a Linux Ethernet device.
+//! tc's default limit is the device's `txqueuelen` (times the MTU for `bfifo`); a link here has
+//! none, so it is taken as the 1000 packets of a Linux Ethernet device.
 
 use std::any::Any;
 

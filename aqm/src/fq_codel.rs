@@ -10,7 +10,8 @@
 //! # Departures
 //! - The memory of a packet is assumed to be its bytes plus 576, instead of what Linux allocated
 //!   (`truesize`).
-//! - `tc` filters that choose flows are left out, as are `ce_threshold_selector` and `ce_threshold_mask`.
+//! - `tc` filters that choose flows are left out, as are `ce_threshold_selector` and
+//!   `ce_threshold_mask`.
 //! - Those of `drr` and of CoDel's control law.
 
 use std::any::Any;
@@ -34,31 +35,34 @@ pub struct FqCodelConfig {
     pub limit: u64,
     /// Number of queues, 1 to 65,536. Default: 1024 (RFC 8290 section 5.2.5).
     pub flows: u32,
-    /// Bytes that a flow may send in a turn; values below 256 count as 256. Default: 1514, an Ethernet frame (RFC 8290
-    /// section 5.2.4).
+    /// Bytes that a flow may send in a turn; values below 256 count as 256. Default: 1514, an
+    /// Ethernet frame (RFC 8290 section 5.2.4).
     pub quantum: u32,
     /// CoDel's sojourn time that may persist. Default: 5 ms (RFC 8290 section 5.2.2).
     pub target: Span,
-    /// How long CoDel lets the sojourn time stay above `target` before the first drop. Default: 100 ms (RFC 8290 section
-    /// 5.2.1).
+    /// How long CoDel lets the sojourn time stay above `target` before the first drop. Default: 100
+    /// ms (RFC 8290 section 5.2.1).
     pub interval: Span,
-    /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says (RFC 8290 section 5.2.7).
-    /// Default: off.
+    /// Mark every packet that can carry a mark and waited longer than this, whatever `ecn` says
+    /// (RFC 8290 section 5.2.7). Default: off.
     pub ce_threshold: Option<Span>,
-    /// The memory that waiting packets may take, in bytes; an arrival beyond it costs one batch of drops, which may leave more
-    /// than that. Default: 32 MiB.
+    /// The memory that waiting packets may take, in bytes; an arrival beyond it costs one batch of
+    /// drops, which may leave more than that. Default: 32 MiB.
     pub memory_limit: u64,
-    /// The most packets that the flow with the largest backlog loses at once when a limit is exceeded; it loses no more than
-    /// half of its bytes, and at least one packet. Default: 64 (RFC 8290 section 4.1).
+    /// The most packets that the flow with the largest backlog loses at once when a limit is
+    /// exceeded; it loses no more than half of its bytes, and at least one packet. Default: 64 (RFC
+    /// 8290 section 4.1).
     pub drop_batch: u32,
-    /// Mark packets that can carry a mark instead of dropping them. Default: on (RFC 8290 section 5.2.6).
+    /// Mark packets that can carry a mark instead of dropping them. Default: on (RFC 8290 section
+    /// 5.2.6).
     pub ecn: bool,
-    /// Bytes of the largest packet: CoDel drops nothing while no more than this waits in all queues together. Default: 1514,
-    /// an Ethernet frame.
+    /// Bytes of the largest packet: CoDel drops nothing while no more than this waits in all queues
+    /// together. Default: 1514, an Ethernet frame.
     pub mtu: u32,
     /// The arithmetic of CoDel's law. Default: Linux's.
     pub control_law: ControlLaw,
-    /// What the hash of flows is salted with; `None` is another salt in each run, from its seed. Default: `None`.
+    /// What the hash of flows is salted with; `None` is another salt in each run, from its seed.
+    /// Default: `None`.
     pub hash_seed: Option<u64>,
 }
 
@@ -263,7 +267,8 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
         self.drr.counters()
     }
 
-    /// Sojourn time and state of the flow that a packet came to or left last, or that lost packets at a limit.
+    /// Sojourn time and state of the flow that a packet came to or left last, or that lost packets
+    /// at a limit.
     fn probe(&self) -> Probe {
         let codel = self.drr.touched();
         Probe { delay: Some(codel.sojourn()), dropping: Some(codel.dropping()), ..Probe::default() }

@@ -15,8 +15,8 @@
 //! - `memory_limit` refuses arrivals; Linux counts that it was exceeded, and accepts them. The
 //!   memory of a packet is assumed to be its bytes plus 576, instead of what Linux allocated
 //!   (`truesize`).
-//! - All flows are updated at the same time; Linux updates 2048 of them per tick of its clock, and so with more flows than
-//!   that each of them less often than every `tupdate`.
+//! - All flows are updated at the same time; Linux updates 2048 of them per tick of its clock, and
+//!   so with more flows than that each of them less often than every `tupdate`.
 //! - `tc` filters that choose flows are left out.
 //! - Those of `drr` and of PIE's control law.
 
@@ -35,23 +35,28 @@ use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, P
 /// Parameters of an fq_pie queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FqPieConfig {
-    /// The most packets that wait in all queues together; further ones are refused. Default: 10,240.
+    /// The most packets that wait in all queues together; further ones are refused. Default:
+    /// 10,240.
     pub limit: u64,
     /// Number of queues, 1 to 65,536. Default: 1024.
     pub flows: u32,
     /// The queueing delay to settle at. Default: 15 ms (RFC 8033 section 4.2, `QDELAY_REF`).
     pub target: Span,
-    /// Time between two updates of the probabilities. Default: 15 ms (RFC 8033 section 4.2, `T_UPDATE`).
+    /// Time between two updates of the probabilities. Default: 15 ms (RFC 8033 section 4.2,
+    /// `T_UPDATE`).
     pub tupdate: Span,
-    /// Weight of the delay's distance from `target`, in 1/16 Hz as in tc. Default: 2 (RFC 8033 section 4.2).
+    /// Weight of the delay's distance from `target`, in 1/16 Hz as in tc. Default: 2 (RFC 8033
+    /// section 4.2).
     pub alpha: u32,
-    /// Weight of the delay's change since the last update, in 1/16 Hz as in tc. Default: 20 (RFC 8033 section 4.2).
+    /// Weight of the delay's change since the last update, in 1/16 Hz as in tc. Default: 20 (RFC
+    /// 8033 section 4.2).
     pub beta: u32,
     /// Bytes that a flow may send in a turn, 1 or more. Default: 1514, an Ethernet frame.
     pub quantum: u32,
     /// The most memory that waiting packets take, in bytes. Default: 32 MiB.
     pub memory_limit: u64,
-    /// The probability in percent up to which packets that can carry a mark are marked. Default: 10 (RFC 8033 section 5.1).
+    /// The probability in percent up to which packets that can carry a mark are marked. Default: 10
+    /// (RFC 8033 section 5.1).
     pub ecn_prob: u32,
     /// Mark packets that can carry a mark instead of dropping them, up to `ecn_prob`. Default: off.
     pub ecn: bool,
@@ -60,10 +65,11 @@ pub struct FqPieConfig {
     /// Estimate a flow's delay as its backlog over its departure rate (RFC 8033 section 5.2)
     /// instead of its last packet's sojourn time, and how the rate is measured. Default: off.
     pub dq_rate_estimator: Option<DqRateEstimator>,
-    /// Bytes of the largest packet: no early drops below a backlog of two of them in the flow (RFC 8033 section 4.1).
-    /// Default: 1514, an Ethernet frame.
+    /// Bytes of the largest packet: no early drops below a backlog of two of them in the flow (RFC
+    /// 8033 section 4.1). Default: 1514, an Ethernet frame.
     pub mtu: u32,
-    /// What the hash of flows is salted with; `None` is another salt in each run, from its seed. Default: `None`.
+    /// What the hash of flows is salted with; `None` is another salt in each run, from its seed.
+    /// Default: `None`.
     pub hash_seed: Option<u64>,
 }
 

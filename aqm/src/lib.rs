@@ -230,7 +230,8 @@ pub struct Dropped<P> {
     pub reason: DropReason,
 }
 
-/// Where discarded packets go: owned by the caller, who empties it after each call and so keeps its memory.
+/// Where discarded packets go: owned by the caller, who empties it after each call and so keeps its
+/// memory.
 pub type Drops<P> = Vec<Dropped<P>>;
 
 /// A number of packets and their bytes.
@@ -246,7 +247,8 @@ pub struct Tally {
 pub type Backlog = Tally;
 
 /// The books of a discipline. At every instant, in packets and in bytes:
-/// `offered = enqueued + dropped_on_enqueue` and `enqueued = dequeued + dropped_on_dequeue + backlog`.
+/// `offered = enqueued + dropped_on_enqueue` and
+/// `enqueued = dequeued + dropped_on_dequeue + backlog`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Given to the discipline.

@@ -22,7 +22,8 @@ use crate::disciplines::{MAX, MTU, POSITIVE};
 use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
-/// Up to this probability packets that can carry a mark are marked (RFC 8033 section 5.1, `MARK_ECNTH`).
+/// Up to this probability packets that can carry a mark are marked (RFC 8033 section 5.1,
+/// `MARK_ECNTH`).
 const MARK_UP_TO: f64 = 0.1;
 
 /// Parameters of a PIE queue.
@@ -32,27 +33,28 @@ pub struct PieConfig {
     pub limit: u64,
     /// The queueing delay to settle at. Default: 15 ms (RFC 8033 section 4.2, `QDELAY_REF`).
     pub target: Span,
-    /// Time between two updates of the probability. Default: 15 ms (RFC 8033 section 4.2, `T_UPDATE`).
+    /// Time between two updates of the probability. Default: 15 ms (RFC 8033 section 4.2,
+    /// `T_UPDATE`).
     pub tupdate: Span,
-    /// Weight of the delay's distance from `target`, in 1/16 Hz as in tc. Default: 2, that is 0.125 Hz (RFC 8033 section
-    /// 4.2).
+    /// Weight of the delay's distance from `target`, in 1/16 Hz as in tc. Default: 2, that is 0.125
+    /// Hz (RFC 8033 section 4.2).
     pub alpha: u32,
-    /// Weight of the delay's change since the last update, in 1/16 Hz as in tc. Default: 20, that is 1.25 Hz (RFC 8033
-    /// section 4.2).
+    /// Weight of the delay's change since the last update, in 1/16 Hz as in tc. Default: 20, that
+    /// is 1.25 Hz (RFC 8033 section 4.2).
     pub beta: u32,
-    /// Mark packets that can carry a mark instead of dropping them, up to a probability of 10 % (RFC 8033 section 5.1).
-    /// Default: off.
+    /// Mark packets that can carry a mark instead of dropping them, up to a probability of 10 %
+    /// (RFC 8033 section 5.1). Default: off.
     pub ecn: bool,
     /// Scale the probability with the size of the packet over `mtu`. Default: off.
     pub bytemode: bool,
     /// Estimate the delay as backlog over departure rate (RFC 8033 section 5.2; Linux before 5.5)
     /// instead of the last packet's sojourn time, and how the rate is measured. Default: off.
     pub dq_rate_estimator: Option<DqRateEstimator>,
-    /// Space drops out: none before the probabilities since the last one sum up to 0.85, one for sure at 8.5 (RFC 8033
-    /// section 5.4; Linux since 5.1). Default: on.
+    /// Space drops out: none before the probabilities since the last one sum up to 0.85, one for
+    /// sure at 8.5 (RFC 8033 section 5.4; Linux since 5.1). Default: on.
     pub derandomize: bool,
-    /// Bytes of the largest packet: no early drops below a backlog of two of them (RFC 8033 section 4.1). Default: 1514, an
-    /// Ethernet frame.
+    /// Bytes of the largest packet: no early drops below a backlog of two of them (RFC 8033 section
+    /// 4.1). Default: 1514, an Ethernet frame.
     pub mtu: u32,
 }
 
@@ -104,12 +106,13 @@ impl Configurable for PieConfig {
 }
 
 impl PieConfig {
-    /// The settings of the TEACUP testbed's router (CAIA TR 140516A), a Linux 3.x with the PIE of 2013: target 20 ms,
-    /// `tupdate` 30 ms, the delay from the departure rate, drops not spaced out. The limit is the trial's: 50, 90 or 180.
+    /// The settings of the TEACUP testbed's router (CAIA TR 140516A), a Linux 3.x with the PIE of
+    /// 2013: target 20 ms, `tupdate` 30 ms, the delay from the departure rate, drops not spaced
+    /// out. The limit is the trial's: 50, 90 or 180.
     ///
-    /// That code (`sch_pie` of Linux 3.14) also differs in constants, which stay those of RFC 8033 here: a burst allowance
-    /// of 100 ms, rates measured over 10,000 bytes, no smaller steps than 1/8 below a probability of 1 %, and a decay of
-    /// 2 % per update.
+    /// That code (`sch_pie` of Linux 3.14) also differs in constants, which stay those of RFC 8033
+    /// here: a burst allowance of 100 ms, rates measured over 10,000 bytes, no smaller steps than
+    /// 1/8 below a probability of 1 %, and a decay of 2 % per update.
     pub fn teacup() -> PieConfig {
         PieConfig {
             target: Span::from_millis(20),

@@ -7,25 +7,28 @@
 //! probability is.
 //!
 //! # Source
-//! RFC 8033; where it leaves a choice, Linux `sch_pie` since 5.5 (`net/sched/sch_pie.c`, `include/net/pie.h`): `pie_drop_early`
-//! is [`PieState::drop_early`], `pie_process_dequeue` is [`PieState::departed`], `pie_calculate_probability` is
-//! [`PieState::update`].
+//! RFC 8033; where it leaves a choice, Linux `sch_pie` since 5.5 (`net/sched/sch_pie.c`,
+//! `include/net/pie.h`): `pie_drop_early` is [`PieState::drop_early`], `pie_process_dequeue` is
+//! [`PieState::departed`], `pie_calculate_probability` is [`PieState::update`].
 //!
 //! # Departures
 //! From RFC 8033, as Linux does it:
 //! - The burst allowance shrinks with the time between departures, not by `tupdate` per update.
-//! - Early drops pause below half the target by the current delay estimate, not by the one of the last update.
-//! - A delay above 250 ms adds 2 % per update; the decay without a queue is 1/64 per update, not 2 %.
-//! - The law is always on (section 5.3 has it start above a third of the tail-drop threshold, as an option).
+//! - Early drops pause below half the target by the current delay estimate, not by the one of the
+//!   last update.
+//! - A delay above 250 ms adds 2 % per update; the decay without a queue is 1/64 per update, not 2
+//!   %.
+//! - The law is always on (section 5.3 has it start above a third of the tail-drop threshold, as an
+//!   option).
 //!
 //! From Linux:
-//! - The probability is a floating-point number that stays within 1. Linux has multiples of 2^-56, with gains that are truncated
-//!   to five and more digits, and since 5.5 lets it pass 1.
+//! - The probability is a floating-point number that stays within 1. Linux has multiples of 2^-56,
+//!   with gains that are truncated to five and more digits, and since 5.5 lets it pass 1.
 //! - Delays from timestamps are in nanoseconds; Linux has ticks of 64 ns.
-//! - The first update is due one `tupdate` after the start, not 500 ms; an update is due at an exact time, not at the next
-//!   tick of the kernel's clock (at HZ=250, 30 ms become 32 ms).
-//! - A mark, like a drop, always sets the accumulated probability back to zero; Linux forgets it when the accumulated
-//!   probability alone has forced the mark.
+//! - The first update is due one `tupdate` after the start, not 500 ms; an update is due at an
+//!   exact time, not at the next tick of the kernel's clock (at HZ=250, 30 ms become 32 ms).
+//! - A mark, like a drop, always sets the accumulated probability back to zero; Linux forgets it
+//!   when the accumulated probability alone has forced the mark.
 //!
 //! There is no timer. Updates that were due are applied, each with the state at its time, before a
 //! packet is considered; one that is due at the time of a packet comes first.
@@ -33,7 +36,8 @@
 use ackclock_units::parameter::{Domain, Named};
 use ackclock_units::{Random, Span, Time, named};
 
-/// Time for which a burst passes without drops after the queue was empty: 150 ms (RFC 8033 section 4.4, `MAX_BURST`).
+/// Time for which a burst passes without drops after the queue was empty: 150 ms (RFC 8033 section
+/// 4.4, `MAX_BURST`).
 pub(crate) const MAX_BURST: Span = Span::from_millis(150);
 /// Bytes of a measurement of the departure rate (RFC 8033 section 5.2, `DQ_THRESHOLD`).
 const DQ_THRESHOLD: u64 = 1 << 14;
@@ -49,13 +53,14 @@ const MAX_STEP: f64 = 0.02;
 /// How the departure rate is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DqRateEstimator {
-    /// As Linux does: an average of rates with weight 1/8, in whole 256ths of a byte per tick of 64 ns, that is in multiples of
-    /// 61 kB/s. Its truncated eighths let the average stay where the first measurement put it (22 for the 20.48 of 10 Mbit/s, so
-    /// that the delay reads 7 % low), and below 0.5 Mbit/s there is no estimate at all. The packet that starts a measurement
+    /// As Linux does: an average of rates with weight 1/8, in whole 256ths of a byte per tick of 64
+    /// ns, that is in multiples of 61 kB/s. Its truncated eighths let the average stay where the
+    /// first measurement put it (22 for the 20.48 of 10 Mbit/s, so that the delay reads 7 % low),
+    /// and below 0.5 Mbit/s there is no estimate at all. The packet that starts a measurement
     /// counts in it.
     Linux,
-    /// As RFC 8033 section 5.2 does: an average of the times that 16 KiB take, with weight 1/4. A measurement starts with the
-    /// packet before its first.
+    /// As RFC 8033 section 5.2 does: an average of the times that 16 KiB take, with weight 1/4. A
+    /// measurement starts with the packet before its first.
     Rfc8033,
 }
 
@@ -108,8 +113,8 @@ pub(crate) struct PieState {
     pub(crate) departed_at: Option<Time>,
     /// Bytes departed in the running measurement.
     pub(crate) measured: Option<u64>,
-    /// The average of the measurements, 0 while there is none: a rate for Linux, in 2^-[`RATE_LOG`] bytes per tick; a time for
-    /// the RFC, in nanoseconds per [`DQ_THRESHOLD`] bytes.
+    /// The average of the measurements, 0 while there is none: a rate for Linux, in 2^-[`RATE_LOG`]
+    /// bytes per tick; a time for the RFC, in nanoseconds per [`DQ_THRESHOLD`] bytes.
     pub(crate) average: u64,
 }
 
@@ -137,9 +142,9 @@ impl PieState {
         }
     }
 
-    /// Makes up for the updates that were due from `due` up to `now`, one each `tupdate`, and returns when the next one is.
-    /// Since the first of them nothing came and nothing left, so each sees the backlog of now. Once an update changes nothing
-    /// the rest of them will not either.
+    /// Makes up for the updates that were due from `due` up to `now`, one each `tupdate`, and
+    /// returns when the next one is. Since the first of them nothing came and nothing left, so each
+    /// sees the backlog of now. Once an update changes nothing the rest of them will not either.
     #[must_use]
     pub(crate) fn catch_up(&mut self, law: &PieLaw, due: Time, now: Time, backlog: u64) -> Time {
         let mut due = due;
@@ -176,7 +181,8 @@ impl PieState {
         if self.burst_allowance > Span::ZERO {
             return false;
         }
-        // RFC 8033 s4.1: the delay is low and the congestion light, or the queue so short that a drop could idle the link.
+        // RFC 8033 s4.1: the delay is low and the congestion light, or the queue so short that a
+        // drop could idle the link.
         if self.delay < law.target / 2 && self.probability < 0.2 || backlog < 2 * u64::from(law.mtu) {
             return false;
         }
@@ -213,7 +219,8 @@ impl PieState {
         }
     }
 
-    /// Measures the departure rate while the backlog lasts, as Linux; the time that a measurement took once it is complete.
+    /// Measures the departure rate while the backlog lasts, as Linux; the time that a measurement
+    /// took once it is complete.
     fn measure_rate(&mut self, now: Time, bytes: u32, backlog: u64) -> Option<Span> {
         if self.measured.is_none() && backlog >= DQ_THRESHOLD {
             self.departed_at = Some(now);
@@ -228,14 +235,15 @@ impl PieState {
         }
         let rate = u64::from((*measured << RATE_LOG) as u32 / ticks);
         self.average = if self.average == 0 { rate } else { self.average - (self.average >> 3) + (rate >> 3) };
-        // Without the backlog the link may fall idle, and the next measurement would count that time.
+        // Without the backlog the link may fall idle, and the next measurement would count that
+        // time.
         self.measured = (backlog >= DQ_THRESHOLD).then_some(0);
         self.departed_at = Some(now);
         Some(Span::from_nanos(u64::from(ticks) << TICK_LOG))
     }
 
-    /// Measures how long [`DQ_THRESHOLD`] bytes take while the backlog lasts (RFC 8033 section 5.2); the time that a measurement
-    /// took once it is complete.
+    /// Measures how long [`DQ_THRESHOLD`] bytes take while the backlog lasts (RFC 8033 section
+    /// 5.2); the time that a measurement took once it is complete.
     fn measure_time(&mut self, now: Time, bytes: u32, backlog: u64) -> Option<Span> {
         let mut complete = None;
         if let (Some(measured), Some(start)) = (&mut self.measured, self.departed_at) {

@@ -1,4 +1,5 @@
-//! RED, Random Early Detection: marks or drops arrivals at random, the more often the longer the queue is on average.
+//! RED, Random Early Detection: marks or drops arrivals at random, the more often the longer the
+//! queue is on average.
 //!
 //! It measures the backlog in bytes at each arrival and averages it exponentially; during idle time
 //! the average decays as if small packets had passed, if the link reports it (a token bucket does
@@ -10,12 +11,14 @@
 //! authors (`red/floyd.rs`).
 //!
 //! # Source
-//! Floyd, Jacobson 1993, "Random Early Detection Gateways for Congestion Avoidance"; Floyd, Gummadi, Shenker 2001, "Adaptive
-//! RED". Linux `sch_red` and `include/net/red.h`; parameters, what is derived from them and statistics as `tc-red(8)`.
+//! Floyd, Jacobson 1993, "Random Early Detection Gateways for Congestion Avoidance"; Floyd,
+//! Gummadi, Shenker 2001, "Adaptive RED". Linux `sch_red` and `include/net/red.h`; parameters, what
+//! is derived from them and statistics as `tc-red(8)`.
 //!
 //! # Departures
 //! From Linux:
-//! - The probability is a floating-point number; Linux truncates what it divides (below 0.1 % with ordinary parameters).
+//! - The probability is a floating-point number; Linux truncates what it divides (below 0.1 % with
+//!   ordinary parameters).
 //! - The updates of `adaptive` are due at exact multiples of the interval from the start of the
 //!   run, and not at the next tick of the kernel's clock. There is no timer: those that were due
 //!   are applied, each with the average at its time, before a packet is considered. So
@@ -156,7 +159,8 @@ impl<P: Queued> Red<P> {
         }
     }
 
-    /// Makes up for the updates that were due up to `now`. Nothing came or left since the last of them.
+    /// Makes up for the updates that were due up to `now`. Nothing came or left since the last of
+    /// them.
     fn catch_up(&mut self, now: Time) {
         if let Some(adaptation) = &mut self.adaptation
             && adaptation.next <= now
@@ -224,7 +228,8 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         self.store.counters()
     }
 
-    /// The average at the last arrival, and the probability that goes with it before marks are spaced out.
+    /// The average at the last arrival, and the probability that goes with it before marks are
+    /// spaced out.
     fn probe(&self) -> Probe {
         let (average, probability) = match &self.law {
             Law::Linux(law) => (law.average(), law.probability()),
@@ -310,7 +315,8 @@ impl Adaptation {
             let after = self.step(before, average);
             law.set_max_p(after);
             let mut updates = 1;
-            // The average stands still, or falls while there is no queue: the rest of the updates will not change it either.
+            // The average stands still, or falls while there is no queue: the rest of the updates
+            // will not change it either.
             if after == before && (average < self.low || law.idle_since().is_none()) {
                 updates += now.since(self.next).as_nanos() / self.config.interval.as_nanos();
             }

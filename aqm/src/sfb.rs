@@ -11,16 +11,18 @@
 //! for long. The set of bins that takes over learns from the unresponsive flows during `db` before.
 //!
 //! # Source
-//! Feng, Kandlur, Saha, Shin 2001, "Stochastic Fair Blue: A Queue Management Algorithm for Enforcing Fairness"; in all
-//! details Linux `sch_sfb`; parameters, defaults and statistics of `tc-sfb(8)`. Probabilities are multiples of 1/65,536 there
-//! and here. Like there, bins have no freeze time, a set keeps its old probabilities when it gets a new hash, and a hash is
-//! changed by the first packet after `rehash`, not by a timer.
+//! Feng, Kandlur, Saha, Shin 2001, "Stochastic Fair Blue: A Queue Management Algorithm for
+//! Enforcing Fairness"; in all details Linux `sch_sfb`; parameters, defaults and statistics of
+//! `tc-sfb(8)`. Probabilities are multiples of 1/65,536 there and here. Like there, bins have no
+//! freeze time, a set keeps its old probabilities when it gets a new hash, and a hash is changed by
+//! the first packet after `rehash`, not by a timer.
 //!
 //! # Departures
-//! - `penalty_rate` is a token bucket that earns as time passes and holds `penalty_burst`, which is what tc-sfb(8) promises.
-//!   Linux fills it only when it is empty and starts its clock anew with each packet refused, so that flows faster than
-//!   `penalty_rate` send nothing after their burst.
-//! - Bins are chosen by the packet's flow hash, mixed with a random number of each set. `tc` filters are left out.
+//! - `penalty_rate` is a token bucket that earns as time passes and holds `penalty_burst`, which is
+//!   what tc-sfb(8) promises. Linux fills it only when it is empty and starts its clock anew with
+//!   each packet refused, so that flows faster than `penalty_rate` send nothing after their burst.
+//! - Bins are chosen by the packet's flow hash, mixed with a random number of each set. `tc`
+//!   filters are left out.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -51,11 +53,14 @@ pub struct SfbConfig {
     pub rehash: Span,
     /// How long before that the other set of bins learns; zero: it does not. Default: 60 s.
     pub db: Span,
-    /// The most packets that wait; further ones are refused. Default: 1000, the `txqueuelen` of a Linux Ethernet device.
+    /// The most packets that wait; further ones are refused. Default: 1000, the `txqueuelen` of a
+    /// Linux Ethernet device.
     pub limit: u64,
-    /// A packet is refused if this many wait in each of its bins. Default: 5/4 of `target` if that is given, else 25.
+    /// A packet is refused if this many wait in each of its bins. Default: 5/4 of `target` if that
+    /// is given, else 25.
     pub max: Option<u32>,
-    /// A bin's probability rises with each arrival while this many packets wait in it. Default: 4/5 of `max`: 20.
+    /// A bin's probability rises with each arrival while this many packets wait in it. Default: 4/5
+    /// of `max`: 20.
     pub target: Option<u32>,
     /// A rise of a bin's probability. Default: 0.0005.
     pub increment: f64,
@@ -65,7 +70,8 @@ pub struct SfbConfig {
     pub penalty_rate: u32,
     /// The most of them at once. Default: 20.
     pub penalty_burst: u32,
-    /// What the numbers that choose a flow's bins are drawn from; `None` is the run's seed. Default: `None`.
+    /// What the numbers that choose a flow's bins are drawn from; `None` is the run's seed.
+    /// Default: `None`.
     pub hash_seed: Option<u64>,
 }
 
@@ -373,8 +379,8 @@ impl Law {
         config.db > Span::ZERO && now > due - config.db
     }
 
-    /// Moves the bins of an arrival and takes the lowest of their probabilities; its place, and the packets in the shortest of
-    /// its bins.
+    /// Moves the bins of an arrival and takes the lowest of their probabilities; its place, and the
+    /// packets in the shortest of its bins.
     fn arrival(&mut self, flow_hash: u64) -> (Place, u32) {
         let mut place = Place::default();
         let (probability, shortest) = self.adjust(self.slot, flow_hash, &mut place);

@@ -1,5 +1,6 @@
-//! Many FIFO queues over one array: a packet waits in a slot, and each slot knows the next one of its queue. Slots are used
-//! again, so that memory follows the most that ever waited in all queues together, not in each.
+//! Many FIFO queues over one array: a packet waits in a slot, and each slot knows the next one of
+//! its queue. Slots are used again, so that memory follows the most that ever waited in all queues
+//! together, not in each.
 
 use crate::Entry;
 

@@ -1,4 +1,5 @@
-//! A packet for the tests of this crate. (Those outside it use the one of `testkit`, which depends on this crate.)
+//! A packet for the tests of this crate. (Those outside it use the one of `testkit`, which depends
+//! on this crate.)
 
 use ackclock_units::{Ecn, Time};
 

@@ -457,7 +457,8 @@ proptest! {
     }
 }
 
-/// As many as the parameters say get in at once, and not one more; what makes room for it may be one inside.
+/// As many as the parameters say get in at once, and not one more; what makes room for it may be
+/// one inside.
 #[test]
 fn the_limit_is_reached_exactly() {
     let now = Time::from_millis(5);

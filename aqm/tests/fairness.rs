@@ -1,8 +1,10 @@
-//! Flows that always have packets waiting share a link evenly in bytes, whatever the size of their packets (Shreedhar, Varghese
-//! 1996, "Efficient Fair Queuing using Deficit Round Robin"; RFC 8290 section 4.2).
+//! Flows that always have packets waiting share a link evenly in bytes, whatever the size of their
+//! packets (Shreedhar, Varghese 1996, "Efficient Fair Queuing using Deficit Round Robin"; RFC 8290
+//! section 4.2).
 //!
-//! What a flow has sent after k turns is k quanta less its deficit. The turns of two flows differ by one at most, and a deficit after
-//! a turn by less than the largest packet: so what they have sent differs by less than a quantum and the largest packet, always.
+//! What a flow has sent after k turns is k quanta less its deficit. The turns of two flows differ
+//! by one at most, and a deficit after a turn by less than the largest packet: so what they have
+//! sent differs by less than a quantum and the largest packet, always.
 
 use ackclock_aqm::{Drops, FqCodel, FqCodelConfig, FqPie, FqPieConfig, QueueDisc};
 use ackclock_testkit::{Ask, StubPacket};

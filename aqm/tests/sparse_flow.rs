@@ -1,5 +1,5 @@
-//! A flow that sends little is not held up by flows that send all they can (RFC 8290 section 1): one packet each 20 ms beside
-//! ten flows that always have packets waiting, on a link of 10 Mbit/s.
+//! A flow that sends little is not held up by flows that send all they can (RFC 8290 section 1):
+//! one packet each 20 ms beside ten flows that always have packets waiting, on a link of 10 Mbit/s.
 
 use ackclock_aqm::{Drops, FqCodel, FqCodelConfig, FqPie, FqPieConfig, QueueDisc, Queued};
 use ackclock_testkit::{Ask, StubPacket};

@@ -1,9 +1,11 @@
 //! One packet in, one packet out of a standing queue, for every discipline of [`disciplines`]:
 //!
-//! - `aqm/light/...`: queues of 10, 100 and 1000 packets of 1 and 1000 flows, of 1514 and 64 bytes, on a link that is fast
-//!   enough for no law to object to the delay;
-//! - `aqm/congested`: 100 packets of 8 flows wait 121 ms, so that every law is at work, marking, and dropping where it does;
-//! - `aqm/overloaded`: two packets arrive for each that leaves, so that every other one is dropped, in the end at the limit.
+//! - `aqm/light/...`: queues of 10, 100 and 1000 packets of 1 and 1000 flows, of 1514 and 64 bytes,
+//!   on a link that is fast enough for no law to object to the delay;
+//! - `aqm/congested`: 100 packets of 8 flows wait 121 ms, so that every law is at work, marking,
+//!   and dropping where it does;
+//! - `aqm/overloaded`: two packets arrive for each that leaves, so that every other one is dropped,
+//!   in the end at the limit.
 //!
 //! Costs are to be read as ratios to `pfifo` of the same run.
 
@@ -23,8 +25,8 @@ type Discipline = Box<dyn QueueDisc<StubPacket>>;
 const BY_BACKLOG: [&str; 4] = ["red", "red-adaptive", "blue", "sfb"];
 
 /// Every discipline of the table, and the configurations that cost something else: what every bench
-/// below goes through. ECN is on where it can be, and limits, the defaults where they are to be met,
-/// allow for the standing queue.
+/// below goes through. ECN is on where it can be, and limits, the defaults where they are to be
+/// met, allow for the standing queue.
 fn disciplines(load: Load) -> Vec<(&'static str, Discipline)> {
     let stands = load.standing < u64::MAX;
     let packets = |default: u64| if stands { default.max(2 * load.standing) } else { default };
@@ -94,7 +96,8 @@ impl Bench {
         self.drops.clear();
     }
 
-    /// Whether the queue stands at the length that it is to have, but for the packet that has just left.
+    /// Whether the queue stands at the length that it is to have, but for the packet that has just
+    /// left.
     fn stands(&self) -> bool {
         self.queue.backlog().packets + 1 >= self.load.standing
     }
@@ -135,8 +138,8 @@ fn loads() -> Vec<(String, Load)> {
     loads
 }
 
-/// The table of the README: of each discipline the quickest of many rounds, which take turns, so that what else the machine does
-/// is in none of them.
+/// The table of the README: of each discipline the quickest of many rounds, which take turns, so
+/// that what else the machine does is in none of them.
 #[expect(clippy::disallowed_methods, reason = "this is about the machine's time")]
 fn table() {
     const ROUNDS: u32 = 300;

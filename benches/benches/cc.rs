@@ -1,4 +1,5 @@
-//! What an ACK costs in each congestion controller: the hooks that it asked for, those of one segment sent after it, and the pace.
+//! What an ACK costs in each congestion controller: the hooks that it asked for, those of one
+//! segment sent after it, and the pace.
 
 use std::hint::black_box;
 

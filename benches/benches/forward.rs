@@ -1,5 +1,5 @@
-//! Packets between two hosts outside through the world, without bytes and devices: one enters, travels, leaves and is given
-//! back. The throughput is in packets.
+//! Packets between two hosts outside through the world, without bytes and devices: one enters,
+//! travels, leaves and is given back. The throughput is in packets.
 
 use std::hint::black_box;
 use std::net::{IpAddr, Ipv4Addr};

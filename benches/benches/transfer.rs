@@ -40,7 +40,8 @@ path  = ["bottleneck"]
 bytes = "10MB"
 "#;
 
-/// Slow start into a queue of half the window, which loses about every second packet of a window of `segments`.
+/// Slow start into a queue of half the window, which loses about every second packet of a window of
+/// `segments`.
 fn overshoot(host: &str, segments: u64) -> String {
     let (rate, buffer, limit) = (segments * 1514 * 8 * 20, 4 * segments * 1460, segments / 2);
     format!(

@@ -1,4 +1,5 @@
-//! Wakeups with 10, 100 and 1000 slots armed: the next one popped and armed again, and an armed one moved.
+//! Wakeups with 10, 100 and 1000 slots armed: the next one popped and armed again, and an armed one
+//! moved.
 
 use std::hint::black_box;
 

@@ -1,4 +1,5 @@
-//! Any bytes for what hosts behind devices send: the run goes on to its end, and what they are handed are right packets.
+//! Any bytes for what hosts behind devices send: the run goes on to its end, and what they are
+//! handed are right packets.
 
 #![no_main]
 

@@ -1,4 +1,5 @@
-//! Any bytes: an error with its line, or an outcome, which is the same a second time. Never a panic, never for long.
+//! Any bytes: an error with its line, or an outcome, which is the same a second time. Never a
+//! panic, never for long.
 
 #![no_main]
 

@@ -22,7 +22,8 @@ fn the_defaults_are_those_of_the_thesis() {
     assert_eq!((freeze, init, inc, dec, max, ecn), (Span::from_millis(10), 0.0, 0.0025, 0.00125, 1.0, false));
 }
 
-/// 33 packets of 1514 bytes are 49,962 bytes, 34 are 51,476: the 34th is taken in, as the backlog does not exceed 51,200 yet.
+/// 33 packets of 1514 bytes are 49,962 bytes, 34 are 51,476: the 34th is taken in, as the backlog
+/// does not exceed 51,200 yet.
 #[test]
 fn the_backlog_exceeds_the_limit_by_one_packet_at_most() {
     let mut queue = blue(BlueConfig { max: 0.0, ..BlueConfig::default() });
@@ -76,7 +77,8 @@ fn separate_update_times_freeze_rises_and_falls_apart() {
     assert_close(law.pmark, 0.50125);
 }
 
-/// From 0 to 1 in 400 rises of 0.0025, each a little more than 10 ms after the last: somewhat above 4 s.
+/// From 0 to 1 in 400 rises of 0.0025, each a little more than 10 ms after the last: somewhat above
+/// 4 s.
 #[test]
 fn the_probability_stays_within_its_bounds() {
     let config = BlueConfig { max: 0.9, ..BlueConfig::default() };
@@ -96,7 +98,8 @@ fn the_probability_stays_within_its_bounds() {
     assert_close(law.pmark, 0.0);
 }
 
-/// L is half of 51,200: a packet that finds 25,600 bytes raises nothing, one that finds a byte more does.
+/// L is half of 51,200: a packet that finds 25,600 bytes raises nothing, one that finds a byte more
+/// does.
 #[test]
 fn a_backlog_above_the_threshold_raises_the_probability() {
     let offer = |threshold, first| {
@@ -127,7 +130,8 @@ fn an_idle_link_lowers_the_probability_once_a_freeze() {
     assert_close(queue.stats().pmark, 0.4975);
 }
 
-/// Section 5.3.1: with inc = dec = 0 the probability is fixed. 10,000 packets at 0.2: 2000 marks, standard deviation 40.
+/// Section 5.3.1: with inc = dec = 0 the probability is fixed. 10,000 packets at 0.2: 2000 marks,
+/// standard deviation 40.
 #[test]
 fn a_fixed_probability_marks_what_can_be_marked_and_drops_the_rest() {
     for (ecn, capable) in [(true, true), (true, false), (false, true)] {
@@ -148,9 +152,10 @@ fn a_fixed_probability_marks_what_can_be_marked_and_drops_the_rest() {
     }
 }
 
-/// The expectations of ns-3's `blue-queue-disc-test-suite.cc` (proposed for src/traffic-control, NITK Surathkal 2016), tests 2
-/// to 4: a packet arrives each 0.5 ms and one leaves each 1 ms, 50 of each, with room for 10. There are early drops; larger
-/// steps give more, a shorter freeze time still more. Summed over 20 seeds, where ns-3 has one.
+/// The expectations of ns-3's `blue-queue-disc-test-suite.cc` (proposed for src/traffic-control,
+/// NITK Surathkal 2016), tests 2 to 4: a packet arrives each 0.5 ms and one leaves each 1 ms, 50 of
+/// each, with room for 10. There are early drops; larger steps give more, a shorter freeze time
+/// still more. Summed over 20 seeds, where ns-3 has one.
 #[test]
 fn ns3_steps_and_freeze_time_order_the_early_drops() {
     let early = |inc, freeze| -> u64 {

@@ -49,7 +49,8 @@ fn newton_follows_the_root() {
     assert_eq!(newton(u32::MAX, 4), 0);
 }
 
-/// Heads above the target: the schedule is set an interval ahead, then `100 ms / sqrt(count)` for counts from 2 on.
+/// Heads above the target: the schedule is set an interval ahead, then `100 ms / sqrt(count)` for
+/// counts from 2 on.
 #[test]
 fn signals_close_up_with_the_square_root_of_their_count() {
     let mut bed = Bed::new(CobaltConfig::default());
@@ -62,8 +63,8 @@ fn signals_close_up_with_the_square_root_of_their_count() {
         bed.send(ms);
         times.extend((before..bed.drops.len()).map(|_| ms));
     }
-    // Above the target from 6 ms on. 106, + 70.7 = 176.7, + 57.7 = 234.4, + 50 = 284.4, + 44.7 = 329.2, + 40.8 = 370.0
-    // (each is 1e-8 short of that, since 1 is not to be had in 2^-32).
+    // Above the target from 6 ms on. 106, + 70.7 = 176.7, + 57.7 = 234.4, + 50 = 284.4, + 44.7 =
+    // 329.2, + 40.8 = 370.0 (each is 1e-8 short of that, since 1 is not to be had in 2^-32).
     assert_eq!(times, [106, 177, 235, 285, 330, 370]);
 }
 
@@ -82,7 +83,8 @@ fn good_times_take_the_count_back() {
     // 100: count 3, next at 157.7; that: count 2, next at 228.4.
     head(&mut state, 200, &mut random);
     assert_eq!((state.count, state.drop_next.as_nanos() / 1_000_000), (2, 228));
-    // 228.4: count 1, next at 328.4; that: count 0, and the schedule tells how long that is remembered.
+    // 228.4: count 1, next at 328.4; that: count 0, and the schedule tells how long that is
+    // remembered.
     head(&mut state, 1000, &mut random);
     assert_eq!((state.count, state.drop_next), (0, Time::from_millis(1100)));
 }
@@ -124,7 +126,8 @@ fn overflow_drops_the_head_and_raises_blue_once_per_target() {
     assert_eq!(bed.tally(), (2, 0, 0));
 }
 
-/// An empty queue moves BLUE's clock only when it lowers the probability: with nothing to lower, an overflow 2 ms later counts.
+/// An empty queue moves BLUE's clock only when it lowers the probability: with nothing to lower, an
+/// overflow 2 ms later counts.
 #[test]
 fn an_empty_queue_without_a_probability_does_not_hold_blue_back() {
     let mut bed = Bed::new(CobaltConfig { limit: 0, ..CobaltConfig::default() });
@@ -133,8 +136,9 @@ fn an_empty_queue_without_a_probability_does_not_hold_blue_back() {
     assert_eq!(bed.queue.state.p_drop, 1 << 24);
 }
 
-/// sch_cake.c, `cobalt_should_drop`: a schedule that lies behind (`schedule > 0`) is brought up to now by a head that is not
-/// dropped; one that is for now is set an interval ahead by the first head above the target.
+/// sch_cake.c, `cobalt_should_drop`: a schedule that lies behind (`schedule > 0`) is brought up to
+/// now by a head that is not dropped; one that is for now is set an interval ahead by the first
+/// head above the target.
 #[test]
 fn a_schedule_does_not_run_behind() {
     let config = CobaltConfig::default();
@@ -176,8 +180,9 @@ fn blue_drops_what_could_be_marked_but_not_the_last() {
     assert!(bed.drops.iter().all(|drop| drop.reason == DropReason::Early && drop.packet.ecn == Ecn::Ect0));
 }
 
-/// sch_cake.c, `cobalt_should_drop`: BLUE draws for heads that CoDel has marked as for others ("lack of ECN is deliberate"). The
-/// first head is due for a mark and is dropped; the schedule moves on (70.7 ms), so that the second is only the last.
+/// sch_cake.c, `cobalt_should_drop`: BLUE draws for heads that CoDel has marked as for others
+/// ("lack of ECN is deliberate"). The first head is due for a mark and is dropped; the schedule
+/// moves on (70.7 ms), so that the second is only the last.
 #[test]
 fn blue_drops_what_codel_would_mark() {
     let mut bed = Bed::new(CobaltConfig::default());
@@ -205,15 +210,16 @@ fn four_packets_are_no_queue() {
     }
 }
 
-/// At 1 Mbit/s a packet takes 12.112 ms: target 18.168 ms, interval 113.168 ms, the least memory. At 10 Gbit/s it takes
-/// 1.211 us, and the memory is at the most.
+/// At 1 Mbit/s a packet takes 12.112 ms: target 18.168 ms, interval 113.168 ms, the least memory.
+/// At 10 Gbit/s it takes 1.211 us, and the memory is at the most.
 #[test]
 fn the_rate_of_the_link_sets_the_target() {
     let slow = CobaltConfig::for_rate(Rate::from_bps(1_000_000).expect("a rate"));
     assert_eq!(slow.mtu_time, Span::from_micros(12_112));
     assert_eq!((slow.target, slow.interval), (Span::from_micros(18_168), Span::from_micros(113_168)));
     assert_eq!(slow.memlimit, 4 << 20);
-    // At 100 kbit/s 121.12 ms, 181.68 ms, and for the interval twice that: 176.68 ms above 100 are less.
+    // At 100 kbit/s 121.12 ms, 181.68 ms, and for the interval twice that: 176.68 ms above 100 are
+    // less.
     let slower = CobaltConfig::for_rate(Rate::from_bps(100_000).expect("a rate"));
     assert_eq!((slower.target, slower.interval), (Span::from_micros(181_680), Span::from_micros(363_360)));
     let fast = CobaltConfig::for_rate(Rate::from_bps(10_000_000_000).expect("a rate"));
@@ -250,15 +256,18 @@ mod ns3 {
                 bed.tally()
             })
         };
-        // Case 1: the second dequeue drops, with 19 waiting: what was due at 10, 80.7, 138.4 and 188.4 ms.
+        // Case 1: the second dequeue drops, with 19 waiting: what was due at 10, 80.7, 138.4 and
+        // 188.4 ms.
         assert_eq!(states(0, false)[..2], [(19, 0, 0), (14, 4, 0)]);
         // Case 2: the second, third and fourth mark, the first again with 19 waiting.
         assert_eq!(states(20, true), [(19, 0, 0), (18, 0, 1), (17, 0, 2), (16, 0, 3)]);
-        // Case 3: the fourth drops what was due, at 267.7, 317.7, 362.5 and 403.3 ms: as many as the schedule moves.
+        // Case 3: the fourth drops what was due, at 267.7, 317.7, 362.5 and 403.3 ms: as many as
+        // the schedule moves.
         assert_eq!(states(3, true), [(19, 0, 0), (18, 0, 1), (17, 0, 2), (12, 4, 2)]);
     }
 
-    /// "Test CE Threshold marking": arrivals each 1 ms, departures each 1.1 ms: the eleventh has waited 1.1 ms.
+    /// "Test CE Threshold marking": arrivals each 1 ms, departures each 1.1 ms: the eleventh has
+    /// waited 1.1 ms.
     #[test]
     fn a_threshold_of_its_own_marks() {
         let threshold = Some(Span::from_millis(1));
@@ -274,8 +283,8 @@ mod ns3 {
         assert_eq!(bed.tally().2, 1);
     }
 
-    /// "Enhanced Blue": 200 packets at once and a dequeue each 10 ms, 100 of them. From the 41st on heads have waited more
-    /// than 400 ms: 60 steps of 1/256.
+    /// "Enhanced Blue": 200 packets at once and a dequeue each 10 ms, 100 of them. From the 41st on
+    /// heads have waited more than 400 ms: 60 steps of 1/256.
     #[test]
     fn blue_rises_with_long_waits() {
         let blue_threshold = Some(Span::from_millis(400));

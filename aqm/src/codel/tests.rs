@@ -43,9 +43,10 @@ impl Bed {
     }
 }
 
-/// The head's sojourn time is the time. At 5 ms it reaches the target, so the first drop is due at 105 ms; the next
-/// 100 ms / sqrt(1) later at 205, then at 205 + 70.71 = 275.71, + 57.74 = 333.45, + 50 = 383.45 and + 44.72 = 428.17 ms.
-/// Each drop happens at the first send at or after it and moves the ids on by one.
+/// The head's sojourn time is the time. At 5 ms it reaches the target, so the first drop is due at
+/// 105 ms; the next 100 ms / sqrt(1) later at 205, then at 205 + 70.71 = 275.71, + 57.74 =
+/// 333.45, + 50 = 383.45 and + 44.72 = 428.17 ms. Each drop happens at the first send at or after
+/// it and moves the ids on by one.
 #[test]
 fn drops_follow_the_control_law() {
     let mut bed = Bed::new(rfc());
@@ -53,7 +54,8 @@ fn drops_follow_the_control_law() {
     assert_eq!(bed.drain(0..393), [(105, 105), (205, 206), (276, 278), (334, 337), (384, 388)]);
     assert_eq!(bed.queue.probe().dropping, Some(true));
     assert_eq!(bed.queue.probe().delay, Some(Span::from_millis(392)));
-    // Two packets are left. With no more than one MTU behind the head, the law rests and leaves its dropping state.
+    // Two packets are left. With no more than one MTU behind the head, the law rests and leaves its
+    // dropping state.
     assert_eq!(bed.queue.backlog().packets, 2);
     assert_eq!(bed.send(393).map(|packet| packet.id), Some(398));
     assert_eq!(bed.queue.probe().dropping, Some(false));
@@ -62,8 +64,8 @@ fn drops_follow_the_control_law() {
     assert_eq!(bed.queue.counters().dropped[DropReason::Delay as usize], 5);
 }
 
-/// The count was 5 at the end and 1 at the start, so the law resumes at 5 - 1 = 4: the second drop 100 / sqrt(4) = 50 ms
-/// after the first, the third 44.72 ms after that.
+/// The count was 5 at the end and 1 at the start, so the law resumes at 5 - 1 = 4: the second drop
+/// 100 / sqrt(4) = 50 ms after the first, the third 44.72 ms after that.
 #[test]
 fn a_queue_that_stands_again_soon_is_controlled_as_before() {
     let mut bed = Bed::new(rfc());
@@ -150,9 +152,9 @@ fn arrivals_beyond_the_limit_are_refused() {
     assert_eq!(bed.queue.counters().dropped_on_enqueue.bytes, u64::from(BYTES));
 }
 
-/// The expectations of ns-3, `codel-queue-disc-test-suite.cc`: 20 packets of 1000 bytes at once, dequeues at 10 ms, twice at
-/// 210 ms and at 420 ms. How many are due at 420 ms is left to the law there: here those of 310 and 380.7 ms (ns-3 has
-/// Linux's approximate root).
+/// The expectations of ns-3, `codel-queue-disc-test-suite.cc`: 20 packets of 1000 bytes at once,
+/// dequeues at 10 ms, twice at 210 ms and at 420 ms. How many are due at 420 ms is left to the law
+/// there: here those of 310 and 380.7 ms (ns-3 has Linux's approximate root).
 mod ns3 {
     use super::*;
     use crate::stub::{Ask, Stub, stub};
@@ -206,8 +208,9 @@ mod ns3 {
     }
 }
 
-/// The threshold is one of waiting, whatever the time: a second into the run 1 ms is 1 ms. (In Linux's units of 1.024 us it depends on
-/// where they begin: 977,539 less 976,562 are 977, more than the 976 of a millisecond.)
+/// The threshold is one of waiting, whatever the time: a second into the run 1 ms is 1 ms. (In
+/// Linux's units of 1.024 us it depends on where they begin: 977,539 less 976,562 are 977, more
+/// than the 976 of a millisecond.)
 #[test]
 fn a_threshold_of_its_own_is_held_against_the_sojourn_time() {
     for (control_law, sent, marked) in [

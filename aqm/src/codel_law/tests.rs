@@ -55,8 +55,8 @@ fn exact_gaps_close_up_with_the_square_root_of_their_count() {
     assert_eq!(gap(0), u64::MAX);
 }
 
-/// From 65,535: 3 * 2^32 - 2 * 4,294,836,225 = 4,295,229,438, a quarter of it times 4,294,901,760 / 2^47 = 32,769.5, truncated.
-/// From there on the root is known to 3 %.
+/// From 65,535: 3 * 2^32 - 2 * 4,294,836,225 = 4,295,229,438, a quarter of it times 4,294,901,760 /
+/// 2^47 = 32,769.5, truncated. From there on the root is known to 3 %.
 #[test]
 fn newton_follows_a_count_that_climbs() {
     assert_eq!(newton(u16::MAX, 2), 32_769);
@@ -70,8 +70,9 @@ fn newton_follows_a_count_that_climbs() {
     }
 }
 
-/// What the comment on [`ControlLaw::Linux`] says of jumps. Down: from 40 to 9 the root of 1/3 is asked for and
-/// 0.158 / 2 * (3 - 9 / 40) = 0.219 given, 0.66 of it; the larger the jump, the nearer to 1.5 times the root before.
+/// What the comment on [`ControlLaw::Linux`] says of jumps. Down: from 40 to 9 the root of 1/3 is
+/// asked for and 0.158 / 2 * (3 - 9 / 40) = 0.219 given, 0.66 of it; the larger the jump, the
+/// nearer to 1.5 times the root before.
 #[test]
 fn newton_is_far_off_where_the_count_jumps() {
     let at = |count: u32| (2..=count).fold(u16::MAX, newton);
@@ -79,16 +80,19 @@ fn newton_is_far_off_where_the_count_jumps() {
     for (from, to, expected) in [(40, 9, 0.66), (40, 4, 0.46), (100, 4, 0.30), (100, 2, 0.21)] {
         assert!((ratio(from, to) - expected).abs() < 0.01, "{from} to {to}: {}", ratio(from, to));
     }
-    // Up by a batch of 64: 0.1 / 2 * (3 - 165 / 100) = 0.0675 for 0.0778, but 0.158 / 2 * (3 - 105 / 40) = 0.0296 for 0.0976.
+    // Up by a batch of 64: 0.1 / 2 * (3 - 165 / 100) = 0.0675 for 0.0778, but 0.158 / 2 * (3 - 105
+    // / 40) = 0.0296 for 0.0976.
     assert!((ratio(100, 165) - 0.87).abs() < 0.02, "{}", ratio(100, 165));
     assert!((ratio(40, 105) - 0.30).abs() < 0.03, "{}", ratio(40, 105));
-    // From 4 to 69 the step would be negative, 0.5 / 2 * (3 - 69 / 4) = -3.56: it wraps to what 16 bits leave of it.
+    // From 4 to 69 the step would be negative, 0.5 / 2 * (3 - 69 / 4) = -3.56: it wraps to what 16
+    // bits leave of it.
     let wrapped = newton(at(4), 69);
     let gap = f64::from(wrapped) / 65_536.0;
     assert!(gap > 2.0 / 69f64.sqrt(), "{gap}");
 }
 
-/// 1,000,000 ns are 976.56 units of 1.024 us, 5 ms are 4882, 100 ms 97,656; a gap at count 1 is 97,656 * 65,535 / 65,536.
+/// 1,000,000 ns are 976.56 units of 1.024 us, 5 ms are 4882, 100 ms 97,656; a gap at count 1 is
+/// 97,656 * 65,535 / 65,536.
 #[test]
 fn linux_counts_in_units_of_1024_ns() {
     let law = usual(ControlLaw::Linux);
@@ -98,7 +102,8 @@ fn linux_counts_in_units_of_1024_ns() {
     assert_eq!(law.units(Time::from_millis(1)), 976);
 }
 
-/// The head of 0 ns is above the target for the first time at `first` ns; when it may first be dropped.
+/// The head of 0 ns is above the target for the first time at `first` ns; when it may first be
+/// dropped.
 fn first_drop(law: &CodelLaw, first: u64, at: [u64; 2]) -> [u32; 2] {
     at.map(|at| {
         let mut state = CodelState::new();
@@ -109,7 +114,8 @@ fn first_drop(law: &CodelLaw, first: u64, at: [u64; 2]) -> [u32; 2] {
     })
 }
 
-/// The RFC drops at the end of the interval, Linux in the unit after it: 4882 + 97,656 + 1 = 102,539.
+/// The RFC drops at the end of the interval, Linux in the unit after it: 4882 + 97,656 + 1 =
+/// 102,539.
 #[test]
 fn linux_wants_the_interval_to_be_over() {
     let rfc = usual(ControlLaw::Rfc8289);
@@ -118,8 +124,8 @@ fn linux_wants_the_interval_to_be_over() {
     assert_eq!(first_drop(&linux, 5 * MS, [102_539 * 1024 - 1, 102_539 * 1024]), [0, 1]);
 }
 
-/// A queue that was found empty starts its interval anew in the RFC, and not in Linux, where only a head below the target or a
-/// queue that ran empty by a drop does that.
+/// A queue that was found empty starts its interval anew in the RFC, and not in Linux, where only a
+/// head below the target or a queue that ran empty by a drop does that.
 #[test]
 fn linux_remembers_its_interval_beyond_an_empty_queue() {
     for (control_law, dropped) in [(ControlLaw::Rfc8289, 0), (ControlLaw::Linux, 1)] {
@@ -136,8 +142,8 @@ fn linux_remembers_its_interval_beyond_an_empty_queue() {
     }
 }
 
-/// Drops by another law count only for a queue that was in its dropping state less than 16 intervals ago. One that never was
-/// starts with a count of 1, however early in the run that is.
+/// Drops by another law count only for a queue that was in its dropping state less than 16
+/// intervals ago. One that never was starts with a count of 1, however early in the run that is.
 #[test]
 fn a_queue_that_never_dropped_did_not_drop_recently() {
     for control_law in [ControlLaw::Rfc8289, ControlLaw::Linux] {
@@ -161,8 +167,9 @@ fn a_queue_that_never_dropped_did_not_drop_recently() {
     }
 }
 
-/// sch_codel.c, `codel_dequeue`: what was learnt counts for less than 16 intervals after `drop_next`, and if the last time gave more
-/// than one drop; else the count is 1, and the root that of 1.
+/// sch_codel.c, `codel_dequeue`: what was learnt counts for less than 16 intervals after
+/// `drop_next`, and if the last time gave more than one drop; else the count is 1, and the root
+/// that of 1.
 #[test]
 fn what_was_learnt_counts_for_sixteen_intervals() {
     for control_law in [ControlLaw::Rfc8289, ControlLaw::Linux] {

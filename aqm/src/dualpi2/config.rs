@@ -17,9 +17,11 @@ pub enum StepThreshold {
 /// Parameters of a DualPI2 queue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DualPi2Config {
-    /// The most packets that wait in both queues together; further ones are refused. Default: 10,000.
+    /// The most packets that wait in both queues together; further ones are refused. Default:
+    /// 10,000.
     pub limit: u64,
-    /// The most memory that waiting packets take, in bytes. Default: 30,280,000, twice `limit` Ethernet frames.
+    /// The most memory that waiting packets take, in bytes. Default: 30,280,000, twice `limit`
+    /// Ethernet frames.
     pub memlimit: u64,
     /// The queueing delay of the classic queue to settle at. Default: 15 ms.
     pub target: Span,
@@ -29,21 +31,23 @@ pub struct DualPi2Config {
     pub alpha: f64,
     /// Weight of the delay's change since the last update, in Hz. Default: 819/256, about 3.2.
     pub beta: f64,
-    /// How many times the base probability L4S packets are marked with, 1 or more (RFC 9332 section 2.1, `k`). Default: 2.
+    /// How many times the base probability L4S packets are marked with, 1 or more (RFC 9332 section
+    /// 2.1, `k`). Default: 2.
     pub coupling_factor: u32,
     /// The step above which L4S packets are marked. Default: 1 ms.
     pub step_thresh: StepThreshold,
     /// The step applies to packets that found at least this many in the L4S queue. Default: 0.
     pub min_qlen_step: u64,
-    /// When L4S packets would have to be marked with more than certainty, drop packets of both queues alike
-    /// (`drop_on_overload`), or rather let the queue grow up to its limit (`overflow`). Default: drop.
+    /// When L4S packets would have to be marked with more than certainty, drop packets of both
+    /// queues alike (`drop_on_overload`), or rather let the queue grow up to its limit
+    /// (`overflow`). Default: drop.
     pub drop_on_overload: bool,
     /// Decide on arrival (`drop_enqueue`), or on departure (`drop_dequeue`). Default: on departure.
     pub drop_enqueue: bool,
     /// The share of the link that is kept for the classic queue, in percent, 0 to 100. Default: 10.
     pub classic_protection: u32,
-    /// ECT(0) packets go to the L4S queue too (`any_ect`), not only ECT(1) and CE (`l4s_ect`, RFC 9331 section 5.1).
-    /// Default: off.
+    /// ECT(0) packets go to the L4S queue too (`any_ect`), not only ECT(1) and CE (`l4s_ect`, RFC
+    /// 9331 section 5.1). Default: off.
     pub any_ect: bool,
     /// Bytes of the largest packet. Default: 1514, an Ethernet frame.
     pub mtu: u32,
@@ -109,9 +113,10 @@ impl Setting for StepThreshold {
 }
 
 impl DualPi2Config {
-    /// The defaults for round trips of `typical_rtt`, stable up to `max_rtt`, as tc's options of these names and RFC 9332
-    /// appendix A.1 derive them: the target is the typical one, updates come as often or three times per `max_rtt`, alpha is
-    /// 0.1 `tupdate` / `max_rtt`^2 and beta 0.3 / `max_rtt`.
+    /// The defaults for round trips of `typical_rtt`, stable up to `max_rtt`, as tc's options of
+    /// these names and RFC 9332 appendix A.1 derive them: the target is the typical one, updates
+    /// come as often or three times per `max_rtt`, alpha is 0.1 `tupdate` / `max_rtt`^2 and beta
+    /// 0.3 / `max_rtt`.
     ///
     /// # Panics
     /// If `typical_rtt` is zero or above `max_rtt`.

@@ -6,7 +6,8 @@ fn random() -> Random {
     Random::for_component(1, 0, "dualpi2")
 }
 
-/// Queues of which both heads came at 0; L4S packets are numbered from 0, classic ones from 1,000,000.
+/// Queues of which both heads came at 0; L4S packets are numbered from 0, classic ones from
+/// 1,000,000.
 fn standing(config: DualPi2Config, l4s: u32, classic: u32, ecn: Ecn) -> DualPi2<Stub> {
     let mut queue = DualPi2::new(config, random());
     let mut drops = Drops::new();
@@ -36,7 +37,8 @@ fn assert_close(got: f64, expected: f64) {
     assert!((got - expected).abs() <= 1e-12, "{got} is not {expected}");
 }
 
-/// RFC 9332 appendix A.1: p' moves by alpha (delay - target) + beta (delay - old), with the target at 15 ms.
+/// RFC 9332 appendix A.1: p' moves by alpha (delay - target) + beta (delay - old), with the target
+/// at 15 ms.
 #[test]
 fn the_probability_moves_by_the_control_law() {
     let config = DualPi2Config { alpha: 0.16, beta: 3.2, ..DualPi2Config::default() };
@@ -81,7 +83,8 @@ fn round_trip_times_give_the_parameters_that_tc_prints() {
     assert_eq!(DualPi2Config::default().memlimit, 30_280_000);
 }
 
-/// At p' = 0.2 classic packets are dropped or marked with 0.04, L4S packets marked with 0.4 (RFC 9332 section 2.1).
+/// At p' = 0.2 classic packets are dropped or marked with 0.04, L4S packets marked with 0.4 (RFC
+/// 9332 section 2.1).
 #[test]
 fn classic_is_squared_and_l4s_coupled() {
     let shares = |l4s, ecn, probability, drop_enqueue| {
@@ -107,7 +110,8 @@ fn classic_is_squared_and_l4s_coupled() {
         near(shares(false, Ecn::NotEct, 0.2, drop_enqueue), (0.04, 0.0));
         near(shares(false, Ecn::Ect0, 0.2, drop_enqueue), (0.0, 0.04));
         near(shares(true, Ecn::Ect1, 0.2, drop_enqueue), (0.0, 0.4));
-        // Overload: p' = 0.6 would mark 1.2 of L4S. Both drop 0.36, whatever they carry; the rest of L4S is marked.
+        // Overload: p' = 0.6 would mark 1.2 of L4S. Both drop 0.36, whatever they carry; the rest
+        // of L4S is marked.
         near(shares(false, Ecn::Ect0, 0.6, drop_enqueue), (0.36, 0.0));
         near(shares(true, Ecn::Ect1, 0.6, drop_enqueue), (0.36, 0.64));
     }
@@ -125,7 +129,8 @@ fn overflow_marks_all_of_l4s_and_drops_none() {
     assert_eq!((drops.len(), queue.counters().marked.packets), (0, 998));
 }
 
-/// The credit starts at 1514 * (10 - 90). An L4S packet costs 10 each byte, a classic one gives 90 back: nine to one.
+/// The credit starts at 1514 * (10 - 90). An L4S packet costs 10 each byte, a classic one gives 90
+/// back: nine to one.
 #[test]
 fn the_classic_queue_has_its_share() {
     let order = |classic_protection, packets| {
@@ -230,7 +235,8 @@ fn both_limits_refuse_arrivals() {
     assert_eq!(memory, [(2, DropReason::Memory), (3, DropReason::Memory)]);
 }
 
-/// A head that waits from 0 on: updates see 16, 32, 48 ms. 41/256 * 0.001 + 819/256 * 0.016, + 41/256 * 0.017 + ..., and so on.
+/// A head that waits from 0 on: updates see 16, 32, 48 ms. 41/256 * 0.001 + 819/256 * 0.016, +
+/// 41/256 * 0.017 + ..., and so on.
 #[test]
 fn updates_see_the_older_head_at_their_own_time() {
     let mut queue = standing(DualPi2Config::default(), 0, 3, Ecn::NotEct);
@@ -241,7 +247,8 @@ fn updates_see_the_older_head_at_their_own_time() {
     assert_eq!((queue.state.delay, queue.next_update), (Span::from_millis(48), Time::from_millis(64)));
 }
 
-/// An update due with a packet comes before it, a nanosecond earlier there is none. 41/256 * 0.001 + 819/256 * 0.016.
+/// An update due with a packet comes before it, a nanosecond earlier there is none. 41/256 *
+/// 0.001 + 819/256 * 0.016.
 #[test]
 fn an_update_due_with_a_packet_comes_first() {
     let mut queue = standing(DualPi2Config::default(), 0, 3, Ecn::NotEct);
@@ -253,8 +260,9 @@ fn an_update_due_with_a_packet_comes_first() {
     assert_eq!((queue.probe().delay, queue.next_update), (Some(Span::from_millis(16)), Time::from_millis(32)));
 }
 
-/// A step up that comes from the change since the last arrival alone does not last: with a target of 15 ms, 5 ms after none are
-/// -0.010 + 3 * 0.005 = 0.005, 6 ms after 5 -0.009 + 3 * 0.001 = -0.006.
+/// A step up that comes from the change since the last arrival alone does not last: with a target
+/// of 15 ms, 5 ms after none are -0.010 + 3 * 0.005 = 0.005, 6 ms after 5 -0.009 + 3 * 0.001 =
+/// -0.006.
 #[test]
 fn the_highest_probability_is_left_again() {
     let config = DualPi2Config { alpha: 1.0, beta: 3.0, tupdate: Span::from_millis(1), ..DualPi2Config::default() };
@@ -264,7 +272,8 @@ fn the_highest_probability_is_left_again() {
     assert_eq!(next, Time::from_millis(7));
 }
 
-/// RFC 9332 appendix A.2: nothing is dropped or marked with less than two packets of the largest size behind.
+/// RFC 9332 appendix A.2: nothing is dropped or marked with less than two packets of the largest
+/// size behind.
 #[test]
 fn two_packets_wait_behind_what_is_dropped() {
     for (behind, dropped) in [(3027, 0), (3028, 1)] {
@@ -278,7 +287,8 @@ fn two_packets_wait_behind_what_is_dropped() {
     }
 }
 
-/// A queue that has the link to itself neither earns nor spends: its turns take nothing from the other's share later.
+/// A queue that has the link to itself neither earns nor spends: its turns take nothing from the
+/// other's share later.
 #[test]
 fn only_packets_that_another_queue_waits_behind_cost_credit() {
     for (l4s, classic) in [(5, 0), (0, 5)] {
@@ -368,8 +378,8 @@ proptest! {
     }
 }
 
-/// What a packet is dropped or marked with (RFC 9332 section 2.1): p' squared in the classic queue, twice p' in the L4S queue, up to
-/// certainty.
+/// What a packet is dropped or marked with (RFC 9332 section 2.1): p' squared in the classic queue,
+/// twice p' in the L4S queue, up to certainty.
 #[test]
 fn the_probe_shows_what_the_packets_meet() {
     for (base, classic, l4s) in [(0.0, 0.0, 0.0), (0.2, 0.04, 0.4), (0.5, 0.25, 1.0), (0.75, 0.5625, 1.0)] {

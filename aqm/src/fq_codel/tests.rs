@@ -41,9 +41,10 @@ impl Bed {
     }
 }
 
-/// Quantum 1514. Flow A (ids from 0, 1500 bytes) starts with a deficit of 1514 and sends two (14, -1486), then turns old
-/// with 28. Flow B (ids from 100, 500 bytes) sends four (1014, 514, 14, -486), then turns old with 1028. A sends one (-1472)
-/// and waits with 42; B sends three (-472) and waits with 1042; A sends one (-1458); B three (-458).
+/// Quantum 1514. Flow A (ids from 0, 1500 bytes) starts with a deficit of 1514 and sends two (14,
+/// -1486), then turns old with 28. Flow B (ids from 100, 500 bytes) sends four (1014, 514, 14,
+/// -486), then turns old with 1028. A sends one (-1472) and waits with 42; B sends three (-472) and
+/// waits with 1042; A sends one (-1458); B three (-458).
 #[test]
 fn flows_take_turns_of_a_quantum() {
     let mut bed = Bed::new(FqCodelConfig::default());
@@ -62,8 +63,9 @@ fn a_flow_that_starts_goes_first() {
     assert_eq!(bed.send(0, 2), [100, 2]);
 }
 
-/// Flow A sends four packets of 500 bytes and turns old; the fifth leaves it 528 bytes of its turn. Flow B starts, goes first
-/// and runs empty, which puts it behind A in place of out of the rota: what it has next waits until A's turn is over.
+/// Flow A sends four packets of 500 bytes and turns old; the fifth leaves it 528 bytes of its turn.
+/// Flow B starts, goes first and runs empty, which puts it behind A in place of out of the rota:
+/// what it has next waits until A's turn is over.
 #[test]
 fn a_new_flow_that_ran_empty_lets_the_old_ones_pass() {
     let mut bed = Bed::new(FqCodelConfig::default());
@@ -96,7 +98,8 @@ fn the_fattest_flow_is_that_with_the_most_bytes_not_packets() {
     bed.offer(0, 1, 0..2, 1000);
     bed.offer(0, 2, 100..109, 90);
     assert_eq!(bed.dropped(), [0]);
-    // 1000 bytes of flow 1 against 900, still; then none against 990, of which six packets are the first to make half.
+    // 1000 bytes of flow 1 against 900, still; then none against 990, of which six packets are the
+    // first to make half.
     bed.offer(0, 2, 109..110, 90);
     assert_eq!(bed.dropped(), [1]);
     bed.offer(0, 2, 110..111, 90);
@@ -113,9 +116,10 @@ fn a_batch_of_drops_is_bounded() {
     assert_eq!(bed.dropped(), [0]);
 }
 
-/// Linux drops one batch for an arrival, and leaves the rest to the next: 577 of memory for each small packet, 5000 of which
-/// hold 8. A packet of 3000 bytes makes 8 * 577 + 3576 = 8192; it is the fattest flow, so it goes itself, and the others stay. With
-/// one packet a batch, what comes in place of a small one stays too.
+/// Linux drops one batch for an arrival, and leaves the rest to the next: 577 of memory for each
+/// small packet, 5000 of which hold 8. A packet of 3000 bytes makes 8 * 577 + 3576 = 8192; it is
+/// the fattest flow, so it goes itself, and the others stay. With one packet a batch, what comes in
+/// place of a small one stays too.
 #[test]
 fn a_batch_may_leave_more_than_the_memory_limit() {
     let config = FqCodelConfig { memory_limit: 5000, drop_batch: 1, ..FqCodelConfig::default() };
@@ -130,7 +134,8 @@ fn a_batch_may_leave_more_than_the_memory_limit() {
     assert_eq!(bed.queue.counters().dropped[DropReason::Memory as usize], 3);
 }
 
-/// A packet of 1000 bytes takes 1576 of memory; the fourth makes 6304. Half of 4000 bytes is two packets.
+/// A packet of 1000 bytes takes 1576 of memory; the fourth makes 6304. Half of 4000 bytes is two
+/// packets.
 #[test]
 fn memory_has_a_limit_of_its_own() {
     let mut bed = Bed::new(FqCodelConfig { memory_limit: 5000, ..FqCodelConfig::default() });
@@ -146,8 +151,9 @@ fn memory_has_a_limit_of_its_own() {
     assert_eq!(bed.send(0, 1), []);
 }
 
-/// Flow 1 stands, flow 2 sends a packet a millisecond, with the half of the link it is entitled to. At 105 ms flow 1 is due.
-/// Two packets of 1000 bytes take 3152 of memory: as much as that is not too much.
+/// Flow 1 stands, flow 2 sends a packet a millisecond, with the half of the link it is entitled to.
+/// At 105 ms flow 1 is due. Two packets of 1000 bytes take 3152 of memory: as much as that is not
+/// too much.
 #[test]
 fn memory_up_to_the_limit_is_taken() {
     for (memory_limit, dropped) in [(3152, 0), (3151, 1)] {
@@ -171,8 +177,9 @@ fn codel_acts_on_the_flow_that_stands() {
     assert!(dropped.iter().all(|(_, id)| *id < 1000));
 }
 
-/// CoDel may drop the last packet of a flow while others wait; the dequeue then goes on to the next flow. Flow 1's delay is
-/// above the target from 5 ms on, flow 2's from 105 ms on, so that only flow 1 is due at 105 ms.
+/// CoDel may drop the last packet of a flow while others wait; the dequeue then goes on to the next
+/// flow. Flow 1's delay is above the target from 5 ms on, flow 2's from 105 ms on, so that only
+/// flow 1 is due at 105 ms.
 #[test]
 fn a_flow_emptied_by_codel_passes_its_turn() {
     let mut bed = Bed::new(rfc());
@@ -185,8 +192,9 @@ fn a_flow_emptied_by_codel_passes_its_turn() {
     assert_eq!(bed.send(105, 2), [102]);
 }
 
-/// The first batch of drops comes before the flow was ever in CoDel's dropping state: the count starts at 1, at 105 ms. The
-/// second, in this state, makes it 9: with the drop at 205 ms it is 10, and the next follows 100 / sqrt(10) = 31.6 ms later.
+/// The first batch of drops comes before the flow was ever in CoDel's dropping state: the count
+/// starts at 1, at 105 ms. The second, in this state, makes it 9: with the drop at 205 ms it is 10,
+/// and the next follows 100 / sqrt(10) = 31.6 ms later.
 #[test]
 fn drops_at_the_limit_make_codel_signal_harder() {
     let mut bed = Bed::new(FqCodelConfig { limit: 300, drop_batch: 8, ..rfc() });
@@ -205,8 +213,8 @@ fn drops_at_the_limit_make_codel_signal_harder() {
     assert_eq!(times, [105, 205, 237]);
 }
 
-/// The same with Linux's root: after the batch the count goes from 1 to 10 at once, and one Newton step from 1 is
-/// (3 - 10) / 2 = -3.5, of which 16 bits leave 0.5: 50 ms in place of 31.6.
+/// The same with Linux's root: after the batch the count goes from 1 to 10 at once, and one Newton
+/// step from 1 is (3 - 10) / 2 = -3.5, of which 16 bits leave 0.5: 50 ms in place of 31.6.
 #[test]
 fn linux_signals_less_hard_after_a_batch() {
     let mut bed = Bed::new(FqCodelConfig { limit: 300, drop_batch: 8, ..FqCodelConfig::default() });
@@ -258,7 +266,8 @@ fn hashes_spread_over_the_flows() {
     }
 }
 
-/// 40 flows in 1024 queues: 40 * 39 / 2 / 1024 = 0.76 pairs of them share one, other ones in each run.
+/// 40 flows in 1024 queues: 40 * 39 / 2 / 1024 = 0.76 pairs of them share one, other ones in each
+/// run.
 #[test]
 fn flows_share_queues_by_chance() {
     let queue = |run, hash_seed| -> Vec<u32> {
@@ -308,8 +317,8 @@ fn no_flows_are_refused() {
 mod ns3 {
     use super::*;
 
-    /// "Test IP flows separation and packet limit": the second packet of the second flow is the fifth, and costs the fat flow
-    /// two: 240 bytes are the first to reach half of its 360.
+    /// "Test IP flows separation and packet limit": the second packet of the second flow is the
+    /// fifth, and costs the fat flow two: 240 bytes are the first to reach half of its 360.
     #[test]
     fn the_fat_flow_loses_half() {
         let mut bed = Bed::new(FqCodelConfig { limit: 4, quantum: 1500, ..FqCodelConfig::default() });

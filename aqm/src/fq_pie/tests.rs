@@ -26,8 +26,9 @@ fn deficits(queue: &mut FqPie<Stub>) -> [(i64, bool); 2] {
     })
 }
 
-/// ns-3, `fq-pie-queue-disc-test-suite.cc`, "Test DRR": a quantum of 90 and packets of 120 bytes. After each step the deficits
-/// of both flows, and whether they are active. (ns-3 and RFC 8290 agree on when a quantum is added.)
+/// ns-3, `fq-pie-queue-disc-test-suite.cc`, "Test DRR": a quantum of 90 and packets of 120 bytes.
+/// After each step the deficits of both flows, and whether they are active. (ns-3 and RFC 8290
+/// agree on when a quantum is added.)
 #[test]
 fn deficits_are_those_of_the_test_suite_of_ns3() {
     let config = FqPieConfig { quantum: 90, ..FqPieConfig::default() };
@@ -59,7 +60,8 @@ fn a_flow_pays_for_its_own_delay_only() {
     let mut queue = FqPie::new(FqPieConfig::default(), random());
     let mut drops = Drops::new();
     let mut dropped = [0; 3];
-    // Flow 1 sends three packets a millisecond and flow 2 one every 20 ms; one leaves each millisecond.
+    // Flow 1 sends three packets a millisecond and flow 2 one every 20 ms; one leaves each
+    // millisecond.
     for ms in 0..5000 {
         let now = Time::from_millis(ms);
         for _ in 0..3 {
@@ -116,8 +118,8 @@ fn marks_replace_drops_up_to_ecn_prob() {
     assert_eq!(offer(0.01, 0), (0, 1));
 }
 
-/// sch_fq_pie.c, `fq_pie_qdisc_enqueue`: a packet refused for want of room starts its flow's accumulated probability anew, and no
-/// other's. A packet of 1000 bytes takes 1576 of memory.
+/// sch_fq_pie.c, `fq_pie_qdisc_enqueue`: a packet refused for want of room starts its flow's
+/// accumulated probability anew, and no other's. A packet of 1000 bytes takes 1576 of memory.
 #[test]
 fn an_overflow_forgets_the_accumulated_probability_of_its_flow() {
     for (config, reason) in [
@@ -141,9 +143,10 @@ fn an_overflow_forgets_the_accumulated_probability_of_its_flow() {
     }
 }
 
-/// Two flows of which nothing leaves between 20 and 80 ms. Flow 1 has had a delay of 20 ms: updates at 15 ms (delay 0, old 0), 30 ms
-/// (0.125 * 0.005 + 1.25 * 0.02 = 0.025625, capped at 0.02), 45, 60 and 75 ms (0.000625 each). Flow 2 rests without a queue: from 0.5
-/// five times 0.125 * 0.015 = 0.001875 and then 1/64 less.
+/// Two flows of which nothing leaves between 20 and 80 ms. Flow 1 has had a delay of 20 ms: updates
+/// at 15 ms (delay 0, old 0), 30 ms (0.125 * 0.005 + 1.25 * 0.02 = 0.025625, capped at 0.02), 45,
+/// 60 and 75 ms (0.000625 each). Flow 2 rests without a queue: from 0.5 five times 0.125 * 0.015 =
+/// 0.001875 and then 1/64 less.
 #[test]
 fn each_flow_makes_up_for_its_own_updates() {
     let mut queue = FqPie::new(FqPieConfig::default(), random());
@@ -225,7 +228,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Flows that make up for their updates are, to the bit, those that a timer updates all together.
+    /// Flows that make up for their updates are, to the bit, those that a timer updates all
+    /// together.
     #[test]
     fn late_updates_are_the_same_updates(
         (target, tupdate, quantum) in (1u64..40, 1u64..40, 1u32..3000),

@@ -26,7 +26,8 @@ fn assert_close(got: f64, expected: f64) {
     assert!((got - expected).abs() <= 1e-12, "{got} is not {expected}");
 }
 
-/// At 10 %, eight packets bring the sum to 0.8: drops are at least nine packets apart, and less than 8.5 / 0.1 = 85.
+/// At 10 %, eight packets bring the sum to 0.8: drops are at least nine packets apart, and less
+/// than 8.5 / 0.1 = 85.
 #[test]
 fn derandomization_spaces_drops_out() {
     let mut queue = Pie::new(PieConfig { limit: u64::MAX, ..linux_3x() }, random());
@@ -86,7 +87,8 @@ fn marks_replace_drops_up_to_ten_percent() {
     assert_eq!(offer(0.1001, Ecn::Ect0), (0, Some(DropReason::Early)));
 }
 
-/// sch_pie.c, `pie_qdisc_enqueue`: what finds `limit` packets is refused, and the accumulated probability starts anew.
+/// sch_pie.c, `pie_qdisc_enqueue`: what finds `limit` packets is refused, and the accumulated
+/// probability starts anew.
 #[test]
 fn the_limit_is_reached_and_not_passed() {
     let mut queue = Pie::new(PieConfig { limit: 3, ..linux_3x() }, random());
@@ -101,8 +103,9 @@ fn the_limit_is_reached_and_not_passed() {
     assert_eq!(queue.state.accumulated, 0.0);
 }
 
-/// Two packets wait from 0 on; the first leaves at 20 ms, so that the delay is 20 ms, the target, for the updates that are due at 30,
-/// 60 and 90 ms. The change from 0 counts at 30 ms alone, and not before: 0.4 + 1.25 * 0.02, capped at 0.02.
+/// Two packets wait from 0 on; the first leaves at 20 ms, so that the delay is 20 ms, the target,
+/// for the updates that are due at 30, 60 and 90 ms. The change from 0 counts at 30 ms alone, and
+/// not before: 0.4 + 1.25 * 0.02, capped at 0.02.
 #[test]
 fn an_arrival_makes_up_for_the_updates_before_it() {
     let mut queue: Pie<Stub> = Pie::new(linux_3x(), random());
@@ -231,9 +234,10 @@ fn the_router_of_teacup() {
     assert!(!config.derandomize && !config.ecn && !config.bytemode);
 }
 
-/// The scenarios of ns-3, `pie-queue-disc-test-suite.cc`: room for 300 packets of 1000 bytes, an arrival each 10 ms and a
-/// slower departure, with ns-3's settings. It compares numbers of drops; over 4 s these are hardly more than what arrives above
-/// what departs, so that here 20 seeds are added up.
+/// The scenarios of ns-3, `pie-queue-disc-test-suite.cc`: room for 300 packets of 1000 bytes, an
+/// arrival each 10 ms and a slower departure, with ns-3's settings. It compares numbers of drops;
+/// over 4 s these are hardly more than what arrives above what departs, so that here 20 seeds are
+/// added up.
 mod ns3 {
     use super::*;
 
@@ -263,7 +267,8 @@ mod ns3 {
         largest: f64,
     }
 
-    /// 400 arrivals and as many departures, one each `departure` ms. An arrival comes before a departure of its time.
+    /// 400 arrivals and as many departures, one each `departure` ms. An arrival comes before a
+    /// departure of its time.
     fn run(config: PieConfig, departure: u64, ecn: Ecn, accumulated: Option<f64>) -> Outcome {
         let mut outcome = Outcome::default();
         for seed in 0..20 {
@@ -337,8 +342,8 @@ mod ns3 {
         assert!(both.marked > 0 && both.early > 0 && both.largest > 0.3);
     }
 
-    /// Tests 12 and 13: with drops spaced out there are some; with the accumulated probability held below 0.85 there are
-    /// none.
+    /// Tests 12 and 13: with drops spaced out there are some; with the accumulated probability held
+    /// below 0.85 there are none.
     #[test]
     fn spaced_drops_need_an_accumulated_probability() {
         let spaced = PieConfig { derandomize: true, ..defaults() };

@@ -33,7 +33,8 @@ fn assert_close(got: f64, expected: f64) {
     assert!((got - expected).abs() <= 1e-12, "{got} is not {expected}");
 }
 
-/// With a target of 20 ms: step = 0.125 (delay - 20 ms) + 1.25 (delay - old), times the factor of the old probability.
+/// With a target of 20 ms: step = 0.125 (delay - 20 ms) + 1.25 (delay - old), times the factor of
+/// the old probability.
 #[test]
 fn the_probability_moves_by_the_control_law() {
     for (before, delay, old, after) in [
@@ -49,7 +50,8 @@ fn the_probability_moves_by_the_control_law() {
         (0.1, 30, 30, 0.1 + 0.00125),
         // Above the target but falling: 0.00125 - 1.25 * 0.02 = -0.02375.
         (0.5, 30, 50, 0.5 - 0.02375),
-        // 0.125 * 0.1 + 1.25 * 0.12 = 0.1625: at most 2 % from a probability of 10 % on, uncapped (but halved) below.
+        // 0.125 * 0.1 + 1.25 * 0.12 = 0.1625: at most 2 % from a probability of 10 % on, uncapped
+        // (but halved) below.
         (0.1, 120, 0, 0.12),
         (0.05, 120, 0, 0.05 + 0.08125),
         // Above 250 ms another 2 %: 0.125 * 0.28 = 0.035, capped, and halved.
@@ -69,15 +71,17 @@ fn the_probability_moves_by_the_control_law() {
     }
 }
 
-/// Delays that stay at 30 ms: 0.125 * 0.01 = 0.00125 for each update, half of it below a probability of 10 %. Six are due from 30 to
-/// 180 ms: 0.0985 + 3 * 0.000625 = 0.100375, + 3 * 0.00125 = 0.104125.
+/// Delays that stay at 30 ms: 0.125 * 0.01 = 0.00125 for each update, half of it below a
+/// probability of 10 %. Six are due from 30 to 180 ms: 0.0985 + 3 * 0.000625 = 0.100375, + 3 *
+/// 0.00125 = 0.104125.
 #[test]
 fn each_update_that_was_due_has_the_state_of_its_time() {
     let mut late = law(0.0985, 30, 30);
     let next = late.catch_up(&linux_3x(), Time::from_millis(30), Time::from_millis(180), 30_000);
     assert_close(late.probability, 0.104_125);
     assert_eq!(next, Time::from_millis(210));
-    // The change of the delay counts once, 1.25 * 0.01 = 0.0125 in the first of four updates: 0.5 + 0.0125 + 4 * 0.00125.
+    // The change of the delay counts once, 1.25 * 0.01 = 0.0125 in the first of four updates: 0.5 +
+    // 0.0125 + 4 * 0.00125.
     let mut late = law(0.5, 30, 20);
     let next = late.catch_up(&linux_3x(), Time::from_millis(30), Time::from_millis(149), 30_000);
     assert_close(late.probability, 0.517_5);
@@ -128,7 +132,8 @@ fn early_drops_have_their_conditions() {
     let in_burst = PieState { burst_allowance: Span::from_nanos(1), ..law(1.0, 20, 20) };
     assert!(!certain(in_burst, &config, 3028));
     assert!(!certain(law(1.0, 20, 20), &config, 3027), "less than two packets");
-    // Below half the target, only a probability of 20 % and more drops; `certain` through the accumulated probability.
+    // Below half the target, only a probability of 20 % and more drops; `certain` through the
+    // accumulated probability.
     let forced = |state: PieState| certain(PieState { accumulated: 8.5, ..state }, &linux_3x(), 3028);
     assert!(!forced(law(0.19, 9, 20)));
     assert!(forced(law(0.2, 9, 20)));
@@ -158,8 +163,8 @@ fn a_sum_of_the_lower_bound_may_drop() {
     }
 }
 
-/// Four packets of 4096 bytes are 16 KiB: the fourth completes a measurement that began before the first (or with it, in Linux), and a
-/// backlog of as much begins one.
+/// Four packets of 4096 bytes are 16 KiB: the fourth completes a measurement that began before the
+/// first (or with it, in Linux), and a backlog of as much begins one.
 #[test]
 fn sixteen_kibibytes_are_enough() {
     for (estimator, first) in [(DqRateEstimator::Linux, 0), (DqRateEstimator::Rfc8033, 1)] {
@@ -184,7 +189,8 @@ fn measured_by(estimator: DqRateEstimator) -> PieLaw {
     PieLaw { dq_rate_estimator: Some(estimator), ..linux_3x() }
 }
 
-/// Packets of 1500 bytes leave at the times `at` gives, in microseconds, each with `backlog` bytes behind it.
+/// Packets of 1500 bytes leave at the times `at` gives, in microseconds, each with `backlog` bytes
+/// behind it.
 fn depart(
     state: &mut PieState,
     law: &PieLaw,
@@ -198,9 +204,10 @@ fn depart(
     state.clone()
 }
 
-/// 1500 bytes every 1.2 ms, which is 20.48 in 256ths of a byte per tick of 64 ns. The packet that starts a measurement is
-/// counted in it, so the first one has 11 packets in 10 gaps: 16,500 * 256 / 187,500 = 22.5, truncated. The second has 11 in
-/// 206,250 ticks, 20; but an eighth of either is 2, so that the average stays at 22 for good.
+/// 1500 bytes every 1.2 ms, which is 20.48 in 256ths of a byte per tick of 64 ns. The packet that
+/// starts a measurement is counted in it, so the first one has 11 packets in 10 gaps: 16,500 * 256
+/// / 187,500 = 22.5, truncated. The second has 11 in 206,250 ticks, 20; but an eighth of either is
+/// 2, so that the average stays at 22 for good.
 #[test]
 fn linux_truncates_the_departure_rate() {
     let config = measured_by(DqRateEstimator::Linux);
@@ -223,7 +230,8 @@ fn linux_truncates_the_departure_rate() {
     assert_eq!(depart(&mut law, &config, 231..260, |n| 2400 * n, 16_383), last);
 }
 
-/// From 22, a rate of 40 (1500 bytes in 614.4 us) is 22 - 2 + 5 = 25, then 25 - 3 + 5 = 27 and so on up to 40.
+/// From 22, a rate of 40 (1500 bytes in 614.4 us) is 22 - 2 + 5 = 25, then 25 - 3 + 5 = 27 and so
+/// on up to 40.
 #[test]
 fn linux_averages_whole_eighths() {
     let config = measured_by(DqRateEstimator::Linux);
@@ -240,7 +248,8 @@ fn linux_averages_whole_eighths() {
     assert_eq!(averages, [25, 27, 29, 31, 33, 34, 35, 36, 37, 38]);
 }
 
-/// 0.488 Mbit/s are one 256th of a byte per tick: a slower link has no estimate, and its probability does not move up.
+/// 0.488 Mbit/s are one 256th of a byte per tick: a slower link has no estimate, and its
+/// probability does not move up.
 #[test]
 fn linux_has_no_estimate_for_slow_links() {
     let config = measured_by(DqRateEstimator::Linux);
@@ -264,8 +273,9 @@ fn linux_loses_backlogs_beyond_16_mebibytes() {
     assert_eq!(law.delay, Span::from_nanos(1500 * 64));
 }
 
-/// RFC 8033 section 5.2: the first packet only starts the measurement, so that 11 packets take 11 gaps: 13.2 ms, at which
-/// 27,500 bytes are 27,500 * 13.2 / 16,384 = 22.16 ms. At half the rate, 3/4 * 13.2 + 1/4 * 26.4 = 16.5 ms.
+/// RFC 8033 section 5.2: the first packet only starts the measurement, so that 11 packets take 11
+/// gaps: 13.2 ms, at which 27,500 bytes are 27,500 * 13.2 / 16,384 = 22.16 ms. At half the rate,
+/// 3/4 * 13.2 + 1/4 * 26.4 = 16.5 ms.
 #[test]
 fn the_rfc_averages_the_time_of_sixteen_kibibytes() {
     let config = measured_by(DqRateEstimator::Rfc8033);

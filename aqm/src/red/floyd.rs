@@ -1,17 +1,21 @@
 //! The authors' law: floating-point numbers, and one random number for each packet.
 //!
 //! # Source
-//! Floyd, Jacobson 1993; Floyd 1997, "RED: Discussions of Setting Parameters"; Floyd 2000 (gentle); ns-2 `queue/red.cc`, from
-//! which the conditions at the edges are: no drop while the queue is empty, nor for the packet with which the average crosses
-//! `min`; a certain drop, and one for want of room, starts the count anew; with `mark_p` (ns-2's `mark_p_` and `use_mark_p_`)
-//! there are no certain drops, but a probability that is 1.
+//! Floyd, Jacobson 1993; Floyd 1997, "RED: Discussions of Setting Parameters"; Floyd 2000 (gentle);
+//! ns-2 `queue/red.cc`, from which the conditions at the edges are: no drop while the queue is
+//! empty, nor for the packet with which the average crosses `min`; a certain drop, and one for want
+//! of room, starts the count anew; with `mark_p` (ns-2's `mark_p_` and `use_mark_p_`) there are no
+//! certain drops, but a probability that is 1.
 //!
 //! # Departures
-//! - The queue is measured in bytes whatever `bytemode` says (RFC 7141 section 2.1); ns-2 can also count packets.
-//! - With `adaptive`, updates are due every interval, as in the paper; ns-2 makes one at the first packet after it. ns-2 also
-//!   leaves the upper line of `gentle` where it was at the start; here it starts at the probability of now.
+//! - The queue is measured in bytes whatever `bytemode` says (RFC 7141 section 2.1); ns-2 can also
+//!   count packets.
+//! - With `adaptive`, updates are due every interval, as in the paper; ns-2 makes one at the first
+//!   packet after it. ns-2 also leaves the upper line of `gentle` where it was at the start; here
+//!   it starts at the probability of now.
 //! - Bytes since the last mark are divided by `avpkt` exactly; ns-2 rounds down.
-//! - Time without a queue starts when the queue is first found empty; ns-2 counts from the last time it was.
+//! - Time without a queue starts when the queue is first found empty; ns-2 counts from the last
+//!   time it was.
 
 use ackclock_units::{Random, Time, maths};
 
@@ -36,7 +40,8 @@ pub(super) struct Floyd {
     /// Packets since the last mark, and their bytes.
     pub(super) count: u64,
     pub(super) count_bytes: u64,
-    /// Whether the packet before found the average above `min` and the queue not empty (ns-2's `old`).
+    /// Whether the packet before found the average above `min` and the queue not empty (ns-2's
+    /// `old`).
     pub(super) above: bool,
     pub(super) idle_since: Option<Time>,
 }
@@ -112,8 +117,8 @@ impl Floyd {
         self.count_bytes = u64::from(bytes);
     }
 
-    /// The average that `time` leaves of it: packets of `avpkt` bytes that would have found no queue (Floyd, Jacobson 1993
-    /// section 4).
+    /// The average that `time` leaves of it: packets of `avpkt` bytes that would have found no
+    /// queue (Floyd, Jacobson 1993 section 4).
     pub(super) fn average_at(&self, time: Time) -> f64 {
         match self.idle_since {
             Some(since) => {
@@ -138,7 +143,8 @@ impl Floyd {
         }
     }
 
-    /// The probability of this packet, p_a: such that marks are spaced out evenly (Floyd, Jacobson 1993 section 7).
+    /// The probability of this packet, p_a: such that marks are spaced out evenly (Floyd, Jacobson
+    /// 1993 section 7).
     pub(super) fn spaced(&self, probability: f64, bytes: u32) -> f64 {
         let count = if self.bytemode { self.count_bytes as f64 / self.avpkt } else { self.count as f64 };
         let passed = count * probability;

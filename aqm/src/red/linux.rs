@@ -1,8 +1,8 @@
 //! Linux's law: integers and shifts, and one random number for each mark.
 //!
-//! The average is kept times 2^Wlog. Time without a queue is looked up in a table of shifts that `tc` computes. A mark follows
-//! the one before it when the packets since then, each counted with the average's distance from `min`, reach a number drawn
-//! between 0 and (`max` - `min`) / max_P.
+//! The average is kept times 2^Wlog. Time without a queue is looked up in a table of shifts that
+//! `tc` computes. A mark follows the one before it when the packets since then, each counted with
+//! the average's distance from `min`, reach a number drawn between 0 and (`max` - `min`) / max_P.
 
 use ackclock_units::{Random, Rate, Span, Time, maths};
 
@@ -20,7 +20,8 @@ pub(super) struct Linux {
     damping: Damping,
     /// The average times 2^Wlog.
     pub(super) scaled_average: u64,
-    /// Packets since the last mark (`qcount`); `None` while the average is not between `min` and `max`.
+    /// Packets since the last mark (`qcount`); `None` while the average is not between `min` and
+    /// `max`.
     pub(super) count: Option<u64>,
     /// What they have to add up to for the next (`qR`).
     pub(super) gap: u64,
@@ -114,18 +115,22 @@ impl Linux {
 pub(super) struct Damping {
     /// Binary logarithm of the time that a cell of the table stands for.
     pub(super) cell_log: u32,
-    /// By how many bits the average is shifted down. Apart, as only a packet that ends an idle time reads it.
+    /// By how many bits the average is shifted down. Apart, as only a packet that ends an idle time
+    /// reads it.
     pub(super) shifts: Box<[u8; 256]>,
 }
 
-/// Ticks of the kernel's packet scheduler in a microsecond, as /proc/net/psched tells `tc`: one is 64 ns.
+/// Ticks of the kernel's packet scheduler in a microsecond, as /proc/net/psched tells `tc`: one is
+/// 64 ns.
 const TICKS_PER_MICRO: f64 = 1000.0 / 64.0;
 
 impl Damping {
-    /// The table as `tc` computes it (`tc_red_eval_idle_damping`); `None` if the link is too slow for it.
+    /// The table as `tc` computes it (`tc_red_eval_idle_damping`); `None` if the link is too slow
+    /// for it.
     ///
-    /// It is laid out in ticks of 64 ns, but the kernel reads it in microseconds (`ktime_us_delta`). So, as on Linux, the
-    /// average takes 15.6 times as long to decay as `bandwidth` says.
+    /// It is laid out in ticks of 64 ns, but the kernel reads it in microseconds
+    /// (`ktime_us_delta`). So, as on Linux, the average takes 15.6 times as long to decay as
+    /// `bandwidth` says.
     pub(super) fn new(wlog: u32, avpkt: u32, bandwidth: Rate) -> Option<Damping> {
         let bytes_per_second = bandwidth.as_bps() as f64 / 8.0;
         let transmission = (1e6 * f64::from(avpkt) / bytes_per_second * TICKS_PER_MICRO).ceil();

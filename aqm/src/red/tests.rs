@@ -27,7 +27,8 @@ fn assert_close(got: f64, expected: f64) {
     assert!((got - expected).abs() <= 1e-9, "{got} is not {expected}");
 }
 
-/// iproute2 `tc/q_red.c`; the third line is Linux selftests' `tc-testing/tc-tests/qdiscs/red.json` 8b6e.
+/// iproute2 `tc/q_red.c`; the third line is Linux selftests' `tc-testing/tc-tests/qdiscs/red.json`
+/// 8b6e.
 #[test]
 fn thresholds_are_derived_as_tc_does() {
     let thresholds = |min, max| RedConfig { min, max, ..RedConfig::default() }.thresholds();
@@ -41,11 +42,13 @@ fn thresholds_are_derived_as_tc_does() {
 #[test]
 fn the_weight_follows_from_the_burst() {
     for (config, log) in [
-        // (2 * 33,333 + 100,000) / 3000 = 55; 56 - 33.3 = 22.7; log 4: 16 (1 - 0.0287) = 15.5, log 5: 32 (1 - 0.1744) = 26.4.
+        // (2 * 33,333 + 100,000) / 3000 = 55; 56 - 33.3 = 22.7; log 4: 16 (1 - 0.0287) = 15.5, log
+        // 5: 32 (1 - 0.1744) = 26.4.
         (RedConfig::default(), 5),
         // 51 - 8.192 = 42.8; log 7: 128 (1 - 0.6756) = 41.5, log 8: 256 (1 - 0.8222) = 45.5.
         (with(8_192, 25_600, 1000, 50), 8),
-        // 501 - 8.192 = 492.81; log 14: 16,384 (1 - 0.969942) = 492.48, log 15: 32,768 (1 - 0.984857) = 496.2.
+        // 501 - 8.192 = 492.81; log 14: 16,384 (1 - 0.969942) = 492.48, log 15: 32,768 (1 -
+        // 0.984857) = 496.2.
         (with(8_192, 25_600, 1000, 500), 15),
         // 39 - 30,000/1400 = 17.6; log 4: 16 (1 - 0.0861) = 14.6, log 5: 32 (1 - 0.2993) = 22.4.
         (with(30_000, 30_001, 1400, 38), 5),
@@ -58,7 +61,8 @@ fn the_weight_follows_from_the_burst() {
     assert_eq!(with(10_000, 30_000, 1000, 8).ewma(), None);
 }
 
-/// The table in Linux `include/net/red.h` for min/avpkt = 32: which burst needs which log, to within three packets.
+/// The table in Linux `include/net/red.h` for min/avpkt = 32: which burst needs which log, to
+/// within three packets.
 #[test]
 fn the_weight_agrees_with_the_table_of_the_kernel() {
     // `tc` refuses bursts below min, which any weight lets through.
@@ -68,8 +72,9 @@ fn the_weight_agrees_with_the_table_of_the_kernel() {
     }
 }
 
-/// Weight 1/2; packets of 1000 bytes find 0, 1000, 2000 ... bytes. In halves of bytes: 0, 1000, 1000 - 500 + 2000 = 2500,
-/// 2500 - 1250 + 3000 = 4250, 4250 - 2125 + 4000 = 6125, 6125 - 3062 + 5000 = 8063.
+/// Weight 1/2; packets of 1000 bytes find 0, 1000, 2000 ... bytes. In halves of bytes: 0, 1000,
+/// 1000 - 500 + 2000 = 2500, 2500 - 1250 + 3000 = 4250, 4250 - 2125 + 4000 = 6125, 6125 - 3062 +
+/// 5000 = 8063.
 #[test]
 fn the_average_moves_with_each_arrival() {
     let mut queue = red(RedConfig { probability: 0.0, ..with(2_000, 6_000, 1000, 2) });
@@ -92,8 +97,9 @@ fn the_probability_rises_from_min_to_max() {
     }
 }
 
-/// 800 us for a packet are 12,500 ticks of 64 ns: -ln(31/32) / 12,500 = 2.53989e-6 per tick; 31 of them take 12,205,200, in
-/// fewer than 512 cells of 2^15. A cell is 0.083227: the 13th is the first above 1, the 25th above 2; the 254th is 21.1.
+/// 800 us for a packet are 12,500 ticks of 64 ns: -ln(31/32) / 12,500 = 2.53989e-6 per tick; 31 of
+/// them take 12,205,200, in fewer than 512 cells of 2^15. A cell is 0.083227: the 13th is the first
+/// above 1, the 25th above 2; the 254th is 21.1.
 #[test]
 fn time_without_a_queue_shifts_the_average_down() {
     let damping = Damping::new(5, 1000, RedConfig::default().bandwidth).unwrap();
@@ -123,9 +129,10 @@ fn time_without_a_queue_shifts_the_average_down() {
     assert_eq!(average(3_600_000_000), 2);
 }
 
-/// sch_red.c, `red_dequeue`: the first empty dequeue starts the time without a queue, later ones do not start it anew. After 20 s
-/// (of 3.3 that the longest shift takes) nothing is left; after the 10 ms since the last of them there would be half. The authors'
-/// law: 20 s are 25,000 packets of weight 1/32.
+/// sch_red.c, `red_dequeue`: the first empty dequeue starts the time without a queue, later ones do
+/// not start it anew. After 20 s (of 3.3 that the longest shift takes) nothing is left; after the
+/// 10 ms since the last of them there would be half. The authors' law: 20 s are 25,000 packets of
+/// weight 1/32.
 #[test]
 fn time_without_a_queue_starts_once() {
     for floyd in [None, Some(RedFloyd::default())] {
@@ -148,8 +155,9 @@ fn time_without_a_queue_starts_once() {
     }
 }
 
-/// include/net/red.h, `red_action`: `RED_HARD_MARK` sets `qcount` to -1, as an average below `min` does. So the next packet
-/// between the thresholds only starts the count, however many passed before.
+/// include/net/red.h, `red_action`: `RED_HARD_MARK` sets `qcount` to -1, as an average below `min`
+/// does. So the next packet between the thresholds only starts the count, however many passed
+/// before.
 #[test]
 fn a_forced_mark_forgets_the_count() {
     for (average, verdict) in [(7_000, Verdict::Forced), (1_000, Verdict::Pass)] {
@@ -163,15 +171,17 @@ fn a_forced_mark_forgets_the_count() {
         law.scaled_average = 4_000 << 1;
         assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Verdict::Pass);
         assert_eq!(law.count, Some(0));
-        // The gap is drawn anew, below (max - min) / max_P = 4000: 2000 above `min` reach it within two packets.
+        // The gap is drawn anew, below (max - min) / max_P = 4000: 2000 above `min` reach it within
+        // two packets.
         let next = [0; 2].map(|_| law.arrival(Time::ZERO, 4_000, &mut random(2)));
         assert!(next.contains(&Verdict::Early), "{next:?}");
     }
 }
 
-/// ns-2 `red.cc`, `enque`: the packet with which the average crosses `min` is the first of the count. At a probability of 1/2, with
-/// `wait`: none before count 2, half of those, all at count 3. So the crossing one is followed by a mark after one packet or two, a
-/// mark (count 0) after two or three.
+/// ns-2 `red.cc`, `enque`: the packet with which the average crosses `min` is the first of the
+/// count. At a probability of 1/2, with `wait`: none before count 2, half of those, all at count 3.
+/// So the crossing one is followed by a mark after one packet or two, a mark (count 0) after two or
+/// three.
 #[test]
 fn the_packet_that_crosses_min_counts() {
     let floyd = RedFloyd { wait: true, mark_p: None, weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
@@ -196,7 +206,8 @@ fn the_packet_that_crosses_min_counts() {
     }
 }
 
-/// At an average that stays, the packets from one mark to the next: how often each number of them occurs.
+/// At an average that stays, the packets from one mark to the next: how often each number of them
+/// occurs.
 fn gaps(mut arrival: impl FnMut(&mut Random) -> Verdict, marks: u32) -> Vec<u32> {
     let mut random = random(3);
     let mut counts = vec![0; 1000];
@@ -229,7 +240,8 @@ fn assert_uniform(counts: &[u32], range: std::ops::RangeInclusive<usize>) {
     }
 }
 
-/// Half way from min to max at 0.02 the probability is p = 0.01. Linux: the gap is uniform in 1 to 1/p = 100.
+/// Half way from min to max at 0.02 the probability is p = 0.01. Linux: the gap is uniform in 1 to
+/// 1/p = 100.
 #[test]
 fn marks_are_spaced_evenly() {
     let mut law = Linux::new(&with(2_000, 6_000, 1000, 2));
@@ -238,8 +250,9 @@ fn marks_are_spaced_evenly() {
     assert_uniform(&gaps(|random| law.arrival(Time::ZERO, 4_000, random), 100_000), 1..=100);
 }
 
-/// Floyd, Jacobson 1993 section 7: p / (1 - count p) gives 1 to 1/p, here 1 to 99, as the mark itself is not counted. With
-/// `wait`: nothing before 1/p, p / (2 - count p) from there on: 100 to 199.
+/// Floyd, Jacobson 1993 section 7: p / (1 - count p) gives 1 to 1/p, here 1 to 99, as the mark
+/// itself is not counted. With `wait`: nothing before 1/p, p / (2 - count p) from there on: 100
+/// to 199.
 #[test]
 fn the_authors_space_marks_likewise() {
     for (wait, bytemode, range) in [(false, false, 1..=99), (true, false, 100..=199), (true, true, 100..=199)] {
@@ -277,8 +290,8 @@ fn gentle_rises_to_one_at_twice_max() {
     assert_eq!((verdict(11_999.0, true), verdict(12_000.0, true)), (Verdict::Pass, Verdict::Forced));
 }
 
-/// 10 Mbit/s carry 1250 packets of 1000 bytes in a second: 5 ms without a queue let 6 pass, and then there is the one that
-/// arrives.
+/// 10 Mbit/s carry 1250 packets of 1000 bytes in a second: 5 ms without a queue let 6 pass, and
+/// then there is the one that arrives.
 #[test]
 fn the_authors_count_the_packets_that_could_have_passed() {
     let floyd = RedFloyd { weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
@@ -337,9 +350,10 @@ fn packets_beyond_the_limit_are_refused() {
     assert_eq!((queue.backlog().bytes, queue.stats().pdrop, queue.stats().early), (10_000, 2, 0));
 }
 
-/// Linux selftests `net/forwarding/sch_red.sh`: min 30000 max 30001 probability 1 avpkt 1400 burst 38 at 10 Mbit/s. A backlog of
-/// two thirds of min sees no mark, one of three halves at least 95 % marks; what cannot carry a mark does not get in there,
-/// unless with nodrop; without ecn nothing is marked and the backlog cannot be built.
+/// Linux selftests `net/forwarding/sch_red.sh`: min 30000 max 30001 probability 1 avpkt 1400 burst
+/// 38 at 10 Mbit/s. A backlog of two thirds of min sees no mark, one of three halves at least 95 %
+/// marks; what cannot carry a mark does not get in there, unless with nodrop; without ecn nothing
+/// is marked and the backlog cannot be built.
 #[test]
 fn linux_selftest_marks_everything_above_the_threshold() {
     const BACKLOG: u64 = 30_000;
@@ -377,7 +391,8 @@ fn linux_selftest_marks_everything_above_the_threshold() {
     assert_eq!(run(false, false, 3 * BACKLOG / 2, capable), (0, false));
 }
 
-/// Floyd, Gummadi, Shenker 2001, figure 1: the target range of 10,000 to 20,000 is 14,000 to 16,000.
+/// Floyd, Gummadi, Shenker 2001, figure 1: the target range of 10,000 to 20,000 is 14,000 to
+/// 16,000.
 #[test]
 fn adaptive_red_moves_the_probability_towards_the_target() {
     let config = RedConfig { min: Some(10_000), max: Some(20_000), ..RedConfig::default() };
@@ -401,8 +416,8 @@ fn adaptive_red_moves_the_probability_towards_the_target() {
     }
 }
 
-/// ns-2 `red.cc`, `initialize_params`: 80,000 / 10 Mbit/s = 0.008 and a tenth of it at 100 Mbit/s, but 0.01 below 8 Mbit/s. The
-/// first step below 0.008 is the last: 0.1 * 0.9^24 = 0.00798.
+/// ns-2 `red.cc`, `initialize_params`: 80,000 / 10 Mbit/s = 0.008 and a tenth of it at 100 Mbit/s,
+/// but 0.01 below 8 Mbit/s. The first step below 0.008 is the last: 0.1 * 0.9^24 = 0.00798.
 #[test]
 fn the_lowest_probability_may_follow_from_the_bandwidth() {
     for (mbit, bottom) in [(1, 0.01), (8, 0.01), (10, 0.008), (100, 0.000_8)] {
@@ -414,8 +429,8 @@ fn the_lowest_probability_may_follow_from_the_bandwidth() {
     assert_close(queue.stats().max_p, 0.1 * maths::pow(0.9, 24.0));
 }
 
-/// The authors' law at an average that stays, in front of packets that can carry a mark; each is the first after a mark that
-/// is due.
+/// The authors' law at an average that stays, in front of packets that can carry a mark; each is
+/// the first after a mark that is due.
 fn at_average(mark_p: Option<f64>, average: f64, capable_too: bool) -> RedStats {
     let floyd =
         RedFloyd { mark_p, wait: false, bytemode: false, weight: RedWeight::Fixed(1e-12), ..RedFloyd::default() };
@@ -433,9 +448,10 @@ fn at_average(mark_p: Option<f64>, average: f64, capable_too: bool) -> RedStats 
     queue.stats()
 }
 
-/// ns-2 `red.cc`, `drop_early`: with 0.2 at `max`, the probability is 0.1 half way from 2000 to 6000. Below it is marked what can
-/// be, from there on dropped. Beyond 12,000, twice `max`, all is dropped, by a chance of 1; without `mark_p` for certain, and then
-/// what can be marked is marked at any average.
+/// ns-2 `red.cc`, `drop_early`: with 0.2 at `max`, the probability is 0.1 half way from 2000
+/// to 6000. Below it is marked what can be, from there on dropped. Beyond 12,000, twice `max`, all
+/// is dropped, by a chance of 1; without `mark_p` for certain, and then what can be marked is
+/// marked at any average.
 #[test]
 fn the_authors_mark_only_while_the_probability_is_low() {
     for (mark_p, average, marks, drops) in [
@@ -459,8 +475,9 @@ fn the_authors_mark_only_while_the_probability_is_low() {
     }
 }
 
-/// At `min` the average has crossed it, by either law (red.h: `qavg < qth_min` is below; ns-2: `v_ave >= th_min`); at `mark_p` packets
-/// are dropped (`v_prob < mark_p` marks); where the packets since the last mark add up to what was drawn, the next is marked.
+/// At `min` the average has crossed it, by either law (red.h: `qavg < qth_min` is below; ns-2:
+/// `v_ave >= th_min`); at `mark_p` packets are dropped (`v_prob < mark_p` marks); where the packets
+/// since the last mark add up to what was drawn, the next is marked.
 #[test]
 fn edges_belong_to_what_is_above_them() {
     let config = RedConfig { probability: 0.2, ..with(2_000, 6_000, 1000, 2) };
@@ -485,7 +502,8 @@ fn edges_belong_to_what_is_above_them() {
     assert_eq!(law.spaced(0.5, 500), 1.0);
 }
 
-/// ns-2 `red.cc`, `modify_p`: the size scales a probability below 1 only. 1.5 of 500 bytes in packets of 1000 would be 0.75.
+/// ns-2 `red.cc`, `modify_p`: the size scales a probability below 1 only. 1.5 of 500 bytes in
+/// packets of 1000 would be 0.75.
 #[test]
 fn what_is_certain_is_so_for_small_packets() {
     let floyd = RedFloyd { wait: true, bytemode: true, ..RedFloyd::default() };
@@ -497,8 +515,8 @@ fn what_is_certain_is_so_for_small_packets() {
     assert_close(law.spaced(0.7, 500), 0.7 / 0.95 / 2.0);
 }
 
-/// ns-2 `red.cc`, `enque`: a forced drop, whether by the average or for want of room, starts the count anew. sch_red.c does not
-/// touch it (`pdrop`).
+/// ns-2 `red.cc`, `enque`: a forced drop, whether by the average or for want of room, starts the
+/// count anew. sch_red.c does not touch it (`pdrop`).
 #[test]
 fn an_overflow_starts_the_authors_count_anew() {
     let overflowing = |floyd: Option<RedFloyd>| {
@@ -537,9 +555,10 @@ fn updates_are_due_every_interval() {
     assert_close(max_p(1_000_000_000), 0.02 * 0.478_296_9);
 }
 
-/// An average of 20,000 in a queue that nothing comes to or leaves, above the 16,000 of the target range: a quarter more for each
-/// update up to 0.04, then 0.01. Six are due from 0.5 to 3 s: 0.02, 0.025, 0.03125, 0.0390625, 0.048828125, + 0.01, + 0.01. Above
-/// `top` it stays: 0.5 is reached and passed once.
+/// An average of 20,000 in a queue that nothing comes to or leaves, above the 16,000 of the target
+/// range: a quarter more for each update up to 0.04, then 0.01. Six are due from 0.5 to 3 s: 0.02,
+/// 0.025, 0.03125, 0.0390625, 0.048828125, + 0.01, + 0.01. Above `top` it stays: 0.5 is reached and
+/// passed once.
 #[test]
 fn updates_with_a_queue_raise_the_probability_each_by_its_own_step() {
     for floyd in [None, Some(RedFloyd { weight: RedWeight::Fixed(1e-12), ..RedFloyd::default() })] {
@@ -564,9 +583,10 @@ fn updates_with_a_queue_raise_the_probability_each_by_its_own_step() {
     }
 }
 
-/// Updates while the average decays see it at their own times. 625 packets pass in each half second: with a weight of 1/4096 they
-/// leave (4095/4096)^625 = 0.85847 of it, that is of 40,000 bytes 34,339, 29,479, 25,306, 21,725, 18,650, 16,010 and 13,744. The
-/// first six are above the target range of 14,000 to 16,000, the seventh is below. With 1/32 nothing is left at the first.
+/// Updates while the average decays see it at their own times. 625 packets pass in each half
+/// second: with a weight of 1/4096 they leave (4095/4096)^625 = 0.85847 of it, that is of 40,000
+/// bytes 34,339, 29,479, 25,306, 21,725, 18,650, 16,010 and 13,744. The first six are above the
+/// target range of 14,000 to 16,000, the seventh is below. With 1/32 nothing is left at the first.
 #[test]
 fn updates_see_the_average_of_their_own_time() {
     let run = |weight: f64, until: u64| {
@@ -603,15 +623,16 @@ fn updates_see_the_average_of_their_own_time() {
     assert_close(run(1.0 / 4096.0, 3_500), 0.144);
 }
 
-/// Floyd, Gummadi, Shenker 2001 section 5: 5 ms at 10 Mbit/s are 6250 bytes, half of it less than five packets; at 100 Mbit/s
-/// half of it is 31,250. C is 1250 packets per second.
+/// Floyd, Gummadi, Shenker 2001 section 5: 5 ms at 10 Mbit/s are 6250 bytes, half of it less than
+/// five packets; at 100 Mbit/s half of it is 31,250. C is 1250 packets per second.
 #[test]
 fn adaptive_red_sets_itself() {
     let config = RedConfig::adaptive_2001();
     assert_eq!(config.thresholds(), (5_000, 15_000));
     let fast = RedConfig { bandwidth: Rate::from_bps(100_000_000).unwrap(), ..config.clone() };
     assert_eq!(fast.thresholds(), (31_250, 93_750));
-    // 1 - exp(-1/1250) = 1/1250 - 1/1250^2/2 + 1/1250^3/6: an average of that times the backlog that the second packet finds.
+    // 1 - exp(-1/1250) = 1/1250 - 1/1250^2/2 + 1/1250^3/6: an average of that times the backlog
+    // that the second packet finds.
     let mut queue = red(config);
     let mut drops = Drops::new();
     for id in 0..2 {

@@ -26,8 +26,9 @@ fn set_probability(queue: &mut Sfb<Stub>, flow: u64, p_mark: u32) {
     }
 }
 
-/// iproute2 `tc/q_sfb.c`: increment (65535 + 1000) / 2000 = 33, decrement (65535 + 10000) / 20000 = 3; max (5 target + 1) / 4,
-/// target (4 max + 3) / 5. Linux selftests `tc-testing/tc-tests/qdiscs/sfb.json`: rehash 600s db 60s.
+/// iproute2 `tc/q_sfb.c`: increment (65535 + 1000) / 2000 = 33, decrement (65535 + 10000) / 20000 =
+/// 3; max (5 target + 1) / 4, target (4 max + 3) / 5. Linux selftests
+/// `tc-testing/tc-tests/qdiscs/sfb.json`: rehash 600s db 60s.
 #[test]
 fn defaults_and_derived_values_are_those_of_tc() {
     let config = SfbConfig::default();
@@ -49,7 +50,8 @@ fn defaults_and_derived_values_are_those_of_tc() {
     }
 }
 
-/// With target 2: the first arrival finds empty bins, the second one packet, the third two, and then each raises.
+/// With target 2: the first arrival finds empty bins, the second one packet, the third two, and
+/// then each raises.
 #[test]
 fn bins_rise_from_target_and_fall_when_empty() {
     let mut queue = sfb(SfbConfig { target: Some(2), max: Some(5), ..SfbConfig::default() });
@@ -86,8 +88,9 @@ fn a_flow_with_a_bin_of_its_own_is_spared() {
     assert_eq!((queue.backlog().packets, queue.probe().probability), (10, Some(0.0)));
 }
 
-/// Linux: above one half, twice the excess is dropped. At 49,151 of 65,536 that is 2 (49,151 - 32,767) = 32,768: one half
-/// dropped, one quarter marked, one quarter untouched. 20,000 packets, standard deviation of the first 71, of the second 61.
+/// Linux: above one half, twice the excess is dropped. At 49,151 of 65,536 that is 2 (49,151 -
+/// 32,767) = 32,768: one half dropped, one quarter marked, one quarter untouched. 20,000 packets,
+/// standard deviation of the first 71, of the second 61.
 #[test]
 fn above_one_half_marks_become_drops() {
     let config = SfbConfig { increment: 0.0, decrement: 0.0, ..SfbConfig::default() };
@@ -105,8 +108,8 @@ fn above_one_half_marks_become_drops() {
     }
 }
 
-/// 1000 packets per second of a flow that does not respond, for 10 s: 20 at once, and 10 per second. Two seconds of silence
-/// fill the box again.
+/// 1000 packets per second of a flow that does not respond, for 10 s: 20 at once, and 10 per
+/// second. Two seconds of silence fill the box again.
 #[test]
 fn the_penalty_box_lets_its_rate_pass() {
     let mut queue = sfb(SfbConfig { decrement: 0.0, ..SfbConfig::default() });
@@ -141,7 +144,8 @@ fn without_a_rate_or_a_burst_nothing_passes_the_penalty_box() {
     }
 }
 
-/// rehash 10 s, db 4 s: the other set learns from what comes after 6 s, and takes over with the first packet after 10 s.
+/// rehash 10 s, db 4 s: the other set learns from what comes after 6 s, and takes over with the
+/// first packet after 10 s.
 #[test]
 fn the_other_set_learns_before_it_takes_over() {
     let config = SfbConfig {
@@ -157,7 +161,8 @@ fn the_other_set_learns_before_it_takes_over() {
     let mut drops = Drops::new();
     let perturbations = queue.law.sets.clone().map(|set| set.perturbation);
     assert_ne!(perturbations[0], perturbations[1]);
-    // One packet stays, so that each further one raises the probability to 1: the flow does not respond.
+    // One packet stays, so that each further one raises the probability to 1: the flow does not
+    // respond.
     queue.enqueue(Time::ZERO, packet(0, 7), &mut drops);
     queue.enqueue(Time::from_secs(6), packet(1, 7), &mut drops);
     assert_eq!(bins(&queue, 0, 7)[0], Bin { qlen: 2, p_mark: 0xffff });

@@ -1,4 +1,5 @@
-//! fq_pie, COBALT and DualPI2: their cases, and what their laws promise beyond what all disciplines keep.
+//! fq_pie, COBALT and DualPI2: their cases, and what their laws promise beyond what all disciplines
+//! keep.
 
 use super::*;
 use ackclock_aqm::{Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig, Probe, StepThreshold};
@@ -158,7 +159,8 @@ fn watch(queue: &mut dyn QueueDisc<StubPacket>, steps: &[QueueStep], mut see: im
     }
 }
 
-/// Between two updates the probability stands still: in each `tupdate` it is seen to change once at most.
+/// Between two updates the probability stands still: in each `tupdate` it is seen to change once at
+/// most.
 fn changes_once_per_update(queue: &mut dyn QueueDisc<StubPacket>, tupdate: Span, steps: &[QueueStep]) {
     let (mut last, mut period, mut changes) = (0.0, 0, 0);
     watch(queue, steps, |now, probe| {

@@ -97,7 +97,8 @@ pub(super) fn cases() -> Vec<Case> {
                     freeze: Span::from_millis(1),
                     inc: 0.05,
                     dec: 0.02,
-                    // A third of the packets cannot be marked: not enough of them are dropped to stay below the limit.
+                    // A third of the packets cannot be marked: not enough of them are dropped to
+                    // stay below the limit.
                     max: 0.3,
                     updates: BlueUpdates::Separate,
                     ..BlueConfig::default()
@@ -180,7 +181,8 @@ fn watch(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// One step per freeze, of the size that the parameters say: with one update time of either kind, else one of each.
+    /// One step per freeze, of the size that the parameters say: with one update time of either
+    /// kind, else one of each.
     #[test]
     fn blue_moves_one_step_per_freeze(steps in queue_steps(600), separate: bool, freeze in 0u64..50_000_000, limit in 0u64..100_000) {
         let config = BlueConfig {
@@ -230,7 +232,8 @@ proptest! {
             let (average, probability) = (probe.average.unwrap(), probe.probability.unwrap());
             assert!((0.0..=most as f64).contains(&average), "{average}");
             assert!(average >= min as f64 || probability == 0.0);
-            // `top` plus a step; with the probability at max of the authors' law rising to 1 beyond.
+            // `top` plus a step; with the probability at max of the authors' law rising to 1
+            // beyond.
             assert!(average >= max as f64 || probability <= 0.51);
         });
     }

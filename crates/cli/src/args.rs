@@ -69,8 +69,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     pub(crate) seed: Option<u64>,
 
-    /// The clock; overrides the file's `run.clock`. `live` is the machine's, and requires hosts with
-    /// devices (`tun`)
+    /// The clock; overrides the file's `run.clock`. `live` is the machine's, and requires hosts
+    /// with devices (`tun`)
     ///
     /// On the virtual clock ackclock's endpoints replace kernels, and commands do not run. `replay`
     /// feeds a recorded live run (`--set run.replay=FILE`, which is sufficient by itself).
@@ -229,7 +229,8 @@ pub(crate) struct CompareArgs {
         ackclock pattern --bytes 100MB --connect 10.0.0.9:5001"
 )]
 pub(crate) struct PatternArgs {
-    /// Number of bytes, such as 100MB or 64KiB; optional with --check, which then accepts any number
+    /// Number of bytes, such as 100MB or 64KiB; optional with --check, which then accepts any
+    /// number
     #[arg(long, value_name = "SIZE", required_unless_present = "check")]
     pub(crate) bytes: Option<String>,
 

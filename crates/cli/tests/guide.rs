@@ -1,6 +1,5 @@
 //! The guide of CONTRIBUTING.md has the controller that is compiled, and the controller does what
 //! its scenario says; the gallery lists every scenario.
-//! its scenario says.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,23 +1,23 @@
 //! Captures: pcapng with nanosecond timestamps, one interface per host behind a device.
 //!
 //! # The file
-//! [pcapng](https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/) in one section, little-endian, which Wireshark and
-//! tcpdump read:
-//! - a section header (s4.1) with `shb_userappl` ([`APPLICATION`] and the version) and a comment: title, seed, run and the
-//!   [`fingerprint`] of the scenario;
-//! - for each host behind a device an interface (s4.2) of raw IP packets: `if_name` is the host's name, `if_description` its
-//!   device;
+//! [pcapng](https://datatracker.ietf.org/doc/draft-ietf-opsawg-pcapng/) in one section,
+//! little-endian, which Wireshark and tcpdump read:
+//! - a section header (s4.1) with `shb_userappl` ([`APPLICATION`] and the version) and a comment:
+//!   title, seed, run and the [`fingerprint`] of the scenario;
+//! - for each host behind a device an interface (s4.2) of raw IP packets: `if_name` is the host's
+//!   name, `if_description` its device;
 //! - interface statistics (s4.6) with `isb_starttime`: time 0 of the run;
 //! - all packets that passed the devices, in enhanced packet blocks (s4.3). `epb_flags` has the
 //!   direction as in a capture on the host's own device: outbound packets were sent by the host. A
 //!   packet from a host has the time at which the run accepted it. A packet to a host has the time
 //!   at which it was due there, with which a replay can be compared; it was written then or, by the
 //!   run's lateness, after that, and has the corresponding position in the file;
-//! - for each interface statistics again, with `isb_endtime`, the end of the run, and `isb_ifrecv`, the number of its
-//!   packets: a file without them was cut.
+//! - for each interface statistics again, with `isb_endtime`, the end of the run, and `isb_ifrecv`,
+//!   the number of its packets: a file without them was cut.
 //!
-//! Timestamps count nanoseconds since the epoch, as all tools read them, without `if_tsoffset`; the run's time is the
-//! difference to `isb_starttime`, exactly.
+//! Timestamps count nanoseconds since the epoch, as all tools read them, without `if_tsoffset`; the
+//! run's time is the difference to `isb_starttime`, exactly.
 
 use std::fmt::{self, Write};
 
@@ -40,9 +40,9 @@ const APPLICATION: &str = "ackclock";
 /// Where the comment of a section names the scenario.
 const SCENARIO: &str = "scenario ";
 
-/// The packet begins with its IP header: `DLT_RAW`, which libpcap and Wireshark take for LINKTYPE_RAW (101). With that number
-/// itself libpcap reads the first interface of a file alone: it compares the others' with what it has made of the first one's,
-/// and that is `DLT_RAW`.
+/// The packet begins with its IP header: `DLT_RAW`, which libpcap and Wireshark take for
+/// LINKTYPE_RAW (101). With that number itself libpcap reads the first interface of a file alone:
+/// it compares the others' with what it has made of the first one's, and that is `DLT_RAW`.
 const RAW_IP: u16 = 12;
 
 /// `epb_flags`, bits 0 and 1: the host has received it.

@@ -91,8 +91,8 @@ struct Schedule {
 }
 
 impl Commands {
-    /// Starts the clock of the programs: time 0 is now. `output` is where their output goes, as `ID.stdout` and `ID.stderr`;
-    /// without, what is measured of it is held in memory.
+    /// Starts the clock of the programs: time 0 is now. `output` is where their output goes, as
+    /// `ID.stdout` and `ID.stderr`; without, what is measured of it is held in memory.
     ///
     /// # Errors
     /// [`LiveError::File`] if the directory cannot be created. How a program ended is in its
@@ -227,7 +227,8 @@ impl Schedule {
                 let events = events.clone();
                 let waiter = thread::Builder::new().name(format!("command {}", program.spec.id));
                 let waiting = waiter.spawn(move || {
-                    // It stays a zombie, so that its number is nobody else's until it has been asked for its status.
+                    // It stays a zombie, so that its number is nobody else's until it has been
+                    // asked for its status.
                     while waitid(Id::Pid(pid), WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT) == Err(Errno::EINTR) {}
                     let _ = events.send(Event::Ended(index, now()));
                 });

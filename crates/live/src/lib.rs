@@ -29,7 +29,8 @@ pub use engine::{Engine, Outgoing};
 /// Where a run puts what is not in its summary.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The directory for the output of commands, `ID.stdout` and `ID.stderr`; without, only what is measured of it is kept.
+    /// The directory for the output of commands, `ID.stdout` and `ID.stderr`; without, only what is
+    /// measured of it is kept.
     pub commands: Option<PathBuf>,
     /// The capture (pcapng) of what passes the devices.
     pub capture: Option<PathBuf>,
@@ -104,7 +105,8 @@ pub fn interrupted() -> bool {
     false
 }
 
-/// Listens to signals before any live run, so that [`interrupted`] tells of them, and they do not end the program.
+/// Listens to signals before any live run, so that [`interrupted`] tells of them, and they do not
+/// end the program.
 ///
 /// # Errors
 /// There is nothing to listen with; signals then end the program.
@@ -118,8 +120,8 @@ pub fn listen() -> io::Result<()> {
 /// Runs `spec`, which has hosts outside, by its clock.
 ///
 /// # Errors
-/// Before anything has started: something that it needs is missing, or could not be made. What ends a run later is in its
-/// outcome.
+/// Before anything has started: something that it needs is missing, or could not be made. What ends
+/// a run later is in its outcome.
 ///
 /// # Panics
 /// If `spec` has no hosts outside.

@@ -18,11 +18,11 @@ mod tests;
 /// How much is done between two times that records are handed on.
 const STRIDE: Span = Span::from_millis(100);
 
-/// Runs `spec` with the arrivals of a capture: what hosts have sent enters at its time, what leaves is counted and goes
-/// nowhere. It ends when the recorded run did, if that was before its time.
+/// Runs `spec` with the arrivals of a capture: what hosts have sent enters at its time, what leaves
+/// is counted and goes nowhere. It ends when the recorded run did, if that was before its time.
 ///
-/// A capture of the same scenario has also what the recorded run sent to hosts. If this run sends anything else, or at another
-/// time, it says so and is not valid.
+/// A capture of the same scenario has also what the recorded run sent to hosts. If this run sends
+/// anything else, or at another time, it says so and is not valid.
 ///
 /// # Errors
 /// There is no such capture, or it is none. What is wrong further behind breaks the run off.

@@ -5,16 +5,17 @@
 //! rely on that.
 //!
 //! # Source
-//! RFC 1812 sections 5.2 and 5.3, RFC 8200, RFC 4291; the messages are in `icmp`, fragments in `fragment`.
+//! RFC 1812 sections 5.2 and 5.3, RFC 8200, RFC 4291; the messages are in `icmp`, fragments in
+//! `fragment`.
 //!
 //! # Departures
-//! - IPv4 options are carried, not acted on: routes and timestamps are not recorded, and as no packet is for the router itself,
-//!   none is routed by its source (RFC 1812 section 5.2.4). Neither are IPv6 hop-by-hop options (RFC 8200 section 4 leaves
-//!   that open).
+//! - IPv4 options are carried, not acted on: routes and timestamps are not recorded, and as no
+//!   packet is for the router itself, none is routed by its source (RFC 1812 section 5.2.4).
+//!   Neither are IPv6 hop-by-hop options (RFC 8200 section 4 leaves that open).
 //! - Packets from and to 240.0.0.0/4 are forwarded, and their senders notified of problems, as in
 //!   Linux; RFC 1812 section 5.3.7 and RFC 1122 section 3.2.2 refuse it.
-//! - IPv6 over links of less than 1280 bytes (RFC 8200 section 5 has none): the message says what the link takes, and the
-//!   source need not believe it.
+//! - IPv6 over links of less than 1280 bytes (RFC 8200 section 5 has none): the message says what
+//!   the link takes, and the source need not believe it.
 
 mod fragment;
 mod header;
@@ -36,11 +37,13 @@ pub(crate) use icmp::{Problem, Reporter};
 pub(crate) enum Discard {
     /// Neither IPv4 nor IPv6.
     Version,
-    /// Fewer bytes than a header or than the length that it says, or lengths that contradict each other.
+    /// Fewer bytes than a header or than the length that it says, or lengths that contradict each
+    /// other.
     Length,
     /// The checksum of the IPv4 header is wrong.
     Checksum,
-    /// Addresses that no router forwards from or to: multicast, broadcast, loopback, link-local, unspecified.
+    /// Addresses that no router forwards from or to: multicast, broadcast, loopback, link-local,
+    /// unspecified.
     Scope,
     /// Its last hop was the one before.
     TimeExceeded,
@@ -78,8 +81,8 @@ impl Router {
         self.mtu
     }
 
-    /// Forwards `packet`, whose header is `header`: counts the hop. `message` then holds the ICMP message that goes back to
-    /// where the packet came from, and is empty if there is none.
+    /// Forwards `packet`, whose header is `header`: counts the hop. `message` then holds the ICMP
+    /// message that goes back to where the packet came from, and is empty if there is none.
     pub(crate) fn forward(&mut self, now: Time, header: &Header, packet: &mut [u8], message: &mut Vec<u8>) -> Forward {
         message.clear();
         let (reason, problem) = match self.judge(header) {
@@ -96,8 +99,8 @@ impl Router {
         Forward::Discarded(reason)
     }
 
-    /// No path leads to where `packet` goes: writes the ICMP message about it, if there is one, to `message` (RFC 1812 section
-    /// 5.2.7.1, RFC 4443 section 3.1).
+    /// No path leads to where `packet` goes: writes the ICMP message about it, if there is one, to
+    /// `message` (RFC 1812 section 5.2.7.1, RFC 4443 section 3.1).
     pub(crate) fn no_route(&mut self, now: Time, header: &Header, packet: &[u8], message: &mut Vec<u8>) {
         message.clear();
         let problem = scope(header).map_or_else(|problem| problem, |()| Some(Problem::NoRoute));
@@ -106,8 +109,8 @@ impl Router {
         }
     }
 
-    /// Whether a packet goes on; if not, why, and what its source is told. The order is that of Linux for IPv4; of IPv6
-    /// it looks at the hops before a link-local source.
+    /// Whether a packet goes on; if not, why, and what its source is told. The order is that of
+    /// Linux for IPv4; of IPv6 it looks at the hops before a link-local source.
     fn judge(&self, header: &Header) -> Result<Forward, (Discard, Option<Problem>)> {
         scope(header).map_err(|problem| (Discard::Scope, problem))?;
         if header.hops <= 1 {

@@ -25,7 +25,8 @@ use listener::Listener;
 pub(crate) use listener::{interrupted, listen};
 use punctuality::Punctuality;
 
-/// How long what is on its way at the end may take beyond the longest delay of a path: that of its queue.
+/// How long what is on its way at the end may take beyond the longest delay of a path: that of its
+/// queue.
 const QUEUES: Span = Span::from_secs(5);
 
 impl Port for Device {
@@ -68,7 +69,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
     let engine = drive.engine();
     if !matches!(end, End::Over) {
-        // What was due by then has been done, though not handed over if a device is gone: as in a replay.
+        // What was due by then has been done, though not handed over if a device is gone: as in a
+        // replay.
         while engine.advance(ended).is_some() {}
         engine.world().end_at(ended);
     }

@@ -61,8 +61,8 @@ impl Testbed {
     /// Removes what killed runs have left, then makes everything.
     ///
     /// # Errors
-    /// [`LiveError::Missing`] with all that [`check`] finds; [`LiveError::SetUp`] if something could not be made. Nothing
-    /// remains of what was.
+    /// [`LiveError::Missing`] with all that [`check`] finds; [`LiveError::SetUp`] if something
+    /// could not be made. Nothing remains of what was.
     pub(crate) fn set_up(spec: &LiveSpec) -> Result<Testbed, LiveError> {
         check(spec)?;
         let here = |source| LiveError::SetUp { host: String::from("(all)"), what: leftovers::DIRECTORY.into(), source };
@@ -110,8 +110,8 @@ impl Testbed {
         self.hosts[node].device.as_ref().map(|(device, _)| device)
     }
 
-    /// Packets that the kernel had for the device of a host and dropped, because they were not read in time: asks it, from a
-    /// thread in the host's namespace.
+    /// Packets that the kernel had for the device of a host and dropped, because they were not read
+    /// in time: asks it, from a thread in the host's namespace.
     ///
     /// # Errors
     /// The device is gone.
@@ -120,8 +120,9 @@ impl Testbed {
         namespace::inside(self.namespace(node), || netlink::dropped(index))
     }
 
-    /// Starts a program in the namespace of a host, in a process group of its own and without standard input. It has
-    /// [`leftovers::MARK`] in its environment, by which it and all that it starts are found and killed when the testbed goes.
+    /// Starts a program in the namespace of a host, in a process group of its own and without
+    /// standard input. It has [`leftovers::MARK`] in its environment, by which it and all that it
+    /// starts are found and killed when the testbed goes.
     ///
     /// # Errors
     /// It cannot be started.

@@ -1,4 +1,5 @@
-//! Live runs that do not come to their end: what is said, what is kept, and that nothing remains on the machine.
+//! Live runs that do not come to their end: what is said, what is kept, and that nothing remains on
+//! the machine.
 
 use std::net::Ipv4Addr;
 use std::ops::ControlFlow;
@@ -38,8 +39,8 @@ fn names(test: &str, host: &str) -> (String, String) {
     (format!("ackt{host}{id}"), format!("ackt-{test}-{host}-{id}"))
 }
 
-/// Two kernels, 5 ms apart, that would run for an hour; after 200 ms the left one sends pings, and after 600 ms `breaks` runs
-/// there.
+/// Two kernels, 5 ms apart, that would run for an hour; after 200 ms the left one sends pings, and
+/// after 600 ms `breaks` runs there.
 fn spec(test: &str, breaks: Option<String>) -> RunSpec {
     let direction = DirectionSpec {
         rate: Rate::from_bps(10_000_000),

@@ -1,7 +1,8 @@
 //! Hostile hosts: whatever they send, the run goes on to its end.
 //!
-//! What they send is made of random bytes. `ACKCLOCK_FUZZ_SECONDS` says how long the ignored test goes on, `ACKCLOCK_FUZZ_SEED`
-//! where it begins. `fuzz` has the same as a target of cargo-fuzz, which finds its bytes better.
+//! What they send is made of random bytes. `ACKCLOCK_FUZZ_SECONDS` says how long the ignored test
+//! goes on, `ACKCLOCK_FUZZ_SEED` where it begins. `fuzz` has the same as a target of cargo-fuzz,
+//! which finds its bytes better.
 
 use std::time::{Duration, Instant};
 use std::{env, panic};

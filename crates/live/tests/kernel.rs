@@ -1,5 +1,5 @@
-//! Our endpoints and the kernel of this machine: data both ways through loss and reordering, every byte compared, by every
-//! controller and every detector, and what the two agree on.
+//! Our endpoints and the kernel of this machine: data both ways through loss and reordering, every
+//! byte compared, by every controller and every detector, and what the two agree on.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -55,7 +55,8 @@ struct Found {
     options: u8,
 }
 
-/// Runs `work` on a thread in the namespace, once there is one and its device has an address. `None` if there is none in the end.
+/// Runs `work` on a thread in the namespace, once there is one and its device has an address.
+/// `None` if there is none in the end.
 fn inside<T: Send + 'static>(netns: &str, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<Option<T>> {
     let file = Path::new("/run/netns").join(netns);
     thread::spawn(move || {
@@ -258,8 +259,8 @@ fn every_byte_passes_between_our_endpoints_and_the_kernel() {
         assert_eq!(found.options & agreed, agreed, "{}", flow.id);
         assert!(flow.retransmitted_packets > 0, "{}: nothing was lost", flow.id);
         assert_eq!(flow.acked_bytes, BYTES, "{}", flow.id);
-        // The SYN of DCTCP is ECN-capable itself, to which a socket with another controller does not agree
-        // (`tcp_ecn_create_request`).
+        // The SYN of DCTCP is ECN-capable itself, to which a socket with another controller does
+        // not agree (`tcp_ecn_create_request`).
         let ecn = if flow.cc == "dctcp" { 0 } else { ECN };
         assert_eq!(found.options & ECN, ecn, "{}", flow.id);
     }

@@ -1,4 +1,5 @@
-//! A live run that is recorded, and replayed: the queues decide the same, packet for packet. With kernels and iperf3.
+//! A live run that is recorded, and replayed: the queues decide the same, packet for packet. With
+//! kernels and iperf3.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -36,7 +37,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Two kernels and a host of ours, each pair with a way between them: PIE at `rate` one way, fq_codel the other, and losses.
+/// Two kernels and a host of ours, each pair with a way between them: PIE at `rate` one way,
+/// fq_codel the other, and losses.
 fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) -> RunSpec {
     let direction = |queue: QueueSpec| DirectionSpec {
         rate: Rate::from_bps(rate),

@@ -11,8 +11,8 @@ use crate::spec::{CcChange, DirectionSpec, FlowSpec, HostSpec, LinkSpec, RunSpec
 use crate::stock::{Side, Stock};
 use crate::watch::Watch;
 
-/// Every connection goes from this port, its sender's; each has its two hosts to itself. Where a peer outside knows it by other
-/// ports, they are exchanged at the border.
+/// Every connection goes from this port, its sender's; each has its two hosts to itself. Where a
+/// peer outside knows it by other ports, they are exchanged at the border.
 pub const SENDER_PORT: u16 = 40_000;
 /// Every connection goes to this port, its receiver's.
 pub const RECEIVER_PORT: u16 = 5_001;
@@ -50,7 +50,8 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
 /// The controllers that a sender is to have later, the last one first.
 pub(crate) fn schedule(run: &RunSpec, flow: &FlowSpec) -> Vec<(Time, Box<dyn CongestionControl>)> {
     let build = |(number, change): (usize, &CcChange)| {
-        // A controller of its own draws from a stream of its own, so that none changes another's numbers.
+        // A controller of its own draws from a stream of its own, so that none changes another's
+        // numbers.
         let id = format!("flows.{}.sender.cc.{}", flow.id, number + 1);
         (change.at, change.cc.build(Random::for_component(run.seed, run.run, &id)))
     };
@@ -75,8 +76,8 @@ pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec) -> [Host; 2] {
                 let (isn, ts_offset) = (draw as u32, (draw >> 32) as u32);
                 let ports = Ports { local, remote };
                 let mut config = endpoint.config.clone();
-                // There is no application that would open the connection once more: the handshake is as patient as the
-                // transfer.
+                // There is no application that would open the connection once more: the handshake
+                // is as patient as the transfer.
                 config.states.syn_retries = config.max_retries;
                 config.states.synack_retries = config.max_retries;
                 config.states.handshake_timeout = None;

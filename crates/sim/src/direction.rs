@@ -7,7 +7,8 @@ use ackclock_emulator::{Link, LinkEvent, LinkEventKind};
 use ackclock_trace::{Histogram, LinkSummary, LinkWindow};
 use ackclock_units::{Rate, Span, Time};
 
-/// The reason under which a summary counts packets lost on the wire rather than dropped by the queue.
+/// The reason under which a summary counts packets lost on the wire rather than dropped by the
+/// queue.
 pub const LOST_ON_LINK: &str = "link";
 
 /// A link direction and its measures.
@@ -71,7 +72,8 @@ impl Direction {
             LinkEventKind::Sent { sojourn, busy } => {
                 self.sojourn.add(sojourn.as_nanos());
                 self.busy += busy;
-                // A bucket gives packets out before a transmitter of the rate would have come to them.
+                // A bucket gives packets out before a transmitter of the rate would have come to
+                // them.
                 self.busy_until = self.busy_until.max(event.at) + busy;
                 if let Some(bucket) = &mut self.bucket {
                     let filled = self.busy_until - bucket.depth;
@@ -137,7 +139,8 @@ impl Direction {
         }
     }
 
-    /// What came since, in a window of this length that ends `now`, to which the link has caught up.
+    /// What came since, in a window of this length that ends `now`, to which the link has caught
+    /// up.
     pub(crate) fn since(&self, mark: &DirectionMark, length: Span, now: Time) -> LinkWindow {
         let mut backlog = self.backlog.clone();
         backlog.add_weighted(self.level.into(), now.since(self.since).as_nanos());
@@ -224,8 +227,9 @@ mod tests {
 
     #[test]
     fn a_bucket_is_busy_by_its_rate_and_never_more_than_all_of_the_time() {
-        // A bucket of 3000 bytes. Three packets take what it holds, the fourth takes it 1000 below: nothing leaves until 1 ms, when
-        // the fifth does, and it is empty until 2 ms. At 8 Mbit/s the five take 5 ms.
+        // A bucket of 3000 bytes. Three packets take what it holds, the fourth takes it 1000 below:
+        // nothing leaves until 1 ms, when the fifth does, and it is empty until 2 ms. At 8 Mbit/s
+        // the five take 5 ms.
         for (end_ms, busy, empty) in [(1, 1.0, 1.0), (2, 1.0, 1.0), (4, 1.0, 0.5), (10, 0.5, 0.2)] {
             let mut direction = offered(5, Some(3000), Impairments::default());
             let end = Time::from_millis(end_ms);

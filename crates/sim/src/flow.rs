@@ -35,7 +35,8 @@ pub(crate) struct Flow {
     /// Bytes that the source has yet to write; `None` is without end.
     remaining: Option<u64>,
     write_size: u64,
-    /// With so many bytes acknowledged the transfer is complete; no number of them once it is, or if it is without end.
+    /// With so many bytes acknowledged the transfer is complete; no number of them once it is, or
+    /// if it is without end.
     target: u64,
     started: bool,
     stopped: bool,
@@ -411,7 +412,8 @@ mod tests {
     #[test]
     fn windows_slide_by_a_step() {
         let mut throughput = Throughput::new(Time::from_secs(1));
-        // 1000 bytes in each of the first six steps, then nothing: windows of 4000 at steps 4, 5, 6, then 3000, 2000.
+        // 1000 bytes in each of the first six steps, then nothing: windows of 4000 at steps 4, 5,
+        // 6, then 3000, 2000.
         for step in 0..6 {
             throughput.add(Time::from_millis(1000 + 500 * step), 1000);
         }

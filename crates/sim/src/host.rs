@@ -112,7 +112,8 @@ impl Host {
         }
     }
 
-    /// The range of the stream that a segment just sent carries, if it does; a FIN is the byte after the last one.
+    /// The range of the stream that a segment just sent carries, if it does; a FIN is the byte
+    /// after the last one.
     pub(crate) fn range_of(&self, segment: &Segment) -> Option<(u64, u64)> {
         let (from, len) = (segment.payload.offset, segment.payload.len);
         let fin = match self {

@@ -1,8 +1,9 @@
 //! The virtual world: hosts, traffic and the loop.
 //!
-//! [`spec::RunSpec`] says what a run consists of; [`run`] runs it and gives its summary, [`run_recorded`] with records of
-//! what happened on the way; [`World`] is the run itself for callers that want to look inside. No clock is read and
-//! nothing is drawn but from the run's own streams: the same specification gives the same summary on every machine.
+//! [`spec::RunSpec`] says what a run consists of; [`run`] runs it and gives its summary,
+//! [`run_recorded`] with records of what happened on the way; [`World`] is the run itself for
+//! callers that want to look inside. No clock is read and nothing is drawn but from the run's own
+//! streams: the same specification gives the same summary on every machine.
 
 mod build;
 mod direction;
@@ -32,7 +33,8 @@ pub use record::{QueueRecorder, Recorders};
 pub use stock::IntegrityError;
 pub use world::{Inbound, Outbound, World};
 
-/// Runs `spec` to its end. `progress` is told the simulated time now and then, and may break the run off.
+/// Runs `spec` to its end. `progress` is told the simulated time now and then, and may break the
+/// run off.
 ///
 /// # Errors
 /// Corrupted data, or an interruption.

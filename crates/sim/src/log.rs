@@ -1,4 +1,5 @@
-//! What hosts log of their segments and measurements. Nothing of it comes in late, so that it is in order of time as it is.
+//! What hosts log of their segments and measurements. Nothing of it comes in late, so that it is in
+//! order of time as it is.
 
 use std::ops::ControlFlow;
 
@@ -94,8 +95,8 @@ impl HostLog {
     }
 }
 
-/// What SIFTR reads of a connection. One that is being accepted is in the SYN cache, and has no socket before the handshake is
-/// over.
+/// What SIFTR reads of a connection. One that is being accepted is in the SYN cache, and has no
+/// socket before the handshake is over.
 fn connection(endpoint: &Endpoint) -> Result<SiftrConnection, Skipped> {
     let block = endpoint.control_block();
     // TCPS_* of tcp_fsm.h.

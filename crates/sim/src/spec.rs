@@ -26,9 +26,11 @@ pub struct RunSpec {
     pub links: Vec<LinkSpec>,
     /// Flows, `count` already expanded.
     pub flows: Vec<FlowSpec>,
-    /// Parts of the run that are measured for themselves, each from a time on until before another one.
+    /// Parts of the run that are measured for themselves, each from a time on until before another
+    /// one.
     pub windows: Vec<(Time, Time)>,
-    /// Hosts whose packets come from outside, with what is between them; `None` if all hosts are of the run's own making.
+    /// Hosts whose packets come from outside, with what is between them; `None` if all hosts are of
+    /// the run's own making.
     pub live: Option<Box<LiveSpec>>,
 }
 
@@ -77,27 +79,34 @@ pub struct FlowSpec {
     pub receiver: HostSpec,
     /// How much is sent; `None` sends until the end.
     pub bytes: Option<u64>,
-    /// Bytes that the sending application writes at a time, whenever its socket is writable. Matters where a full send
-    /// buffer wakes its writer late ([`ackclock_tcp::SpaceRule::Segments`]).
+    /// Bytes that the sending application writes at a time, whenever its socket is writable.
+    /// Matters where a full send buffer wakes its writer late
+    /// ([`ackclock_tcp::SpaceRule::Segments`]).
     pub write_size: u64,
     /// When the sender connects.
     pub start: Time,
-    /// When the sender's application writes no more and closes: what its socket has taken is still sent.
+    /// When the sender's application writes no more and closes: what its socket has taken is still
+    /// sent.
     pub stop: Option<Time>,
-    /// When the sender's application closes hard, as with SO_LINGER 0: what is not sent is not, and the peer gets an RST.
+    /// When the sender's application closes hard, as with SO_LINGER 0: what is not sent is not, and
+    /// the peer gets an RST.
     pub abort: Option<Time>,
-    /// Other controllers that take over at the sender, in order of time; a stock socket keeps its own.
+    /// Other controllers that take over at the sender, in order of time; a stock socket keeps its
+    /// own.
     pub schedule: Vec<CcChange>,
-    /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one between these hosts.
+    /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one
+    /// between these hosts.
     pub ends: Option<EndsSpec>,
 }
 
 impl FlowSpec {
-    /// Bytes at a time, unless told otherwise: the block of iperf3 over TCP (`DEFAULT_TCP_BLKSIZE`).
+    /// Bytes at a time, unless told otherwise: the block of iperf3 over TCP
+    /// (`DEFAULT_TCP_BLKSIZE`).
     pub const WRITE_SIZE: u64 = 128 << 10;
 }
 
-/// Another congestion control from a time on: after what arrives at that time, before what is sent then.
+/// Another congestion control from a time on: after what arrives at that time, before what is sent
+/// then.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CcChange {
     /// When.
@@ -158,7 +167,8 @@ pub struct SmoltcpSpec {
 }
 
 impl Default for SmoltcpSpec {
-    /// As smoltcp's own where it has a default: no congestion control, acknowledgments after 10 ms, Nagle.
+    /// As smoltcp's own where it has a default: no congestion control, acknowledgments after 10 ms,
+    /// Nagle.
     fn default() -> SmoltcpSpec {
         SmoltcpSpec {
             cc: SmoltcpCc::None,

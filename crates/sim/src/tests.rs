@@ -72,7 +72,8 @@ fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
     }
 }
 
-/// A flow with less in flight than 100 packets, and without timestamps, by which a receiver may refuse what is late.
+/// A flow with less in flight than 100 packets, and without timestamps, by which a receiver may
+/// refuse what is late.
 fn small(mut flow: FlowSpec) -> FlowSpec {
     for host in [&mut flow.sender, &mut flow.receiver] {
         let HostSpec::Endpoint(endpoint) = host else { unreachable!("it is ours") };
@@ -93,8 +94,8 @@ fn a_lone_flow_fills_the_link_and_its_shortest_rtt_is_the_path_s() {
     // 1448 of 1500 bytes are payload; the first half second is slow start.
     assert!(flow.goodput_bps > 0.97 * 10e6 * 1448.0 / 1500.0, "{}", flow.goodput_bps);
     assert!(flow.goodput_bps < 10e6 * 1448.0 / 1500.0);
-    // A full packet of 1500 bytes takes 1.2 ms, its ACK of 52 bytes 0.0416 ms; the handshake's SYN of 60 bytes is not sampled
-    // here, it has no data.
+    // A full packet of 1500 bytes takes 1.2 ms, its ACK of 52 bytes 0.0416 ms; the handshake's SYN
+    // of 60 bytes is not sampled here, it has no data.
     assert_eq!(flow.rtt_ms.min, Some(20.0 + 1.2 + 0.0416));
     assert!(summary.links[0].utilization > 0.97);
     assert_eq!(summary.fairness_jain, Some(1.0));
@@ -102,7 +103,8 @@ fn a_lone_flow_fills_the_link_and_its_shortest_rtt_is_the_path_s() {
 
 #[test]
 fn no_rtt_is_shorter_than_the_path_where_acks_arrive_at_one_time() {
-    // A window of segments leaves, arrives and is acknowledged at one instant: every round trip takes the delays alone.
+    // A window of segments leaves, arrives and is acknowledged at one instant: every round trip
+    // takes the delays alone.
     for nanos in [50, 50_000] {
         let mut links = vec![link("a", pfifo(100_000))];
         let LinkSpec { forward, reverse, .. } = &mut links[0];
@@ -246,13 +248,15 @@ fn fast_open_brings_the_first_data_a_round_trip_earlier() {
         let flow = &summary.flows[0];
         (flow.delivered_bytes, flow.sent_packets, flow.retransmitted_packets)
     };
-    // 10 ms there. The SYN has 20 + 20 + 20 + 12 bytes of headers and 1000 of data: 1072 bytes take 857.6 us.
+    // 10 ms there. The SYN has 20 + 20 + 20 + 12 bytes of headers and 1000 of data: 1072 bytes take
+    // 857.6 us.
     assert_eq!(delivered([true, true], 10_857), (0, 1, 0));
     assert_eq!(delivered([true, true], 10_858), (1000, 1, 0));
     // SYN and SYN/ACK of 60 bytes take 48 us each, the data of 1052 bytes 841.6 us: 30.9376 ms.
     assert_eq!(delivered([false, false], 30_937), (0, 1, 0));
     assert_eq!(delivered([false, false], 30_938), (1000, 1, 0));
-    // A receiver that does not take it: the data goes again with the ACK of the SYN, and the FIN behind it.
+    // A receiver that does not take it: the data goes again with the ACK of the SYN, and the FIN
+    // behind it.
     let late = 10_858 + 10_000 + 48 + 842 + 10_000;
     assert_eq!((delivered([true, false], late - 1), delivered([true, false], late)), ((0, 3, 1), (1000, 3, 1)));
     // And the connection ends as any other.
@@ -292,8 +296,8 @@ fn packets_alternate_over_two_paths_and_acks_take_the_first() {
     let offered: Vec<u64> = half.links.iter().map(|link| link.offered).collect();
     assert!(offered[0].abs_diff(offered[2]) <= 1, "{offered:?}");
     assert!(offered[1] > 0 && offered[3] == 0, "{offered:?}");
-    // Two paths alike deliver in order, but for the first packets, since the handshake's ACK is shorter; and twice as much
-    // as one.
+    // Two paths alike deliver in order, but for the first packets, since the handshake's ACK is
+    // shorter; and twice as much as one.
     assert!(half.flows[0].displacement.on_time > 0.999, "{}", half.flows[0].displacement.on_time);
     assert!(half.flows[0].goodput_bps > 0.95 * 20e6 * 1460.0 / 1500.0, "{}", half.flows[0].goodput_bps);
     // A bit in four.
@@ -316,8 +320,9 @@ fn retransmissions_are_charged_to_the_link_that_lost_the_packets() {
     let declared = flow.loss_declarations;
     assert_eq!((declared.right, declared.blind, declared.wrong), (3, 0, 0));
     assert_eq!((flow.loss_declared_late_ms.samples, flow.repair_rtts.samples), (3, 3));
-    // The first ACK that shows the loss of 50 and 51 is that of 52; more than two segments above them are SACKed with that
-    // of 54 (RFC 6675), two transmissions of 1.2 ms later. That of 60 is shown by 61 and proven by 63.
+    // The first ACK that shows the loss of 50 and 51 is that of 52; more than two segments above
+    // them are SACKed with that of 54 (RFC 6675), two transmissions of 1.2 ms later. That of 60 is
+    // shown by 61 and proven by 63.
     assert_eq!((flow.loss_declared_late_ms.min, flow.loss_declared_late_ms.max), (Some(2.4), Some(2.4)));
 }
 
@@ -332,7 +337,8 @@ fn reordering_alone_makes_every_retransmission_spurious() {
     assert!(flow.retransmitted_packets > 10, "{}", flow.retransmitted_packets);
     assert_eq!(flow.spurious_retransmits, flow.retransmitted_packets);
     assert_eq!((flow.loss_declarations.right, flow.repair_rtts.samples), (0, 0));
-    // A packet is 8 late, and each of the 8 that pass it one early, or more where several are held at a time.
+    // A packet is 8 late, and each of the 8 that pass it one early, or more where several are held
+    // at a time.
     assert_eq!(flow.displacement.distribution.max, Some(8.0));
     assert!(flow.displacement.late > 0.01 && flow.displacement.late < 0.03, "{}", flow.displacement.late);
 }
@@ -431,7 +437,8 @@ static PROBE: OwnController = OwnController {
     build: |_, _| Box::new(Probe(NewReno::new(NewRenoConfig::default()))),
 };
 
-/// A flow whose controller changes to a [`Probe`] at these times, in milliseconds; what the probes were told, and the summary.
+/// A flow whose controller changes to a [`Probe`] at these times, in milliseconds; what the probes
+/// were told, and the summary.
 fn switched(
     at: &[u64],
     lossy: bool,

@@ -1,20 +1,24 @@
 //! What headers tell of an end of a connection that is not ours.
 //!
-//! A [`Watch`] stands where packets of that end come in and go out, so that its times are those at the end itself. It sees each
-//! segment that the end sends and each that reaches it, and knows nothing else: what was sent again, what is acknowledged, and
-//! the time from a segment to its acknowledgment. Sequence numbers are distances from the initial ones, as in our endpoint (the
+//! A [`Watch`] stands where packets of that end come in and go out, so that its times are those at
+//! the end itself. It sees each segment that the end sends and each that reaches it, and knows
+//! nothing else: what was sent again, what is acknowledged, and the time from a segment to its
+//! acknowledgment. Sequence numbers are distances from the initial ones, as in our endpoint (the
 //! SYN is unit 0, byte i of the stream unit i + 1, a FIN after n bytes unit n + 1).
 //!
-//! Several connections may be open at once or one after the other (`iperf3` opens one for control and one for each stream);
-//! they are told apart by their ports, and their counts are added up. Everything is in constant memory: of connections, and of
-//! segments that wait for their acknowledgment, there is a fixed number at most, beyond which those used last count, and segments
-//! give no RTT.
+//! Several connections may be open at once or one after the other (`iperf3` opens one for control
+//! and one for each stream); they are told apart by their ports, and their counts are added up.
+//! Everything is in constant memory: of connections, and of segments that wait for their
+//! acknowledgment, there is a fixed number at most, beyond which those used last count, and
+//! segments give no RTT.
 //!
-//! A segment is a retransmission by its numbers alone. Linux probes an idle peer or a closed window without data, which is none;
-//! the byte that other systems send for it counts as one, and once more each time (Wireshark calls it a keep-alive).
+//! A segment is a retransmission by its numbers alone. Linux probes an idle peer or a closed window
+//! without data, which is none; the byte that other systems send for it counts as one, and once
+//! more each time (Wireshark calls it a keep-alive).
 //!
 //! # Source
-//! RTT samples as RFC 6298 section 3 (Karn): of segments that were sent once, by an ACK that does not cover one sent again.
+//! RTT samples as RFC 6298 section 3 (Karn): of segments that were sent once, by an ACK that does
+//! not cover one sent again.
 
 use std::collections::VecDeque;
 
@@ -51,7 +55,8 @@ pub(crate) struct WatchCounts {
     pub(crate) acked_bytes: u64,
     /// Bytes that it has acknowledged.
     pub(crate) delivered_bytes: u64,
-    /// ACKs that have reached it with the ECN echo of RFC 3168, also those that it may refuse as too old.
+    /// ACKs that have reached it with the ECN echo of RFC 3168, also those that it may refuse as
+    /// too old.
     pub(crate) ece_acks: u64,
 }
 
@@ -125,8 +130,8 @@ impl Stream {
         unit.min(self.fin.unwrap_or(u64::MAX)).saturating_sub(1)
     }
 
-    /// Takes a segment in and returns its units without the SYN, and how far the stream had been seen before. `None` if it has none,
-    /// or its numbers make no sense.
+    /// Takes a segment in and returns its units without the SYN, and how far the stream had been
+    /// seen before. `None` if it has none, or its numbers make no sense.
     fn pass(&mut self, segment: &Segment) -> Option<(u64, u64, u64)> {
         let fin = segment.flags.contains(Flags::FIN);
         let len = u64::from(segment.payload.len) + u64::from(fin);
@@ -144,8 +149,8 @@ impl Stream {
         Some((from, to, before))
     }
 
-    /// Takes an acknowledgment number and returns bytes newly acknowledged, and the unit; `None` if it acknowledges what has not
-    /// been seen.
+    /// Takes an acknowledgment number and returns bytes newly acknowledged, and the unit; `None` if
+    /// it acknowledges what has not been seen.
     fn acknowledge(&mut self, ack: u32) -> Option<(u64, u64)> {
         let ack = self.lift(ack, self.acked).filter(|&ack| ack <= self.end)?;
         let before = self.bytes(self.acked);
@@ -183,8 +188,8 @@ impl Timed {
         }
     }
 
-    /// An ACK of everything before `ack`, and of some blocks of units behind it; `una` was acknowledged before. Returns when the
-    /// newest segment was sent that it measures.
+    /// An ACK of everything before `ack`, and of some blocks of units behind it; `una` was
+    /// acknowledged before. Returns when the newest segment was sent that it measures.
     fn acknowledged(&mut self, una: u64, ack: u64, blocks: &[(u64, u64)]) -> Option<Time> {
         let mut newest = None;
         if una >= self.uncertain.1 {
@@ -261,8 +266,8 @@ impl Connection {
             }
             *(if outgoing { &mut self.sent } else { &mut self.received }) = Some(Stream::new(segment.seq, true));
         }
-        // RFC 3168 section 6.1.1: ECE and CWR in the SYN, ECE alone in the answer. With AE the SYN asks for more (RFC 9768), and
-        // may get this.
+        // RFC 3168 section 6.1.1: ECE and CWR in the SYN, ECE alone in the answer. With AE the SYN
+        // asks for more (RFC 9768), and may get this.
         match answer {
             false => self.ecn_asked = segment.flags.contains(Flags::ECE | Flags::CWR),
             true => self.ecn = self.ecn_asked && segment.flags.ace() == Flags::ECE.ace(),
@@ -280,7 +285,8 @@ impl Connection {
 }
 
 impl Watch {
-    /// One that has seen nothing yet. `single` if the peer is ours: it has one connection, and its ports are its own affair.
+    /// One that has seen nothing yet. `single` if the peer is ours: it has one connection, and its
+    /// ports are its own affair.
     pub(crate) fn new(single: bool) -> Watch {
         Watch { single, ..Watch::default() }
     }
@@ -300,7 +306,8 @@ impl Watch {
         !self.connections.is_empty() && self.connections.iter().all(|one| one.reset || one.is_finished())
     }
 
-    /// The end sends a segment. Returns where its payload lies in the stream, and whether connections may have opened or ended.
+    /// The end sends a segment. Returns where its payload lies in the stream, and whether
+    /// connections may have opened or ended.
     pub(crate) fn sends(&mut self, now: Time, segment: &Segment) -> (u64, bool) {
         let (one, counts) = self.connection(segment.source_port, segment.destination_port);
         let syn = segment.flags.contains(Flags::SYN);
@@ -327,7 +334,8 @@ impl Watch {
         (offset, syn || one.is_ending())
     }
 
-    /// A segment has reached the end. Returns what it measures, and whether connections may have opened or ended.
+    /// A segment has reached the end. Returns what it measures, and whether connections may have
+    /// opened or ended.
     pub(crate) fn receives(&mut self, now: Time, segment: &Segment) -> (Acknowledgment, bool) {
         let (one, counts) = self.connection(segment.destination_port, segment.source_port);
         let syn = segment.flags.contains(Flags::SYN);
@@ -365,8 +373,8 @@ impl Watch {
         (arrival, syn || one.is_ending())
     }
 
-    /// The connection with these ports; a new one takes the place of one that is over, or of the one not seen for longest, once
-    /// there are many.
+    /// The connection with these ports; a new one takes the place of one that is over, or of the
+    /// one not seen for longest, once there are many.
     fn connection(&mut self, own: u16, peer: u16) -> (&mut Connection, &mut WatchCounts) {
         let Watch { connections, single, current, seen, counts } = self;
         let ports = if *single { (0, 0) } else { (own, peer) };

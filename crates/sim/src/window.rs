@@ -1,7 +1,7 @@
 //! Parts of a run that are measured for themselves.
 //!
-//! Nothing is measured twice: what a flow and a link have counted is noted at the start of a window, and taken from what they
-//! have counted at its end.
+//! Nothing is measured twice: what a flow and a link have counted is noted at the start of a
+//! window, and taken from what they have counted at its end.
 
 use ackclock_trace::{FlowWindow, LinkWindow, WindowSummary, jain};
 use ackclock_units::Time;
@@ -70,7 +70,8 @@ impl Windows {
         }
     }
 
-    /// The run has been broken off at `end`: windows end there that have not yet, and those that have not begun are empty.
+    /// The run has been broken off at `end`: windows end there that have not yet, and those that
+    /// have not begun are empty.
     pub(crate) fn break_off(&mut self, end: Time, flows: &Flows, hosts: &Hosts, directions: &Directions) {
         for &(_, edge, number) in &self.edges.split_off(self.passed) {
             match edge {

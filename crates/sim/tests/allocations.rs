@@ -1,4 +1,5 @@
-//! Once a run has warmed up, no packet, queue or ACK costs an allocation, and no row that is recorded.
+//! Once a run has warmed up, no packet, queue or ACK costs an allocation, and no row that is
+//! recorded.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::ops::ControlFlow;
@@ -71,8 +72,8 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
 
 /// The first `warm_up` seconds of a run may allocate; the 20 s after them may not.
 ///
-/// A histogram takes a block of 4 kB when a power of two occurs for the first time. The drop-tail queues are short so that their
-/// slow cycles show every value within the warm-up.
+/// A histogram takes a block of 4 kB when a power of two occurs for the first time. The drop-tail
+/// queues are short so that their slow cycles show every value within the warm-up.
 fn allocates_nothing_after_warm_up(name: &str, spec: &RunSpec, warm_up: u64) {
     let ends = [warm_up, warm_up + 20].map(Time::from_secs);
     let mut world = World::new(spec);
@@ -104,8 +105,8 @@ fn a_run_allocates_nothing_after_warm_up() {
     }
 }
 
-/// Every controller with what it asks for: enhanced round-trip times, delivery rates, pacing, filters, both ways to leave slow
-/// start; DCTCP and Prague with their marks.
+/// Every controller with what it asks for: enhanced round-trip times, delivery rates, pacing,
+/// filters, both ways to leave slow start; DCTCP and Prague with their marks.
 #[test]
 fn no_controller_costs_an_allocation() {
     let reno = |slow_start| NewRenoConfig { slow_start, ..NewRenoConfig::default() };
@@ -123,7 +124,8 @@ fn no_controller_costs_an_allocation() {
         CcSpec::Vegas(VegasConfig::default()),
     ] {
         let queue = QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(20) });
-        // Back-offs by chance and probes take their time to have shown every power of two, and the most that is in flight.
+        // Back-offs by chance and probes take their time to have shown every power of two, and the
+        // most that is in flight.
         allocates_nothing_after_warm_up(cc.name(), &two_flows(&cc, &Config::default(), queue), 200);
     }
     for (cc, ecn) in [

@@ -1,5 +1,6 @@
-//! Whatever the network does to packets and however the two ends are set up, every byte of a transfer arrives once, in
-//! order and unchanged, everything is acknowledged, and the connection closes.
+//! Whatever the network does to packets and however the two ends are set up, every byte of a
+//! transfer arrives once, in order and unchanged, everything is acknowledged, and the connection
+//! closes.
 
 use std::ops::ControlFlow;
 

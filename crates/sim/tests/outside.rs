@@ -1,6 +1,6 @@
-//! Packets from outside go through the same links and queues as others: each leaves once, dropped or delivered, and what is
-//! decided about it depends on when it came and on nothing else. What is read off the headers of a kernel's connection is what
-//! its endpoint has counted itself.
+//! Packets from outside go through the same links and queues as others: each leaves once, dropped
+//! or delivered, and what is decided about it depends on when it came and on nothing else. What is
+//! read off the headers of a kernel's connection is what its endpoint has counted itself.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -61,7 +61,8 @@ fn queues() -> [QueueSpec; 11] {
     ]
 }
 
-/// Two hosts behind devices, and one in this process; between the two a path over the links, with a second one if asked for.
+/// Two hosts behind devices, and one in this process; between the two a path over the links, with a
+/// second one if asked for.
 fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
     let node = |name: &str, tun: bool, last: u8| NodeSpec {
         name: name.to_owned(),
@@ -285,7 +286,8 @@ fn there_is_no_way_without_a_pipe() {
     assert!(!World::new(&inside).inject(ms(1), raw));
 }
 
-/// What leaves, and every decision of every queue, with the world called at `late` times of its own choice.
+/// What leaves, and every decision of every queue, with the world called at `late` times of its own
+/// choice.
 fn decisions(spec: &RunSpec, arrivals: &[Raw], late: impl Fn(&mut World, Time)) -> (Vec<Outbound>, Vec<u8>) {
     let mut csv = QueueCsv::new(Vec::new());
     let directions: Vec<DirectionId> = DirectionId::all(spec.links.len()).collect();
@@ -349,7 +351,8 @@ proptest! {
 
 #[test]
 fn an_arrival_comes_after_what_is_due_at_its_time() {
-    // A packet of 1250 bytes takes 1 ms on the link: the one in the queue's only place leaves it when the third comes.
+    // A packet of 1250 bytes takes 1 ms on the link: the one in the queue's only place leaves it
+    // when the third comes.
     let one = direction(pfifo(1));
     let mut world = World::new(&hosts_outside(vec![link("a", one.clone(), one)], None));
     let raw = |at| Raw { at, from: LEFT, wire_len: 1250, ecn: Ecn::NotEct, flow_hash: 1 };
@@ -543,7 +546,8 @@ fn assert_same_measures(watched: &FlowSummary, inside: &FlowSummary) {
     assert_eq!(told(watched), told(inside));
 }
 
-/// What has come to an end outside is known when it acknowledges it, which may be a segment or two later.
+/// What has come to an end outside is known when it acknowledges it, which may be a segment or two
+/// later.
 fn assert_same_windows(watched: &Summary<()>, inside: &Summary<()>) {
     for (watched, inside) in watched.windows.iter().zip(&inside.windows) {
         assert_eq!(watched.links, inside.links);
@@ -622,8 +626,8 @@ fn cases() -> impl Iterator<Item = (Network, QueueSpec, Config, bool)> {
     })
 }
 
-/// Whether the same flow inside takes the same ways. Over two paths everything that goes along takes both, ACKs of data that comes
-/// back too; those of a flow inside take the first.
+/// Whether the same flow inside takes the same ways. Over two paths everything that goes along
+/// takes both, ACKs of data that comes back too; those of a flow inside take the first.
 fn has_an_equal_inside(network: Network, back: bool) -> bool {
     !(matches!(network, Network::TwoPaths) && back)
 }

@@ -1,4 +1,5 @@
-//! What a run says about retransmissions and losses is what its queue's records say, whatever the network does.
+//! What a run says about retransmissions and losses is what its queue's records say, whatever the
+//! network does.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;

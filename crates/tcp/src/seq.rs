@@ -1,9 +1,11 @@
 //! Sequence numbers: 32 bits on the wire, 64 inside.
 //!
-//! Inside the endpoint a sequence number is its distance from the initial one: the SYN is unit 0, byte `i` of the stream is
-//! unit `i + 1`, a FIN after `n` bytes is unit `n + 1`. Comparisons are then plain, and nothing wraps.
+//! Inside the endpoint a sequence number is its distance from the initial one: the SYN is unit 0,
+//! byte `i` of the stream is unit `i + 1`, a FIN after `n` bytes is unit `n + 1`. Comparisons are
+//! then plain, and nothing wraps.
 
-/// Lifts a wire number to the distance from `isn` that lies nearest to `near`; `None` if that is before the SYN.
+/// Lifts a wire number to the distance from `isn` that lies nearest to `near`; `None` if that is
+/// before the SYN.
 pub(crate) fn lift(wire: u32, isn: u32, near: u64) -> Option<u64> {
     let ahead = wire.wrapping_sub(isn).wrapping_sub(near as u32) as i32;
     near.checked_add_signed(i64::from(ahead))

@@ -1,4 +1,5 @@
-//! Sampling delivery rates, telling losses and pacing cost no allocation once their memory is there.
+//! Sampling delivery rates, telling losses and pacing cost no allocation once their memory is
+//! there.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,5 @@
-//! Every script below `scripts/` passes: one behaviour each, in packetdrill's language (docs/packetdrill.md).
+//! Every script below `scripts/` passes: one behaviour each, in packetdrill's language
+//! (docs/packetdrill.md).
 
 use std::fmt::Write;
 use std::fs;

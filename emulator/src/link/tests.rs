@@ -1,4 +1,5 @@
-//! A link by hand, and polled at different times: what happens on it depends on what is offered alone.
+//! A link by hand, and polled at different times: what happens on it depends on what is offered
+//! alone.
 
 use ackclock_aqm::{
     Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo, FifoConfig, FqCodel,
@@ -135,8 +136,9 @@ fn the_rate_is_exact_over_a_busy_period() {
 
 #[test]
 fn a_token_bucket_lets_a_burst_pass_and_then_keeps_the_rate() {
-    // HTB at 10 Mbit/s with `burst 1600`: packets of 1514 bytes, 1211.2 us each. Of the full bucket the first leaves 86 bytes, so
-    // that the second goes as well, to 1428 below nothing: 1142.4 us. From then on one goes every 1211.2 us.
+    // HTB at 10 Mbit/s with `burst 1600`: packets of 1514 bytes, 1211.2 us each. Of the full bucket
+    // the first leaves 86 bytes, so that the second goes as well, to 1428 below nothing: 1142.4 us.
+    // From then on one goes every 1211.2 us.
     let mut link = link(LinkConfig { burst: Some(1600), delay: Span::ZERO, ..config() });
     let mut events = Vec::new();
     for slot in 1..=5 {
@@ -144,7 +146,8 @@ fn a_token_bucket_lets_a_burst_pass_and_then_keeps_the_rate() {
     }
     assert_eq!(link.next_due(), us(10_000));
     assert_eq!(drain(&mut link, &mut events), [(10_000, 1), (10_000, 2), (11_142, 3), (12_353, 4), (13_564, 5)]);
-    // The bucket has tokens from 14,776 us on, 344 bytes at 15,051: one packet passes, and the next after 1170 bytes or 936 us.
+    // The bucket has tokens from 14,776 us on, 344 bytes at 15,051: one packet passes, and the next
+    // after 1170 bytes or 936 us.
     link.offer(us(15_051), packet(6, 1514), &mut events);
     link.offer(us(15_051), packet(7, 1514), &mut events);
     assert_eq!(drain(&mut link, &mut events), [(15_051, 6), (15_987, 7)]);
@@ -285,7 +288,8 @@ fn jitter_may_change_the_order_only_if_told() {
     }
 }
 
-/// Uniform from nothing to all of it: of 10,000 packets a tenth falls into each tenth, with a standard deviation of 30.
+/// Uniform from nothing to all of it: of 10,000 packets a tenth falls into each tenth, with a
+/// standard deviation of 30.
 #[test]
 fn jitter_is_uniform_up_to_what_it_says() {
     let impairments =
@@ -303,8 +307,8 @@ fn jitter_is_uniform_up_to_what_it_says() {
     assert!(arrivals.is_sorted() && (50_900..=51_000).contains(&arrivals.last().unwrap().0), "{:?}", arrivals.last());
 }
 
-/// Packets that arrive at the same time do so in the order of their transmission, also where jitter may change the order: here by a
-/// nanosecond.
+/// Packets that arrive at the same time do so in the order of their transmission, also where jitter
+/// may change the order: here by a nanosecond.
 #[test]
 fn equal_arrivals_keep_their_order() {
     let impairments = Impairments { jitter: Span::from_nanos(1), reorder: Reorder::ByJitter, ..Impairments::default() };
@@ -341,7 +345,8 @@ fn what_a_link_says_of_itself() {
     assert_eq!((lossy.rate(), link(config()).rate()), (None, Rate::from_bps(10 * MBIT)));
 }
 
-/// What was due until now has happened when a link is caught up with: the second packet has left the queue, and nothing has arrived.
+/// What was due until now has happened when a link is caught up with: the second packet has left
+/// the queue, and nothing has arrived.
 #[test]
 fn catching_up_sends_what_was_due() {
     let mut link = link(LinkConfig { delay: Span::from_secs(1), ..config() });
@@ -371,9 +376,9 @@ fn marks_arrive() {
     assert_eq!(arrived, [Ecn::Ect0, Ecn::Ce, Ecn::NotEct]);
 }
 
-/// A shaper's rate is exact over a busy period too. At 3 Mbit/s a byte takes 2666 2/3 ns, and a bucket of one holds 2666. The first
-/// empties it, the second goes as well and takes it below, from where the first ended; the seventh goes when six have paid, 16,000 ns
-/// less the bucket.
+/// A shaper's rate is exact over a busy period too. At 3 Mbit/s a byte takes 2666 2/3 ns, and a
+/// bucket of one holds 2666. The first empties it, the second goes as well and takes it below, from
+/// where the first ended; the seventh goes when six have paid, 16,000 ns less the bucket.
 #[test]
 fn a_token_bucket_carries_fractions() {
     let rate = Rate::from_bps(3 * MBIT);
@@ -413,7 +418,8 @@ fn a_packet_is_held_back_until_as_many_as_its_extent_have_passed() {
 
 #[test]
 fn a_packet_is_held_back_no_longer_than_its_timeout() {
-    // Everything is held back, so that nothing passes: each arrives 5 ms late and none changes its place.
+    // Everything is held back, so that nothing passes: each arrives 5 ms late and none changes its
+    // place.
     let (arrivals, _) = burst(&mut held_back(1.0, 3, Span::from_millis(5)), 10);
     assert_eq!(arrivals, (1..=10).map(|slot| (1000 * u64::from(slot) + 6000, slot)).collect::<Vec<_>>());
     // Nothing is held back by an extent of 0.

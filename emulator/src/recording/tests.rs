@@ -47,8 +47,8 @@ fn decisions_in_their_order_each_at_its_time() {
     let mut link = link(pfifo(1));
     link.record();
     let mut events = Vec::new();
-    // The first goes on at once, the second waits, the third finds the queue full. The fourth is a second handle to the
-    // contents of the second.
+    // The first goes on at once, the second waits, the third finds the queue full. The fourth is a
+    // second handle to the contents of the second.
     for slot in [10, 11, 12] {
         link.offer(Time::ZERO, packet(slot, Ecn::NotEct), &mut events);
     }
@@ -115,7 +115,8 @@ fn decisions_add_up_to_the_counters_and_change_nothing() {
                 link.record();
             }
             let mut events = Vec::new();
-            // Bursts of three, faster than the link for a second, then slower; every second packet can be marked.
+            // Bursts of three, faster than the link for a second, then slower; every second packet
+            // can be marked.
             for n in 0..3000u64 {
                 let at = if n < 2100 { 2100 * (n / 3) } else { 1_470_000 + 4000 * (n / 3 - 700) };
                 let ecn = if n % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };

@@ -1,7 +1,8 @@
 //! The expectations of ns-3's `src/traffic-control/test/red-queue-disc-test-suite.cc` and
-//! `adaptive-red-queue-disc-test-suite.cc` (byte mode): 300 packets of 500 bytes for a queue of that many, a link of 1.5 Mbit/s.
-//! "Unforced" drops are those by chance. Feng's Adaptive RED and nonlinear RED (tests 12, 13) are not here; nor are the weights
-//! that ns-3 derives from the link's delay. Where ns-3 compares single runs, sums over 20 seeds are compared.
+//! `adaptive-red-queue-disc-test-suite.cc` (byte mode): 300 packets of 500 bytes for a queue of
+//! that many, a link of 1.5 Mbit/s. "Unforced" drops are those by chance. Feng's Adaptive RED and
+//! nonlinear RED (tests 12, 13) are not here; nor are the weights that ns-3 derives from the link's
+//! delay. Where ns-3 compares single runs, sums over 20 seeds are compared.
 
 use super::*;
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use tun_tap::Iface;
 
-/// Packets that are read from one device before they are written to the other one. Faster than one by one, and longer batches
-/// gain nothing.
+/// Packets that are read from one device before they are written to the other one. Faster than one
+/// by one, and longer batches gain nothing.
 const BATCH: usize = 32;
 
 /// Copies until `stop`; how many packets that were.

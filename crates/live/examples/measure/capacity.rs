@@ -15,7 +15,8 @@ use crate::{CpuTime, Settings, bare, thread_time};
 /// Packets that a device keeps for us, as on the live clock.
 const DEVICE_QUEUE: u32 = 16_384;
 
-/// Packets of 64 bytes per second that are tried, in thousands; from the first one that loses packets on, no further.
+/// Packets of 64 bytes per second that are tried, in thousands; from the first one that loses
+/// packets on, no further.
 const RATES: &[u32] = &[50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400, 450, 500];
 
 #[derive(Clone, Copy, PartialEq)]

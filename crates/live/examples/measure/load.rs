@@ -97,7 +97,8 @@ pub(crate) fn udp(lab: &Lab, stream: Stream) -> Result<Streamed> {
     })
 }
 
-/// Sends at the times that the rate gives, up to a burst at once if they have gone by; sleeps in between.
+/// Sends at the times that the rate gives, up to a burst at once if they have gone by; sleeps in
+/// between.
 fn send(socket: &UdpSocket, stream: Stream) -> io::Result<u64> {
     set_timerslack(1)?;
     let to = SockaddrIn::from(SocketAddrV4::new(ADDRESSES[1].parse().map_err(io::Error::other)?, PORT));
@@ -172,7 +173,8 @@ fn receive(socket: &UdpSocket, bytes: usize, done: &AtomicBool) -> io::Result<St
     Ok(streamed)
 }
 
-/// A TCP connection of the two kernels for some seconds, with this congestion control: bit/s of payload.
+/// A TCP connection of the two kernels for some seconds, with this congestion control: bit/s of
+/// payload.
 pub(crate) fn tcp(lab: &Lab, seconds: u64, congestion: &str) -> Result<f64> {
     // The address is there before iperf3 is.
     drop(socket(lab, 0)?);
@@ -194,8 +196,9 @@ pub(crate) fn tcp(lab: &Lab, seconds: u64, congestion: &str) -> Result<f64> {
     report["end"]["sum_received"]["bits_per_second"].as_f64().context("iperf3 has measured nothing")
 }
 
-/// Round-trip times from left to right by ICMP echo, ns, `rate` of them a second, as `ping` measures them: until the kernel has
-/// the answer, not until this process has been told. `ping` itself prints tenths of a millisecond beyond 10 ms.
+/// Round-trip times from left to right by ICMP echo, ns, `rate` of them a second, as `ping`
+/// measures them: until the kernel has the answer, not until this process has been told. `ping`
+/// itself prints tenths of a millisecond beyond 10 ms.
 pub(crate) fn ping(lab: &Lab, rate: u32, time: Duration) -> Result<Histogram> {
     /// Of the packet without the header of IP: that of ICMP and 56 bytes, as `ping` has.
     const LENGTH: usize = 64;

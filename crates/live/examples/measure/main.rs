@@ -1,4 +1,5 @@
-//! What a link between two kernels is worth on this machine, as root, with iproute2, iperf3 and ping:
+//! What a link between two kernels is worth on this machine, as root, with iproute2, iperf3 and
+//! ping:
 //!
 //!     cargo run --release -p ackclock-live --example measure -- capacity
 //!     cargo run --release -p ackclock-live --example measure -- accuracy

@@ -3,7 +3,8 @@
 use std::net::IpAddr;
 use std::ops::Range;
 
-/// A link layer that IP packets are found in; numbers as of <https://www.tcpdump.org/linktypes.html>.
+/// A link layer that IP packets are found in; numbers as of
+/// <https://www.tcpdump.org/linktypes.html>.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Link {
     /// None: LINKTYPE_RAW, `_IPV4`, `_IPV6`, and what systems have for `DLT_RAW`.
@@ -51,7 +52,8 @@ impl Link {
             Link::Sll => IP.contains(&word(14)?).then_some(16)?,
             Link::Sll2 => IP.contains(&word(0)?).then_some(20)?,
         };
-        // A short frame is padded, and may have a trailer. Without a length it is a segment that was never sent as one.
+        // A short frame is padded, and may have a trailer. Without a length it is a segment that
+        // was never sent as one.
         let len = match frame.get(from)? >> 4 {
             4 => usize::from(word(from + 2)?),
             6 => match usize::from(word(from + 4)?) {

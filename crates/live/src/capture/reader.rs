@@ -180,7 +180,8 @@ impl Reader {
     /// The next packet that a host has sent or received; `None` at the end.
     ///
     /// # Errors
-    /// It cannot be read, or what follows is no capture, or one that was cut, or not in order. There is no going on then.
+    /// It cannot be read, or what follows is no capture, or one that was cut, or not in order.
+    /// There is no going on then.
     pub(crate) fn next(&mut self) -> Result<Option<Captured<'_>>, LiveError> {
         match self.advance() {
             Ok(Some(Found { at, node, way, place })) => {

@@ -99,7 +99,8 @@ impl Section {
         }
         let per_second = match find(OptionCode::IfTsresol).and_then(|option| option.value().first().copied()) {
             None => 1_000_000,
-            // Negative powers of 2 if the first bit is set, of 10 otherwise; not more than a timestamp can count.
+            // Negative powers of 2 if the first bit is set, of 10 otherwise; not more than a
+            // timestamp can count.
             Some(power @ 0..=19) => 10u128.pow(u32::from(power)),
             Some(power @ 0x80..=0xbf) => 1 << (power & 0x7f),
             Some(other) => return Err(format!("if_tsresol of an interface is {other:#04x}, which makes no sense")),

@@ -198,8 +198,8 @@ fn the_bytes_are_those_of_the_draft() {
     let start = (u64::from(u32_at(12)) << 32) | u64::from(u32_at(16));
     let file = &file[80..];
 
-    // s4.3: interface 1, the upper half of the time first, two lengths; 21 bytes and three of padding; epb_flags is 2 with
-    // outbound 2; 32 + 24 + 12 = 68 bytes.
+    // s4.3: interface 1, the upper half of the time first, two lengths; 21 bytes and three of
+    // padding; epb_flags is 2 with outbound 2; 32 + 24 + 12 = 68 bytes.
     let packet = &file[..68];
     let time = start + 0x1_0000_0002;
     let halves = [((time >> 32) as u32).to_le_bytes(), (time as u32).to_le_bytes()].concat();
@@ -298,7 +298,8 @@ fn a_disk_that_does_not_keep_up_is_told() {
         writer.packet(Time::ZERO, 0, Way::FromHost, &packet);
         taken += 1;
     }
-    // Nobody reads. A block has 1544 bytes: 1024 chunks of 262144 / 1544 = 169 packets, and one more.
+    // Nobody reads. A block has 1544 bytes: 1024 chunks of 262144 / 1544 = 169 packets, and one
+    // more.
     assert!((1024 * 169..1026 * 170).contains(&taken), "{taken}");
     // It is read at last, so that the thread can end.
     let drain = std::thread::spawn(move || {

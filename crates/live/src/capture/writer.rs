@@ -20,7 +20,8 @@ use crate::LiveError;
 /// Bytes that go to the disk at once.
 const CHUNK: usize = 256 << 10;
 
-/// How many chunks there are at most: 256 MiB may wait for the disk, half a second of 2 Gbit/s that come and go.
+/// How many chunks there are at most: 256 MiB may wait for the disk, half a second of 2 Gbit/s that
+/// come and go.
 const CHUNKS: usize = 1024;
 
 /// How many are made before the run begins, their memory touched.
@@ -36,10 +37,11 @@ const PACKET_BLOCK: usize = 28 + 8 + 4 + 4;
 /// The most bytes of a text in an option, which has 16 bits for them.
 const TEXT: usize = 4096;
 
-/// A capture that is being written, on a thread of its own: the loop neither waits for a disk nor allocates for a packet.
+/// A capture that is being written, on a thread of its own: the loop neither waits for a disk nor
+/// allocates for a packet.
 ///
-/// The file appears once it is complete: until then it has a hidden name that ends in `.partial`, and dropped, it is removed.
-/// What exists and is no ordinary file (a pipe) is written as it is.
+/// The file appears once it is complete: until then it has a hidden name that ends in `.partial`,
+/// and dropped, it is removed. What exists and is no ordinary file (a pipe) is written as it is.
 #[derive(Debug)]
 pub(crate) struct Writer {
     path: PathBuf,
@@ -122,7 +124,8 @@ impl Writer {
         })
     }
 
-    /// Takes a packet down; times of one way must not go back. What failed is told by [`Writer::failed`] and [`Writer::finish`].
+    /// Takes a packet down; times of one way must not go back. What failed is told by
+    /// [`Writer::failed`] and [`Writer::finish`].
     #[inline]
     pub(crate) fn packet(&mut self, at: Time, node: usize, way: Way, bytes: &[u8]) {
         let Some(interface) = self.interfaces.get(node).copied().flatten() else { return };
@@ -167,7 +170,8 @@ impl Writer {
         }
     }
 
-    /// Completes the capture of a run that has ended at `end`: waits for the disk, and gives the file its name.
+    /// Completes the capture of a run that has ended at `end`: waits for the disk, and gives the
+    /// file its name.
     pub(crate) fn finish(mut self, end: Time) -> Result<(), LiveError> {
         let end = self.epoch.saturating_add(end.as_nanos());
         for (interface, &packets) in self.counts.iter().enumerate() {

@@ -28,9 +28,9 @@ pub(super) fn measure(kind: Measure, stdout: &[u8], summary: &mut CommandSummary
 
 /// The round-trip times in the lines of `ping`, in ns, one for each request that was answered.
 ///
-/// A second answer to a request (`(DUP!)`) is no sample, nor is one that came back damaged: it is another packet's.
-/// `time<1 ms` counts as 1 ms, the bound that it states. Lines without a time (no answer, unreachable, the statistics at the
-/// end) and a last one that was cut off are left out.
+/// A second answer to a request (`(DUP!)`) is no sample, nor is one that came back damaged: it is
+/// another packet's. `time<1 ms` counts as 1 ms, the bound that it states. Lines without a time (no
+/// answer, unreachable, the statistics at the end) and a last one that was cut off are left out.
 fn ping(stdout: &str) -> Histogram {
     let mut rtt = Histogram::new();
     let answers = stdout.lines().filter(|line| !line.contains("(DUP!)") && !line.contains("(BAD CHECKSUM!)"));
@@ -110,7 +110,8 @@ mod tests {
 
     #[test]
     fn the_99th_percentile_is_that_of_the_answers() {
-        // Of 200 the 198th by size: the smallest of three late ones. Without it the 95th percentile says 20.
+        // Of 200 the 198th by size: the smallest of three late ones. Without it the 95th percentile
+        // says 20.
         let late = |n: usize| if n < 197 { 20.0 } else { 30.0 + n as f64 };
         let lines = (0..200).map(|n| format!("64 bytes from 10.0.0.2: icmp_seq={n} ttl=63 time={} ms\n", late(n)));
         let mut summary = CommandSummary::default();

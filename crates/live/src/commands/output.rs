@@ -16,7 +16,8 @@ const MOST_STDOUT: u64 = 64 << 20;
 /// The most that is read of its standard error.
 const MOST_STDERR: u64 = 64 << 10;
 
-/// How long after the end of a program its output may take to be read. Something that it has left behind may hold it open.
+/// How long after the end of a program its output may take to be read. Something that it has left
+/// behind may hold it open.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The output of a program that runs or has run.

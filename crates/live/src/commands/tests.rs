@@ -1,4 +1,5 @@
-//! Programs in a namespace of the tests' own; without the rights for one they are skipped, and say so.
+//! Programs in a namespace of the tests' own; without the rights for one they are skipped, and say
+//! so.
 
 use ackclock_sim::spec::{Clock, Measure, NodeSpec};
 use ackclock_testkit::can_go_live;

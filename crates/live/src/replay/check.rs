@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use ackclock_units::Time;
 
-/// Bytes of packets that may wait for the other run's: in a replay that goes as the recorded run did, what was sent between two
-/// arrivals, and while the recorded run was late.
+/// Bytes of packets that may wait for the other run's: in a replay that goes as the recorded run
+/// did, what was sent between two arrivals, and while the recorded run was late.
 const ROOM: usize = 64 << 20;
 
 /// Compares packets to hosts: times, hosts and bytes, one by one.

@@ -1,4 +1,5 @@
-//! The same arrivals give the same decisions: however late the engine is called, and from a capture.
+//! The same arrivals give the same decisions: however late the engine is called, and from a
+//! capture.
 
 use std::fs;
 use std::net::Ipv4Addr;
@@ -26,8 +27,8 @@ type Arrival = (Time, usize, Vec<u8>);
 /// A packet to a host: when, which, its bytes.
 type Sent = (Time, usize, Vec<u8>);
 
-/// Two hosts; a router; PIE at 10 Mbit/s one way and fq_codel the other; loss, reordering, doubled packets, jitter; then a
-/// link that takes no time at all.
+/// Two hosts; a router; PIE at 10 Mbit/s one way and fq_codel the other; loss, reordering, doubled
+/// packets, jitter; then a link that takes no time at all.
 fn spec() -> RunSpec {
     let node = |name: &str, address: [u8; 4]| NodeSpec {
         name: name.to_owned(),
@@ -89,7 +90,8 @@ fn packet(from: usize, port: u16, ttl: u8, payload: usize) -> Vec<u8> {
     bytes
 }
 
-/// Bursts of packets of several flows, at times that often are those at which others are due: 1250 bytes take 1 ms at 10 Mbit/s.
+/// Bursts of packets of several flows, at times that often are those at which others are due: 1250
+/// bytes take 1 ms at 10 Mbit/s.
 fn arrivals(count: usize, seed: u64) -> Vec<Arrival> {
     let mut state = seed | 1;
     let mut draw = |most: u64| {

@@ -22,14 +22,15 @@ pub(crate) struct Fragments<'a> {
     /// The header of the next piece.
     header: [u8; LONGEST_HEADER],
     header_len: usize,
-    /// The offset of the whole packet, which may be a fragment itself, in units of 8 bytes, with its flags.
+    /// The offset of the whole packet, which may be a fragment itself, in units of 8 bytes, with
+    /// its flags.
     flags: u16,
     first: usize,
 }
 
 impl<'a> Fragments<'a> {
-    /// Cuts an IPv4 packet into pieces of at most `mtu` bytes; `packet` is as long as its header says. Links that take less than
-    /// 68 bytes do not exist.
+    /// Cuts an IPv4 packet into pieces of at most `mtu` bytes; `packet` is as long as its header
+    /// says. Links that take less than 68 bytes do not exist.
     pub(crate) fn new(header: &Header, packet: &'a [u8], mtu: u16) -> Fragments<'a> {
         let first = header.payload;
         let mut copy = [0; LONGEST_HEADER];
@@ -45,8 +46,8 @@ impl<'a> Fragments<'a> {
         }
     }
 
-    /// Writes the next piece to the start of `out`, which has room for `mtu` bytes, and returns its length; `None` after the
-    /// last.
+    /// Writes the next piece to the start of `out`, which has room for `mtu` bytes, and returns its
+    /// length; `None` after the last.
     pub(crate) fn next_into(&mut self, out: &mut [u8]) -> Option<usize> {
         let rest = &self.packet[self.at..];
         if rest.is_empty() {
@@ -72,8 +73,8 @@ impl<'a> Fragments<'a> {
         Some(len)
     }
 
-    /// Leaves in the header what later pieces have of the options: those with the copied flag (RFC 791 section 3.1), up to one
-    /// that is no option.
+    /// Leaves in the header what later pieces have of the options: those with the copied flag (RFC
+    /// 791 section 3.1), up to one that is no option.
     fn keep_copied_options(&mut self) {
         let options = &self.packet[SHORTEST_HEADER..self.first];
         let (mut from, mut to) = (0, SHORTEST_HEADER);

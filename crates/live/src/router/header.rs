@@ -42,7 +42,8 @@ pub(crate) struct Header {
     pub(crate) destination: IpAddr,
     /// Bytes of the whole packet; what follows in a longer slice is not of it.
     pub(crate) len: usize,
-    /// Where what IP carries begins, behind options and extension headers; of a fragment that is not the first, its part.
+    /// Where what IP carries begins, behind options and extension headers; of a fragment that is
+    /// not the first, its part.
     pub(crate) payload: usize,
     /// What it carries (IANA registry "Assigned Internet Protocol Numbers").
     pub(crate) protocol: u8,
@@ -66,8 +67,8 @@ impl Header {
     /// IPv6 extension headers are passed over up to the first that does not fit in the packet.
     ///
     /// # Errors
-    /// What a router discards without a word (RFC 1812 section 5.2.2): another version, lengths that contradict each other, a
-    /// wrong checksum.
+    /// What a router discards without a word (RFC 1812 section 5.2.2): another version, lengths
+    /// that contradict each other, a wrong checksum.
     pub(crate) fn read(packet: &[u8]) -> Result<Header, Discard> {
         match packet.first().ok_or(Discard::Length)? >> 4 {
             4 => Header::read_v4(packet),
@@ -144,7 +145,8 @@ impl Header {
         Ok(read)
     }
 
-    /// RFC 8200 section 4. The extension headers of a later fragment are those before its fragment header.
+    /// RFC 8200 section 4. The extension headers of a later fragment are those before its fragment
+    /// header.
     fn pass_extensions(&mut self, packet: &[u8]) {
         while !self.later_fragment
             && let Some(&[next, units, high, low]) = packet[self.payload..].first_chunk()
@@ -169,7 +171,8 @@ impl Header {
     }
 }
 
-/// Sets the ECN codepoint to CE, and the IPv4 header checksum accordingly. The packet is ECN-capable, and its header was read.
+/// Sets the ECN codepoint to CE, and the IPv4 header checksum accordingly. The packet is
+/// ECN-capable, and its header was read.
 pub(crate) fn mark_ce(packet: &mut [u8]) {
     match packet[0] >> 4 {
         4 => change_word(packet, 0, |[version, class]| [version, class | Ecn::Ce.bits()]),

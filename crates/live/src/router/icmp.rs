@@ -1,14 +1,16 @@
 //! ICMP messages about packets, and answers to them.
 //!
 //! # Source
-//! RFC 792, RFC 1122 section 3.2.2, RFC 1812 section 4.3, RFC 1191; RFC 4443, RFC 8201. How often: Linux's token buckets
-//! (`net/ipv4/icmp.c`, `net/ipv6/icmp.c`, `net/ipv4/inetpeer.c`).
+//! RFC 792, RFC 1122 section 3.2.2, RFC 1812 section 4.3, RFC 1191; RFC 4443, RFC 8201. How often:
+//! Linux's token buckets (`net/ipv4/icmp.c`, `net/ipv6/icmp.c`, `net/ipv4/inetpeer.c`).
 //!
 //! # Departures
 //! - Like Linux, and unlike RFC 4443 section 2.4 (f), messages that path MTU discovery needs are
 //!   not rate-limited.
-//! - Broadcasts to a subnet are not known from its other addresses: nothing here knows prefixes. Who does, does not ask.
-//! - A message is never fragmented, and may be longer than a link of less than 576 bytes takes, where Linux quotes less.
+//! - Broadcasts to a subnet are not known from its other addresses: nothing here knows prefixes.
+//!   Who does, does not ask.
+//! - A message is never fragmented, and may be longer than a link of less than 576 bytes takes,
+//!   where Linux quotes less.
 //! - A host here does not reassemble fragments, and does not answer them. An answer has no options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -23,18 +25,20 @@ use etherparse::{
 use super::Header;
 use super::header::protocol;
 
-/// The longest message about an IPv4 packet (RFC 1812 section 4.3.2.3), and about one of IPv6 (RFC 4443 section 2.4 (c)).
+/// The longest message about an IPv4 packet (RFC 1812 section 4.3.2.3), and about one of IPv6 (RFC
+/// 4443 section 2.4 (c)).
 const LONGEST: usize = 576;
 const LONGEST_V6: usize = 1280;
 /// The first bytes of every message here, which stand before the packet that it is about.
 const ICMP_HEADER: usize = 8;
 /// Time to live of what is written.
 const HOP_LIMIT: u8 = 64;
-/// Class selector 6: internetwork control, which is what errors are sent with (RFC 1812 section 4.3.2.5).
+/// Class selector 6: internetwork control, which is what errors are sent with (RFC 1812 section
+/// 4.3.2.5).
 const CONTROL: u8 = 48;
 
-/// How often messages about packets may be sent to one host: `net.ipv4.icmp_ratelimit`, and `net.ipv6.icmp.ratelimit` as Linux
-/// 6.18 has it.
+/// How often messages about packets may be sent to one host: `net.ipv4.icmp_ratelimit`, and
+/// `net.ipv6.icmp.ratelimit` as Linux 6.18 has it.
 const INTERVAL: Span = Span::from_millis(1000);
 const INTERVAL_V6: Span = Span::from_millis(100);
 /// How many at once (`XRLIM_BURST_FACTOR`).
@@ -157,9 +161,10 @@ impl Reporter {
         !message.is_empty()
     }
 
-    /// Writes what a host answers to a packet for it that is no TCP segment: a reply to an echo request, port unreachable to
-    /// a datagram, protocol unreachable to what it does not speak (RFC 1122 sections 3.2.2.6, 4.1.3.1 and 3.2.2.1). `false`,
-    /// and `message` is empty, if it answers nothing.
+    /// Writes what a host answers to a packet for it that is no TCP segment: a reply to an echo
+    /// request, port unreachable to a datagram, protocol unreachable to what it does not speak (RFC
+    /// 1122 sections 3.2.2.6, 4.1.3.1 and 3.2.2.1). `false`, and `message` is empty, if it answers
+    /// nothing.
     pub(crate) fn answer(&mut self, now: Time, header: &Header, packet: &[u8], message: &mut Vec<u8>) -> bool {
         message.clear();
         let (IpAddr::V4(source), IpAddr::V4(destination)) = (header.source, header.destination) else { return false };
@@ -180,8 +185,8 @@ impl Reporter {
 
 /// Whether a message about an IPv4 packet may be sent: RFC 1812 section 4.3.2.7.
 fn is_reportable(source: Ipv4Addr, destination: Ipv4Addr, header: &Header, packet: &[u8]) -> bool {
-    // What is no query may be an error (RFC 1122 section 3.2.2), and so may be what is too short to tell. Queries: echo, router
-    // discovery, timestamp, information, address mask.
+    // What is no query may be an error (RFC 1122 section 3.2.2), and so may be what is too short to
+    // tell. Queries: echo, router discovery, timestamp, information, address mask.
     let error = header.protocol == protocol::ICMP
         && !packet[header.payload..].first().is_some_and(|kind| matches!(kind, 0 | 8..=10 | 13..=18));
     is_one_host(source)
@@ -196,8 +201,9 @@ pub(super) fn is_one_host(source: Ipv4Addr) -> bool {
     source.octets()[0] != 0 && !source.is_loopback() && !source.is_multicast() && !source.is_broadcast()
 }
 
-/// Whether a message about an IPv6 packet may be sent: RFC 4443 section 2.4 (e), but for what goes to a group. Of a later
-/// fragment it may; that cannot be of an error, because errors fit into what every link takes.
+/// Whether a message about an IPv6 packet may be sent: RFC 4443 section 2.4 (e), but for what goes
+/// to a group. Of a later fragment it may; that cannot be of an error, because errors fit into what
+/// every link takes.
 fn is_reportable_v6(source: Ipv6Addr, header: &Header, packet: &[u8]) -> bool {
     // Types from 128 are informational; a redirect is treated as an error.
     let error = header.protocol == protocol::ICMPV6
@@ -206,8 +212,9 @@ fn is_reportable_v6(source: Ipv6Addr, header: &Header, packet: &[u8]) -> bool {
     !source.is_unspecified() && !source.is_multicast() && !error
 }
 
-/// Echo Reply: everything as in the request (RFC 1122 section 3.2.2.6), also the identification, which the reply is then told
-/// from other packets by should it be fragmented, and the type of service (RFC 1812 section 4.3.2.5) without the ECN bits.
+/// Echo Reply: everything as in the request (RFC 1122 section 3.2.2.6), also the identification,
+/// which the reply is then told from other packets by should it be fragmented, and the type of
+/// service (RFC 1812 section 4.3.2.5) without the ECN bits.
 fn echo(from: Ipv4Addr, to: Ipv4Addr, packet: &[u8], request: &[u8], message: &mut Vec<u8>) {
     let Some((&[8, 0, _, _, a, b, c, d], data)) = request.split_first_chunk() else { return };
     if Sum16BitWords::new().add_slice(request).ones_complement() != 0 {

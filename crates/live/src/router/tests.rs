@@ -193,7 +193,8 @@ fn a_header_says_where_it_goes_and_what_it_carries() {
 
 #[test]
 fn extension_headers_are_passed_over() {
-    // Hop-by-hop options of 16 bytes, routing of 8, an authentication header of 12, destination options of 8, then UDP.
+    // Hop-by-hop options of 16 bytes, routing of 8, an authentication header of 12, destination
+    // options of 8, then UDP.
     let mut payload = vec![43, 1];
     payload.resize(16, 0);
     payload.extend([51, 0, 0, 0, 0, 0, 0, 0]);
@@ -266,9 +267,10 @@ fn what_is_wrong_is_discarded() {
 
 #[test]
 fn the_checksum_follows_a_hop_and_a_mark() {
-    // RFC 1624 section 4: a checksum of 0xdd2f, a word that goes from 0x5555 to 0x3285, gives 0x0000 and not 0xffff. Here the
-    // word is version and type of service, from 0x4502 to 0x4503, and the rest of the header is made to sum up to 0xbafd:
-    // 0x4502 + 0xbafc = 0xfffe, checksum 0x0001; marked it is 0x0000.
+    // RFC 1624 section 4: a checksum of 0xdd2f, a word that goes from 0x5555 to 0x3285, gives
+    // 0x0000 and not 0xffff. Here the word is version and type of service, from 0x4502 to 0x4503,
+    // and the rest of the header is made to sum up to 0xbafd: 0x4502 + 0xbafc = 0xfffe, checksum
+    // 0x0001; marked it is 0x0000.
     let mut packet = vec![0x45, 0x02, 0, 20, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 0];
     let rest = 0x0014 + 0x4011 + 0x0a00 + 0x0001 + 0x0a00u32;
     let identification = (0xbafc - rest) as u16;

@@ -20,8 +20,9 @@ use super::waiter::{Signals, Waiter};
 use crate::Engine;
 use crate::capture::{Way, Writer};
 
-/// Packets that are read from a device before the next one has its turn. A batch costs less for each packet (the kernel's
-/// code for reading and that for writing take turns in the cache), and what was due meanwhile waits.
+/// Packets that are read from a device before the next one has its turn. A batch costs less for
+/// each packet (the kernel's code for reading and that for writing take turns in the cache), and
+/// what was due meanwhile waits.
 const BATCH: usize = 32;
 
 /// How long something may have been due before a batch of reads is interrupted for it.
@@ -157,7 +158,8 @@ impl<'a, P: Port> Drive<'a, P> {
         &mut self.engine
     }
 
-    /// Runs until its time is over, or something ends it. What was due until then has been handed over, unless its port is gone.
+    /// Runs until its time is over, or something ends it. What was due until then has been handed
+    /// over, unless its port is gone.
     pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> End {
         let mut looked = Time::ZERO;
         loop {
@@ -191,7 +193,8 @@ impl<'a, P: Port> Drive<'a, P> {
         }
     }
 
-    /// When to look again if there is nothing to do; now or earlier, if something is due so soon that sleeping would miss it.
+    /// When to look again if there is nothing to do; now or earlier, if something is due so soon
+    /// that sleeping would miss it.
     fn idle_until(&self) -> Time {
         let due = self.engine.next_due().min(self.last);
         (due - self.spin).min(self.now + LONGEST_SLEEP)
@@ -296,8 +299,9 @@ impl<'a, P: Port> Drive<'a, P> {
         }
     }
 
-    /// Once the run is over: hands over what is still on its way, each packet at its time, until there is nothing more, `patience`
-    /// is over, or a further signal comes. Nothing that hosts send meanwhile is taken.
+    /// Once the run is over: hands over what is still on its way, each packet at its time, until
+    /// there is nothing more, `patience` is over, or a further signal comes. Nothing that hosts
+    /// send meanwhile is taken.
     pub(super) async fn drain(&mut self, patience: Span) -> End {
         self.engine.world().drain();
         let signals = self.waiter.signals();
@@ -337,7 +341,8 @@ impl<'a, P: Port> Drive<'a, P> {
     }
 }
 
-/// Whether an error says that a device does not work any more: gone (`EBADFD`), or down (`EIO`). Others are about one packet.
+/// Whether an error says that a device does not work any more: gone (`EBADFD`), or down (`EIO`).
+/// Others are about one packet.
 fn is_gone(error: &io::Error) -> bool {
     let errno = error.raw_os_error().map(Errno::from_raw);
     matches!(errno, Some(Errno::EBADFD | Errno::EBADF | Errno::EIO | Errno::ENODEV | Errno::ENXIO))

@@ -3,7 +3,8 @@
 use ackclock_trace::{Histogram, Lateness, LiveHost};
 use ackclock_units::{Span, Time};
 
-/// How long the loop may stand still at a time. What comes meanwhile is dated when it is read, so that lateness does not show it.
+/// How long the loop may stand still at a time. What comes meanwhile is dated when it is read, so
+/// that lateness does not show it.
 const LONGEST_STALL: Span = Span::from_millis(100);
 
 /// Measures of a run.
@@ -49,9 +50,10 @@ impl Punctuality {
         self.stall
     }
 
-    /// Time during which something that was due had not been done: the union of the intervals from when something was due, or
-    /// from when a batch of reads began that did not come to the end of what its device had, until everything due had been done
-    /// and the devices had nothing more; the writing of the last packet included.
+    /// Time during which something that was due had not been done: the union of the intervals from
+    /// when something was due, or from when a batch of reads began that did not come to the end of
+    /// what its device had, until everything due had been done and the devices had nothing more;
+    /// the writing of the last packet included.
     pub(super) fn behind(&self) -> Span {
         self.behind
     }
@@ -69,7 +71,8 @@ impl Punctuality {
         }
     }
 
-    /// Why the run says less about the path than it should; nothing if it is as good as was asked for.
+    /// Why the run says less about the path than it should; nothing if it is as good as was asked
+    /// for.
     pub(super) fn faults(&self, limit: Option<Span>, hosts: &[LiveHost]) -> Vec<String> {
         let mut faults = Vec::new();
         let lateness = self.lateness();
@@ -206,7 +209,8 @@ mod tests {
         };
         let faults = measures.faults(Some(Span::from_millis(1)), &[LiveHost::default(), host]);
         assert_eq!(faults.len(), 4, "{faults:?}");
-        // From 2^21 ns on buckets are 4096 ns wide; the middle of that from 2^21 + 51 * 4096 on is 2308096.
+        // From 2^21 ns on buckets are 4096 ns wide; the middle of that from 2^21 + 51 * 4096 on
+        // is 2308096.
         assert!(faults[0].contains("2.308 ms or more after its time, and no more than 1 ms"), "{}", faults[0]);
         assert!(faults[0].contains("median 0.02 ms, worst 2.31 ms"), "{}", faults[0]);
         assert!(faults[1].starts_with("12 packets from host left never came"), "{}", faults[1]);

@@ -108,8 +108,8 @@ impl<'a, P: AsRawFd> Waiter<'a, P> {
     /// # Panics
     /// Outside of a runtime.
     pub(super) fn new(ports: impl Iterator<Item = &'a P>, signals: Signals) -> io::Result<Waiter<'a, P>> {
-        // The kernel lets timers of a thread go off later by up to this, 50 us by default, to gather wakeups. A machine that
-        // does not know it is less punctual, and says so in the end.
+        // The kernel lets timers of a thread go off later by up to this, 50 us by default, to
+        // gather wakeups. A machine that does not know it is less punctual, and says so in the end.
         let _ = prctl::set_timerslack(1);
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         let timer = Timer(TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?);
@@ -140,7 +140,8 @@ impl<'a, P: AsRawFd> Waiter<'a, P> {
     fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let mut awake = self.signals.poll(context);
         for port in &self.ports {
-            // Whatever was there is about to be read to its end; an edge that comes meanwhile is kept.
+            // Whatever was there is about to be read to its end; an edge that comes meanwhile is
+            // kept.
             if let Poll::Ready(guard) = port.poll_read_ready(context) {
                 guard?.clear_ready();
                 awake = true;

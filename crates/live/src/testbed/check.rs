@@ -16,8 +16,8 @@ const CAP_SYS_ADMIN: u32 = 21;
 /// The longest name of a device, in bytes: `IFNAMSIZ` (`linux/if.h`) has a zero behind it.
 const LONGEST_DEVICE: usize = 15;
 
-/// Whether this machine and this process can do a live run of these hosts; makes nothing. What others have is seen by
-/// [`Testbed::set_up`](super::Testbed::set_up).
+/// Whether this machine and this process can do a live run of these hosts; makes nothing. What
+/// others have is seen by [`Testbed::set_up`](super::Testbed::set_up).
 ///
 /// # Errors
 /// [`LiveError::Missing`] with all that is missing.
@@ -27,7 +27,8 @@ pub(crate) fn check(spec: &LiveSpec) -> Result<(), LiveError> {
     possible(&problems)
 }
 
-/// Whether nobody else has the devices and namespaces of these hosts. Needs the lock, and what is left over to be gone.
+/// Whether nobody else has the devices and namespaces of these hosts. Needs the lock, and what is
+/// left over to be gone.
 pub(super) fn check_free(spec: &LiveSpec) -> Result<(), LiveError> {
     possible(&taken(spec))
 }

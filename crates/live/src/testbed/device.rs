@@ -5,7 +5,8 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use tun_tap::{Iface, Mode};
 
-/// A TUN device, which does not block and goes with this. Packets are IP packets, without anything before them.
+/// A TUN device, which does not block and goes with this. Packets are IP packets, without anything
+/// before them.
 #[derive(Debug)]
 pub(crate) struct Device {
     iface: Iface,
@@ -19,8 +20,8 @@ impl Device {
         Ok(Device { iface })
     }
 
-    /// Reads a packet; `WouldBlock` if there is none. What does not fit into the buffer is lost: a packet that fills one longer
-    /// than the device's MTU was cut off.
+    /// Reads a packet; `WouldBlock` if there is none. What does not fit into the buffer is lost: a
+    /// packet that fills one longer than the device's MTU was cut off.
     ///
     /// # Errors
     /// `EBADFD` if the device is gone.

@@ -5,8 +5,8 @@
 //! that is over. The kernel releases the lock however a process ends, even if its process number is
 //! reused.
 //!
-//! A namespace carries the run's token (on `lo`, `ip -n NAME link show lo`), programs that it has started have it in their
-//! environment. Nothing without the token is touched, whatever its name.
+//! A namespace carries the run's token (on `lo`, `ip -n NAME link show lo`), programs that it has
+//! started have it in their environment. Nothing without the token is touched, whatever its name.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Write};
@@ -48,8 +48,8 @@ impl Lock {
     /// Waits for the lock, which is the directory itself.
     pub(super) fn take() -> io::Result<Lock> {
         loop {
-            // Another run that ends, and is the last one, may remove it at any time: between two steps of the standard library
-            // as well, which then says that it exists.
+            // Another run that ends, and is the last one, may remove it at any time: between two
+            // steps of the standard library as well, which then says that it exists.
             match fs::create_dir_all(DIRECTORY) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_something_else() => continue,
                 made => made?,
@@ -118,7 +118,8 @@ impl Record {
         unreachable!("as many runs at a time as there are numbers")
     }
 
-    /// What marks all that belongs to the run: process number, when that process started, which of its runs.
+    /// What marks all that belongs to the run: process number, when that process started, which of
+    /// its runs.
     pub(super) fn token(&self) -> &str {
         &self.token
     }
@@ -136,7 +137,8 @@ impl Record {
     }
 }
 
-/// Removes what runs that are over have left. What cannot be removed remains noted. Needs the [`Lock`].
+/// Removes what runs that are over have left. What cannot be removed remains noted. Needs the
+/// [`Lock`].
 pub(super) fn sweep() {
     let Ok(files) = fs::read_dir(DIRECTORY) else { return };
     for path in files.flatten().map(|entry| entry.path()) {
@@ -153,7 +155,8 @@ pub(super) fn sweep() {
 /// The file of a run, locked, if that is over.
 pub(super) fn abandoned(token: &str, path: &Path) -> io::Result<Option<File>> {
     let file = File::open(path)?;
-    // A program that was being started when the run was killed has the lock as well until it is executed.
+    // A program that was being started when the run was killed has the lock as well until it is
+    // executed.
     for _ in 0..40 {
         match file.try_lock() {
             Ok(()) => return Ok(Some(file)),
@@ -200,8 +203,8 @@ fn remove(token: &str, file: &File) -> io::Result<()> {
     found.iter().try_for_each(|namespace| namespace::unmount(namespace.name()))
 }
 
-/// Kills all processes that a run has started and all that are in its namespaces, and waits until they are gone, a second at
-/// most.
+/// Kills all processes that a run has started and all that are in its namespaces, and waits until
+/// they are gone, a second at most.
 pub(super) fn kill_all(token: &str, namespaces: &[Id]) {
     for _ in 0..200 {
         let found = processes(token, namespaces);
@@ -234,8 +237,9 @@ pub(super) fn processes(token: &str, namespaces: &[Id]) -> Vec<Pid> {
         .collect()
 }
 
-/// When a process was started, in clock ticks after the start of the system: field 22 of `/proc/PID/stat` (proc(5)). `None` if
-/// it is gone, also if its parent has not asked for its status yet.
+/// When a process was started, in clock ticks after the start of the system: field 22 of
+/// `/proc/PID/stat` (proc(5)). `None` if it is gone, also if its parent has not asked for its
+/// status yet.
 pub(super) fn start_time(pid: &str) -> Option<u64> {
     let stat = fs::read_to_string(Path::new("/proc").join(pid).join("stat")).ok()?;
     // The name in field 2 may have blanks and brackets.

@@ -158,8 +158,8 @@ fn on_a_thread<T: Send>(f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<
     })
 }
 
-/// The directory as `ip netns add` wants it: a mount of its own that is shared, so that a namespace that is unmounted here is
-/// gone also where `ip netns exec` has made another mount namespace.
+/// The directory as `ip netns add` wants it: a mount of its own that is shared, so that a namespace
+/// that is unmounted here is gone also where `ip netns exec` has made another mount namespace.
 fn prepare_directory() -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o755).create(DIRECTORY)?;
     let share = || mount(None::<&str>, DIRECTORY, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
@@ -174,8 +174,8 @@ fn prepare_directory() -> io::Result<()> {
     .map_err(not_mounted)
 }
 
-/// Why a mount failed, with what may be done: the capability alone is not enough in a container, nor in a user namespace that
-/// has not made the mount namespace.
+/// Why a mount failed, with what may be done: the capability alone is not enough in a container,
+/// nor in a user namespace that has not made the mount namespace.
 fn not_mounted(error: Errno) -> io::Error {
     match error {
         Errno::EPERM | Errno::EACCES => io::Error::new(

@@ -13,8 +13,9 @@ use rtnetlink::packet_route::link::{AfSpecInet6, AfSpecUnspec, In6AddrGenMode, L
 use rtnetlink::packet_route::route::RouteScope;
 use rtnetlink::{Error, Handle, LinkUnspec, RouteMessageBuilder};
 
-/// How many packets a device holds until they are read. A kernel's TCP does not see what is in it (the device takes packets off
-/// the socket's account), so that a whole window may come at once: 1 Gbit/s for 100 ms is 8333 packets of 1500 bytes.
+/// How many packets a device holds until they are read. A kernel's TCP does not see what is in it
+/// (the device takes packets off the socket's account), so that a whole window may come at once: 1
+/// Gbit/s for 100 ms is 8333 packets of 1500 bytes.
 const TX_QUEUE_LEN: u32 = 16_384;
 
 /// The alias of the loopback device begins with this where a namespace is a run's.
@@ -84,15 +85,16 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
         }
         Ok(())
     })?;
-    // Without the files (no IPv6) or the right to write them (`/proc/sys` is read-only in many containers) the defaults have to
-    // do, which are these; only an address will say what does not.
+    // Without the files (no IPv6) or the right to write them (`/proc/sys` is read-only in many
+    // containers) the defaults have to do, which are these; only an address will say what does not.
     for (key, value) in [
-        // Devices have addresses of the one that the host asks for or none: nobody advertises routes here.
+        // Devices have addresses of the one that the host asks for or none: nobody advertises
+        // routes here.
         ("ipv6/conf/{}/disable_ipv6", if six { "0" } else { "1" }),
         ("ipv6/conf/{}/accept_ra", "0"),
         ("ipv6/conf/{}/accept_dad", "0"),
-        // Loose: what a router between hosts says comes from an address that only has to be known. The larger of this and
-        // `all` counts.
+        // Loose: what a router between hosts says comes from an address that only has to be known.
+        // The larger of this and `all` counts.
         ("ipv4/conf/{}/rp_filter", "2"),
     ] {
         let _ = fs::write(format!("/proc/sys/net/{}", key.replace("{}", name)), value);
@@ -113,7 +115,8 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
             let whole = if to.is_ipv4() { 32 } else { 128 };
             let route = route.destination_prefix(to, whole).map_err(|error| io::Error::other(format!("{error:?}")))?;
             match kernel.route().add(route.build()).execute().await.map_err(Failure::from) {
-                // Another device of the host leads there, too; which one is taken is the kernel's affair.
+                // Another device of the host leads there, too; which one is taken is the kernel's
+                // affair.
                 Err(Failure(error)) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 other => other?,
             }
@@ -128,14 +131,15 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
     Ok(index)
 }
 
-/// Whether packets to an address of this namespace get there. The kernel adds the route of an IPv6 address some time after the
-/// address (`addrconf_dad_work`); what comes before is dropped.
+/// Whether packets to an address of this namespace get there. The kernel adds the route of an IPv6
+/// address some time after the address (`addrconf_dad_work`); what comes before is dropped.
 fn is_reached(address: IpAddr) -> bool {
     let IpAddr::V6(address) = address else { return true };
     fs::read_to_string("/proc/thread-self/net/ipv6_route").map_or(true, |routes| has_local_route(&routes, address))
 }
 
-/// Whether a table of routes, as in `/proc/net/ipv6_route`, has one that ends here (`RTF_LOCAL`) for an address.
+/// Whether a table of routes, as in `/proc/net/ipv6_route`, has one that ends here (`RTF_LOCAL`)
+/// for an address.
 fn has_local_route(routes: &str, address: Ipv6Addr) -> bool {
     const RTF_LOCAL: u32 = 0x8000_0000;
     let whole = format!("{:032x} 80 ", u128::from(address));
@@ -145,7 +149,8 @@ fn has_local_route(routes: &str, address: Ipv6Addr) -> bool {
     })
 }
 
-/// Packets that the kernel could not hand over to the reader of a device, because it was not read in time.
+/// Packets that the kernel could not hand over to the reader of a device, because it was not read
+/// in time.
 pub(super) fn dropped(index: u32) -> io::Result<u64> {
     with_kernel(async |kernel| {
         let link = link(kernel.link().get().match_index(index).execute()).await?;

@@ -1,4 +1,5 @@
-//! On devices and namespaces of the tests' own; without the rights for them they are skipped, and say so.
+//! On devices and namespaces of the tests' own; without the rights for them they are skipped, and
+//! say so.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -111,13 +112,14 @@ fn a_device_is_silent_until_its_host_sends() {
         return;
     }
     let testbed = Testbed::set_up(&pair("si")).expect("a testbed");
-    // Router solicitations would come within a second (RFC 4861 section 6.3.7), reports of multicast groups at once.
+    // Router solicitations would come within a second (RFC 4861 section 6.3.7), reports of
+    // multicast groups at once.
     thread::sleep(Duration::from_millis(1200));
     assert!(is_quiet(device(&testbed, 0)) && is_quiet(device(&testbed, 1)));
 }
 
-/// The ones' complement sum of an IPv4 packet's segment with its pseudo-header (RFC 9293 section 3.1), and of its header; both
-/// are all ones if the checksums are right.
+/// The ones' complement sum of an IPv4 packet's segment with its pseudo-header (RFC 9293 section
+/// 3.1), and of its header; both are all ones if the checksums are right.
 fn sums(packet: &[u8]) -> [u16; 2] {
     let add = |sum: u32, bytes: &[u8]| {
         let words = bytes.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
@@ -234,7 +236,8 @@ fn what_a_device_cannot_hold_is_counted() {
     while device(&testbed, 0).read(&mut [0; 1501]).is_ok() {
         held += 1;
     }
-    // The ring has them all, or they are lost: the device's qdisc holds nothing back, and never acts.
+    // The ring has them all, or they are lost: the device's qdisc holds nothing back, and never
+    // acts.
     assert_eq!((held, dropped), (16_384, SENT as u64 - 16_384));
     assert_eq!(testbed.dropped(1).expect("counted"), 0);
 }
@@ -352,7 +355,8 @@ fn nothing_remains_of_killed_runs_after_the_next() {
         let mut victim = Command::new(std::env::current_exe().expect("a test"));
         victim.args(["--exact", "testbed::tests::victim", "--ignored"]).env(VICTIM, &process);
         let mut victim = victim.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a test");
-        // From before it does anything until after its programs have started; the steps are no multiple of anything.
+        // From before it does anything until after its programs have started; the steps are no
+        // multiple of anything.
         thread::sleep(Duration::from_micros(1000 + 3700 * round));
         victim.kill().expect("killed");
         victim.wait().expect("killed");
@@ -409,7 +413,8 @@ fn a_run_is_over_when_its_process_is_gone_and_what_it_was_starting_has_let_go() 
             thread::sleep(Duration::from_millis(30));
             note.unlock().expect("unlocked");
         });
-        // No process has the number 0; the number of this one with another start is that of one that is gone.
+        // No process has the number 0; the number of this one with another start is that of one
+        // that is gone.
         let gone = format!("{}-1-0", std::process::id());
         assert!(leftovers::abandoned("0-0-0", &path).expect("a file").is_some());
         assert!(leftovers::abandoned(&gone, &path).expect("a file").is_some());

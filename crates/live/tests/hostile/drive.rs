@@ -1,5 +1,6 @@
-//! A run whose hosts behind devices send what some bytes say: packets that are none, packets with wrong fields, segments that
-//! fit to what the hosts have received but for a few bytes, at any times.
+//! A run whose hosts behind devices send what some bytes say: packets that are none, packets with
+//! wrong fields, segments that fit to what the hosts have received but for a few bytes, at any
+//! times.
 
 use ackclock_live::Engine;
 use ackclock_scenario::{Override, Scenario};
@@ -8,8 +9,8 @@ use ackclock_units::{Span, Time};
 use etherparse::checksum::Sum16BitWords;
 use etherparse::{Ipv4HeaderSlice, Ipv6HeaderSlice};
 
-/// Two kernels and a host of ours, which sends to one and receives from it; a router that takes less than its links, packets
-/// that are lost, doubled and late, and marks.
+/// Two kernels and a host of ours, which sends to one and receives from it; a router that takes
+/// less than its links, packets that are lost, doubled and late, and marks.
 const SCENARIO: &str = r#"schema = 1
 [run]
 duration = "60s"
@@ -75,7 +76,8 @@ const STACKS: [&[&str]; 5] = [
     &["cc=vegas", "ecn=true", "loss_detector=rr-tcp"],
 ];
 
-/// The addresses that packets go from and to: the hosts', one of nobody, and those that are not forwarded.
+/// The addresses that packets go from and to: the hosts', one of nobody, and those that are not
+/// forwarded.
 const ADDRESSES: [[u8; 4]; 8] = [
     [10, 0, 1, 1],
     [10, 0, 0, 1],
@@ -277,7 +279,8 @@ impl Drive<'_> {
         sum(&mut self.packet);
     }
 
-    /// What a host might say to the last segment that it has received: its ends and numbers the other way round.
+    /// What a host might say to the last segment that it has received: its ends and numbers the
+    /// other way round.
     fn reply(&mut self, node: usize) {
         let packet = &self.received[node];
         if packet.is_empty() {

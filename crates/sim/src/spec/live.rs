@@ -40,9 +40,11 @@ pub struct LiveSpec {
 pub struct NodeSpec {
     /// Its name in the scenario.
     pub name: String,
-    /// The device by which its packets come; `None` for a host in this process, which our endpoints are on.
+    /// The device by which its packets come; `None` for a host in this process, which our endpoints
+    /// are on.
     pub tun: Option<String>,
-    /// Its addresses with the lengths of their prefixes, at least one; one in this process has one, IPv4.
+    /// Its addresses with the lengths of their prefixes, at least one; one in this process has one,
+    /// IPv4.
     pub addresses: Vec<(IpAddr, u8)>,
     /// The network namespace that the device is in; `None` is the one that we are in.
     pub netns: Option<String>,
@@ -65,7 +67,8 @@ impl NodeSpec {
 pub struct PipeSpec {
     /// The hosts, by number.
     pub between: [usize; 2],
-    /// Indices of the links from the first to the second, in order; the way back takes their other directions.
+    /// Indices of the links from the first to the second, in order; the way back takes their other
+    /// directions.
     pub path: Vec<usize>,
     /// A second path that packets from the first host to the second take in turn with it.
     pub secondary: Option<SecondarySpec>,
@@ -80,14 +83,16 @@ impl PipeSpec {
     }
 }
 
-/// What a router does with the packets that it forwards: counts their hops, and keeps to the next link's MTU.
+/// What a router does with the packets that it forwards: counts their hops, and keeps to the next
+/// link's MTU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RouterSpec {
     /// Where its ICMP messages come from.
     pub address: Ipv4Addr,
     /// Where its `ICMPv6` messages come from.
     pub address6: Ipv6Addr,
-    /// The most bytes of a packet that it forwards, if less than what the host at the other end takes.
+    /// The most bytes of a packet that it forwards, if less than what the host at the other end
+    /// takes.
     pub mtu: Option<u16>,
 }
 
@@ -100,7 +105,8 @@ pub struct EndsSpec {
     pub port: u16,
     /// Port of the sender; `None` is any, and for an endpoint of ours one that no other flow has.
     pub source_port: Option<u16>,
-    /// Whether what an endpoint of ours receives from outside has to be the bytes of [`ackclock_packet::pattern`].
+    /// Whether what an endpoint of ours receives from outside has to be the bytes of
+    /// [`ackclock_packet::pattern`].
     pub check: bool,
 }
 

@@ -1,7 +1,9 @@
-//! What arrives at a stock socket, less what smoltcp 0.14 mishandles, and one correction of what it sends.
+//! What arrives at a stock socket, less what smoltcp 0.14 mishandles, and one correction of what it
+//! sends.
 //!
-//! Each rule withholds something that a peer sends again or that says nothing new, and without which the socket would lose
-//! data, panic or wait for ever. Whatever else arrives passes unchanged.
+//! Each rule withholds something that a peer sends again or that says nothing new, and without
+//! which the socket would lose data, panic or wait for ever. Whatever else arrives passes
+//! unchanged.
 
 use ackclock_packet::{Flags, Segment};
 
@@ -56,8 +58,9 @@ impl Border {
             && segment.payload.len == 0
             && segment.flags == Flags::ACK
         {
-            // After a timeout smoltcp goes back to the oldest unacknowledged byte and acknowledges from there. A peer that
-            // has that byte must not take such an ACK, and when both ends have gone back, neither ever hears the other.
+            // After a timeout smoltcp goes back to the oldest unacknowledged byte and acknowledges
+            // from there. A peer that has that byte must not take such an ACK, and when both ends
+            // have gone back, neither ever hears the other.
             segment.seq = highest;
         }
         if !segment.flags.contains(Flags::RST) {
@@ -86,8 +89,9 @@ impl Border {
         self.admit_acknowledgment(segment, view.unacknowledged)
     }
 
-    /// smoltcp cuts data past its window and takes the FIN behind it: the peer's last bytes would be lost. And before its
-    /// first ACK it takes the unscaled window of its SYN for a scaled one, accepts more than its buffer holds and panics.
+    /// smoltcp cuts data past its window and takes the FIN behind it: the peer's last bytes would
+    /// be lost. And before its first ACK it takes the unscaled window of its SYN for a scaled one,
+    /// accepts more than its buffer holds and panics.
     fn keep_within_window(&self, segment: &mut Segment, delivered: u64) {
         let Some(isn) = self.peer_isn else { return };
         if segment.payload.len == 0 {
@@ -112,16 +116,17 @@ impl Border {
         }
         let in_flight = self.highest.is_some_and(|highest| highest.wrapping_sub(segment.ack).cast_signed() > 0);
         if segment.window == 0 && in_flight {
-            // Told of a closed window while data is in flight, smoltcp gives up its retransmission timer, at once for the
-            // probe timer or when it expires; when the window opens and that data was lost, no timer is left. With a window
-            // of one, the retransmission timer probes.
+            // Told of a closed window while data is in flight, smoltcp gives up its retransmission
+            // timer, at once for the probe timer or when it expires; when the window opens and that
+            // data was lost, no timer is left. With a window of one, the retransmission timer
+            // probes.
             segment.window = 1;
         }
         let this = (segment.ack, segment.window);
         let is_bare = segment.payload.len == 0 && segment.flags == Flags::ACK;
         if is_bare && self.last == Some(this) && !unacknowledged {
-            // The third duplicate ACK stops the retransmission timer for a fast retransmit, which needs data: with nothing but
-            // a FIN outstanding, that FIN would never be sent again.
+            // The third duplicate ACK stops the retransmission timer for a fast retransmit, which
+            // needs data: with nothing but a FIN outstanding, that FIN would never be sent again.
             return false;
         }
         // smoltcp ignores what is older.

@@ -31,7 +31,8 @@ struct Weather {
 const CALM: Weather =
     Weather { delay: Span::from_millis(10), jitter: Span::ZERO, loss: 0.0, duplicate: 0.0, calm_after: 0 };
 
-/// Two stock sockets and the packets between them, with applications that send `bytes` from the first to the second.
+/// Two stock sockets and the packets between them, with applications that send `bytes` from the
+/// first to the second.
 struct Pair {
     hosts: [Stock; 2],
     /// By arrival and number: to whom, and what.
@@ -81,7 +82,8 @@ impl Pair {
         }
     }
 
-    /// Applications write, close behind the last byte, and read; then everything that can leave leaves.
+    /// Applications write, close behind the last byte, and read; then everything that can leave
+    /// leaves.
     fn act(&mut self) {
         for side in 0..2 {
             let host = &mut self.hosts[side];
@@ -150,12 +152,14 @@ fn a_clean_path_carries_everything_once() {
         assert_eq!(pair.hosts[0].acked_bytes(), 1_000_000);
         let stats = pair.hosts[0].stats();
         assert_eq!(stats.retransmitted_packets, 0, "{cc:?}");
-        // 1448 bytes a packet: MTU 1500 less headers and timestamps; whole ones but where the send buffer ran dry.
+        // 1448 bytes a packet: MTU 1500 less headers and timestamps; whole ones but where the send
+        // buffer ran dry.
         assert!(stats.data_packets >= 691 && stats.data_packets < 750, "{cc:?}: {stats:?}");
     }
 }
 
-/// A stock socket against hand-written packets. Stream offsets stand for sequence numbers, both ways.
+/// A stock socket against hand-written packets. Stream offsets stand for sequence numbers, both
+/// ways.
 struct Script {
     stock: Stock,
     now: Time,
@@ -215,7 +219,8 @@ impl Script {
         self.stock.input(self.now, &segment, Ecn::NotEct);
     }
 
-    /// The peer acknowledges everything before `offset`; an offset one past the data stands for FIN.
+    /// The peer acknowledges everything before `offset`; an offset one past the data stands for
+    /// FIN.
     fn acknowledge(&mut self, offset: u32, window: u16) {
         let mut segment = self.segment(0, 0, Flags::ACK, window);
         segment.ack = segment.ack.wrapping_add(offset);

@@ -14,7 +14,8 @@ fn ms(at: u64) -> Time {
     Time::from_millis(at)
 }
 
-/// A segment of the watched end: `len` bytes from byte `offset` of its stream, which acknowledges `acked` bytes of the peer's.
+/// A segment of the watched end: `len` bytes from byte `offset` of its stream, which acknowledges
+/// `acked` bytes of the peer's.
 fn data(offset: u32, len: u32, acked: u32) -> Segment {
     Segment {
         source_port: OURS,
@@ -223,7 +224,8 @@ fn the_echo_counts_where_the_handshake_agreed_on_it() {
         ([classic, classic], 0),
         ([classic, Flags::NONE], 0),
         ([Flags::NONE, Flags::ECE], 0),
-        // RFC 9768 section 3.1.1: asked for accurate feedback, the answer may be RFC 3168's, or a counter is meant.
+        // RFC 9768 section 3.1.1: asked for accurate feedback, the answer may be RFC 3168's, or a
+        // counter is meant.
         ([classic | Flags::AE, Flags::ECE], 1),
         ([classic | Flags::AE, Flags::CWR], 0),
     ] {

@@ -1,5 +1,5 @@
-//! Which segments are acceptable: timestamps (PAWS, RFC 7323 section 5) and sequence numbers (RFC 9293 section 3.10.7.4, first
-//! check; RFC 5961 for resets and SYNs).
+//! Which segments are acceptable: timestamps (PAWS, RFC 7323 section 5) and sequence numbers (RFC
+//! 9293 section 3.10.7.4, first check; RFC 5961 for resets and SYNs).
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
@@ -33,8 +33,8 @@ impl Endpoint {
             return fits && (right <= next + window || !self.refuses_overlong(segment, right));
         }
         if right == left {
-            // The right edge itself is where the ACKs of a peer that has filled the window stand. Were they unacceptable,
-            // two such ends would answer each other's ACKs for ever.
+            // The right edge itself is where the ACKs of a peer that has filled the window stand.
+            // Were they unacceptable, two such ends would answer each other's ACKs for ever.
             return left >= next && left <= next + window;
         }
         window > 0 && right > next && left < next + window
@@ -47,8 +47,9 @@ impl Endpoint {
         self.config.states.refuses_overlong && data > self.receiver.edge() && !self.receiver.is_drained()
     }
 
-    /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies outside. Before a listening
-    /// socket's child is open, it is what was announced; a FIN takes no room.
+    /// The window as RFC 9293 section 3.10.7.4 has it for resets and SYNs: the right edge lies
+    /// outside. Before a listening socket's child is open, it is what was announced; a FIN takes no
+    /// room.
     pub(crate) fn is_reset_in_window(&self, left: u64) -> bool {
         let next = self.receiver.next();
         let half_open = self.state == State::SynReceived && self.socket.is_passive();

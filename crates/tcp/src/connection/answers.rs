@@ -1,5 +1,5 @@
-//! Answers that no data and no acknowledgment rides on: resets, challenges (RFC 5961) and probes without data, with the limits
-//! of Linux and FreeBSD on how many are given.
+//! Answers that no data and no acknowledgment rides on: resets, challenges (RFC 5961) and probes
+//! without data, with the limits of Linux and FreeBSD on how many are given.
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
@@ -23,8 +23,8 @@ pub(crate) struct Reset {
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     reset: Option<Reset>,
-    /// An ACK from before the segment in hand: of what came before a mark began or ended (RFC 8257 section 3.2), or one that was
-    /// compressed.
+    /// An ACK from before the segment in hand: of what came before a mark began or ended (RFC 8257
+    /// section 3.2), or one that was compressed.
     before: Option<Segment>,
     /// A challenge waits to be sent.
     challenge: bool,
@@ -80,7 +80,8 @@ impl Answers {
         self.challenge
     }
 
-    /// The ACK that is written now is the challenge if one is due, and else the probe. Whether it is the challenge.
+    /// The ACK that is written now is the challenge if one is due, and else the probe. Whether it
+    /// is the challenge.
     pub(crate) fn take_ack(&mut self) -> bool {
         let challenge = std::mem::take(&mut self.challenge);
         self.probe &= challenge;
@@ -115,8 +116,8 @@ impl Answers {
     }
 }
 
-/// The reset that answers a segment to a port where nobody listens and no connection is (RFC 9293 section 3.10.7.1);
-/// `None` for a reset, which is never answered.
+/// The reset that answers a segment to a port where nobody listens and no connection is (RFC 9293
+/// section 3.10.7.1); `None` for a reset, which is never answered.
 pub fn reset_for(segment: &Segment) -> Option<Segment> {
     if segment.flags.contains(Flags::RST) {
         return None;
@@ -131,7 +132,8 @@ pub fn reset_for(segment: &Segment) -> Option<Segment> {
 }
 
 impl Endpoint {
-    /// Answers a segment that belongs to no connection with a reset (RFC 9293 section 3.5.2, group 1).
+    /// Answers a segment that belongs to no connection with a reset (RFC 9293 section 3.5.2, group
+    /// 1).
     #[cold]
     pub(crate) fn refuse(&mut self, segment: &Segment) {
         if let Some(reset) = reset_for(segment) {
@@ -139,8 +141,9 @@ impl Endpoint {
         }
     }
 
-    /// Answers a segment that the state machine does not take with an ACK (RFC 9293 section 3.10.7.4, first check). Those
-    /// without data or FIN could go on for ever between two ends that disagree, and are limited by Linux.
+    /// Answers a segment that the state machine does not take with an ACK (RFC 9293 section
+    /// 3.10.7.4, first check). Those without data or FIN could go on for ever between two ends that
+    /// disagree, and are limited by Linux.
     pub(crate) fn answer_invalid(&mut self, now: Time, segment: &Segment) {
         let carries_data = segment.sequence_len() > 0 && !segment.flags.contains(Flags::SYN);
         if carries_data || self.answers.may_answer(now, &self.config.states) {
@@ -148,7 +151,8 @@ impl Endpoint {
         }
     }
 
-    /// An ACK that asks a peer who lost its state, and not an attacker who guesses, for the exact number (RFC 5961).
+    /// An ACK that asks a peer who lost its state, and not an attacker who guesses, for the exact
+    /// number (RFC 5961).
     pub(crate) fn challenge(&mut self, now: Time) {
         let rules = &self.config.states;
         if self.answers.may_answer(now, rules) && self.answers.may_challenge(now, rules) {

@@ -24,7 +24,8 @@ impl Endpoint {
         }
     }
 
-    /// The application is gone and the peer has acknowledged our FIN: it has this long to send its own.
+    /// The application is gone and the peer has acknowledged our FIN: it has this long to send its
+    /// own.
     pub(crate) fn arm_fin_wait_2(&mut self, now: Time) {
         if self.state == State::FinWait2
             && self.socket.is_orphan()
@@ -70,7 +71,8 @@ impl Endpoint {
         });
     }
 
-    /// Why the connection is given up when the peer does not answer: what a message said since it was last heard.
+    /// Why the connection is given up when the peer does not answer: what a message said since it
+    /// was last heard.
     pub(crate) fn reason_to_give_up(&self) -> Error {
         match self.soft_errors.last() {
             Some((reason, at)) if self.liveness.silent_since(at) => reason,

@@ -54,7 +54,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether this is the next number, and a FIN alone that is taken in although the window is closed.
+    /// Whether this is the next number, and a FIN alone that is taken in although the window is
+    /// closed.
     #[cold]
     fn lets_fin_in(&self, segment: &Segment, left: u64) -> bool {
         let bare_fin = segment.flags.contains(Flags::FIN) && segment.payload.len == 0;

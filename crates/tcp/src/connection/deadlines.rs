@@ -94,7 +94,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether a SYN/ACK that was answered already is not repeated for now; it has been `timeouts` times.
+    /// Whether a SYN/ACK that was answered already is not repeated for now; it has been `timeouts`
+    /// times.
     fn holds_syn_ack(&self, timeouts: u32) -> bool {
         self.state == State::SynReceived && self.socket.is_deferred() && timeouts + 1 < self.config.states.defer_accept
     }

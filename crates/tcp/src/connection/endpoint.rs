@@ -83,7 +83,8 @@ pub struct Stats {
     pub sent_packets: u64,
     /// Of these, sent again.
     pub retransmitted_packets: u64,
-    /// SYNs sent again, on hosts that count them among their retransmissions ([`crate::StateRules::counts_syns`]).
+    /// SYNs sent again, on hosts that count them among their retransmissions
+    /// ([`crate::StateRules::counts_syns`]).
     pub resent_syns: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
@@ -169,8 +170,8 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// An endpoint in CLOSED. `isn` is its initial sequence number and `ts_offset` the start of its timestamp clock, both
-    /// best drawn at random.
+    /// An endpoint in CLOSED. `isn` is its initial sequence number and `ts_offset` the start of its
+    /// timestamp clock, both best drawn at random.
     pub fn new(config: Config, cc: Box<dyn CongestionControl>, ports: Ports, isn: u32, ts_offset: u32) -> Endpoint {
         let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack).with_rules(&config.transfer);
         let detector = Detector::new(config.loss_detector);
@@ -238,8 +239,8 @@ impl Endpoint {
         }
     }
 
-    /// The application reads up to `most` bytes; returns how many it got. They were checked on arrival
-    /// ([`Endpoint::integrity_error`]).
+    /// The application reads up to `most` bytes; returns how many it got. They were checked on
+    /// arrival ([`Endpoint::integrity_error`]).
     #[inline]
     pub fn read(&mut self, most: u64) -> u64 {
         self.receiver.read(most)
@@ -280,7 +281,8 @@ impl Endpoint {
         self.error
     }
 
-    /// Whether both sides have closed and everything is acknowledged; the state may still be TIME-WAIT.
+    /// Whether both sides have closed and everything is acknowledged; the state may still be
+    /// TIME-WAIT.
     pub fn is_finished(&self) -> bool {
         let all_acked = || self.send.fin_sent && self.acked_bytes() == self.send.written;
         self.state == State::TimeWait
@@ -337,7 +339,8 @@ impl Endpoint {
         self.send.wnd
     }
 
-    /// The oldest unacknowledged byte and the next to be sent, as distances from the initial sequence number.
+    /// The oldest unacknowledged byte and the next to be sent, as distances from the initial
+    /// sequence number.
     pub fn sequence(&self) -> (u64, u64) {
         (self.send.una, self.send.nxt)
     }

@@ -1,4 +1,5 @@
-//! From a SYN to an open connection: LISTEN, SYN-SENT and SYN-RECEIVED (RFC 9293 sections 3.10.7.2 to 3.10.7.4).
+//! From a SYN to an open connection: LISTEN, SYN-SENT and SYN-RECEIVED (RFC 9293 sections 3.10.7.2
+//! to 3.10.7.4).
 
 use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
@@ -121,8 +122,8 @@ impl Endpoint {
     fn take_syn(&mut self, now: Time, segment: &Segment) {
         self.receiver.synchronize(segment.seq);
         self.negotiated.agree(now, &self.config, segment);
-        // Our packets are no larger than those that we ask for or the path takes, and a segment carries something beside its
-        // options. A peer may claim an MSS of 0.
+        // Our packets are no larger than those that we ask for or the path takes, and a segment
+        // carries something beside its options. A peer may claim an MSS of 0.
         let mss = self.clamp_segment(segment.mss.unwrap_or(self.config.default_peer_mss));
         self.negotiated.set_mss(mss.saturating_sub(self.negotiated.options_len()).max(1));
         let shift = if self.negotiated.scaling() { self.own_shift() } else { 0 };

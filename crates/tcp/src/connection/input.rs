@@ -6,7 +6,8 @@ use ackclock_units::{Ecn, Time};
 use crate::{Acknowledgment, Endpoint, Error, State, SynFin};
 
 impl Endpoint {
-    /// Takes in a segment that arrived with codepoint `ecn`. Then [`Endpoint::transmit`] is to be asked.
+    /// Takes in a segment that arrived with codepoint `ecn`. Then [`Endpoint::transmit`] is to be
+    /// asked.
     #[inline(always)]
     pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         self.counters.arrived(now, segment, ecn);
@@ -38,7 +39,8 @@ impl Endpoint {
         let is_syn = segment.flags.contains(Flags::SYN);
         let left = match self.receiver.lift(segment.seq) {
             Some(left) if left > 0 || is_syn => left,
-            // Unit 0 is the peer's SYN and nothing else; what lies before it was never part of the stream.
+            // Unit 0 is the peer's SYN and nothing else; what lies before it was never part of the
+            // stream.
             _ => {
                 if !segment.flags.contains(Flags::RST) {
                     self.answer_invalid(now, segment);
@@ -59,8 +61,8 @@ impl Endpoint {
             && !segment.flags.contains(Flags::RST)
             && !segment.flags.contains(Flags::SYN)
         {
-            // A connection that agreed on timestamps silently drops segments without (RFC 7323 section 3.2). A SYN of
-            // another connection is left to be challenged.
+            // A connection that agreed on timestamps silently drops segments without (RFC 7323
+            // section 3.2). A SYN of another connection is left to be challenged.
             return Acknowledgment::default();
         }
         if !self.passes_paws(now, segment, left) {

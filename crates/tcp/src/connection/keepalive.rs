@@ -1,4 +1,5 @@
-//! Keep-alive probes (RFC 9293 section 3.8.4), and the wait in FIN-WAIT-2 for a peer that may never close.
+//! Keep-alive probes (RFC 9293 section 3.8.4), and the wait in FIN-WAIT-2 for a peer that may never
+//! close.
 
 use ackclock_units::{Span, Time};
 
@@ -20,8 +21,9 @@ impl Endpoint {
         };
     }
 
-    /// SO_KEEPALIVE with its times, from now on. It is silence from now on that counts if it was off (Linux
-    /// `tcp_set_keepalive`), and all of the silence if only its times change (`tcp_sock_set_keepidle_locked`).
+    /// SO_KEEPALIVE with its times, from now on. It is silence from now on that counts if it was
+    /// off (Linux `tcp_set_keepalive`), and all of the silence if only its times change
+    /// (`tcp_sock_set_keepidle_locked`).
     pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
         let was_off = self.config.states.keepalive.is_none() && self.config.transfer.acks == AckRule::Linux;
         self.config.states.keepalive = keepalive;
@@ -43,8 +45,8 @@ impl Endpoint {
         self.config.states.keepalive.map(floored)
     }
 
-    /// The keep-alive timer expired. It is not restarted for every segment that arrives: when it expires it looks how long
-    /// ago the last one was (Linux `tcp_keepalive_timer`).
+    /// The keep-alive timer expired. It is not restarted for every segment that arrives: when it
+    /// expires it looks how long ago the last one was (Linux `tcp_keepalive_timer`).
     pub(crate) fn keepalive_due(&mut self, now: Time) {
         self.liveness.due_at = Time::NEVER;
         let Some(keepalive) = self.keepalive() else { return };

@@ -1,5 +1,5 @@
-//! What the two ends agreed on in the handshake: the segment size, SACK, window scaling and timestamps, with the state that
-//! timestamps keep for the connection (RFC 7323).
+//! What the two ends agreed on in the handshake: the segment size, SACK, window scaling and
+//! timestamps, with the state that timestamps keep for the connection (RFC 7323).
 
 use ackclock_packet::{Flags, Segment, Timestamps};
 use ackclock_units::{Span, Time};
@@ -29,7 +29,8 @@ pub(crate) struct Negotiated {
 }
 
 impl Negotiated {
-    /// Nothing is agreed on yet; segments have up to `mss` bytes, and the timestamp clock starts at `clock_offset`.
+    /// Nothing is agreed on yet; segments have up to `mss` bytes, and the timestamp clock starts at
+    /// `clock_offset`.
     pub(crate) fn new(mss: u32, clock_offset: u32) -> Negotiated {
         Negotiated {
             mss,
@@ -113,7 +114,8 @@ impl Negotiated {
         Some(self.clock(now).wrapping_sub(stamps.echo))
     }
 
-    /// RFC 7323 section 5: whether the timestamp is older than TS.Recent by no more than `slack` ticks.
+    /// RFC 7323 section 5: whether the timestamp is older than TS.Recent by no more than `slack`
+    /// ticks.
     #[inline]
     pub(crate) fn passes_paws(&self, now: Time, segment: &Segment, slack: u32) -> bool {
         !self.timestamps
@@ -121,14 +123,14 @@ impl Negotiated {
             || segment.timestamps.is_none_or(|timestamps| self.is_current(now, timestamps.value, slack))
     }
 
-    /// Whether a TSval is older than TS.Recent by no more than `slack` ticks, or TS.Recent is too old itself to tell (RFC 7323
-    /// section 5.5).
+    /// Whether a TSval is older than TS.Recent by no more than `slack` ticks, or TS.Recent is too
+    /// old itself to tell (RFC 7323 section 5.5).
     fn is_current(&self, now: Time, value: u32, slack: u32) -> bool {
         (value.wrapping_add(slack).wrapping_sub(self.recent) as i32) >= 0 || now.since(self.recent_at) > PAWS_IDLE
     }
 
-    /// The timestamp of `segment`, which advances the left edge, is echoed from now on (RFC 7323 section 4.3), unless it is
-    /// older.
+    /// The timestamp of `segment`, which advances the left edge, is echoed from now on (RFC 7323
+    /// section 4.3), unless it is older.
     #[inline]
     pub(crate) fn update_recent(&mut self, now: Time, segment: &Segment) {
         if let Some(timestamps) = segment.timestamps.filter(|_| self.timestamps)
@@ -138,7 +140,8 @@ impl Negotiated {
         }
     }
 
-    /// By how many ticks the timestamp of `segment` is ahead of TS.Recent; negative if it is behind.
+    /// By how many ticks the timestamp of `segment` is ahead of TS.Recent; negative if it is
+    /// behind.
     pub(crate) fn ahead_of_recent(&self, segment: &Segment) -> Option<i32> {
         let timestamps = segment.timestamps.filter(|_| self.timestamps)?;
         Some(timestamps.value.wrapping_sub(self.recent) as i32)

@@ -1,5 +1,5 @@
-//! Segments that end a connection, and those that try to: RST, a SYN on an open connection, data that nobody will read (RFC
-//! 9293 sections 3.5.2 and 3.10.7.4, RFC 5961).
+//! Segments that end a connection, and those that try to: RST, a SYN on an open connection, data
+//! that nobody will read (RFC 9293 sections 3.5.2 and 3.10.7.4, RFC 5961).
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
@@ -7,7 +7,8 @@ use ackclock_units::{Ecn, Time};
 use crate::{Acknowledgment, Endpoint, Error, State};
 
 impl Endpoint {
-    /// RFC 5961 section 3: only the exact next number resets; another one within the window is challenged.
+    /// RFC 5961 section 3: only the exact next number resets; another one within the window is
+    /// challenged.
     #[cold]
     pub(crate) fn input_reset(&mut self, now: Time, left: u64) {
         if self.state == State::SynReceived && self.is_open_early() && self.is_reset_in_window(left) {
@@ -70,7 +71,8 @@ impl Endpoint {
                 return Acknowledgment::default();
             }
             if self.socket.is_passive() && self.is_reset_in_window(left) {
-                // RFC 9293 section 3.10.7.4, fourth check: back to LISTEN, which is the listener's part.
+                // RFC 9293 section 3.10.7.4, fourth check: back to LISTEN, which is the listener's
+                // part.
                 self.close_now(None);
                 return Acknowledgment::default();
             }

@@ -40,7 +40,8 @@ impl Handshake {
         self.due
     }
 
-    /// A SYN, or its answer, was sent, the first time with the timestamp `stamp`. A second one gives no RTT sample.
+    /// A SYN, or its answer, was sent, the first time with the timestamp `stamp`. A second one
+    /// gives no RTT sample.
     pub(crate) fn sent(&mut self, now: Time, again: bool, stamp: u32) {
         self.due = false;
         if !again {

@@ -1,5 +1,5 @@
-//! TIME-WAIT: old segments are waited out, and a new connection may take the place (RFC 9293 section 3.6.1, RFC 1337, RFC
-//! 6191).
+//! TIME-WAIT: old segments are waited out, and a new connection may take the place (RFC 9293
+//! section 3.6.1, RFC 1337, RFC 6191).
 
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
@@ -8,8 +8,9 @@ use crate::seq::{lift, lower};
 use crate::{Acknowledgment, Endpoint, State, SynFin, TimeWaitAnswers};
 
 impl Endpoint {
-    /// TIME-WAIT: everything but a bare ACK in its place and a reset is answered, and most of it starts the wait anew (RFC
-    /// 9293 section 3.10.7.4; Linux `tcp_timewait_state_process`, FreeBSD `tcp_twcheck`).
+    /// TIME-WAIT: everything but a bare ACK in its place and a reset is answered, and most of it
+    /// starts the wait anew (RFC 9293 section 3.10.7.4; Linux `tcp_timewait_state_process`, FreeBSD
+    /// `tcp_twcheck`).
     pub(crate) fn input_time_wait(&mut self, now: Time, segment: &Segment) -> Acknowledgment {
         let flags = segment.flags;
         let left = self.receiver.lift(segment.seq);
@@ -33,7 +34,8 @@ impl Endpoint {
             return Acknowledgment::default();
         }
         if !flags.contains(Flags::ACK) {
-            // A SYN may be an old duplicate, or a new one with too low a number: it does not prolong the wait.
+            // A SYN may be an old duplicate, or a new one with too low a number: it does not
+            // prolong the wait.
             if flags.contains(Flags::SYN) && answers != TimeWaitAnswers::FreeBsd {
                 self.challenge(now);
             }
@@ -49,7 +51,8 @@ impl Endpoint {
             return arrival;
         }
         self.timers.wait_out(now + self.config.time_wait);
-        // What answers in Linux has no SACK blocks any more (tcp_timewait_state_process, tcp_v4_timewait_ack).
+        // What answers in Linux has no SACK blocks any more (tcp_timewait_state_process,
+        // tcp_v4_timewait_ack).
         let reports = answers != TimeWaitAnswers::Linux && !bare && !flags.contains(Flags::SYN);
         if let Some(left) = left.filter(|&left| left > 0 && reports) {
             let right = left + u64::from(segment.sequence_len());
@@ -62,8 +65,9 @@ impl Endpoint {
         arrival
     }
 
-    /// Linux `tcp_timewait_state_process`: all but what is bare and in its place is answered, with ACK or without; the wait starts
-    /// anew only for what is too old, or is no SYN and nothing but in its place.
+    /// Linux `tcp_timewait_state_process`: all but what is bare and in its place is answered, with
+    /// ACK or without; the wait starts anew only for what is too old, or is no SYN and nothing but
+    /// in its place.
     fn answer_without_ack(&mut self, now: Time, segment: &Segment, current: bool, bare_in_place: bool) {
         if !current || bare_in_place {
             self.timers.wait_out(now + self.config.time_wait);
@@ -78,8 +82,9 @@ impl Endpoint {
         }
     }
 
-    /// In TIME-WAIT: whether this SYN may open a new connection in place of this one, and the least initial sequence number
-    /// that the new one may have (RFC 9293 section 3.6.1, RFC 6191 section 2).
+    /// In TIME-WAIT: whether this SYN may open a new connection in place of this one, and the least
+    /// initial sequence number that the new one may have (RFC 9293 section 3.6.1, RFC 6191 section
+    /// 2).
     pub fn yields_to(&self, segment: &Segment) -> Option<u32> {
         let flags = segment.flags;
         let opens = flags.contains(Flags::SYN) && !flags.contains(Flags::ACK) && !flags.contains(Flags::RST);

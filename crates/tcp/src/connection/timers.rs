@@ -16,7 +16,8 @@ pub(crate) enum Pending {
     Reorder,
 }
 
-/// When each timer is due; [`Time::NEVER`] where it is not armed. The delayed-acknowledgment timer is the receiver's.
+/// When each timer is due; [`Time::NEVER`] where it is not armed. The delayed-acknowledgment timer
+/// is the receiver's.
 #[derive(Debug)]
 pub(crate) struct Timers {
     /// Retransmission (RFC 6298 section 5), of the SYN too.
@@ -27,7 +28,8 @@ pub(crate) struct Timers {
     resending_since: Time,
     /// End of TIME-WAIT.
     time_wait_at: Time,
-    /// The handshake has taken too long; of a child that was opened by its SYN, the SYN/ACK is due again.
+    /// The handshake has taken too long; of a child that was opened by its SYN, the SYN/ACK is due
+    /// again.
     handshake_at: Time,
     /// A closed connection has waited in FIN-WAIT-2 for long enough.
     fin_wait_2_at: Time,
@@ -124,9 +126,10 @@ impl Timers {
     }
 }
 
-/// When a timer of Linux that is started at `now` expires: `wait` is rounded up to whole ticks and counted from the tick
-/// before, the tick after that is the first that is not too early, and the wheel takes only every eighth from 63 ticks on,
-/// every 64th from 504 ticks on, and so on (`kernel/time/timer.c`, `calc_wheel_index`). Ticks are counted from time 0.
+/// When a timer of Linux that is started at `now` expires: `wait` is rounded up to whole ticks and
+/// counted from the tick before, the tick after that is the first that is not too early, and the
+/// wheel takes only every eighth from 63 ticks on, every 64th from 504 ticks on, and so on
+/// (`kernel/time/timer.c`, `calc_wheel_index`). Ticks are counted from time 0.
 fn wheel(now: Time, wait: Span, tick: Span) -> Time {
     let tick = tick.as_nanos();
     let ticks = wait.as_nanos().div_ceil(tick).max(1);
@@ -147,14 +150,15 @@ impl Endpoint {
         (self.timers.pending, self.timers.retransmit_at) = (pending, at);
     }
 
-    /// The same, where what the timer is for waits for its time to be sent (`tcp_reset_xmit_timer`).
+    /// The same, where what the timer is for waits for its time to be sent
+    /// (`tcp_reset_xmit_timer`).
     #[inline]
     pub(crate) fn set_transmission_timer(&mut self, now: Time, pending: Pending, wait: Span) {
         self.set_timer(now, pending, wait + self.pacer.delay(now));
     }
 
-    /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout has reached its maximum
-    /// (Linux `tcp_orphan_retries`).
+    /// Retransmissions or probes that may stay unanswered. Nobody waits for an orphan whose timeout
+    /// has reached its maximum (Linux `tcp_orphan_retries`).
     pub(crate) fn retry_limit(&self, wait: Span) -> u32 {
         match self.config.states.orphan_retries.filter(|_| self.socket.is_orphan()) {
             Some(_) if wait >= self.config.max_rto => 0,
@@ -163,7 +167,8 @@ impl Endpoint {
         }
     }
 
-    /// How long `retries` retransmissions take if the timeout starts at `least` (Linux `tcp_model_timeout`).
+    /// How long `retries` retransmissions take if the timeout starts at `least` (Linux
+    /// `tcp_model_timeout`).
     pub(crate) fn model_time(&self, retries: u32, least: Span) -> Span {
         let (least, most) = (least.as_nanos().max(1), self.config.max_rto.as_nanos());
         // Doublings that stay below the maximum.
@@ -172,7 +177,8 @@ impl Endpoint {
         Span::from_nanos(doubled.saturating_add(most.saturating_mul(u64::from(retries.saturating_sub(doublings)))))
     }
 
-    /// (Re)starts or stops the retransmission timer: running exactly while something is outstanding.
+    /// (Re)starts or stops the retransmission timer: running exactly while something is
+    /// outstanding.
     #[inline]
     pub(crate) fn restart_retransmit_timer(&mut self, now: Time) {
         if self.board.is_empty() {
@@ -212,7 +218,8 @@ impl Endpoint {
         }
     }
 
-    /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0 if no tick is set.
+    /// The least that Linux waits for a timer which is no retransmission's (`TCP_TIMEOUT_MIN`); 0
+    /// if no tick is set.
     pub(crate) fn two_ticks(&self) -> Span {
         self.config.transfer.timer_tick * 2
     }
@@ -234,9 +241,11 @@ mod tests {
         let ms = |millis| Time::ZERO + Span::from_millis(millis);
         // 27 ms are 7 ticks, from tick 25: tick 32, and one more.
         assert_eq!(at(101, 27), ms(33 * 4));
-        // 248 ms are 62 ticks: still the first level. 252 ms are 63: tick 63 is in the slot that ends with tick 64.
+        // 248 ms are 62 ticks: still the first level. 252 ms are 63: tick 63 is in the slot that
+        // ends with tick 64.
         assert_eq!((at(0, 248), at(0, 252)), (ms(63 * 4), ms(64 * 4)));
-        // 342 ms are 86 ticks, from tick 105: 191, whose slot ends with 192; at 192 it would be 200.
+        // 342 ms are 86 ticks, from tick 105: 191, whose slot ends with 192; at 192 it would
+        // be 200.
         assert_eq!((at(421, 342), at(424, 342)), (ms(192 * 4), ms(200 * 4)));
         // 2016 ms are 504 ticks: slots of 64.
         assert_eq!((at(0, 2012), at(0, 2016)), (ms(504 * 4), ms(512 * 4)));

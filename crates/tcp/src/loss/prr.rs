@@ -147,7 +147,8 @@ mod tests {
     #[test]
     fn above_the_threshold_every_second_delivery_lets_a_segment_go() {
         // RFC 9937 section 6: sndcnt = ceil(prr_delivered * ssthresh / RecoverFS) - prr_out, here
-        // delivered / 2 - sent, rounded up to a segment: 500, 1000 - 1000, 1500 - 1000, 2000 - 2000.
+        // delivered / 2 - sent, rounded up to a segment: 500, 1000 - 1000, 1500 - 1000,
+        // 2000 - 2000.
         let mut reduction = halving(10 * MSS);
         for (in_flight, cwnd) in [(9000, 10_000), (9000, 9000), (8000, 9000), (8000, 8000)] {
             reduction.on_delivery(Prr::Rfc9937, ack(in_flight, true), MSS);
@@ -158,8 +159,8 @@ mod tests {
 
     #[test]
     fn below_the_threshold_a_safe_ack_adds_a_segment() {
-        // RFC 9937 section 6: limit = max(prr_delivered - prr_out, DeliveredData), + SMSS if SafeACK;
-        // of RFC 6937 section 3 SSRB, + MSS always. At most ssthresh - inflight.
+        // RFC 9937 section 6: limit = max(prr_delivered - prr_out, DeliveredData), + SMSS if
+        // SafeACK; of RFC 6937 section 3 SSRB, + MSS always. At most ssthresh - inflight.
         for (rule, in_flight, safe, cwnd) in [
             (Prr::Rfc9937, 2000, true, 4000),
             (Prr::Rfc9937, 2000, false, 3000),
@@ -175,8 +176,8 @@ mod tests {
 
     #[test]
     fn rfc_6937_leaves_retransmissions_out_of_pipe() {
-        // 6000 in flight, 3000 of it sent again: pipe is 3000, below the threshold of 5000. Delivered
-        // 1000 and one segment more are owed, and fit.
+        // 6000 in flight, 3000 of it sent again: pipe is 3000, below the threshold of 5000.
+        // Delivered 1000 and one segment more are owed, and fit.
         let mut reduction = halving(10 * MSS);
         reduction.on_delivery(Prr::Rfc6937, Delivery { resent: 3000, ..ack(6000, true) }, MSS);
         assert_eq!(reduction.cwnd(), 6000 + 2000);
@@ -213,8 +214,8 @@ mod tests {
 
     #[test]
     fn rate_halving_takes_a_segment_for_every_second_ack() {
-        // tcp_cwnd_down of 2.4: never more than what is in flight and a segment, and no further down
-        // than half of the threshold.
+        // tcp_cwnd_down of 2.4: never more than what is in flight and a segment, and no further
+        // down than half of the threshold.
         let mut reduction = halving(10);
         let windows: Vec<u64> = (0..4).map(|_| (reduction.halve_rate(9000, MSS), reduction.cwnd()).1).collect();
         assert_eq!(windows, [10_000, 9000, 9000, 8000]);

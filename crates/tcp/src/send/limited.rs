@@ -1,4 +1,5 @@
-//! What held the sender back, and for how long: one reason at a time, that at which it last stopped.
+//! What held the sender back, and for how long: one reason at a time, that at which it last
+//! stopped.
 
 use ackclock_units::{Span, Time};
 
@@ -68,7 +69,8 @@ impl Endpoint {
         self.held.read(now)
     }
 
-    /// The sender stops at `now`; `has_room` unless the peer's window and the congestion window both stop it.
+    /// The sender stops at `now`; `has_room` unless the peer's window and the congestion window
+    /// both stop it.
     #[inline]
     pub(crate) fn note_stop(&mut self, now: Time, has_room: bool) {
         let reason = if self.pacer.holds() {

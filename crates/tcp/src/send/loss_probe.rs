@@ -6,8 +6,8 @@ use super::segment::Piece;
 use crate::{Endpoint, SentAs};
 
 impl Endpoint {
-    /// RFC 8985 section 7.3: new data if the receiver's window allows it, whatever the congestion window; else the last
-    /// segment again.
+    /// RFC 8985 section 7.3: new data if the receiver's window allows it, whatever the congestion
+    /// window; else the last segment again.
     #[cold]
     pub(crate) fn next_loss_probe(&mut self, now: Time) -> Option<Piece> {
         self.sent_as = SentAs::TailLossProbe;

@@ -1,5 +1,6 @@
-//! Data that was never sent: how much of it the windows, Nagle's rule and the sender's side of silly window avoidance let go
-//! (RFC 6675 `NextSeg` rule 2; RFC 9293 sections 3.7.4 and 3.8.6.2.1).
+//! Data that was never sent: how much of it the windows, Nagle's rule and the sender's side of
+//! silly window avoidance let go (RFC 6675 `NextSeg` rule 2; RFC 9293 sections 3.7.4 and
+//! 3.8.6.2.1).
 
 use ackclock_units::Time;
 
@@ -9,7 +10,8 @@ use super::segmentation::Held;
 use crate::{CaState, CwndValidation, Endpoint, SendRule, SentAs};
 
 impl Endpoint {
-    /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of the handshake has come.
+    /// New data of a child that was opened by its SYN: nothing is sent again before the last ACK of
+    /// the handshake has come.
     #[cold]
     pub(crate) fn next_early(&mut self, now: Time) -> Option<Piece> {
         if !self.is_open_early() || self.pacer.on && self.waits_for_release(now) {
@@ -63,7 +65,8 @@ impl Endpoint {
         if !self.socket.expects_more() {
             self.persist.satisfy();
         }
-        // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in flight.
+        // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in
+        // flight.
         if payload < full && !fin && self.waits_for_more(now, payload) {
             return None;
         }
@@ -100,7 +103,8 @@ impl Endpoint {
                 None
             }
             Ok(cut) => {
-                // A small segment takes as much of the window as a full one (tcp_packets_in_flight).
+                // A small segment takes as much of the window as a full one
+                // (tcp_packets_in_flight).
                 let full = self.board.segments() * u64::from(self.negotiated.mss()) >= self.cwnd();
                 if self.recovery.state() == CaState::Open && full && !self.recovery.probe().is_unbounded() {
                     self.window_use.stop();
@@ -118,8 +122,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether a small segment waits, for an acknowledgment or because the application has said that more follows
-    /// (TCP_NOPUSH; MSG_MORE, until an ACK comes).
+    /// Whether a small segment waits, for an acknowledgment or because the application has said
+    /// that more follows (TCP_NOPUSH; MSG_MORE, until an ACK comes).
     #[cold]
     fn waits_for_more(&mut self, now: Time, payload: u32) -> bool {
         let rules = self.config.transfer.sending;
@@ -141,7 +145,8 @@ impl Endpoint {
         self.config.nagle && !self.board.is_empty() && held
     }
 
-    /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a smaller one.
+    /// Whether the congestion window lets `payload` new bytes go, after an idle time perhaps a
+    /// smaller one.
     #[inline(always)]
     fn fits_cwnd(&mut self, now: Time, payload: u32) -> bool {
         if self.board.is_empty() {

@@ -122,7 +122,8 @@ impl Endpoint {
         }
     }
 
-    /// The ACK goes to a controller that rules the window in every state (`tcp_cong_control`), if it tells something.
+    /// The ACK goes to a controller that rules the window in every state (`tcp_cong_control`), if
+    /// it tells something.
     pub(crate) fn rule_window(&mut self, now: Time, mut ack: Ack) {
         self.add_samples(now, &mut ack);
         if ack.delivered > 0 || ack.lost > 0 {
@@ -141,8 +142,8 @@ impl Endpoint {
         }
     }
 
-    /// Notes if the application has left the pipe unfilled (`CheckIfApplicationLimited`): before what an ACK, a timer or a
-    /// write changes. `written` bytes had been written until now.
+    /// Notes if the application has left the pipe unfilled (`CheckIfApplicationLimited`): before
+    /// what an ACK, a timer or a write changes. `written` bytes had been written until now.
     #[inline(never)]
     pub(crate) fn check_app_limited(&mut self, now: Time, written: u64) {
         let unsent = (written + 1).saturating_sub(self.send.nxt.max(1));

@@ -8,8 +8,8 @@ use crate::{CaState, Endpoint, SentAs, State};
 use super::segment::Piece;
 
 impl Endpoint {
-    /// Writes the next segment to be sent into `out` and returns the codepoint of its IP header; `None` when there is
-    /// nothing to send now. To be asked until it gives `None`.
+    /// Writes the next segment to be sent into `out` and returns the codepoint of its IP header;
+    /// `None` when there is nothing to send now. To be asked until it gives `None`.
     #[inline(always)]
     pub fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
         self.counters.window_stopped = false;
@@ -54,8 +54,8 @@ impl Endpoint {
                 }
             }
             _ => {
-                // A report of a gap or a duplicate does not ride on data: there may be no room for its SACK blocks, and an
-                // ACK with data is no duplicate ACK (RFC 5681 section 2).
+                // A report of a gap or a duplicate does not ride on data: there may be no room for
+                // its SACK blocks, and an ACK with data is no duplicate ACK (RFC 5681 section 2).
                 let reports = self.receiver.has_gap() || self.receiver.has_duplicate();
                 let alone = reports || self.handshake.take_bare_ack();
                 if !(self.receiver.acknowledges_now() && alone) {

@@ -1,19 +1,24 @@
-//! Pacing: segments with data leave at times that follow from a rate, not all at once when an ACK allows them.
+//! Pacing: segments with data leave at times that follow from a rate, not all at once when an ACK
+//! allows them.
 //!
-//! Each segment moves the time at which the next one may go by its length over the rate; a sender that comes late gets half of
-//! that back at most. The rate is the controller's if it asks for pacing, and else Linux's share of the window in a round trip.
+//! Each segment moves the time at which the next one may go by its length over the rate; a sender
+//! that comes late gets half of that back at most. The rate is the controller's if it asks for
+//! pacing, and else Linux's share of the window in a round trip.
 //!
 //! # Source
-//! Linux 6.1: `tcp_update_skb_after_send`, `tcp_pacing_check` and `tcp_send_loss_probe` (`net/ipv4/tcp_output.c`),
-//! `tcp_update_pacing_rate` (`tcp_input.c`), `tcp_pacing_delay` (`include/net/tcp.h`), SO_MAX_PACING_RATE
-//! (`net/core/sock.c`); `net/sched/sch_fq.c` carries the same times out in a queue of the host.
+//! Linux 6.1: `tcp_update_skb_after_send`, `tcp_pacing_check` and `tcp_send_loss_probe`
+//! (`net/ipv4/tcp_output.c`), `tcp_update_pacing_rate` (`tcp_input.c`), `tcp_pacing_delay`
+//! (`include/net/tcp.h`), SO_MAX_PACING_RATE (`net/core/sock.c`); `net/sched/sch_fq.c` carries the
+//! same times out in a queue of the host.
 //!
-//! What counts is payload: since release 4.20 the times are TCP's, which knows no headers then. The first ten segments go
-//! unpaced. A retransmission waits for its time like new data, the first one after a timeout, a repeated tail and a window probe
-//! do not; a FIN alone waits but takes no time. ACKs, SYNs and resets have nothing to do with it.
+//! What counts is payload: since release 4.20 the times are TCP's, which knows no headers then. The
+//! first ten segments go unpaced. A retransmission waits for its time like new data, the first one
+//! after a timeout, a repeated tail and a window probe do not; a FIN alone waits but takes no time.
+//! ACKs, SYNs and resets have nothing to do with it.
 //!
 //! # Departures
-//! - A segment leaves at a time: there is no segmentation offload whose bursts a rate would move (`tcp_tso_autosize`).
+//! - A segment leaves at a time: there is no segmentation offload whose bursts a rate would move
+//!   (`tcp_tso_autosize`).
 
 use ackclock_cc::Flight;
 use ackclock_units::{Rate, Span, Time};
@@ -135,7 +140,8 @@ impl Endpoint {
         self.pacer.delay(now) > Span::ZERO
     }
 
-    /// Whether data waits for its time. The first retransmission after a timeout and a window probe do not.
+    /// Whether data waits for its time. The first retransmission after a timeout and a window probe
+    /// do not.
     #[inline(never)]
     pub(crate) fn waits_for_release(&mut self, now: Time) -> bool {
         let urgent = self.persist.has_expired() || self.recovery.is_first_after_timeout();
@@ -148,7 +154,8 @@ impl Endpoint {
         self.unsent() > 0 || self.send.closed && !self.send.fin_sent || self.board.next_lost().is_some()
     }
 
-    /// SO_MAX_PACING_RATE: no more than so many bytes a second from now on; `None` for no bound. Setting one turns pacing on.
+    /// SO_MAX_PACING_RATE: no more than so many bytes a second from now on; `None` for no bound.
+    /// Setting one turns pacing on.
     pub fn set_max_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
         self.pacer.most = bytes_per_second;
         // sk_pacing_status stays SK_PACING_NEEDED.

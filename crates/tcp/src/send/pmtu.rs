@@ -1,19 +1,24 @@
-//! How large the packets of a path may be: the estimate that ICMP messages lower (RFC 1191, RFC 8201), and probes that find it
-//! without them (RFC 4821).
+//! How large the packets of a path may be: the estimate that ICMP messages lower (RFC 1191, RFC
+//! 8201), and probes that find it without them (RFC 4821).
 //!
 //! # Source
-//! Linux 6.1: `tcp_v4_mtu_reduced`, `tcp_v6_mtu_reduced`, `__ip_rt_update_pmtu` (`net/ipv4/route.c`), `tcp_mtu_to_mss`,
-//! `tcp_mss_to_mtu`, `tcp_mtup_init`, `tcp_sync_mss`, `tcp_mtu_probe`, `tcp_mtu_check_reprobe` (`tcp_output.c`),
-//! `tcp_simple_retransmit`, `tcp_mtup_probe_failed`, `tcp_mtup_probe_success` (`tcp_input.c`), `tcp_mtu_probing`
-//! (`tcp_timer.c`). FreeBSD 14: `tcp_next_pmtu`, `tcp6_next_pmtu`, `tcp_mtudisc` (`tcp_subr.c`), `ip_next_mtu` (`ip_icmp.c`).
+//! Linux 6.1: `tcp_v4_mtu_reduced`, `tcp_v6_mtu_reduced`, `__ip_rt_update_pmtu`
+//! (`net/ipv4/route.c`), `tcp_mtu_to_mss`, `tcp_mss_to_mtu`, `tcp_mtup_init`, `tcp_sync_mss`,
+//! `tcp_mtu_probe`, `tcp_mtu_check_reprobe` (`tcp_output.c`), `tcp_simple_retransmit`,
+//! `tcp_mtup_probe_failed`, `tcp_mtup_probe_success` (`tcp_input.c`), `tcp_mtu_probing`
+//! (`tcp_timer.c`). FreeBSD 14: `tcp_next_pmtu`, `tcp6_next_pmtu`, `tcp_mtudisc` (`tcp_subr.c`),
+//! `ip_next_mtu` (`ip_icmp.c`).
 //!
 //! # Departures
-//! - What is too big is resent as the congestion window allows, which stays what it was; RFC 1191 section 6.5 would resend one
-//!   segment and wait for its ACK.
-//! - FreeBSD sends everything again from the first unacknowledged byte; here what was SACKed is not.
+//! - What is too big is resent as the congestion window allows, which stays what it was; RFC 1191
+//!   section 6.5 would resend one segment and wait for its ACK.
+//! - FreeBSD sends everything again from the first unacknowledged byte; here what was SACKed is
+//!   not.
 //! - FreeBSD's detection of black holes (`pmtud_blackhole_detection`, off by default) is not here.
-//! - A controller that rules its window at all times (BBR) is not told of the new size: it counts in segments by itself.
-//! - Probes are not put off because the unsent data lies in buffers that cannot be merged, but for ends of records.
+//! - A controller that rules its window at all times (BBR) is not told of the new size: it counts
+//!   in segments by itself.
+//! - Probes are not put off because the unsent data lies in buffers that cannot be merged, but for
+//!   ends of records.
 
 use ackclock_cc::Window;
 use ackclock_units::{Span, Time};
@@ -100,7 +105,8 @@ impl Endpoint {
         }
     }
 
-    /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it, options included.
+    /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it,
+    /// options included.
     pub(crate) fn clamp_segment(&mut self, peer_mss: u16) -> u32 {
         let most = match (self.config.path.mtu, self.socket.max_segment()) {
             (None, _) => self.config.mss,
@@ -184,7 +190,8 @@ impl Endpoint {
             since: now,
             ..Probing::default()
         };
-        // A listening socket's child begins with the MTU of the route (tcp_v4_syn_recv_sock comes before tcp_mtup_init).
+        // A listening socket's child begins with the MTU of the route (tcp_v4_syn_recv_sock comes
+        // before tcp_mtup_init).
         if !self.socket.is_passive() {
             self.sync_mss();
         }
@@ -207,7 +214,8 @@ impl Endpoint {
         self.path.mtu = mtu;
         self.path.expires_at = timeout.map_or(Time::NEVER, |timeout| now + timeout);
         if matches!(self.state, State::SynSent | State::SynReceived) {
-            // tcp_mtudisc sends at once. ICMPv6 changes the host cache for what TCP ignores, too (icmp6_mtudisc_update).
+            // tcp_mtudisc sends at once. ICMPv6 changes the host cache for what TCP ignores, too
+            // (icmp6_mtudisc_update).
             let freebsd = self.config.path.icmp == IcmpRule::FreeBsd && self.state == State::SynSent;
             if freebsd && mtu < self.unopened_mtu() {
                 self.handshake.begin();
@@ -249,7 +257,8 @@ impl Endpoint {
         }
     }
 
-    /// Before the handshake tells more, FreeBSD's `t_maxseg` is the default, and the packet as large.
+    /// Before the handshake tells more, FreeBSD's `t_maxseg` is the default, and the packet as
+    /// large.
     fn unopened_mtu(&self) -> u32 {
         u32::from(self.config.default_peer_mss) + self.config.path.headers()
     }
@@ -272,8 +281,8 @@ impl Endpoint {
         }
     }
 
-    /// `tcp_simple_retransmit`: what is too large for the path is lost, and sent again in smaller pieces. That is no congestion:
-    /// the window stays.
+    /// `tcp_simple_retransmit`: what is too large for the path is lost, and sent again in smaller
+    /// pieces. That is no congestion: the window stays.
     fn resend_too_large(&mut self, now: Time) {
         self.board.lose_larger(self.negotiated.mss());
         if self.board.lost_segments() == 0 {
@@ -292,7 +301,8 @@ impl Endpoint {
         self.recovery.resend_lost();
     }
 
-    /// `tcp_mtu_probe`, asked before new data is sent: `available` bytes are unsent, `window` of them fit the peer's window.
+    /// `tcp_mtu_probe`, asked before new data is sent: `available` bytes are unsent, `window` of
+    /// them fit the peer's window.
     #[cold]
     pub(crate) fn mtu_probe(&mut self, now: Time, available: u64, window: u64) -> ProbeStep {
         let mss = u64::from(self.negotiated.mss());
@@ -323,7 +333,8 @@ impl Endpoint {
         }
     }
 
-    /// The probe that [`Endpoint::mtu_probe`] asked for has left from `start` on. It counts as two segments.
+    /// The probe that [`Endpoint::mtu_probe`] asked for has left from `start` on. It counts as two
+    /// segments.
     pub(crate) fn mtu_probe_sent(&mut self, start: u64, payload: u32) {
         let size = self.packet_of(payload);
         let probing = &mut self.path.probing;
@@ -341,8 +352,8 @@ impl Endpoint {
         }
     }
 
-    /// New data was acknowledged while a probe is in flight (`tcp_mtup_probe_success`): packets of its size pass. The window
-    /// stays the same in bytes.
+    /// New data was acknowledged while a probe is in flight (`tcp_mtup_probe_success`): packets of
+    /// its size pass. The window stays the same in bytes.
     #[cold]
     pub(crate) fn on_ack_of_mtu_probe(&mut self) {
         if self.send.una < self.path.probing.end {
@@ -365,8 +376,8 @@ impl Endpoint {
         self.put_window(Window { cwnd: cwnd * mss, ssthresh });
     }
 
-    /// Whether the loss in hand is that of a probe alone: then it was too large (`tcp_mtup_probe_failed`), and nothing is
-    /// reduced.
+    /// Whether the loss in hand is that of a probe alone: then it was too large
+    /// (`tcp_mtup_probe_failed`), and nothing is reduced.
     #[cold]
     pub(crate) fn mtu_probe_failed(&mut self, now: Time) -> bool {
         let Probing { size, start, .. } = self.path.probing;
@@ -381,8 +392,8 @@ impl Endpoint {
         true
     }
 
-    /// The retransmission timer has expired. Several times in a row, it may be that large packets vanish without a message
-    /// (`tcp_mtu_probing`).
+    /// The retransmission timer has expired. Several times in a row, it may be that large packets
+    /// vanish without a message (`tcp_mtu_probing`).
     #[cold]
     pub(crate) fn suspect_black_hole(&mut self, now: Time) {
         let rules = &self.config.path;

@@ -8,7 +8,8 @@ use crate::loss::scoreboard::Sent;
 use crate::{Endpoint, SendRule};
 
 impl Endpoint {
-    /// RFC 6675 `NextSeg` rules 3 and 4: nothing is known lost and nothing new may be sent, but there is room.
+    /// RFC 6675 `NextSeg` rules 3 and 4: nothing is known lost and nothing new may be sent, but
+    /// there is room.
     #[cold]
     pub(crate) fn next_speculative(&mut self, now: Time) -> Option<Piece> {
         let (holes, last) = self.detector.resends_holes();
@@ -37,8 +38,8 @@ impl Endpoint {
 
     #[inline(never)]
     pub(crate) fn piece_again(&mut self, now: Time, sent: Sent) -> Piece {
-        // What the path does not take in one piece goes out in several (__tcp_retransmit_skb), and a probe of its MTU proves
-        // nothing any more.
+        // What the path does not take in one piece goes out in several (__tcp_retransmit_skb), and
+        // a probe of its MTU proves nothing any more.
         let sent =
             if sent.payload() > self.negotiated.mss() { self.board.cut(sent, self.negotiated.mss()) } else { sent };
         self.path.probing.size = 0;
@@ -53,7 +54,8 @@ impl Endpoint {
         self.recovery.resent(now, sent.end());
         let waits_for_detector = self.timers.pending() == Pending::Reorder && self.timers.is_running();
         if is_first && !waits_for_detector || !self.timers.is_running() {
-            // The timer runs for the first segment: it starts anew with its retransmission (RFC 6675 section 6).
+            // The timer runs for the first segment: it starts anew with its retransmission (RFC
+            // 6675 section 6).
             self.restart_retransmit_timer(now);
         }
         Piece { seq: sent.seq, payload, fin: sent.fin(), plain: true, push: sent.push() }

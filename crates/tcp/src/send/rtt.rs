@@ -15,7 +15,8 @@ pub(crate) struct RttEstimator {
     backoff: u32,
     /// Timeouts since the last progress of the cumulative ACK.
     timeouts: u32,
-    /// By Linux's rule: four times the mean deviation, its largest in this round trip, and where the round trip ends.
+    /// By Linux's rule: four times the mean deviation, its largest in this round trip, and where
+    /// the round trip ends.
     deviation: Span,
     largest: Span,
     round_end: u64,
@@ -92,10 +93,11 @@ impl RttEstimator {
         self.backoff = 0;
     }
 
-    /// Takes a sample in as Linux does (`tcp_rtt_estimator`): a fall of the RTT adds an eighth of what a rise would to the
-    /// deviation. RTTVAR holds four times the variation, so that the timeout is SRTT + RTTVAR; it is the largest deviation
-    /// of a round trip and at least `floor`, and falls by a quarter of the way at the end of one. Data up to `una` is
-    /// acknowledged, up to `nxt` sent.
+    /// Takes a sample in as Linux does (`tcp_rtt_estimator`): a fall of the RTT adds an eighth of
+    /// what a rise would to the deviation. RTTVAR holds four times the variation, so that the
+    /// timeout is SRTT + RTTVAR; it is the largest deviation of a round trip and at least `floor`,
+    /// and falls by a quarter of the way at the end of one. Data up to `una` is acknowledged, up to
+    /// `nxt` sent.
     #[inline(never)]
     pub(crate) fn sample_linux(&mut self, rtt: Span, floor: Span, una: u64, nxt: u64) {
         self.latest = Some(rtt);
@@ -131,8 +133,8 @@ impl RttEstimator {
         }
     }
 
-    /// New data was acknowledged. The back-off stays until there is a sample (the note after rule 5.7): an ACK that
-    /// answers a retransmission does not tell that the timeout is long enough.
+    /// New data was acknowledged. The back-off stays until there is a sample (the note after rule
+    /// 5.7): an ACK that answers a retransmission does not tell that the timeout is long enough.
     pub(crate) fn progress(&mut self) {
         self.timeouts = 0;
     }
@@ -169,7 +171,8 @@ impl RttEstimator {
                 }
             }
         };
-        // The granularity of the clock (rule 2.3): a timer for this very instant would expire over and over.
+        // The granularity of the clock (rule 2.3): a timer for this very instant would expire over
+        // and over.
         let base = (base + config.rto_slop).max(Span::from_nanos(1)).min(config.max_rto);
         // Sixty-four doublings reach any bound.
         Span::from_nanos(base.as_nanos().saturating_mul(1u64 << self.backoff.min(63))).min(config.max_rto)
@@ -265,7 +268,8 @@ mod tests {
         // A fall by 80: mdev = 230 + (80 - 57.5) / 8 = 232.8125; srtt = 110 - 10 = 100.
         assert_eq!(rtt.rto(&config), MS(100) + Span::from_nanos(232_812_500));
         rtt.sample_linux(MS(100), MS(200), 1002, 2001);
-        // mdev = 3/4 of that; the round trip ends with its largest as rttvar, and the next begins at the floor.
+        // mdev = 3/4 of that; the round trip ends with its largest as rttvar, and the next begins
+        // at the floor.
         assert_eq!(rtt.rto(&config), MS(100) + Span::from_nanos(232_812_500));
         rtt.sample_linux(MS(100), MS(200), 2002, 3001);
         // rttvar = 232.8125 - (232.8125 - 200) / 4.

@@ -23,7 +23,8 @@ impl Endpoint {
         Segment { source_port: self.ports.local, destination_port: self.ports.remote, flags, ..Segment::default() }
     }
 
-    /// Fields that every segment of a synchronized connection carries: the acknowledgment with its window.
+    /// Fields that every segment of a synchronized connection carries: the acknowledgment with its
+    /// window.
     #[inline(always)]
     pub(crate) fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
         *out = self.blank(flags | Flags::ACK);
@@ -102,8 +103,8 @@ impl Endpoint {
         }
     }
 
-    /// A challenge (RFC 5961), or a probe with a number that has been acknowledged and makes the peer answer (RFC 9293
-    /// section 3.8.4).
+    /// A challenge (RFC 5961), or a probe with a number that has been acknowledged and makes the
+    /// peer answer (RFC 9293 section 3.8.4).
     #[cold]
     pub(crate) fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
         let challenge = self.answers.take_ack();
@@ -151,8 +152,8 @@ impl Endpoint {
         self.receiver.data_sent(now);
         self.send.last_sent_at = now;
         self.recovery.sent(piece.payload);
-        // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4 and 6.1.5), unless the
-        // controller asks for it.
+        // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4
+        // and 6.1.5), unless the controller asks for it.
         if !piece.plain && piece.payload > 0 { self.ecn.mark_data(out) } else { self.ecn.control() }
     }
 

@@ -1,17 +1,18 @@
 //! How Linux cuts the stream into segments, and what its send buffer takes.
 //!
 //! # Source
-//! Linux 6.1: `tcp_sendmsg_locked`, `tcp_push`, `tcp_send_mss` (`net/ipv4/tcp.c`), `tcp_write_xmit`, `tcp_nagle_test`,
-//! `tcp_minshall_check`, `tcp_mss_split_point`, `tcp_snd_wnd_test`, `tcp_tso_autosize`, `tcp_cwnd_test` and
-//! `__tcp_transmit_skb` (`tcp_output.c`), `tcp_sndbuf_expand`, `tcp_shift_skb_data` and `tcp_bound_to_half_wnd`
+//! Linux 6.1: `tcp_sendmsg_locked`, `tcp_push`, `tcp_send_mss` (`net/ipv4/tcp.c`),
+//! `tcp_write_xmit`, `tcp_nagle_test`, `tcp_minshall_check`, `tcp_mss_split_point`,
+//! `tcp_snd_wnd_test`, `tcp_tso_autosize`, `tcp_cwnd_test` and `__tcp_transmit_skb`
+//! (`tcp_output.c`), `tcp_sndbuf_expand`, `tcp_shift_skb_data` and `tcp_bound_to_half_wnd`
 //! (`tcp_input.c`, `tcp.h`), `sk_stream_is_writeable` (`sock.h`).
 //!
 //! # Departures
-//! - A burst that could become larger with the next ACK is not put off (`tcp_tso_should_defer`), and small segments that wait
-//!   in the queue of the device hold nothing back (`tcp_autocorking`).
+//! - A burst that could become larger with the next ACK is not put off (`tcp_tso_should_defer`),
+//!   and small segments that wait in the queue of the device hold nothing back (`tcp_autocorking`).
 //! - The overhead of what is queued is that of buffers filled to the goal, whatever their number.
-//! - By [`SpaceRule::Segments`], SACKed segments share one overhead however long they are together; Linux stops at half a
-//!   megabyte, or at 17 fragments.
+//! - By [`SpaceRule::Segments`], SACKed segments share one overhead however long they are together;
+//!   Linux stops at half a megabyte, or at 17 fragments.
 
 use std::collections::VecDeque;
 
@@ -65,7 +66,8 @@ pub(crate) struct Queue {
     burst_pushes: bool,
     /// One past the last segment that was smaller than the MSS (`snd_sml`).
     pub(crate) small: u64,
-    /// A write found too little room, and since then there was never enough to tell the application (`SOCK_NOSPACE`).
+    /// A write found too little room, and since then there was never enough to tell the application
+    /// (`SOCK_NOSPACE`).
     short: bool,
     /// An ACK has come since the buffer was last reviewed.
     pub(crate) acked: bool,
@@ -127,7 +129,8 @@ impl Endpoint {
     pub(crate) fn cut(&self, available: u64, window: u64) -> Result<Cut, Held> {
         let nxt = self.send.nxt;
         let whole = available.min(self.queue.buffer_end(nxt).saturating_sub(nxt));
-        // A burst that begins with a full segment may end with a small one that fills the peer's window.
+        // A burst that begins with a full segment may end with a small one that fills the peer's
+        // window.
         let burst = self.queue.burst_end.checked_sub(nxt).filter(|&rest| rest > 0);
         let payload = whole.min(u64::from(self.full_payload())).min(burst.unwrap_or(u64::MAX));
         let fin = self.send.closed && payload == available;
@@ -142,8 +145,8 @@ impl Endpoint {
         Ok(Cut { payload: payload as u32, fin })
     }
 
-    /// Whether the last `payload` bytes written wait for more, or for an ACK: Nagle's rule as Minshall changed it (one small
-    /// segment may be in flight), TCP_CORK and MSG_MORE.
+    /// Whether the last `payload` bytes written wait for more, or for an ACK: Nagle's rule as
+    /// Minshall changed it (one small segment may be in flight), TCP_CORK and MSG_MORE.
     fn waits(&self, payload: u64) -> bool {
         if payload >= u64::from(self.full_payload()) || self.socket.pushes() {
             return false;
@@ -176,8 +179,8 @@ impl Endpoint {
         self.queue.sent(end) || ends_burst || self.persist.has_expired()
     }
 
-    /// Segments that are handed down at one go: no more than half the window, about a millisecond's worth at the pacing
-    /// rate, and two at least.
+    /// Segments that are handed down at one go: no more than half the window, about a millisecond's
+    /// worth at the pacing rate, and two at least.
     fn burst_segments(&self) -> u64 {
         let (mss, cwnd) = (u64::from(self.negotiated.mss()), self.cwnd());
         let room = cwnd.saturating_sub(self.window_used()) / mss;
@@ -243,9 +246,9 @@ impl Endpoint {
         self.config.send_buffer = self.config.send_buffer.max(wanted);
     }
 
-    /// Nothing more is to be sent now. If an ACK has come, a buffer that was too small grows unless the congestion window is
-    /// full (`tcp_check_space`, `tcp_new_space`). When everything is sent, and `sent` just now, it is the buffer that holds
-    /// the sender back (`tcp_cwnd_validate`).
+    /// Nothing more is to be sent now. If an ACK has come, a buffer that was too small grows unless
+    /// the congestion window is full (`tcp_check_space`, `tcp_new_space`). When everything is sent,
+    /// and `sent` just now, it is the buffer that holds the sender back (`tcp_cwnd_validate`).
     #[inline]
     pub(crate) fn review_send_buffer(&mut self, now: Time, sent: bool) {
         if !self.queue.short {
@@ -280,8 +283,9 @@ impl Endpoint {
         }
     }
 
-    /// Takes up to `bytes` bytes into buffers as `tcp_sendmsg` does: each is begun while there is memory, and filled to the
-    /// goal; one that is full is sent as far as the windows allow, and what stays of it is filled again.
+    /// Takes up to `bytes` bytes into buffers as `tcp_sendmsg` does: each is begun while there is
+    /// memory, and filled to the goal; one that is full is sent as far as the windows allow, and
+    /// what stays of it is filled again.
     pub(crate) fn fill_buffers(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
         let goal = self.buffer_goal();
         let mut sent = self.send.nxt.max(1);
@@ -334,7 +338,8 @@ impl Endpoint {
         self.queue.pushed = at;
     }
 
-    /// How many of the bytes from `from` to `to`, in whole segments, the windows would let go when what is before is sent.
+    /// How many of the bytes from `from` to `to`, in whole segments, the windows would let go when
+    /// what is before is sent.
     fn sendable(&self, from: u64, to: u64) -> u64 {
         let ahead = from - self.send.nxt.max(1);
         let by_cwnd = self.cwnd().saturating_sub(self.window_used() + ahead);
@@ -343,8 +348,9 @@ impl Endpoint {
         by_cwnd.min(by_peer).min(to - from) / mss * mss
     }
 
-    /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it, and it is less than half
-    /// of the largest window that the peer offered (RFC 9293 section 3.8.6.2.1).
+    /// Whether a segment of `payload` bytes is too small to be worth sending: the window cuts it,
+    /// and it is less than half of the largest window that the peer offered (RFC 9293 section
+    /// 3.8.6.2.1).
     pub(crate) fn is_silly(&self, payload: u32, available: u64, fin: bool) -> bool {
         payload < self.full_payload()
             && u64::from(payload) < available

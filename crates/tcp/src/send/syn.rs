@@ -8,7 +8,8 @@ use crate::{Endpoint, State};
 impl Endpoint {
     #[cold]
     pub(crate) fn write_syn(&mut self, now: Time, out: &mut Segment) -> Ecn {
-        // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open, was not.
+        // A second SYN gives no RTT sample, whether the first was lost or, in a simultaneous open,
+        // was not.
         let again = !self.is_first_syn();
         if self.state == State::SynReceived {
             self.write_common(now, out, Flags::SYN);

@@ -1,18 +1,20 @@
 //! Congestion window validation: what a window is worth that the sender does not fill.
 //!
-//! A window that was not used says nothing about the path. RFC 7661 measures what the path has carried of late (pipeACK). While
-//! that is less than half of the window, the window is kept for when the application needs it, but it does not grow unless it
-//! is full, a loss brings it down to what was used, and after five minutes it is halved.
+//! A window that was not used says nothing about the path. RFC 7661 measures what the path has
+//! carried of late (pipeACK). While that is less than half of the window, the window is kept for
+//! when the application needs it, but it does not grow unless it is full, a loss brings it down to
+//! what was used, and after five minutes it is halved.
 //!
 //! # Source
-//! RFC 7661 sections 4.2 to 4.4, with what recovery leaves of the window as its authors implement it (`tcp_newcwv.c` in
-//! github.com/rsecchi/newcwv); RFC 2861 as in Linux 6.1 (`tcp_cwnd_validate`, `tcp_cwnd_application_limited` in
-//! `net/ipv4/tcp_output.c`).
+//! RFC 7661 sections 4.2 to 4.4, with what recovery leaves of the window as its authors implement
+//! it (`tcp_newcwv.c` in github.com/rsecchi/newcwv); RFC 2861 as in Linux 6.1 (`tcp_cwnd_validate`,
+//! `tcp_cwnd_application_limited` in `net/ipv4/tcp_output.c`).
 //!
 //! # Departures
-//! - A controller that backs off by less than half, or by more, keeps its own window after a loss if it is smaller.
-//! - A pipeACK sample is taken over a round trip as segments and ACKs make it, not over a time of one RTT. Without a sample in
-//!   the sampling period pipeACK is zero.
+//! - A controller that backs off by less than half, or by more, keeps its own window after a loss
+//!   if it is smaller.
+//! - A pipeACK sample is taken over a round trip as segments and ACKs make it, not over a time of
+//!   one RTT. Without a sample in the sampling period pipeACK is zero.
 //! - Bursts are not bounded (section 4.4.2): that is what pacing is for.
 
 use ackclock_cc::{Signal, Window};
@@ -33,11 +35,11 @@ pub(crate) struct Validation {
     pipe_ack: PipeAck,
     /// When the window was validated last, or halved for not being so.
     validated_at: Time,
-    /// In recovery from a loss of a window that was not validated: what was used, the larger of pipeACK and LossFlightSize,
-    /// and R, what was sent again so far.
+    /// In recovery from a loss of a window that was not validated: what was used, the larger of
+    /// pipeACK and LossFlightSize, and R, what was sent again so far.
     loss: Option<(u64, u64)>,
-    /// By RFC 2861: the most that was in flight since the window was last full, and when it was (`snd_cwnd_used`,
-    /// `snd_cwnd_stamp`).
+    /// By RFC 2861: the most that was in flight since the window was last full, and when it was
+    /// (`snd_cwnd_used`, `snd_cwnd_stamp`).
     used: u64,
     full_at: Time,
 }
@@ -143,7 +145,8 @@ impl Endpoint {
         }
     }
 
-    /// A reduction for a loss or a mark begins, of which the controller has not heard: whether its window was not validated.
+    /// A reduction for a loss or a mark begins, of which the controller has not heard: whether its
+    /// window was not validated.
     pub(crate) fn note_unvalidated(&mut self, now: Time) {
         let unvalidated = self.follows_rfc7661() && !self.is_validated(now);
         let used = self.pipe_ack(now).unwrap_or(0).max(self.board.outstanding());
@@ -157,7 +160,8 @@ impl Endpoint {
         }
     }
 
-    /// Section 4.4.1, at its end: what was lost went beyond the path's capacity, and pipeACK begins anew.
+    /// Section 4.4.1, at its end: what was lost went beyond the path's capacity, and pipeACK begins
+    /// anew.
     pub(crate) fn end_validation(&mut self, now: Time) {
         if !self.follows_rfc7661() {
             return;
@@ -220,8 +224,8 @@ impl Endpoint {
         self.validation.full_at = now;
     }
 
-    /// Notes whether this round trip fills the congestion window: what an unused window allows says nothing about the
-    /// network, and it must not grow (RFC 2861). As Linux's `tcp_cwnd_validate`.
+    /// Notes whether this round trip fills the congestion window: what an unused window allows says
+    /// nothing about the network, and it must not grow (RFC 2861). As Linux's `tcp_cwnd_validate`.
     #[inline(always)]
     pub(crate) fn note_window_use(&mut self, now: Time) {
         if self.pacer.holds()

@@ -8,8 +8,8 @@ use crate::loss::scoreboard::Sent;
 use crate::{Endpoint, SendRule, SentAs, WindowProbe};
 
 impl Endpoint {
-    /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its expiry sends what fits,
-    /// one byte at least (RFC 9293 section 3.8.6.1).
+    /// The peer's window is closed or too small: when nothing is in flight a timer runs, and its
+    /// expiry sends what fits, one byte at least (RFC 9293 section 3.8.6.1).
     #[cold]
     pub(crate) fn next_probe(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         self.counters.window_stopped = true;
@@ -59,8 +59,8 @@ impl Endpoint {
         Some(piece)
     }
 
-    /// A probe that was not taken becomes as large a segment as the window allows now (RFC 9293 section 3.8.6.1 and SHLD-28
-    /// of section 3.8.6.2.1), not one of its octet alone.
+    /// A probe that was not taken becomes as large a segment as the window allows now (RFC 9293
+    /// section 3.8.6.1 and SHLD-28 of section 3.8.6.2.1), not one of its octet alone.
     fn fill_probe(&mut self, mut probe: Sent) -> Sent {
         // Linux has sent nothing that could be sent again, or a segment that was cut by its rules.
         if probe.fin()
@@ -92,7 +92,8 @@ impl Endpoint {
         self.arm_persist(now);
     }
 
-    /// Arms the zero-window probe: data waits, nothing is in flight whose ACK would bring the window.
+    /// Arms the zero-window probe: data waits, nothing is in flight whose ACK would bring the
+    /// window.
     pub(crate) fn arm_persist(&mut self, now: Time) {
         if self.persist.due_at == Time::NEVER {
             let wait = self.persist_wait();
@@ -115,7 +116,8 @@ impl Endpoint {
         self.persist.due_at = Time::NEVER;
         let since = *self.persist.since.get_or_insert(now);
         let expired = self.config.states.user_timeout.is_some_and(|timeout| now.since(since) >= timeout);
-        // RFC 9293 section 3.8.6.1: a connection whose probes are answered is kept, as long as somebody owns it.
+        // RFC 9293 section 3.8.6.1: a connection whose probes are answered is kept, as long as
+        // somebody owns it.
         let unanswered = self.persist.unanswered;
         if expired || unanswered >= self.retry_limit(self.persist_wait()) && self.persist.backoff > 0 {
             self.give_up();

@@ -1,7 +1,8 @@
 //! Whether the congestion window is what holds the sender back.
 //!
 //! # Source
-//! RFC 2861; `tcp_cwnd_validate` and `tcp_is_cwnd_limited` of Linux 6.1 (`net/ipv4/tcp_output.c`, `include/net/tcp.h`).
+//! RFC 2861; `tcp_cwnd_validate` and `tcp_is_cwnd_limited` of Linux 6.1 (`net/ipv4/tcp_output.c`,
+//! `include/net/tcp.h`).
 
 use ackclock_cc::Window;
 
@@ -16,7 +17,8 @@ pub(crate) struct WindowUse {
     most_outstanding: u64,
     /// The window grows whether it is full or not.
     grows_unfilled: bool,
-    /// One past what was sent when these two were last noted: their round trip ends when it is acknowledged.
+    /// One past what was sent when these two were last noted: their round trip ends when it is
+    /// acknowledged.
     point: u64,
 }
 
@@ -52,8 +54,8 @@ impl WindowUse {
         self.grows_unfilled = grows;
     }
 
-    /// Whether `window` may grow: it is used well enough, or need not be. In slow start one that is half used still grows, or a
-    /// burst could never be followed by a larger one.
+    /// Whether `window` may grow: it is used well enough, or need not be. In slow start one that is
+    /// half used still grows, or a burst could never be followed by a larger one.
     #[inline]
     pub(crate) fn may_grow(&self, window: &Window) -> bool {
         self.full
@@ -73,7 +75,8 @@ impl WindowUse {
         (self.full, self.most_outstanding, self.point) = (false, 0, nxt);
     }
 
-    /// `outstanding` bytes of what was sent below `nxt` are not acknowledged, from `una` on, and the window is `full`.
+    /// `outstanding` bytes of what was sent below `nxt` are not acknowledged, from `una` on, and
+    /// the window is `full`.
     #[inline]
     pub(super) fn note(&mut self, una: u64, nxt: u64, full: bool, outstanding: u64) {
         if una >= self.point || full || !self.full && outstanding > self.most_outstanding {

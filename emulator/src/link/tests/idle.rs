@@ -107,8 +107,8 @@ fn an_unlimited_link_is_idle_after_every_packet() {
     }
 }
 
-/// 100 packets at once leave an average; after a minute without any, a transmitter's is gone, and a bucket's has moved by one
-/// weight of the nothing that the next packet finds.
+/// 100 packets at once leave an average; after a minute without any, a transmitter's is gone, and a
+/// bucket's has moved by one weight of the nothing that the next packet finds.
 #[test]
 fn red_does_not_forget_behind_a_bucket() {
     for bucket in [false, true] {
@@ -124,7 +124,8 @@ fn red_does_not_forget_behind_a_bucket() {
     }
 }
 
-/// BLUE's probability rises by a packet lost at the limit, and falls when the link falls idle, unless that is a bucket.
+/// BLUE's probability rises by a packet lost at the limit, and falls when the link falls idle,
+/// unless that is a bucket.
 #[test]
 fn blue_does_not_fall_behind_a_bucket() {
     for (bucket, expected) in [(false, 0.0025 - 0.00125), (true, 0.0025)] {
@@ -162,8 +163,9 @@ fn cobalt_does_not_fall_behind_a_bucket() {
     }
 }
 
-/// DualPI2 starts each busy period with credit for 80 packets' percents of L4S: ten of them pass before a classic one (of 1514
-/// bytes, -121,120 by 12,500 each). Behind a bucket what is left of the last busy period stays.
+/// DualPI2 starts each busy period with credit for 80 packets' percents of L4S: ten of them pass
+/// before a classic one (of 1514 bytes, -121,120 by 12,500 each). Behind a bucket what is left of
+/// the last busy period stays.
 #[test]
 fn dualpi2_keeps_its_credit_behind_a_bucket() {
     let frozen = || DualPi2Config { tupdate: Span::from_secs(1000), ..DualPi2Config::default() };
@@ -188,8 +190,9 @@ fn dualpi2_keeps_its_credit_behind_a_bucket() {
     assert_eq!((order(false), order(true)), (11, 5));
 }
 
-/// A flow of which nothing waits leaves fq_codel's lists when its turn finds it so. Behind a bucket nothing takes a turn then: the
-/// flow starts its next busy period with what was left of its quantum, 114 bytes of 1514, and not as a new one.
+/// A flow of which nothing waits leaves fq_codel's lists when its turn finds it so. Behind a bucket
+/// nothing takes a turn then: the flow starts its next busy period with what was left of its
+/// quantum, 114 bytes of 1514, and not as a new one.
 #[test]
 fn a_flow_stays_listed_behind_a_bucket() {
     for (bucket, expected) in [(false, [0, 1, 2, 3]), (true, [0, 1, 3, 2])] {

@@ -136,7 +136,8 @@ fn an_interface_with_a_name_is_a_hosts() {
         // 2 is outbound: whatever address it has. 1 is inbound.
         order.packet(0, 10, Some(2), 40, &ipv4(9, 2, 40)),
         order.packet(1, 11, Some(1), 40, &ipv4(1, 2, 40)),
-        // Without a direction it is known by its address, where it was sent and not where it arrived.
+        // Without a direction it is known by its address, where it was sent and not where it
+        // arrived.
         order.whole(0, 12, &ipv4(1, 2, 40)),
         order.whole(1, 13, &ipv4(1, 2, 40)),
     ];

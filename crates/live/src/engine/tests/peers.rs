@@ -1,4 +1,5 @@
-//! Hosts behind devices, made of bytes: our endpoint behind the codec, and a stock smoltcp interface.
+//! Hosts behind devices, made of bytes: our endpoint behind the codec, and a stock smoltcp
+//! interface.
 
 use std::collections::VecDeque;
 
@@ -223,7 +224,8 @@ impl Peer for Stock {
     }
 
     fn due(&mut self, now: Time) -> Time {
-        // Whoever asks has polled: at this very time there is nothing more. (It repeats some acknowledgments without end.)
+        // Whoever asks has polled: at this very time there is nothing more. (It repeats some
+        // acknowledgments without end.)
         let at = self.interface.poll_at(micros(now), &self.sockets).map(|at| at.total_micros() as u64);
         at.map_or(Time::NEVER, |at| Time::from_micros(at).max(now + Span::from_millis(1)))
     }

@@ -17,8 +17,8 @@ fn field(packet: &[u8]) -> u16 {
 
 #[test]
 fn a_datagram_is_cut_as_in_rfc_791() {
-    // RFC 791 appendix A, example 2: 452 bytes of data through an MTU of 280 are split at byte 256, because
-    // 280 - 20 = 260 is 32 * 8 and 4: 276 bytes, and 216 with offset 32.
+    // RFC 791 appendix A, example 2: 452 bytes of data through an MTU of 280 are split at byte 256,
+    // because 280 - 20 = 260 is 32 * 8 and 4: 276 bytes, and 216 with offset 32.
     let payload: Vec<u8> = (0..452).map(|at| at as u8).collect();
     let packet = V4 { tos: 0b10, payload: payload.clone(), ..V4::default() };
     let pieces = cut(&packet.bytes(), 280);
@@ -32,7 +32,8 @@ fn a_datagram_is_cut_as_in_rfc_791() {
 
 #[test]
 fn a_fragment_is_cut_again() {
-    // 200 bytes from 8 * 100 on, with more to come, through an MTU of 120: 100 bytes of room are 96.
+    // 200 bytes from 8 * 100 on, with more to come, through an MTU of 120: 100 bytes of room
+    // are 96.
     let packet = V4 { fragment: MORE_FRAGMENTS | 100, payload: vec![5; 200], ..V4::default() };
     let fields: Vec<u16> = cut(&packet.bytes(), 120).iter().map(|piece| field(piece)).collect();
     assert_eq!(fields, [MORE_FRAGMENTS | 100, MORE_FRAGMENTS | 112, MORE_FRAGMENTS | 124]);
@@ -44,7 +45,8 @@ fn a_fragment_is_cut_again() {
 
 #[test]
 fn options_are_copied_if_they_say_so() {
-    // Record route (7) is in the first piece alone, router alert (148, RFC 2113) in all: 11 + 4 bytes and the end are 16.
+    // Record route (7) is in the first piece alone, router alert (148, RFC 2113) in all: 11 + 4
+    // bytes and the end are 16.
     let alert = (148, vec![0, 0]);
     let packet = V4 {
         options: vec![(7, vec![4, 0, 0, 0, 0, 0, 0, 0, 0]), alert.clone()],
@@ -59,7 +61,8 @@ fn options_are_copied_if_they_say_so() {
 
 #[test]
 fn options_that_are_none_end_the_list() {
-    // Copied, then one of length 1, which cannot be: it and what follows are in the first piece alone.
+    // Copied, then one of length 1, which cannot be: it and what follows are in the first piece
+    // alone.
     let mut packet = V4 { options: vec![(148, vec![0, 0]), (200, vec![0, 0])], ..V4::default() }.bytes();
     packet[25] = 1;
     header::set_checksum(&mut packet[..28]);

@@ -123,7 +123,8 @@ fn kernels_hear_where_hops_run_out() {
 
 #[test]
 fn kernels_put_fragments_together() {
-    // 3008 bytes are cut by the kernel at 1500 and here again, and so is the reply; with 60 bytes of header a piece holds 592.
+    // 3008 bytes are cut by the kernel at 1500 and here again, and so is the reply; with 60 bytes
+    // of header a piece holds 592.
     let Some(bed) = Bed::set_up("fragments", 653) else { return };
     let [plain, recorded] = bed
         .run(["ping -c 3 -i 0.2 -W 2 -M dont -s 3000 10.78.2.1", "ping -c 3 -i 0.2 -W 2 -M dont -R -s 3000 10.78.2.1"]);

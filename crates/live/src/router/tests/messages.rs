@@ -41,11 +41,13 @@ fn time_exceeded_byte_by_byte() {
     packet[10..12].copy_from_slice(&[0xa4, 0xcf]);
     let (forward, message) = forwarded(&mut router(1500), &mut packet);
     assert_eq!(forward, Forward::Discarded(Discard::TimeExceeded));
-    // 20 + 8 + 28 = 56 bytes. Precedence 6 (RFC 1812 section 4.3.2.5), not to be fragmented, 64 hops, ICMP, from 192.0.0.8:
-    // 45c0 + 0038 + 4000 + 4001 + c000 + 0008 + 0a00 + 0001 = 19002, 9003; its complement is 6ffc.
+    // 20 + 8 + 28 = 56 bytes. Precedence 6 (RFC 1812 section 4.3.2.5), not to be fragmented, 64
+    // hops, ICMP, from 192.0.0.8: 45c0 + 0038 + 4000 + 4001 + c000 + 0008 + 0a00 + 0001 = 19002,
+    // 9003; its complement is 6ffc.
     let mut expected = vec![
         0x45, 0xc0, 0, 56, 0, 0, 0x40, 0, 64, 1, 0x6f, 0xfc, 192, 0, 0, 8, 10, 0, 0, 1, //
-        // RFC 792: type 11, code 0, checksum, unused. 0b00 + ffff (the header) + 0035 + 0036 + 0008 = 10b72, 0b73.
+        // RFC 792: type 11, code 0, checksum, unused. 0b00 + ffff (the header) + 0035 + 0036 +
+        // 0008 = 10b72, 0b73.
         11, 0, 0xf4, 0x8c, 0, 0, 0, 0,
     ];
     // The packet as it came.
@@ -64,7 +66,8 @@ fn too_big_says_what_the_next_link_takes() {
     // As long as RFC 1812 section 4.3.2.3 allows, 576 bytes, of which 548 are the packet's:
     // 45c0 + 0240 + 4000 + 4001 + c000 + 0008 + 0a00 + 0001 = 1920a, 920b; its complement is 6df4.
     let ip = [0x45, 0xc0, 0x02, 0x40, 0, 0, 0x40, 0, 64, 1, 0x6d, 0xf4, 192, 0, 0, 8, 10, 0, 0, 1];
-    // RFC 1191 section 4: type 3, code 4, checksum, unused, 1400 = 0578. 0304 + 0578 + ffff + 0035 + 0036 + 05c8 = 10eae, 0eaf.
+    // RFC 1191 section 4: type 3, code 4, checksum, unused, 1400 = 0578. 0304 + 0578 + ffff +
+    // 0035 + 0036 + 05c8 = 10eae, 0eaf.
     let icmp = [3, 4, 0xf1, 0x50, 0, 0, 0x05, 0x78];
     assert_eq!((&message[..20], &message[20..28], &message[28..]), (&ip[..], &icmp[..], &packet[..548]));
 }
@@ -77,13 +80,16 @@ fn messages_about_ipv6_byte_by_byte() {
     let mut expected = vec![0x60, 0, 0, 0, 0, 56, 58, 64];
     expected.extend(SPEC.address6.octets());
     expected.extend(V6::default().source.octets());
-    // RFC 4443 section 3.3: type 3, code 0, checksum, unused. The packet: 6000 + 0008 + 1101 + fd00 + 0001 + fd00 + 0001 + 0002
-    // + 0073 = 26b80, 6b82. With 0300, and the pseudo-header 0100 + 0001 + 0008 + fd00 + 0001 + 0038 + 003a: 16cfe, 6cff.
+    // RFC 4443 section 3.3: type 3, code 0, checksum, unused. The packet: 6000 + 0008 + 1101 +
+    // fd00 + 0001 + fd00 + 0001 + 0002
+    // + 0073 = 26b80, 6b82. With 0300, and the pseudo-header 0100 + 0001 + 0008 + fd00 + 0001 +
+    //   0038 + 003a: 16cfe, 6cff.
     expected.extend([3, 0, 0x93, 0x00, 0, 0, 0, 0]);
     expected.extend(&packet);
     assert_eq!(message, expected);
 
-    // RFC 4443 section 3.2: type 2, code 0, checksum, 32 bits of MTU. As much of the packet as 1280 bytes hold.
+    // RFC 4443 section 3.2: type 2, code 0, checksum, 32 bits of MTU. As much of the packet as 1280
+    // bytes hold.
     let mut packet = V6 { payload: vec![1; 1460], ..V6::default() }.bytes();
     let (_, message) = forwarded(&mut router(1400), &mut packet);
     assert_eq!((&message[..6], message.len()), (&[0x60, 0, 0, 0, 0x04, 0xd8][..], 1280));
@@ -113,7 +119,8 @@ fn each_problem_has_its_type_and_code() {
 
 #[test]
 fn the_type_of_service_is_the_packets() {
-    // RFC 1812 section 4.3.2.5. Precedence 6 replaces the packet's 5, 110 stays; the ECN bits are not type of service any more.
+    // RFC 1812 section 4.3.2.5. Precedence 6 replaces the packet's 5, 110 stays; the ECN bits are
+    // not type of service any more.
     let packet = V4 { tos: 0b1011_1011, ..V4::default() }.bytes();
     assert_eq!(report(Problem::TimeExceeded, &packet)[1], 0b1101_1000);
 }
@@ -131,7 +138,8 @@ fn no_message_about_what_must_not_have_one() {
     for destination in [[224, 0, 0, 251], [255; 4]] {
         assert!(!told(V4 { destination, ..V4::default() }), "{destination:?}");
     }
-    // Unreachable, source quench, redirect, time exceeded, parameter problem; and what nobody has defined.
+    // Unreachable, source quench, redirect, time exceeded, parameter problem; and what nobody has
+    // defined.
     for kind in [3, 4, 5, 11, 12, 1, 40, 255] {
         assert!(!told(icmp(kind, 0)), "{kind}");
     }
@@ -227,8 +235,9 @@ fn a_message_that_is_not_sent_takes_no_token() {
 fn an_echo_is_given_back() {
     let request = V4 { tos: 0xba, options: vec![(7, vec![4, 0])], ..icmp(8, 0) }.bytes();
     let reply = answer(&request);
-    // 20 + 11 bytes, from its receiver to its sender, with its identification and codepoint (46), and not its ECT(0):
-    // 45b8 + 001f + 1234 + 4001 + 0a00 + 0102 + 0a00 + 0001 = ad0f; its complement is 52f0.
+    // 20 + 11 bytes, from its receiver to its sender, with its identification and codepoint (46),
+    // and not its ECT(0): 45b8 + 001f + 1234 + 4001 + 0a00 + 0102 + 0a00 + 0001 = ad0f; its
+    // complement is 52f0.
     let ip = [0x45, 0xb8, 0, 31, 0x12, 0x34, 0, 0, 64, 1, 0x52, 0xf0, 10, 0, 1, 2, 10, 0, 0, 1];
     // 1234 + 0007 + 6162 + 6300 = d69d; its complement is 2962.
     let icmp = [0, 0, 0x29, 0x62, 0x12, 0x34, 0, 7, b'a', b'b', b'c'];
@@ -265,7 +274,8 @@ fn a_host_without_ports_and_protocols_says_so() {
     assert_eq!((&message[12..20], &message[20..22]), (&[10, 0, 1, 2, 10, 0, 0, 1][..], &[3, 3][..]));
     assert_eq!(message[28..], packet);
     assert_eq!(answer(&V4 { protocol: 132, ..V4::default() }.bytes())[20..22], [3, 2]);
-    // A checksum that is there has to be right (RFC 1122 section 4.1.3.4): 0a00 + 0001 + 0a00 + 0102 + 0011 + 0008 + 0035 + 0036
+    // A checksum that is there has to be right (RFC 1122 section 4.1.3.4): 0a00 + 0001 + 0a00 +
+    // 0102 + 0011 + 0008 + 0035 + 0036
     // + 0008 = 158f; its complement is ea70.
     let with = |checksum: [u8; 2], len: u8| {
         let mut payload = DATAGRAM.to_vec();

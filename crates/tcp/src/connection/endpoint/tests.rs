@@ -1,4 +1,5 @@
-//! The endpoint against a scripted peer, one file per theme; expectations are worked out from the RFCs.
+//! The endpoint against a scripted peer, one file per theme; expectations are worked out from the
+//! RFCs.
 
 mod accurate;
 mod arbitrary;

@@ -16,8 +16,8 @@
 //! The paper itself was not available.
 //! - Its formulas of the costs are not in the sources that were: here a cost is what a window of W
 //!   segments and round trips of R could have sent meanwhile. A false fast retransmit halves the
-//!   window for a round trip: `W / 2`. A timeout loses its wait, `W RTO / R`, and slow start back to
-//!   half of W, `W log2(W / 2) - W / 2`. Idle time t costs `W t / R`.
+//!   window for a round trip: `W / 2`. A timeout loses its wait, `W RTO / R`, and slow start back
+//!   to half of W, `W log2(W / 2) - W / 2`. Idle time t costs `W t / R`.
 //! - Nor were the number of lengths remembered and the initial percentile ([`RrRules`]).
 //! - A false fast retransmit is undone by the host, which restores the window at once where the
 //!   paper lets slow start restore it. RTT samples are the host's as well (the paper's DSACK-ES

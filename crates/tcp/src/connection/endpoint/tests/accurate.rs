@@ -45,8 +45,9 @@ fn fields(script: &mut Script) -> Vec<u8> {
 #[test]
 fn table_2_as_a_client() {
     use EcnFeedback::{Accurate, Classic, None};
-    // What is asked for, the answer, the mode, whether data may be ECT. The SYN is not ECT: an answer that it came ECT or CE
-    // tells of mangling, and nothing of ours is ECT then (section 3.2.2.3).
+    // What is asked for, the answer, the mode, whether data may be ECT. The SYN is not ECT: an
+    // answer that it came ECT or CE tells of mangling, and nothing of ours is ECT then (section
+    // 3.2.2.3).
     for (asked, answer, mode, usable) in [
         (Accurate, 0b010, Accurate, true),
         (Accurate, 0b011, Accurate, false),
@@ -119,8 +120,8 @@ fn the_last_ack_of_the_handshake_reflects_the_answer() {
 
 #[test]
 fn the_first_ack_is_checked() {
-    // Table 4, as a server whose SYN-ACK was not ECT. Zero means that somebody clears the field; ECT and CE cannot have come of
-    // Not-ECT; what no table has is let pass.
+    // Table 4, as a server whose SYN-ACK was not ECT. Zero means that somebody clears the field;
+    // ECT and CE cannot have come of Not-ECT; what no table has is let pass.
     for (field, usable) in [
         (0b000, false),
         (0b010, true),
@@ -157,7 +158,8 @@ fn a_syn_asks_twice_and_then_no_more() {
 
 #[test]
 fn an_answer_agrees_twice_and_then_no_more() {
-    // Section 3.2.3.2.2, Linux tcp_accecn_multiple_syn_ack_drop: the mode stays. Section 3.1.5: nothing is ECT any more.
+    // Section 3.2.3.2.2, Linux tcp_accecn_multiple_syn_ack_drop: the mode stays. Section 3.1.5:
+    // nothing is ECT any more.
     let mut script = Script::new(accurate());
     script.endpoint.listen();
     script.input(script.syn(Flags::SYN));
@@ -188,7 +190,8 @@ fn marks_are_counted_modulo_8() {
         script.input_marked(data, Ecn::Ce);
         last.extend(fields(&mut script));
     }
-    // The first mark is answered at once, and then every second segment: 6; 5 + 3, 5 + 5, ... modulo 8.
+    // The first mark is answered at once, and then every second segment: 6; 5 + 3, 5 + 5, ...
+    // modulo 8.
     assert_eq!(last, [6, 0, 2, 4, 6]);
     script.wait(40);
     assert_eq!(fields(&mut script), [7], "5 + 10 = 15");
@@ -225,7 +228,8 @@ fn two_marks_are_answered_while_data_waits() {
 
 #[test]
 fn marks_begin_after_any_packet_without() {
-    // Section 3.2.2.5.1: what triggers is a data packet, what it is compared with the packet before, of whatever kind.
+    // Section 3.2.2.5.1: what triggers is a data packet, what it is compared with the packet
+    // before, of whatever kind.
     let mut script = accepted(0b010);
     script.write(10_000);
     script.segments();
@@ -245,7 +249,8 @@ fn marks_begin_after_any_packet_without() {
 
 #[test]
 fn reports_are_heeded_though_nothing_is_ect() {
-    // Sections 3.1.5 and 3.2.2.3: after mangling the sender still responds. Table 4, note 1: not if the field was zero.
+    // Sections 3.1.5 and 3.2.2.3: after mangling the sender still responds. Table 4, note 1: not if
+    // the field was zero.
     for (field, reduced) in [(0b100, true), (0b000, false)] {
         let mut script = accepted(field);
         script.write(10_000);
@@ -278,7 +283,8 @@ fn the_safest_count_that_the_delivery_allows() {
 
 #[test]
 fn acks_of_many_segments_are_taken_at_their_word() {
-    // Linux's pkts_acked_ewma: the first ACK delivers ten, above 4: nothing was marked (tcp_accecn_delivered_largeack), or 7.
+    // Linux's pkts_acked_ewma: the first ACK delivers ten, above 4: nothing was marked
+    // (tcp_accecn_delivered_largeack), or 7.
     for (counter, marks) in [(5, 0), (4, 7)] {
         let mut script = accepted(0b010);
         script.write(10_000);
@@ -317,18 +323,20 @@ fn full() -> AccEcnRules {
 
 #[test]
 fn marked_bytes_tell_how_often_the_counter_has_wrapped() {
-    // Linux __tcp_accecn_process. An ACK of one segment, ECT(0), and then one of `packets`, of which the bytes of `marked` came
-    // with CE, and the counter has moved by `moved`.
+    // Linux __tcp_accecn_process. An ACK of one segment, ECT(0), and then one of `packets`, of
+    // which the bytes of `marked` came with CE, and the counter has moved by `moved`.
     for (packets, marked, moved, marks) in [
         // Fewer than eight cannot have wrapped it.
         (7, 3, 3, 3),
         // No marked bytes: ACKs were marked, not data.
         (9, 0, 0, 0),
         (20, 0, 3, 3),
-        // 9 - (9 - 1) mod 8 = 9. More bytes than one segment has: it wrapped; the bytes of one, less than half of nine: not.
+        // 9 - (9 - 1) mod 8 = 9. More bytes than one segment has: it wrapped; the bytes of one,
+        // less than half of nine: not.
         (9, 9, 1, 9),
         (9, 1, 1, 1),
-        // Two wraps are possible from 16 on: 10 of 32 is 2 modulo 8, ceil(10 * 32 / 32) = 10, of which 8 are a wrap.
+        // Two wraps are possible from 16 on: 10 of 32 is 2 modulo 8, ceil(10 * 32 / 32) = 10, of
+        // which 8 are a wrap.
         (32, 10, 2, 10),
         (32, 26, 2, 26),
         (32, 2, 2, 2),
@@ -393,7 +401,8 @@ fn an_endpoint_without_the_option_takes_no_notice_of_it() {
 
 #[test]
 fn the_syn_counts_among_what_an_ack_delivers_on_average() {
-    // tcp_clean_rtx_queue counts it for who has opened the connection: (64 * 64 - 64 + 10 * 64) / 64 = 73, less than 256.
+    // tcp_clean_rtx_queue counts it for who has opened the connection: (64 * 64 - 64 + 10 * 64) /
+    // 64 = 73, less than 256.
     let mut script = opened(Ecn::NotEct);
     script.write(10_000);
     let segment = script.segment(Flags::ACK | ace(5), script.seq, 0, 10_001);
@@ -419,7 +428,8 @@ fn the_sender_reads_the_counter() {
     // An old ACK that was overtaken tells nothing, and does not move the counter back.
     assert_eq!(ack(7, 7001), (false, 0, 2));
     assert_eq!(ack(1, 8001), (false, 0, 2));
-    // Ten segments that could have wrapped it: 10 - (10 - 2) mod 8 = 10 marks, of which eight more than told.
+    // Ten segments that could have wrapped it: 10 - (10 - 2) mod 8 = 10 marks, of which eight more
+    // than told.
     assert_eq!(ack(3, 18_001), (true, 10_000, 3));
 }
 
@@ -490,7 +500,8 @@ fn a_scalable_controller_uses_ect_1_with_accurate_feedback_alone() {
 
 #[test]
 fn without_accurate_feedback_prague_leaves_window_and_pacing_to_the_endpoint() {
-    // prague_init: plain Reno, so that PRR shapes the window and nothing is paced. 0b011: the SYN came with ECT(1).
+    // prague_init: plain Reno, so that PRR shapes the window and nothing is paced. 0b011: the SYN
+    // came with ECT(1).
     for (answer, scalable) in [(0b011, true), (0b001, false), (0b000, false)] {
         let mut script = Script::controlled(accurate(), Box::new(Prague::new(PragueConfig::default())));
         script.endpoint.connect();

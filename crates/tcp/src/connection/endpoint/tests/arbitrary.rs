@@ -1,4 +1,5 @@
-//! Any calls, with any segments, at any times: nothing panics, nothing runs for ever, and both windows are respected.
+//! Any calls, with any segments, at any times: nothing panics, nothing runs for ever, and both
+//! windows are respected.
 
 use ackclock_cc::{
     CongestionControl, CubicConfig, HystartConfig, HystartPlusPlusConfig, NewRenoConfig, SlowStartRules,
@@ -46,7 +47,8 @@ enum Call {
     Late(u64),
 }
 
-/// A segment in terms of the endpoint's state: offsets from what it expects, and shares of what is outstanding.
+/// A segment in terms of the endpoint's state: offsets from what it expects, and shares of what is
+/// outstanding.
 #[derive(Clone, Debug)]
 struct Shape {
     flags: Flags,
@@ -425,8 +427,8 @@ impl Watched {
 
     fn transmit(&mut self) {
         let mut segment = Segment::default();
-        // Segments may have a single byte of payload, and H-TCP opens the window by thousands of them after a long time
-        // without congestion.
+        // Segments may have a single byte of payload, and H-TCP opens the window by thousands of
+        // them after a long time without congestion.
         let (una, _) = self.endpoint.sequence();
         let most = 10_000 + 2 * (self.endpoint.send.written + 2).saturating_sub(una);
         for _ in 0..most {
@@ -463,7 +465,8 @@ impl Watched {
         panic!("transmits for ever");
     }
 
-    /// What is outstanding or waits has a timer that sees to it, even if the peer never says another word.
+    /// What is outstanding or waits has a timer that sees to it, even if the peer never says
+    /// another word.
     fn assert_alive(&self) {
         let (endpoint, send) = (&self.endpoint, &self.endpoint.send);
         let open = !matches!(endpoint.state(), State::Closed | State::Listen | State::TimeWait | State::FinWait2);
@@ -480,7 +483,8 @@ impl Watched {
         }
     }
 
-    /// The right edge never moves left, but for what the scale, and a SYN at all, cannot express (RFC 7323 section 2.4).
+    /// The right edge never moves left, but for what the scale, and a SYN at all, cannot express
+    /// (RFC 7323 section 2.4).
     fn watch_own_window(&mut self, segment: &Segment) {
         if !segment.flags.contains(Flags::ACK)
             || segment.flags.contains(Flags::RST)
@@ -496,7 +500,8 @@ impl Watched {
         assert!(edge + (1 << shift) > self.own_edge, "the right edge moved left");
         self.own_edge = self.own_edge.max(edge);
         if self.endpoint.config.transfer.window == WindowRule::Rfc {
-            // FreeBSD rounds the buffer up to whole segments, Linux the window to what the scale can express.
+            // FreeBSD rounds the buffer up to whole segments, Linux the window to what the scale
+            // can express.
             let buffer = self.endpoint.config.receive_buffer.max(1);
             assert!(edge <= self.endpoint.receiver.units_read() + buffer, "more than the buffer holds");
         }

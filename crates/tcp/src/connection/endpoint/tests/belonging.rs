@@ -1,5 +1,5 @@
-//! Which segments belong and which do not, by the rules of each stack: windows, resets, SYNs, and how often they are
-//! answered (RFC 9293 section 3.10.7, RFC 5961).
+//! Which segments belong and which do not, by the rules of each stack: windows, resets, SYNs, and
+//! how often they are answered (RFC 9293 section 3.10.7, RFC 5961).
 
 use super::closing::{STATES, in_state};
 use super::*;
@@ -18,8 +18,8 @@ fn challenge(script: &Script) -> String {
 
 #[test]
 fn the_edges_of_the_window_for_resets() {
-    // RFC 9293 section 3.10.7.4, first check: RCV.NXT =< SEG.SEQ < RCV.NXT + RCV.WND. The window is 65,535 bytes, as a SYN
-    // announces them; the buffer holds more.
+    // RFC 9293 section 3.10.7.4, first check: RCV.NXT =< SEG.SEQ < RCV.NXT + RCV.WND. The window is
+    // 65,535 bytes, as a SYN announces them; the buffer holds more.
     for state in [State::SynReceived, State::Established] {
         let config = Config { receive_buffer: 65_535, ..config() };
         for (seq, answered) in [(0, false), (2, true), (65_535, true), (65_536, false)] {
@@ -143,7 +143,8 @@ fn a_syn_with_data_to_a_listener_loses_the_data() {
 
 #[test]
 fn acks_for_what_was_not_sent() {
-    // Linux: tcp_ack drops them in ESTABLISHED, tcp_rcv_state_process challenges them in other states.
+    // Linux: tcp_ack drops them in ESTABLISHED, tcp_rcv_state_process challenges them in other
+    // states.
     for (state, answers) in [(State::Established, 0), (State::FinWait2, 1), (State::CloseWait, 1)] {
         let mut script = with_rules(state, |rules| rules.answer_unsent_ack = false);
         script.input(script.segment(Flags::ACK, script.seq, 0, 100));

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The states on the way: established; closed by us, the FIN not acknowledged and acknowledged; closed by the peer; by both
-/// at once; by the peer, then by us; both FINs acknowledged.
+/// The states on the way: established; closed by us, the FIN not acknowledged and acknowledged;
+/// closed by the peer; by both at once; by the peer, then by us; both FINs acknowledged.
 pub(super) const STATES: [State; 8] = [
     State::SynReceived,
     State::Established,
@@ -15,7 +15,8 @@ pub(super) const STATES: [State; 8] = [
     State::TimeWait,
 ];
 
-/// An endpoint in this state; everything that was sent is forgotten, nothing but a FIN is outstanding.
+/// An endpoint in this state; everything that was sent is forgotten, nothing but a FIN is
+/// outstanding.
 pub(super) fn in_state(state: State) -> Script {
     let mut script = match state {
         State::SynReceived => {
@@ -228,6 +229,7 @@ fn a_closed_endpoint_resets_what_arrives() {
     script.input(script.segment(Flags::ACK, 5, 10, 77));
     script.input(script.segment(Flags::SYN, 5, 10, 0));
     script.input(script.segment(Flags::RST | Flags::ACK, 5, 0, 77));
-    // The sequence number of the second is zero on the wire, 1500 after the initial one; it acknowledges 5 + 1 + 10.
+    // The sequence number of the second is zero on the wire, 1500 after the initial one; it
+    // acknowledges 5 + 1 + 10.
     assert_eq!(script.sent(), ["R 77:77", "R. 1500:1500 ack 16"]);
 }

@@ -29,8 +29,9 @@ fn arrives(script: &mut Script, seq: u64, ecn: Ecn) {
 
 #[test]
 fn a_change_of_marks_is_acknowledged_at_once_and_exactly() {
-    // RFC 8257 figure 2, with an ACK for every second segment: 1 delayed; 2 changes, so 1 is acknowledged without ECE and 2
-    // with; 3 delayed, 4 makes two; 5 delayed; 6 changes back, so 5 is acknowledged with ECE and 6 without.
+    // RFC 8257 figure 2, with an ACK for every second segment: 1 delayed; 2 changes, so 1 is
+    // acknowledged without ECE and 2 with; 3 delayed, 4 makes two; 5 delayed; 6 changes back, so 5
+    // is acknowledged with ECE and 6 without.
     let mut script = script().connected();
     let mut got = vec![];
     for (index, ecn) in [Ecn::Ect0, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ce, Ecn::Ect0].into_iter().enumerate() {
@@ -57,8 +58,8 @@ fn a_change_with_nothing_owed_sends_one_ack() {
 
 #[test]
 fn every_packet_is_capable() {
-    // RFC 8257 section 3.5 and Linux's TCP_CONG_NEEDS_ECN: SYN, ACKs, data, retransmissions; but a SYN that is sent again (RFC
-    // 3168 section 6.1.1.1).
+    // RFC 8257 section 3.5 and Linux's TCP_CONG_NEEDS_ECN: SYN, ACKs, data, retransmissions; but a
+    // SYN that is sent again (RFC 3168 section 6.1.1.1).
     let mut script = script();
     script.endpoint.connect();
     script.pump();
@@ -100,8 +101,9 @@ fn a_peer_without_ecn_leaves_reno() {
 
 #[test]
 fn the_sender_reduces_by_the_share_of_marks() {
-    // Ten segments in flight and alpha 1: an ACK of the first without ECE ends the first observation, alpha = 15/16 = 960.
-    // ECE with the second: 10 segments and one that grew, 11000 * (1 - 960/2048) = 5843.75.
+    // Ten segments in flight and alpha 1: an ACK of the first without ECE ends the first
+    // observation, alpha = 15/16 = 960. ECE with the second: 10 segments and one that grew, 11000 *
+    // (1 - 960/2048) = 5843.75.
     let mut script = script().connected();
     script.write(10_000);
     script.ack(1001);

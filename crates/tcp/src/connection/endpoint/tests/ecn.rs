@@ -70,8 +70,8 @@ fn the_listener_agrees_if_asked() {
 
 #[test]
 fn a_repeated_syn_does_not_ask() {
-    // RFC 3168 section 6.1.1.1; who has sent a SYN without the flags must not send ECN-capable packets, but must echo marks
-    // if the answer agrees to the first one.
+    // RFC 3168 section 6.1.1.1; who has sent a SYN without the flags must not send ECN-capable
+    // packets, but must echo marks if the answer agrees to the first one.
     let mut script = Script::new(capable());
     script.endpoint.connect();
     script.pump();
@@ -102,7 +102,8 @@ fn a_syn_that_does_not_ask_withdraws_an_earlier_one() {
 
 #[test]
 fn only_new_data_is_capable() {
-    // RFC 3168 sections 6.1.4 and 6.1.5: not pure ACKs, not retransmissions; a FIN without data is neither.
+    // RFC 3168 sections 6.1.4 and 6.1.5: not pure ACKs, not retransmissions; a FIN without data is
+    // neither.
     let mut script = Script::open(capable());
     script.write(1000);
     assert_eq!(marked(&mut script), [(1, false, Ecn::Ect0)]);
@@ -186,8 +187,9 @@ fn an_echo_halves_the_window_once_per_window() {
 
 #[test]
 fn the_end_of_a_reduction_is_no_reduction() {
-    // RFC 3168 section 6.1.2: 10 segments halved, although nothing is in flight any more when all of them are acknowledged.
-    // The 8000 bytes of the last ACK are more than a window, for which it grows by a segment.
+    // RFC 3168 section 6.1.2: 10 segments halved, although nothing is in flight any more when all
+    // of them are acknowledged. The 8000 bytes of the last ACK are more than a window, for which it
+    // grows by a segment.
     let mut script = ten();
     echo(&mut script, 2001);
     echo(&mut script, 10_001);

@@ -41,13 +41,15 @@ fn the_first_data_arrives_with_the_syn() {
     ends[0].write(5000);
     let at = |millis| Time::ZERO + Span::from_millis(millis);
     let syn = cross(&mut ends, 0, at(0));
-    // RFC 7413 section 4.2.1: the MSS less the options, which are 20 bytes and the 12 of a cookie with its padding.
+    // RFC 7413 section 4.2.1: the MSS less the options, which are 20 bytes and the 12 of a cookie
+    // with its padding.
     assert_eq!((syn.len(), syn[0].payload), (1, Payload { offset: 0, len: 1460 - 32 }));
     assert_eq!((ends[1].state(), ends[1].read(u64::MAX)), (State::SynReceived, 1428));
     let answer = cross(&mut ends, 1, at(50));
     assert_eq!((answer.len(), answer[0].ack), (1, 101 + 1428));
     assert!(ends[0].syn_data_acknowledged());
-    // The rest follows with the ACK of the SYN: 5000 - 1428 = 3572, with timestamps 1448 bytes at a time.
+    // The rest follows with the ACK of the SYN: 5000 - 1428 = 3572, with timestamps 1448 bytes at a
+    // time.
     let rest: Vec<u32> = cross(&mut ends, 0, at(100)).iter().map(|segment| segment.payload.len).collect();
     assert_eq!(rest, [1448, 1448, 676]);
     assert_eq!(

@@ -1,15 +1,16 @@
-//! A trace of Linux 4.0: what its counters are after each ACK while segments arrive out of order and one of them is resent
-//! needlessly.
+//! A trace of Linux 4.0: what its counters are after each ACK while segments arrive out of order
+//! and one of them is resent needlessly.
 //!
-//! Tables 4.2 and 4.3 of a thesis on reordering in Linux TCP (Oslo, 2015), with the profile of that kernel.
+//! Tables 4.2 and 4.3 of a thesis on reordering in Linux TCP (Oslo, 2015), with the profile of that
+//! kernel.
 
 use ackclock_cc::Cubic;
 
 use super::*;
 use crate::stack::profile::Profile;
 
-/// Cumulative ACK, SACK ranges, `sacked_out`, `fackets_out`, `retrans_out`, `reordering`; in segments, the first one
-/// outstanding being 1.
+/// Cumulative ACK, SACK ranges, `sacked_out`, `fackets_out`, `retrans_out`, `reordering`; in
+/// segments, the first one outstanding being 1.
 type Row = (u64, &'static [(u64, u64)], [u64; 4]);
 
 const TRACE: [Row; 14] = [

@@ -197,7 +197,8 @@ fn a_segment_with_sack_blocks_stays_within_the_peers_mss() {
 
 #[test]
 fn the_window_of_a_syn_is_not_scaled() {
-    // RFC 7323 section 2.2. A buffer of 2^20 bytes needs a shift of 5: 2^20 / 2^4 = 65,536 is one too many.
+    // RFC 7323 section 2.2. A buffer of 2^20 bytes needs a shift of 5: 2^20 / 2^4 = 65,536 is one
+    // too many.
     let config = Config { window_scaling: true, receive_buffer: 1 << 20, ..config() };
     let mut script = Script::new(config);
     script.shift = 3;
@@ -236,7 +237,8 @@ fn a_wrong_answer_to_a_syn_is_reset() {
 
 #[test]
 fn linux_repeats_its_syn_soon_after_a_wrong_answer() {
-    // tcp_rcv_synsent_state_process: TCP_TIMEOUT_MIN, 8 ms, if the SYN was sent once. The next timeout is twice the first.
+    // tcp_rcv_synsent_state_process: TCP_TIMEOUT_MIN, 8 ms, if the SYN was sent once. The next
+    // timeout is twice the first.
     for flags in [Flags::ACK, Flags::RST | Flags::ACK] {
         let mut script = Script::new(Config { states: StateRules::linux(), ..config() });
         script.endpoint.connect();

@@ -1,4 +1,5 @@
-//! Segments that do not belong: resets, SYNs, ACKs and data out of place (RFC 9293 section 3.10.7.4, RFC 5961).
+//! Segments that do not belong: resets, SYNs, ACKs and data out of place (RFC 9293 section
+//! 3.10.7.4, RFC 5961).
 
 use super::closing::{STATES, in_state};
 use super::*;

@@ -15,7 +15,8 @@ fn each_time_belongs_to_the_reason_at_which_the_sender_stopped() {
     script.wait(50);
     script.write(4000);
     script.wait(10);
-    // At 160 ms there is more than the congestion window lets go, at 200 ms the peer's window closes.
+    // At 160 ms there is more than the congestion window lets go, at 200 ms the peer's window
+    // closes.
     script.write(10_000);
     script.wait(40);
     script.ack_window(4001, 0);

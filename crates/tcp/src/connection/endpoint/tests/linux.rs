@@ -1,4 +1,5 @@
-//! Sockets by the rules of Linux 6.1: windows, quick and delayed ACKs, PSH, small segments, the send buffer.
+//! Sockets by the rules of Linux 6.1: windows, quick and delayed ACKs, PSH, small segments, the
+//! send buffer.
 
 use super::peer::full;
 use super::*;
@@ -28,7 +29,8 @@ fn windows(script: &mut Script) -> Vec<u16> {
 
 #[test]
 fn the_first_window_is_half_the_buffer_in_whole_segments() {
-    // tcp_select_initial_window: 131,072 / 2 = 65,536 = 44 * 1460 + 1296; with timestamps 45 * 1448 + 376.
+    // tcp_select_initial_window: 131,072 / 2 = 65,536 = 44 * 1460 + 1296; with timestamps 45 *
+    // 1448 + 376.
     for (timestamps, window) in [(false, 44 * 1460), (true, 45 * 1448)] {
         let mut script = Script::new(Config { timestamps, ..Profile::linux_6_1().socket() });
         script.endpoint.listen();
@@ -71,7 +73,8 @@ fn a_full_buffer_closes_the_window_and_reading_opens_it() {
     assert_eq!(windows(&mut script), [3000, 2000]);
     script.wait(40);
     assert_eq!(windows(&mut script), [0]);
-    // tcp_cleanup_rbuf: the window is told once it is at least twice what is left: 3 segments free, 3000 with the reserve.
+    // tcp_cleanup_rbuf: the window is told once it is at least twice what is left: 3 segments free,
+    // 3000 with the reserve.
     script.read(4000);
     assert_eq!(windows(&mut script), [3000]);
 }
@@ -127,7 +130,8 @@ fn a_duplicate_brings_quick_acks_back() {
 
 #[test]
 fn bursts_end_with_psh() {
-    // tcp_tso_autosize at 100 ms: 10,000 * 200 % / 0.1 s >> 10 = 195 bytes, hence tcp_min_tso_segs = 2.
+    // tcp_tso_autosize at 100 ms: 10,000 * 200 % / 0.1 s >> 10 = 195 bytes, hence
+    // tcp_min_tso_segs = 2.
     let mut script = Script::open(socket());
     script.write(9500);
     let every_second: Vec<_> = (1..=9).map(|i| (1000 * i + 1, i % 2 == 0)).collect();
@@ -211,8 +215,9 @@ fn segments_are_at_most_half_of_a_small_window_and_fit_into_it() {
 
 #[test]
 fn the_send_buffer_is_filled_in_buffers_of_half_the_window() {
-    // A window of 32,000 makes buffers of 16,000. The first goes out as far as the initial window lets it, 10,000, and is
-    // filled again: 26,000 in two buffers. Then 42,000 in three, which with 3 * 1280 is less than 50,000, and 58,000.
+    // A window of 32,000 makes buffers of 16,000. The first goes out as far as the initial window
+    // lets it, 10,000, and is filled again: 26,000 in two buffers. Then 42,000 in three, which with
+    // 3 * 1280 is less than 50,000, and 58,000.
     let mut script = Script::open_with(Config { send_buffer: 50_000, ..socket() }, |script| script.window = 32_000);
     assert_eq!(script.endpoint.write(100_000), 58_000);
     assert_eq!(script.endpoint.send_space(), 0);
@@ -227,14 +232,15 @@ fn the_send_buffer_is_filled_in_buffers_of_half_the_window() {
 #[test]
 fn a_send_buffer_that_was_too_small_grows_with_an_ack() {
     let mut script = Script::open_with(Config { send_buffer: 16_384, ..socket() }, |script| script.window = 64_000);
-    // Buffers of 32,000, of which the first is filled again when 10,000 have left; with 43,280 of 46,080 used another one is
-    // begun. What is sent is no reason to grow.
+    // Buffers of 32,000, of which the first is filled again when 10,000 have left; with 43,280 of
+    // 46,080 used another one is begun. What is sent is no reason to grow.
     assert_eq!(script.endpoint.write(200_000), 74_000);
     script.pump();
     assert_eq!(script.endpoint.send_buffer(), 46_080);
     script.wait(100);
     script.ack(10_001);
-    // The window is 20 segments and full of the next 20: it does not grow (tcp_should_expand_sndbuf).
+    // The window is 20 segments and full of the next 20: it does not grow
+    // (tcp_should_expand_sndbuf).
     assert_eq!(script.endpoint.send_buffer(), 46_080);
 }
 
@@ -342,8 +348,8 @@ fn the_time_that_a_closed_window_costs() {
 
 #[test]
 fn the_timeout_goes_by_the_first_segment_of_an_ack_and_the_controller_by_the_last() {
-    // tcp_ack_update_rtt: seq_rtt_us of first_ackt for the estimator, ca_rtt_us of last_ackt for the rest; of sockets and of the
-    // profile's endpoints. The handshake has measured 100 ms.
+    // tcp_ack_update_rtt: seq_rtt_us of first_ackt for the estimator, ca_rtt_us of last_ackt for
+    // the rest; of sockets and of the profile's endpoints. The handshake has measured 100 ms.
     let config = Config { mss: 1000, timestamps: false, window_scaling: false, ..Profile::linux_6_1().endpoint };
     for config in [config, socket()] {
         let mut script = Script::open(config);

@@ -7,8 +7,8 @@ use super::*;
 use crate::stack::profile::Profile;
 use crate::{AdaptiveRules, CaState, LossDetector, NcrVariant, Pacing, PacingWhen};
 
-/// Linux with RACK: segments of 1000 bytes, ten to begin with. A first segment has measured a round trip of 100 ms, and
-/// the handshake one as well.
+/// Linux with RACK: segments of 1000 bytes, ten to begin with. A first segment has measured a round
+/// trip of 100 ms, and the handshake one as well.
 fn linux() -> Config {
     Config {
         mss: 1000,
@@ -184,7 +184,8 @@ fn the_loss_of_a_tail_that_a_probe_repaired_reduces_the_window_once() {
 
 #[test]
 fn a_probe_that_repaired_a_loss_costs_those_whom_marks_reduce_little_as_much_as_marks() {
-    // tcp_process_tlp_ack goes through CWR: dctcp_ssthresh and prague_enter_cwr, by an alpha of 0 here. Prague is left alone.
+    // tcp_process_tlp_ack goes through CWR: dctcp_ssthresh and prague_enter_cwr, by an alpha of 0
+    // here. Prague is left alone.
     let dctcp = DctcpConfig { alpha_on_init: 0, ..Profile::linux_6_1().dctcp() };
     let marked_little: [(EcnFeedback, Box<dyn CongestionControl>); 2] = [
         (EcnFeedback::Dctcp, Box::new(Dctcp::new(dctcp))),
@@ -235,8 +236,8 @@ fn without_sack_there_are_no_probes() {
 
 #[test]
 fn a_hole_is_resent_when_the_reordering_window_has_passed() {
-    // RFC 8985 section 6.2 step 5: RTT 100 ms, window 25 ms; what was SACKed was sent at the same time as the hole, and so
-    // there are 25 ms to wait from the ACK on, and 2 ms of slack.
+    // RFC 8985 section 6.2 step 5: RTT 100 ms, window 25 ms; what was SACKed was sent at the same
+    // time as the hole, and so there are 25 ms to wait from the ACK on, and 2 ms of slack.
     let mut script = ten(linux());
     script.wait(100);
     script.sack(1, &[(1001, 2001)]);
@@ -271,7 +272,8 @@ fn a_lost_retransmission_is_resent_without_a_timeout() {
     assert_eq!(script.data()[0], (1, 1001));
     script.sack(1, &[(1001, 10_001)]);
     script.data();
-    // What was sent with and after the retransmission is SACKed a round trip later, the retransmission not.
+    // What was sent with and after the retransmission is SACKed a round trip later, the
+    // retransmission not.
     script.wait(100);
     let (_, nxt) = script.endpoint.sequence();
     script.sack(1, &[(1001, nxt)]);
@@ -281,7 +283,8 @@ fn a_lost_retransmission_is_resent_without_a_timeout() {
 
 #[test]
 fn a_timeout_leaves_what_was_sent_just_now() {
-    // RFC 8985 section 6.3: sent less than a round trip ago. The window is what is left and one segment (tcp_enter_loss).
+    // RFC 8985 section 6.3: sent less than a round trip ago. The window is what is left and one
+    // segment (tcp_enter_loss).
     let mut script = Script::open(Config { tlp: false, ..linux() });
     script.write(2000);
     script.data();
@@ -437,8 +440,9 @@ fn a_threshold_that_has_grown_waits_and_lets_new_data_out() {
 
 #[test]
 fn ncr_sends_new_data_for_a_round_trip_and_then_recovers() {
-    // RFC 4653 section 3.3. Of ten outstanding one is lost. Careful: the first, third, fifth and seventh of eight reports let
-    // a segment out, and the ninth reaches 2 * 14 / 3 = 9. Aggressive: seven do, and the eighth reaches 17 / 2 = 8.
+    // RFC 4653 section 3.3. Of ten outstanding one is lost. Careful: the first, third, fifth and
+    // seventh of eight reports let a segment out, and the ninth reaches 2 * 14 / 3 = 9. Aggressive:
+    // seven do, and the eighth reaches 17 / 2 = 8.
     for (variant, new, reports) in [(NcrVariant::Careful, 4, 9), (NcrVariant::Aggressive, 7, 8)] {
         let detector = LossDetector::Ncr(variant);
         let mut script = Script::open(Config { loss_detector: detector, tlp: false, ..linux() });

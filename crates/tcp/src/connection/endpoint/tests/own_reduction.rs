@@ -1,5 +1,6 @@
-//! A controller that reduces its window by itself, and what an ACK tells it. Segments of 1000 bytes, 100 ms round trips; the
-//! expectations follow FreeBSD's `tcp_do_segment` where no PRR shapes the window.
+//! A controller that reduces its window by itself, and what an ACK tells it. Segments of 1000
+//! bytes, 100 ms round trips; the expectations follow FreeBSD's `tcp_do_segment` where no PRR
+//! shapes the window.
 
 use std::sync::{Arc, Mutex};
 
@@ -14,7 +15,8 @@ use crate::CaState;
 struct Shared {
     window: Window,
     answer: Verdict,
-    /// `A` for an ACK, `L`, `E`, `T` for a loss, an ECN echo, a timeout, `.` for the end of recovery.
+    /// `A` for an ACK, `L`, `E`, `T` for a loss, an ECN echo, a timeout, `.` for the end of
+    /// recovery.
     told: String,
     arrivals: Vec<Arrival>,
 }

@@ -1,5 +1,5 @@
-//! Times of release by hand. Segments of 1000 bytes; the handshake has measured 100 ms and ended at 100 ms; nothing else is
-//! in flight then.
+//! Times of release by hand. Segments of 1000 bytes; the handshake has measured 100 ms and ended at
+//! 100 ms; nothing else is in flight then.
 
 use ackclock_cc::{Needs, Window};
 
@@ -55,7 +55,8 @@ fn a_timer_that_comes_late_loses_nothing_up_to_half_a_segment() {
     let (_, mut script) = paced(config());
     script.write(14_000);
     assert_eq!(times(&mut script), [100; 10]);
-    // 2 ms late at 112 ms: the next goes 10 - 2 ms later, as if it had been on time; at 128 ms 8 ms late, of which 5 count.
+    // 2 ms late at 112 ms: the next goes 10 - 2 ms later, as if it had been on time; at 128 ms 8 ms
+    // late, of which 5 count.
     for (at, next) in [(112, 120), (128, 133)] {
         script.now = Time::from_millis(at);
         script.endpoint.on_deadline(script.now);
@@ -87,7 +88,8 @@ fn acks_do_not_wait_and_retransmissions_do() {
         script.write(13_000);
         script.wait(100);
         assert_eq!(times(&mut script).len(), 13);
-        // The next may go at 140 ms, and it is 200 ms: half of the first segment's time is given back.
+        // The next may go at 140 ms, and it is 200 ms: half of the first segment's time is given
+        // back.
         script.sack(1, &[(3001, 13_001)]);
         assert_eq!(script.data(), full(1, 1));
         for seq in [1, 101] {
@@ -205,7 +207,8 @@ fn data_that_follows_in_time_leaves_no_bubble() {
     script.wait(100);
     script.ack(2001);
     assert!(!limited(&script));
-    // The last is sent at 300 ms, and more is there in time for 310 ms; what comes at 325 ms is late for 320 ms.
+    // The last is sent at 300 ms, and more is there in time for 310 ms; what comes at 325 ms is
+    // late for 320 ms.
     script.wait(105);
     script.write(1000);
     assert!(!limited(&script) && script.endpoint.unsent() == 1000);

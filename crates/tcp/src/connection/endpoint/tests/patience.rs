@@ -1,4 +1,5 @@
-//! How long an endpoint waits for a peer that does not answer: SYN, data, closed windows, keep-alive, user timeout.
+//! How long an endpoint waits for a peer that does not answer: SYN, data, closed windows,
+//! keep-alive, user timeout.
 
 use super::*;
 use crate::{GiveUp, KeepAlive, WindowProbe};
@@ -70,9 +71,10 @@ fn answers_to_a_syn_are_given_up() {
 
 #[test]
 fn data_is_given_up_by_the_time_of_a_model() {
-    // tcp_model_timeout(15, 200 ms): ilog2(120 s / 200 ms) = 9, ((2 << 9) - 1) * 0.2 + 6 * 120 = 924.6 s from the first
-    // retransmission on, looked at when the timer expires. The timeout is 1 s: 1, 3, 7, 15, 31, 63, 127, 247, ... 120 s apart;
-    // the first expiry at least 924.6 s after 1 s is 127 + 7 * 120 = 967.
+    // tcp_model_timeout(15, 200 ms): ilog2(120 s / 200 ms) = 9, ((2 << 9) - 1) * 0.2 + 6 * 120 =
+    // 924.6 s from the first retransmission on, looked at when the timer expires. The timeout is 1
+    // s: 1, 3, 7, 15, 31, 63, 127, 247, ... 120 s apart; the first expiry at least 924.6 s after 1
+    // s is 127 + 7 * 120 = 967.
     let config = Config { max_rto: Span::from_secs(120), states: StateRules::linux(), ..config() };
     let mut script = Script::open(config);
     script.write(1000);
@@ -84,7 +86,8 @@ fn data_is_given_up_by_the_time_of_a_model() {
 
 #[test]
 fn an_orphan_is_given_up_sooner() {
-    // tcp_orphan_retries: 8, ((2 << 8) - 1) * 0.2 = 102.2 s after the first retransmission at 1 s: the expiry at 127 s.
+    // tcp_orphan_retries: 8, ((2 << 8) - 1) * 0.2 = 102.2 s after the first retransmission at 1 s:
+    // the expiry at 127 s.
     let config = Config { max_rto: Span::from_secs(120), states: StateRules::linux(), ..config() };
     let mut script = Script::open(config);
     script.write(1000);
@@ -108,7 +111,8 @@ fn bsd_resets_what_it_gives_up() {
 
 #[test]
 fn the_user_timeout_ends_retransmission() {
-    // tcp_clamp_rto_to_user_timeout: the wait after the second retransmission (at 1 and 3 s) is cut to 1 s + 5 s.
+    // tcp_clamp_rto_to_user_timeout: the wait after the second retransmission (at 1 and 3 s) is cut
+    // to 1 s + 5 s.
     let mut script = Script::open(with_rules(|rules| rules.give_up = GiveUp::ModelTime(Span::from_millis(200))));
     script.endpoint.set_user_timeout(Some(Span::from_secs(5)));
     script.write(1000);
@@ -192,8 +196,8 @@ fn the_user_timeout_ends_a_closed_window() {
 
 #[test]
 fn an_orphan_does_not_probe_a_closed_window_for_ever() {
-    // tcp_probe_timer: answered or not, it ends when the interval reaches TCP_RTO_MAX: here 1, 2, 4, 8 and 10 s, the fifth
-    // being the end.
+    // tcp_probe_timer: answered or not, it ends when the interval reaches TCP_RTO_MAX: here 1, 2,
+    // 4, 8 and 10 s, the fifth being the end.
     let config = Config { max_rto: Span::from_secs(10), states: StateRules::linux(), ..config() };
     let mut script = stopped(config);
     script.endpoint.close(script.now);
@@ -212,7 +216,8 @@ const KEEPALIVE: KeepAlive = KeepAlive { idle: Span::from_secs(100), interval: S
 
 #[test]
 fn keep_alive_probes_and_the_end() {
-    // RFC 9293 section 3.8.4: SND.NXT - 1, no data. Linux: three probes, ten seconds after the last one a reset.
+    // RFC 9293 section 3.8.4: SND.NXT - 1, no data. Linux: three probes, ten seconds after the last
+    // one a reset.
     let mut script = Script::open(config());
     script.endpoint.set_keepalive(script.now, Some(KEEPALIVE));
     script.wait(129_999);

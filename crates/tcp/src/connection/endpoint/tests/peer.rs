@@ -11,7 +11,8 @@ const PEER_ISN: u32 = 0u32.wrapping_sub(500);
 /// The peer's timestamp clock, which wraps soon as well.
 const PEER_TS: u32 = 0u32.wrapping_sub(200);
 
-/// Segments of 1000 bytes; no timestamps, no window scale, no Nagle, an initial window of four segments.
+/// Segments of 1000 bytes; no timestamps, no window scale, no Nagle, an initial window of four
+/// segments.
 pub(super) fn config() -> Config {
     Config {
         mss: 1000,
@@ -23,8 +24,9 @@ pub(super) fn config() -> Config {
     }
 }
 
-/// An endpoint, its peer's part, and the time. Sequence numbers are relative, as inside the endpoint: a SYN is 0, the first
-/// byte 1. What the endpoint has to send is collected at once, after every call.
+/// An endpoint, its peer's part, and the time. Sequence numbers are relative, as inside the
+/// endpoint: a SYN is 0, the first byte 1. What the endpoint has to send is collected at once,
+/// after every call.
 pub(super) struct Script {
     pub(super) endpoint: Endpoint,
     pub(super) now: Time,
@@ -229,7 +231,8 @@ impl Script {
         (seq, seq + u64::from(segment.sequence_len()))
     }
 
-    /// The sequence numbers of the segments with data or FIN since the last look; pure ACKs are left out.
+    /// The sequence numbers of the segments with data or FIN since the last look; pure ACKs are
+    /// left out.
     pub(super) fn data(&mut self) -> Vec<(u64, u64)> {
         let ranges: Vec<_> = self.segments().iter().map(|(_, segment, _)| self.range(segment)).collect();
         ranges.into_iter().filter(|(left, right)| left < right).collect()

@@ -1,5 +1,5 @@
-//! Delivery rate samples and the controller that rules its window, by hand: draft-ietf-ccwg-bbr section 4.1. Segments of 1000
-//! bytes; the handshake has measured 100 ms and ended at 100 ms.
+//! Delivery rate samples and the controller that rules its window, by hand: draft-ietf-ccwg-bbr
+//! section 4.1. Segments of 1000 bytes; the handshake has measured 100 ms and ended at 100 ms.
 
 use ackclock_cc::{Lost, Needs, RateSample};
 
@@ -25,7 +25,8 @@ fn a_sample_spans_from_the_state_at_sending_to_the_ack() {
         assert_eq!(script.data(), full(1, 10));
         script.wait(100);
         script.ack(2001);
-        // Sent at 100 ms with nothing delivered, after a time without data; acknowledged 100 ms later.
+        // Sent at 100 ms with nothing delivered, after a time without data; acknowledged 100 ms
+        // later.
         let ack = witness.ack();
         assert_eq!((ack.acked, ack.delivered, ack.lost), (2000, 2000, 0));
         let first = RateSample {
@@ -42,8 +43,9 @@ fn a_sample_spans_from_the_state_at_sending_to_the_ack() {
         script.ack(4001);
         assert_eq!(witness.ack().rate.map(|rate| (rate.delivered, rate.interval)), Some((4000, Some(MS(110)))));
         script.wait(90);
-        // At 300 ms one ACK for the rest of the first flight and the two segments that were sent at 200 ms: of those the last
-        // was sent 100 ms after what was acknowledged then, and is acknowledged 100 ms later; 12,000 - 2000 meanwhile.
+        // At 300 ms one ACK for the rest of the first flight and the two segments that were sent at
+        // 200 ms: of those the last was sent 100 ms after what was acknowledged then, and is
+        // acknowledged 100 ms later; 12,000 - 2000 meanwhile.
         script.ack(12_001);
         let stretched = RateSample {
             total_delivered: 12_000,
@@ -74,13 +76,14 @@ fn compressed_acks_do_not_make_the_path_look_fast() {
     script.ack(11_001);
     script.wait(100);
     witness.take();
-    // At 400 ms the ACK of the segment that was sent at 250 ms with 2000 bytes delivered: 150 ms after its round trip's first,
-    // and acknowledged 150 ms later.
+    // At 400 ms the ACK of the segment that was sent at 250 ms with 2000 bytes delivered: 150 ms
+    // after its round trip's first, and acknowledged 150 ms later.
     script.ack(12_001);
     let rate = witness.ack().rate.unwrap();
     assert_eq!((rate.prior_delivered, rate.delivered, rate.interval), (2000, 10_000, Some(MS(150))));
-    // Those sent at 300 ms had 11,000 bytes delivered; the newest of them acknowledged was sent at 200 ms. Their ACK comes 100
-    // ms later, but they were sent over 100 ms only: with nothing compressed both are the same.
+    // Those sent at 300 ms had 11,000 bytes delivered; the newest of them acknowledged was sent at
+    // 200 ms. Their ACK comes 100 ms later, but they were sent over 100 ms only: with nothing
+    // compressed both are the same.
     script.ack(13_001);
     let rate = witness.ack().rate.unwrap();
     assert_eq!((rate.prior_delivered, rate.delivered, rate.interval), (11_000, 2000, Some(MS(100))));
@@ -103,8 +106,8 @@ fn the_longer_of_the_two_phases_counts() {
     // At 260 ms: 12,000 bytes since the first was sent at 100 ms.
     script.ack(12_001);
     assert_eq!(witness.ack().rate.map(|rate| (rate.delivered, rate.interval)), Some((12_000, Some(MS(160)))));
-    // Eight were sent at 200 ms, with 10,000 delivered at that time, and the newest acknowledged sent at 100 ms. The ACK takes
-    // 130 ms.
+    // Eight were sent at 200 ms, with 10,000 delivered at that time, and the newest acknowledged
+    // sent at 100 ms. The ACK takes 130 ms.
     script.wait(70);
     script.ack(20_001);
     assert_eq!(witness.ack().rate.map(|rate| (rate.delivered, rate.interval)), Some((10_000, Some(MS(130)))));
@@ -148,8 +151,8 @@ fn losses_and_retransmissions_have_what_stood_when_they_were_sent() {
         assert_eq!((ack.acked, ack.delivered, ack.lost, ack.rate), (0, 3000, 1000, Some(rate)));
         assert_eq!(script.data(), full(1, 1));
         script.wait(100);
-        // The retransmission was sent with 3000 bytes delivered and 1000 lost, and then 10 - 3 segments in flight. The
-        // acknowledgment covers what SACK has reported, which counts once.
+        // The retransmission was sent with 3000 bytes delivered and 1000 lost, and then 10 - 3
+        // segments in flight. The acknowledgment covers what SACK has reported, which counts once.
         script.ack(4001);
         // To RACK it also proves that the six which were sent 100 ms before it are lost.
         let newly_lost = if script.endpoint.linux_episodes() { 6000 } else { 0 };
@@ -200,12 +203,14 @@ fn samples_are_limited_by_the_application_until_the_bubble_is_delivered() {
         let mut script = witness.open(config);
         script.write(4000);
         script.wait(100);
-        // At the ACK nothing waits, 4 of 10 are in flight: what is sent until 4000 bytes are delivered does not fill the pipe.
+        // At the ACK nothing waits, 4 of 10 are in flight: what is sent until 4000 bytes are
+        // delivered does not fill the pipe.
         script.ack(4001);
         assert_eq!(limited(), Some(true));
         script.write(30_000);
         script.wait(100);
-        // 5000 bytes: the bubble is over. What was sent before knew nothing of it, what goes out now does.
+        // 5000 bytes: the bubble is over. What was sent before knew nothing of it, what goes out
+        // now does.
         script.ack(5001);
         assert_eq!(limited(), Some(true));
         script.wait(100);

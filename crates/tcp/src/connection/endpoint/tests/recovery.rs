@@ -4,7 +4,8 @@ use super::peer::full;
 use super::*;
 use crate::CaState;
 
-/// An initial window of ten segments, and the window falls to the threshold at once: RFC 6582 and RFC 6675 to the letter.
+/// An initial window of ten segments, and the window falls to the threshold at once: RFC 6582 and
+/// RFC 6675 to the letter.
 fn plain(sack: bool) -> Config {
     Config { initial_window: InitialWindow::Segments(10), sack, prr: Prr::Off, ..config() }
 }
@@ -37,14 +38,17 @@ fn duplicates(script: &mut Script, ack: u64, n: usize) -> Vec<Vec<(u64, u64)>> {
 #[test]
 fn limited_transmit_then_fast_retransmit_then_fast_recovery() {
     let mut script = bulk(plain(false));
-    // RFC 3042: a new segment for each of the first two; RFC 5681 section 3.2: the third retransmits.
+    // RFC 3042: a new segment for each of the first two; RFC 5681 section 3.2: the third
+    // retransmits.
     assert_eq!(duplicates(&mut script, 1, 3), [full(10_001, 1), full(11_001, 1), full(1, 1)]);
     assert_eq!(script.endpoint.cwnd(), 5000);
-    // 12 segments are outstanding, the window is inflated to 5 + n by the n-th: the 8th makes room for a 13th.
+    // 12 segments are outstanding, the window is inflated to 5 + n by the n-th: the 8th makes room
+    // for a 13th.
     let quiet: Vec<Vec<_>> = vec![vec![]; 4];
     assert_eq!(duplicates(&mut script, 1, 4), quiet);
     assert_eq!(duplicates(&mut script, 1, 1), [full(12_001, 1)]);
-    // The full ACK ends it; RFC 6582 section 3.2 step 3: min(5, max(1, 1) + 1) segments, and what the ACK itself adds.
+    // The full ACK ends it; RFC 6582 section 3.2 step 3: min(5, max(1, 1) + 1) segments, and what
+    // the ACK itself adds.
     script.ack(12_001);
     assert_eq!(script.endpoint.ca_state(), CaState::Open);
     assert_eq!(script.endpoint.stats().fast_recoveries, 1);
@@ -73,8 +77,8 @@ fn without_limited_transmit_two_duplicates_send_nothing() {
 
 #[test]
 fn limited_transmit_sends_two_segments_at_most() {
-    // RFC 3042 section 2, here where duplicates prove nothing: they are of the episode that has ended (RFC 6582 section
-    // 3.2 step 2).
+    // RFC 3042 section 2, here where duplicates prove nothing: they are of the episode that has
+    // ended (RFC 6582 section 3.2 step 2).
     let mut script = ten(plain(false));
     duplicates(&mut script, 1, 3);
     script.ack(10_001);
@@ -188,7 +192,8 @@ fn a_loss_detected_twice_reduces_once() {
 
 #[test]
 fn a_hole_that_is_not_lost_goes_again_if_nothing_else_can() {
-    // RFC 6675 NextSeg rule 3: no new data; two segments SACKed above the hole at 4001 do not prove it lost.
+    // RFC 6675 NextSeg rule 3: no new data; two segments SACKed above the hole at 4001 do not prove
+    // it lost.
     let mut script = ten(plain(true));
     script.sack(1, &[(1001, 4001)]);
     script.sack(1, &[(1001, 4001), (6001, 8001)]);
@@ -200,8 +205,8 @@ fn a_hole_that_is_not_lost_goes_again_if_nothing_else_can() {
 
 #[test]
 fn the_tail_is_rescued_after_a_partial_ack() {
-    // RFC 6675 NextSeg rule 4: the first and the last segment are lost. Not before HighACK has passed RescueRxt, which the
-    // first retransmission has set.
+    // RFC 6675 NextSeg rule 4: the first and the last segment are lost. Not before HighACK has
+    // passed RescueRxt, which the first retransmission has set.
     let mut script = ten(plain(true));
     script.sack(1, &[(1001, 9001)]);
     assert_eq!(script.data(), full(1, 1));
@@ -227,7 +232,8 @@ fn an_ack_below_recovery_point_keeps_the_episode() {
 
 #[test]
 fn the_timer_starts_again_with_the_first_retransmission() {
-    // RFC 6675 section 6 recommends it. The SACK is a sample of 900 ms: SRTT 200, RTTVAR 37.5 + 200, timeout 1150 ms.
+    // RFC 6675 section 6 recommends it. The SACK is a sample of 900 ms: SRTT 200, RTTVAR 37.5 +
+    // 200, timeout 1150 ms.
     let mut script = ten(plain(true));
     script.wait(900);
     script.sack(1, &[(1001, 4001)]);
@@ -238,8 +244,8 @@ fn the_timer_starts_again_with_the_first_retransmission() {
     assert_eq!(script.endpoint.stats().timeouts, 1);
 }
 
-/// What the SACKs of segments 1 to 19 of 20 in flight make the endpoint send, segment 0 being lost; as in the examples of
-/// RFC 6937 section 3.1: N is new data, R a retransmission.
+/// What the SACKs of segments 1 to 19 of 20 in flight make the endpoint send, segment 0 being lost;
+/// as in the examples of RFC 6937 section 3.1: N is new data, R a retransmission.
 fn twenty(prr: Prr, first_sacked: u64) -> Vec<(u64, String)> {
     let config = Config { initial_window: InitialWindow::Segments(20), prr, ..config() };
     let mut script = Script::open(config);
@@ -255,10 +261,10 @@ fn twenty(prr: Prr, first_sacked: u64) -> Vec<(u64, String)> {
 
 #[test]
 fn prr_with_a_single_loss() {
-    // RFC 6937 section 3.1: cwnd = FlightSize = 20, ssthresh = 10. The third ACK retransmits; then sndcnt is
-    // ceil(prr_delivered / 2) - prr_out, which is 1 for every second ACK, down to a pipe of 10 with ACK 19. The RFC's figure
-    // leaves the retransmission out of pipe, which then is below ssthresh from ACK 17 on, so that it ends with N at 18 and
-    // 19 instead of 17.
+    // RFC 6937 section 3.1: cwnd = FlightSize = 20, ssthresh = 10. The third ACK retransmits; then
+    // sndcnt is ceil(prr_delivered / 2) - prr_out, which is 1 for every second ACK, down to a pipe
+    // of 10 with ACK 19. The RFC's figure leaves the retransmission out of pipe, which then is
+    // below ssthresh from ACK 17 on, so that it ends with N at 18 and 19 instead of 17.
     let upto_15 = "1:N 2:N 3:R 5:N 7:N 9:N 11:N 13:N 15:N";
     for (prr, end) in [(Prr::Rfc6937, "18:N 19:N"), (Prr::Ssrb, "17:N"), (Prr::Rfc9937, "17:N")] {
         let sent: Vec<_> = twenty(prr, 1).into_iter().map(|(ack, sent)| format!("{ack}:{sent}")).collect();
@@ -268,8 +274,8 @@ fn prr_with_a_single_loss() {
 
 #[test]
 fn prr_with_a_burst_of_fifteen_losses() {
-    // RFC 6937 section 3.1: the conservative bound sends what was delivered, the slow start bound one segment more. RFC
-    // 9937 is conservative here, because no ACK advances SND.UNA.
+    // RFC 6937 section 3.1: the conservative bound sends what was delivered, the slow start bound
+    // one segment more. RFC 9937 is conservative here, because no ACK advances SND.UNA.
     let bounded_by_slow_start = "15:N 16:N 17:RR 18:RR 19:RR";
     let stacks = [(Prr::Rfc6937, bounded_by_slow_start), (Prr::Ssrb, bounded_by_slow_start)];
     for (prr, expected) in stacks.into_iter().chain([(Prr::Rfc9937, "15:N 16:N 17:R 18:R 19:R")]) {

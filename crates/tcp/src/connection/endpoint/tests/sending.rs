@@ -165,7 +165,8 @@ fn a_fin_lets_a_small_segment_go() {
 
 #[test]
 fn nagle_also_holds_what_a_small_window_cuts() {
-    // RFC 9293 section 3.8.6.2.1 rule 3: a part of the largest window goes only if nothing is outstanding.
+    // RFC 9293 section 3.8.6.2.1 rule 3: a part of the largest window goes only if nothing is
+    // outstanding.
     let mut script = Script::open_with(Config { nagle: true, ..config() }, |script| script.window = 1200);
     script.write(300);
     script.write(5000);
@@ -176,7 +177,8 @@ fn nagle_also_holds_what_a_small_window_cuts() {
 
 #[test]
 fn a_silly_window_is_left_alone_until_the_timer() {
-    // RFC 9293 section 3.8.6.2.1: less than a segment and than half of the largest window, and not all that waits.
+    // RFC 9293 section 3.8.6.2.1: less than a segment and than half of the largest window, and not
+    // all that waits.
     let mut script = Script::open_with(config(), |script| script.window = 4000);
     script.write(20_000);
     script.ack_window(4001, 1500);
@@ -288,7 +290,8 @@ fn the_send_buffer_bounds_what_is_written_and_not_acknowledged() {
 
 #[test]
 fn an_ack_rides_on_data_but_a_report_goes_by_itself() {
-    // RFC 5681 section 2: an ACK with data is no duplicate ACK; and full segments have no room for SACK blocks.
+    // RFC 5681 section 2: an ACK with data is no duplicate ACK; and full segments have no room for
+    // SACK blocks.
     let mut script = Script::open(config());
     script.write(60_000);
     script.segments();

@@ -112,7 +112,8 @@ fn closing_with_data_unread_resets() {
 
 #[test]
 fn data_after_close_resets() {
-    // RFC 9293 section 3.6.1 (MUST of RFC 1122 section 4.2.2.13); the reset takes the number of the segment's ACK.
+    // RFC 9293 section 3.6.1 (MUST of RFC 1122 section 4.2.2.13); the reset takes the number of the
+    // segment's ACK.
     for acked in [1, 2] {
         let mut script = Script::open(config());
         script.close_socket();
@@ -133,7 +134,8 @@ fn data_after_close_resets() {
 
 #[test]
 fn data_after_a_shutdown_of_both_directions() {
-    // tcp_rcv_state_process looks at RCV_SHUTDOWN; FreeBSD and RFC 9293 at whether the user has closed.
+    // tcp_rcv_state_process looks at RCV_SHUTDOWN; FreeBSD and RFC 9293 at whether the user has
+    // closed.
     for (reset_after_shutdown, expected) in [(true, "R 2:2"), (false, ". 2:2 ack 11")] {
         let mut script = Script::open(with_rules(|rules| rules.reset_after_shutdown = reset_after_shutdown));
         script.shutdown(Shutdown::Both);

@@ -27,7 +27,8 @@ fn the_timeout_has_a_maximum() {
 
 #[test]
 fn an_ack_of_new_data_restarts_the_timer() {
-    // RFC 6298 rule 5.3: SRTT is 7/8 * 100 + 1/8 * 500 = 150, RTTVAR 3/4 * 50 + 1/4 * 400 = 137.5: still the minimum.
+    // RFC 6298 rule 5.3: SRTT is 7/8 * 100 + 1/8 * 500 = 150, RTTVAR 3/4 * 50 + 1/4 * 400 = 137.5:
+    // still the minimum.
     let mut script = Script::open(config());
     script.write(2000);
     script.wait(500);
@@ -112,8 +113,8 @@ fn a_second_timeout_keeps_the_threshold() {
 
 #[test]
 fn no_fast_retransmit_before_a_timeouts_data_is_acknowledged() {
-    // RFC 6582 section 4: go-back retransmissions of what had arrived cause duplicate ACKs. Outside of fast recovery they
-    // do not inflate the window either (RFC 5681 section 3.2).
+    // RFC 6582 section 4: go-back retransmissions of what had arrived cause duplicate ACKs. Outside
+    // of fast recovery they do not inflate the window either (RFC 5681 section 3.2).
     for sack in [false, true] {
         let mut script = Script::open(Config { sack, ..config() });
         script.write(4000);
@@ -159,7 +160,8 @@ fn an_ack_that_waited_for_a_retransmission_gives_no_sample() {
 
 #[test]
 fn with_timestamps_a_retransmission_gives_a_sample() {
-    // RFC 7323 section 4.1: 100 + 700 / 8 = 187.5 ms after the answer to the retransmission, 800 ms later.
+    // RFC 7323 section 4.1: 100 + 700 / 8 = 187.5 ms after the answer to the retransmission, 800 ms
+    // later.
     let mut script = Script::open(Config { timestamps: true, ..config() });
     script.write(500);
     script.wait(RTO);

@@ -156,7 +156,8 @@ fn segments_without_timestamps_are_taken_in_by_linux_alone() {
 
 #[test]
 fn linux_reports_what_it_refuses_as_a_duplicate_if_it_is_one() {
-    // tcp_send_dupack: what begins below RCV.NXT, up to there. As a 6.18 kernel answers behind two paths.
+    // tcp_send_dupack: what begins below RCV.NXT, up to there. As a 6.18 kernel answers behind two
+    // paths.
     let transfer = TransferRules { report_refused: true, ..TransferRules::default() };
     for (seq, duplicate) in [(1, Some((1, 101))), (101, Some((101, 201))), (201, None), (301, None)] {
         let mut script = Script::open(Config { transfer: transfer.clone(), ..stamped() });

@@ -1,5 +1,5 @@
-//! The use of the congestion window (RFC 7661, RFC 2861) by hand. Segments of 1000 bytes; the handshake has measured 100 ms and
-//! ended at 100 ms.
+//! The use of the congestion window (RFC 7661, RFC 2861) by hand. Segments of 1000 bytes; the
+//! handshake has measured 100 ms and ended at 100 ms.
 
 use ackclock_cc::{Needs, Window};
 
@@ -49,8 +49,8 @@ fn pipe_ack_is_what_a_round_trip_carried_of_late() {
     assert_eq!((pipe_ack(&script), grows(&script)), (Some(10_000), true));
     script.wait(200);
     exchange(&mut script, 3000);
-    // At 600 ms. The largest of the last max(3 * 100 ms, 1 s) counts, in periods of a quarter of it: the first began at 200 ms,
-    // the second with this sample.
+    // At 600 ms. The largest of the last max(3 * 100 ms, 1 s) counts, in periods of a quarter of
+    // it: the first began at 200 ms, the second with this sample.
     script.wait(550);
     assert_eq!(pipe_ack(&script), Some(10_000));
     script.wait(100);
@@ -85,7 +85,8 @@ fn a_loss_brings_an_unused_window_down_to_what_was_used() {
     assert_eq!(script.data(), [full(1, 10), full(4001, 1)].concat());
     script.wait(100);
     script.ack(10_001);
-    // At its end (max(pipeACK, LossFlightSize) - R) / 2 = (6000 - 1000) / 2, and pipeACK is undefined.
+    // At its end (max(pipeACK, LossFlightSize) - R) / 2 = (6000 - 1000) / 2, and pipeACK is
+    // undefined.
     assert_eq!(script.endpoint.cwnd(), 2500);
     assert_eq!((script.endpoint.pipe_ack(script.now), grows(&script)), (None, true));
     // A window that was used is the controller's, which leaves it alone here.
@@ -104,8 +105,8 @@ fn a_loss_leaves_half_of_what_a_round_trip_carried_before() {
     script.write(4000);
     script.wait(100);
     script.sack(9001, &[(10_001, 13_001)]);
-    // Section 4.4.1: max(9000, 4000) / 2, and at the end (9000 - 1000) / 2. So does the implementation of the RFC's authors
-    // (github.com/rsecchi/newcwv, tcp_newcwv_end_recovery).
+    // Section 4.4.1: max(9000, 4000) / 2, and at the end (9000 - 1000) / 2. So does the
+    // implementation of the RFC's authors (github.com/rsecchi/newcwv, tcp_newcwv_end_recovery).
     assert_eq!((script.endpoint.ca_state(), script.endpoint.cwnd()), (CaState::Recovery, 4500));
     script.segments();
     script.wait(100);
@@ -127,10 +128,12 @@ fn an_unused_window_is_kept_for_five_minutes_and_halved() {
     exchange(&mut script, 4000);
     script.wait(299_000);
     exchange(&mut script, 1000);
-    // An idle time of more than a timeout costs nothing, nor does a window that is not used make it grow.
+    // An idle time of more than a timeout costs nothing, nor does a window that is not used make it
+    // grow.
     assert_eq!(window(&script), Window { cwnd: 40_000, ssthresh: 10_000 });
     script.wait(1000);
-    // Not validated since 100 ms, and it is 300,300 ms. Section 4.4.3: ssthresh = max(ssthresh, 3/4 cwnd), cwnd / 2.
+    // Not validated since 100 ms, and it is 300,300 ms. Section 4.4.3: ssthresh = max(ssthresh, 3/4
+    // cwnd), cwnd / 2.
     exchange(&mut script, 1000);
     assert_eq!(window(&script), Window { cwnd: 20_000, ssthresh: 30_000 });
     script.wait(300_000);
@@ -150,7 +153,8 @@ fn rfc_2861_takes_half_of_what_is_unused_each_timeout() {
         exchange(&mut script, 4000);
         assert_eq!(window(&script).cwnd, 40_000);
     }
-    // At 1100 ms the window has not been full for the timeout of 1 s: (40,000 + 4000) / 2; ssthresh = 3/4 of 40,000.
+    // At 1100 ms the window has not been full for the timeout of 1 s: (40,000 + 4000) / 2;
+    // ssthresh = 3/4 of 40,000.
     exchange(&mut script, 4000);
     assert_eq!(window(&script), Window { cwnd: 22_000, ssthresh: 30_000 });
     for _ in 0..10 {

@@ -14,7 +14,8 @@ fn closed_window() -> Script {
 
 #[test]
 fn a_closed_window_is_probed_with_back_off() {
-    // RFC 9293 section 3.8.6.1: after one timeout, then at intervals that grow exponentially, up to the maximum.
+    // RFC 9293 section 3.8.6.1: after one timeout, then at intervals that grow exponentially, up to
+    // the maximum.
     let mut script = closed_window();
     let mut times = Vec::new();
     for _ in 0..190 {
@@ -73,7 +74,8 @@ fn a_window_that_opens_by_little_after_a_probe_was_refused() {
     let mut script = closed_window();
     script.wait(1000);
     script.data();
-    // 600 bytes are less than a segment, and than half of the largest window of 2000: the byte of the probe alone goes.
+    // 600 bytes are less than a segment, and than half of the largest window of 2000: the byte of
+    // the probe alone goes.
     script.ack_window(2001, 600);
     assert_eq!(script.data(), [(2001, 2002)]);
 }
@@ -146,7 +148,8 @@ fn an_older_segment_does_not_set_the_window() {
 
 #[test]
 fn a_retransmission_with_a_new_ack_sets_the_window() {
-    // Otherwise the right edge would move from 3001 to 4001, where the peer has never been ready for data.
+    // Otherwise the right edge would move from 3001 to 4001, where the peer has never been ready
+    // for data.
     let mut script = Script::open_with(config(), |script| script.window = 3000);
     script.peer_data(1001, 1000);
     script.write(10_000);
@@ -195,8 +198,9 @@ fn data_beyond_the_window_is_cut() {
 
 #[test]
 fn acks_at_the_right_edge_are_acceptable() {
-    // Both sides have filled the other's window, the first segment of each is lost: their ACKs stand at the right edge. An
-    // endpoint that found them unacceptable would answer each with an ACK, and be answered, for ever.
+    // Both sides have filled the other's window, the first segment of each is lost: their ACKs
+    // stand at the right edge. An endpoint that found them unacceptable would answer each with an
+    // ACK, and be answered, for ever.
     let mut script = Script::open(Config { receive_buffer: 2000, ..config() });
     script.peer_data(1001, 1000);
     script.write(1000);
