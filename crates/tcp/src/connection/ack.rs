@@ -10,24 +10,23 @@ use ackclock_units::{Span, Time};
 
 use crate::loss::scoreboard::Progress;
 use crate::loss::{AckContext, DuplicateReport};
-use crate::seq::lift;
 use crate::{Acknowledgment, CaState, Endpoint, RttRule, SendRule, State};
 
 impl Endpoint {
     /// The acknowledgment field, window and SACK option: how many units it acknowledges, with
     /// [`Endpoint::latest_sample`]. `None` if the segment is to be dropped.
     pub(crate) fn input_ack(&mut self, now: Time, segment: &Segment, left: u64) -> Option<u64> {
-        let ack = lift(segment.ack, self.send.isn, self.send.una);
+        let ack = self.send.lift(segment.ack);
         if self.state == State::SynReceived {
             self.accept_handshake(now, segment, left, ack)?;
-            if self.send.nxt == 1 {
+            if self.send.nxt() == 1 {
                 return Some(0);
             }
             // Data of ours is in flight already: it is an ACK like any other.
         }
         let ack = self.acceptable_ack(now, ack)?;
         let echo = self.hears_echo(segment);
-        if ack == self.send.una
+        if ack == self.send.una()
             && self.board.is_empty()
             && segment.sack.is_empty()
             && self.recovery.state() == CaState::Open
@@ -47,7 +46,7 @@ impl Endpoint {
     /// In SYN-RECEIVED: the ACK of our SYN completes the handshake, and any other is refused.
     #[inline(never)]
     fn accept_handshake(&mut self, now: Time, segment: &Segment, left: u64, ack: Option<u64>) -> Option<()> {
-        let Some(ack) = ack.filter(|ack| (1..=self.send.nxt).contains(ack)) else {
+        let Some(ack) = ack.filter(|ack| (1..=self.send.nxt()).contains(ack)) else {
             self.refuse(segment);
             return None;
         };
@@ -67,10 +66,12 @@ impl Endpoint {
     #[inline]
     fn acceptable_ack(&mut self, now: Time, ack: Option<u64>) -> Option<u64> {
         match ack {
-            Some(ack) if ack <= self.send.nxt && ack + self.send.max_wnd >= self.send.una => Some(ack),
+            Some(ack) if ack <= self.send.nxt() && ack + self.send.max_window() >= self.send.una() => Some(ack),
             // RFC 9293 section 3.10.7.4, fifth check.
             Some(ack)
-                if ack > self.send.nxt && self.state == State::Established && !self.config.states.answer_unsent_ack =>
+                if ack > self.send.nxt()
+                    && self.state == State::Established
+                    && !self.config.states.answer_unsent_ack =>
             {
                 None
             }
@@ -84,7 +85,7 @@ impl Endpoint {
     /// Nothing was in flight: the receiver of a stream. Only the window can have changed.
     #[inline]
     fn input_window(&mut self, now: Time, segment: &Segment, left: u64, ack: u64) {
-        let window_before = self.send.wnd;
+        let window_before = self.send.window();
         self.take_time(now);
         self.latest_sample = None;
         self.set_window(segment, left, ack, false);
@@ -99,7 +100,7 @@ impl Endpoint {
     #[inline(always)]
     fn begin_ack(&mut self, now: Time, segment: &Segment) -> AckContext {
         if self.board.samples_rates() {
-            self.check_app_limited(now, self.send.written);
+            self.check_app_limited(now, self.send.written());
         }
         self.take_time(now);
         let in_detail = self.linux_episodes();
@@ -113,8 +114,8 @@ impl Endpoint {
         let (order, reported) = (self.order, self.board.reported());
         AckContext {
             now,
-            una_before: self.send.una,
-            window_before: self.send.wnd,
+            una_before: self.send.una(),
+            window_before: self.send.window(),
             outstanding_before: !self.board.is_empty(),
             losses_before: self.board.losses(),
             units_lost_before: self.board.units_declared_lost(),
@@ -141,7 +142,7 @@ impl Endpoint {
         self.learn_from_ack(context, before);
         if ack >= una {
             let window = u64::from(segment.window) << self.negotiated.peer_shift();
-            context.not_duplicate |= ack > una || self.send.wl1 < left || window > self.send.wnd;
+            context.not_duplicate |= ack > una || self.send.is_newer(left) || window > self.send.window();
             self.set_window(segment, left, ack, ack > una);
         }
     }
@@ -150,7 +151,7 @@ impl Endpoint {
     #[inline(always)]
     fn advance(&mut self, ack: u64, progress: &mut Progress) {
         self.board.acknowledge(ack, progress);
-        self.send.una = ack;
+        self.send.acknowledge(ack);
         self.rtt.progress();
         self.persist.acknowledged();
         if self.path.probing.size > 0 {
@@ -199,7 +200,7 @@ impl Endpoint {
     /// too.
     #[inline]
     fn take_time(&mut self, now: Time) {
-        let is_first = now > self.now.max(self.send.last_sent_at);
+        let is_first = now > self.now.max(self.send.last_sent_at());
         self.order = if is_first { 0 } else { self.order.saturating_add(1) };
         self.now = now;
     }
@@ -259,24 +260,22 @@ impl Endpoint {
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.negotiated.peer_shift() };
         let window = u64::from(segment.window) << shift;
-        let same = self.send.wl1 == left
+        let same = self.send.is_level(left)
             && match self.config.transfer.sending {
                 // tcp_may_update_window: two ACKs that differ in nothing else may have been
                 // reordered. A window of zero is believed from release 6.6 on.
-                SendRule::Linux => window > self.send.wnd || window == 0,
-                SendRule::Rfc | SendRule::FreeBsd => self.send.wl2 <= ack,
+                SendRule::Linux => window > self.send.window() || window == 0,
+                SendRule::Rfc | SendRule::FreeBsd => self.send.window_ack() <= ack,
             };
-        if advances || self.send.wl1 < left || same {
-            self.send.wnd = window;
-            self.send.max_wnd = self.send.max_wnd.max(self.send.wnd);
-            (self.send.wl1, self.send.wl2) = (self.send.wl1.max(left), ack);
+        if advances || self.send.is_newer(left) || same {
+            self.send.set_window(window, left, ack);
         }
     }
 
     /// The window has opened: waiting for it is over, and a probe that was not taken goes out again
     /// at once.
     fn reopen_window(&mut self, now: Time, window_before: u64) {
-        if self.send.wnd > window_before && self.persist.window_opened() {
+        if self.send.window() > window_before && self.persist.window_opened() {
             self.restart_retransmit_timer(now);
         }
     }

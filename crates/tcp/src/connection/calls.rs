@@ -60,7 +60,7 @@ impl Endpoint {
     /// Opens the connection actively: a SYN waits to be transmitted. Does nothing unless CLOSED and
     /// unused.
     pub fn connect(&mut self) {
-        if self.state == State::Closed && self.error().is_none() && self.send.nxt == 0 {
+        if self.state == State::Closed && self.error().is_none() && self.send.nxt() == 0 {
             self.state = State::SynSent;
             self.handshake.begin();
             if self.config.states.fast_open {
@@ -74,7 +74,7 @@ impl Endpoint {
     /// `attempt` has data go along.
     pub fn connect_fast_open(&mut self, attempt: FastOpenAttempt) {
         self.connect();
-        if self.state == State::SynSent && self.send.nxt == 0 {
+        if self.state == State::SynSent && self.send.nxt() == 0 {
             self.open_with(&attempt);
         }
     }
@@ -90,7 +90,7 @@ impl Endpoint {
     /// itself by Linux's rules alone.
     #[inline]
     pub fn write_with(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
-        if self.send.closed || self.state == State::Closed {
+        if self.send.is_closed() || self.state == State::Closed {
             return 0;
         }
         self.socket.set_more(flags.more);
@@ -101,13 +101,13 @@ impl Endpoint {
             return 0;
         }
         let taken = bytes.min(self.send_space());
-        self.send.written += taken;
+        self.send.write(taken);
         taken
     }
 
     /// write(2) without blocking: takes up to `bytes` bytes.
     pub fn send(&mut self, bytes: u64) -> Sending {
-        if self.send.closed || matches!(self.state, State::Closed | State::Listen) {
+        if self.send.is_closed() || matches!(self.state, State::Closed | State::Listen) {
             return Sending::Failed(self.take_error().unwrap_or(Error::BrokenPipe));
         }
         if matches!(self.state, State::SynSent | State::SynReceived) && !self.is_open_early() {
@@ -136,7 +136,7 @@ impl Endpoint {
         }
         match self.state {
             // The error has been reported; what follows is the end of the file.
-            State::Closed if self.send.nxt > 0 => Received::EndOfFile,
+            State::Closed if self.send.nxt() > 0 => Received::EndOfFile,
             State::Closed | State::Listen => Received::Failed(Error::NotConnected),
             _ => Received::WouldBlock,
         }
@@ -156,7 +156,7 @@ impl Endpoint {
         match self.state {
             State::Closed => {}
             State::Listen | State::SynSent => self.close_now(None),
-            _ => self.send.closed = true,
+            _ => self.send.close(),
         }
     }
 
@@ -219,8 +219,8 @@ impl Endpoint {
     /// What `poll` reports.
     pub fn readiness(&self) -> Readiness {
         let closed = self.state == State::Closed;
-        let read_closed = self.socket.is_read_shut() || self.peer_finished() || closed && self.send.nxt > 0;
-        let write_closed = self.send.closed || closed;
+        let read_closed = self.socket.is_read_shut() || self.peer_finished() || closed && self.send.nxt() > 0;
+        let write_closed = self.send.is_closed() || closed;
         let open = !matches!(self.state, State::Listen | State::SynSent | State::SynReceived) || self.is_open_early();
         Readiness {
             readable: open && (self.unread() > 0) || read_closed,

@@ -5,12 +5,11 @@ use ackclock_units::Time;
 
 use super::answers::Reset;
 use crate::connection::timers::Timers;
-use crate::seq::lower;
 use crate::{AckRule, Endpoint, Error, State, WindowRule};
 
 impl Endpoint {
     pub(crate) fn on_fin_acknowledged(&mut self, now: Time) {
-        if !self.send.fin_sent || self.send.una < self.send.nxt {
+        if !self.send.is_fin_sent() || self.send.una() < self.send.nxt() {
             return;
         }
         match self.state {
@@ -63,7 +62,7 @@ impl Endpoint {
         // tcp_send_active_reset goes the way of all segments.
         let linux = matches!(self.config.transfer.window, WindowRule::Linux { .. });
         self.answers.reset(Reset {
-            seq: lower(self.send.nxt, self.send.isn),
+            seq: self.send.lower(self.send.nxt()),
             ack: self.receiver.ack_number(),
             flags: Flags::RST | Flags::ACK,
             stamped: self.negotiated.timestamps(),

@@ -18,7 +18,7 @@ impl Endpoint {
             self.receiver.ack_timed_out();
         }
         if self.board.samples_rates() && self.timers.retransmission().min(self.persist.deadline()) <= now {
-            self.check_app_limited(now, self.send.written);
+            self.check_app_limited(now, self.send.written());
         }
         if self.pacer.deadline() <= now {
             self.pacer.let_go();

@@ -24,6 +24,7 @@ use crate::send::persist::Persist;
 use crate::send::pmtu::Path;
 use crate::send::rtt::RttEstimator;
 use crate::send::segmentation::Queue;
+use crate::send::sequence::SendSequence;
 use crate::send::validation::Validation;
 use crate::send::window_use::WindowUse;
 use crate::{Config, Error, SentAs};
@@ -102,27 +103,6 @@ pub struct Stats {
     pub dsacks: u64,
 }
 
-/// The sending half: RFC 9293's SND variables, as distances from the initial sequence number.
-#[derive(Debug)]
-pub(crate) struct Sender {
-    pub(crate) isn: u32,
-    pub(crate) una: u64,
-    pub(crate) nxt: u64,
-    /// The peer's window in bytes, from `una` on.
-    pub(crate) wnd: u64,
-    /// SND.WL1 and SND.WL2: the segment that last set the window.
-    pub(crate) wl1: u64,
-    pub(crate) wl2: u64,
-    pub(crate) max_wnd: u64,
-    /// Bytes that the application has written.
-    pub(crate) written: u64,
-    /// The application has closed: a FIN follows the last byte.
-    pub(crate) closed: bool,
-    pub(crate) fin_sent: bool,
-    /// When a data segment was last sent.
-    pub(crate) last_sent_at: Time,
-}
-
 /// One end of one connection.
 #[derive(Debug)]
 pub struct Endpoint {
@@ -133,7 +113,7 @@ pub struct Endpoint {
     pub(crate) observer: Observer,
     pub(crate) state: State,
     pub(crate) ports: Ports,
-    pub(crate) send: Sender,
+    pub(crate) send: SendSequence,
     pub(crate) board: Scoreboard,
     pub(crate) recovery: Recovery,
     pub(crate) detector: Detector,
@@ -188,19 +168,7 @@ impl Endpoint {
             cc,
             state: State::Closed,
             ports,
-            send: Sender {
-                isn,
-                una: 0,
-                nxt: 0,
-                wnd: 0,
-                wl1: 0,
-                wl2: 0,
-                max_wnd: 0,
-                written: 0,
-                closed: false,
-                fin_sent: false,
-                last_sent_at: Time::ZERO,
-            },
+            send: SendSequence::new(isn),
             board,
             recovery: Recovery::new(needs.whole_control),
             detector,
@@ -233,7 +201,7 @@ impl Endpoint {
 
     /// Opens the connection passively: waits for a SYN. Does nothing unless CLOSED and unused.
     pub fn listen(&mut self) {
-        if self.state == State::Closed && self.error.is_none() && self.send.nxt == 0 {
+        if self.state == State::Closed && self.error.is_none() && self.send.nxt() == 0 {
             self.state = State::Listen;
             self.socket.listen();
         }
@@ -253,12 +221,12 @@ impl Endpoint {
 
     /// SIOCOUTQ: bytes written and not acknowledged.
     pub fn unacknowledged(&self) -> u64 {
-        self.send.written - self.acked_bytes()
+        self.send.written() - self.acked_bytes()
     }
 
     /// SIOCOUTQNSD: bytes written and not sent.
     pub fn unsent(&self) -> u64 {
-        (self.send.written + 1).saturating_sub(self.send.nxt.max(1))
+        (self.send.written() + 1).saturating_sub(self.send.nxt().max(1))
     }
 
     /// Its ports.
@@ -284,7 +252,7 @@ impl Endpoint {
     /// Whether both sides have closed and everything is acknowledged; the state may still be
     /// TIME-WAIT.
     pub fn is_finished(&self) -> bool {
-        let all_acked = || self.send.fin_sent && self.acked_bytes() == self.send.written;
+        let all_acked = || self.send.is_fin_sent() && self.acked_bytes() == self.send.written();
         self.state == State::TimeWait
             || (self.state == State::Closed && self.error.is_none() && all_acked() && self.peer_finished())
     }
@@ -296,7 +264,7 @@ impl Endpoint {
 
     /// Bytes of our stream that the peer has acknowledged.
     pub fn acked_bytes(&self) -> u64 {
-        self.send.una.saturating_sub(1).min(self.send.written)
+        self.send.una().saturating_sub(1).min(self.send.written())
     }
 
     /// Bytes of the peer's stream that arrived in order.
@@ -336,13 +304,13 @@ impl Endpoint {
 
     /// The peer's window in bytes.
     pub fn peer_window(&self) -> u64 {
-        self.send.wnd
+        self.send.window()
     }
 
     /// The oldest unacknowledged byte and the next to be sent, as distances from the initial
     /// sequence number.
     pub fn sequence(&self) -> (u64, u64) {
-        (self.send.una, self.send.nxt)
+        (self.send.una(), self.send.nxt())
     }
 }
 

@@ -15,7 +15,7 @@ impl Endpoint {
         self.state == State::SynReceived
             && segment.flags.contains(Flags::ACK)
             && !segment.flags.contains(Flags::RST)
-            && lift(segment.ack, self.send.isn, self.send.una) == Some(1)
+            && self.send.lift(segment.ack) == Some(1)
     }
 
     #[cold]
@@ -45,9 +45,9 @@ impl Endpoint {
 
     #[cold]
     pub(crate) fn input_syn_sent(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        let ack = segment.flags.contains(Flags::ACK).then(|| lift(segment.ack, self.send.isn, self.send.nxt));
+        let ack = segment.flags.contains(Flags::ACK).then(|| lift(segment.ack, self.send.isn(), self.send.nxt()));
         // Our SYN, and what was sent with it.
-        let acceptable = ack.flatten().filter(|ack| (1..=self.send.nxt).contains(ack));
+        let acceptable = ack.flatten().filter(|ack| (1..=self.send.nxt()).contains(ack));
         if let Some(ack) = acceptable {
             return self.input_answer(now, segment, ack, ecn);
         }
@@ -93,8 +93,7 @@ impl Endpoint {
             // The last ACK of the handshake has no data (RFC 9768 section 3.2.2.1).
             self.handshake.acknowledge_alone(true);
         }
-        self.send.wnd = u64::from(segment.window);
-        self.send.max_wnd = self.send.wnd;
+        self.send.begin_window(segment.window.into());
         self.establish(now);
         self.receiver.acknowledge_now();
         if self.config.transfer.bare_handshake_ack {
@@ -132,7 +131,6 @@ impl Endpoint {
         let offered = self.receiver.syn_window(if opened { self.config.mss.into() } else { with_options });
         self.receiver.begin(shift, mss, with_options, offered);
         self.receiver.compress(self.config.transfer.sack_compression.filter(|_| self.negotiated.sack()));
-        self.send.wnd = u64::from(segment.window);
-        self.send.max_wnd = self.send.wnd;
+        self.send.begin_window(segment.window.into());
     }
 }

@@ -7,7 +7,7 @@ use crate::{Endpoint, State};
 impl Endpoint {
     pub(crate) fn establish(&mut self, now: Time) {
         self.state = State::Established;
-        self.send.una = 1;
+        self.send.acknowledge(1);
         self.finish_handshake(now);
         self.begin_sending(now);
         let held = u64::from(self.handshake.take_payload()).min(self.receiver.acceptable());

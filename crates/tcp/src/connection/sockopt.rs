@@ -61,7 +61,7 @@ impl Endpoint {
     pub fn set_max_segment(&mut self, mss: u16) {
         let mss = mss.max(1);
         self.socket.set_max_segment(mss);
-        if self.send.nxt == 0 {
+        if self.send.nxt() == 0 {
             self.config.mss = self.config.mss.min(mss);
             self.negotiated.set_mss(self.negotiated.mss().min(u32::from(self.config.mss)));
         }

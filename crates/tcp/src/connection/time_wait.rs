@@ -4,7 +4,6 @@
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::Time;
 
-use crate::seq::{lift, lower};
 use crate::{Acknowledgment, Endpoint, State, SynFin, TimeWaitAnswers};
 
 impl Endpoint {
@@ -41,11 +40,11 @@ impl Endpoint {
             }
             return Acknowledgment::default();
         }
-        let ack = lift(segment.ack, self.send.isn, self.send.una);
-        let is_ack = current && ack == Some(self.send.nxt);
+        let ack = self.send.lift(segment.ack);
+        let is_ack = current && ack == Some(self.send.nxt());
         let arrival = Acknowledgment { is_ack, ..Acknowledgment::default() };
         // As in other states, one that was overtaken counts too.
-        let echoes = current && ack.is_some_and(|ack| ack <= self.send.nxt) && self.hears_echo(segment);
+        let echoes = current && ack.is_some_and(|ack| ack <= self.send.nxt()) && self.hears_echo(segment);
         self.stats.ece_acks += u64::from(echoes);
         if bare && in_place && is_ack {
             return arrival;
@@ -97,6 +96,6 @@ impl Endpoint {
         let above = self.receiver.lift(segment.seq).is_some_and(|left| left > self.receiver.next());
         let (later, earlier) = newer.unwrap_or((false, false));
         // The number that Linux gives: beyond the largest window without scale.
-        (later || above && !earlier).then(|| lower(self.send.nxt, self.send.isn).wrapping_add(65_537))
+        (later || above && !earlier).then(|| self.send.lower(self.send.nxt()).wrapping_add(65_537))
     }
 }

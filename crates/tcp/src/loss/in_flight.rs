@@ -70,7 +70,7 @@ impl Endpoint {
         let state = if left > 0 || self.any_resent() { CaState::Disorder } else { CaState::Open };
         if self.recovery.state != state {
             self.recovery.state = state;
-            self.recovery.point = self.send.nxt;
+            self.recovery.point = self.send.nxt();
         }
     }
 
@@ -83,8 +83,8 @@ impl Endpoint {
             mss: self.negotiated.mss(),
             in_flight: self.pipe(),
             cwnd_limited: self.window_use.may_grow(&window),
-            snd_una: self.send.una,
-            snd_nxt: self.send.nxt,
+            snd_una: self.send.una(),
+            snd_nxt: self.send.nxt(),
             srtt: self.rtt.srtt(),
             latest_rtt: self.rtt.latest(),
             min_rtt: self.rtt.min(),

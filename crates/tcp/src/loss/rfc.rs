@@ -34,13 +34,13 @@ impl Endpoint {
     /// section 2).
     #[inline]
     fn is_duplicate_ack(&self, context: &AckContext) -> bool {
-        self.send.una == context.una_before
+        self.send.una() == context.una_before
             && !self.board.is_empty()
             && !self.persist.is_in_flight()
             && if self.negotiated.sack() {
                 context.progress.delivered > 0
             } else {
-                !context.has_data && self.send.wnd == context.window_before
+                !context.has_data && self.send.window() == context.window_before
             }
     }
 
@@ -126,7 +126,7 @@ impl Endpoint {
     #[inline]
     fn change_state(&mut self, context: &AckContext) {
         let AckContext { now, ece, ref progress, .. } = *context;
-        let done = self.send.una >= self.recovery.point;
+        let done = self.send.una() >= self.recovery.point;
         match self.recovery.state {
             CaState::Open | CaState::Disorder => {}
             CaState::Cwr if done => self.end_reduction(now),
@@ -159,7 +159,7 @@ impl Endpoint {
         // RFC 6582 section 3.2 step 2: without SACK, duplicates of data sent before the last
         // episode's end prove nothing. Likewise an ECN echo of which the receiver may not have
         // learnt yet that it was answered: the CWR is in what was sent after that end.
-        let fresh = self.send.una > self.recovery.point || self.recovery.point == 0;
+        let fresh = self.send.una() > self.recovery.point || self.recovery.point == 0;
         if enough && (fresh || self.negotiated.sack()) && self.board.lost() == 0 && !self.board.is_empty() {
             self.board.mark_front_lost();
         }
@@ -185,7 +185,7 @@ impl Endpoint {
         if self.recovery.state == CaState::Cwr && self.observer.needs.ecn == EcnUse::Data {
             // The window is coming down already: one reduction per window of data.
             self.recovery.state = CaState::Recovery;
-            self.recovery.point = self.send.nxt;
+            self.recovery.point = self.send.nxt();
         } else {
             self.signal_reduction(now, Signal::Loss, delivered);
         }
@@ -213,7 +213,7 @@ impl Endpoint {
         let flight = self.board.outstanding() - self.board.sacked() + delivered;
         let cwnd = self.board.pipe().max(u64::from(self.negotiated.mss()));
         let recovery = &mut self.recovery;
-        (recovery.state, recovery.point) = (state, self.send.nxt);
+        (recovery.state, recovery.point) = (state, self.send.nxt());
         recovery.by_controller = false;
         recovery.reduction.begin(cwnd, window.ssthresh.min(window.cwnd), flight);
         // RFC 3168 section 6.1.2: CWR reports a reduction for any reason.
@@ -270,7 +270,7 @@ impl Endpoint {
         self.forget_validation(now);
         self.rtt.back_off();
         let recovery = &mut self.recovery;
-        (recovery.state, recovery.point) = (CaState::Loss, self.send.nxt);
+        (recovery.state, recovery.point) = (CaState::Loss, self.send.nxt());
         recovery.dup_acks = 0;
         recovery.emulated_sacks = 0;
         // The first segment goes out whatever the window.

@@ -23,7 +23,7 @@ const LEAST: Span = Span::from_millis(10);
 impl Endpoint {
     /// `tcp_process_tlp_ack` (RFC 8985 section 7.4): did the probe repair a loss?
     pub(super) fn on_ack_of_probe(&mut self, context: &AckContext) {
-        let una = self.send.una;
+        let una = self.send.una();
         let probe = &mut self.recovery.probe;
         if una < probe.high {
             return;
@@ -132,7 +132,7 @@ impl Endpoint {
 
     /// Linux 4.0: data waits and the window has room, so more will be sent.
     fn is_waiting_for_nothing(&self) -> bool {
-        self.send.written + 1 > self.send.nxt && self.pipe() < self.cwnd()
+        self.send.written() + 1 > self.send.nxt() && self.pipe() < self.cwnd()
     }
 
     fn least_rto(&self) -> Span {
@@ -170,7 +170,7 @@ impl Endpoint {
     /// The probe is out; the retransmission timer starts anew.
     pub(crate) fn probe_is_out(&mut self, now: Time, resent: bool) {
         let probe = &mut self.recovery.probe;
-        (probe.high, probe.resent) = (self.send.nxt, resent);
+        (probe.high, probe.resent) = (self.send.nxt(), resent);
         self.stats.loss_probes += 1;
         self.restart_retransmit_timer(now);
     }

@@ -21,7 +21,7 @@ impl Endpoint {
         let probe = u64::from(self.recovery.probe.is_retransmission());
         let resent = self.board.resent_segments() + probe;
         let undo = &mut self.recovery.undo;
-        (undo.marker, undo.pending) = (self.send.una, (resent > 0).then_some(resent));
+        (undo.marker, undo.pending) = (self.send.una(), (resent > 0).then_some(resent));
     }
 
     /// `tcp_retrans_stamp_cleanup`.
@@ -36,7 +36,7 @@ impl Endpoint {
         match self.recovery.undo.first_resent_at {
             Some(at) => progress.echo.is_some_and(|echo| echo < at.as_nanos() / 1_000_000),
             // Nothing was resent; but without SACK that is forgotten when the episode ends.
-            None => self.negotiated.sack() || self.send.una < self.recovery.point,
+            None => self.negotiated.sack() || self.send.una() < self.recovery.point,
         }
     }
 
@@ -81,7 +81,7 @@ impl Endpoint {
 
     /// `tcp_is_non_sack_preventing_reopen`: RFC 6582 section 3.2 step 2.
     fn holds_state(&mut self) -> bool {
-        let holds = !self.negotiated.sack() && self.send.una == self.recovery.point;
+        let holds = !self.negotiated.sack() && self.send.una() == self.recovery.point;
         if holds {
             self.forget_retransmissions();
         }
@@ -96,9 +96,9 @@ impl Endpoint {
         }
         // A delayed original filled the hole: reordering as far as the highest segment reported.
         let before_rack = self.detector.is_before_rack();
-        let high = self.board.highest_sacked().unwrap_or(self.send.una);
+        let high = self.board.highest_sacked().unwrap_or(self.send.una());
         let reach = view.reach + progress.acked_segments;
-        self.detector.reordered(self.send.una - progress.acked, high, reach, 0, self.negotiated.mss());
+        self.detector.reordered(self.send.una() - progress.acked, high, reach, 0, self.negotiated.mss());
         if self.board.resent_segments() > 0 {
             return true;
         }

@@ -173,7 +173,7 @@ impl Endpoint {
             pmtu: self.path_mtu(),
             advmss: u32::from(self.config.mss) - if established { self.negotiated.options_len() } else { 0 },
             notsent_bytes: count(self.unsent()),
-            snd_wnd: count(self.send.wnd),
+            snd_wnd: count(self.send.window()),
             ..self.rate_info(now)
         }
     }
@@ -183,7 +183,7 @@ impl Endpoint {
             State::Established => 1,
             State::SynSent => 2,
             // Closed before the last ACK of the handshake.
-            State::SynReceived if self.send.fin_sent => 4,
+            State::SynReceived if self.send.is_fin_sent() => 4,
             State::SynReceived => 3,
             State::FinWait1 => 4,
             State::FinWait2 => 5,
@@ -250,11 +250,11 @@ impl Endpoint {
         let counters = &self.counters;
         let millis_since = |at: Time| count(now.since(at).as_millis());
         TcpInfo {
-            last_data_sent: millis_since(self.send.last_sent_at),
+            last_data_sent: millis_since(self.send.last_sent_at()),
             last_ack_sent: 0,
             last_data_recv: millis_since(counters.data_received_at),
             last_ack_recv: millis_since(counters.ack_received_at),
-            bytes_acked: self.send.una.saturating_sub(u64::from(self.socket.is_passive())),
+            bytes_acked: self.send.una().saturating_sub(u64::from(self.socket.is_passive())),
             bytes_received: self.delivered_bytes(),
             // Linux answers a SYN before there is a socket to count for.
             segs_out: counters.segments_out.saturating_sub(u32::from(self.socket.is_passive())),

@@ -80,7 +80,7 @@ impl Endpoint {
         } else if self.counters.window_stopped | self.window_use.is_stopped() {
             Some(Reason::Cwnd)
         } else {
-            let open = matches!(self.state, State::Established | State::CloseWait) && !self.send.closed;
+            let open = matches!(self.state, State::Established | State::CloseWait) && !self.send.is_closed();
             open.then_some(Reason::Application)
         };
         self.held.set(now, reason);

@@ -11,8 +11,8 @@ impl Endpoint {
     #[cold]
     pub(crate) fn next_loss_probe(&mut self, now: Time) -> Option<Piece> {
         self.sent_as = SentAs::TailLossProbe;
-        let right = self.send.una + self.send.wnd;
-        let unsent = !self.send.fin_sent && self.send.written + 1 > self.send.nxt && right > self.send.nxt;
+        let right = self.send.window_end();
+        let unsent = !self.send.is_fin_sent() && self.send.written() + 1 > self.send.nxt() && right > self.send.nxt();
         if unsent && self.pacer.on && self.waits_for_release(now) {
             // The data that waits for its time will do.
             return None;

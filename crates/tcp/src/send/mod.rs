@@ -12,6 +12,7 @@ pub(crate) mod retransmission;
 pub(crate) mod rtt;
 pub(crate) mod segment;
 pub(crate) mod segmentation;
+pub(crate) mod sequence;
 pub(crate) mod syn;
 pub(crate) mod validation;
 pub(crate) mod window_probe;

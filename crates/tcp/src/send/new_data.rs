@@ -27,7 +27,7 @@ impl Endpoint {
         self.sent_as = SentAs::New;
         let new = self.next_new(now);
         if new.is_none() {
-            self.recovery.no_data_for_test(self.send.nxt);
+            self.recovery.no_data_for_test(self.send.nxt());
         }
         new
     }
@@ -35,16 +35,16 @@ impl Endpoint {
     /// RFC 6675 `NextSeg` rule 2: data that was never sent.
     #[inline(always)]
     pub(crate) fn next_new(&mut self, now: Time) -> Option<Piece> {
-        if self.send.fin_sent {
+        if self.send.is_fin_sent() {
             return None;
         }
-        let available = (self.send.written + 1).saturating_sub(self.send.nxt);
-        let closing = self.send.closed;
+        let available = (self.send.written() + 1).saturating_sub(self.send.nxt());
+        let closing = self.send.is_closed();
         if available == 0 && !closing {
             self.persist.satisfy();
             return None;
         }
-        let window = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
+        let window = (self.send.window_end()).saturating_sub(self.send.nxt());
         if self.path.probing.enabled && !self.counters.sending {
             match self.mtu_probe(now, available, window) {
                 ProbeStep::No => {}
@@ -74,7 +74,7 @@ impl Endpoint {
             return None;
         }
         if payload < self.negotiated.mss() {
-            self.queue.small = self.send.nxt + u64::from(payload);
+            self.queue.small = self.send.nxt() + u64::from(payload);
         }
         Some(self.send_new(now, payload, fin))
     }
@@ -128,7 +128,9 @@ impl Endpoint {
     fn waits_for_more(&mut self, now: Time, payload: u32) -> bool {
         let rules = self.config.transfer.sending;
         // FreeBSD takes half of the largest window for a full segment.
-        let large = rules == SendRule::FreeBsd && self.send.max_wnd > 0 && u64::from(payload) >= self.send.max_wnd / 2;
+        let large = rules == SendRule::FreeBsd
+            && self.send.max_window() > 0
+            && u64::from(payload) >= self.send.max_window() / 2;
         if large || self.socket.pushes() || self.recovery.probe().is_unbounded() {
             return false;
         }
@@ -141,7 +143,7 @@ impl Endpoint {
             }
             return true;
         }
-        let held = !self.config.transfer.minshall || self.send.una < self.queue.small;
+        let held = !self.config.transfer.minshall || self.send.una() < self.queue.small;
         self.config.nagle && !self.board.is_empty() && held
     }
 
@@ -161,12 +163,11 @@ impl Endpoint {
     #[inline(always)]
     fn send_new(&mut self, now: Time, payload: u32, fin: bool) -> Piece {
         self.persist.window_used();
-        let seq = self.send.nxt;
+        let seq = self.send.nxt();
         let len = payload + u32::from(fin);
         self.departs(now, seq, payload);
         self.board.push(self.stamp(now), seq, len, fin);
-        self.send.nxt += u64::from(len);
-        self.send.fin_sent = fin;
+        self.send.advance(len, fin);
         self.new_data_sent(now);
         Piece { seq, payload, fin, plain: false, push: false }
     }
@@ -179,7 +180,8 @@ impl Endpoint {
             self.review_validation(now);
             return;
         }
-        if self.config.slow_start_after_idle && self.send.nxt > 1 && now.since(self.send.last_sent_at) > self.rto() {
+        if self.config.slow_start_after_idle && self.send.nxt() > 1 && now.since(self.send.last_sent_at()) > self.rto()
+        {
             let flight = self.flight(now);
             self.cc.on_idle_restart(&flight);
         }

@@ -5,7 +5,6 @@ use ackclock_packet::Segment;
 use ackclock_units::{Span, Time};
 
 use crate::loss::scoreboard::Progress;
-use crate::seq::lift;
 use crate::{CaState, Endpoint};
 
 /// What the controller asked for, and where the round trip stands that is counted for it.
@@ -40,15 +39,15 @@ impl Endpoint {
     #[inline(never)]
     pub(crate) fn tell_arrival(&mut self, now: Time, segment: &Segment, progress: &Progress, una: u64, window: u64) {
         let flight = self.flight(now);
-        let standing = self.send.una == una && flight.snd_una < flight.snd_nxt;
+        let standing = self.send.una() == una && flight.snd_una < flight.snd_nxt;
         let duplicate = standing
             && if self.negotiated.sack() {
                 progress.delivered > 0
             } else {
-                segment.sequence_len() == 0 && self.send.wnd == window
+                segment.sequence_len() == 0 && self.send.window() == window
             };
         let arrival = Arrival {
-            ack: self.send.una,
+            ack: self.send.una(),
             acked: progress.acked,
             delivered: progress.delivered,
             sacked_to: self.sacked_to(segment),
@@ -59,9 +58,9 @@ impl Endpoint {
             ce: self.ecn.marked_bytes(),
         };
         self.cc.on_arrival(&flight, &arrival);
-        if self.send.una > una && self.send.una >= self.observer.round_end {
+        if self.send.una() > una && self.send.una() >= self.observer.round_end {
             self.observer.round += 1;
-            self.observer.round_end = self.send.nxt;
+            self.observer.round_end = self.send.nxt();
             self.cc.on_round(&flight, self.observer.round);
         }
         if self.latest_sample.is_some() {
@@ -71,9 +70,9 @@ impl Endpoint {
 
     /// The end of the highest SACK block above what is acknowledged.
     fn sacked_to(&self, segment: &Segment) -> Option<u64> {
-        let lifted = |wire| lift(wire, self.send.isn, self.send.una);
+        let lifted = |wire| self.send.lift(wire);
         let blocks = segment.sack.as_slice().iter().filter_map(|&(left, right)| Some((lifted(left)?, lifted(right)?)));
-        let valid = blocks.filter(|&(left, right)| self.send.una < left && left < right && right <= self.send.nxt);
+        let valid = blocks.filter(|&(left, right)| self.send.una() < left && left < right && right <= self.send.nxt());
         valid.map(|(_, right)| right).max().filter(|_| self.negotiated.sack())
     }
 
@@ -136,8 +135,8 @@ impl Endpoint {
     /// The endpoint looks for something to send: perhaps because more was written.
     #[inline]
     pub(crate) fn note_writes(&mut self, now: Time) {
-        if self.board.samples_rates() && self.observer.written != self.send.written {
-            let before = std::mem::replace(&mut self.observer.written, self.send.written);
+        if self.board.samples_rates() && self.observer.written != self.send.written() {
+            let before = std::mem::replace(&mut self.observer.written, self.send.written());
             self.check_app_limited(now, before);
         }
     }
@@ -146,7 +145,7 @@ impl Endpoint {
     /// what an ACK, a timer or a write changes. `written` bytes had been written until now.
     #[inline(never)]
     pub(crate) fn check_app_limited(&mut self, now: Time, written: u64) {
-        let unsent = (written + 1).saturating_sub(self.send.nxt.max(1));
+        let unsent = (written + 1).saturating_sub(self.send.nxt().max(1));
         let pipe = self.pipe();
         // As Linux: less than a segment may wait for more by Nagle's rule.
         let dry = unsent < u64::from(self.negotiated.mss())
@@ -161,7 +160,7 @@ impl Endpoint {
     /// A segment with data is about to leave.
     #[inline(always)]
     pub(crate) fn departs(&mut self, now: Time, seq: u64, payload: u32) {
-        if self.pacer.on || self.observer.needs.departures || self.send.una == self.send.nxt {
+        if self.pacer.on || self.observer.needs.departures || self.send.una() == self.send.nxt() {
             self.tell_departure(now, seq, payload);
         }
     }

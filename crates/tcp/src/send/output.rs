@@ -29,7 +29,7 @@ impl Endpoint {
     fn all_sent(&mut self, now: Time) {
         let sent = std::mem::take(&mut self.counters.sending);
         self.review_send_buffer(now, sent);
-        self.counters.busy.set(now, self.send.written > self.acked_bytes());
+        self.counters.busy.set(now, self.send.written() > self.acked_bytes());
         // tcp_write_xmit looks at the congestion window first.
         let has_room =
             !self.counters.window_stopped || self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();

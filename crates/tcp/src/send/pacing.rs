@@ -151,7 +151,7 @@ impl Endpoint {
     }
 
     fn has_data_to_send(&mut self) -> bool {
-        self.unsent() > 0 || self.send.closed && !self.send.fin_sent || self.board.next_lost().is_some()
+        self.unsent() > 0 || self.send.is_closed() && !self.send.is_fin_sent() || self.board.next_lost().is_some()
     }
 
     /// SO_MAX_PACING_RATE: no more than so many bytes a second from now on; `None` for no bound.

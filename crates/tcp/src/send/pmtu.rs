@@ -295,7 +295,7 @@ impl Endpoint {
         self.tell_losses(now);
         if self.recovery.state() != CaState::Loss {
             let window = Window { cwnd: self.cwnd(), ssthresh: self.current_ssthresh() };
-            self.recovery.begin_loss_without_reduction(self.send.nxt);
+            self.recovery.begin_loss_without_reduction(self.send.nxt());
             self.put_window(window);
         }
         self.recovery.resend_lost();
@@ -320,7 +320,7 @@ impl Endpoint {
             return ProbeStep::No;
         }
         let needed = u64::from(payload) + (u64::from(self.detector.threshold()) + 1) * mss;
-        if available < needed || self.send.wnd < needed || self.ends_record_within(u64::from(payload)) {
+        if available < needed || self.send.window() < needed || self.ends_record_within(u64::from(payload)) {
             return ProbeStep::No;
         }
         if window < needed {
@@ -356,7 +356,7 @@ impl Endpoint {
     /// its size pass. The window stays the same in bytes.
     #[cold]
     pub(crate) fn on_ack_of_mtu_probe(&mut self) {
-        if self.send.una < self.path.probing.end {
+        if self.send.una() < self.path.probing.end {
             return;
         }
         let size = u64::from(self.path.probing.size.max(1));
@@ -381,7 +381,7 @@ impl Endpoint {
     #[cold]
     pub(crate) fn mtu_probe_failed(&mut self, now: Time) -> bool {
         let Probing { size, start, .. } = self.path.probing;
-        if size == 0 || self.recovery.state() >= CaState::Cwr || self.send.una != start {
+        if size == 0 || self.recovery.state() >= CaState::Cwr || self.send.una() != start {
             return false;
         }
         self.path.probing.high = size - 1;

@@ -17,7 +17,7 @@ impl Endpoint {
         let sent = match hole {
             Some(hole) => hole,
             None if !last => return None,
-            None if !self.recovery.may_rescue(self.send.una) => return None,
+            None if !self.recovery.may_rescue(self.send.una()) => return None,
             None => self.board.last_unsacked()?,
         };
         if self.window_used() + u64::from(sent.len) > self.cwnd() {
@@ -43,13 +43,13 @@ impl Endpoint {
         let sent =
             if sent.payload() > self.negotiated.mss() { self.board.cut(sent, self.negotiated.mss()) } else { sent };
         self.path.probing.size = 0;
-        let is_first = sent.seq == self.send.una;
+        let is_first = sent.seq == self.send.una();
         let payload = sent.payload();
         self.departs(now, sent.seq, payload);
         if !sent.ever_resent() {
             self.count_resent(payload);
         }
-        self.board.resend(self.stamp(now), sent.seq, self.send.nxt);
+        self.board.resend(self.stamp(now), sent.seq, self.send.nxt());
         self.stats.retransmitted_packets += 1;
         self.recovery.resent(now, sent.end());
         let waits_for_detector = self.timers.pending() == Pending::Reorder && self.timers.is_running();

@@ -187,7 +187,7 @@ impl Endpoint {
             RttRule::Rfc6298 => self.rtt.sample(rtt),
             RttRule::Linux => {
                 let (MinRto::OfTotal(floor) | MinRto::OfVariance(floor)) = self.config.min_rto;
-                self.rtt.sample_linux(rtt, floor, self.send.una, self.send.nxt);
+                self.rtt.sample_linux(rtt, floor, self.send.una(), self.send.nxt());
             }
         }
     }

@@ -3,7 +3,6 @@
 use ackclock_packet::{Flags, Payload, SackBlocks, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
 
-use crate::seq::lower;
 use crate::{Endpoint, SendRule, SentAs, State};
 
 /// Which part of the sequence space goes into the next segment.
@@ -74,12 +73,12 @@ impl Endpoint {
     pub(crate) fn write_ack(&mut self, now: Time, out: &mut Segment) {
         let sack = self.sack_option(3 + usize::from(!self.negotiated.timestamps()));
         self.write_common(now, out, Flags::NONE);
-        out.seq = lower(self.send.nxt, self.send.isn);
+        out.seq = self.send.lower(self.send.nxt());
         out.sack = sack;
         self.reflect_answer(out);
         self.add_option(now, out);
-        if self.config.states.fin_on_acks && self.send.fin_sent && self.send.una < self.send.nxt {
-            out.seq = lower(self.send.nxt - 1, self.send.isn);
+        if self.config.states.fin_on_acks && self.send.is_fin_sent() && self.send.una() < self.send.nxt() {
+            out.seq = self.send.lower(self.send.nxt() - 1);
             out.flags |= Flags::FIN;
             self.sent_as = SentAs::Ack;
         }
@@ -108,9 +107,9 @@ impl Endpoint {
     #[cold]
     pub(crate) fn write_bare_ack(&mut self, now: Time, out: &mut Segment) {
         let challenge = self.answers.take_ack();
-        let seq = if challenge { self.send.nxt } else { self.send.una.saturating_sub(1) };
+        let seq = if challenge { self.send.nxt() } else { self.send.una().saturating_sub(1) };
         self.write_common(now, out, Flags::NONE);
-        out.seq = lower(seq, self.send.isn);
+        out.seq = self.send.lower(seq);
         if challenge {
             self.reflect_in_challenge(out);
         }
@@ -137,12 +136,12 @@ impl Endpoint {
             flags |= Flags::FIN;
             self.enter_fin_sent();
         }
-        let last = piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.send.written + 1;
+        let last = piece.payload > 0 && piece.seq + u64::from(piece.payload) == self.send.written() + 1;
         if if self.config.transfer.sending == SendRule::Linux { piece.push } else { last } {
             flags |= Flags::PSH;
         }
         self.write_common(now, out, flags);
-        out.seq = lower(piece.seq, self.send.isn);
+        out.seq = self.send.lower(piece.seq);
         out.sack = sack;
         out.payload = Payload { offset: piece.seq - 1, len: piece.payload };
         self.add_option(now, out);
@@ -150,7 +149,7 @@ impl Endpoint {
         self.counters.bytes_sent += u64::from(piece.payload);
         self.counters.bytes_resent += if piece.plain { u64::from(piece.payload) } else { 0 };
         self.receiver.data_sent(now);
-        self.send.last_sent_at = now;
+        self.send.sent_at(now);
         self.recovery.sent(piece.payload);
         // Retransmissions and segments without data are not ECN-capable (RFC 3168 sections 6.1.4
         // and 6.1.5), unless the controller asks for it.

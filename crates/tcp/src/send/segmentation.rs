@@ -127,13 +127,13 @@ pub(crate) enum Held {
 impl Endpoint {
     /// The next segment by Linux's rules, of `available` unsent bytes and a window of `window`.
     pub(crate) fn cut(&self, available: u64, window: u64) -> Result<Cut, Held> {
-        let nxt = self.send.nxt;
+        let nxt = self.send.nxt();
         let whole = available.min(self.queue.buffer_end(nxt).saturating_sub(nxt));
         // A burst that begins with a full segment may end with a small one that fills the peer's
         // window.
         let burst = self.queue.burst_end.checked_sub(nxt).filter(|&rest| rest > 0);
         let payload = whole.min(u64::from(self.full_payload())).min(burst.unwrap_or(u64::MAX));
-        let fin = self.send.closed && payload == available;
+        let fin = self.send.is_closed() && payload == available;
         if payload + u64::from(fin) > window {
             return Err(Held::Window);
         }
@@ -151,13 +151,13 @@ impl Endpoint {
         if payload >= u64::from(self.full_payload()) || self.socket.pushes() {
             return false;
         }
-        let small_in_flight = self.send.una < self.queue.small;
+        let small_in_flight = self.send.una() < self.queue.small;
         self.socket.expects_more() || self.config.nagle && !self.board.is_empty() && small_in_flight
     }
 
     /// The segment that [`Endpoint::cut`] gave is sent: whether it has PSH set.
     pub(crate) fn note_cut(&mut self, cut: Cut, available: u64, window: u64) -> bool {
-        let (seq, mss) = (self.send.nxt, u64::from(self.full_payload()));
+        let (seq, mss) = (self.send.nxt(), u64::from(self.full_payload()));
         let end = seq + u64::from(cut.payload);
         if seq >= self.queue.burst_end {
             let whole = available.min(self.queue.buffer_end(seq).saturating_sub(seq));
@@ -198,7 +198,7 @@ impl Endpoint {
     pub(crate) fn bound_segment(&mut self) {
         if self.config.transfer.sending == SendRule::Linux {
             // Of a connection that the peer opened, the window of the SYN does not count.
-            self.send.max_wnd = self.send.wnd;
+            self.send.forget_max_window();
             self.negotiated.set_mss(self.bound_to_half_window(self.negotiated.mss()));
         }
         self.expand_send_buffer();
@@ -211,7 +211,7 @@ impl Endpoint {
 
     /// Whether a record ends among the next `bytes` bytes, or with them.
     pub(crate) fn ends_record_within(&self, bytes: u64) -> bool {
-        let end = self.send.nxt + bytes;
+        let end = self.send.nxt() + bytes;
         self.queue.marks.iter().take_while(|mark| mark.at <= end).any(|mark| mark.end == End::Record)
     }
 
@@ -222,7 +222,7 @@ impl Endpoint {
     }
 
     fn half_window(&self, size: u64) -> u64 {
-        let most = self.send.max_wnd;
+        let most = self.send.max_window();
         let cut = if most > DEFAULT_SEGMENT { most / 2 } else { most };
         if cut > 0 { size.min(cut) } else { size }
     }
@@ -272,7 +272,7 @@ impl Endpoint {
 
     /// Memory of what is unsent or unacknowledged, in the unit of the send buffer.
     pub(crate) fn queued(&self) -> u64 {
-        let bytes = self.send.written - self.acked_bytes();
+        let bytes = self.send.written() - self.acked_bytes();
         match self.config.transfer.send_space {
             SpaceRule::Bytes => bytes,
             SpaceRule::Segments => {
@@ -288,10 +288,10 @@ impl Endpoint {
     /// what stays of it is filled again.
     pub(crate) fn fill_buffers(&mut self, bytes: u64, flags: WriteFlags) -> u64 {
         let goal = self.buffer_goal();
-        let mut sent = self.send.nxt.max(1);
+        let mut sent = self.send.nxt().max(1);
         let mut taken = 0;
         while taken < bytes {
-            let end = self.send.written + 1;
+            let end = self.send.written() + 1;
             let start = self.queue.tail.max(sent);
             let open = start < end && !self.queue.ends_record(end);
             let mut room = if open { goal.saturating_sub(end - start) } else { 0 };
@@ -310,11 +310,11 @@ impl Endpoint {
                 room = goal;
             }
             let part = room.min(bytes - taken);
-            self.send.written += part;
+            self.send.write(part);
             taken += part;
             let end = end + part;
             if part == room && taken < bytes {
-                let pushes = end - self.queue.pushed > self.send.max_wnd / 2;
+                let pushes = end - self.queue.pushed > self.send.max_window() / 2;
                 if pushes {
                     self.push_mark(end);
                 }
@@ -323,8 +323,8 @@ impl Endpoint {
                 }
             }
         }
-        let end = self.send.written + 1;
-        if taken > 0 && (!flags.more || end - self.queue.pushed > self.send.max_wnd / 2) {
+        let end = self.send.written() + 1;
+        if taken > 0 && (!flags.more || end - self.queue.pushed > self.send.max_window() / 2) {
             self.push_mark(end);
         }
         if taken > 0 && taken == bytes && flags.eor {
@@ -341,9 +341,9 @@ impl Endpoint {
     /// How many of the bytes from `from` to `to`, in whole segments, the windows would let go when
     /// what is before is sent.
     fn sendable(&self, from: u64, to: u64) -> u64 {
-        let ahead = from - self.send.nxt.max(1);
+        let ahead = from - self.send.nxt().max(1);
         let by_cwnd = self.cwnd().saturating_sub(self.window_used() + ahead);
-        let by_peer = (self.send.una + self.send.wnd).saturating_sub(from);
+        let by_peer = (self.send.window_end()).saturating_sub(from);
         let mss = u64::from(self.full_payload());
         by_cwnd.min(by_peer).min(to - from) / mss * mss
     }
@@ -355,7 +355,7 @@ impl Endpoint {
         payload < self.full_payload()
             && u64::from(payload) < available
             && !fin
-            && u64::from(payload) < self.send.max_wnd.div_ceil(2)
+            && u64::from(payload) < self.send.max_window().div_ceil(2)
     }
 
     /// Bytes that the send buffer has room for.

@@ -94,7 +94,7 @@ impl Endpoint {
         let rule = self.config.cwnd_validation;
         self.window_use.grow_unfilled(matches!(rule, CwndValidation::Off | CwndValidation::Rfc7661));
         self.validation = Validation { validated_at: now, full_at: now, ..Validation::default() };
-        self.validation.pipe_ack.reset(self.send.una, self.send.nxt);
+        self.validation.pipe_ack.reset(self.send.una(), self.send.nxt());
     }
 
     fn follows_rfc7661(&self) -> bool {
@@ -119,7 +119,7 @@ impl Endpoint {
     #[inline]
     pub(crate) fn measure_use(&mut self, now: Time) {
         if self.follows_rfc7661() && self.recovery.state() < CaState::Cwr {
-            let (una, nxt, sampling) = (self.send.una, self.send.nxt, self.sampling_period());
+            let (una, nxt, sampling) = (self.send.una(), self.send.nxt(), self.sampling_period());
             self.validation.pipe_ack.take(now, una, nxt, sampling);
             self.review_validation(now);
         }
@@ -169,7 +169,7 @@ impl Endpoint {
         if let Some((used, resent)) = self.validation.loss.take() {
             self.bound_window(used.saturating_sub(resent) / 2);
         }
-        self.validation.pipe_ack.reset(self.send.una, self.send.nxt);
+        self.validation.pipe_ack.reset(self.send.una(), self.send.nxt());
         self.window_use.grow_unfilled(true);
         self.validation.validated_at = now;
     }
@@ -237,7 +237,7 @@ impl Endpoint {
         }
         if self.board.is_empty() && !self.window_use.is_stopped() {
             // Any window holds a segment.
-            self.window_use.idle(self.send.nxt);
+            self.window_use.idle(self.send.nxt());
             return;
         }
         let outstanding = if self.config.transfer.sending == SendRule::Linux {
@@ -247,7 +247,7 @@ impl Endpoint {
         };
         let limited =
             self.window_use.is_stopped() || self.window_used() + u64::from(self.negotiated.mss()) > self.cwnd();
-        self.window_use.note(self.send.una, self.send.nxt, limited, outstanding);
+        self.window_use.note(self.send.una(), self.send.nxt(), limited, outstanding);
         if self.counters.sending {
             self.decay_unused(now, limited);
         }

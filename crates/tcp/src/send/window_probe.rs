@@ -29,12 +29,11 @@ impl Endpoint {
         self.sent_as = SentAs::WindowProbe;
         let payload = available.min(window.max(1)).min(u64::from(self.full_payload())) as u32;
         let fin = payload == 0;
-        let seq = self.send.nxt;
+        let seq = self.send.nxt();
         let len = payload + u32::from(fin);
         self.departs(now, seq, payload);
         self.board.push(self.stamp(now), seq, len, fin);
-        self.send.nxt += u64::from(len);
-        self.send.fin_sent = fin;
+        self.send.advance(len, fin);
         self.probe_sent(now);
         // RFC 3168 section 6.1.6: nobody would notice the loss of a probe.
         Some(Piece { seq, payload, fin, plain: window == 0, push: true })
@@ -65,20 +64,20 @@ impl Endpoint {
         // Linux has sent nothing that could be sent again, or a segment that was cut by its rules.
         if probe.fin()
             || probe.is_sacked()
-            || probe.end() != self.send.nxt
+            || probe.end() != self.send.nxt()
             || self.config.transfer.sending == SendRule::Linux
         {
             return probe;
         }
-        let available = self.send.written + 1 - probe.seq;
-        let payload = available.min(self.send.wnd).min(u64::from(self.full_payload())) as u32;
+        let available = self.send.written() + 1 - probe.seq;
+        let payload = available.min(self.send.window()).min(u64::from(self.full_payload())) as u32;
         let waits = self.socket.expects_more();
         if payload <= probe.len || self.is_silly(payload, available, false) || payload < self.negotiated.mss() && waits
         {
             return probe;
         }
         self.board.grow_last(payload);
-        self.send.nxt = probe.seq + u64::from(payload);
+        self.send.end_at(probe.seq + u64::from(payload));
         probe.len = payload;
         probe
     }

@@ -16,6 +16,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "stack/profile",
         "stack/controllers",
         "seq",
+        "send/sequence",
         "connection/error",
         "report/sent_as",
         // The endpoint is made of parts, each with its own state.

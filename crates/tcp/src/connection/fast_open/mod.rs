@@ -64,7 +64,7 @@ impl Endpoint {
     /// The bytes that the SYN has room for: none without Fast Open, or when it has been sent.
     pub fn fast_open_room(&self, now: Time) -> u64 {
         match &self.opening {
-            Some(opening) if opening.takes_data && self.send.nxt == 0 => {
+            Some(opening) if opening.takes_data && self.send.nxt() == 0 => {
                 let mut syn = Segment { fast_open: opening.option, ..Segment::default() };
                 self.put_syn_options(now, &mut syn);
                 u64::from(opening.room(&self.config, &syn))
@@ -107,7 +107,7 @@ impl Endpoint {
         } else {
             out.fast_open = opening.option;
             opening.asked = opening.option.is_some();
-            let written = u32::try_from(self.send.written).unwrap_or(u32::MAX);
+            let written = u32::try_from(self.send.written()).unwrap_or(u32::MAX);
             opening.sent = if opening.takes_data { written.min(opening.room(&self.config, out)) } else { 0 };
             if opening.sent > 0 {
                 self.send_with_syn(now, opening.sent);
@@ -119,13 +119,13 @@ impl Endpoint {
 
     /// Books the data of a SYN as the first segment of the stream.
     fn send_with_syn(&mut self, now: Time, len: u32) {
-        self.send.nxt = 1 + u64::from(len);
+        self.send.end_at(1 + u64::from(len));
         self.board.push(self.stamp(now), 1, len, false);
         self.board.set_push(true);
-        self.queue.sent(self.send.nxt);
+        self.queue.sent(self.send.nxt());
         self.stats.sent_packets += 1;
         self.counters.bytes_sent += u64::from(len);
-        self.send.last_sent_at = now;
+        self.send.sent_at(now);
         self.sent_as = SentAs::New;
     }
 
@@ -137,7 +137,7 @@ impl Endpoint {
         let linux = self.config.transfer.sending == SendRule::Linux;
         if opening.sent > 0 {
             self.board.acknowledge(ack, &mut Progress::new(now));
-            self.send.una = ack;
+            self.send.acknowledge(ack);
             opening.acked = self.board.is_empty();
         }
         let unacknowledged = !self.board.is_empty();
@@ -166,7 +166,7 @@ impl Endpoint {
         if linux && self.linux_episodes() {
             // tcp_non_congestion_loss_retransmit: the state of a timeout, with the window as it
             // was.
-            self.recovery.begin_loss_without_reduction(self.send.nxt);
+            self.recovery.begin_loss_without_reduction(self.send.nxt());
             self.recovery.resend_lost();
         }
     }
@@ -207,7 +207,8 @@ impl Endpoint {
     pub(crate) fn open_early(&mut self, now: Time, syn: &Segment, reply: Option<FastOpen>, others: &EarlyConnections) {
         let len = u64::from(syn.payload.len).min(self.receiver.acceptable());
         self.opening = Some(Box::new(Opening::early(reply, len > 0, others)));
-        (self.send.una, self.send.nxt) = (1, 1);
+        self.send.acknowledge(1);
+        self.send.end_at(1);
         self.begin_sending(now);
         if len > 0 {
             self.receiver.check(1, syn.payload);
@@ -228,7 +229,7 @@ impl Endpoint {
         if let Some(opening) = &mut self.opening {
             opening.end_early();
         }
-        self.state = if self.send.fin_sent { State::FinWait1 } else { State::Established };
+        self.state = if self.send.is_fin_sent() { State::FinWait1 } else { State::Established };
         self.finish_handshake(now);
         self.cc.on_ecn(self.ecn.usable_feedback());
         if self.recovery.state() == CaState::Loss && self.board.is_empty() {

@@ -118,7 +118,7 @@ impl Endpoint {
     pub(crate) fn is_first_syn(&self) -> bool {
         match self.opening.as_ref().and_then(|opening| opening.early.as_ref()) {
             Some(early) => !early.answered,
-            None => self.send.nxt == 0,
+            None => self.send.nxt() == 0,
         }
     }
 

@@ -16,7 +16,6 @@
 
 use ackclock_units::Time;
 
-use crate::seq::lift;
 use crate::{Endpoint, Error, IcmpRule, State};
 
 mod message;
@@ -56,8 +55,8 @@ impl Endpoint {
     /// RFC 5927 section 4.1: where the segment began that a message quotes, if it can be in the
     /// network. Linux lets SND.NXT count as well.
     fn quoted(&self, error: &IcmpError, rule: IcmpRule) -> Option<u64> {
-        let (una, nxt) = (self.send.una, self.send.nxt);
-        let seq = lift(error.sequence, self.send.isn, una)?;
+        let (una, nxt) = (self.send.una(), self.send.nxt());
+        let seq = self.send.lift(error.sequence)?;
         let end = if rule == IcmpRule::Linux && nxt > 0 { nxt + 1 } else { nxt };
         (una..end).contains(&seq).then_some(seq)
     }
@@ -67,7 +66,7 @@ impl Endpoint {
         let forgets = match rule {
             IcmpRule::Rfc => matches!(meaning, Meaning::Error(_, true)),
             // The packet too big is none of these, and neither is a segment that is not the SYN.
-            IcmpRule::Linux if error.sequence != self.send.isn => false,
+            IcmpRule::Linux if error.sequence != self.send.isn() => false,
             IcmpRule::Linux if error.v6 => {
                 // The fatal ones of icmpv6_err_convert.
                 error.kind == v6::PARAMETER_PROBLEM || error.kind == v6::UNREACHABLE && !matches!(error.code, 0 | 2 | 3)
@@ -106,7 +105,7 @@ impl Endpoint {
     /// RFC 6069 (`tcp_ld_RTO_revert`): the retransmission that `seq` begins was lost for want of a
     /// route, not to congestion, and the last doubling of the timeout is taken back.
     fn revert_backoff(&mut self, now: Time, seq: u64) {
-        if seq != self.send.una || self.rtt.timeouts() == 0 || self.rtt.backoff() == 0 {
+        if seq != self.send.una() || self.rtt.timeouts() == 0 || self.rtt.backoff() == 0 {
             return;
         }
         let Some(sent_at) = self.board.front().map(|front| front.sent_at) else { return };

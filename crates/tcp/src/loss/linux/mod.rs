@@ -77,7 +77,7 @@ impl Endpoint {
             self.pass_to_whole_control(context, delivered);
         } else if self.recovery.in_reduction() {
             let lost = self.board.losses() - context.losses_before;
-            self.reduce_window_linux(delivered, self.send.una > context.una_before && lost == 0);
+            self.reduce_window_linux(delivered, self.send.una() > context.una_before && lost == 0);
         } else if !grown {
             self.grow(context, delivered);
         }
@@ -98,7 +98,7 @@ impl Endpoint {
     #[inline(never)]
     fn react(&mut self, context: &AckContext, delivered: &mut u64) -> bool {
         let now = context.now;
-        let advanced = self.send.una > context.una_before;
+        let advanced = self.send.una() > context.una_before;
         if advanced && self.board.front().is_some_and(|front| front.sacked) {
             // tcp_check_sack_reneging: the segment after the ACK had been reported. The receiver
             // has half a round trip to reconsider.
@@ -189,9 +189,9 @@ impl Endpoint {
 
     /// `tcp_may_send_now`.
     fn may_send_now(&self) -> bool {
-        let available = (self.send.written + 1).saturating_sub(self.send.nxt);
-        let window = (self.send.una + self.send.wnd).saturating_sub(self.send.nxt);
+        let available = (self.send.written() + 1).saturating_sub(self.send.nxt());
+        let window = (self.send.window_end()).saturating_sub(self.send.nxt());
         let next = u64::from(self.negotiated.mss()).min(available);
-        !self.send.fin_sent && next > 0 && next <= window && self.window_used() + next <= self.cwnd()
+        !self.send.is_fin_sent() && next > 0 && next <= window && self.window_used() + next <= self.cwnd()
     }
 }

@@ -45,7 +45,7 @@ impl Endpoint {
     /// The window is to come down from `cwnd` to the controller's threshold.
     pub(super) fn shape_window(&mut self, cwnd: u64) {
         let ssthresh = self.cc.window().ssthresh;
-        self.recovery.point = self.send.nxt;
+        self.recovery.point = self.send.nxt();
         self.recovery.probe.forget();
         self.recovery.reduction.begin(cwnd, ssthresh, cwnd / u64::from(self.negotiated.mss()));
         self.ecn.window_reduced();

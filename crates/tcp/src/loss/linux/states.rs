@@ -41,7 +41,7 @@ impl Endpoint {
     /// CWR: the window comes down for a mark. Ends when something above the point is acknowledged,
     /// so that the receiver has had the CWR flag; or with a loss.
     fn alert_in_cwr(&mut self, view: &View, delivered: &mut u64) -> Reaction {
-        if self.send.una > self.recovery.point {
+        if self.send.una() > self.recovery.point {
             self.finish_reduction(view.now);
         }
         self.look_for_loss(view, delivered, None)
@@ -52,7 +52,7 @@ impl Endpoint {
     /// that ends it begins the next.
     fn alert_in_recovery(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Reaction {
         let now = view.now;
-        if self.send.una >= self.recovery.point {
+        if self.send.una() >= self.recovery.point {
             if !self.negotiated.sack() {
                 self.recovery.emulated_sacks = 0;
             }
@@ -184,11 +184,11 @@ impl Endpoint {
     /// on.
     fn repair_timeout(&mut self, progress: &Progress, view: &View, delivered: &mut u64) -> Resend {
         let point = self.recovery.point;
-        let recovered = self.send.una >= point;
+        let recovered = self.send.una() >= point;
         if view.advanced && self.undo_timeout(progress, false) {
             return Resend::Hold;
         }
-        let beyond = self.send.nxt > point;
+        let beyond = self.send.nxt() > point;
         if self.recovery.frto
             && let Some(resend) = self.test_timeout(progress, view)
         {
@@ -217,12 +217,12 @@ impl Endpoint {
         if original && self.undo_timeout(progress, true) {
             return Some(Resend::Hold);
         }
-        if self.send.nxt > point {
+        if self.send.nxt() > point {
             // Step 3a: the loss was real.
             self.recovery.frto &= !(view.newly_sacked || view.duplicate);
-        } else if view.advanced && self.send.una < point {
+        } else if view.advanced && self.send.una() < point {
             // Step 2b: new data is sent, if there is any.
-            self.recovery.point = self.send.nxt;
+            self.recovery.point = self.send.nxt();
             if self.has_sendable_data() {
                 return Some(Resend::New);
             }
@@ -232,7 +232,9 @@ impl Endpoint {
     }
 
     fn has_sendable_data(&self) -> bool {
-        !self.send.fin_sent && self.send.written + 1 > self.send.nxt && self.send.una + self.send.wnd > self.send.nxt
+        !self.send.is_fin_sent()
+            && self.send.written() + 1 > self.send.nxt()
+            && self.send.window_end() > self.send.nxt()
     }
 
     /// `tcp_try_to_open`: nothing is known to be lost. An echoed mark reduces the window.

@@ -16,7 +16,7 @@ impl Endpoint {
         let repeats = self.rtt.timeouts() > 0;
         // One reduction per window of data.
         let reduces = view.state <= CaState::Disorder
-            || self.send.una >= self.recovery.point
+            || self.send.una() >= self.recovery.point
             || (view.state == CaState::Loss && !repeats);
         let flight = self.flight_size(now);
         self.detector.timed_out(&mut self.board, &view);
@@ -31,7 +31,7 @@ impl Endpoint {
         }
         self.rtt.back_off();
         let recovery = &mut self.recovery;
-        (recovery.state, recovery.point) = (CaState::Loss, self.send.nxt);
+        (recovery.state, recovery.point) = (CaState::Loss, self.send.nxt());
         recovery.probe.forget();
         recovery.frto = self.config.frto && (began || repeats);
         recovery.resend = Resend::Lost;

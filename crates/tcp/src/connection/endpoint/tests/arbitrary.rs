@@ -420,8 +420,8 @@ impl Watched {
     fn input(&mut self, segment: &Segment, ecn: Ecn) {
         self.endpoint.input(self.now, segment, ecn);
         let send = &self.endpoint.send;
-        self.edge = self.edge.max(send.una + send.wnd);
-        assert!(send.una <= send.nxt);
+        self.edge = self.edge.max(send.una() + send.window());
+        assert!(send.una() <= send.nxt());
         self.endpoint.board.check();
     }
 
@@ -430,9 +430,9 @@ impl Watched {
         // Segments may have a single byte of payload, and H-TCP opens the window by thousands of
         // them after a long time without congestion.
         let (una, _) = self.endpoint.sequence();
-        let most = 10_000 + 2 * (self.endpoint.send.written + 2).saturating_sub(una);
+        let most = 10_000 + 2 * (self.endpoint.send.written() + 2).saturating_sub(una);
         for _ in 0..most {
-            let (pipe, nxt, mss) = (self.endpoint.pipe(), self.endpoint.send.nxt, self.endpoint.negotiated.mss());
+            let (pipe, nxt, mss) = (self.endpoint.pipe(), self.endpoint.send.nxt(), self.endpoint.negotiated.mss());
             let mut exempt = self.endpoint.recovery.forces_retransmission()
                 || self.endpoint.recovery.probe().is_due()
                 || self.endpoint.persist.has_expired()
@@ -454,12 +454,12 @@ impl Watched {
             // One unit for a FIN, which occupies no window in the network.
             let allowed = self.endpoint.cwnd().max(pipe) + 1;
             assert!(!is_data || exempt || self.endpoint.pipe() <= allowed, "more than the congestion window");
-            let new = self.endpoint.send.nxt.max(1) - nxt.max(1);
+            let new = self.endpoint.send.nxt().max(1) - nxt.max(1);
             assert!(
-                self.endpoint.send.nxt <= self.edge.max(self.sent).max(1) || with_syn || (exempt && new == 1),
+                self.endpoint.send.nxt() <= self.edge.max(self.sent).max(1) || with_syn || (exempt && new == 1),
                 "beyond the window"
             );
-            self.sent = self.sent.max(self.endpoint.send.nxt);
+            self.sent = self.sent.max(self.endpoint.send.nxt());
             self.watch_own_window(&segment);
         }
         panic!("transmits for ever");
@@ -471,7 +471,7 @@ impl Watched {
         let (endpoint, send) = (&self.endpoint, &self.endpoint.send);
         let open = !matches!(endpoint.state(), State::Closed | State::Listen | State::TimeWait | State::FinWait2);
         let opening = matches!(endpoint.state(), State::SynSent | State::SynReceived);
-        let waits = !send.fin_sent && (send.written + 1 > send.nxt || send.closed);
+        let waits = !send.is_fin_sent() && (send.written() + 1 > send.nxt() || send.is_closed());
         if open && (opening || waits || !endpoint.board.is_empty()) {
             let timers = &endpoint.timers;
             let least = timers
@@ -587,7 +587,7 @@ impl Watched {
             Sending::Taken(taken) => assert!(taken <= bytes),
             Sending::WouldBlock => assert!(!ready.hung_up),
             Sending::Failed(_) => {
-                assert!(endpoint.send.closed || matches!(endpoint.state(), State::Closed | State::Listen));
+                assert!(endpoint.send.is_closed() || matches!(endpoint.state(), State::Closed | State::Listen));
             }
         }
     }

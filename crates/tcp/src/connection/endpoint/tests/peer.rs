@@ -227,7 +227,7 @@ impl Script {
     }
 
     fn range(&self, segment: &Segment) -> (u64, u64) {
-        let seq = lift(segment.seq, ISN, self.endpoint.send.nxt).expect("before the SYN");
+        let seq = lift(segment.seq, ISN, self.endpoint.send.nxt()).expect("before the SYN");
         (seq, seq + u64::from(segment.sequence_len()))
     }
 

@@ -242,7 +242,7 @@ fn a_full_window_and_an_unrepaired_loss_are_no_lack_of_data() {
             assert_eq!((script.endpoint.board.lost(), retransmitted), (2000, 1000));
         }
         let now = script.now;
-        script.endpoint.check_app_limited(now, script.endpoint.send.written);
+        script.endpoint.check_app_limited(now, script.endpoint.send.written());
         script.endpoint.flight(now).app_limited
     };
     assert!(dry(10_000, false));

@@ -1,0 +1,197 @@
+//! The send sequence space: RFC 9293's SND variables (section 3.3.1), as distances from the initial
+//! sequence number, and how far the application has written.
+
+use ackclock_units::Time;
+
+use crate::seq::{lift, lower};
+
+/// What is sent, acknowledged and allowed by the peer.
+#[derive(Debug)]
+pub(crate) struct SendSequence {
+    isn: u32,
+    una: u64,
+    nxt: u64,
+    /// The peer's window in bytes, from `una` on.
+    window: u64,
+    /// SND.WL1 and SND.WL2: the segment that last set the window.
+    wl1: u64,
+    wl2: u64,
+    max_window: u64,
+    /// Bytes that the application has written.
+    written: u64,
+    /// The application has closed: a FIN follows the last byte.
+    closed: bool,
+    fin_sent: bool,
+    /// When a data segment was last sent.
+    last_sent_at: Time,
+}
+
+impl SendSequence {
+    /// Nothing is sent yet.
+    pub(crate) fn new(isn: u32) -> SendSequence {
+        SendSequence {
+            isn,
+            una: 0,
+            nxt: 0,
+            window: 0,
+            wl1: 0,
+            wl2: 0,
+            max_window: 0,
+            written: 0,
+            closed: false,
+            fin_sent: false,
+            last_sent_at: Time::ZERO,
+        }
+    }
+
+    // Numbers.
+
+    /// The initial sequence number.
+    #[inline]
+    pub(crate) fn isn(&self) -> u32 {
+        self.isn
+    }
+
+    /// SND.UNA: the oldest unit that is not acknowledged.
+    #[inline]
+    pub(crate) fn una(&self) -> u64 {
+        self.una
+    }
+
+    /// SND.NXT: the unit that is sent next.
+    #[inline]
+    pub(crate) fn nxt(&self) -> u64 {
+        self.nxt
+    }
+
+    /// The distance that a number of the peer means, near SND.UNA; `None` if it lies before our SYN.
+    #[inline]
+    pub(crate) fn lift(&self, wire: u32) -> Option<u64> {
+        lift(wire, self.isn, self.una)
+    }
+
+    /// The number on the wire.
+    #[inline]
+    pub(crate) fn lower(&self, distance: u64) -> u32 {
+        lower(distance, self.isn)
+    }
+
+    /// Everything below `ack` is acknowledged.
+    #[inline]
+    pub(crate) fn acknowledge(&mut self, ack: u64) {
+        self.una = ack;
+    }
+
+    /// `units` more are sent; the last of them is the FIN if `fin`.
+    #[inline]
+    pub(crate) fn advance(&mut self, units: u32, fin: bool) {
+        self.nxt += u64::from(units);
+        self.fin_sent = fin;
+    }
+
+    /// What was sent last ends at `end` now.
+    pub(crate) fn end_at(&mut self, end: u64) {
+        self.nxt = end;
+    }
+
+    // The peer's window.
+
+    /// SND.WND: the peer's window in bytes.
+    #[inline]
+    pub(crate) fn window(&self) -> u64 {
+        self.window
+    }
+
+    /// The right edge of the peer's window.
+    #[inline]
+    pub(crate) fn window_end(&self) -> u64 {
+        self.una + self.window
+    }
+
+    /// The largest window that the peer has offered.
+    #[inline]
+    pub(crate) fn max_window(&self) -> u64 {
+        self.max_window
+    }
+
+    /// The window of the peer's SYN.
+    pub(crate) fn begin_window(&mut self, window: u64) {
+        (self.window, self.max_window) = (window, window);
+    }
+
+    /// What was offered so far does not count among the largest windows.
+    pub(crate) fn forget_max_window(&mut self) {
+        self.max_window = self.window;
+    }
+
+    /// Whether a segment that begins at `left` is newer than the one that last set the window.
+    #[inline]
+    pub(crate) fn is_newer(&self, left: u64) -> bool {
+        self.wl1 < left
+    }
+
+    /// Whether a segment that begins at `left` begins where the one did that last set the window.
+    #[inline]
+    pub(crate) fn is_level(&self, left: u64) -> bool {
+        self.wl1 == left
+    }
+
+    /// SND.WL2: the acknowledgment with which the window was last set.
+    #[inline]
+    pub(crate) fn window_ack(&self) -> u64 {
+        self.wl2
+    }
+
+    /// A segment that begins at `left` and acknowledges up to `ack` sets the window.
+    #[inline]
+    pub(crate) fn set_window(&mut self, window: u64, left: u64, ack: u64) {
+        self.window = window;
+        self.max_window = self.max_window.max(window);
+        (self.wl1, self.wl2) = (self.wl1.max(left), ack);
+    }
+
+    // The application.
+
+    /// Bytes that it has written.
+    #[inline]
+    pub(crate) fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// It has written `bytes` more.
+    #[inline]
+    pub(crate) fn write(&mut self, bytes: u64) {
+        self.written += bytes;
+    }
+
+    /// It has closed: a FIN follows the last byte.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+    }
+
+    /// Whether it has closed.
+    #[inline]
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Whether the FIN was sent.
+    #[inline]
+    pub(crate) fn is_fin_sent(&self) -> bool {
+        self.fin_sent
+    }
+
+    // Time.
+
+    /// When a data segment was last sent.
+    #[inline]
+    pub(crate) fn last_sent_at(&self) -> Time {
+        self.last_sent_at
+    }
+
+    /// A data segment is sent at `now`.
+    #[inline]
+    pub(crate) fn sent_at(&mut self, now: Time) {
+        self.last_sent_at = now;
+    }
+}
