@@ -37,10 +37,11 @@ use std::any::Any;
 
 use ackclock_units::{Random, Time};
 
+use self::config::Average;
 pub use self::config::{RedAdaptive, RedBottom, RedConfig, RedFloyd, RedWeight};
 use self::floyd::Floyd;
 use self::linux::Linux;
-use crate::change::{parameters, trim, valid};
+use crate::change::{parameters, trim};
 use crate::{
     Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store, Variable,
 };
@@ -122,10 +123,8 @@ impl<P: Queued> Red<P> {
     /// # Panics
     /// If the parameters have a [`RedConfig::problem`].
     pub fn new(config: RedConfig, random: Random) -> Red<P> {
-        if let Some(problem) = config.problem() {
-            panic!("{problem}");
-        }
-        let law = Law::new(&config);
+        let average = config.average().unwrap_or_else(|problem| panic!("{problem}"));
+        let law = Law::new(&config, average);
         let adaptation = config.adaptive.clone().map(|adaptive| Adaptation::new(adaptive, &config, Time::ZERO));
         let RedConfig { limit, ecn, harddrop, nodrop, .. } = config;
         Red { limit, ecn, harddrop, nodrop, law, adaptation, stats: RedStats::default(), random, store: Store::new() }
@@ -139,9 +138,9 @@ impl<P: Queued> Red<P> {
     /// # Errors
     /// Parameters that have a [`RedConfig::problem`].
     pub fn reconfigure(&mut self, now: Time, config: RedConfig, drops: &mut Drops<P>) -> Result<(), ChangeError> {
-        valid(config.problem())?;
+        let law = Law::new(&config, config.average().map_err(ChangeError::Invalid)?);
         trim(&mut self.store, drops, |_| true);
-        self.law = Law::new(&config);
+        self.law = law;
         *self.law.idle_since() = Some(now);
         self.adaptation = config.adaptive.clone().map(|adaptive| Adaptation::new(adaptive, &config, now));
         RedConfig { limit: self.limit, ecn: self.ecn, harddrop: self.harddrop, nodrop: self.nodrop, .. } = config;
@@ -245,11 +244,10 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
 }
 
 impl Law {
-    /// The law for parameters that were checked.
-    fn new(config: &RedConfig) -> Law {
-        match &config.floyd {
-            Some(floyd) => Law::Floyd(Floyd::new(config, floyd)),
-            None => Law::Linux(Linux::new(config)),
+    fn new(config: &RedConfig, average: Average<'_>) -> Law {
+        match average {
+            Average::Linux(wlog, damping) => Law::Linux(Linux::new(config, wlog, damping)),
+            Average::Floyd(floyd, weight) => Law::Floyd(Floyd::new(config, floyd, weight)),
         }
     }
 

@@ -207,39 +207,82 @@ impl RedConfig {
 
     /// What is wrong with these parameters, if anything is.
     pub fn problem(&self) -> Option<&'static str> {
-        let unit = 0.0..=1.0;
+        self.average().err()
+    }
+
+    /// How the average is computed, if nothing is wrong with these parameters.
+    pub(super) fn average(&self) -> Result<Average<'_>, &'static str> {
         let (min, max) = self.thresholds();
-        let weight = self.floyd.as_ref().map_or(RedWeight::Burst, |floyd| floyd.weight);
-        if self.avpkt == 0 {
-            Some("avpkt must not be zero")
+        let problem = if self.avpkt == 0 {
+            "avpkt must not be zero"
         } else if self.limit > u64::from(u32::MAX) || max > u64::from(u32::MAX) {
-            Some("limit and max must be below 4 GiB")
+            "limit and max must be below 4 GiB"
         } else if min >= max {
-            Some("min must be below max")
-        } else if !unit.contains(&self.probability) {
-            Some("probability must be within 0 to 1")
+            "min must be below max"
+        } else if !UNIT.contains(&self.probability) {
+            "probability must be within 0 to 1"
         } else if self.nodrop && !self.ecn {
-            Some("nodrop needs ecn")
-        } else if weight == RedWeight::Burst && self.ewma().is_none() {
-            Some("no weight of the average lets this burst through: try a larger burst or avpkt")
-        } else if !self.floyd.as_ref().and_then(|floyd| floyd.mark_p).is_none_or(|p| unit.contains(&p)) {
-            Some("mark_p must be within 0 to 1")
-        } else if matches!(weight, RedWeight::Fixed(weight) if !(weight > 0.0 && weight <= 1.0)) {
-            Some("weight must be above 0 and at most 1")
-        } else if self.floyd.is_none() && Damping::new(self.ewma().unwrap_or(1), self.avpkt, self.bandwidth).is_none() {
-            Some("bandwidth is too low for packets of avpkt bytes")
+            "nodrop needs ecn"
         } else {
-            let adaptive = self.adaptive.as_ref()?;
-            if adaptive.interval == Span::ZERO {
-                Some("interval must not be zero")
-            } else if ![adaptive.alpha, adaptive.beta, adaptive.top, adaptive.bottom.at(self.bandwidth)]
-                .iter()
-                .all(|p| unit.contains(p))
-            {
-                Some("alpha, beta, top and bottom must be within 0 to 1")
-            } else {
-                None
-            }
+            let average = match &self.floyd {
+                None => self.linux_average()?,
+                Some(floyd) => Average::Floyd(floyd, self.floyd_weight(floyd)?),
+            };
+            return self.adaptive.as_ref().map_or(Ok(()), |adaptive| adaptive.check(self.bandwidth)).map(|()| average);
+        };
+        Err(problem)
+    }
+
+    fn burst_weight(&self) -> Result<u32, &'static str> {
+        self.ewma().ok_or("no weight of the average lets this burst through: try a larger burst or avpkt")
+    }
+
+    fn linux_average(&self) -> Result<Average<'_>, &'static str> {
+        let wlog = self.burst_weight()?;
+        let damping = Damping::new(wlog, self.avpkt, self.bandwidth);
+        Ok(Average::Linux(wlog, damping.ok_or("bandwidth is too low for packets of avpkt bytes")?))
+    }
+
+    fn floyd_weight(&self, floyd: &RedFloyd) -> Result<f64, &'static str> {
+        let weight = match floyd.weight {
+            RedWeight::Burst => weight_of(self.burst_weight()?),
+            RedWeight::Fixed(weight) => weight,
+            RedWeight::Automatic => 1.0 - maths::exp(-1.0 / self.packets_per_second()),
+        };
+        if !floyd.mark_p.is_none_or(|p| UNIT.contains(&p)) {
+            Err("mark_p must be within 0 to 1")
+        } else if matches!(floyd.weight, RedWeight::Fixed(weight) if !(weight > 0.0 && weight <= 1.0)) {
+            Err("weight must be above 0 and at most 1")
+        } else {
+            Ok(weight)
+        }
+    }
+
+    /// Packets of `avpkt` bytes that `bandwidth` carries in a second.
+    pub(super) fn packets_per_second(&self) -> f64 {
+        self.bandwidth.as_bps() as f64 / (8.0 * f64::from(self.avpkt))
+    }
+}
+
+/// How the average queue is computed, by parameters that were checked.
+pub(super) enum Average<'a> {
+    /// As Linux does: Wlog, and the damping of idle times.
+    Linux(u32, Damping),
+    /// As the authors of RED do: the options, and the weight.
+    Floyd(&'a RedFloyd, f64),
+}
+
+/// What a probability may be.
+const UNIT: std::ops::RangeInclusive<f64> = 0.0..=1.0;
+
+impl RedAdaptive {
+    fn check(&self, bandwidth: Rate) -> Result<(), &'static str> {
+        if self.interval == Span::ZERO {
+            Err("interval must not be zero")
+        } else if ![self.alpha, self.beta, self.top, self.bottom.at(bandwidth)].iter().all(|p| UNIT.contains(p)) {
+            Err("alpha, beta, top and bottom must be within 0 to 1")
+        } else {
+            Ok(())
         }
     }
 }

@@ -19,7 +19,7 @@
 
 use ackclock_units::{Random, Time, maths};
 
-use super::{RedConfig, RedFloyd, RedWeight, Verdict, weight_of};
+use super::{RedConfig, RedFloyd, Verdict};
 
 #[derive(Clone, Debug)]
 pub(super) struct Floyd {
@@ -47,16 +47,11 @@ pub(super) struct Floyd {
 }
 
 impl Floyd {
-    /// The law for parameters that were checked.
-    pub(super) fn new(config: &RedConfig, floyd: &RedFloyd) -> Floyd {
+    /// The law for the average that [`RedConfig::average`] gives.
+    pub(super) fn new(config: &RedConfig, floyd: &RedFloyd, weight: f64) -> Floyd {
         let (min, max) = config.thresholds();
         let avpkt = f64::from(config.avpkt);
-        let packets_per_second = config.bandwidth.as_bps() as f64 / (8.0 * avpkt);
-        let weight = match floyd.weight {
-            RedWeight::Burst => weight_of(config.ewma().expect("checked")),
-            RedWeight::Fixed(weight) => weight,
-            RedWeight::Automatic => 1.0 - maths::exp(-1.0 / packets_per_second),
-        };
+        let packets_per_second = config.packets_per_second();
         Floyd {
             gentle: floyd.gentle,
             wait: floyd.wait,

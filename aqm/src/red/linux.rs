@@ -29,10 +29,9 @@ pub(super) struct Linux {
 }
 
 impl Linux {
-    /// The law for parameters that were checked.
-    pub(super) fn new(config: &RedConfig) -> Linux {
+    /// The law for the average that [`RedConfig::average`] gives.
+    pub(super) fn new(config: &RedConfig, wlog: u32, damping: Damping) -> Linux {
         let (min, max) = config.thresholds();
-        let wlog = config.ewma().expect("checked");
         Linux {
             wlog,
             // Both are below 2^32 and Wlog is below 32.
@@ -40,7 +39,7 @@ impl Linux {
             max: max << wlog,
             delta: (max - min) as f64,
             max_p: config.probability,
-            damping: Damping::new(wlog, config.avpkt, config.bandwidth).expect("checked"),
+            damping,
             scaled_average: 0,
             count: None,
             gap: 0,

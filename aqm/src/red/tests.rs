@@ -14,6 +14,23 @@ fn red(config: RedConfig) -> Red<Stub> {
     Red::new(config, random(1))
 }
 
+/// Linux's law with these parameters.
+fn linux(config: &RedConfig) -> Linux {
+    match Law::new(config, config.average().unwrap()) {
+        Law::Linux(law) => law,
+        Law::Floyd(_) => unreachable!("no `floyd`"),
+    }
+}
+
+/// The law of RED's authors with these parameters and options.
+fn floyd_law(config: &RedConfig, floyd: &RedFloyd) -> Floyd {
+    let config = RedConfig { floyd: Some(floyd.clone()), ..config.clone() };
+    match Law::new(&config, config.average().unwrap()) {
+        Law::Floyd(law) => law,
+        Law::Linux(_) => unreachable!("with `floyd`"),
+    }
+}
+
 fn capable(id: u32, bytes: u32) -> Stub {
     Stub { ecn: Ecn::Ect0, ..stub(id, bytes) }
 }
@@ -88,7 +105,7 @@ fn the_average_moves_with_each_arrival() {
 
 #[test]
 fn the_probability_rises_from_min_to_max() {
-    let mut law = Linux::new(&RedConfig { probability: 0.1, ..with(2_000, 6_000, 1000, 2) });
+    let mut law = linux(&RedConfig { probability: 0.1, ..with(2_000, 6_000, 1000, 2) });
     for (average, probability) in
         [(0, 0.0), (1_999, 0.0), (2_000, 0.0), (3_000, 0.025), (5_999, 0.099_975), (6_000, 1.0)]
     {
@@ -108,7 +125,7 @@ fn time_without_a_queue_shifts_the_average_down() {
     assert_eq!(shifts, [0, 0, 1, 1, 2, 21, 31]);
 
     let average = |micros| {
-        let mut law = Linux::new(&RedConfig::default());
+        let mut law = linux(&RedConfig::default());
         law.scaled_average = 1 << 32;
         law.idle_since = Some(Time::from_secs(1));
         let now = Time::from_secs(1) + Span::from_micros(micros);
@@ -161,7 +178,7 @@ fn time_without_a_queue_starts_once() {
 #[test]
 fn a_forced_mark_forgets_the_count() {
     for (average, verdict) in [(7_000, Verdict::Forced), (1_000, Verdict::Pass)] {
-        let mut law = Linux::new(&RedConfig { probability: 1.0, ..with(2_000, 6_000, 1000, 2) });
+        let mut law = linux(&RedConfig { probability: 1.0, ..with(2_000, 6_000, 1000, 2) });
         // Weight 1/2: arrivals that find the average leave it where it is.
         law.scaled_average = 4_000 << 1;
         (law.count, law.gap) = (Some(1_000), 1_000_000);
@@ -189,7 +206,7 @@ fn the_packet_that_crosses_min_counts() {
     for bytemode in [false, true] {
         let mut seen = [[0; 2]; 2];
         for seed in 0..200 {
-            let mut law = Floyd::new(&config, &RedFloyd { bytemode, ..floyd.clone() });
+            let mut law = floyd_law(&config, &RedFloyd { bytemode, ..floyd.clone() });
             law.average = 4_000.0;
             let mut random = random(seed);
             assert_eq!(law.arrival(Time::ZERO, 4_000, 1000, &mut random), Verdict::Pass);
@@ -244,7 +261,7 @@ fn assert_uniform(counts: &[u32], range: std::ops::RangeInclusive<usize>) {
 /// 1/p = 100.
 #[test]
 fn marks_are_spaced_evenly() {
-    let mut law = Linux::new(&with(2_000, 6_000, 1000, 2));
+    let mut law = linux(&with(2_000, 6_000, 1000, 2));
     law.scaled_average = 4_000 << 1;
     assert_close(law.probability(), 0.01);
     assert_uniform(&gaps(|random| law.arrival(Time::ZERO, 4_000, random), 100_000), 1..=100);
@@ -258,7 +275,7 @@ fn the_authors_space_marks_likewise() {
     for (wait, bytemode, range) in [(false, false, 1..=99), (true, false, 100..=199), (true, true, 100..=199)] {
         let floyd = RedFloyd { wait, bytemode, weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
         let config = RedConfig { floyd: Some(floyd.clone()), probability: 0.02, ..with(2_000, 6_000, 1000, 2) };
-        let mut law = Floyd::new(&config, &floyd);
+        let mut law = floyd_law(&config, &floyd);
         law.average = 4_000.0;
         let counts = gaps(|random| law.arrival(Time::ZERO, 4_000, 1000, random), 100_000);
         assert_uniform(&counts, range);
@@ -269,7 +286,7 @@ fn the_authors_space_marks_likewise() {
 fn gentle_rises_to_one_at_twice_max() {
     let law = |average, gentle| {
         let floyd = RedFloyd { gentle, mark_p: None, ..RedFloyd::default() };
-        let mut law = Floyd::new(&RedConfig { probability: 0.1, ..with(2_000, 6_000, 1000, 2) }, &floyd);
+        let mut law = floyd_law(&RedConfig { probability: 0.1, ..with(2_000, 6_000, 1000, 2) }, &floyd);
         law.average = average;
         law
     };
@@ -295,7 +312,7 @@ fn gentle_rises_to_one_at_twice_max() {
 #[test]
 fn the_authors_count_the_packets_that_could_have_passed() {
     let floyd = RedFloyd { weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
-    let mut law = Floyd::new(&with(2_000, 6_000, 1000, 2), &floyd);
+    let mut law = floyd_law(&with(2_000, 6_000, 1000, 2), &floyd);
     for (backlog, average) in [(0, 0.0), (1_000, 500.0), (2_000, 1_250.0), (3_000, 2_125.0)] {
         law.arrival(Time::ZERO, backlog, 1000, &mut random(1));
         assert_close(law.average, average);
@@ -481,7 +498,7 @@ fn the_authors_mark_only_while_the_probability_is_low() {
 #[test]
 fn edges_belong_to_what_is_above_them() {
     let config = RedConfig { probability: 0.2, ..with(2_000, 6_000, 1000, 2) };
-    let mut law = Linux::new(&config);
+    let mut law = linux(&config);
     law.scaled_average = 2_000 << 1;
     law.arrival(Time::ZERO, 2_000, &mut random(1));
     assert_eq!(law.count, Some(0));
@@ -489,7 +506,7 @@ fn edges_belong_to_what_is_above_them() {
     assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Verdict::Early);
 
     let floyd = RedFloyd { weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
-    let mut law = Floyd::new(&config, &floyd);
+    let mut law = floyd_law(&config, &floyd);
     law.average = 2_000.0;
     law.arrival(Time::ZERO, 2_000, 1000, &mut random(1));
     assert!(law.above);
@@ -507,7 +524,7 @@ fn edges_belong_to_what_is_above_them() {
 #[test]
 fn what_is_certain_is_so_for_small_packets() {
     let floyd = RedFloyd { wait: true, bytemode: true, ..RedFloyd::default() };
-    let mut law = Floyd::new(&with(2_000, 6_000, 1000, 2), &floyd);
+    let mut law = floyd_law(&with(2_000, 6_000, 1000, 2), &floyd);
     law.count_bytes = 1_500;
     // 1.5 packets at 0.9 are 1.35: 0.9 / 0.65 = 1.38.
     assert_close(law.spaced(0.9, 500), 1.0);
