@@ -266,7 +266,7 @@ fn what_was_killed_before_its_manifest_appeared_is_in_nobodys_way() {
     assert_eq!(said.status, 0, "{}", said.err);
     // It was complete but for its name.
     assert_eq!(files(&out.join("unfinished-1")), complete);
-    assert!(said.err.contains("is kept in out/unfinished-1"), "{}", said.err);
+    assert!(said.err.contains("are kept in out/unfinished-1"), "{}", said.err);
     fs::remove_dir_all(out.join("unfinished-1")).expect("removed");
     assert_eq!(files(&out), complete);
     // Killed before any file had its name: those that are there are of the output before.

@@ -314,7 +314,7 @@ fn a_disk_that_does_not_keep_up_is_told() {
         }
     });
     let Err(LiveError::File { source, .. }) = writer.finish(Time::ZERO) else { panic!() };
-    assert!(source.to_string().contains("does not keep up: 256 MiB wait"), "{source}");
+    assert!(source.to_string().contains("cannot keep up: 256 MiB are waiting"), "{source}");
     drain.join().unwrap();
 }
 

@@ -440,7 +440,7 @@ fn what_cannot_be_named_is_told_before_anything_is_made() {
     spec.nodes[0].tun = Some("a-name-of-16-byte".into());
     spec.nodes[1].netns = Some("../left".into());
     let error = check(&spec).expect_err("bad names").to_string();
-    assert!(error.contains("at most 15 bytes, \"a-name-of-16-byte\" has more"), "{error}");
+    assert!(error.contains("at most 15 bytes, and \"a-name-of-16-byte\" has more"), "{error}");
     assert!(error.contains("\"../left\" is not a valid network namespace name"), "{error}");
     for name in ["", ".", "..", "a b", "a/b", "a%d", "a:b"] {
         spec.nodes[0].tun = Some(name.into());
