@@ -1,9 +1,9 @@
 //! Scenario files: TOML, checked, to runs; errors that point at their place.
 //!
 //! [`Scenario::load`] reads a file, applies overrides, and reads every point of its sweep, so that
-//! whatever is wrong is found before anything runs. A scenario then gives the [`RunSpec`] of each
-//! run, judges the summaries, and writes itself back with every default filled in
-//! ([`Scenario::resolved`]).
+//! whatever is wrong is found before anything runs. A scenario then gives the
+//! [`RunSpec`](ackclock_sim::spec::RunSpec) of each run, judges the summaries, and writes itself
+//! back with every default filled in ([`Scenario::resolved`]).
 //!
 //! # The format
 //!

@@ -5,7 +5,7 @@ use ackclock_units::Span;
 
 use crate::Error;
 
-/// How one call of [`Endpoint::write_with`] ends.
+/// How one call of [`crate::Endpoint::write_with`] ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WriteFlags {
     /// MSG_MORE: more follows, so that a last partial segment may wait.

@@ -9,7 +9,7 @@ pub struct LossDeclaration {
     pub offset: u64,
     /// Bytes of the stream, and one for a FIN.
     pub len: u32,
-    /// [`Endpoint::stamp`] of the transmission that is declared lost.
+    /// [`crate::Endpoint::stamp`] of the transmission that is declared lost.
     pub stamp: Stamp,
     /// By the retransmission timer, not by the loss detector.
     pub by_timeout: bool,

@@ -25,8 +25,8 @@
 //!   (`tcp_grow_window`), which is modelled; the window that it announces meanwhile is the whole
 //!   buffer.
 //! - The send buffer of a Linux host is that of one without segmentation offload
-//!   ([`SpaceRule::Segments`]): its size is the payload that fits, and it is filled again when a
-//!   third is free.
+//!   ([`crate::SpaceRule::Segments`]): its size is the payload that fits, and it is filled again
+//!   when a third is free.
 //! - Linux from 6.6 on learns what share of its buffer data takes (`scaling_ratio`), and offers
 //!   more of it; 6.18 offers half here, as 6.1.
 //! - How connections open and end follows FreeBSD 14 and Linux 6.1 in the older releases too, and
