@@ -270,7 +270,7 @@ impl Bbr {
         }
     }
 
-    /// `OnEnterRTO`, without the window. What it takes for lost may have been told before.
+    /// `OnEnterRTO`, without the window. What it declares lost may have been told before.
     pub(super) fn enter_timeout_recovery(&mut self, now: Time, repeated: bool) {
         let saved = self.episode.undo.as_ref().map(|undo| undo.at);
         if saved.is_none_or(|at| !repeated && at != now) {

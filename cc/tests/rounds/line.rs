@@ -27,7 +27,7 @@ pub(crate) enum Event {
     Mark,
     /// Nothing of what is in flight arrives.
     Timeout,
-    /// The first segment is late, and taken for lost.
+    /// The first segment is late, and declared lost.
     FalseLoss,
     /// It arrives, and with it the proof that nothing was lost.
     Undo,
@@ -65,7 +65,7 @@ pub(crate) struct Line {
     flying: VecDeque<Segment>,
     /// Bytes above `una` that have arrived.
     sacked: u64,
-    /// A late segment that is taken for lost.
+    /// A late segment that is declared lost.
     late: Option<Segment>,
     recovery: Recovery,
     /// What was sent before the last timeout ends here.

@@ -257,7 +257,7 @@ pub struct FlowSummary {
     pub limited_s: Limited,
     /// What the retransmissions were in truth.
     pub retransmissions: Retransmissions,
-    /// What the transmissions that the sender took for lost were in truth.
+    /// What the transmissions that the sender declared lost were in truth.
     pub loss_declarations: LossDeclarations,
     /// How long after the earliest moment at which a loss could be known it was declared. The loss
     /// of a packet can be known from the arrival of the first ACK on that the receiver sent once a

@@ -96,7 +96,7 @@ impl Endpoint {
         self.path.mtu
     }
 
-    /// The route to the peer has another MTU from now on. Nothing that was sent is taken for lost.
+    /// The route to the peer has another MTU from now on. Nothing that was sent is declared lost.
     pub fn set_path_mtu(&mut self, mtu: u32) {
         (self.path.route, self.path.mtu) = (mtu, mtu);
         self.path.expires_at = Time::NEVER;

@@ -174,7 +174,7 @@ impl Endpoint {
         self.validation.validated_at = now;
     }
 
-    /// Everything is taken for lost: the window of a timeout is smaller than any that was used.
+    /// Everything is declared lost: the window of a timeout is smaller than any that was used.
     pub(crate) fn forget_validation(&mut self, now: Time) {
         self.validation.loss = None;
         self.end_validation(now);
