@@ -144,7 +144,7 @@ struct State {
 
 /// What the law says of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Verdict {
+struct HeadDecision {
     /// Mark it.
     mark: bool,
     /// Drop it, unless it is the last one.
@@ -309,7 +309,7 @@ impl State {
         enqueued_at: Time,
         capable: bool,
         random: &mut Random,
-    ) -> Verdict {
+    ) -> HeadDecision {
         let sojourn = now.since(enqueued_at);
         self.sojourn = sojourn;
         let over_target = sojourn > config.target && sojourn > config.mtu_time * 4;
@@ -354,7 +354,7 @@ impl State {
             self.drop_next = now;
         }
         mark |= capable && config.ce_threshold.is_some_and(|threshold| sojourn > threshold);
-        Verdict { mark, drop }
+        HeadDecision { mark, drop }
     }
 
     /// One step up of BLUE, at most one per `target`.

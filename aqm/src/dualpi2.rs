@@ -81,7 +81,7 @@ struct State {
 
 /// What happens to a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Outcome {
     Pass,
     Mark,
     Drop,
@@ -161,9 +161,9 @@ impl<P: Queued> DualPi2<P> {
 
     /// What happens to a packet of the L4S queue (`scalable`) or the classic one, with `backlog`
     /// bytes in both queues besides it (RFC 9332 appendix A.2).
-    fn verdict(&mut self, scalable: bool, ecn: Ecn, backlog: u64) -> Verdict {
+    fn verdict(&mut self, scalable: bool, ecn: Ecn, backlog: u64) -> Outcome {
         if backlog == 0 || backlog < 2 * u64::from(self.config.mtu) {
-            return Verdict::Pass;
+            return Outcome::Pass;
         }
         let base = self.state.probability;
         let coupled = base * f64::from(self.config.coupling_factor);
@@ -171,16 +171,16 @@ impl<P: Queued> DualPi2<P> {
         if !scalable {
             // The square, by two draws.
             return match self.random.chance(base) && self.random.chance(base) {
-                true if overload || !ecn.is_capable() => Verdict::Drop,
-                true => Verdict::Mark,
-                false => Verdict::Pass,
+                true if overload || !ecn.is_capable() => Outcome::Drop,
+                true => Outcome::Mark,
+                false => Outcome::Pass,
             };
         }
         if overload {
             let drop = self.config.drop_on_overload && self.random.chance(base) && self.random.chance(base);
-            return if drop { Verdict::Drop } else { Verdict::Mark };
+            return if drop { Outcome::Drop } else { Outcome::Mark };
         }
-        if self.random.chance(coupled) { Verdict::Mark } else { Verdict::Pass }
+        if self.random.chance(coupled) { Outcome::Mark } else { Outcome::Pass }
     }
 
     /// The probability to mark packets of the L4S queue.
@@ -245,9 +245,9 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
         let mut marked = false;
         if self.config.drop_enqueue {
             match self.verdict(scalable, ecn, backlog.bytes) {
-                Verdict::Pass => {}
-                Verdict::Mark => marked = self.books.mark(&mut packet),
-                Verdict::Drop => {
+                Outcome::Pass => {}
+                Outcome::Mark => marked = self.books.mark(&mut packet),
+                Outcome::Drop => {
                     self.books.refuse(packet, DropReason::Early, drops);
                     return;
                 }
@@ -271,10 +271,10 @@ impl<P: Queued + Send> QueueDisc<P> for DualPi2<P> {
             let mut mark = scalable && self.above_step(now, &taken);
             if !self.config.drop_enqueue {
                 match self.verdict(scalable, taken.entry.packet.ecn(), self.books.backlog().bytes) {
-                    Verdict::Pass => {}
-                    Verdict::Mark => mark = true,
+                    Outcome::Pass => {}
+                    Outcome::Mark => mark = true,
                     // Something waits behind: the link does not fall idle.
-                    Verdict::Drop => {
+                    Outcome::Drop => {
                         self.books.discard(taken.entry.packet, DropReason::Early, drops);
                         continue;
                     }

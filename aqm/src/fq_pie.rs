@@ -29,7 +29,7 @@ use crate::books::memory_of;
 use crate::change::{fixed, parameters, valid};
 use crate::disciplines::{HASH_SEED, MAX, MTU, OWN_SALT, POSITIVE};
 use crate::drr::{self, Drr, Flow, FlowQueue};
-use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
+use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Variable};
 
 /// Parameters of an fq_pie queue.
@@ -231,9 +231,9 @@ impl<P: Queued + Send> QueueDisc<P> for FqPie<P> {
             return;
         }
         match pie.state.arrived(&self.law, backlog, packet.wire_len(), &mut self.random) {
-            Verdict::Admit => {}
-            Verdict::Mark if self.drr.mark(&mut packet) => {}
-            Verdict::Mark | Verdict::Drop => {
+            Admission::Admit => {}
+            Admission::Mark if self.drr.mark(&mut packet) => {}
+            Admission::Mark | Admission::Drop => {
                 self.drr.refuse(packet, DropReason::Early, drops);
                 return;
             }

@@ -19,7 +19,7 @@ use ackclock_units::{Random, Span, Time, named};
 
 use crate::change::{parameters, trim, valid};
 use crate::disciplines::{MAX, MTU, POSITIVE};
-use crate::pie_law::{DqRateEstimator, PieLaw, PieState, Verdict};
+use crate::pie_law::{Admission, DqRateEstimator, PieLaw, PieState};
 use crate::{Backlog, ChangeError, Counters, Dequeue, DropReason, Drops, Entry, Probe, QueueDisc, Queued, Store};
 
 /// Up to this probability packets that can carry a mark are marked (RFC 8033 section 5.1,
@@ -194,9 +194,9 @@ impl<P: Queued + Send> QueueDisc<P> for Pie<P> {
             return;
         }
         match self.state.arrived(&self.law, backlog.bytes, packet.wire_len(), &mut self.random) {
-            Verdict::Admit => {}
-            Verdict::Mark if self.store.mark(&mut packet) => {}
-            Verdict::Mark | Verdict::Drop => {
+            Admission::Admit => {}
+            Admission::Mark if self.store.mark(&mut packet) => {}
+            Admission::Mark | Admission::Drop => {
                 self.store.refuse(packet, DropReason::Early, drops);
                 return;
             }

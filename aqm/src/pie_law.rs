@@ -88,7 +88,7 @@ pub(crate) struct PieLaw {
 
 /// What the law says of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Admission {
     /// Take it in.
     Admit,
     /// Mark it, or drop it if it cannot carry a mark.
@@ -161,13 +161,13 @@ impl PieState {
     }
 
     /// What happens to an arrival of `bytes` bytes at a queue of `backlog` bytes.
-    pub(crate) fn arrived(&mut self, law: &PieLaw, backlog: u64, bytes: u32, random: &mut Random) -> Verdict {
+    pub(crate) fn arrived(&mut self, law: &PieLaw, backlog: u64, bytes: u32, random: &mut Random) -> Admission {
         if !self.drop_early(law, backlog, bytes, random) {
-            return Verdict::Admit;
+            return Admission::Admit;
         }
         self.accumulated = 0.0;
         // RFC 8033 s5.1: above this probability marks have not been enough.
-        if law.mark_up_to.is_some_and(|up_to| self.probability <= up_to) { Verdict::Mark } else { Verdict::Drop }
+        if law.mark_up_to.is_some_and(|up_to| self.probability <= up_to) { Admission::Mark } else { Admission::Drop }
     }
 
     /// An arrival was refused for want of room.

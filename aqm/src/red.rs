@@ -92,7 +92,7 @@ pub struct Red<P> {
 
 /// What the law says of an arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum Reaction {
     Pass,
     /// Mark or drop, at random.
     Early,
@@ -179,8 +179,8 @@ impl<P: Queued + Send> QueueDisc<P> for Red<P> {
         };
         // As Linux's bfifo, which keeps the packets there.
         let fits = backlog + u64::from(packet.wire_len()) <= self.limit;
-        if verdict != Verdict::Pass {
-            let forced = verdict == Verdict::Forced;
+        if verdict != Reaction::Pass {
+            let forced = verdict == Reaction::Forced;
             self.stats.overlimits += 1;
             let may_mark = self.ecn && !(forced && self.harddrop) && self.law.may_mark();
             if !(may_mark && (self.nodrop || packet.ecn().is_capable())) {

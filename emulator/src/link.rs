@@ -12,7 +12,7 @@ use ackclock_aqm::{ChangeError, Dequeue, DropReason, Drops, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
-use self::line::{DelayLine, Held};
+use self::line::{DelayLine, HeldBack};
 use crate::impairments::{Fate, HoldBack, Impairments};
 use crate::recording::{Decision, Recording};
 
@@ -141,7 +141,7 @@ pub struct Link {
     waiting: u32,
     line: DelayLine,
     /// Packets held back until others have passed, in order of transmission.
-    held: VecDeque<Held>,
+    held: VecDeque<HeldBack>,
     /// Number of packets that were not held back, so far.
     passed: u64,
     drops: Drops<Framed>,
@@ -432,7 +432,7 @@ impl Link {
             match self.fate.hold_back() {
                 Some(HoldBack { extent, timeout, .. }) => {
                     let until_passed = self.passed + u64::from(extent);
-                    self.held.push_back(Held { packet, until_passed, arrives_by: at + timeout });
+                    self.held.push_back(HeldBack { packet, until_passed, arrives_by: at + timeout });
                 }
                 None => self.pass(at, packet),
             }
@@ -453,7 +453,7 @@ impl Link {
         self.release(at);
         self.passed += 1;
         self.line.push(at, packet);
-        while let Some(&Held { until_passed, packet, .. }) = self.held.front()
+        while let Some(&HeldBack { until_passed, packet, .. }) = self.held.front()
             && until_passed <= self.passed
         {
             self.held.pop_front();
@@ -463,7 +463,7 @@ impl Link {
 
     /// Packets that have been held back long enough by `now` continue.
     fn release(&mut self, now: Time) {
-        while let Some(&Held { arrives_by, packet, .. }) = self.held.front()
+        while let Some(&HeldBack { arrives_by, packet, .. }) = self.held.front()
             && arrives_by <= now
         {
             self.held.pop_front();

@@ -146,7 +146,7 @@ fn a_schedule_does_not_run_behind() {
     for (due, next) in [(49, 50), (50, 150)] {
         let mut state = State { drop_next: Time::from_millis(due), ..State::new() };
         let verdict = state.head(&config, Time::from_millis(50), Time::ZERO, false, &mut random);
-        assert_eq!(verdict, Verdict { mark: false, drop: None });
+        assert_eq!(verdict, HeadDecision { mark: false, drop: None });
         // 2^32 - 1 of 2^32 parts of an interval.
         let short = Time::from_millis(next).since(state.drop_next);
         assert!(short <= Span::from_nanos(100) && state.drop_next <= Time::from_millis(next), "{:?}", state.drop_next);
@@ -155,7 +155,7 @@ fn a_schedule_does_not_run_behind() {
     assert_eq!(random, Random::for_component(1, 0, "cobalt"));
     let mut state = State { count: 1, dropping: true, p_drop: u32::MAX, ..State::new() };
     let verdict = state.head(&config, Time::from_millis(50), Time::ZERO, false, &mut random);
-    assert_eq!(verdict, Verdict { mark: false, drop: Some(DropReason::Delay) });
+    assert_eq!(verdict, HeadDecision { mark: false, drop: Some(DropReason::Delay) });
     assert_eq!(random, Random::for_component(1, 0, "cobalt"));
 }
 

@@ -47,7 +47,7 @@ fn derandomization_spaces_drops_out() {
     // At 8.5 no chance is taken.
     let mut random = random();
     let mut due = PieState { accumulated: 8.46, ..law(0.05, 20, 20) };
-    assert!(due.arrived(&linux_3x().law(), 30_000, 1514, &mut random) == Verdict::Drop);
+    assert!(due.arrived(&linux_3x().law(), 30_000, 1514, &mut random) == Admission::Drop);
     assert_eq!(random, self::random());
 }
 

@@ -19,7 +19,7 @@
 
 use ackclock_units::{Random, Time, maths};
 
-use super::{RedConfig, RedFloyd, Verdict};
+use super::{Reaction, RedConfig, RedFloyd};
 
 #[derive(Clone, Debug)]
 pub(super) struct Floyd {
@@ -72,29 +72,29 @@ impl Floyd {
     }
 
     /// A packet of `bytes` bytes arrives and finds `backlog` bytes.
-    pub(super) fn arrival(&mut self, now: Time, backlog: u64, bytes: u32, random: &mut Random) -> Verdict {
+    pub(super) fn arrival(&mut self, now: Time, backlog: u64, bytes: u32, random: &mut Random) -> Reaction {
         self.average = self.average_at(now) * (1.0 - self.weight) + self.weight * backlog as f64;
         self.idle_since = None;
         self.count += 1;
         self.count_bytes += u64::from(bytes);
         if self.average < self.min || backlog == 0 {
             self.above = false;
-            return Verdict::Pass;
+            return Reaction::Pass;
         }
         if self.mark_p.is_none() && self.average >= if self.gentle { 2.0 * self.max } else { self.max } {
             self.restart(0, 0);
-            return Verdict::Forced;
+            return Reaction::Forced;
         }
         if !self.above {
             self.above = true;
             self.restart(1, bytes);
-            return Verdict::Pass;
+            return Reaction::Pass;
         }
         if !random.chance(self.spaced(self.probability(), bytes)) {
-            return Verdict::Pass;
+            return Reaction::Pass;
         }
         self.restart(0, 0);
-        Verdict::Early
+        Reaction::Early
     }
 
     /// Whether the probability of the average is one that packets are marked with.

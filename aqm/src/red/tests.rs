@@ -177,7 +177,7 @@ fn time_without_a_queue_starts_once() {
 /// before.
 #[test]
 fn a_forced_mark_forgets_the_count() {
-    for (average, verdict) in [(7_000, Verdict::Forced), (1_000, Verdict::Pass)] {
+    for (average, verdict) in [(7_000, Reaction::Forced), (1_000, Reaction::Pass)] {
         let mut law = linux(&RedConfig { probability: 1.0, ..with(2_000, 6_000, 1000, 2) });
         // Weight 1/2: arrivals that find the average leave it where it is.
         law.scaled_average = 4_000 << 1;
@@ -186,12 +186,12 @@ fn a_forced_mark_forgets_the_count() {
         assert_eq!(law.arrival(Time::ZERO, average, &mut random(1)), verdict);
         assert_eq!(law.count, None);
         law.scaled_average = 4_000 << 1;
-        assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Verdict::Pass);
+        assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Reaction::Pass);
         assert_eq!(law.count, Some(0));
         // The gap is drawn anew, below (max - min) / max_P = 4000: 2000 above `min` reach it within
         // two packets.
         let next = [0; 2].map(|_| law.arrival(Time::ZERO, 4_000, &mut random(2)));
-        assert!(next.contains(&Verdict::Early), "{next:?}");
+        assert!(next.contains(&Reaction::Early), "{next:?}");
     }
 }
 
@@ -209,11 +209,11 @@ fn the_packet_that_crosses_min_counts() {
             let mut law = floyd_law(&config, &RedFloyd { bytemode, ..floyd.clone() });
             law.average = 4_000.0;
             let mut random = random(seed);
-            assert_eq!(law.arrival(Time::ZERO, 4_000, 1000, &mut random), Verdict::Pass);
+            assert_eq!(law.arrival(Time::ZERO, 4_000, 1000, &mut random), Reaction::Pass);
             for (gaps, shortest) in seen.iter_mut().zip([1, 2]) {
                 let gap = 1
                     + (0..10)
-                        .take_while(|_| law.arrival(Time::ZERO, 4_000, 1000, &mut random) == Verdict::Pass)
+                        .take_while(|_| law.arrival(Time::ZERO, 4_000, 1000, &mut random) == Reaction::Pass)
                         .count();
                 gaps[gap - shortest] += 1;
             }
@@ -225,22 +225,22 @@ fn the_packet_that_crosses_min_counts() {
 
 /// At an average that stays, the packets from one mark to the next: how often each number of them
 /// occurs.
-fn gaps(mut arrival: impl FnMut(&mut Random) -> Verdict, marks: u32) -> Vec<u32> {
+fn gaps(mut arrival: impl FnMut(&mut Random) -> Reaction, marks: u32) -> Vec<u32> {
     let mut random = random(3);
     let mut counts = vec![0; 1000];
     let (mut gap, mut seen) = (0, 0);
     while seen <= marks {
         gap += 1;
         match arrival(&mut random) {
-            Verdict::Pass => {}
-            Verdict::Early => {
+            Reaction::Pass => {}
+            Reaction::Early => {
                 // The first does not follow a mark.
                 if seen > 0 {
                     counts[gap] += 1;
                 }
                 (seen, gap) = (seen + 1, 0);
             }
-            Verdict::Forced => panic!("the average is below max"),
+            Reaction::Forced => panic!("the average is below max"),
         }
     }
     counts
@@ -303,8 +303,8 @@ fn gentle_rises_to_one_at_twice_max() {
         }
     }
     let verdict = |average, gentle| law(average, gentle).arrival(Time::ZERO, average as u64, 1000, &mut random(1));
-    assert_eq!((verdict(6_000.0, true), verdict(6_000.0, false)), (Verdict::Pass, Verdict::Forced));
-    assert_eq!((verdict(11_999.0, true), verdict(12_000.0, true)), (Verdict::Pass, Verdict::Forced));
+    assert_eq!((verdict(6_000.0, true), verdict(6_000.0, false)), (Reaction::Pass, Reaction::Forced));
+    assert_eq!((verdict(11_999.0, true), verdict(12_000.0, true)), (Reaction::Pass, Reaction::Forced));
 }
 
 /// 10 Mbit/s carry 1250 packets of 1000 bytes in a second: 5 ms without a queue let 6 pass, and
@@ -503,7 +503,7 @@ fn edges_belong_to_what_is_above_them() {
     law.arrival(Time::ZERO, 2_000, &mut random(1));
     assert_eq!(law.count, Some(0));
     (law.scaled_average, law.count, law.gap) = (4_000 << 1, Some(2), 6_000);
-    assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Verdict::Early);
+    assert_eq!(law.arrival(Time::ZERO, 4_000, &mut random(1)), Reaction::Early);
 
     let floyd = RedFloyd { weight: RedWeight::Fixed(0.5), ..RedFloyd::default() };
     let mut law = floyd_law(&config, &floyd);

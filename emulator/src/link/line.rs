@@ -15,7 +15,7 @@ pub(super) enum DelayLine {
 
 /// A packet that is held back.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldBack {
     pub(super) packet: Packet,
     /// It continues when this many have passed, ...
     pub(super) until_passed: u64,

@@ -6,7 +6,7 @@ use ackclock_units::Time;
 
 use super::pmtu::ProbeStep;
 use super::segment::Piece;
-use super::segmentation::Held;
+use super::segmentation::NoSegment;
 use crate::{CaState, CwndValidation, Endpoint, SendRule, SentAs};
 
 impl Endpoint {
@@ -94,8 +94,8 @@ impl Endpoint {
     #[inline(never)]
     fn next_new_linux(&mut self, now: Time, available: u64, window: u64) -> Option<Piece> {
         match self.cut(available, window) {
-            Err(Held::Window) => self.next_probe(now, available, window),
-            Err(Held::Small) => {
+            Err(NoSegment::Window) => self.next_probe(now, available, window),
+            Err(NoSegment::Small) => {
                 // The probe timer bounds the wait.
                 if self.board.is_empty() {
                     self.arm_persist(now);

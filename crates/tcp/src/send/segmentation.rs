@@ -115,9 +115,9 @@ pub(crate) struct Cut {
     pub(crate) fin: bool,
 }
 
-/// Why there is none.
+/// Why no segment can be cut now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Held {
+pub(crate) enum NoSegment {
     /// It does not fit into the peer's window.
     Window,
     /// It is small, and waits for more or for an ACK.
@@ -126,7 +126,7 @@ pub(crate) enum Held {
 
 impl Endpoint {
     /// The next segment by Linux's rules, of `available` unsent bytes and a window of `window`.
-    pub(crate) fn cut(&self, available: u64, window: u64) -> Result<Cut, Held> {
+    pub(crate) fn cut(&self, available: u64, window: u64) -> Result<Cut, NoSegment> {
         let nxt = self.send.nxt();
         let whole = available.min(self.queue.buffer_end(nxt).saturating_sub(nxt));
         // A burst that begins with a full segment may end with a small one that fills the peer's
@@ -135,12 +135,12 @@ impl Endpoint {
         let payload = whole.min(u64::from(self.full_payload())).min(burst.unwrap_or(u64::MAX));
         let fin = self.send.is_closed() && payload == available;
         if payload + u64::from(fin) > window {
-            return Err(Held::Window);
+            return Err(NoSegment::Window);
         }
         // What is followed by more in another buffer is not held back.
         let exempt = self.persist.has_expired() || self.recovery.probe().is_unbounded();
         if payload == available && !fin && !exempt && self.waits(payload) {
-            return Err(Held::Small);
+            return Err(NoSegment::Small);
         }
         Ok(Cut { payload: payload as u32, fin })
     }
