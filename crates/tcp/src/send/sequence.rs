@@ -64,7 +64,8 @@ impl SendSequence {
         self.nxt
     }
 
-    /// The distance that a number of the peer means, near SND.UNA; `None` if it lies before our SYN.
+    /// The distance that a number of the peer means, near SND.UNA; `None` if it lies before our
+    /// SYN.
     #[inline]
     pub(crate) fn lift(&self, wire: u32) -> Option<u64> {
         lift(wire, self.isn, self.una)

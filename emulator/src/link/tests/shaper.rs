@@ -174,7 +174,8 @@ fn a_pacer_before_a_bucket_waits_for_both() {
     );
 }
 
-/// HeldBack back until 5 ms; what comes at 1 ms may leave at 2 ms, and what comes at 1.5 ms at once.
+/// HeldBack back until 5 ms; what comes at 1 ms may leave at 2 ms, and what comes at 1.5 ms at
+/// once.
 #[test]
 fn a_packet_may_make_an_earlier_time_possible() {
     for rate in [None, Rate::from_bps(1_000_000_000_000)] {
