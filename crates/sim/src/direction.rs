@@ -7,6 +7,10 @@ use ackclock_emulator::{Link, LinkEvent, LinkEventKind};
 use ackclock_trace::{Histogram, LinkSummary, LinkWindow};
 use ackclock_units::{Rate, Span, Time};
 
+use self::levels::Levels;
+
+mod levels;
+
 /// The reason under which a summary counts packets lost on the wire rather than dropped by the
 /// queue.
 pub const LOST_ON_LINK: &str = "link";
@@ -17,10 +21,15 @@ pub(crate) struct Direction {
     pub(crate) link: Link,
     pub(crate) id: String,
     queue: &'static str,
+    /// Times in the queue above zero.
     sojourn: Histogram,
-    /// Packets waiting, weighted by time.
-    backlog: Histogram,
+    /// Packets that did not wait.
+    unqueued: u64,
+    /// How long how many packets waited, ...
+    backlog: Levels,
+    /// ... until now so many, ...
     level: u32,
+    /// ... since then.
     since: Time,
     /// Time in transmission at the rate, the last part of it perhaps beyond the end of the run.
     busy: Span,
@@ -53,7 +62,8 @@ impl Direction {
             id,
             queue,
             sojourn: Histogram::new(),
-            backlog: Histogram::new(),
+            unqueued: 0,
+            backlog: Levels::default(),
             level: 0,
             since: Time::ZERO,
             busy: Span::ZERO,
@@ -70,7 +80,10 @@ impl Direction {
         self.level = event.backlog;
         match event.kind {
             LinkEventKind::Sent { sojourn, busy } => {
-                self.sojourn.add(sojourn.as_nanos());
+                match sojourn.as_nanos() {
+                    0 => self.unqueued += 1,
+                    nanos => self.sojourn.add(nanos),
+                }
                 self.busy += busy;
                 // A bucket gives packets out before a transmitter of the rate would have come to
                 // them.
@@ -88,8 +101,15 @@ impl Direction {
     }
 
     fn pass_time(&mut self, now: Time) {
-        self.backlog.add_weighted(u64::from(self.level), now.since(self.since).as_nanos());
+        self.backlog.add(self.level, now.since(self.since));
         self.since = now;
+    }
+
+    /// The times in the queue of all packets.
+    fn sojourns(&self) -> Histogram {
+        let mut sojourns = self.sojourn.clone();
+        sojourns.add_repeated(0, self.unqueued);
+        sojourns
     }
 
     /// The summary of a run that ended at `end`.
@@ -114,8 +134,8 @@ impl Direction {
             duplicated: self.duplicated,
             utilization: share(busy, end.since(Time::ZERO)),
             bucket_empty: self.bucket.as_ref().map(|bucket| share(bucket.empty_by(end), end.since(Time::ZERO))),
-            sojourn_ms: self.sojourn.distribution(1e-6),
-            backlog_packets: self.backlog.distribution(1.0),
+            sojourn_ms: self.sojourns().distribution(1e-6),
+            backlog_packets: self.backlog.histogram().distribution(1.0),
         }
     }
 
@@ -127,15 +147,15 @@ impl Direction {
     /// What stands at the start of a window. The link has caught up to `now`.
     pub(crate) fn mark(&self, now: Time) -> DirectionMark {
         let mut backlog = self.backlog.clone();
-        backlog.add_weight(self.level.into(), now.since(self.since).as_nanos());
+        backlog.add_part(self.level, now.since(self.since));
         DirectionMark {
             counters: *self.link.queue().counters(),
             lost: self.lost,
             duplicated: self.duplicated,
             busy: self.busy_by(now),
             bucket_empty: self.bucket.as_ref().map(|bucket| bucket.empty_by(now)),
-            sojourn: self.sojourn.clone(),
-            backlog,
+            sojourn: self.sojourns(),
+            backlog: backlog.histogram(),
         }
     }
 
@@ -143,7 +163,7 @@ impl Direction {
     /// up.
     pub(crate) fn since(&self, mark: &DirectionMark, length: Span, now: Time) -> LinkWindow {
         let mut backlog = self.backlog.clone();
-        backlog.add_weighted(self.level.into(), now.since(self.since).as_nanos());
+        backlog.add(self.level, now.since(self.since));
         let (counters, then) = (self.link.queue().counters(), &mark.counters);
         let busy = self.busy_by(now) - mark.busy;
         let drops = |reason: DropReason| counters.dropped[reason as usize] - then.dropped[reason as usize];
@@ -159,8 +179,8 @@ impl Direction {
             utilization: share(busy, length),
             bucket_empty: (self.bucket.as_ref().zip(mark.bucket_empty))
                 .map(|(bucket, then)| share(bucket.empty_by(now) - then, length)),
-            sojourn_ms: self.sojourn.since(&mark.sojourn).distribution(1e-6),
-            backlog_packets: backlog.since(&mark.backlog).distribution(1.0),
+            sojourn_ms: self.sojourns().since(&mark.sojourn).distribution(1e-6),
+            backlog_packets: backlog.histogram().since(&mark.backlog).distribution(1.0),
         }
     }
 }

@@ -68,6 +68,11 @@ impl Histogram {
         self.samples += times.saturating_sub(1);
     }
 
+    /// Adds samples whose weight was added by [`Histogram::add_weight`].
+    pub fn add_samples(&mut self, samples: u64) {
+        self.samples += samples;
+    }
+
     /// What was added since this was `earlier`, which it once was. Its extremes are as exact as
     /// quantiles are.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
