@@ -1,4 +1,4 @@
-//! An indexed binary heap of wakeups.
+//! Wakeups in a tournament tree.
 
 use ackclock_units::Time;
 
@@ -7,118 +7,104 @@ pub type Slot = u32;
 
 /// One wakeup per slot, in order of (time, slot).
 ///
-/// A binary heap of 16-byte keys with the position of each slot kept separately, so that re-arming
-/// moves the one entry instead of leaving a stale one behind. Unarmed slots are not in the heap.
-#[derive(Debug, Default)]
+/// A tournament tree, whose leaves are the slots in their order. A node has the earliest time of
+/// either half below it; of equal ones the left one goes first, which is that of the lower slots.
+/// Re-arming changes the leaf, and the nodes above it as long as it is, or was, their earliest.
+#[derive(Debug)]
 pub struct Wakeups {
-    heap: Vec<(Time, Slot)>,
-    /// Where each slot stands in `heap`; [`ABSENT`] if it is not armed.
-    position: Vec<u32>,
+    /// Those below node n are 2n and 2n + 1; of node 0 only node 1, the root.
+    nodes: Vec<[Time; 2]>,
+    slots: u32,
 }
-
-const ABSENT: u32 = u32::MAX;
 
 impl Wakeups {
     /// No slots.
     pub fn new() -> Wakeups {
-        Wakeups::default()
+        Wakeups { nodes: vec![[Time::NEVER; 2]], slots: 0 }
+    }
+
+    /// So many slots, none of them armed.
+    pub fn with_slots(slots: usize) -> Wakeups {
+        let slots = u32::try_from(slots).expect("fewer than 2^32 components");
+        Wakeups { nodes: vec![[Time::NEVER; 2]; (slots as usize).next_power_of_two()], slots }
     }
 
     /// Adds a slot, not armed.
     pub fn add_slot(&mut self) -> Slot {
-        let slot = u32::try_from(self.position.len()).expect("fewer than 2^32 components");
-        self.position.push(ABSENT);
-        // Room for every slot, so that arming never allocates.
-        self.heap.reserve(self.position.len() - self.heap.len());
+        let slot = self.slots;
+        if slot as usize == self.nodes.len() {
+            let mut larger = Wakeups::with_slots(2 * self.nodes.len());
+            (0..slot).for_each(|slot| larger.arm(slot, self.armed_at(slot)));
+            self.nodes = larger.nodes;
+        }
+        self.slots = slot.checked_add(1).expect("fewer than 2^32 components");
         slot
     }
 
     /// Arms `slot` at `due` in place of what it was armed at; [`Time::NEVER`] disarms it.
+    #[inline]
     pub fn arm(&mut self, slot: Slot, due: Time) {
-        let at = self.position[slot as usize];
-        if at == ABSENT {
-            if due != Time::NEVER {
-                self.heap.push((due, slot));
-                self.sift_up(self.heap.len() - 1);
+        debug_assert!(slot < self.slots, "there is no slot {slot}");
+        let (mut at, mut due) = (self.nodes.len() + slot as usize, due);
+        while at > 0 {
+            let node = &mut self.nodes[at / 2];
+            if node[at % 2] == due {
+                return;
             }
-        } else if due == Time::NEVER {
-            self.remove(at as usize);
-        } else {
-            let at = at as usize;
-            let before = self.heap[at].0;
-            self.heap[at].0 = due;
-            if due < before {
-                self.sift_up(at);
-            } else {
-                self.sift_down(at);
-            }
+            node[at % 2] = due;
+            due = node[0].min(node[1]);
+            at /= 2;
+        }
+    }
+
+    /// Arms `slot` at `due` unless it is armed at an earlier time.
+    #[inline]
+    pub fn arm_by(&mut self, slot: Slot, due: Time) {
+        if due < self.armed_at(slot) {
+            self.arm(slot, due);
         }
     }
 
     /// When `slot` is armed; [`Time::NEVER`] if it is not.
+    #[inline]
     pub fn armed_at(&self, slot: Slot) -> Time {
-        match self.position[slot as usize] {
-            ABSENT => Time::NEVER,
-            at => self.heap[at as usize].0,
+        let at = self.nodes.len() + slot as usize;
+        self.nodes[at / 2][at % 2]
+    }
+
+    /// When the next wakeup is; [`Time::NEVER`] if no slot is armed.
+    #[inline]
+    pub fn next_at(&self) -> Time {
+        self.nodes[0][1]
+    }
+
+    /// The slot of the next wakeup, which is at [`Wakeups::next_at`].
+    #[inline]
+    pub fn next_slot(&self) -> Slot {
+        let mut at = 1;
+        while let Some([left, right]) = self.nodes.get(at) {
+            at = 2 * at + usize::from(right < left);
         }
+        (at - self.nodes.len()) as Slot
     }
 
     /// The next wakeup, left in place.
     pub fn peek(&self) -> Option<(Time, Slot)> {
-        self.heap.first().copied()
+        let due = self.next_at();
+        (due < Time::NEVER).then(|| (due, self.next_slot()))
     }
 
     /// Takes the next wakeup out and disarms its slot.
     pub fn pop(&mut self) -> Option<(Time, Slot)> {
-        let first = self.peek()?;
-        self.remove(0);
-        Some(first)
+        let (due, slot) = self.peek()?;
+        self.arm(slot, Time::NEVER);
+        Some((due, slot))
     }
+}
 
-    fn remove(&mut self, at: usize) {
-        let (_, slot) = self.heap.swap_remove(at);
-        self.position[slot as usize] = ABSENT;
-        if at < self.heap.len() {
-            self.sift_down(at);
-            self.sift_up(at);
-        }
-    }
-
-    fn sift_up(&mut self, mut at: usize) {
-        let entry = self.heap[at];
-        while at > 0 {
-            let parent = (at - 1) / 2;
-            if self.heap[parent] <= entry {
-                break;
-            }
-            self.place(at, self.heap[parent]);
-            at = parent;
-        }
-        self.place(at, entry);
-    }
-
-    fn sift_down(&mut self, mut at: usize) {
-        let entry = self.heap[at];
-        loop {
-            let mut child = 2 * at + 1;
-            if child >= self.heap.len() {
-                break;
-            }
-            if child + 1 < self.heap.len() && self.heap[child + 1] < self.heap[child] {
-                child += 1;
-            }
-            if entry <= self.heap[child] {
-                break;
-            }
-            self.place(at, self.heap[child]);
-            at = child;
-        }
-        self.place(at, entry);
-    }
-
-    fn place(&mut self, at: usize, entry: (Time, Slot)) {
-        self.heap[at] = entry;
-        self.position[entry.1 as usize] = at as u32;
+impl Default for Wakeups {
+    fn default() -> Wakeups {
+        Wakeups::new()
     }
 }
 
@@ -142,13 +128,15 @@ mod tests {
     proptest! {
         /// Against an ordered set, under any sequence of arming, disarming and popping.
         #[test]
-        fn behaves_as_an_ordered_set(ops in prop::collection::vec((0u32..20, prop::option::of(0u64..50)), 0..300)) {
+        fn behaves_as_an_ordered_set(
+            ops in prop::collection::vec((0u32..40, prop::option::of(0u64..50), any::<bool>()), 0..600),
+        ) {
             let mut wakeups = Wakeups::new();
-            for _ in 0..20 {
+            for _ in 0..40 {
                 wakeups.add_slot();
             }
             let mut model = BTreeSet::new();
-            for (slot, due) in ops {
+            for (slot, due, by) in ops {
                 if slot == 0 {
                     prop_assert_eq!(wakeups.pop(), model.pop_first());
                     continue;
@@ -156,7 +144,13 @@ mod tests {
                 let due = due.map_or(Time::NEVER, Time::from_nanos);
                 let before = wakeups.armed_at(slot);
                 prop_assert_eq!(before != Time::NEVER, model.remove(&(before, slot)));
-                wakeups.arm(slot, due);
+                let due = if by { due.min(before) } else { due };
+                if by {
+                    wakeups.arm_by(slot, due);
+                } else {
+                    wakeups.arm(slot, due);
+                }
+                prop_assert_eq!(wakeups.armed_at(slot), due);
                 if due != Time::NEVER {
                     model.insert((due, slot));
                 }

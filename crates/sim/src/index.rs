@@ -74,6 +74,18 @@ impl DirectionId {
         DirectionId(2 * link + 1)
     }
 
+    /// The slot of its wakeup.
+    #[inline]
+    pub(crate) const fn slot(self) -> Slot {
+        self.0 as Slot
+    }
+
+    /// Whose wakeup it is.
+    #[inline]
+    pub(crate) const fn of_slot(slot: Slot) -> DirectionId {
+        DirectionId(slot as usize)
+    }
+
     /// Those of so many links, in order.
     pub fn all(links: usize) -> impl Iterator<Item = DirectionId> {
         (0..2 * links).map(DirectionId)
@@ -123,6 +135,18 @@ impl HostId {
         HostId(self.0 ^ 1)
     }
 
+    /// The slot of its wakeup.
+    #[inline]
+    pub(crate) const fn slot(self) -> Slot {
+        self.0 as Slot
+    }
+
+    /// Whose wakeup it is.
+    #[inline]
+    pub(crate) const fn of_slot(slot: Slot) -> HostId {
+        HostId(slot as usize)
+    }
+
     /// Its number where it is written down.
     pub(crate) const fn number(self) -> u32 {
         self.0 as u32
@@ -157,44 +181,6 @@ impl RouteId {
     #[inline]
     pub(crate) const fn number(self) -> u32 {
         self.0 as u32
-    }
-}
-
-/// What a wakeup is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Component {
-    Direction(DirectionId),
-    Host(HostId),
-}
-
-/// The numbers of the components: all directions, then all hosts.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Components {
-    directions: usize,
-}
-
-impl Components {
-    pub(crate) fn new(directions: usize) -> Components {
-        Components { directions }
-    }
-
-    #[inline]
-    pub(crate) fn direction(self, direction: DirectionId) -> Slot {
-        direction.0 as Slot
-    }
-
-    #[inline]
-    pub(crate) fn host(self, host: HostId) -> Slot {
-        (self.directions + host.0) as Slot
-    }
-
-    #[inline]
-    pub(crate) fn at(self, slot: Slot) -> Component {
-        let index = slot as usize;
-        match index.checked_sub(self.directions) {
-            None => Component::Direction(DirectionId(index)),
-            Some(host) => Component::Host(HostId(host)),
-        }
     }
 }
 
@@ -291,15 +277,6 @@ mod tests {
         assert_eq!((sender.peer(), receiver.peer()), (receiver, sender));
         assert_eq!((sender.flow(), receiver.flow()), (flow, flow));
         assert_eq!((sender.is_sender(), receiver.is_sender()), (true, false));
-    }
-
-    #[test]
-    fn components_are_directions_then_hosts() {
-        let components = Components::new(4);
-        let host = FlowId::new(0).receiver();
-        assert_eq!((components.direction(DirectionId::reverse(1)), components.host(host)), (3, 5));
-        assert_eq!(components.at(3), Component::Direction(DirectionId::reverse(1)));
-        assert_eq!(components.at(5), Component::Host(host));
     }
 
     #[test]

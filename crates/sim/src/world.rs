@@ -12,7 +12,7 @@ use crate::direction::{Direction, LOST_ON_LINK};
 use crate::error::RunError;
 use crate::flow::Flow;
 use crate::host::Host;
-use crate::index::{Component, Components, DirectionId, FlowId, HostId, RouteId, Table};
+use crate::index::{DirectionId, FlowId, HostId, RouteId, Table};
 use crate::record::{Recorders, TcpFact};
 use crate::spec::RunSpec;
 use crate::truth::Culprit;
@@ -39,9 +39,10 @@ const PROGRESS_INTERVAL: u64 = 1 << 16;
 pub struct World {
     spec: RunSpec,
     end: Time,
-    wakeups: Wakeups,
+    /// Those of directions, which at equal times go before those of hosts, and those of hosts.
+    direction_wakeups: Wakeups,
+    host_wakeups: Wakeups,
     handled: u64,
-    components: Components,
     directions: Table<DirectionId, Direction>,
     hosts: Table<HostId, Host>,
     routes: Routes,
@@ -76,10 +77,6 @@ impl World {
         let mut routes = Routes::new(spec);
         let flow = |(number, flow)| Flow::new(FlowId::new(number), flow, build::schedule(spec, flow));
         let flows: Table<FlowId, Flow> = spec.flows.iter().enumerate().map(flow).collect();
-        let mut wakeups = Wakeups::new();
-        for _ in 0..directions.len() + hosts.len() {
-            wakeups.add_slot();
-        }
         for flow in flows.ids() {
             hosts[flow.receiver()].listen();
             if let Host::Endpoint(endpoint) = &mut hosts[flow.sender()] {
@@ -92,9 +89,9 @@ impl World {
         let mut world = World {
             spec: spec.clone(),
             end: Time::ZERO + spec.duration,
-            wakeups,
+            direction_wakeups: Wakeups::with_slots(directions.len()),
+            host_wakeups: Wakeups::with_slots(hosts.len()),
             handled: 0,
-            components: Components::new(directions.len()),
             directions,
             hosts,
             routes,
@@ -158,15 +155,20 @@ impl World {
 
     /// Handles the next wakeup if it is due before `end`, and returns its time.
     pub fn step(&mut self, end: Time) -> Option<Time> {
-        // It stays where it is until it is armed anew.
-        let (now, slot) = self.wakeups.peek().filter(|&(due, _)| due < end)?;
+        let (of_directions, of_hosts) = (self.direction_wakeups.next_at(), self.host_wakeups.next_at());
+        let now = of_directions.min(of_hosts);
+        if now >= end {
+            return None;
+        }
         if now >= self.next_edge {
             self.pass_edges(now);
         }
         self.handled += 1;
-        match self.components.at(slot) {
-            Component::Direction(direction) => self.serve_direction(now, direction),
-            Component::Host(host) => self.serve_host(now, host),
+        // It stays as it is until it is armed anew.
+        if of_directions <= of_hosts {
+            self.serve_direction(now, DirectionId::of_slot(self.direction_wakeups.next_slot()));
+        } else {
+            self.serve_host(now, HostId::of_slot(self.host_wakeups.next_slot()));
         }
         Some(now)
     }
@@ -187,12 +189,18 @@ impl World {
 
     /// Packets have arrived at the far end of a link direction.
     fn serve_direction(&mut self, now: Time, direction: DirectionId) {
-        while let Some((at, packet)) = self.directions[direction].link.deliver(now, &mut self.events) {
+        loop {
+            let arrived = self.directions[direction].link.deliver(now, &mut self.events);
             self.settle(direction);
-            self.forward(at, packet);
+            if let Some((at, packet)) = arrived {
+                self.forward(at, packet);
+            }
+            let due = self.directions[direction].link.next_due();
+            if due > now || arrived.is_none() {
+                self.direction_wakeups.arm(direction.slot(), due);
+                return;
+            }
         }
-        self.settle(direction);
-        self.rearm_direction(direction);
     }
 
     /// A packet stands behind `packet.hop` links of its route: on to the next one, or to its host.
@@ -208,9 +216,10 @@ impl World {
     }
 
     fn offer(&mut self, now: Time, direction: DirectionId, packet: Packet) {
-        self.directions[direction].link.offer(now, packet, &mut self.events);
+        let link = &mut self.directions[direction].link;
+        link.offer(now, packet, &mut self.events);
+        self.direction_wakeups.arm(direction.slot(), link.next_due());
         self.settle(direction);
-        self.rearm_direction(direction);
     }
 
     /// Deals with what a link reported: records and measures it, and frees what will not arrive.
@@ -261,14 +270,6 @@ impl World {
         for decision in self.directions[direction].link.decisions() {
             let payload = self.pool.get(decision.packet.slot).segment.payload;
             recording.add(direction, decision, payload);
-        }
-    }
-
-    fn rearm_direction(&mut self, direction: DirectionId) {
-        let due = self.directions[direction].link.next_due();
-        let slot = self.components.direction(direction);
-        if due != self.wakeups.armed_at(slot) {
-            self.wakeups.arm(slot, due);
         }
     }
 
@@ -374,10 +375,7 @@ impl World {
         // Deadlines mostly move back; a wakeup that comes too early costs less than moving it each
         // time.
         let due = self.host_due(now, host);
-        let slot = self.components.host(host);
-        if due < self.wakeups.armed_at(slot) {
-            self.wakeups.arm(slot, due);
-        }
+        self.host_wakeups.arm_by(host.slot(), due);
     }
 
     fn send(&mut self, now: Time, host: HostId, ecn: Ecn, by_timer: bool) {
@@ -417,7 +415,6 @@ impl World {
 
     fn rearm_host(&mut self, now: Time, host: HostId) {
         let due = self.host_due(now, host);
-        let slot = self.components.host(host);
-        self.wakeups.arm(slot, due);
+        self.host_wakeups.arm(host.slot(), due);
     }
 }

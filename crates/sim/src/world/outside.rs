@@ -195,7 +195,7 @@ impl World {
 
     /// When something is due next.
     pub fn next_due(&self) -> Time {
-        self.wakeups.peek().map_or(Time::NEVER, |(due, _)| due)
+        self.direction_wakeups.next_at().min(self.host_wakeups.next_at())
     }
 
     /// Handles the next wakeup if it is due by `now` and before the end of the run, and returns its
@@ -225,7 +225,7 @@ impl World {
         let Some(outside) = &mut self.outside else { return };
         outside.draining = true;
         for host in self.hosts.ids() {
-            self.wakeups.arm(self.components.host(host), Time::NEVER);
+            self.host_wakeups.arm(host.slot(), Time::NEVER);
         }
     }
 
