@@ -1,8 +1,10 @@
 //! From specifications to components.
 
+use std::sync::Arc;
+
 use ackclock_cc::CongestionControl;
 use ackclock_emulator::{Link, LinkConfig};
-use ackclock_tcp::{Endpoint, Ports};
+use ackclock_tcp::{Config, Endpoint, Ports};
 use ackclock_units::{Random, Time};
 
 use crate::direction::Direction;
@@ -58,8 +60,31 @@ pub(crate) fn schedule(run: &RunSpec, flow: &FlowSpec) -> Vec<(Time, Box<dyn Con
     flow.schedule.iter().enumerate().map(build).rev().collect()
 }
 
+/// The settings of the hosts built so far: equal ones are shared.
+#[derive(Default)]
+pub(crate) struct Settings {
+    recent: Vec<Arc<Config>>,
+}
+
+impl Settings {
+    /// How many different settings are remembered: neighbouring flows are mostly of few kinds.
+    const MOST: usize = 8;
+
+    fn share(&mut self, config: Config) -> Arc<Config> {
+        if let Some(known) = self.recent.iter().find(|known| ***known == config) {
+            return Arc::clone(known);
+        }
+        let shared = Arc::new(config);
+        if self.recent.len() == Settings::MOST {
+            self.recent.remove(0);
+        }
+        self.recent.push(Arc::clone(&shared));
+        shared
+    }
+}
+
 /// The two ends of a flow, sender first.
-pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec) -> [Host; 2] {
+pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec, settings: &mut Settings) -> [Host; 2] {
     [(Side::Sender, &flow.sender), (Side::Receiver, &flow.receiver)].map(|(side, spec)| {
         let part = match side {
             Side::Sender => "sender",
@@ -82,7 +107,13 @@ pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec) -> [Host; 2] {
                 config.states.synack_retries = config.max_retries;
                 config.states.handshake_timeout = None;
                 let cc = Random::for_component(run.seed, run.run, &format!("flows.{}.{part}.cc", flow.id));
-                Host::Endpoint(Box::new(Endpoint::new(config, endpoint.cc.build(cc), ports, isn, ts_offset)))
+                Host::Endpoint(Box::new(Endpoint::new(
+                    settings.share(config),
+                    endpoint.cc.build(cc),
+                    ports,
+                    isn,
+                    ts_offset,
+                )))
             }
             HostSpec::Outside => {
                 let both = matches!((&flow.sender, &flow.receiver), (HostSpec::Outside, HostSpec::Outside));

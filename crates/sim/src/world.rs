@@ -73,7 +73,9 @@ impl World {
     pub fn new(spec: &RunSpec) -> World {
         let directions: Table<DirectionId, Direction> =
             spec.links.iter().flat_map(|link| build::directions(spec, link)).collect();
-        let mut hosts: Table<HostId, Host> = spec.flows.iter().flat_map(|flow| build::hosts(spec, flow)).collect();
+        let mut settings = build::Settings::default();
+        let hosts_of = |flow| build::hosts(spec, flow, &mut settings);
+        let mut hosts: Table<HostId, Host> = spec.flows.iter().flat_map(hosts_of).collect();
         let mut routes = Routes::new(spec);
         let flow = |(number, flow)| Flow::new(FlowId::new(number), flow, build::schedule(spec, flow));
         let flows: Table<FlowId, Flow> = spec.flows.iter().enumerate().map(flow).collect();

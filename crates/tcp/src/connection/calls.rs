@@ -203,12 +203,12 @@ impl Endpoint {
 
     /// TCP_USER_TIMEOUT, from now on.
     pub fn set_user_timeout(&mut self, timeout: Option<Span>) {
-        self.config.states.user_timeout = timeout;
+        self.config_mut().states.user_timeout = timeout;
     }
 
     /// TCP_LINGER2: how long it waits in FIN-WAIT-2 once it is closed, from now on.
     pub fn set_fin_wait_2_timeout(&mut self, timeout: Option<Span>) {
-        self.config.states.fin_wait_2_timeout = timeout;
+        self.config_mut().states.fin_wait_2_timeout = timeout;
     }
 
     /// SO_ERROR: the error that ended the connection, once.
@@ -245,7 +245,7 @@ impl Endpoint {
             SpaceRule::Bytes => u64::MAX,
             // It goes on for as long as a third is free.
             SpaceRule::Segments if self.socket.notsent_lowat().is_none() => {
-                let room = (self.config.send_buffer / 3 * 2).saturating_sub(self.queued());
+                let room = (self.queue.buffer / 3 * 2).saturating_sub(self.queued());
                 (room - room % bytes).max(bytes)
             }
             SpaceRule::Segments | SpaceRule::Linux => bytes,

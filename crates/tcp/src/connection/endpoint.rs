@@ -1,5 +1,7 @@
 //! The connection: its state, and the calls of the application.
 
+use std::sync::Arc;
+
 use ackclock_cc::CongestionControl;
 use ackclock_units::{Span, Time};
 
@@ -106,7 +108,8 @@ pub struct Stats {
 /// One end of one connection.
 #[derive(Debug)]
 pub struct Endpoint {
-    pub(crate) config: Config,
+    /// Shared by the endpoints of one kind of host; a socket option gives this one its own.
+    pub(crate) config: Arc<Config>,
     /// [`Config::linux_episodes`].
     pub(crate) linux_episodes: bool,
     pub(crate) cc: Box<dyn CongestionControl>,
@@ -151,8 +154,16 @@ pub struct Endpoint {
 
 impl Endpoint {
     /// An endpoint in CLOSED. `isn` is its initial sequence number and `ts_offset` the start of its
-    /// timestamp clock, both best drawn at random.
-    pub fn new(config: Config, cc: Box<dyn CongestionControl>, ports: Ports, isn: u32, ts_offset: u32) -> Endpoint {
+    /// timestamp clock, both best drawn at random. Endpoints with the same settings may share them:
+    /// `config` is a [`Config`] or an [`Arc`] of one.
+    pub fn new(
+        config: impl Into<Arc<Config>>,
+        cc: Box<dyn CongestionControl>,
+        ports: Ports,
+        isn: u32,
+        ts_offset: u32,
+    ) -> Endpoint {
+        let config = config.into();
         let receiver = Receiver::new(config.receive_buffer.max(1), config.delayed_ack).with_rules(&config.transfer);
         let detector = Detector::new(config.loss_detector);
         let observer = Observer::new(&*cc);
@@ -163,7 +174,6 @@ impl Endpoint {
         Endpoint {
             linux_episodes: config.linux_episodes(),
             negotiated: Negotiated::new(u32::from(config.mss).max(1), ts_offset),
-            config,
             observer,
             cc,
             state: State::Closed,
@@ -189,10 +199,11 @@ impl Endpoint {
             latest_sample: None,
             opening: None,
             socket: Socket::default(),
-            queue: Queue::default(),
+            queue: Queue::new(config.send_buffer),
             counters: Counters::new(),
             held: LimitClock::default(),
             path,
+            config,
             soft_errors: SoftErrors::default(),
             sent_as: SentAs::New,
             error: None,
@@ -227,6 +238,12 @@ impl Endpoint {
     /// SIOCOUTQNSD: bytes written and not sent.
     pub fn unsent(&self) -> u64 {
         (self.send.written() + 1).saturating_sub(self.send.nxt().max(1))
+    }
+
+    /// Settings of its own, to be changed by a socket option.
+    #[cold]
+    pub(crate) fn config_mut(&mut self) -> &mut Config {
+        Arc::make_mut(&mut self.config)
     }
 
     /// Its ports.

@@ -26,7 +26,7 @@ impl Endpoint {
     /// (`tcp_sock_set_keepidle_locked`).
     pub fn set_keepalive(&mut self, now: Time, keepalive: Option<KeepAlive>) {
         let was_off = self.config.states.keepalive.is_none() && self.config.transfer.acks == AckRule::Linux;
-        self.config.states.keepalive = keepalive;
+        self.config_mut().states.keepalive = keepalive;
         self.arm_keepalive(now);
         if was_off
             && self.liveness.due_at != Time::NEVER

@@ -13,7 +13,7 @@ const MIN_SEND_BUFFER: u64 = 4608;
 impl Endpoint {
     /// TCP_NODELAY: small segments do not wait for acknowledgments. What waits goes out.
     pub fn set_nodelay(&mut self, on: bool) {
-        self.config.nagle = !on;
+        self.config_mut().nagle = !on;
         if on {
             self.socket.push();
         }
@@ -42,7 +42,7 @@ impl Endpoint {
 
     /// TCP_SYNCNT, from now on.
     pub fn set_syn_retries(&mut self, retries: u32) {
-        self.config.states.syn_retries = retries;
+        self.config_mut().states.syn_retries = retries;
     }
 
     /// TCP_QUICKACK: acknowledge at once for now, or as in an interactive connection. Of the hosts
@@ -62,8 +62,9 @@ impl Endpoint {
         let mss = mss.max(1);
         self.socket.set_max_segment(mss);
         if self.send.nxt() == 0 {
-            self.config.mss = self.config.mss.min(mss);
-            self.negotiated.set_mss(self.negotiated.mss().min(u32::from(self.config.mss)));
+            let mss = self.config.mss.min(mss);
+            self.config_mut().mss = mss;
+            self.negotiated.set_mss(self.negotiated.mss().min(u32::from(mss)));
         }
     }
 
@@ -101,7 +102,7 @@ impl Endpoint {
     /// SO_SNDBUF: Linux doubles it for its overhead.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.queue.locked = true;
-        self.config.send_buffer = match self.config.transfer.send_space {
+        self.queue.buffer = match self.config.transfer.send_space {
             SpaceRule::Bytes | SpaceRule::Segments => bytes,
             SpaceRule::Linux => (2 * bytes).max(MIN_SEND_BUFFER),
         };
@@ -109,16 +110,16 @@ impl Endpoint {
 
     /// SO_SNDBUF as it is read.
     pub fn send_buffer(&self) -> u64 {
-        self.config.send_buffer
+        self.queue.buffer
     }
 
     /// SO_RCVBUF: Linux doubles it for its overhead. What was offered stays offered.
     pub fn set_receive_buffer(&mut self, bytes: u64) {
-        self.config.receive_buffer = match self.config.transfer.window {
+        let bytes = match self.config.transfer.window {
             WindowRule::Rfc | WindowRule::FreeBsd { .. } => bytes.max(1),
             WindowRule::Linux { .. } => (2 * bytes).max(MIN_RECEIVE_BUFFER),
         };
-        self.receiver.set_buffer(self.config.receive_buffer);
+        self.receiver.set_buffer(bytes);
     }
 
     /// SO_RCVBUF as it is read.

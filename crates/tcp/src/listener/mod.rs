@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
 use ackclock_packet::{Flags, Segment};
@@ -28,7 +29,7 @@ pub struct Numbers {
 /// its children. A complete child waits until [`Listener::accept`] gives it away; from then on its
 /// segments are the caller's.
 pub struct Listener {
-    config: Config,
+    config: Arc<Config>,
     make_cc: Box<dyn FnMut() -> Box<dyn CongestionControl> + Send>,
     numbers: Box<dyn FnMut() -> Numbers + Send>,
     port: u16,
@@ -58,14 +59,14 @@ impl Listener {
     /// Listens on `port`. `backlog` is that of listen(2); `make_cc` makes a child's controller,
     /// `numbers` what it draws.
     pub fn new(
-        config: Config,
+        config: impl Into<Arc<Config>>,
         make_cc: Box<dyn FnMut() -> Box<dyn CongestionControl> + Send>,
         port: u16,
         backlog: usize,
         numbers: Box<dyn FnMut() -> Numbers + Send>,
     ) -> Listener {
         Listener {
-            config,
+            config: config.into(),
             make_cc,
             numbers,
             port,
@@ -81,12 +82,12 @@ impl Listener {
 
     /// The settings that children inherit from now on.
     pub fn config_mut(&mut self) -> &mut Config {
-        &mut self.config
+        Arc::make_mut(&mut self.config)
     }
 
     /// Changes when the AccECN option is sent, for all children that were not accepted yet too.
     pub fn set_acc_ecn_option(&mut self, option: AccEcnOption, beacon: u32) {
-        let rules = &mut self.config.transfer.acc_ecn;
+        let rules = &mut self.config_mut().transfer.acc_ecn;
         (rules.option, rules.beacon) = (option, beacon);
         for child in self.half_open.iter_mut().chain(&mut self.ready) {
             child.set_acc_ecn_option(option, beacon);
@@ -217,7 +218,8 @@ impl Listener {
 
     fn open_child(&mut self, now: Time, segment: &Segment, ecn: Ecn, numbers: Numbers) {
         let ports = Ports { local: self.port, remote: segment.source_port };
-        let mut child = Endpoint::new(self.config.clone(), (self.make_cc)(), ports, numbers.isn, numbers.ts_offset);
+        let mut child =
+            Endpoint::new(Arc::clone(&self.config), (self.make_cc)(), ports, numbers.isn, numbers.ts_offset);
         child.listen();
         child.input(now, segment, ecn);
         if child.state() != State::SynReceived {

@@ -110,7 +110,7 @@ impl Endpoint {
             ack_delayed: self.receiver.delays_ack(),
             echoing: self.ecn.is_echoing(),
             cwr: self.ecn.owes_cwr(),
-            send_buffer: self.config.send_buffer,
+            send_buffer: self.queue.buffer,
             queued: self.send.written() - self.acked_bytes(),
             receive_buffer: self.receiver.buffer(),
             unread: self.receiver.unread(),

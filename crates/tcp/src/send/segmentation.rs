@@ -55,6 +55,8 @@ enum End {
 /// What is known of the unsent part of the stream.
 #[derive(Debug, Default)]
 pub(crate) struct Queue {
+    /// What the send buffer takes, bytes: it may grow, or be set.
+    pub(crate) buffer: u64,
     /// In order.
     marks: VecDeque<Mark>,
     /// Where the buffer begins that was filled last.
@@ -76,6 +78,11 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
+    /// Empty, with room for `buffer` bytes.
+    pub(crate) fn new(buffer: u64) -> Queue {
+        Queue { buffer, ..Queue::default() }
+    }
+
     fn mark(&mut self, at: u64, end: End) {
         if !self.marks.back().is_some_and(|mark| mark.at == at && mark.end == end) {
             self.marks.push_back(Mark { at, end });
@@ -243,7 +250,7 @@ impl Endpoint {
         let per_segment = (mss + 320 + 320).next_power_of_two() + 256;
         let segments = (self.cwnd() / mss).max(FIRST_WINDOW);
         let wanted = (2 * segments * per_segment).min(MAX_SEND_BUFFER);
-        self.config.send_buffer = self.config.send_buffer.max(wanted);
+        self.queue.buffer = self.queue.buffer.max(wanted);
     }
 
     /// Nothing more is to be sent now. If an ACK has come, a buffer that was too small grows unless
@@ -298,7 +305,7 @@ impl Endpoint {
             if room > 0 {
                 self.queue.unmark(end);
             } else {
-                if self.queued() >= self.config.send_buffer || !self.socket.is_below_lowat(end - sent.min(end)) {
+                if self.queued() >= self.queue.buffer || !self.socket.is_below_lowat(end - sent.min(end)) {
                     (self.queue.short, self.queue.acked) = (true, false);
                     break;
                 }
@@ -360,13 +367,13 @@ impl Endpoint {
 
     /// Bytes that the send buffer has room for.
     pub fn send_space(&self) -> u64 {
-        self.config.send_buffer.saturating_sub(self.queued())
+        self.queue.buffer.saturating_sub(self.queued())
     }
 
     /// `sk_stream_is_writeable`: what is free is no less than half of what is used.
     pub(crate) fn has_room_to_tell(&self) -> bool {
         let space = self.send_space();
-        let queued = self.config.send_buffer.saturating_sub(space);
+        let queued = self.queue.buffer.saturating_sub(space);
         // tcp_stream_memory_free with `wake`.
         space > 0 && space >= queued / 2 && self.socket.is_below_lowat(2 * self.unsent())
     }

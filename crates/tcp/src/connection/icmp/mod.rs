@@ -127,13 +127,13 @@ impl Endpoint {
     /// IP_MTU_DISCOVER: whether messages that a packet was too big are believed
     /// ([`crate::PathRules::discovery`]).
     pub fn set_path_discovery(&mut self, on: bool) {
-        self.config.path.discovery = on;
+        self.config_mut().path.discovery = on;
     }
 
     /// [`crate::PathRules::may_reset`], which is a setting of the host and may change while a
     /// connection is there.
     pub fn set_icmp_may_reset(&mut self, on: bool) {
-        self.config.path.may_reset = on;
+        self.config_mut().path.may_reset = on;
     }
 
     /// What SO_ERROR of Linux gives when the connection has not failed: the last error that did not
