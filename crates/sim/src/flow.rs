@@ -224,7 +224,7 @@ impl Flow {
         receiver: &Host,
         link: impl Fn(DirectionId) -> &'a str,
     ) -> FlowSummary {
-        let retransmissions = self.truth.counts.retransmissions(link);
+        let retransmissions = self.truth.counts().retransmissions(link);
         let counts = Counts::of(sender, receiver);
         let active = self.end(end).since(self.start);
         FlowSummary {
@@ -262,10 +262,10 @@ impl Flow {
                 Host::Smoltcp(_) | Host::Outside(_) => Limited::default(),
             },
             retransmissions,
-            loss_declarations: self.truth.counts.declarations(),
-            loss_declared_late_ms: self.truth.counts.late_ms(),
-            repair_rtts: self.truth.counts.repair_rtts(),
-            displacement: self.truth.counts.displacement(),
+            loss_declarations: self.truth.counts().declarations(),
+            loss_declared_late_ms: self.truth.counts().late_ms(),
+            repair_rtts: self.truth.counts().repair_rtts(),
+            displacement: self.truth.displacement(),
         }
     }
 

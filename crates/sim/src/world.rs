@@ -388,7 +388,7 @@ impl World {
         let contents = self.pool.get_mut(self.spare);
         contents.number = match host.is_sender() {
             true => match state.range_of(&contents.segment) {
-                Some((from, to)) => truth.sent(now, state.stamp(now), from, to, state.sent_as(by_timer)),
+                Some((from, to)) => truth.sent(state.stamp(now), from, to, state.sent_as(by_timer)),
                 None => 0,
             },
             false => truth.receiver_sent(),

@@ -22,8 +22,7 @@ pub(crate) struct Counts {
     declarations: LossDeclarations,
     late: Histogram,
     repair: Histogram,
-    /// Transmissions that arrived in their places; the displacements of the others.
-    on_time: u64,
+    /// Displacements of transmissions that did not arrive in their places.
     displacement: SignedHistogram,
 }
 
@@ -37,7 +36,6 @@ impl Counts {
             declarations: LossDeclarations::default(),
             late: Histogram::new(),
             repair: Histogram::new(),
-            on_time: 0,
             displacement: SignedHistogram::new(),
         }
     }
@@ -45,9 +43,8 @@ impl Counts {
     /// A transmission arrived so far from its place.
     #[inline]
     pub(super) fn displaced(&mut self, by: i64) {
-        match by {
-            0 => self.on_time += 1,
-            by => self.displacement.add(by),
+        if by != 0 {
+            self.displacement.add(by);
         }
     }
 
@@ -116,16 +113,17 @@ impl Counts {
         self.repair.distribution(1.0 / RTT_PARTS)
     }
 
-    /// How far packets arrived from their places.
-    pub(crate) fn displacement(&self) -> Displacement {
+    /// How far packets arrived from their places, `arrived` of them.
+    pub(super) fn displacement(&self, arrived: u64) -> Displacement {
         let mut displacement = self.displacement.clone();
-        displacement.add_repeated(0, self.on_time);
+        let on_time = arrived - displacement.samples();
+        displacement.add_repeated(0, on_time);
         let (all, early) = (displacement.samples(), displacement.negatives());
         let share = |part: u64| if all > 0 { part as f64 / all as f64 } else { 0.0 };
         Displacement {
             early: share(early),
-            on_time: share(self.on_time),
-            late: share(all - early - self.on_time),
+            on_time: share(on_time),
+            late: share(all - early - on_time),
             distribution: displacement.distribution(1.0),
         }
     }

@@ -67,8 +67,6 @@ pub(super) struct Losses {
     unacknowledged: BinaryHeap<Reverse<(u64, u64)>>,
     /// ... and numbers of those that are, and only have to be judged.
     unjudged: BinaryHeap<Reverse<u64>>,
-    /// Packets that the receiver has sent.
-    serial: u64,
     /// Losses looked at.
     #[cfg(test)]
     pub(super) looks: u64,
@@ -85,7 +83,6 @@ impl Losses {
             on_way: VecDeque::new(),
             unacknowledged: BinaryHeap::new(),
             unjudged: BinaryHeap::new(),
-            serial: 0,
             #[cfg(test)]
             looks: 0,
         }
@@ -95,6 +92,11 @@ impl Losses {
     #[inline]
     pub(super) fn are_open(&self) -> bool {
         self.open > 0
+    }
+
+    /// Nothing is kept of any.
+    pub(super) fn are_over(&self) -> bool {
+        self.all.is_empty() && self.at_receiver.is_empty() && self.on_way.is_empty()
     }
 
     /// Whether none is kept, closed or not.
@@ -188,15 +190,12 @@ impl Losses {
         self.at_receiver.push((number, learnt));
     }
 
-    /// The receiver sends a packet; returns its number.
+    /// The receiver sends packet number `serial`.
     #[inline]
-    pub(super) fn receiver_sent(&mut self) -> u64 {
-        self.serial += 1;
+    pub(super) fn receiver_sent(&mut self, serial: u64) {
         if !self.at_receiver.is_empty() {
-            let serial = self.serial;
             self.on_way.extend(self.at_receiver.drain(..).map(|(number, learnt)| (serial, number, learnt)));
         }
-        self.serial
     }
 
     /// A packet of the receiver has reached the sender, for which then `acked` bytes are

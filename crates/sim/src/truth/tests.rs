@@ -17,13 +17,13 @@ fn declaration(offset: u64, sent_at: Time, by_timeout: bool) -> LossDeclaration 
 }
 
 fn counts(truth: &Truth) -> (u64, u64, u64) {
-    (truth.counts.needed, truth.counts.spurious_reordering, truth.counts.spurious_delay)
+    (truth.counts().needed, truth.counts().spurious_reordering, truth.counts().spurious_delay)
 }
 
 /// Sends segments of 100 bytes, from number `first` on, a millisecond apart.
 fn send(truth: &mut Truth, first: u64, segments: u64) {
     for n in first..first + segments {
-        assert_eq!(truth.sent(MS(n), Stamp::first(MS(n)), 100 * (n - 1), 100 * n, SentAs::New), n);
+        assert_eq!(truth.sent(Stamp::first(MS(n)), 100 * (n - 1), 100 * n, SentAs::New), n);
     }
 }
 
@@ -48,17 +48,17 @@ fn a_loss_is_known_with_the_first_ack_of_a_later_packet() {
     truth.sender_received(MS(20), second, 0, rtt, None);
     truth.sender_received(MS(21), first, 0, rtt, None);
     truth.declared(MS(27), declaration(0, MS(1), false), None);
-    let again = truth.sent(MS(30), Stamp::first(MS(30)), 0, 100, SentAs::FastRetransmit);
+    let again = truth.sent(Stamp::first(MS(30)), 0, 100, SentAs::FastRetransmit);
     arrive(&mut truth, 40, 4);
     arrive(&mut truth, 41, again);
     let repair = truth.receiver_sent();
     truth.sender_received(MS(50), repair, 400, rtt, None);
     assert_eq!(counts(&truth), (1, 0, 0));
-    assert_eq!(truth.counts.declarations(), LossDeclarations { right: 1, blind: 0, wrong: 0 });
-    assert_eq!(truth.counts.late_ms().min, Some(7.0));
+    assert_eq!(truth.counts().declarations(), LossDeclarations { right: 1, blind: 0, wrong: 0 });
+    assert_eq!(truth.counts().late_ms().min, Some(7.0));
     // From 20 to 50 ms, in RTTs of 20 ms.
-    assert_eq!(truth.counts.repair_rtts().min, Some(1.5));
-    let by_queue = truth.counts.retransmissions(|_| "a.forward").by_queue;
+    assert_eq!(truth.counts().repair_rtts().min, Some(1.5));
+    let by_queue = truth.counts().retransmissions(|_| "a.forward").by_queue;
     assert_eq!(by_queue["a.forward"]["early"], 1);
 }
 
@@ -69,7 +69,7 @@ fn what_is_lost_and_declared_in_another_order_is_still_told_apart() {
     // All at one instant, and not in order of the stream; the queue at the end of the path loses
     // its packet first.
     for (number, from) in [(4, 400), (5, 300), (6, 500)] {
-        assert_eq!(truth.sent(MS(4), Stamp::first(MS(4)), from, from + 100, SentAs::New), number);
+        assert_eq!(truth.sent(Stamp::first(MS(4)), from, from + 100, SentAs::New), number);
     }
     truth.lost(MS(5), 5, early(1), None);
     truth.lost(MS(6), 2, early(0), None);
@@ -83,7 +83,7 @@ fn what_is_lost_and_declared_in_another_order_is_still_told_apart() {
     arrive(&mut truth, 30, 6);
     truth.finish(MS(40), None);
     // Packets 5, 2 and 4 were lost, 6 and 1 were not.
-    let LossDeclarations { right, blind: _, wrong } = truth.counts.declarations();
+    let LossDeclarations { right, blind: _, wrong } = truth.counts().declarations();
     assert_eq!((right, wrong), (3, 2));
 }
 
@@ -93,13 +93,13 @@ fn the_loss_of_the_last_packet_is_declared_blind() {
     send(&mut truth, 1, 1);
     truth.lost(MS(5), 1, early(0), None);
     truth.declared(MS(300), declaration(0, MS(1), true), None);
-    let again = truth.sent(MS(300), Stamp::first(MS(300)), 0, 100, SentAs::Timeout);
+    let again = truth.sent(Stamp::first(MS(300)), 0, 100, SentAs::Timeout);
     arrive(&mut truth, 310, again);
     let ack = truth.receiver_sent();
     truth.sender_received(MS(320), ack, 100, Some(Span::from_millis(20)), None);
     assert_eq!(counts(&truth), (1, 0, 0));
-    assert_eq!(truth.counts.declarations(), LossDeclarations { right: 1, blind: 1, wrong: 0 });
-    assert_eq!((truth.counts.late_ms().samples, truth.counts.repair_rtts().samples), (0, 0));
+    assert_eq!(truth.counts().declarations(), LossDeclarations { right: 1, blind: 1, wrong: 0 });
+    assert_eq!((truth.counts().late_ms().samples, truth.counts().repair_rtts().samples), (0, 0));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn an_original_that_arrives_after_its_retransmission_was_sent_makes_it_spurious(
         arrive(&mut truth, 10, 2);
         arrive(&mut truth, 11, 3);
         truth.declared(MS(20), declaration(0, MS(1), sent_as == SentAs::Timeout), None);
-        let again = truth.sent(MS(20), Stamp::first(MS(20)), 0, 100, sent_as);
+        let again = truth.sent(Stamp::first(MS(20)), 0, 100, sent_as);
         // Even if the retransmission comes first, and the more if it is lost.
         if sent_as == SentAs::Timeout {
             arrive(&mut truth, 30, again);
@@ -119,7 +119,7 @@ fn an_original_that_arrives_after_its_retransmission_was_sent_makes_it_spurious(
         }
         arrive(&mut truth, 40, 1);
         assert_eq!(counts(&truth), expected);
-        assert_eq!(truth.counts.declarations(), LossDeclarations { right: 0, blind: 0, wrong: 1 });
+        assert_eq!(truth.counts().declarations(), LossDeclarations { right: 0, blind: 0, wrong: 1 });
     }
 }
 
@@ -128,15 +128,15 @@ fn a_lost_retransmission_is_to_blame_for_the_next() {
     let mut truth = Truth::new(FlowId::new(0));
     send(&mut truth, 1, 1);
     truth.lost(MS(5), 1, early(0), None);
-    let second = truth.sent(MS(10), Stamp::first(MS(10)), 0, 100, SentAs::FastRetransmit);
+    let second = truth.sent(Stamp::first(MS(10)), 0, 100, SentAs::FastRetransmit);
     truth.lost(MS(15), second, early(1), None);
-    let third = truth.sent(MS(20), Stamp::first(MS(20)), 0, 100, SentAs::Timeout);
+    let third = truth.sent(Stamp::first(MS(20)), 0, 100, SentAs::Timeout);
     arrive(&mut truth, 30, third);
-    let fourth = truth.sent(MS(40), Stamp::first(MS(40)), 0, 100, SentAs::Timeout);
+    let fourth = truth.sent(Stamp::first(MS(40)), 0, 100, SentAs::Timeout);
     arrive(&mut truth, 50, fourth);
     assert_eq!(counts(&truth), (2, 0, 1));
     let by_queue = truth
-        .counts
+        .counts()
         .retransmissions(|direction| if direction == DirectionId::forward(0) { "a.forward" } else { "b.forward" })
         .by_queue;
     assert_eq!((by_queue["a.forward"]["early"], by_queue["b.forward"]["early"]), (1, 1));
@@ -147,10 +147,10 @@ fn what_the_receiver_refuses_has_to_be_sent_again() {
     let mut truth = Truth::new(FlowId::new(0));
     send(&mut truth, 1, 1);
     truth.arrived(MS(10), 1, |_, _| false, None);
-    let again = truth.sent(MS(20), Stamp::first(MS(20)), 0, 100, SentAs::Timeout);
+    let again = truth.sent(Stamp::first(MS(20)), 0, 100, SentAs::Timeout);
     arrive(&mut truth, 30, again);
     assert_eq!(counts(&truth), (1, 0, 0));
-    assert_eq!(truth.counts.retransmissions(|_| "a.forward").by_queue[RECEIVER][REFUSED], 1);
+    assert_eq!(truth.counts().retransmissions(|_| "a.forward").by_queue[RECEIVER][REFUSED], 1);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn displacement_leaves_lost_packets_out() {
         arrive(&mut truth, at, number);
     }
     // 3 one early, 1 one late, 4 on time, 6 one early, 5 one late.
-    let displacement = truth.counts.displacement();
+    let displacement = truth.displacement();
     assert_eq!((displacement.early, displacement.on_time, displacement.late), (0.4, 0.2, 0.4));
     assert_eq!((displacement.distribution.min, displacement.distribution.max), (Some(-1.0), Some(1.0)));
 }
@@ -211,7 +211,7 @@ proptest! {
         let (mut end, mut expected) = (0, (0, 0, 0));
         for (n, one) in all.iter().enumerate() {
             let sent_as = if one.timeout { SentAs::Timeout } else { SentAs::FastRetransmit };
-            truth.sent(MS(n as u64), Stamp::first(MS(n as u64)), one.from, one.to, sent_as);
+            truth.sent(Stamp::first(MS(n as u64)), one.from, one.to, sent_as);
             if one.from < end {
                 let lost_before = |byte: u64| {
                     all[..n].iter().filter(|earlier| (earlier.from..earlier.to).contains(&byte)).all(|earlier| earlier.fate == Some(false))
@@ -237,7 +237,7 @@ proptest! {
         truth.finish(MS(u64::from(u32::MAX) + 2000), None);
         prop_assert_eq!(counts(&truth), expected);
         let arrived = all.iter().filter(|one| one.fate == Some(true)).count() as u64;
-        prop_assert_eq!(truth.counts.displacement().distribution.samples, arrived);
+        prop_assert_eq!(truth.displacement().distribution.samples, arrived);
     }
 }
 
@@ -256,15 +256,15 @@ fn the_work_for_a_loss_does_not_grow_with_their_number() {
         for odd in (1..2 * n).step_by(2) {
             let now = 2 * n + odd;
             truth.declared(MS(now), declaration(100 * (odd - 1), MS(odd), false), None);
-            let again = truth.sent(MS(now), Stamp::first(MS(now)), 100 * (odd - 1), 100 * odd, SentAs::FastRetransmit);
+            let again = truth.sent(Stamp::first(MS(now)), 100 * (odd - 1), 100 * odd, SentAs::FastRetransmit);
             arrive(&mut truth, now, again);
             let serial = truth.receiver_sent();
             truth.sender_received(MS(now + 1), serial, 100 * (odd + 1), Some(Span::from_millis(1)), None);
         }
-        assert!(!truth.has_losses() && truth.losses.is_empty());
+        assert!(!truth.has_losses() && truth.trouble.losses.is_empty());
         assert_eq!(counts(&truth), (n, 0, 0));
-        assert_eq!(truth.counts.declarations(), LossDeclarations { right: n, blind: 0, wrong: 0 });
-        assert_eq!(truth.counts.repair_rtts().samples, n);
-        assert!(truth.losses.looks <= 8 * n, "{} for {n} losses", truth.losses.looks);
+        assert_eq!(truth.counts().declarations(), LossDeclarations { right: n, blind: 0, wrong: 0 });
+        assert_eq!(truth.counts().repair_rtts().samples, n);
+        assert!(truth.trouble.losses.looks <= 8 * n, "{} for {n} losses", truth.trouble.losses.looks);
     }
 }
