@@ -3,8 +3,8 @@
 //! ## Where to start
 //!
 //! [`Link`] is one direction of a link, [`LinkConfig`] and [`Impairments`] are its parameters,
-//! [`LinkEvent`] is what it reports, [`Decision`] is what its queue did, and [`Split`] chooses
-//! between two paths.
+//! [`LinkEvent`] is what it reports to a [`LinkSink`], [`Decision`] is what its queue did, and
+//! [`Split`] chooses between two paths.
 
 mod impairments;
 mod link;
@@ -12,6 +12,6 @@ mod recording;
 mod split;
 
 pub use impairments::{HoldBack, Impairments, Loss, Reorder};
-pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind};
+pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink};
 pub use recording::{Action, Decision};
 pub use split::{Split, send_vector};

@@ -6,17 +6,16 @@
 //! called, each at its own time.
 
 use std::any::Any;
-use std::collections::VecDeque;
 
-use ackclock_aqm::{ChangeError, Dequeue, DropReason, Drops, QueueDisc, Queued};
+use ackclock_aqm::{ChangeError, Dequeue, DropReason, Dropped, Drops, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
-use self::line::{DelayLine, HeldBack};
-use crate::impairments::{Fate, HoldBack, Impairments};
+use self::wire::Wire;
+use crate::impairments::Impairments;
 use crate::recording::{Decision, Recording};
 
-mod line;
+mod wire;
 
 /// The configuration of a link direction, apart from its queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +49,18 @@ pub struct LinkEvent {
     pub backlog: u32,
     /// What.
     pub kind: LinkEventKind,
+}
+
+/// Receives the events of a link as they happen. A vector keeps them.
+pub trait LinkSink {
+    /// The next event.
+    fn event(&mut self, event: LinkEvent);
+}
+
+impl LinkSink for Vec<LinkEvent> {
+    fn event(&mut self, event: LinkEvent) {
+        self.push(event);
+    }
 }
 
 /// Kinds of [`LinkEvent`].
@@ -127,35 +138,30 @@ impl Queued for Framed {
 /// One direction of a link.
 #[derive(Debug)]
 pub struct Link {
-    queue: Box<dyn QueueDisc<Framed>>,
-    serializer: Option<Serializer>,
-    bucket: Option<Bucket>,
-    delay: Span,
-    overhead: u32,
-    fate: Fate,
-    /// What the transmitter does, ...
+    /// What the transmitter does until [`Link::until`].
     state: Transmitter,
-    /// ... until when; [`Time::NEVER`] if it is idle.
+    overhead: u32,
+    /// When the transmitter is through with it; [`Time::NEVER`] if it is idle.
     until: Time,
     /// Packets in the queue.
-    waiting: u32,
-    line: DelayLine,
-    /// Packets held back until others have passed, in order of transmission.
-    held: VecDeque<HeldBack>,
-    /// Number of packets that were not held back, so far.
-    passed: u64,
+    waiting: u64,
+    queue: Box<dyn QueueDisc<Framed>>,
     drops: Drops<Framed>,
     /// Only while decisions are recorded; a run that does not record pays one branch per packet.
     recording: Option<Box<Recording>>,
+    bucket: Option<Box<Bucket>>,
+    serializer: Option<Serializer>,
+    delay: Span,
+    wire: Wire,
 }
 
 /// The state of a transmitter.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Transmitter {
     /// Nothing, because nothing waits.
     Idle,
     /// It sends a packet, whose last bit is sent at the end.
-    Sends(Packet),
+    Sends,
     /// The bucket has no tokens.
     Refills,
     /// The queue holds its packets back: it is asked again at the end, or when a packet arrives.
@@ -175,28 +181,23 @@ struct Bucket {
 impl Link {
     /// An empty link. `random` is used for impairments only.
     pub fn new(config: LinkConfig, queue: Box<dyn QueueDisc<Framed>>, random: Random) -> Link {
-        let fate = Fate::new(config.impairments, random);
-        let line = DelayLine::new(fate.may_reorder());
         let serializer = config.rate.map(Serializer::new);
-        let bucket = serializer.clone().zip(config.burst).map(|(mut serializer, burst)| Bucket {
-            depth: serializer.transmit(Time::ZERO, burst.min(1 << 30)).since(Time::ZERO),
-            done: Time::ZERO,
+        let bucket = serializer.clone().zip(config.burst).map(|(mut serializer, burst)| {
+            let depth = serializer.transmit(Time::ZERO, burst.min(1 << 30)).since(Time::ZERO);
+            Box::new(Bucket { depth, done: Time::ZERO })
         });
         Link {
-            queue,
-            serializer,
-            bucket,
-            delay: config.delay,
-            overhead: config.overhead,
-            fate,
             state: Transmitter::Idle,
+            overhead: config.overhead,
             until: Time::NEVER,
             waiting: 0,
-            line,
-            held: VecDeque::new(),
-            passed: 0,
+            queue,
             drops: Drops::new(),
             recording: None,
+            bucket,
+            serializer,
+            delay: config.delay,
+            wire: Wire::new(config.impairments, random),
         }
     }
 
@@ -210,58 +211,55 @@ impl Link {
     }
 
     /// The queue's decisions since the last call, in order; none unless the link records. Call it
-    /// after each call that returns events, while the packets' contents still exist.
+    /// after each call that reports events, while the packets' contents still exist.
     pub fn decisions(&mut self) -> impl Iterator<Item = Decision> {
         self.recording.iter_mut().flat_map(|recording| recording.drain())
     }
 
     /// A packet arrives at the queue. Everything due before `now` happens first; at equal times the
     /// transmitter acts first, so that a departing packet makes room for the arriving one.
-    pub fn offer(&mut self, now: Time, mut packet: Packet, events: &mut Vec<LinkEvent>) {
+    #[inline]
+    pub fn offer(&mut self, now: Time, mut packet: Packet, events: &mut impl LinkSink) {
         self.advance(now, events);
         packet.wire_len += self.overhead;
         match &mut self.recording {
-            None => self.queue.enqueue(now, Framed(packet), &mut self.drops),
+            None => {
+                self.queue.enqueue(now, Framed(packet), &mut self.drops);
+                self.waiting += 1;
+            }
             Some(recording) => {
                 recording.offer(now, &mut packet);
                 self.queue.enqueue(now, Framed(packet), &mut self.drops);
                 recording.enqueued(now, self.overhead, packet, &*self.queue, &mut self.drops);
+                self.waiting += 1;
             }
         }
-        self.count_waiting();
-        self.report_drops(now, events);
+        if !self.drops.is_empty() {
+            self.report_drops(now, events);
+        }
         self.report(now, LinkEventKind::Offered, events);
         if matches!(self.state, Transmitter::Idle | Transmitter::HeldBack) {
-            self.start_next(now, events);
-            // An unlimited transmitter finishes immediately.
-            self.advance(now, events);
+            self.restart(now, events);
         }
     }
 
     /// The earliest time at which a packet arrives next.
     #[inline]
     pub fn next_due(&self) -> Time {
-        let held = self.held.front().map_or(Time::NEVER, |held| held.arrives_by);
-        (self.until + self.delay).min(self.line.next_at()).min(held)
+        (self.until + self.delay).min(self.wire.next_at())
     }
 
     /// Does what is due until `now` on the sending side, then returns the next packet that has
     /// arrived by `now`, with its time. Call it until it returns `None`. Events precede the packets
     /// to which they apply: the caller handles them first.
-    pub fn deliver(&mut self, now: Time, events: &mut Vec<LinkEvent>) -> Option<(Time, Packet)> {
+    #[inline]
+    pub fn deliver(&mut self, now: Time, events: &mut impl LinkSink) -> Option<(Time, Packet)> {
         self.advance(now, events);
-        // All that arrives by now has been transmitted, so that nothing can pass before.
-        self.release(now);
-        if self.line.next_at() > now {
-            return None;
-        }
-        let (at, mut packet) = self.line.pop()?;
-        packet.wire_len -= self.overhead;
-        Some((at, packet))
+        self.wire.arrival(now)
     }
 
     /// Does what is due until `now` on the sending side; arrivals wait for [`Link::deliver`].
-    pub fn catch_up(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+    pub fn catch_up(&mut self, now: Time, events: &mut impl LinkSink) {
         self.advance(now, events);
     }
 
@@ -270,23 +268,16 @@ impl Link {
     ///
     /// # Errors
     /// As the discipline's; nothing has changed then.
-    pub fn change_queue(
-        &mut self,
-        now: Time,
-        config: &dyn Any,
-        events: &mut Vec<LinkEvent>,
-    ) -> Result<(), ChangeError> {
+    pub fn change_queue(&mut self, now: Time, config: &dyn Any, events: &mut impl LinkSink) -> Result<(), ChangeError> {
         self.advance(now, events);
         let result = self.queue.change(now, config, &mut self.drops);
         if let Some(recording) = &mut self.recording {
             recording.dequeued(now, self.overhead, &mut Dequeue::Empty, &*self.queue, &mut self.drops);
         }
-        self.count_waiting();
         self.report_drops(now, events);
-        if matches!(self.state, Transmitter::HeldBack) {
+        if self.state == Transmitter::HeldBack {
             // Other parameters may let a packet go sooner, or none is left.
-            self.start_next(now, events);
-            self.advance(now, events);
+            self.restart(now, events);
         }
         result
     }
@@ -308,19 +299,27 @@ impl Link {
 
     /// Completes every transmission that is due until `now`, each at its due time, and starts the
     /// next.
-    #[inline]
-    fn advance(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+    #[inline(always)]
+    fn advance(&mut self, now: Time, events: &mut impl LinkSink) {
         if self.until <= now {
             self.advance_by_some(now, events);
         }
     }
 
-    fn advance_by_some(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+    /// The transmitter is free, or asks again for what the queue holds back: it goes on at `now`.
+    #[inline(always)]
+    fn restart(&mut self, now: Time, events: &mut impl LinkSink) {
+        self.until = now;
+        self.advance_by_some(now, events);
+    }
+
+    #[inline(never)]
+    fn advance_by_some(&mut self, now: Time, events: &mut impl LinkSink) {
         // Nothing ends at `NEVER`, not even for a caller that asks what is due by then.
         while self.until <= now && self.until < Time::NEVER {
             let end = self.until;
-            if let Transmitter::Sends(packet) = self.state {
-                self.launch(end, packet, events);
+            if self.state == Transmitter::Sends {
+                self.end_transmission(end, events);
             }
             self.start_next(end, events);
         }
@@ -328,36 +327,41 @@ impl Link {
 
     /// The transmitter is free: asks the queue for the next packet, or tells it that the link is
     /// idle.
-    fn start_next(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+    #[inline(always)]
+    fn start_next(&mut self, now: Time, events: &mut impl LinkSink) {
         if self.bucket.is_some() {
             self.spend_tokens(now, events);
             return;
         }
-        if self.waiting > 0
-            && let Some((end, packet)) = self.transmit_next(now, now, events)
-        {
-            (self.state, self.until) = (Transmitter::Sends(packet), end);
-        } else if self.waiting == 0 {
-            (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
-            self.queue.idle(now);
+        if self.waiting > 0 {
+            if let Some(end) = self.transmit_next(now, now, events) {
+                (self.state, self.until) = (Transmitter::Sends, end);
+                return;
+            }
+            if self.waiting > 0 {
+                return;
+            }
         }
+        (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
+        self.queue.idle(now);
     }
 
     /// Packets leave at once while there are tokens. The queue is not told when none is left.
     #[inline(never)]
-    fn spend_tokens(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+    fn spend_tokens(&mut self, now: Time, events: &mut impl LinkSink) {
         (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
-        while matches!(self.state, Transmitter::Idle)
+        while self.state == Transmitter::Idle
             && self.waiting > 0
-            && let Some(&Bucket { depth, done }) = self.bucket.as_ref()
-            && let Some((done, packet)) = self.transmit_next(now, done.max(now), events)
+            && let Some(start) = self.bucket.as_ref().map(|bucket| bucket.done.max(now))
+            && let Some(done) = self.transmit_next(now, start, events)
+            && let Some(bucket) = &mut self.bucket
         {
-            self.bucket = Some(Bucket { depth, done });
-            let filled = Time::ZERO + done.since(Time::ZERO + depth);
+            bucket.done = done;
+            let filled = Time::ZERO + done.since(Time::ZERO + bucket.depth);
             if filled > now {
                 (self.state, self.until) = (Transmitter::Refills, filled);
             }
-            self.launch(now, packet, events);
+            self.end_transmission(now, events);
         }
     }
 
@@ -367,13 +371,15 @@ impl Link {
     /// # Panics
     /// If the queue holds its packets back until a time that is not to come.
     #[inline(always)]
-    fn transmit_next(&mut self, now: Time, start: Time, events: &mut Vec<LinkEvent>) -> Option<(Time, Packet)> {
+    fn transmit_next(&mut self, now: Time, start: Time, events: &mut impl LinkSink) -> Option<Time> {
         let mut dequeued = self.queue.dequeue(now, &mut self.drops);
         if let Some(recording) = &mut self.recording {
             recording.dequeued(now, self.overhead, &mut dequeued, &*self.queue, &mut self.drops);
         }
-        self.count_waiting();
-        self.report_drops(now, events);
+        self.waiting -= u64::from(matches!(dequeued, Dequeue::Packet(_)));
+        if !self.drops.is_empty() {
+            self.report_drops(now, events);
+        }
         let entry = match dequeued {
             Dequeue::Packet(entry) => entry,
             Dequeue::NotBefore(at) => {
@@ -386,14 +392,24 @@ impl Link {
                 return None;
             }
         };
-        let Framed(packet) = entry.packet;
+        let Framed(mut packet) = entry.packet;
         let end = match &mut self.serializer {
             Some(serializer) => serializer.transmit(start, packet.wire_len),
             None => now,
         };
         let (sojourn, busy) = (now.since(entry.enqueued_at), end.since(start));
         self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
-        Some((end, packet))
+        packet.wire_len -= self.overhead;
+        // A bucket gives the packet out now.
+        self.wire.begin(if self.bucket.is_some() { now } else { end }, self.delay, packet);
+        Some(end)
+    }
+
+    /// The last bit of the packet was sent at `end`.
+    #[inline(always)]
+    fn end_transmission(&mut self, end: Time, events: &mut impl LinkSink) {
+        let backlog = self.waiting as u32;
+        self.wire.end(end, self.delay, |kind| events.event(LinkEvent { at: end, backlog, kind }));
     }
 
     /// The queue gives nothing before `at`.
@@ -403,94 +419,23 @@ impl Link {
         (self.state, self.until) = (Transmitter::HeldBack, at);
     }
 
-    #[inline]
-    fn count_waiting(&mut self) {
-        self.waiting = self.queue.backlog().packets as u32;
-    }
-
-    /// The last bit was sent at `end`: the packet propagates, in one copy, two or none.
     #[inline(always)]
-    fn launch(&mut self, end: Time, packet: Packet, events: &mut Vec<LinkEvent>) {
-        if self.fate.is_plain() {
-            self.line.push(end + self.delay, packet);
-        } else {
-            self.launch_impaired(end, packet, events);
-        }
+    fn report(&self, at: Time, kind: LinkEventKind, events: &mut impl LinkSink) {
+        debug_assert_eq!(self.waiting, self.queue.backlog().packets, "a packet came or went in silence");
+        events.event(LinkEvent { at, backlog: self.waiting as u32, kind });
     }
 
-    #[inline(never)]
-    fn launch_impaired(&mut self, end: Time, packet: Packet, events: &mut Vec<LinkEvent>) {
-        let arrival = end + self.delay;
-        let copies = self.fate.copies();
-        let unframed = Packet { wire_len: packet.wire_len - self.overhead, ..packet };
-        if copies == 0 {
-            let probability = self.fate.loss_probability();
-            self.report(end, LinkEventKind::Lost { packet: unframed, probability }, events);
-        }
-        for copy in 0..copies {
-            let at = self.fate.arrival(arrival);
-            match self.fate.hold_back() {
-                Some(HoldBack { extent, timeout, .. }) => {
-                    let until_passed = self.passed + u64::from(extent);
-                    self.held.push_back(HeldBack { packet, until_passed, arrives_by: at + timeout });
-                }
-                None => self.pass(at, packet),
-            }
-            if copy > 0 {
-                self.report(end, LinkEventKind::Duplicated { packet: unframed }, events);
-            }
-        }
-    }
-
-    /// A packet that arrives at `at` passes those that are held back; some of them follow behind
-    /// it.
-    fn pass(&mut self, at: Time, packet: Packet) {
-        if self.held.is_empty() {
-            self.passed += 1;
-            self.line.push(at, packet);
-            return;
-        }
-        self.release(at);
-        self.passed += 1;
-        self.line.push(at, packet);
-        while let Some(&HeldBack { until_passed, packet, .. }) = self.held.front()
-            && until_passed <= self.passed
-        {
-            self.held.pop_front();
-            self.line.push(at, packet);
-        }
-    }
-
-    /// Packets that have been held back long enough by `now` continue.
-    fn release(&mut self, now: Time) {
-        while let Some(&HeldBack { arrives_by, packet, .. }) = self.held.front()
-            && arrives_by <= now
-        {
-            self.held.pop_front();
-            self.line.push(arrives_by, packet);
-        }
-    }
-
-    fn report(&self, at: Time, kind: LinkEventKind, events: &mut Vec<LinkEvent>) {
-        events.push(LinkEvent { at, backlog: self.waiting, kind });
-    }
-
-    #[inline]
-    fn report_drops(&mut self, at: Time, events: &mut Vec<LinkEvent>) {
-        if !self.drops.is_empty() {
-            self.report_some_drops(at, events);
-        }
-    }
-
+    /// The queue has discarded packets, and possibly others than the one that came or left.
     #[cold]
-    fn report_some_drops(&mut self, at: Time, events: &mut Vec<LinkEvent>) {
-        let backlog = self.waiting;
+    fn report_drops(&mut self, at: Time, events: &mut impl LinkSink) {
+        self.waiting = self.queue.backlog().packets;
+        let backlog = self.waiting as u32;
         let probability = self.queue.probe().probability;
-        events.extend(self.drops.drain(..).map(|dropped| {
-            let Framed(mut packet) = dropped.packet;
+        for Dropped { packet: Framed(mut packet), reason } in self.drops.drain(..) {
             packet.wire_len -= self.overhead;
-            LinkEvent { at, backlog, kind: LinkEventKind::Dropped { packet, reason: dropped.reason, probability } }
-        }));
+            let kind = LinkEventKind::Dropped { packet, reason, probability };
+            events.event(LinkEvent { at, backlog, kind });
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use ackclock_aqm::{Counters, DropReason};
-use ackclock_emulator::{Link, LinkEvent, LinkEventKind};
+use ackclock_emulator::{Link, LinkEvent, LinkEventKind, LinkSink};
+use ackclock_packet::Packet;
 use ackclock_trace::{Histogram, LinkSummary, LinkWindow};
 use ackclock_units::{Rate, Span, Time};
 
@@ -18,25 +19,94 @@ pub const LOST_ON_LINK: &str = "link";
 /// A link direction and its measures.
 #[derive(Debug)]
 pub(crate) struct Direction {
-    pub(crate) link: Link,
+    link: Link,
+    measures: Measures,
     pub(crate) id: String,
     queue: &'static str,
-    /// Times in the queue above zero.
-    sojourn: Histogram,
-    /// Packets that did not wait.
-    unqueued: u64,
+}
+
+/// What is measured on a link direction.
+#[derive(Debug)]
+struct Measures {
     /// How long how many packets waited, ...
     backlog: Levels,
     /// ... until now so many, ...
     level: u32,
     /// ... since then.
     since: Time,
+    /// Packets that did not wait.
+    unqueued: u64,
+    /// Times in the queue above zero.
+    sojourn: Histogram,
     /// Time in transmission at the rate, the last part of it perhaps beyond the end of the run.
     busy: Span,
     busy_until: Time,
     bucket: Option<Bucket>,
     lost: u64,
     duplicated: u64,
+}
+
+/// Measures what a link reports, and passes on what has to be dealt with.
+struct Measuring<'a> {
+    measures: &'a mut Measures,
+    events: &'a mut Vec<LinkEvent>,
+}
+
+impl LinkSink for Measuring<'_> {
+    #[inline(always)]
+    fn event(&mut self, event: LinkEvent) {
+        self.measures.pass_time(event.at);
+        self.measures.level = event.backlog;
+        match event.kind {
+            LinkEventKind::Offered => {}
+            LinkEventKind::Sent { sojourn, busy } => self.measures.sent(event.at, sojourn, busy),
+            LinkEventKind::Dropped { .. } => self.events.push(event),
+            LinkEventKind::Lost { .. } => {
+                self.measures.lost += 1;
+                self.events.push(event);
+            }
+            LinkEventKind::Duplicated { .. } => {
+                self.measures.duplicated += 1;
+                self.events.push(event);
+            }
+        }
+    }
+}
+
+impl Measures {
+    #[inline(always)]
+    fn pass_time(&mut self, now: Time) {
+        self.backlog.add(self.level, now.since(self.since));
+        self.since = now;
+    }
+
+    #[inline(always)]
+    fn sent(&mut self, now: Time, sojourn: Span, busy: Span) {
+        match sojourn.as_nanos() {
+            0 => self.unqueued += 1,
+            nanos => self.sojourn.add(nanos),
+        }
+        self.busy += busy;
+        // A bucket gives packets out before a transmitter of the rate would have come to them.
+        self.busy_until = self.busy_until.max(now) + busy;
+        if let Some(bucket) = &mut self.bucket {
+            let filled = self.busy_until - bucket.depth;
+            bucket.empty += filled.since(now);
+            bucket.empty_until = bucket.empty_until.max(filled);
+        }
+    }
+
+    /// The times in the queue of all packets.
+    fn sojourns(&self) -> Histogram {
+        let mut sojourns = self.sojourn.clone();
+        sojourns.add_repeated(0, self.unqueued);
+        sojourns
+    }
+
+    /// The time in transmission until `now`.
+    fn busy_by(&self, now: Time) -> Span {
+        self.busy - self.busy_until.since(now)
+    }
 }
 
 /// The measures of a token bucket.
@@ -57,59 +127,48 @@ impl Bucket {
 impl Direction {
     pub(crate) fn new(id: String, queue: &'static str, link: Link) -> Direction {
         let bucket = link.bucket_depth().map(|depth| Bucket { depth, empty: Span::ZERO, empty_until: Time::ZERO });
-        Direction {
-            link,
-            id,
-            queue,
-            sojourn: Histogram::new(),
-            unqueued: 0,
+        let measures = Measures {
             backlog: Levels::default(),
             level: 0,
             since: Time::ZERO,
+            unqueued: 0,
+            sojourn: Histogram::new(),
             busy: Span::ZERO,
             busy_until: Time::ZERO,
             bucket,
             lost: 0,
             duplicated: 0,
-        }
+        };
+        Direction { link, measures, id, queue }
     }
 
-    /// Takes an event into the measures.
-    pub(crate) fn measure(&mut self, event: &LinkEvent) {
-        self.pass_time(event.at);
-        self.level = event.backlog;
-        match event.kind {
-            LinkEventKind::Sent { sojourn, busy } => {
-                match sojourn.as_nanos() {
-                    0 => self.unqueued += 1,
-                    nanos => self.sojourn.add(nanos),
-                }
-                self.busy += busy;
-                // A bucket gives packets out before a transmitter of the rate would have come to
-                // them.
-                self.busy_until = self.busy_until.max(event.at) + busy;
-                if let Some(bucket) = &mut self.bucket {
-                    let filled = self.busy_until - bucket.depth;
-                    bucket.empty += filled.since(event.at);
-                    bucket.empty_until = bucket.empty_until.max(filled);
-                }
-            }
-            LinkEventKind::Lost { .. } => self.lost += 1,
-            LinkEventKind::Duplicated { .. } => self.duplicated += 1,
-            LinkEventKind::Offered | LinkEventKind::Dropped { .. } => {}
-        }
+    /// The link.
+    #[inline]
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
     }
 
-    fn pass_time(&mut self, now: Time) {
-        self.backlog.add(self.level, now.since(self.since));
-        self.since = now;
+    /// The link, to be recorded.
+    pub(crate) fn recorded(&mut self) -> &mut Link {
+        &mut self.link
     }
 
-    /// The times in the queue of all packets.
-    fn sojourns(&self) -> Histogram {
-        let mut sojourns = self.sojourn.clone();
-        sojourns.add_repeated(0, self.unqueued);
-        sojourns
+    /// [`Link::offer`]. What happens is measured; packets that will not arrive, or twice, are in
+    /// `events`.
+    #[inline]
+    pub(crate) fn offer(&mut self, now: Time, packet: Packet, events: &mut Vec<LinkEvent>) {
+        self.link.offer(now, packet, &mut Measuring { measures: &mut self.measures, events });
+    }
+
+    /// [`Link::deliver`], with `events` as above.
+    #[inline]
+    pub(crate) fn deliver(&mut self, now: Time, events: &mut Vec<LinkEvent>) -> Option<(Time, Packet)> {
+        self.link.deliver(now, &mut Measuring { measures: &mut self.measures, events })
+    }
+
+    /// [`Link::catch_up`], with `events` as above.
+    pub(crate) fn catch_up(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
+        self.link.catch_up(now, &mut Measuring { measures: &mut self.measures, events });
     }
 
     /// The summary of a run that ended at `end`.
@@ -117,11 +176,11 @@ impl Direction {
     /// # Panics
     /// If the books of the queue do not balance.
     pub(crate) fn summary(&mut self, end: Time) -> LinkSummary {
-        self.pass_time(end);
+        self.measures.pass_time(end);
         let counters = self.link.queue().counters();
         let backlog = self.link.queue().backlog();
         assert!(counters.balance(backlog), "the books of {} do not balance: {counters:?}, {backlog:?}", self.id);
-        let busy = self.busy_by(end);
+        let busy = self.measures.busy_by(end);
         LinkSummary {
             id: self.id.clone(),
             queue: self.queue,
@@ -130,31 +189,30 @@ impl Direction {
             enqueued: counters.enqueued.packets,
             dequeued: counters.dequeued.packets,
             marked: counters.marked.packets,
-            dropped: dropped(|reason| counters.dropped[reason as usize], self.lost),
-            duplicated: self.duplicated,
+            dropped: dropped(|reason| counters.dropped[reason as usize], self.measures.lost),
+            duplicated: self.measures.duplicated,
             utilization: share(busy, end.since(Time::ZERO)),
-            bucket_empty: self.bucket.as_ref().map(|bucket| share(bucket.empty_by(end), end.since(Time::ZERO))),
-            sojourn_ms: self.sojourns().distribution(1e-6),
-            backlog_packets: self.backlog.histogram().distribution(1.0),
+            bucket_empty: self
+                .measures
+                .bucket
+                .as_ref()
+                .map(|bucket| share(bucket.empty_by(end), end.since(Time::ZERO))),
+            sojourn_ms: self.measures.sojourns().distribution(1e-6),
+            backlog_packets: self.measures.backlog.histogram().distribution(1.0),
         }
-    }
-
-    /// The time in transmission until `now`.
-    fn busy_by(&self, now: Time) -> Span {
-        self.busy - self.busy_until.since(now)
     }
 
     /// What stands at the start of a window. The link has caught up to `now`.
     pub(crate) fn mark(&self, now: Time) -> DirectionMark {
-        let mut backlog = self.backlog.clone();
-        backlog.add_part(self.level, now.since(self.since));
+        let mut backlog = self.measures.backlog.clone();
+        backlog.add_part(self.measures.level, now.since(self.measures.since));
         DirectionMark {
             counters: *self.link.queue().counters(),
-            lost: self.lost,
-            duplicated: self.duplicated,
-            busy: self.busy_by(now),
-            bucket_empty: self.bucket.as_ref().map(|bucket| bucket.empty_by(now)),
-            sojourn: self.sojourns(),
+            lost: self.measures.lost,
+            duplicated: self.measures.duplicated,
+            busy: self.measures.busy_by(now),
+            bucket_empty: self.measures.bucket.as_ref().map(|bucket| bucket.empty_by(now)),
+            sojourn: self.measures.sojourns(),
             backlog: backlog.histogram(),
         }
     }
@@ -162,10 +220,10 @@ impl Direction {
     /// What came since, in a window of this length that ends `now`, to which the link has caught
     /// up.
     pub(crate) fn since(&self, mark: &DirectionMark, length: Span, now: Time) -> LinkWindow {
-        let mut backlog = self.backlog.clone();
-        backlog.add(self.level, now.since(self.since));
+        let mut backlog = self.measures.backlog.clone();
+        backlog.add(self.measures.level, now.since(self.measures.since));
         let (counters, then) = (self.link.queue().counters(), &mark.counters);
-        let busy = self.busy_by(now) - mark.busy;
+        let busy = self.measures.busy_by(now) - mark.busy;
         let drops = |reason: DropReason| counters.dropped[reason as usize] - then.dropped[reason as usize];
         LinkWindow {
             id: self.id.clone(),
@@ -174,12 +232,12 @@ impl Direction {
             enqueued: counters.enqueued.packets - then.enqueued.packets,
             dequeued: counters.dequeued.packets - then.dequeued.packets,
             marked: counters.marked.packets - then.marked.packets,
-            dropped: dropped(drops, self.lost - mark.lost),
-            duplicated: self.duplicated - mark.duplicated,
+            dropped: dropped(drops, self.measures.lost - mark.lost),
+            duplicated: self.measures.duplicated - mark.duplicated,
             utilization: share(busy, length),
-            bucket_empty: (self.bucket.as_ref().zip(mark.bucket_empty))
+            bucket_empty: (self.measures.bucket.as_ref().zip(mark.bucket_empty))
                 .map(|(bucket, then)| share(bucket.empty_by(now) - then, length)),
-            sojourn_ms: self.sojourns().since(&mark.sojourn).distribution(1e-6),
+            sojourn_ms: self.measures.sojourns().since(&mark.sojourn).distribution(1e-6),
             backlog_packets: backlog.histogram().since(&mark.backlog).distribution(1.0),
         }
     }
@@ -233,16 +291,14 @@ mod tests {
                 ecn: Ecn::NotEct,
                 class: Class::default(),
             };
-            direction.link.offer(Time::ZERO, packet, &mut events);
+            direction.offer(Time::ZERO, packet, &mut events);
         }
-        events.drain(..).for_each(|event| direction.measure(&event));
         direction
     }
 
     fn catch_up(direction: &mut Direction, now: Time) {
         let mut events = Vec::new();
-        direction.link.catch_up(now, &mut events);
-        events.drain(..).for_each(|event| direction.measure(&event));
+        direction.catch_up(now, &mut events);
     }
 
     #[test]

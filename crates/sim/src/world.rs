@@ -48,7 +48,7 @@ pub struct World {
     routes: Routes,
     flows: Table<FlowId, Flow>,
     pool: Pool<Contents>,
-    /// What the link last called reported; empty between calls.
+    /// What the link last called reported and is to be dealt with; empty between calls.
     events: Vec<LinkEvent>,
     /// The slot of the next packet that is sent.
     spare: u32,
@@ -141,7 +141,7 @@ impl World {
     /// Every link does what is due until `now` on its sending side.
     fn catch_up(&mut self, now: Time) {
         for direction in self.directions.ids() {
-            self.directions[direction].link.catch_up(now, &mut self.events);
+            self.directions[direction].catch_up(now, &mut self.events);
             self.settle(direction);
         }
     }
@@ -192,12 +192,12 @@ impl World {
     /// Packets have arrived at the far end of a link direction.
     fn serve_direction(&mut self, now: Time, direction: DirectionId) {
         loop {
-            let arrived = self.directions[direction].link.deliver(now, &mut self.events);
+            let arrived = self.directions[direction].deliver(now, &mut self.events);
             self.settle(direction);
             if let Some((at, packet)) = arrived {
                 self.forward(at, packet);
             }
-            let due = self.directions[direction].link.next_due();
+            let due = self.directions[direction].link().next_due();
             if due > now || arrived.is_none() {
                 self.direction_wakeups.arm(direction.slot(), due);
                 return;
@@ -218,13 +218,13 @@ impl World {
     }
 
     fn offer(&mut self, now: Time, direction: DirectionId, packet: Packet) {
-        let link = &mut self.directions[direction].link;
+        let link = &mut self.directions[direction];
         link.offer(now, packet, &mut self.events);
-        self.direction_wakeups.arm(direction.slot(), link.next_due());
+        self.direction_wakeups.arm(direction.slot(), link.link().next_due());
         self.settle(direction);
     }
 
-    /// Deals with what a link reported: records and measures it, and frees what will not arrive.
+    /// Deals with what a link reported: records it, and frees what will not arrive.
     #[inline]
     fn settle(&mut self, direction: DirectionId) {
         if !self.events.is_empty() || self.records.queues.is_some() {
@@ -232,14 +232,13 @@ impl World {
         }
     }
 
+    #[cold]
     fn settle_events(&mut self, direction: DirectionId) {
         if self.records.queues.is_some() {
             self.note(direction);
         }
-        let World { events, directions, pool, flows, hosts, routes, records, outside, .. } = self;
-        let measures = &mut directions[direction];
+        let World { events, pool, flows, hosts, routes, records, outside, .. } = self;
         for event in &*events {
-            measures.measure(event);
             let (packet, reason, probability) = match event.kind {
                 LinkEventKind::Offered | LinkEventKind::Sent { .. } => continue,
                 LinkEventKind::Dropped { packet, reason, probability } => (packet, reason.name(), probability),
@@ -269,7 +268,7 @@ impl World {
     #[cold]
     fn note(&mut self, direction: DirectionId) {
         let Some(recording) = &mut self.records.queues else { return };
-        for decision in self.directions[direction].link.decisions() {
+        for decision in self.directions[direction].recorded().decisions() {
             let payload = self.pool.get(decision.packet.slot).segment.payload;
             recording.add(direction, decision, payload);
         }
@@ -338,7 +337,7 @@ impl World {
         for route in routes {
             for hop in 0..self.routes[route].links.len() {
                 let direction = self.routes[route].links[hop];
-                self.directions[direction].link.catch_up(now, &mut self.events);
+                self.directions[direction].catch_up(now, &mut self.events);
                 self.settle(direction);
             }
         }

@@ -31,7 +31,7 @@ impl World {
     /// the first one on.
     pub fn start(&mut self, recorders: &Recorders<'_>) {
         if let Some(QueueRecorder { directions, .. }) = &recorders.queues {
-            directions.iter().for_each(|&direction| self.directions[direction].link.record());
+            directions.iter().for_each(|&direction| self.directions[direction].recorded().record());
             self.records.queues = Some(Box::new(QueueRecording::new(directions)));
         }
         self.records.log =
@@ -86,7 +86,7 @@ impl World {
         let direction = |world: &World, n: usize| world.records.queues.as_ref()?.directions().get(n).copied();
         for n in 0.. {
             let Some(direction) = direction(self, n) else { break };
-            self.directions[direction].link.catch_up(now, &mut self.events);
+            self.directions[direction].catch_up(now, &mut self.events);
             self.settle(direction);
         }
         let World { records, directions, flows, routes, .. } = self;

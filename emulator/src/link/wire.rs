@@ -1,0 +1,67 @@
+//! What lies behind the transmitter: the propagation delay, and impairments if there are any.
+
+use ackclock_packet::Packet;
+use ackclock_units::{Random, Span, Time};
+
+use self::impaired::Impaired;
+use self::line::Line;
+use crate::LinkEventKind;
+use crate::impairments::{Fate, Impairments};
+
+mod impaired;
+mod line;
+
+/// The wire of a link.
+#[derive(Debug)]
+pub(super) enum Wire {
+    /// Every packet arrives, in the order of transmission. A packet is on it from the start of its
+    /// transmission.
+    Plain(Line),
+    /// A packet's fate is known at the end of its transmission.
+    Impaired(Box<Impaired>),
+}
+
+impl Wire {
+    pub(super) fn new(impairments: Impairments, random: Random) -> Wire {
+        let fate = Fate::new(impairments, random);
+        if fate.is_plain() { Wire::Plain(Line::new()) } else { Wire::Impaired(Box::new(Impaired::new(fate))) }
+    }
+
+    /// The transmission of a packet begins, which ends at `end`.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, end: Time, delay: Span, packet: Packet) {
+        match self {
+            // What ends at `NEVER` does not end.
+            Wire::Plain(_) if end == Time::NEVER => {}
+            Wire::Plain(line) => line.push(end + delay, packet),
+            Wire::Impaired(impaired) => impaired.begin(packet),
+        }
+    }
+
+    /// The transmission ends now, at `end`: `report` is told what happens on the wire.
+    #[inline(always)]
+    pub(super) fn end(&mut self, end: Time, delay: Span, report: impl FnMut(LinkEventKind)) {
+        if let Wire::Impaired(impaired) = self {
+            impaired.end(end, delay, report);
+        }
+    }
+
+    /// When a packet whose transmission has ended arrives next; on a plain wire, one whose
+    /// transmission has begun.
+    #[inline(always)]
+    pub(super) fn next_at(&self) -> Time {
+        match self {
+            Wire::Plain(line) => line.next_at(),
+            Wire::Impaired(impaired) => impaired.next_at(),
+        }
+    }
+
+    /// The next packet that arrives until `now`. Every transmission that ends until then has ended.
+    #[inline(always)]
+    pub(super) fn arrival(&mut self, now: Time) -> Option<(Time, Packet)> {
+        match self {
+            Wire::Plain(line) => (line.next_at() <= now).then(|| line.pop()).flatten(),
+            Wire::Impaired(impaired) => impaired.arrival(now),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A wire on which packets are lost, doubled, delayed and held back.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use ackclock_packet::Packet;
+use ackclock_units::{Span, Time};
+
+use crate::LinkEventKind;
+use crate::impairments::{Fate, HoldBack};
+
+/// Packets behind the transmitter, and the one in it.
+#[derive(Debug)]
+pub(in crate::link) struct Impaired {
+    fate: Fate,
+    /// The packet that is being transmitted, if one is.
+    sending: Option<Packet>,
+    line: DelayLine,
+    /// Packets held back until others have passed, in order of transmission.
+    held: VecDeque<HeldBack>,
+    /// Number of packets that were not held back, so far.
+    passed: u64,
+}
+
+/// Packets on the wire in order of arrival: a queue, or a heap where jitter may change the order.
+#[derive(Debug)]
+enum DelayLine {
+    Fifo(VecDeque<(Time, Packet)>),
+    Heap { heap: BinaryHeap<Reverse<OnWire>>, number: u64 },
+}
+
+/// A packet that is held back.
+#[derive(Debug)]
+struct HeldBack {
+    packet: Packet,
+    /// It continues when this many have passed, ...
+    until_passed: u64,
+    /// ... and arrives then at the latest.
+    arrives_by: Time,
+}
+
+/// Ordered by arrival, then by transmission.
+#[derive(Debug)]
+struct OnWire {
+    at: Time,
+    number: u64,
+    packet: Packet,
+}
+
+impl PartialEq for OnWire {
+    fn eq(&self, other: &OnWire) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for OnWire {}
+
+impl PartialOrd for OnWire {
+    fn partial_cmp(&self, other: &OnWire) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for OnWire {
+    fn cmp(&self, other: &OnWire) -> std::cmp::Ordering {
+        (self.at, self.number).cmp(&(other.at, other.number))
+    }
+}
+
+impl DelayLine {
+    /// An empty one; `reorders` is whether a packet may arrive before one that was sent before it.
+    fn new(reorders: bool) -> DelayLine {
+        if reorders { DelayLine::Heap { heap: BinaryHeap::new(), number: 0 } } else { DelayLine::Fifo(VecDeque::new()) }
+    }
+
+    fn push(&mut self, at: Time, packet: Packet) {
+        match self {
+            DelayLine::Fifo(line) => line.push_back((at, packet)),
+            DelayLine::Heap { heap, number } => {
+                *number += 1;
+                heap.push(Reverse(OnWire { at, number: *number, packet }));
+            }
+        }
+    }
+
+    fn next_at(&self) -> Time {
+        match self {
+            DelayLine::Fifo(line) => line.front().map_or(Time::NEVER, |&(at, _)| at),
+            DelayLine::Heap { heap, .. } => heap.peek().map_or(Time::NEVER, |Reverse(first)| first.at),
+        }
+    }
+
+    fn pop(&mut self) -> Option<(Time, Packet)> {
+        match self {
+            DelayLine::Fifo(line) => line.pop_front(),
+            DelayLine::Heap { heap, .. } => heap.pop().map(|Reverse(first)| (first.at, first.packet)),
+        }
+    }
+}
+
+impl Impaired {
+    pub(super) fn new(fate: Fate) -> Impaired {
+        let line = DelayLine::new(fate.may_reorder());
+        Impaired { fate, sending: None, line, held: VecDeque::new(), passed: 0 }
+    }
+
+    /// The transmission of a packet begins.
+    pub(super) fn begin(&mut self, packet: Packet) {
+        self.sending = Some(packet);
+    }
+
+    /// The last bit was sent at `end`: the packet propagates, in one copy, two or none. `report` is
+    /// told of other numbers than one.
+    #[inline(never)]
+    pub(super) fn end(&mut self, end: Time, delay: Span, mut report: impl FnMut(LinkEventKind)) {
+        let Some(packet) = self.sending.take() else { return };
+        let arrival = end + delay;
+        let copies = self.fate.copies();
+        if copies == 0 {
+            report(LinkEventKind::Lost { packet, probability: self.fate.loss_probability() });
+        }
+        for copy in 0..copies {
+            let at = self.fate.arrival(arrival);
+            match self.fate.hold_back() {
+                Some(HoldBack { extent, timeout, .. }) => {
+                    let until_passed = self.passed + u64::from(extent);
+                    self.held.push_back(HeldBack { packet, until_passed, arrives_by: at + timeout });
+                }
+                None => self.pass(at, packet),
+            }
+            if copy > 0 {
+                report(LinkEventKind::Duplicated { packet });
+            }
+        }
+    }
+
+    /// The time of the next arrival.
+    pub(super) fn next_at(&self) -> Time {
+        let held = self.held.front().map_or(Time::NEVER, |held| held.arrives_by);
+        self.line.next_at().min(held)
+    }
+
+    /// The next packet that arrives until `now`, by when nothing more can pass those held back.
+    pub(super) fn arrival(&mut self, now: Time) -> Option<(Time, Packet)> {
+        self.release(now);
+        if self.line.next_at() > now { None } else { self.line.pop() }
+    }
+
+    /// A packet that arrives at `at` passes those that are held back; some of them follow behind
+    /// it.
+    fn pass(&mut self, at: Time, packet: Packet) {
+        if self.held.is_empty() {
+            self.passed += 1;
+            self.line.push(at, packet);
+            return;
+        }
+        self.release(at);
+        self.passed += 1;
+        self.line.push(at, packet);
+        while let Some(&HeldBack { until_passed, packet, .. }) = self.held.front()
+            && until_passed <= self.passed
+        {
+            self.held.pop_front();
+            self.line.push(at, packet);
+        }
+    }
+
+    /// Packets that have been held back long enough by `now` continue.
+    fn release(&mut self, now: Time) {
+        while let Some(&HeldBack { arrives_by, packet, .. }) = self.held.front()
+            && arrives_by <= now
+        {
+            self.held.pop_front();
+            self.line.push(arrives_by, packet);
+        }
+    }
+}
