@@ -7,7 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use ackclock_aqm::{FifoConfig, Limit, PieConfig};
 use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
-    Clock, DirectionSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RunSpec,
+    Clock, DirectionSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec,
+    RunSpec,
 };
 use ackclock_sim::{FlowId, HostId, Inbound, World};
 use ackclock_units::{Ecn, Rate, Span, Time};
@@ -35,18 +36,21 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
         run: 0,
         links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction }],
         flows: vec![FlowSpec {
-            id: "flow.0".to_owned(),
-            path: vec![0],
-            secondary: None,
-            reverse: false,
-            sender: HostSpec::Outside,
-            receiver: HostSpec::Outside,
-            bytes: None,
-            write_size: FlowSpec::WRITE_SIZE,
+            id: "flow.0".into(),
+            group: FlowGroup {
+                path: vec![0],
+                secondary: None,
+                reverse: false,
+                sender: HostSpec::Outside,
+                receiver: HostSpec::Outside,
+                bytes: None,
+                write_size: FlowSpec::WRITE_SIZE,
+                abort: None,
+                schedule: Vec::new(),
+            }
+            .into(),
             start: Time::ZERO,
             stop: None,
-            abort: None,
-            schedule: Vec::new(),
             ends: Some(EndsSpec { nodes: [0, 1], port: 5201, source_port: None, check: false }),
         }],
         windows: Vec::new(),

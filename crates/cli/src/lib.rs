@@ -27,15 +27,19 @@ pub use ackclock_cc as cc;
 pub use ackclock_sim::spec::{OwnController, Parameter};
 pub use ackclock_units as units;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
 use ackclock_scenario::LoadError;
 use anyhow::{Context, anyhow};
 use clap::Parser;
+use serde::Serialize;
 
 use args::{Cli, Command};
+
+/// Bytes that are written to stdout at a time.
+const BUFFER: usize = 64 << 10;
 
 const MISSED: u8 = 1;
 const BAD_INPUT: u8 = 2;
@@ -80,8 +84,20 @@ fn say(line: &str) {
 /// Writes to stdout. A reader that has left breaks off what only it would have seen; anything else,
 /// such as a full disk, is an error: what is there is not complete.
 fn print(text: &str) -> anyhow::Result<ControlFlow<()>> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    print_with(|out| out.write_all(text.as_bytes()))
+}
+
+/// Writes a value to stdout as a line of JSON, as [`print`] does.
+fn print_line(value: &impl Serialize) -> anyhow::Result<ControlFlow<()>> {
+    print_with(|out| {
+        serde_json::to_writer(&mut *out, value)?;
+        out.write_all(b"\n")
+    })
+}
+
+fn print_with(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<ControlFlow<()>> {
+    let mut out = BufWriter::with_capacity(BUFFER, io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
         Ok(()) => Ok(ControlFlow::Continue(())),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(ControlFlow::Break(())),
         Err(error) => Err(error).context("cannot write to standard output"),

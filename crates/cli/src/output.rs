@@ -20,6 +20,7 @@ use std::path::{Component, Path, PathBuf};
 
 use ackclock_scenario::Scenario;
 use anyhow::{Context, bail};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::partial::{self, Folder, Partial, Sealed};
@@ -106,13 +107,18 @@ impl Output {
     }
 
     /// Writes the summary of the next run, and keeps what it has recorded.
-    pub(crate) fn add(&mut self, summary: &Value, records: impl IntoIterator<Item = Sealed>) -> io::Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        summary: &impl Serialize,
+        records: impl IntoIterator<Item = Sealed>,
+    ) -> io::Result<()> {
         self.records.extend(records);
         let Some(file) = &mut self.summary else { return Ok(()) };
         match self.sweep {
-            true => writeln!(file, "{summary}")?,
-            false => writeln!(file, "{summary:#}")?,
+            true => serde_json::to_writer(&mut *file, summary)?,
+            false => serde_json::to_writer_pretty(&mut *file, summary)?,
         }
+        writeln!(file)?;
         // Whatever ends the program, this run is not lost.
         file.flush()
     }

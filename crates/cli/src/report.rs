@@ -203,7 +203,7 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
                 Some(flow.timeouts as f64),
                 ways.iter().find(|(_, way, _)| flow.direction == *way).and_then(|(.., jain)| *jain),
             ];
-            Line { name: flow.id.clone(), values }
+            Line { name: flow.id.to_string(), values }
         })
         .collect()
 }
@@ -263,9 +263,9 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
     );
     for flow in &summary.flows {
         flows.row(vec![
-            flow.id.clone(),
-            flow.cc.clone(),
-            flow.host.clone(),
+            flow.id.to_string(),
+            flow.cc.to_string(),
+            flow.host.to_string(),
             fixed(flow.goodput_bps / 1e6, 3),
             cell(flow.rtt_ms.quantiles.p5, 1),
             cell(flow.rtt_ms.quantiles.p50, 1),

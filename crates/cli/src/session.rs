@@ -7,15 +7,17 @@ use ackclock_live::LiveError;
 use ackclock_scenario::{Evaluation, Measures, Miss, Override, Scenario};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::OwnController;
+use ackclock_trace::Summary;
 use anyhow::{Context, bail};
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Map, Value};
 
 use crate::args::Args;
 use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::{self, Report};
-use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, live, print, say};
+use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, live, print, print_line, say};
 
 /// Carries out what the command line asks of a scenario. Returns the exit status.
 pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
@@ -63,6 +65,16 @@ fn records(scenario: &Scenario) -> bool {
         || scenario.records_tcp()
         || scenario.records_siftr()
         || scenario.records_ertt()
+}
+
+/// A run in the output. It is written as it is serialized: flows are many.
+#[derive(Serialize)]
+struct RunResult<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary<Map<String, Value>>,
+    /// With the last run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    expectations: Vec<Value>,
 }
 
 /// The runs of a scenario as far as they have come.
@@ -152,32 +164,29 @@ impl<'a> Session<'a> {
         summary.index = run as u64;
         let name = report::name_of(self.scenario, run);
         self.troubles.extend(live::troubles(&summary).map(|trouble| format!("{trouble} ({name})")));
-        let mut json = serde_json::to_value(&summary)?;
-        self.measures.push(self.scenario.measure(&json));
+        self.measures.push(self.scenario.measure_summary(&summary));
         self.ended_early = broken_off.map(|why| (run, why));
-        self.judge(&mut json);
+        let result = RunResult { summary: &summary, expectations: self.judge() };
         if self.args.json && self.listening {
-            self.listening = progress.suspended(|| print(&format!("{json}\n")))?.is_continue();
+            self.listening = progress.suspended(|| print_line(&result))?.is_continue();
         } else if !self.args.json && !self.args.quiet {
             self.report.add(run, &summary);
         }
         match &mut self.output {
-            Some(output) => output.add(&json, records).context("cannot write the summary"),
+            Some(output) => output.add(&result, records).context("cannot write the summary"),
             None => Ok(()),
         }
     }
 
-    /// Adds the expectations to the summary of the last run: they are about all runs.
-    fn judge(&mut self, json: &mut Value) {
+    /// The expectations, after the last run: they are about all runs.
+    fn judge(&mut self) -> Vec<Value> {
         let scenario = self.scenario;
         if self.measures.len() < scenario.runs() || self.ended_early.is_some() {
-            return;
+            return Vec::new();
         }
         self.evaluations = scenario.evaluations(&self.measures);
         let as_json = |evaluation: &Evaluation| evaluation.json(scenario.params(evaluation.point * scenario.repeat()));
-        if !self.evaluations.is_empty() {
-            json["expectations"] = self.evaluations.iter().map(as_json).collect();
-        }
+        self.evaluations.iter().map(as_json).collect()
     }
 
     /// Sorts out how the runs ended. A status means that there are no results to report.

@@ -195,19 +195,22 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
 fn flow(id: &str, number: usize, sender: HostSpec, receiver: HostSpec) -> FlowSpec {
     let from_ours = matches!(receiver, HostSpec::Outside);
     FlowSpec {
-        id: id.to_owned(),
-        path: vec![0],
-        secondary: None,
-        reverse: !from_ours,
-        sender,
-        receiver,
-        bytes: from_ours.then_some(BYTES),
-        write_size: FlowSpec::WRITE_SIZE,
+        id: id.into(),
+        group: FlowGroup {
+            path: vec![0],
+            secondary: None,
+            reverse: !from_ours,
+            sender,
+            receiver,
+            bytes: from_ours.then_some(BYTES),
+            write_size: FlowSpec::WRITE_SIZE,
+            abort: None,
+            schedule: Vec::new(),
+        }
+        .into(),
         // Who listens is there by then.
         start: Time::from_secs(2),
         stop: None,
-        abort: None,
-        schedule: Vec::new(),
         ends: Some(EndsSpec {
             nodes: if from_ours { [0, 1] } else { [1, 0] },
             port: PORT + number as u16,
@@ -261,7 +264,7 @@ fn every_byte_passes_between_our_endpoints_and_the_kernel() {
         assert_eq!(flow.acked_bytes, BYTES, "{}", flow.id);
         // The SYN of DCTCP is ECN-capable itself, to which a socket with another controller does
         // not agree (`tcp_ecn_create_request`).
-        let ecn = if flow.cc == "dctcp" { 0 } else { ECN };
+        let ecn = if &*flow.cc == "dctcp" { 0 } else { ECN };
         assert_eq!(found.options & ECN, ecn, "{}", flow.id);
     }
     for (flow, found) in flows[senders.len()..].iter().zip(sending) {

@@ -11,8 +11,8 @@ use ackclock_cc::{BbrConfig, CubicConfig};
 use ackclock_emulator::{Impairments, Loss};
 use ackclock_live::{Options, Outcome, run};
 use ackclock_sim::spec::{
-    CcSpec, Clock, CommandSpec, DirectionSpec, EndpointSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec,
-    NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec,
+    CcSpec, Clock, CommandSpec, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec,
+    LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders};
 use ackclock_tcp::profile::Profile;
@@ -101,18 +101,21 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
 fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [HostSpec; 2], port: u16) -> FlowSpec {
     let [sender, receiver] = ends;
     FlowSpec {
-        id: id.to_owned(),
-        path,
-        secondary: None,
-        reverse,
-        sender,
-        receiver,
-        bytes: None,
-        write_size: FlowSpec::WRITE_SIZE,
+        id: id.into(),
+        group: FlowGroup {
+            path,
+            secondary: None,
+            reverse,
+            sender,
+            receiver,
+            bytes: None,
+            write_size: FlowSpec::WRITE_SIZE,
+            abort: None,
+            schedule: Vec::new(),
+        }
+        .into(),
         start: Time::from_millis(500),
         stop: None,
-        abort: None,
-        schedule: Vec::new(),
         ends: Some(EndsSpec { nodes, port, source_port: None, check: false }),
     }
 }

@@ -51,7 +51,12 @@ struct Quantity {
 impl Quantity {
     /// Its value in a summary, or in the part of one that is of a window; `None` without samples.
     fn of(&self, summary: &Value) -> Option<f64> {
-        let values: Vec<f64> = self.metric.values(summary).into_iter().collect::<Option<_>>()?;
+        self.reduced(self.metric.values(summary))
+    }
+
+    /// The one value that these come to.
+    fn reduced(&self, values: Vec<Option<f64>>) -> Option<f64> {
+        let values: Vec<f64> = values.into_iter().collect::<Option<_>>()?;
         match (self.reduce, values.as_slice()) {
             (_, []) => None,
             (Some((reduce, _)), values) => Some(reduce.of(values)),
@@ -89,21 +94,56 @@ pub(crate) struct Expect {
     absent: BTreeSet<usize>,
 }
 
+/// What flows have of a quantity and of what it is divided by, one value each; `None` for what is
+/// not about the flows of a whole run.
+pub(crate) type Gathered = [Option<Vec<Option<f64>>>; 2];
+
 /// The values of every expectation in one run.
 pub type Measures = Vec<Option<f64>>;
 
 impl Expect {
     /// What this comes to in one run.
     pub(crate) fn measure(&self, summary: &Value) -> Option<f64> {
+        self.measure_with(summary, [None, None])
+    }
+
+    /// The same with what was gathered from flows one by one, where that was.
+    pub(crate) fn measure_with(&self, summary: &Value, gathered: Gathered) -> Option<f64> {
         let part = match self.window {
             None => summary,
             Some((number, _)) => summary.get("windows")?.get(number)?,
         };
-        let value = self.quantity.of(part)?;
+        let [own, other] = gathered;
+        let of = |quantity: &Quantity, gathered: Option<Vec<Option<f64>>>| match gathered {
+            Some(values) => quantity.reduced(values),
+            None => quantity.of(part),
+        };
+        let value = of(&self.quantity, own)?;
         match &self.ratio_to {
             None => Some(value),
-            Some(other) => Some(value / other.of(part)?),
+            Some(quantity) => Some(value / of(quantity, other)?),
         }
+    }
+
+    /// What is gathered from the flows of a run one by one: nothing yet, for the metrics that are
+    /// about them.
+    pub(crate) fn nothing_gathered(&self) -> Gathered {
+        self.quantities().map(|quantity| quantity.filter(|quantity| quantity.metric.is_of_flows()).map(|_| Vec::new()))
+    }
+
+    /// Gathers what there is to gather from one flow, of which `json` gives the summary.
+    pub(crate) fn gather<'j>(&self, gathered: &mut Gathered, id: &str, mut json: impl FnMut() -> &'j Value) {
+        for (quantity, values) in self.quantities().into_iter().zip(gathered) {
+            if let (Some(quantity), Some(values)) = (quantity, values)
+                && quantity.metric.selects(id)
+            {
+                values.push(quantity.metric.value(json()));
+            }
+        }
+    }
+
+    fn quantities(&self) -> [Option<&Quantity>; 2] {
+        [Some(&self.quantity), self.ratio_to.as_ref()]
     }
 
     /// Whether this says anything about a point.

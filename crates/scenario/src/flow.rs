@@ -1,8 +1,9 @@
 //! Flows: groups of connections with what they carry and when.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use ackclock_sim::spec::{CcChange, EndsSpec, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
+use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
 use crate::document::{Node, Table};
@@ -26,26 +27,19 @@ const MAX_STOCK_MEMORY: u64 = 4 << 30;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
     pub(crate) id: String,
+    /// What they have in common.
+    pub(crate) alike: Arc<FlowGroup>,
     /// How many there are at the same time.
     parallel: u64,
     stagger: Span,
-    path: Vec<usize>,
-    secondary: Option<SecondarySpec>,
-    reverse: bool,
-    pub(crate) sender: HostSpec,
-    pub(crate) receiver: HostSpec,
     /// The hosts of its ends, if it names them.
     pub(crate) ends: Option<Ends>,
     /// Whether packets come from these hosts: the ends that are kernels are outside.
     outside: bool,
-    bytes: Option<u64>,
-    write_size: u64,
     start: Span,
     /// Every start is later by a time of its own, drawn from 0 to this.
     start_jitter: Span,
     stop: Option<Span>,
-    abort: Option<Span>,
-    schedule: Vec<CcChange>,
     /// Each connection lasts this long, and another one follows.
     restart_every: Option<Span>,
     /// When the last one may start: the end of the run, `stop` or `abort`.
@@ -92,18 +86,10 @@ impl Group {
             let jitter =
                 Random::for_component(seed, run, &format!("flows.{id}.start")).below(self.start_jitter.as_nanos());
             FlowSpec {
-                id,
-                path: self.path.clone(),
-                secondary: self.secondary.clone(),
-                reverse: self.reverse,
-                sender: self.sender.clone(),
-                receiver: self.receiver.clone(),
-                bytes: self.bytes,
-                write_size: self.write_size,
+                id: id.into(),
+                group: Arc::clone(&self.alike),
                 start: Instant::ZERO + start + Span::from_nanos(jitter),
                 stop: stop.map(|stop| Instant::ZERO + stop),
-                abort: self.abort.map(|abort| Instant::ZERO + abort),
-                schedule: self.schedule.clone(),
                 ends: self.ends.as_ref().filter(|_| self.outside).map(|ends| EndsSpec {
                     source_port: ends
                         .spec
@@ -158,9 +144,12 @@ pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: 
             continue;
         };
         let Some(group) = read(cx, index, item, table, setting) else { continue };
-        let outside = [&group.sender, &group.receiver].contains(&&HostSpec::Outside);
+        let outside = [&group.alike.sender, &group.alike.receiver].contains(&&HostSpec::Outside);
         // A single packet takes the primary path both ways. A host outside takes time of its own.
-        if !outside && !group.path.is_empty() && group.path.iter().all(|&link| takes_no_time(&setting.links[link])) {
+        if !outside
+            && !group.alike.path.is_empty()
+            && group.alike.path.iter().all(|&link| takes_no_time(&setting.links[link]))
+        {
             let entry = table.get("path").or_else(|| table.get("paths")).or_else(|| table.get("to"));
             let place = entry.map_or(&item.place, |entry| &entry.node.place);
             let label = "rates unlimited and delays 0, both ways";
@@ -203,7 +192,7 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
     };
     let memory: u64 = groups
         .iter()
-        .map(|group| group.count().saturating_mul(memory(&group.sender) + memory(&group.receiver)))
+        .map(|group| group.count().saturating_mul(memory(&group.alike.sender) + memory(&group.alike.receiver)))
         .fold(0, u64::saturating_add);
     if memory > MAX_STOCK_MEMORY {
         let title = format!("the buffers of smoltcp hosts would take {} MiB", memory >> 20);
@@ -267,24 +256,27 @@ fn read<'a>(
     fields.finish();
     let Route { ends, path, secondary, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
-    Some(Group {
-        id: id?,
-        parallel,
-        stagger,
+    let alike = FlowGroup {
         path,
         secondary,
         reverse,
         sender,
         receiver,
-        ends,
-        outside: setting.outside,
         bytes,
         write_size,
+        abort: abort.map(|abort| Instant::ZERO + abort),
+        schedule,
+    };
+    Some(Group {
+        id: id?,
+        alike: alike.into(),
+        parallel,
+        stagger,
+        ends,
+        outside: setting.outside,
         start,
         start_jitter,
         stop,
-        abort,
-        schedule,
         restart_every,
         end: [stop, abort].into_iter().flatten().fold(duration, Span::min),
     })

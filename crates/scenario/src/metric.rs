@@ -200,7 +200,18 @@ impl Metric {
         selected.filter(measured).map(|item| self.value(item)).collect()
     }
 
-    fn value(&self, item: &Value) -> Option<f64> {
+    /// Whether it is about flows, over the whole run.
+    pub(crate) fn is_of_flows(&self) -> bool {
+        self.of == Of::Flows && self.part == Part::Run
+    }
+
+    /// Whether it is about what has this id.
+    pub(crate) fn selects(&self, id: &str) -> bool {
+        glob(&self.selector, id)
+    }
+
+    /// The value of one item that it is about.
+    pub(crate) fn value(&self, item: &Value) -> Option<f64> {
         if self.of == Of::Links
             && let Some(reason) = self.field.strip_prefix("dropped.")
         {

@@ -46,7 +46,7 @@ fn stood_in(plan: &Plan, group: &Group) -> Vec<String> {
         HostSpec::Smoltcp(stock) => format!("smoltcp with {}", stock.cc.name()),
         HostSpec::Outside => "a kernel".to_owned(),
     };
-    let places = ends.kernels.iter().zip(ends.spec.nodes).zip([&group.sender, &group.receiver]);
+    let places = ends.kernels.iter().zip(ends.spec.nodes).zip([&group.alike.sender, &group.alike.receiver]);
     places
         .filter(|((kernel, _), _)| **kernel)
         .map(|((_, node), host)| {

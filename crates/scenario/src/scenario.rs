@@ -1,17 +1,19 @@
 //! A checked scenario: how it is loaded, and what it gives.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ackclock_sim::DirectionId;
 use ackclock_sim::spec::{OwnController, RunSpec};
+use ackclock_trace::Summary;
+use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::document::{Node, Value};
 use crate::evaluation::{Evaluation, Miss};
-use crate::expect::{Expect, Measures, Subject, Window};
+use crate::expect::{Expect, Gathered, Measures, Subject, Window};
 use crate::fields::{Context, Fields};
 use crate::keys::Key;
 use crate::plan::Plan;
@@ -300,6 +302,23 @@ impl Scenario {
         self.expects.iter().map(|expect| expect.measure(summary)).collect()
     }
 
+    /// The same from the summary itself, whose flows become JSON one by one, those that are looked
+    /// at.
+    pub fn measure_summary<P>(&self, summary: &Summary<P>) -> Measures {
+        if self.expects.is_empty() {
+            return Vec::new();
+        }
+        let mut gathered: Vec<Gathered> = self.expects.iter().map(Expect::nothing_gathered).collect();
+        for flow in &summary.flows {
+            let json = OnceCell::new();
+            for (expect, gathered) in self.expects.iter().zip(&mut gathered) {
+                expect.gather(gathered, &flow.id, || json.get_or_init(|| to_json(flow)));
+            }
+        }
+        let rest = to_json(&summary.without_flows());
+        self.expects.iter().zip(gathered).map(|(expect, gathered)| expect.measure_with(&rest, gathered)).collect()
+    }
+
     /// How many comparisons [`Scenario::evaluations`] makes: one for each run, or for each point by
     /// a statistic of its runs.
     pub fn checks(&self) -> usize {
@@ -347,6 +366,11 @@ fn pin(root: &mut Node, sweep: &Sweep, expects: &[Expect]) {
             root.0.retain(|entry| entry.key != "expect");
         }
     }
+}
+
+/// Numbers, names and tables of them are all that a summary has.
+fn to_json(part: &impl Serialize) -> Json {
+    serde_json::to_value(part).unwrap_or_default()
 }
 
 fn json(node: &Node) -> Json {

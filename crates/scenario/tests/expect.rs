@@ -192,3 +192,24 @@ fn a_window_is_measured_for_itself() {
     assert_eq!(names[0], "flows.f.0.goodput_bps from 2s to 4s");
     assert_eq!(names[1], "sum of flows.*.goodput_bps relative to links.a.forward.rate_bps from 4s on");
 }
+
+#[test]
+fn flows_taken_one_by_one_measure_as_the_whole_summary_does() {
+    let metrics = [
+        ("flows.f.1.goodput_bps", ""),
+        ("flows.*.rtt_ms.p50", "reduce = \"max\""),
+        ("flows.f.0.sent_packets", "ratio_to = { metric = \"flows.*.sent_packets\", reduce = \"sum\" }"),
+        ("flows.f.0.acked_bytes", "ratio_to = \"links.a.forward.dequeued\""),
+        ("links.a.forward.dequeued", "ratio_to = \"flows.f.0.timeouts\""),
+        ("flows.*.fct_s", "reduce = \"min\""),
+        ("fairness_jain", ""),
+        ("packets", ""),
+        ("flows.*.goodput_bps", "reduce = \"range\"\nfrom = \"1s\"\nto = \"2s\""),
+    ];
+    let expects = metrics.map(|(metric, more)| format!("[[expect]]\nmetric = \"{metric}\"\n{more}\nat_least = 0\n"));
+    let scenario = scenario(&expects.concat());
+    let summary = ackclock_sim::run(&scenario.spec(0), &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
+    let whole = scenario.measure(&serde_json::to_value(&summary).unwrap());
+    assert_eq!(format!("{:?}", scenario.measure_summary(&summary)), format!("{whole:?}"));
+    assert_eq!(whole.iter().filter(|value| value.is_none()).count(), 1, "without `bytes` there is no fct_s: {whole:?}");
+}

@@ -38,7 +38,7 @@ fn flow(keys: &str) -> FlowSpec {
 
 fn ends(keys: &str) -> (HostSpec, HostSpec) {
     let flow = flow(keys);
-    (flow.sender, flow.receiver)
+    (flow.sender.clone(), flow.receiver.clone())
 }
 
 fn config(host: &HostSpec) -> &ackclock_tcp::Config {
@@ -58,7 +58,7 @@ fn what_is_left_out_has_its_default() {
     assert_eq!(link.forward.queue, QueueSpec::Pfifo(Default::default()));
     assert_eq!(link.forward.impairments, Impairments::default());
     let flow = &spec.flows[0];
-    assert_eq!((flow.id.as_str(), flow.start, flow.stop, flow.bytes), ("f.0", Time::ZERO, None, None));
+    assert_eq!((&*flow.id, flow.start, flow.stop, flow.bytes), ("f.0", Time::ZERO, None, None));
     assert_eq!(flow.sender, flow.receiver);
     let HostSpec::Endpoint(endpoint) = &flow.sender else { panic!("a profile") };
     let rfc = Profile::rfc();
@@ -105,7 +105,7 @@ fn flows_of_a_group_are_numbered_and_staggered() {
         "{BASE}{FLOW}count = 3\nstart = \"1s\"\nstagger = \"500ms\"\nstop = \"9s\"\nbytes = \"1MB\"\ndirection = \"reverse\"\n"
     ))
     .spec(0);
-    let ids: Vec<&str> = spec.flows.iter().map(|flow| flow.id.as_str()).collect();
+    let ids: Vec<&str> = spec.flows.iter().map(|flow| &*flow.id).collect();
     assert_eq!(ids, ["f.0", "f.1", "f.2"]);
     assert_eq!(spec.flows[2].start, Time::from_secs(2));
     assert_eq!((spec.flows[0].stop, spec.flows[0].bytes), (Some(Time::from_secs(9)), Some(1_000_000)));
@@ -551,7 +551,7 @@ fn a_flow_that_restarts_is_followed_by_another() {
     ));
     let flows = flows.spec(0).flows;
     let times = |secs: u64| Time::from_secs(secs);
-    let found: Vec<_> = flows.iter().map(|flow| (flow.id.as_str(), flow.start, flow.stop)).collect();
+    let found: Vec<_> = flows.iter().map(|flow| (&*flow.id, flow.start, flow.stop)).collect();
     // The second flow of the third round would start when the group stops.
     assert_eq!(
         found,
@@ -638,7 +638,7 @@ fn a_flow_takes_one_path_or_two() {
     let two = format!("{BASE}[links.second]\nrate = \"1mbit\"\n[[flows]]\nid = \"f\"\n");
     let read = |keys: &str| {
         let flow = scenario(&format!("{two}{keys}\n")).spec(0).flows.remove(0);
-        (flow.path, flow.secondary)
+        (flow.path.clone(), flow.secondary.clone())
     };
     let over = |path: usize, second: usize, vector| (vec![path], Some(SecondarySpec { path: vec![second], vector }));
     // The links are numbered in order of the file.

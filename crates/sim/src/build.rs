@@ -8,8 +8,10 @@ use ackclock_tcp::{Config, Endpoint, Ports};
 use ackclock_units::{Random, Time};
 
 use crate::direction::Direction;
+use crate::flow::{Flow, Names};
 use crate::host::Host;
-use crate::spec::{CcChange, DirectionSpec, FlowSpec, HostSpec, LinkSpec, RunSpec, SmoltcpCc};
+use crate::index::{FlowId, Table};
+use crate::spec::{CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, RunSpec, SmoltcpCc};
 use crate::stock::{Side, Stock};
 use crate::watch::Watch;
 
@@ -81,6 +83,17 @@ impl Settings {
         self.recent.push(Arc::clone(&shared));
         shared
     }
+}
+
+/// The flows. Those of a group share what it calls its senders.
+pub(crate) fn flows(run: &RunSpec) -> Table<FlowId, Flow> {
+    let (mut flows, mut last) = (Table::new(), None);
+    for (number, flow) in run.flows.iter().enumerate() {
+        let known = last.take().filter(|(group, _): &(Arc<FlowGroup>, Names)| Arc::ptr_eq(group, &flow.group));
+        let (_, names) = last.insert(known.unwrap_or_else(|| (Arc::clone(&flow.group), Names::new(&flow.group))));
+        flows.push(Flow::new(FlowId::new(number), flow, names, schedule(run, flow)));
+    }
+    flows
 }
 
 /// The two ends of a flow, sender first.

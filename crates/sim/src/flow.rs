@@ -1,5 +1,7 @@
 //! A flow: its traffic and what is measured on it.
 
+use std::sync::Arc;
+
 use ackclock_cc::CongestionControl;
 use ackclock_tcp::{Acknowledgment, LimitedTime};
 use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Limited, MeanQuantiles};
@@ -7,7 +9,7 @@ use ackclock_units::{Span, Time};
 
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId};
-use crate::spec::{FlowSpec, HostSpec};
+use crate::spec::{FlowGroup, FlowSpec, HostSpec};
 use crate::truth::Truth;
 use crate::watch::WatchCounts;
 
@@ -15,18 +17,47 @@ use crate::watch::WatchCounts;
 const WINDOW_STEPS: usize = 4;
 const STEP: Span = Span::from_millis(500);
 
+/// What the summary calls the two ways of data.
+pub(crate) const FORWARD: &str = "forward";
+pub(crate) const REVERSE: &str = "reverse";
+
 /// What stands for congestion control, host and loss detector of a sender outside.
 const KERNEL: &str = "kernel";
+
+/// What the summaries of all flows of a group call their senders.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    cc: Arc<str>,
+    host: Arc<str>,
+    loss_detector: &'static str,
+}
+
+impl Names {
+    pub(crate) fn new(group: &FlowGroup) -> Names {
+        let (cc, host, loss_detector) = match &group.sender {
+            HostSpec::Endpoint(endpoint) => {
+                (endpoint.cc.name(), endpoint.profile.as_str(), endpoint.config.loss_detector.name())
+            }
+            HostSpec::Smoltcp(smoltcp) => (smoltcp.cc.name(), "smoltcp", "smoltcp"),
+            // Its stack has not told.
+            HostSpec::Outside => (KERNEL, KERNEL, KERNEL),
+        };
+        // All of them, in their order.
+        let later = group.schedule.iter().map(|change| change.cc.name());
+        let cc = [cc].into_iter().chain(later).collect::<Vec<_>>().join(",");
+        Names { cc: cc.into(), host: host.into(), loss_detector }
+    }
+}
 
 /// The source and the measures of one flow.
 #[derive(Debug)]
 pub(crate) struct Flow {
-    pub(crate) id: String,
+    pub(crate) id: Arc<str>,
     pub(crate) reverse: bool,
-    cc: String,
+    cc: Arc<str>,
     /// The controllers to come, the next one last.
     schedule: Vec<(Time, Box<dyn CongestionControl>)>,
-    host: String,
+    host: Arc<str>,
     loss_detector: &'static str,
     start: Time,
     stop: Option<Time>,
@@ -55,26 +86,20 @@ pub(crate) struct Flow {
 
 impl Flow {
     /// `schedule` has the controllers of the sender that come later, the next one last.
-    pub(crate) fn new(id: FlowId, spec: &FlowSpec, schedule: Vec<(Time, Box<dyn CongestionControl>)>) -> Flow {
-        let (cc, host, loss_detector) = match &spec.sender {
-            HostSpec::Endpoint(endpoint) => {
-                (endpoint.cc.name(), endpoint.profile.clone(), endpoint.config.loss_detector.name())
-            }
-            HostSpec::Smoltcp(smoltcp) => (smoltcp.cc.name(), "smoltcp".to_owned(), "smoltcp"),
-            // Its stack has not told.
-            HostSpec::Outside => (KERNEL, KERNEL.to_owned(), KERNEL),
-        };
+    pub(crate) fn new(
+        id: FlowId,
+        spec: &FlowSpec,
+        names: &Names,
+        schedule: Vec<(Time, Box<dyn CongestionControl>)>,
+    ) -> Flow {
         let outside = matches!(spec.sender, HostSpec::Outside);
-        // All of them, in their order.
-        let names = spec.schedule.iter().map(|change| change.cc.name());
-        let cc = [cc].into_iter().chain(names).collect::<Vec<_>>().join(",");
         Flow {
             id: spec.id.clone(),
             reverse: spec.reverse,
-            cc,
+            cc: names.cc.clone(),
             schedule,
-            host,
-            loss_detector,
+            host: names.host.clone(),
+            loss_detector: names.loss_detector,
             start: spec.start,
             stop: spec.stop,
             // What an application outside does is not ours to do.
@@ -229,10 +254,10 @@ impl Flow {
         let active = self.end(end).since(self.start);
         FlowSummary {
             id: self.id.clone(),
-            direction: if self.reverse { "reverse" } else { "forward" },
+            direction: if self.reverse { REVERSE } else { FORWARD },
             cc: self.cc.clone(),
             host: self.host.clone(),
-            loss_detector: self.loss_detector.to_owned(),
+            loss_detector: self.loss_detector,
             goodput_bps: if active > Span::ZERO {
                 counts.delivered_bytes as f64 * 8.0 / active.as_secs_f64()
             } else {

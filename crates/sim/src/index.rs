@@ -221,6 +221,10 @@ impl<I: Id, T> Table<I, T> {
         self.items.get_mut(id.index())
     }
 
+    pub(crate) fn into_iter(self) -> std::vec::IntoIter<T> {
+        self.items.into_iter()
+    }
+
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
         self.items.iter()
     }
@@ -234,6 +238,18 @@ impl<T> Table<HostId, T> {
     /// The two ends of each flow, sender and receiver.
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (&T, &T)> {
         self.items.chunks_exact(2).map(|ends| (&ends[0], &ends[1]))
+    }
+
+    /// The same, taken out.
+    pub(crate) fn into_pairs(self) -> impl Iterator<Item = [T; 2]> {
+        let mut ends = self.items.into_iter();
+        std::iter::from_fn(move || Some([ends.next()?, ends.next()?]))
+    }
+}
+
+impl<I, T> Default for Table<I, T> {
+    fn default() -> Table<I, T> {
+        Table { items: Vec::new(), by: PhantomData }
     }
 }
 

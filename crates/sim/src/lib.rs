@@ -53,7 +53,7 @@ pub fn run_recorded(
 ) -> Result<Summary<()>, RunError> {
     let mut world = World::new(spec);
     world.run(recorders, progress)?;
-    Ok(world.summary())
+    Ok(world.into_summary())
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! What a run consists of, every number checked: what `scenario` builds and [`crate::World`] runs.
 
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
 use ackclock_emulator::Impairments;
 use ackclock_tcp::Config;
 use ackclock_units::{Rate, Span, Time};
@@ -62,11 +65,27 @@ pub struct DirectionSpec {
     pub impairments: Impairments,
 }
 
-/// A flow: one connection with a bulk source.
+/// A flow: one connection with a bulk source. What it has in common with others of its group is
+/// kept once: reading goes through to it, and writing gives the flow a group of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
     /// Name and number, `reno.0`.
-    pub id: String,
+    pub id: Arc<str>,
+    /// What all flows of its group have in common.
+    pub group: Arc<FlowGroup>,
+    /// When the sender connects.
+    pub start: Time,
+    /// When the sender's application writes no more and closes: what its socket has taken is still
+    /// sent.
+    pub stop: Option<Time>,
+    /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one
+    /// between these hosts.
+    pub ends: Option<EndsSpec>,
+}
+
+/// What flows of one group have in common.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowGroup {
     /// Indices of the links that the data passes, in order.
     pub path: Vec<usize>,
     /// A second path that data takes in turn with `path`; ACKs come back over `path` alone.
@@ -83,26 +102,32 @@ pub struct FlowSpec {
     /// Matters where a full send buffer wakes its writer late
     /// ([`ackclock_tcp::SpaceRule::Segments`]).
     pub write_size: u64,
-    /// When the sender connects.
-    pub start: Time,
-    /// When the sender's application writes no more and closes: what its socket has taken is still
-    /// sent.
-    pub stop: Option<Time>,
     /// When the sender's application closes hard, as with SO_LINGER 0: what is not sent is not, and
     /// the peer gets an RST.
     pub abort: Option<Time>,
     /// Other controllers that take over at the sender, in order of time; a stock socket keeps its
     /// own.
     pub schedule: Vec<CcChange>,
-    /// Whose its two ends are; `None` if it has its two hosts to itself. Its path is then the one
-    /// between these hosts.
-    pub ends: Option<EndsSpec>,
 }
 
 impl FlowSpec {
     /// Bytes at a time, unless told otherwise: the block of iperf3 over TCP
     /// (`DEFAULT_TCP_BLKSIZE`).
     pub const WRITE_SIZE: u64 = 128 << 10;
+}
+
+impl Deref for FlowSpec {
+    type Target = FlowGroup;
+
+    fn deref(&self) -> &FlowGroup {
+        &self.group
+    }
+}
+
+impl DerefMut for FlowSpec {
+    fn deref_mut(&mut self) -> &mut FlowGroup {
+        Arc::make_mut(&mut self.group)
+    }
 }
 
 /// Another congestion control from a time on: after what arrives at that time, before what is sent

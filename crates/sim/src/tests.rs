@@ -43,18 +43,21 @@ fn link(name: &str, queue: QueueSpec) -> LinkSpec {
 
 fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
     FlowSpec {
-        id: format!("{name}.0"),
-        path,
-        secondary: None,
-        reverse: false,
-        sender: endpoint(ecn),
-        receiver: endpoint(ecn),
-        bytes: None,
-        write_size: FlowSpec::WRITE_SIZE,
+        id: format!("{name}.0").into(),
+        group: FlowGroup {
+            path,
+            secondary: None,
+            reverse: false,
+            sender: endpoint(ecn),
+            receiver: endpoint(ecn),
+            bytes: None,
+            write_size: FlowSpec::WRITE_SIZE,
+            abort: None,
+            schedule: Vec::new(),
+        }
+        .into(),
         start: Time::ZERO,
         stop: None,
-        abort: None,
-        schedule: Vec::new(),
         ends: None,
     }
 }
@@ -75,7 +78,8 @@ fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
 /// A flow with less in flight than 100 packets, and without timestamps, by which a receiver may
 /// refuse what is late.
 fn small(mut flow: FlowSpec) -> FlowSpec {
-    for host in [&mut flow.sender, &mut flow.receiver] {
+    let group = &mut *flow;
+    for host in [&mut group.sender, &mut group.receiver] {
         let HostSpec::Endpoint(endpoint) = host else { unreachable!("it is ours") };
         endpoint.config.send_buffer = 140_000;
         endpoint.config.timestamps = false;
@@ -131,7 +135,8 @@ fn time_goes_on_where_a_packet_takes_less_than_a_nanosecond() {
             direction.burst = burst;
         }
         let mut flow = flow("f", vec![0], false);
-        for host in [&mut flow.sender, &mut flow.receiver] {
+        let group = &mut *flow;
+        for host in [&mut group.sender, &mut group.receiver] {
             let HostSpec::Endpoint(endpoint) = host else { unreachable!("it is ours") };
             endpoint.config = tcp_config(timestamps, buffer);
         }
@@ -237,7 +242,8 @@ fn losses_on_the_wire_are_counted_and_repaired() {
 fn fast_open_brings_the_first_data_a_round_trip_earlier() {
     let delivered = |fast_open: [bool; 2], micros: u64| {
         let mut flow = flow("f", vec![0], false);
-        for (host, fast_open) in [&mut flow.sender, &mut flow.receiver].into_iter().zip(fast_open) {
+        let group = &mut *flow;
+        for (host, fast_open) in [&mut group.sender, &mut group.receiver].into_iter().zip(fast_open) {
             let HostSpec::Endpoint(endpoint) = host else { unreachable!("it is ours") };
             endpoint.config.states.fast_open = fast_open;
         }
@@ -464,7 +470,7 @@ fn a_controller_takes_over_in_slow_start_at_its_time_and_with_the_window() {
     assert_eq!(at, Time::from_millis(100));
     // Four round trips of 21 ms in slow start.
     assert!(window.ssthresh == Window::INFINITE && window.cwnd > 4 * 10 * 1448, "{window:?}");
-    assert_eq!(summary.flows[0].cc, "newreno,probe");
+    assert_eq!(&*summary.flows[0].cc, "newreno,probe");
 }
 
 #[test]
@@ -508,7 +514,7 @@ fn a_controller_takes_over_before_the_handshake_ends_and_after_the_flow() {
     let [before, after] = [&alone, &summary].map(|summary| summary.flows[0].completed_s);
     assert!(before.is_some_and(|before| before > 0.501 && before < 10.0), "{before:?}");
     assert_eq!(before, after);
-    summary.flows[0].cc = "newreno".to_owned();
+    summary.flows[0].cc = "newreno".into();
     summary.events = alone.events;
     assert_eq!(summary.flows, alone.flows);
 }

@@ -21,6 +21,7 @@ use outside::Outside;
 pub use outside::{Inbound, Outbound};
 use records::Records;
 use routes::Routes;
+use summary::About;
 
 mod outside;
 mod records;
@@ -37,7 +38,7 @@ const PROGRESS_INTERVAL: u64 = 1 << 16;
 /// of these numbers.
 #[derive(Debug)]
 pub struct World {
-    spec: RunSpec,
+    about: About,
     end: Time,
     /// Those of directions, which at equal times go before those of hosts, and those of hosts.
     direction_wakeups: Wakeups,
@@ -77,8 +78,7 @@ impl World {
         let hosts_of = |flow| build::hosts(spec, flow, &mut settings);
         let mut hosts: Table<HostId, Host> = spec.flows.iter().flat_map(hosts_of).collect();
         let mut routes = Routes::new(spec);
-        let flow = |(number, flow)| Flow::new(FlowId::new(number), flow, build::schedule(spec, flow));
-        let flows: Table<FlowId, Flow> = spec.flows.iter().enumerate().map(flow).collect();
+        let flows = build::flows(spec);
         for flow in flows.ids() {
             hosts[flow.receiver()].listen();
             if let Host::Endpoint(endpoint) = &mut hosts[flow.sender()] {
@@ -89,7 +89,7 @@ impl World {
         let windows = Windows::new(&spec.windows);
         let mut pool = Pool::new();
         let mut world = World {
-            spec: spec.clone(),
+            about: About::new(spec),
             end: Time::ZERO + spec.duration,
             direction_wakeups: Wakeups::with_slots(directions.len()),
             host_wakeups: Wakeups::with_slots(hosts.len()),

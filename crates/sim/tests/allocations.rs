@@ -12,8 +12,8 @@ use ackclock_cc::{
 use ackclock_emulator::Impairments;
 use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
-    CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
-    QueueSpec, RunSpec,
+    CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec,
+    PipeSpec, QueueSpec, RunSpec,
 };
 use ackclock_sim::{DirectionId, FlowId, Inbound, QueueRecorder, Recorders, World, run_recorded};
 use ackclock_tcp::{AccEcnOption, Config};
@@ -44,18 +44,21 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         HostSpec::Endpoint(EndpointSpec { profile: "rfc".to_owned(), config, cc })
     };
     let flow = |number| FlowSpec {
-        id: format!("{}.{number}", cc.name()),
-        path: vec![0],
-        secondary: None,
-        reverse: false,
-        sender: host(),
-        receiver: host(),
-        bytes: None,
-        write_size: FlowSpec::WRITE_SIZE,
+        id: format!("{}.{number}", cc.name()).into(),
+        group: FlowGroup {
+            path: vec![0],
+            secondary: None,
+            reverse: false,
+            sender: host(),
+            receiver: host(),
+            bytes: None,
+            write_size: FlowSpec::WRITE_SIZE,
+            abort: None,
+            schedule: Vec::new(),
+        }
+        .into(),
         start: Time::ZERO,
         stop: None,
-        abort: None,
-        schedule: Vec::new(),
         ends: None,
     };
     RunSpec {

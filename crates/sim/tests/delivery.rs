@@ -11,8 +11,8 @@ use ackclock_cc::{
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
-    CcChange, CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SmoltcpCc,
-    SmoltcpSpec,
+    CcChange, CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec,
+    SmoltcpCc, SmoltcpSpec,
 };
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EcnFeedback,
@@ -38,17 +38,20 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
         links: vec![LinkSpec { name: "link".into(), forward, reverse }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),
-            path: vec![0],
-            secondary: None,
-            reverse: false,
-            sender,
-            receiver,
-            bytes: Some(bytes),
-            write_size: FlowSpec::WRITE_SIZE,
+            group: FlowGroup {
+                path: vec![0],
+                secondary: None,
+                reverse: false,
+                sender,
+                receiver,
+                bytes: Some(bytes),
+                write_size: FlowSpec::WRITE_SIZE,
+                abort: None,
+                schedule: Vec::new(),
+            }
+            .into(),
             start: Time::ZERO,
             stop: None,
-            abort: None,
-            schedule: Vec::new(),
             ends: None,
         }],
     }

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use ackclock_aqm::{
     BlueConfig, CobaltConfig, CodelConfig, DualPi2Config, FifoConfig, FqCodelConfig, FqPieConfig, Limit, PieConfig,
@@ -14,8 +15,8 @@ use ackclock_cc::{NewReno, NewRenoConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
 use ackclock_packet::{Class, Segment, flow_hash};
 use ackclock_sim::spec::{
-    CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
-    QueueSpec, RouterSpec, RunSpec, SecondarySpec,
+    CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec,
+    PipeSpec, QueueSpec, RouterSpec, RunSpec, SecondarySpec,
 };
 use ackclock_sim::{DirectionId, FlowId, HostId, Inbound, Outbound, QueueRecorder, Recorders, World};
 use ackclock_tcp::{Config, EcnFeedback, Endpoint, Ports, Shutdown, State};
@@ -379,18 +380,21 @@ fn endpoint(config: &Config) -> HostSpec {
 /// A transfer from left to right, or from right to left, over the path between the two hosts.
 fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
     FlowSpec {
-        id: "flow.0".to_owned(),
-        path: vec![0],
-        secondary: None,
-        reverse: back,
-        sender: endpoint(config),
-        receiver: endpoint(config),
-        bytes: Some(bytes),
-        write_size: FlowSpec::WRITE_SIZE,
+        id: "flow.0".into(),
+        group: FlowGroup {
+            path: vec![0],
+            secondary: None,
+            reverse: back,
+            sender: endpoint(config),
+            receiver: endpoint(config),
+            bytes: Some(bytes),
+            write_size: FlowSpec::WRITE_SIZE,
+            abort: None,
+            schedule: Vec::new(),
+        }
+        .into(),
         start: Time::ZERO,
         stop: None,
-        abort: None,
-        schedule: Vec::new(),
         ends: Some(EndsSpec {
             nodes: if back { [RIGHT, LEFT] } else { [LEFT, RIGHT] },
             port: 5201,
@@ -526,9 +530,9 @@ fn run_with(world: &mut World, kernels: &mut [Kernel], recorders: &mut Recorders
 /// What headers tell is in these fields.
 fn assert_same_measures(watched: &FlowSummary, inside: &FlowSummary) {
     let told = |flow: &FlowSummary| FlowSummary {
-        cc: String::new(),
-        host: String::new(),
-        loss_detector: String::new(),
+        cc: Arc::default(),
+        host: Arc::default(),
+        loss_detector: "",
         cwnd_bytes: Default::default(),
         spurious_retransmits: 0,
         timeouts: 0,
@@ -653,7 +657,7 @@ fn a_watch_counts_what_the_endpoints_count() {
         );
         assert_eq!(flow.rtt_ms, kernels[0].rtt.distribution(1e-6), "{case}");
         assert!(flow.completed_s.is_some() && flow.rtt_ms.samples > 500, "{case}");
-        assert_eq!((flow.cc.as_str(), flow.host.as_str()), ("kernel", "kernel"));
+        assert_eq!((&*flow.cc, &*flow.host), ("kernel", "kernel"));
         assert_eq!(world.packets_inside(), 0);
         assert_eq!(
             std::iter::from_fn(|| world.freed()).count() as u64,

@@ -8,7 +8,7 @@ use ackclock_aqm::{FifoConfig, Limit};
 use ackclock_cc::{CdgConfig, ChdConfig, CubicConfig, NewRenoConfig, VegasConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
-    CcSpec, DirectionSpec, EndpointSpec, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SecondarySpec,
+    CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SecondarySpec,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, run_recorded};
 use ackclock_tcp::Config;
@@ -113,17 +113,20 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
         links: vec![LinkSpec { name: "link".into(), forward, reverse }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),
-            path: vec![0],
-            secondary: None,
-            reverse: false,
-            sender: host(),
-            receiver: host(),
-            bytes: Some(BYTES),
-            write_size: FlowSpec::WRITE_SIZE,
+            group: FlowGroup {
+                path: vec![0],
+                secondary: None,
+                reverse: false,
+                sender: host(),
+                receiver: host(),
+                bytes: Some(BYTES),
+                write_size: FlowSpec::WRITE_SIZE,
+                abort: None,
+                schedule: Vec::new(),
+            }
+            .into(),
             start: Time::ZERO,
             stop: None,
-            abort: None,
-            schedule: Vec::new(),
             ends: None,
         }],
     }

@@ -1,6 +1,7 @@
 //! The summary of a run. Its JSON keys are a contract: keys are added, never renamed.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -80,6 +81,34 @@ impl<P> Summary<P> {
             partial: self.partial,
             live: self.live,
             commands: self.commands,
+        }
+    }
+}
+
+impl<P> Summary<P> {
+    /// A copy of everything but the flows of the whole run, and the parameters.
+    pub fn without_flows(&self) -> Summary<()> {
+        Summary {
+            schema: self.schema,
+            title: self.title.clone(),
+            seed: self.seed,
+            run: self.run,
+            index: self.index,
+            run_seed: self.run_seed.clone(),
+            clock: self.clock,
+            duration_s: self.duration_s,
+            params: (),
+            events: self.events,
+            packets: self.packets,
+            flows: Vec::new(),
+            links: self.links.clone(),
+            fairness_jain: self.fairness_jain,
+            fairness_jain_forward: self.fairness_jain_forward,
+            fairness_jain_reverse: self.fairness_jain_reverse,
+            windows: self.windows.clone(),
+            partial: self.partial,
+            live: self.live.clone(),
+            commands: self.commands.clone(),
         }
     }
 }
@@ -206,15 +235,15 @@ pub struct RoundTrips {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowSummary {
     /// Name of the flow and its number, `reno.0`.
-    pub id: String,
+    pub id: Arc<str>,
     /// `forward`, or `reverse` where the data goes against the path.
     pub direction: &'static str,
     /// The sender's congestion control.
-    pub cc: String,
+    pub cc: Arc<str>,
     /// The sender's host profile.
-    pub host: String,
+    pub host: Arc<str>,
     /// The sender's loss detector.
-    pub loss_detector: String,
+    pub loss_detector: &'static str,
     /// New payload bytes at the receiver over the flow's time.
     pub goodput_bps: f64,
     /// IP bytes at the receiver in windows of 2 s, one every 0.5 s: of everything that arrives,
@@ -383,7 +412,7 @@ pub struct WindowSummary {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct FlowWindow {
     /// Name of the flow and its number.
-    pub id: String,
+    pub id: Arc<str>,
     /// New payload bytes at the receiver over the length of the window.
     pub goodput_bps: f64,
     /// Round-trip times that ACKs in the window measured.

@@ -135,7 +135,7 @@ impl Connections {
                 (ends, [true, true]) => (ends, Kind::Watched(Watched::default())),
                 (_, _) => (None, Kind::Watched(Watched::default())),
             };
-            connections.flows.push(Flow { id: spec.id.clone(), ends, kind });
+            connections.flows.push(Flow { id: spec.id.to_string(), ends, kind });
         }
         connections
     }

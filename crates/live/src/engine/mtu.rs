@@ -15,7 +15,8 @@ pub(super) fn with_path_mtu(spec: &RunSpec) -> RunSpec {
         let path = path_mtu(&live, ends.nodes);
         let has_router =
             live.pipes.iter().any(|pipe| pipe.joins(ends.nodes[0], ends.nodes[1]) && pipe.router.is_some());
-        for (end, node) in [&mut flow.sender, &mut flow.receiver].into_iter().zip(ends.nodes) {
+        let group = &mut **flow;
+        for (end, node) in [&mut group.sender, &mut group.receiver].into_iter().zip(ends.nodes) {
             match end {
                 HostSpec::Endpoint(endpoint) => {
                     // Nobody tells where there is no router.

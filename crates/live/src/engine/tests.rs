@@ -87,18 +87,21 @@ fn endpoint(cc: CcSpec) -> EndpointSpec {
 
 fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u64>) -> FlowSpec {
     FlowSpec {
-        id: "flow.0".to_owned(),
-        path: vec![0],
-        secondary: None,
-        reverse: nodes[0] > nodes[1],
-        sender,
-        receiver,
-        bytes,
-        write_size: FlowSpec::WRITE_SIZE,
+        id: "flow.0".into(),
+        group: FlowGroup {
+            path: vec![0],
+            secondary: None,
+            reverse: nodes[0] > nodes[1],
+            sender,
+            receiver,
+            bytes,
+            write_size: FlowSpec::WRITE_SIZE,
+            abort: None,
+            schedule: Vec::new(),
+        }
+        .into(),
         start: Time::ZERO,
         stop: None,
-        abort: None,
-        schedule: Vec::new(),
         ends: Some(EndsSpec { nodes, port: PORT, source_port: None, check: true }),
     }
 }

@@ -413,7 +413,7 @@ fn tcp(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
     if !matches!(flow.sender, HostSpec::Endpoint(_)) {
         return;
     }
-    let rows = || outcome.tcp.iter().filter(|row| row.str("flow") == flow.id);
+    let rows = || outcome.tcp.iter().filter(|row| row.str("flow") == &*flow.id);
     let count = |event: &str, verdict: &str| {
         rows().filter(|row| row.str("event") == event && (verdict.is_empty() || row.str("verdict") == verdict)).count()
             as u64

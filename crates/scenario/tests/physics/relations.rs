@@ -164,7 +164,7 @@ fn names(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
         link.name.insert_str(0, "other-");
     }
     for flow in &mut spec.flows {
-        flow.id.insert_str(0, "other-");
+        flow.id = format!("other-{}", flow.id).into();
     }
     let Ok(renamed) = summary(&spec, 4 * most) else { return };
     equal(laws, "names change nothing", &named_back(renamed), &outcome.json);

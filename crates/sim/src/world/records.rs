@@ -92,7 +92,7 @@ impl World {
         let World { records, directions, flows, routes, .. } = self;
         let Some(recording) = &mut records.queues else { return Ok(()) };
         // What is of no flow goes to no host of one.
-        let flow = |route: RouteId| flows.get(routes[route].to.flow()).map_or("", |flow| flow.id.as_str());
+        let flow = |route: RouteId| flows.get(routes[route].to.flow()).map_or("", |flow| &*flow.id);
         match recording.hand_on(until, |direction| &directions[direction].id, flow, sink) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(RunError::Interrupted),
@@ -122,7 +122,7 @@ impl World {
     ) -> Result<(), RunError> {
         let World { records, flows, .. } = self;
         let Some(log) = &mut records.log else { return Ok(()) };
-        match log.hand_on(|flow| flows[flow].id.as_str(), siftr, ertt) {
+        match log.hand_on(|flow| &*flows[flow].id, siftr, ertt) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(RunError::Interrupted),
         }

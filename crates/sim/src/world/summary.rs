@@ -1,10 +1,32 @@
 //! The summary of a run.
 
 use ackclock_trace::{FlowSummary, Summary, jain};
-use ackclock_units::{Random, Time};
+use ackclock_units::{Random, Span, Time};
 
 use super::World;
-use crate::spec::Clock;
+use crate::flow::{FORWARD, REVERSE};
+use crate::spec::{Clock, RunSpec};
+
+/// What the summary says of the run itself.
+#[derive(Debug)]
+pub(super) struct About {
+    title: String,
+    seed: u64,
+    run: u64,
+    clock: &'static str,
+    duration: Span,
+}
+
+impl About {
+    pub(super) fn new(spec: &RunSpec) -> About {
+        let clock = match spec.live.as_deref().map(|live| &live.clock) {
+            None => "virtual",
+            Some(Clock::Real) => "live",
+            Some(Clock::Replay(_)) => "replay",
+        };
+        About { title: spec.title.clone(), seed: spec.seed, run: spec.run, clock, duration: spec.duration }
+    }
+}
 
 impl World {
     /// The summary, at the end of the run.
@@ -12,29 +34,51 @@ impl World {
     /// # Panics
     /// If the books of a queue do not balance.
     pub fn summary(&mut self) -> Summary<()> {
+        let end = self.pass_end();
+        let directions = &self.directions;
+        let flows = (self.flows.iter_mut().zip(self.hosts.pairs()))
+            .map(|(flow, (sender, receiver))| flow.summary(end, sender, receiver, |link| &directions[link].id))
+            .collect();
+        self.summarize(flows)
+    }
+
+    /// The summary, at the end of a run that nothing else is asked of. Each flow's state goes when
+    /// its summary is there, so that the results take no memory beside the run's.
+    ///
+    /// # Panics
+    /// If the books of a queue do not balance.
+    pub fn into_summary(mut self) -> Summary<()> {
+        let end = self.pass_end();
+        let (flows, hosts) = (std::mem::take(&mut self.flows), std::mem::take(&mut self.hosts));
+        let directions = &self.directions;
+        let flows = (flows.into_iter().zip(hosts.into_pairs()))
+            .map(|(mut flow, [sender, receiver])| flow.summary(end, &sender, &receiver, |link| &directions[link].id))
+            .collect();
+        self.summarize(flows)
+    }
+
+    /// Everything is done and measured that is so before the end of the run.
+    fn pass_end(&mut self) -> Time {
         let end = self.end;
         self.finish();
         self.pass_edges(end);
         self.windows.break_off(end, &self.flows, &self.hosts, &self.directions);
-        let directions = &self.directions;
-        let flows: Vec<FlowSummary> = (self.flows.iter_mut().zip(self.hosts.pairs()))
-            .map(|(flow, (sender, receiver))| flow.summary(end, sender, receiver, |link| &directions[link].id))
-            .collect();
-        let way = |reverse: bool| flows.iter().zip(self.flows.iter()).filter(move |(_, flow)| flow.reverse == reverse);
-        let jain_of = |reverse| jain(way(reverse).map(|(flow, _)| flow.goodput_bps));
+        end
+    }
+
+    /// The summary of a run with these flows.
+    fn summarize(&mut self, flows: Vec<FlowSummary>) -> Summary<()> {
+        let end = self.end;
+        let jain_of = |way: &str| jain(flows.iter().filter(|flow| flow.direction == way).map(|flow| flow.goodput_bps));
         Summary {
             schema: 1,
-            title: self.spec.title.clone(),
-            seed: self.spec.seed,
-            run: self.spec.run,
-            index: self.spec.run,
-            run_seed: format!("{:016x}", Random::seed_of_run(self.spec.seed, self.spec.run)),
-            clock: match self.spec.live.as_deref().map(|live| &live.clock) {
-                None => "virtual",
-                Some(Clock::Real) => "live",
-                Some(Clock::Replay(_)) => "replay",
-            },
-            partial: end < Time::ZERO + self.spec.duration,
+            title: self.about.title.clone(),
+            seed: self.about.seed,
+            run: self.about.run,
+            index: self.about.run,
+            run_seed: format!("{:016x}", Random::seed_of_run(self.about.seed, self.about.run)),
+            clock: self.about.clock,
+            partial: end < Time::ZERO + self.about.duration,
             live: None,
             commands: Vec::new(),
             duration_s: end.as_secs_f64(),
@@ -43,8 +87,8 @@ impl World {
             packets: flows.iter().map(|flow| flow.sent_packets).sum(),
             links: self.directions.iter_mut().map(|direction| direction.summary(end)).collect(),
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
-            fairness_jain_forward: jain_of(false),
-            fairness_jain_reverse: jain_of(true),
+            fairness_jain_forward: jain_of(FORWARD),
+            fairness_jain_reverse: jain_of(REVERSE),
             flows,
             windows: self.windows.take(),
         }

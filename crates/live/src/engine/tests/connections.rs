@@ -10,8 +10,7 @@ use crate::router::protocol;
 #[test]
 fn a_flow_between_kernels_has_every_connection_to_its_port() {
     let mut spec = spec([true, true], Impairments::default());
-    let between =
-        |name: &str| FlowSpec { id: name.to_owned(), ..flow(HostSpec::Outside, HostSpec::Outside, [0, 1], None) };
+    let between = |name: &str| FlowSpec { id: name.into(), ..flow(HostSpec::Outside, HostSpec::Outside, [0, 1], None) };
     spec.flows = vec![between("a"), between("b")];
     let live = spec.live.as_deref().expect("it is live");
     let mut connections = Connections::new(&spec, live);
