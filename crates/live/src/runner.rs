@@ -37,6 +37,10 @@ impl Port for Device {
     fn write(&self, packet: &[u8]) -> io::Result<()> {
         Device::write(self, packet)
     }
+
+    fn check(&self) -> io::Result<()> {
+        Device::check(self)
+    }
 }
 
 /// Runs `spec` in real time.

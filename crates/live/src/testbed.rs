@@ -25,6 +25,7 @@ mod namespace;
 mod netlink;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -51,8 +52,7 @@ pub(crate) struct Testbed {
 /// Where a host is.
 #[derive(Debug)]
 struct Host {
-    /// Its device, with the number that the kernel knows it by.
-    device: Option<(Device, u32)>,
+    device: Option<Device>,
     /// Index of its namespace; `None` is the one that we are in.
     namespace: Option<usize>,
 }
@@ -96,18 +96,14 @@ impl Testbed {
         };
         let inside = namespace.map(|index| &self.namespaces[index]);
         let plan = netlink::Plan::new(spec, node);
-        let device = namespace::inside(inside, || {
-            let device = Device::create(tun)?;
-            let index = netlink::configure(tun, &plan)?;
-            Ok((device, index))
-        });
+        let device = namespace::inside(inside, || Device::create(tun, &plan));
         let device = device.map_err(failed(format!("device {tun}")))?;
         Ok(Host { device: Some(device), namespace })
     }
 
     /// The device of a host; `None` if it has none.
     pub(crate) fn device(&self, node: usize) -> Option<&Device> {
-        self.hosts[node].device.as_ref().map(|(device, _)| device)
+        self.hosts[node].device.as_ref()
     }
 
     /// Packets that the kernel had for the device of a host and dropped, because they were not read
@@ -116,7 +112,7 @@ impl Testbed {
     /// # Errors
     /// The device is gone.
     pub(crate) fn dropped(&self, node: usize) -> io::Result<u64> {
-        let Some((_, index)) = self.hosts[node].device else { return Ok(0) };
+        let Some(index) = self.device(node).map(Device::index) else { return Ok(0) };
         namespace::inside(self.namespace(node), || netlink::dropped(index))
     }
 

@@ -16,6 +16,7 @@ use ackclock_sim::{DirectionId, QueueRecorder, Recorders, RunError};
 use ackclock_testkit::can_go_live;
 use ackclock_trace::{QueueRecord, QueueSink};
 use ackclock_units::{Rate, Span};
+use nix::errno::Errno;
 
 /// A sink that takes this many rows.
 #[derive(Debug)]
@@ -128,10 +129,28 @@ fn somebody_takes_a_device_down() {
     }
     let (device, _) = names("down", "l");
     let outcome = unrecorded(&spec("down", Some(format!("ip link set {device} down"))));
-    // Answers to pings that had left before are on their way to it.
+    // Answers to pings that had left before may be on their way to it.
     let Some(LiveError::Device { host, tun, .. }) = &outcome.broken_off else { panic!("{:?}", outcome.broken_off) };
     assert_eq!((host.as_str(), tun), ("l", &device));
     assert_kept("down", &outcome);
+}
+
+#[test]
+fn somebody_takes_a_device_down_to_which_nothing_is_on_its_way() {
+    if !can_go_live("somebody_takes_a_device_down_to_which_nothing_is_on_its_way", &["ip", "ping"]) {
+        return;
+    }
+    let (device, _) = names("quiet", "l");
+    let mut spec = spec("quiet", None);
+    spec.duration = Span::from_secs(20);
+    // `ping` waits for the answer to the last one.
+    let command = &mut spec.live.as_mut().unwrap().commands[0];
+    command.run = format!("{} -c 60 && ip link set {device} down", command.run);
+    let outcome = unrecorded(&spec);
+    let Some(LiveError::Device { host, tun, source }) = &outcome.broken_off else { panic!("{:?}", outcome.broken_off) };
+    assert_eq!((host.as_str(), tun), ("l", &device));
+    assert_eq!(source.raw_os_error(), Some(Errno::ENETDOWN as i32));
+    assert_kept("quiet", &outcome);
 }
 
 #[test]

@@ -31,10 +31,12 @@ const PATIENCE: Span = Span::from_micros(20);
 /// Packets that are handed over before devices are read again.
 const TURN: usize = 64;
 
-/// How often a loop that has no time to sleep looks for signals.
+/// How often a loop that has no time to sleep looks for signals, and how often at most any loop
+/// checks its devices.
 const LOOK: Span = Span::from_millis(10);
 
-/// The longest sleep. A device that is gone wakes nobody: it is noticed when it is read.
+/// The longest sleep. A device that is gone or down wakes nobody: it is noticed when it is read or
+/// checked.
 const LONGEST_SLEEP: Span = Span::from_millis(100);
 
 /// Where packets of a host come from and go to, without blocking.
@@ -44,6 +46,10 @@ pub(super) trait Port: AsRawFd {
 
     /// Writes a packet.
     fn write(&self, packet: &[u8]) -> io::Result<()>;
+
+    /// Whether it has worked since the last call. One that does not take packets any more may
+    /// still be read.
+    fn check(&self) -> io::Result<()>;
 }
 
 /// A host's port.
@@ -161,7 +167,7 @@ impl<'a, P: Port> Drive<'a, P> {
     /// Runs until its time is over, or something ends it. What was due until then has been handed
     /// over, unless its port is gone.
     pub(super) async fn run(&mut self, recorders: &mut Recorders<'_>) -> End {
-        let mut looked = Time::ZERO;
+        let (mut looked, mut checked) = (Time::ZERO, Time::ZERO);
         loop {
             let mut from = self.now;
             match self.round(recorders) {
@@ -186,11 +192,25 @@ impl<'a, P: Port> Drive<'a, P> {
                 looked = self.now;
                 self.waiter.look().await;
             }
+            if self.now.since(checked) >= LOOK {
+                checked = self.now;
+                if let Err(end) = self.check() {
+                    return end;
+                }
+            }
             if self.waiter.signals() > 0 {
                 self.now = self.clock.now();
                 return self.hand_over(usize::MAX).err().unwrap_or(End::Interrupted);
             }
         }
+    }
+
+    /// Checks every port.
+    fn check(&self) -> Result<(), End> {
+        for (index, Attached { port, .. }) in self.ports.iter().enumerate() {
+            port.check().map_err(|error| End::Gone(index, error))?;
+        }
+        Ok(())
     }
 
     /// When to look again if there is nothing to do; now or earlier, if something is due so soon

@@ -29,6 +29,10 @@ impl Port for UnixDatagram {
     fn write(&self, packet: &[u8]) -> io::Result<()> {
         self.send(packet).map(|_| ())
     }
+
+    fn check(&self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// A device in memory.
@@ -37,8 +41,8 @@ struct Memory {
     incoming: RefCell<VecDeque<Vec<u8>>>,
     /// What its host has got.
     outgoing: RefCell<Vec<Vec<u8>>>,
-    /// What reading says once there is nothing more, and what writing says.
-    fails: Cell<[Option<Errno>; 2]>,
+    /// What reading says once there is nothing more, what writing says, and what a check says.
+    fails: Cell<[Option<Errno>; 3]>,
     /// Never has anything.
     descriptor: (UnixDatagram, UnixDatagram),
 }
@@ -76,6 +80,10 @@ impl Port for Memory {
         }
         self.outgoing.borrow_mut().push(packet.to_vec());
         Ok(())
+    }
+
+    fn check(&self) -> io::Result<()> {
+        self.fails.get()[2].map_or(Ok(()), |errno| Err(errno.into()))
     }
 }
 
@@ -221,9 +229,11 @@ fn what_is_longer_than_any_mtu_goes_nowhere() {
 
 #[test]
 fn a_device_that_is_gone_ends_the_run() {
-    for (fails, errno) in [([Some(Errno::EBADFD), None], Errno::EBADFD), ([None, Some(Errno::EIO)], Errno::EIO)] {
+    for (which, errno) in [Errno::EBADFD, Errno::EIO, Errno::ENETDOWN].into_iter().enumerate() {
         let left = Memory::new([packet(0, 0, 100)]);
         let right = Memory::new([]);
+        let mut fails = [None; 3];
+        fails[which] = Some(errno);
         right.fails.set(fails);
         let (end, driven) = drive(&spec(Span::from_secs(1000), Span::ZERO), [&left, &right]);
         let End::Gone(1, error) = end else { panic!("{end:?}") };
@@ -236,7 +246,7 @@ fn a_device_that_is_gone_ends_the_run() {
 fn a_packet_that_a_device_does_not_take_is_counted() {
     let left = Memory::new([packet(0, 0, 100), packet(0, 1, 100)]);
     let right = Memory::new([]);
-    right.fails.set([None, Some(Errno::ENOBUFS)]);
+    right.fails.set([None, Some(Errno::ENOBUFS), None]);
     let (end, driven) = drive(&spec(Span::from_millis(20), Span::ZERO), [&left, &right]);
     assert!(matches!(end, End::Over), "{end:?}");
     assert_eq!([driven.ports[0].refused, driven.ports[1].refused], [0, 2]);

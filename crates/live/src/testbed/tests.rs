@@ -14,6 +14,8 @@ use ackclock_units::Span;
 
 use super::*;
 
+mod watch;
+
 /// Tells a process that it is the one that is going to be killed.
 const VICTIM: &str = "ACKCLOCK_TEST_VICTIM";
 
