@@ -40,8 +40,10 @@ fn names(test: &str, host: &str) -> (String, String) {
     (format!("ackt{host}{id}"), format!("ackt-{test}-{host}-{id}"))
 }
 
+const PING: &str = "ping -n -i 0.005 -s 1400 10.8.0.2";
+
 /// Two kernels, 5 ms apart, that would run for an hour; after 200 ms the left one sends pings, and
-/// after 600 ms `breaks` runs there.
+/// after 600 ms and another 40 answers `breaks` runs there.
 fn spec(test: &str, breaks: Option<String>) -> RunSpec {
     let direction = DirectionSpec {
         rate: Rate::from_bps(10_000_000),
@@ -69,7 +71,8 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
         until: None,
         measure: None,
     };
-    let ping = command("ping", 200, "ping -n -i 0.005 -s 1400 10.8.0.2".to_owned());
+    let ping = command("ping", 200, PING.to_owned());
+    let breaks = breaks.map(|run| command("breaks", 600, format!("{PING} -c 40 && {run}")));
     let router = RouterSpec { address: [192, 0, 0, 8].into(), address6: "fd00::8".parse().unwrap(), mtu: None };
     RunSpec {
         title: test.to_owned(),
@@ -83,7 +86,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
             clock: Clock::Real,
             nodes: [("l", 1), ("r", 2)].map(node).into(),
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: Some(router) }],
-            commands: [Some(ping), breaks.map(|run| command("breaks", 600, run))].into_iter().flatten().collect(),
+            commands: [Some(ping), breaks].into_iter().flatten().collect(),
             spin: Span::ZERO,
             lateness_limit: None,
             drain: true,
@@ -145,7 +148,7 @@ fn somebody_takes_a_device_down_to_which_nothing_is_on_its_way() {
     spec.duration = Span::from_secs(20);
     // `ping` waits for the answer to the last one.
     let command = &mut spec.live.as_mut().unwrap().commands[0];
-    command.run = format!("{} -c 60 && ip link set {device} down", command.run);
+    command.run = format!("{PING} -c 60 && ip link set {device} down");
     let outcome = unrecorded(&spec);
     let Some(LiveError::Device { host, tun, source }) = &outcome.broken_off else { panic!("{:?}", outcome.broken_off) };
     assert_eq!((host.as_str(), tun), ("l", &device));
