@@ -25,6 +25,7 @@ use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
 use crate::LiveError;
+use crate::runner::have_programs_heed_interrupts;
 use crate::testbed::Testbed;
 use output::Output;
 
@@ -107,6 +108,8 @@ impl Commands {
         if spec.commands.is_empty() {
             return Ok(Commands { control, thread: None });
         }
+        // It is by SIGINT that they are asked to end. If this fails they are killed.
+        let _ = have_programs_heed_interrupts();
         if let Some(path) = &output {
             fs::create_dir_all(path).map_err(|source| LiveError::File { path: path.clone(), source })?;
         }

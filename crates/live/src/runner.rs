@@ -22,7 +22,7 @@ use crate::testbed::{Device, Testbed, check};
 use crate::{Engine, LiveError, Options, Outcome};
 use drive::{Drive, Driven, End, Port};
 use listener::Listener;
-pub(crate) use listener::{interrupted, listen};
+pub(crate) use listener::{have_programs_heed_interrupts, interrupted, listen};
 use punctuality::Punctuality;
 
 /// How long what is on its way at the end may take beyond the longest delay of a path: that of its

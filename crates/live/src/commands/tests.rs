@@ -82,6 +82,20 @@ fn programs_run_at_their_times_and_tell_how_they_ended() {
 }
 
 #[test]
+fn programs_are_interrupted_even_if_this_one_ignores_that() {
+    if !can_go_live("commands: SIGINT is ignored", &["sleep"]) {
+        return;
+    }
+    // As a shell has it for what it begins in the background.
+    let ignores =
+        "trap '' INT; exec \"$0\" --exact commands::tests::programs_run_at_their_times_and_tell_how_they_ended";
+    let executable = env::current_exe().expect("it is there");
+    let run = Command::new("/bin/sh").arg("-c").arg(ignores).arg(executable).output().expect("a shell");
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&run.stderr));
+}
+
+#[test]
 fn what_they_print_is_kept_and_read() {
     if !can_go_live("commands: output", &["ping"]) {
         return;

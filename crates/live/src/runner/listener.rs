@@ -55,10 +55,28 @@ impl Listener {
 
 /// Listens from now on, to those that are not ignored: `nohup` and shells ask for that.
 pub(crate) fn listen() -> io::Result<()> {
+    let ignored = ignored();
+    let listens = |kind: &SignalKind| ignored & bit(*kind) == 0;
+    Listener::new(&ENDING.into_iter().filter(listens).collect::<Vec<_>>()).map(Listener::keep)
+}
+
+/// If this process ignores SIGINT, as a shell has it for what it begins in the background: catches
+/// it from now on, and goes on without listening to it. Programs inherit what is ignored (a shell
+/// cannot even set a trap for it), but start with the default action of what is caught.
+pub(crate) fn have_programs_heed_interrupts() -> io::Result<()> {
+    let interrupt = SignalKind::interrupt();
+    if ignored() & bit(interrupt) == 0 { Ok(()) } else { Listener::new(&[interrupt]).map(drop) }
+}
+
+/// The signals that this process ignores, as bits.
+fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    let listens = |kind: &SignalKind| ignored.unwrap_or(0) & 1 << (kind.as_raw_value() - 1) == 0;
-    Listener::new(&ENDING.into_iter().filter(listens).collect::<Vec<_>>()).map(Listener::keep)
+    ignored.unwrap_or(0)
+}
+
+fn bit(kind: SignalKind) -> u64 {
+    1 << (kind.as_raw_value() - 1)
 }
 
 /// Whether a signal has come since the last live run.
