@@ -52,6 +52,7 @@ impl Class {
 
 /// The hash of a flow from its number and direction: a SplitMix64 finalizer, so that neighbouring
 /// numbers spread.
+#[inline]
 pub fn flow_hash(flow: u64, reverse: bool) -> u64 {
     let mut z = (flow << 1 | u64::from(reverse)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

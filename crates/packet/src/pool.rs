@@ -8,28 +8,48 @@
 /// in the caller.
 #[derive(Debug)]
 pub struct Pool<T> {
-    slots: Vec<T>,
-    /// How many packets refer to the slot; 0 when it is free.
-    references: Vec<u32>,
+    slots: Vec<Entry<T>>,
     free: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Entry<T> {
+    contents: T,
+    /// How many packets refer to the slot; 0 when it is free.
+    references: u32,
+}
+
+impl<T> Entry<T> {
+    #[inline]
+    fn occupied(&self, slot: u32) -> &Entry<T> {
+        if self.references == 0 {
+            vacant(slot);
+        }
+        self
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn vacant(slot: u32) -> ! {
+    panic!("slot {slot} is not occupied")
 }
 
 impl<T> Pool<T> {
     /// An empty pool.
     pub fn new() -> Pool<T> {
-        Pool { slots: Vec::new(), references: Vec::new(), free: Vec::new() }
+        Pool { slots: Vec::new(), free: Vec::new() }
     }
 
     /// Stores `contents` and returns its slot.
     pub fn insert(&mut self, contents: T) -> u32 {
+        let entry = Entry { contents, references: 1 };
         if let Some(slot) = self.free.pop() {
-            self.slots[slot as usize] = contents;
-            self.references[slot as usize] = 1;
+            self.slots[slot as usize] = entry;
             return slot;
         }
         let slot = u32::try_from(self.slots.len()).expect("fewer than 2^32 packets are on their way");
-        self.slots.push(contents);
-        self.references.push(1);
+        self.slots.push(entry);
         // Room for every slot on the free list, so that `release` never allocates.
         self.free.reserve(self.slots.len());
         slot
@@ -42,40 +62,44 @@ impl<T> Pool<T> {
         T: Default,
     {
         let Some(slot) = self.free.pop() else { return self.insert(T::default()) };
-        self.references[slot as usize] = 1;
+        self.slots[slot as usize].references = 1;
         slot
     }
 
     /// The contents of `slot`, to be changed.
     #[inline]
     pub fn get_mut(&mut self, slot: u32) -> &mut T {
-        assert!(self.references[slot as usize] > 0, "slot {slot} is not occupied");
-        &mut self.slots[slot as usize]
+        let entry = &mut self.slots[slot as usize];
+        entry.occupied(slot);
+        &mut entry.contents
     }
 
     /// The contents of `slot`.
+    #[inline]
     pub fn get(&self, slot: u32) -> &T {
-        assert!(self.references[slot as usize] > 0, "slot {slot} is not occupied");
-        &self.slots[slot as usize]
+        &self.slots[slot as usize].occupied(slot).contents
     }
 
     /// How many packets refer to `slot`.
+    #[inline]
     pub fn references(&self, slot: u32) -> u32 {
-        self.references[slot as usize]
+        self.slots[slot as usize].references
     }
 
     /// One more packet refers to `slot`.
     pub fn retain(&mut self, slot: u32) {
-        assert!(self.references[slot as usize] > 0, "slot {slot} is not occupied");
-        self.references[slot as usize] += 1;
+        let entry = &mut self.slots[slot as usize];
+        entry.occupied(slot);
+        entry.references += 1;
     }
 
     /// One packet fewer refers to `slot`; the last one frees it.
+    #[inline]
     pub fn release(&mut self, slot: u32) {
-        let references = &mut self.references[slot as usize];
-        assert!(*references > 0, "slot {slot} is not occupied");
-        *references -= 1;
-        if *references == 0 {
+        let entry = &mut self.slots[slot as usize];
+        entry.occupied(slot);
+        entry.references -= 1;
+        if entry.references == 0 {
             self.free.push(slot);
         }
     }

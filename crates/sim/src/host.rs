@@ -17,6 +17,67 @@ pub(crate) enum Host {
     Outside(Box<Watch>),
 }
 
+/// Where an application writes.
+pub(crate) trait Writable {
+    fn write(&mut self, now: Time, bytes: u64) -> u64;
+
+    /// Whether an application that waits until it can write goes on.
+    fn is_writable(&self) -> bool;
+
+    /// How much an application that writes `bytes` at a time may write at once instead.
+    fn writes_at_once(&self, bytes: u64) -> u64;
+}
+
+impl Writable for Endpoint {
+    #[inline]
+    fn write(&mut self, _: Time, bytes: u64) -> u64 {
+        Endpoint::write(self, bytes)
+    }
+
+    #[inline]
+    fn is_writable(&self) -> bool {
+        Endpoint::is_writable(self)
+    }
+
+    #[inline]
+    fn writes_at_once(&self, bytes: u64) -> u64 {
+        Endpoint::writes_at_once(self, bytes)
+    }
+}
+
+impl Writable for Host {
+    fn write(&mut self, now: Time, bytes: u64) -> u64 {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.write(bytes),
+            Host::Smoltcp(stock) => stock.write(now, bytes),
+            Host::Outside(_) => 0,
+        }
+    }
+
+    fn is_writable(&self) -> bool {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.is_writable(),
+            Host::Smoltcp(_) | Host::Outside(_) => true,
+        }
+    }
+
+    fn writes_at_once(&self, bytes: u64) -> u64 {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.writes_at_once(bytes),
+            Host::Smoltcp(_) | Host::Outside(_) => u64::MAX,
+        }
+    }
+}
+
+/// The range of the stream that a segment carries that an endpoint has just sent, if it does; a FIN
+/// is the byte after the last one.
+#[inline]
+pub(crate) fn range_sent(endpoint: &Endpoint, segment: &Segment) -> Option<(u64, u64)> {
+    let fin = segment.flags.contains(Flags::FIN) && endpoint.sent_as() != SentAs::Ack;
+    let len = u64::from(segment.payload.len) + u64::from(fin);
+    (len > 0).then_some((segment.payload.offset, segment.payload.offset + len))
+}
+
 impl Host {
     pub(crate) fn connect(&mut self, now: Time) {
         match self {
@@ -31,32 +92,6 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.listen(),
             Host::Smoltcp(stock) => stock.listen(),
             Host::Outside(_) => {}
-        }
-    }
-
-    pub(crate) fn write(&mut self, now: Time, bytes: u64) -> u64 {
-        match self {
-            Host::Endpoint(endpoint) => endpoint.write(bytes),
-            Host::Smoltcp(stock) => stock.write(now, bytes),
-            Host::Outside(_) => 0,
-        }
-    }
-
-    /// Whether an application that waits until it can write goes on.
-    #[inline]
-    pub(crate) fn is_writable(&self) -> bool {
-        match self {
-            Host::Endpoint(endpoint) => endpoint.is_writable(),
-            Host::Smoltcp(_) | Host::Outside(_) => true,
-        }
-    }
-
-    /// How much an application that writes `bytes` at a time may write at once instead.
-    #[inline]
-    pub(crate) fn writes_at_once(&self, bytes: u64) -> u64 {
-        match self {
-            Host::Endpoint(endpoint) => endpoint.writes_at_once(bytes),
-            Host::Smoltcp(_) | Host::Outside(_) => u64::MAX,
         }
     }
 
@@ -112,17 +147,16 @@ impl Host {
         }
     }
 
-    /// The range of the stream that a segment just sent carries, if it does; a FIN is the byte
-    /// after the last one.
+    /// The range of the stream that a segment just sent carries, if it does.
     pub(crate) fn range_of(&self, segment: &Segment) -> Option<(u64, u64)> {
-        let (from, len) = (segment.payload.offset, segment.payload.len);
-        let fin = match self {
-            Host::Endpoint(endpoint) => segment.flags.contains(Flags::FIN) && endpoint.sent_as() != SentAs::Ack,
+        match self {
+            Host::Endpoint(endpoint) => range_sent(endpoint, segment),
             // It does not tell where a FIN without data is.
-            Host::Smoltcp(_) | Host::Outside(_) => false,
-        };
-        let len = u64::from(len) + u64::from(fin);
-        (len > 0).then_some((from, from + len))
+            Host::Smoltcp(_) | Host::Outside(_) => {
+                let (from, len) = (segment.payload.offset, segment.payload.len);
+                (len > 0).then_some((from, from + u64::from(len)))
+            }
+        }
     }
 
     /// Why the segment just sent was sent; `by_timer` is whether a timer was due.

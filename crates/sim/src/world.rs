@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 
 use ackclock_emulator::{LinkEvent, LinkEventKind};
 use ackclock_events::Wakeups;
-use ackclock_packet::{Class, Packet, Pool, Segment, flow_hash};
-use ackclock_units::{Ecn, Time};
+use ackclock_packet::{Packet, Pool, Segment};
+use ackclock_units::Time;
 
 use crate::build;
 use crate::direction::{Direction, LOST_ON_LINK};
@@ -13,7 +13,7 @@ use crate::error::RunError;
 use crate::flow::Flow;
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, RouteId, Table};
-use crate::record::{Recorders, TcpFact};
+use crate::record::Recorders;
 use crate::spec::RunSpec;
 use crate::truth::Culprit;
 use crate::window::Windows;
@@ -27,6 +27,7 @@ mod outside;
 mod records;
 mod routes;
 mod summary;
+mod visits;
 
 /// Wakeups between two calls of the progress hook.
 const PROGRESS_INTERVAL: u64 = 1 << 16;
@@ -59,6 +60,8 @@ pub struct World {
     next_edge: Time,
     /// Hosts that are not ours; `None` if all are.
     outside: Option<Box<Outside>>,
+    /// Visits to endpoints take the straight path.
+    is_plain: bool,
 }
 
 /// What a packet holds.
@@ -105,10 +108,14 @@ impl World {
             next_edge: windows.next_edge(),
             windows,
             outside,
+            is_plain: false,
         };
         for host in world.hosts.ids() {
-            world.rearm_host(Time::ZERO, host);
+            let due = world.hosts[host].next_deadline(Time::ZERO);
+            let due = if host.is_sender() { due.min(world.flows[host.flow()].acts_at()) } else { due };
+            world.host_wakeups.arm(host.slot(), due);
         }
+        world.is_plain = world.visits_are_plain();
         world
     }
 
@@ -207,13 +214,12 @@ impl World {
 
     /// A packet stands behind `packet.hop` links of its route: on to the next one, or to its host.
     fn forward(&mut self, now: Time, mut packet: Packet) {
-        let route = &self.routes[RouteId::of_packet(packet.route)];
-        match route.links.get(usize::from(packet.hop)) {
-            Some(&next) => {
+        match self.routes.behind(RouteId::of_packet(packet.route), packet.hop) {
+            Ok(next) => {
                 packet.hop += 1;
                 self.offer(now, next, packet);
             }
-            None => self.arrive(now, route.to, packet),
+            Err(host) => self.arrive(now, host, packet),
         }
     }
 
@@ -248,7 +254,7 @@ impl World {
                     continue;
                 }
             };
-            let to = routes[RouteId::of_packet(packet.route)].to;
+            let to = routes.to(RouteId::of_packet(packet.route));
             let number = pool.get(packet.slot).number;
             // A doubled packet may still arrive.
             let last = pool.references(packet.slot) == 1;
@@ -272,150 +278,5 @@ impl World {
             let payload = self.pool.get(decision.packet.slot).segment.payload;
             recording.add(direction, decision, payload);
         }
-    }
-
-    /// A packet has reached its host.
-    fn arrive(&mut self, now: Time, host: HostId, packet: Packet) {
-        if !host.is_sender() && self.routes.are_shared() {
-            self.catch_up_paths(now, host.peer());
-        }
-        if self.leaves(host) {
-            return self.leave(now, host, packet);
-        }
-        if let Some(log) = &mut self.records.log {
-            log.segment(now, host, &self.hosts[host], true);
-        }
-        let state = &mut self.hosts[host];
-        let Contents { segment, number } = self.pool.get(packet.slot);
-        let arrival = state.input(now, segment, packet.ecn);
-        let number = *number;
-        if let Some(outside) = &mut self.outside {
-            outside.free(&self.pool, packet.slot);
-        }
-        self.pool.release(packet.slot);
-        let flow = &mut self.flows[host.flow()];
-        let mut log = self.records.tcp.as_deref_mut();
-        if host.is_sender() {
-            flow.measure_ack(&arrival, state);
-            if let Host::Endpoint(endpoint) = state {
-                if let Some(log) = &mut self.records.log {
-                    log.acknowledged(now, host.flow(), endpoint);
-                }
-                if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
-                    log.add(now, host.flow(), TcpFact::ack(endpoint, &arrival));
-                }
-                for declared in endpoint.loss_declarations() {
-                    flow.truth.declared(now, declared, log.as_deref_mut());
-                }
-            }
-            if flow.truth.has_losses() {
-                flow.truth.sender_received(now, number, state.acked_bytes(), state.srtt(), log);
-            }
-            flow.drive(now, state);
-            if flow.is_complete(state.acked_bytes()) {
-                flow.complete(now, &self.hosts[host.peer()]);
-            }
-        } else {
-            if number > 0 {
-                flow.truth.arrived(now, number, |from, to| state.holds(from, to), log);
-            }
-            flow.measure_packet(now, packet.wire_len);
-            state.read_all(now);
-            if state.peer_finished() {
-                // The sink has nothing to say: it closes when its peer has.
-                state.close(now);
-            }
-        }
-        self.pump(now, host, false);
-    }
-
-    /// What a packet that arrives over one path tells about those on the other depends on what
-    /// happened there before.
-    #[cold]
-    fn catch_up_paths(&mut self, now: Time, sender: HostId) {
-        let Some(routes) = self.routes.both(sender) else { return };
-        for route in routes {
-            for hop in 0..self.routes[route].links.len() {
-                let direction = self.routes[route].links[hop];
-                self.directions[direction].catch_up(now, &mut self.events);
-                self.settle(direction);
-            }
-        }
-    }
-
-    /// A timer of a host, or its application's, is due.
-    fn serve_host(&mut self, now: Time, host: HostId) {
-        let state = &mut self.hosts[host];
-        let by_timer = state.next_deadline(now) <= now;
-        if by_timer {
-            state.on_deadline(now);
-        }
-        if host.is_sender() {
-            let flow = &mut self.flows[host.flow()];
-            if let Host::Endpoint(endpoint) = state {
-                for declared in endpoint.loss_declarations() {
-                    flow.truth.declared(now, declared, self.records.tcp.as_deref_mut());
-                }
-            }
-            flow.drive(now, state);
-        }
-        self.pump(now, host, by_timer);
-        self.rearm_host(now, host);
-    }
-
-    /// Sends what a host has to send, and notes a transfer that has come to its end. `by_timer` is
-    /// whether a timer was due.
-    fn pump(&mut self, now: Time, host: HostId, by_timer: bool) {
-        while let Some(ecn) = self.hosts[host].transmit(now, &mut self.pool.get_mut(self.spare).segment) {
-            self.send(now, host, ecn, by_timer);
-        }
-        let flow = host.flow();
-        if !self.flows[flow].is_finished() && self.hosts[host].is_finished() && self.hosts[host.peer()].is_finished() {
-            self.flows[flow].finish(now);
-        }
-        // Deadlines mostly move back; a wakeup that comes too early costs less than moving it each
-        // time.
-        let due = self.host_due(now, host);
-        self.host_wakeups.arm_by(host.slot(), due);
-    }
-
-    fn send(&mut self, now: Time, host: HostId, ecn: Ecn, by_timer: bool) {
-        if let Some(log) = &mut self.records.log {
-            log.segment(now, host, &self.hosts[host], false);
-        }
-        let (state, truth) = (&self.hosts[host], &mut self.flows[host.flow()].truth);
-        let contents = self.pool.get_mut(self.spare);
-        contents.number = match host.is_sender() {
-            true => match state.range_of(&contents.segment) {
-                Some((from, to)) => truth.sent(state.stamp(now), from, to, state.sent_as(by_timer)),
-                None => 0,
-            },
-            false => truth.receiver_sent(),
-        };
-        let wire_len = contents.segment.wire_len();
-        let class = Class::new(0, contents.segment.is_pure_ack());
-        let packet = Packet {
-            flow_hash: flow_hash(host.flow().index() as u64, !host.is_sender()),
-            slot: std::mem::replace(&mut self.spare, self.pool.claim()),
-            wire_len,
-            route: self.routes.next(host).number(),
-            hop: 0,
-            ecn,
-            class,
-        };
-        match &self.outside {
-            Some(outside) if wire_len > outside.mtu(host) => self.refuse(now, host, packet),
-            _ => self.forward(now, packet),
-        }
-    }
-
-    fn host_due(&self, now: Time, host: HostId) -> Time {
-        let due = self.hosts[host].next_deadline(now);
-        if host.is_sender() { due.min(self.flows[host.flow()].next_action()) } else { due }
-    }
-
-    fn rearm_host(&mut self, now: Time, host: HostId) {
-        let due = self.host_due(now, host);
-        self.host_wakeups.arm(host.slot(), due);
     }
 }

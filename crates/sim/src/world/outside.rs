@@ -293,7 +293,7 @@ impl World {
         let (sequence, number) = (segment.seq, *number);
         self.free(packet.slot);
         if host.is_sender() && number > 0 {
-            let direction = self.routes[RouteId::of_packet(packet.route)].links.first().copied();
+            let direction = self.routes.links(RouteId::of_packet(packet.route)).first().copied();
             let culprit = Culprit { direction, reason: TOO_BIG, probability: None };
             self.flows[host.flow()].truth.lost(now, number, culprit, self.records.tcp.as_deref_mut());
         }
@@ -311,8 +311,8 @@ impl World {
             return;
         }
         self.hosts[host].icmp(now, error);
-        self.pump(now, host, false);
-        self.rearm_host(now, host);
+        let due = self.pump(now, host, false);
+        self.host_wakeups.arm(host.slot(), due);
     }
 
     /// The next packet that has reached a host outside, or a host of ours without being one of a
@@ -382,7 +382,7 @@ impl World {
         let (arrival, turning) = watch.receives(now, segment);
         if host.is_sender() {
             let (sender, receiver) = (&self.hosts[host], &self.hosts[host.peer()]);
-            flow.measure_ack(&arrival, sender);
+            flow.measure_ack(&arrival, || sender.cwnd());
             if flow.is_complete(sender.acked_bytes()) {
                 flow.complete(now, receiver);
             }

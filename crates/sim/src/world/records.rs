@@ -39,6 +39,7 @@ impl World {
         if recorders.tcp.is_some() {
             self.records.tcp = Some(Box::new(TcpRecording::new()));
         }
+        self.is_plain = self.visits_are_plain();
     }
 
     /// Hands records on once there are many: after every step, the last of which was at `now`.
@@ -92,7 +93,7 @@ impl World {
         let World { records, directions, flows, routes, .. } = self;
         let Some(recording) = &mut records.queues else { return Ok(()) };
         // What is of no flow goes to no host of one.
-        let flow = |route: RouteId| flows.get(routes[route].to.flow()).map_or("", |flow| &*flow.id);
+        let flow = |route: RouteId| flows.get(routes.to(route).flow()).map_or("", |flow| &*flow.id);
         match recording.hand_on(until, |direction| &directions[direction].id, flow, sink) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(RunError::Interrupted),

@@ -1,6 +1,6 @@
 //! The ways that packets take: which link directions, and which of two paths.
 
-use std::ops::Index;
+use std::collections::BTreeMap;
 
 use ackclock_emulator::Split;
 
@@ -12,6 +12,10 @@ use crate::spec::RunSpec;
 pub(super) struct Routes {
     /// Those of the packets of each host, and behind them others.
     all: Table<RouteId, Route>,
+    /// The links of all paths, each path once: with many flows, few lists that stay at hand.
+    links: Vec<DirectionId>,
+    /// Where in them each path is.
+    paths: BTreeMap<Vec<DirectionId>, u32>,
     /// Which of two paths packets take.
     splits: Table<SplitId, Split>,
     /// Hosts that send over two paths, in order of the hosts.
@@ -19,11 +23,14 @@ pub(super) struct Routes {
 }
 
 /// The way of packets.
-#[derive(Debug)]
-pub(super) struct Route {
-    pub(super) links: Vec<DirectionId>,
+#[derive(Clone, Copy, Debug)]
+struct Route {
+    /// Where its links are among all, ...
+    first: u32,
+    /// ... and how many.
+    hops: u32,
     /// The host at the end.
-    pub(super) to: HostId,
+    to: HostId,
 }
 
 /// A host that sends over two paths: the sender of a flow, or, where the paths of others do, its
@@ -40,7 +47,13 @@ impl Routes {
     /// The routes of all flows. Those of flows between hosts outside are given by
     /// [`Routes::set_links`] and [`Routes::share`].
     pub(super) fn new(spec: &RunSpec) -> Routes {
-        let mut routes = Routes { all: Table::new(), splits: Table::new(), sharing: Vec::new() };
+        let mut routes = Routes {
+            all: Table::new(),
+            links: Vec::new(),
+            paths: BTreeMap::new(),
+            splits: Table::new(),
+            sharing: Vec::new(),
+        };
         let flows = || spec.flows.iter().enumerate().map(|(number, flow)| (FlowId::new(number), flow));
         for (id, flow) in flows() {
             let [data, acks] = directions(&flow.path, flow.reverse);
@@ -58,7 +71,19 @@ impl Routes {
     }
 
     pub(super) fn add(&mut self, links: Vec<DirectionId>, to: HostId) -> RouteId {
-        self.all.push(Route { links, to })
+        let (first, hops) = self.place(links);
+        self.all.push(Route { first, hops, to })
+    }
+
+    /// Where the links of a path are, and how many it has.
+    fn place(&mut self, links: Vec<DirectionId>) -> (u32, u32) {
+        let (end, hops) = (self.links.len() as u32, links.len() as u32);
+        if let Some(&first) = self.paths.get(&links) {
+            return (first, hops);
+        }
+        self.links.extend(&links);
+        self.paths.insert(links, end);
+        (end, hops)
     }
 
     pub(super) fn add_split(&mut self, vector: u64) -> SplitId {
@@ -67,13 +92,34 @@ impl Routes {
 
     /// The packets of a host take these links.
     pub(super) fn set_links(&mut self, host: HostId, links: Vec<DirectionId>) {
-        self.all[RouteId::of_host(host)].links = links;
+        let (first, hops) = self.place(links);
+        let route = &mut self.all[RouteId::of_host(host)];
+        (route.first, route.hops) = (first, hops);
     }
 
     /// A host sends over two paths.
     pub(super) fn share(&mut self, host: HostId, split: SplitId, secondary: RouteId) {
         let place = self.sharing.partition_point(|sharing| sharing.host < host);
         self.sharing.insert(place, Sharing { host, split, secondary });
+    }
+
+    /// The link behind so many others of a route; the host at the end if there is none.
+    #[inline]
+    pub(super) fn behind(&self, route: RouteId, hops: u16) -> Result<DirectionId, HostId> {
+        let Route { first, hops: all, to } = self.all[route];
+        if u32::from(hops) < all { Ok(self.links[first as usize + usize::from(hops)]) } else { Err(to) }
+    }
+
+    /// The links of a route.
+    pub(super) fn links(&self, route: RouteId) -> &[DirectionId] {
+        let Route { first, hops, .. } = self.all[route];
+        &self.links[first as usize..][..hops as usize]
+    }
+
+    /// The host at the end of a route.
+    #[inline]
+    pub(super) fn to(&self, route: RouteId) -> HostId {
+        self.all[route].to
     }
 
     /// Whether any host sends over two paths.
@@ -107,15 +153,6 @@ impl Routes {
     fn shared(&self, host: HostId) -> Option<&Sharing> {
         let place = self.sharing.binary_search_by_key(&host, |sharing| sharing.host).ok()?;
         self.sharing.get(place)
-    }
-}
-
-impl Index<RouteId> for Routes {
-    type Output = Route;
-
-    #[inline]
-    fn index(&self, route: RouteId) -> &Route {
-        &self.all[route]
     }
 }
 

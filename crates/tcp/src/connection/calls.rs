@@ -239,6 +239,7 @@ impl Endpoint {
 
     /// How many bytes an application that writes `bytes` at a time, for as long as it can, may
     /// write at once with the same effect.
+    #[inline]
     pub fn writes_at_once(&self, bytes: u64) -> u64 {
         match self.config.transfer.send_space {
             // It goes on until the buffer is full.

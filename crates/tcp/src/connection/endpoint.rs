@@ -268,6 +268,7 @@ impl Endpoint {
 
     /// Whether both sides have closed and everything is acknowledged; the state may still be
     /// TIME-WAIT.
+    #[inline]
     pub fn is_finished(&self) -> bool {
         let all_acked = || self.send.is_fin_sent() && self.acked_bytes() == self.send.written();
         self.state == State::TimeWait
@@ -275,11 +276,13 @@ impl Endpoint {
     }
 
     /// Whether the peer has closed and every byte before its FIN has arrived.
+    #[inline]
     pub fn peer_finished(&self) -> bool {
         self.receiver.is_finished()
     }
 
     /// Bytes of our stream that the peer has acknowledged.
+    #[inline]
     pub fn acked_bytes(&self) -> u64 {
         self.send.una().saturating_sub(1).min(self.send.written())
     }
@@ -310,6 +313,7 @@ impl Endpoint {
     }
 
     /// Smoothed RTT, once there was a sample.
+    #[inline]
     pub fn srtt(&self) -> Option<Span> {
         self.rtt.srtt()
     }

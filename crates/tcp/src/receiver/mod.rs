@@ -259,6 +259,7 @@ impl Receiver {
     }
 
     /// Whether every unit of `left..right` has arrived.
+    #[inline]
     pub(crate) fn holds(&self, left: u64, right: u64) -> bool {
         right <= self.next || self.reassembly.holds(left.max(self.next), right)
     }

@@ -120,6 +120,7 @@ impl Endpoint {
     }
 
     /// Why the last data segment was sent that [`Endpoint::transmit`] wrote.
+    #[inline]
     pub fn sent_as(&self) -> SentAs {
         self.sent_as
     }
@@ -130,13 +131,21 @@ impl Endpoint {
         self.board.observe_losses();
     }
 
+    /// Whether anything was declared lost since the last time.
+    #[inline]
+    pub fn has_loss_declarations(&self) -> bool {
+        self.board.has_loss_declarations()
+    }
+
     /// What was declared lost since the last time; nothing unless it is observed.
+    #[inline]
     pub fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
         self.board.loss_declarations()
     }
 
     /// Whether the receiver has every byte of `offset..end` of the peer's stream, in order or
     /// beyond a gap; a FIN is the byte after the last one.
+    #[inline]
     pub fn holds(&self, offset: u64, end: u64) -> bool {
         self.receiver.holds(offset + 1, end + 1)
     }

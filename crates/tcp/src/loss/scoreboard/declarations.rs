@@ -50,7 +50,14 @@ impl Scoreboard {
         self.declarations.observed = true;
     }
 
+    /// Whether anything was declared lost since the last call.
+    #[inline]
+    pub(crate) fn has_loss_declarations(&self) -> bool {
+        !self.declarations.waiting.is_empty()
+    }
+
     /// What was declared lost since the last call; nothing unless it is observed.
+    #[inline]
     pub(crate) fn loss_declarations(&mut self) -> impl Iterator<Item = LossDeclaration> {
         self.declarations.waiting.drain(..)
     }

@@ -1,0 +1,241 @@
+//! A visit to a host: a packet has reached it, or a timer of it is due.
+//!
+//! Nearly all visits are those of packets to endpoints of ours, with nothing recorded of them. They
+//! have a straight path of their own, which does the same as the other one without asking at each
+//! step what else there might be.
+
+use ackclock_packet::{Class, Packet, flow_hash};
+use ackclock_units::{Ecn, Time};
+
+use super::{Contents, World};
+use crate::host::{Host, range_sent};
+use crate::index::{HostId, RouteId};
+use crate::record::TcpFact;
+
+impl World {
+    /// Whether visits to endpoints take the straight path: nothing is recorded of flows, no host is
+    /// outside, and nobody sends over two paths.
+    pub(super) fn visits_are_plain(&self) -> bool {
+        self.outside.is_none() && !self.routes.are_shared() && self.records.tcp.is_none() && self.records.log.is_none()
+    }
+
+    /// A packet has reached its host.
+    #[inline]
+    pub(super) fn arrive(&mut self, now: Time, host: HostId, packet: Packet) {
+        if !self.is_plain {
+            return self.arrive_observed(now, host, packet);
+        }
+        let Host::Endpoint(endpoint) = &mut self.hosts[host] else {
+            return self.arrive_observed(now, host, packet);
+        };
+        let Contents { segment, number } = self.pool.get(packet.slot);
+        let (arrival, number) = (endpoint.input(now, segment, packet.ecn), *number);
+        self.pool.release(packet.slot);
+        let flow = &mut self.flows[host.flow()];
+        if host.is_sender() {
+            flow.measure_ack(&arrival, || Some(endpoint.cwnd()));
+            if endpoint.has_loss_declarations() {
+                let truth = &mut flow.truth;
+                endpoint.loss_declarations().for_each(|declared| truth.declared(now, declared, None));
+            }
+            if flow.truth.has_losses() {
+                flow.truth.sender_received(now, number, endpoint.acked_bytes(), endpoint.srtt(), None);
+            }
+            let acked = if flow.fill(now, &mut **endpoint) {
+                endpoint.acked_bytes()
+            } else {
+                let state = &mut self.hosts[host];
+                flow.drive(now, state);
+                state.acked_bytes()
+            };
+            if flow.is_complete(acked) {
+                flow.complete(now, &self.hosts[host.peer()]);
+            }
+        } else {
+            if number > 0 {
+                flow.truth.arrived(now, number, |from, to| endpoint.holds(from, to), None);
+            }
+            flow.measure_packet(now, packet.wire_len);
+            endpoint.read(u64::MAX);
+            if endpoint.peer_finished() {
+                self.hosts[host].close(now);
+            }
+        }
+        self.pump_plain(now, host);
+    }
+
+    /// Sends what an endpoint of ours has to send, and notes a transfer that has come to its end.
+    fn pump_plain(&mut self, now: Time, host: HostId) {
+        let (due, is_finished) = loop {
+            let Host::Endpoint(endpoint) = &mut self.hosts[host] else { return };
+            let contents = self.pool.get_mut(self.spare);
+            let Some(ecn) = endpoint.transmit(now, &mut contents.segment) else {
+                break (endpoint.next_deadline(), endpoint.is_finished());
+            };
+            let (segment, truth) = (&contents.segment, &mut self.flows[host.flow()].truth);
+            contents.number = if !host.is_sender() {
+                truth.receiver_sent()
+            } else if let Some((from, to)) = range_sent(endpoint, segment) {
+                truth.sent(endpoint.stamp(now), from, to, endpoint.sent_as())
+            } else {
+                0
+            };
+            let packet = Packet {
+                flow_hash: flow_hash(host.flow().index() as u64, !host.is_sender()),
+                slot: self.spare,
+                wire_len: segment.wire_len(),
+                route: RouteId::of_host(host).number(),
+                hop: 0,
+                ecn,
+                class: Class::new(0, segment.is_pure_ack()),
+            };
+            self.spare = self.pool.claim();
+            self.forward(now, packet);
+        };
+        let flow = &mut self.flows[host.flow()];
+        if is_finished && !flow.is_finished() && self.hosts[host.peer()].is_finished() {
+            flow.finish(now);
+        }
+        // As in `pump`.
+        let due = if host.is_sender() { due.min(flow.acts_at()) } else { due };
+        self.host_wakeups.arm_by(host.slot(), due);
+    }
+
+    /// A packet has reached its host, which may be any.
+    #[inline(never)]
+    fn arrive_observed(&mut self, now: Time, host: HostId, packet: Packet) {
+        if !host.is_sender() && self.routes.are_shared() {
+            self.catch_up_paths(now, host.peer());
+        }
+        if self.leaves(host) {
+            return self.leave(now, host, packet);
+        }
+        if let Some(log) = &mut self.records.log {
+            log.segment(now, host, &self.hosts[host], true);
+        }
+        let state = &mut self.hosts[host];
+        let Contents { segment, number } = self.pool.get(packet.slot);
+        let arrival = state.input(now, segment, packet.ecn);
+        let number = *number;
+        if let Some(outside) = &mut self.outside {
+            outside.free(&self.pool, packet.slot);
+        }
+        self.pool.release(packet.slot);
+        let flow = &mut self.flows[host.flow()];
+        let mut log = self.records.tcp.as_deref_mut();
+        if host.is_sender() {
+            flow.measure_ack(&arrival, || state.cwnd());
+            if let Host::Endpoint(endpoint) = state {
+                if let Some(log) = &mut self.records.log {
+                    log.acknowledged(now, host.flow(), endpoint);
+                }
+                if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
+                    log.add(now, host.flow(), TcpFact::ack(endpoint, &arrival));
+                }
+                for declared in endpoint.loss_declarations() {
+                    flow.truth.declared(now, declared, log.as_deref_mut());
+                }
+            }
+            if flow.truth.has_losses() {
+                flow.truth.sender_received(now, number, state.acked_bytes(), state.srtt(), log);
+            }
+            flow.drive(now, state);
+            if flow.is_complete(state.acked_bytes()) {
+                flow.complete(now, &self.hosts[host.peer()]);
+            }
+        } else {
+            if number > 0 {
+                flow.truth.arrived(now, number, |from, to| state.holds(from, to), log);
+            }
+            flow.measure_packet(now, packet.wire_len);
+            state.read_all(now);
+            if state.peer_finished() {
+                // The sink has nothing to say: it closes when its peer has.
+                state.close(now);
+            }
+        }
+        self.pump(now, host, false);
+    }
+
+    /// What a packet that arrives over one path tells about those on the other depends on what
+    /// happened there before.
+    #[cold]
+    fn catch_up_paths(&mut self, now: Time, sender: HostId) {
+        let Some(routes) = self.routes.both(sender) else { return };
+        for route in routes {
+            for hop in 0..self.routes.links(route).len() {
+                let direction = self.routes.links(route)[hop];
+                self.directions[direction].catch_up(now, &mut self.events);
+                self.settle(direction);
+            }
+        }
+    }
+
+    /// A timer of a host, or its application's, is due.
+    pub(super) fn serve_host(&mut self, now: Time, host: HostId) {
+        let state = &mut self.hosts[host];
+        let by_timer = state.next_deadline(now) <= now;
+        if by_timer {
+            state.on_deadline(now);
+        }
+        if host.is_sender() {
+            let flow = &mut self.flows[host.flow()];
+            if let Host::Endpoint(endpoint) = state {
+                for declared in endpoint.loss_declarations() {
+                    flow.truth.declared(now, declared, self.records.tcp.as_deref_mut());
+                }
+            }
+            flow.drive(now, state);
+        }
+        let due = self.pump(now, host, by_timer);
+        self.host_wakeups.arm(host.slot(), due);
+    }
+
+    /// Sends what a host has to send, and notes a transfer that has come to its end. `by_timer` is
+    /// whether a timer was due. Returns when the next one is.
+    pub(super) fn pump(&mut self, now: Time, host: HostId, by_timer: bool) -> Time {
+        while let Some(ecn) = self.hosts[host].transmit(now, &mut self.pool.get_mut(self.spare).segment) {
+            self.send(now, host, ecn, by_timer);
+        }
+        let flow = host.flow();
+        if !self.flows[flow].is_finished() && self.hosts[host].is_finished() && self.hosts[host.peer()].is_finished() {
+            self.flows[flow].finish(now);
+        }
+        // Deadlines mostly move back; a wakeup that comes too early costs less than moving it each
+        // time.
+        let due = self.hosts[host].next_deadline(now);
+        let due = if host.is_sender() { due.min(self.flows[flow].acts_at()) } else { due };
+        self.host_wakeups.arm_by(host.slot(), due);
+        due
+    }
+
+    fn send(&mut self, now: Time, host: HostId, ecn: Ecn, by_timer: bool) {
+        if let Some(log) = &mut self.records.log {
+            log.segment(now, host, &self.hosts[host], false);
+        }
+        let (state, truth) = (&self.hosts[host], &mut self.flows[host.flow()].truth);
+        let contents = self.pool.get_mut(self.spare);
+        contents.number = match host.is_sender() {
+            true => match state.range_of(&contents.segment) {
+                Some((from, to)) => truth.sent(state.stamp(now), from, to, state.sent_as(by_timer)),
+                None => 0,
+            },
+            false => truth.receiver_sent(),
+        };
+        let wire_len = contents.segment.wire_len();
+        let class = Class::new(0, contents.segment.is_pure_ack());
+        let packet = Packet {
+            flow_hash: flow_hash(host.flow().index() as u64, !host.is_sender()),
+            slot: std::mem::replace(&mut self.spare, self.pool.claim()),
+            wire_len,
+            route: self.routes.next(host).number(),
+            hop: 0,
+            ecn,
+            class,
+        };
+        match &self.outside {
+            Some(outside) if wire_len > outside.mtu(host) => self.refuse(now, host, packet),
+            _ => self.forward(now, packet),
+        }
+    }
+}
