@@ -251,6 +251,9 @@ fn push_fast_open(out: &mut Options, fast_open: FastOpen, layout: OptionLayout) 
 #[inline]
 pub fn options_len(segment: &Segment) -> u32 {
     let len = fixed_options_len(segment);
+    if segment.sack.is_empty() {
+        return len;
+    }
     match sack_blocks_that_fit(segment, len) {
         0 => len,
         blocks => len + 4 + 8 * blocks,

@@ -60,7 +60,7 @@ pub struct Payload {
 
 /// Up to four SACK blocks in the order of the option: left edge, and right edge one past the last
 /// byte.
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Default)]
 pub struct SackBlocks {
     len: u8,
     blocks: [(u32, u32); 4],
@@ -175,18 +175,30 @@ impl SackBlocks {
     }
 
     /// Whether there is none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Leaves out the last blocks, so that there are at most `len`.
     pub fn truncate(&mut self, len: usize) {
-        while usize::from(self.len) > len {
-            self.len -= 1;
-            self.blocks[usize::from(self.len)] = (0, 0);
-        }
+        self.len = self.len.min(u8::try_from(len).unwrap_or(u8::MAX));
+    }
+
+    /// Leaves out all of them.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.len = 0;
     }
 }
+
+impl PartialEq for SackBlocks {
+    fn eq(&self, other: &SackBlocks) -> bool {
+        self.as_slice() == other.as_slice()
+    }
+}
+
+impl Eq for SackBlocks {}
 
 impl fmt::Debug for SackBlocks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -195,12 +207,28 @@ impl fmt::Debug for SackBlocks {
 }
 
 impl Segment {
+    /// Becomes a segment from the first to the second of two ports with these flags, and nothing
+    /// else. What was in it before is overwritten only where it would show.
+    #[inline]
+    pub fn begin(&mut self, (source_port, destination_port): (u16, u16), flags: Flags) {
+        self.payload = Payload::default();
+        (self.source_port, self.destination_port) = (source_port, destination_port);
+        (self.seq, self.ack, self.flags, self.window) = (0, 0, flags, 0);
+        (self.mss, self.window_scale, self.sack_permitted) = (None, None, false);
+        self.timestamps = None;
+        self.sack.clear();
+        self.fast_open = None;
+        self.acc_ecn = None;
+    }
+
     /// Bytes of TCP header with options as the codec writes them.
+    #[inline]
     pub fn header_len(&self) -> u32 {
         20 + crate::options_len(self)
     }
 
     /// Bytes of the whole packet over IPv4 without IP options.
+    #[inline]
     pub fn wire_len(&self) -> u32 {
         20 + self.header_len() + self.payload.len
     }
@@ -212,6 +240,7 @@ impl Segment {
     }
 
     /// Sequence space that it occupies: payload, SYN and FIN.
+    #[inline]
     pub fn sequence_len(&self) -> u32 {
         self.payload.len + u32::from(self.flags.contains(Flags::SYN)) + u32::from(self.flags.contains(Flags::FIN))
     }

@@ -121,6 +121,7 @@ impl Endpoint {
 
     /// read(2) without blocking: takes up to `most` bytes.
     pub fn recv(&mut self, most: u64) -> Received {
+        self.burst.end();
         let taken = self.read(most);
         if taken > 0 || most == 0 {
             return Received::Data(taken);
@@ -144,6 +145,7 @@ impl Endpoint {
 
     /// shutdown(2). Does nothing to a connection that is not open.
     pub fn shutdown(&mut self, how: Shutdown) {
+        self.burst.end();
         if how != Shutdown::Write {
             self.socket.shut_reading(self.config.states.discard_unread);
             if self.config.states.discard_unread {
@@ -163,6 +165,7 @@ impl Endpoint {
     /// close(2): shuts both directions; nobody will ask for anything any more. With data unread, or
     /// a linger time of zero, the connection is reset.
     pub fn close(&mut self, now: Time) {
+        self.burst.end();
         let unread = self.unread() > 0 && self.config.states.reset_unread;
         self.socket.abandon();
         if unread || self.socket.linger() == Some(Span::ZERO) {
@@ -176,6 +179,7 @@ impl Endpoint {
     /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section
     /// 3.10.5).
     pub fn abort(&mut self) {
+        self.burst.end();
         match self.state {
             State::Closed => return,
             State::Listen | State::SynSent | State::TimeWait => {}

@@ -14,6 +14,7 @@ impl Endpoint {
 
     /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
     pub fn on_deadline(&mut self, now: Time) {
+        self.burst.end();
         if self.receiver.ack_deadline() <= now {
             self.receiver.ack_timed_out();
         }

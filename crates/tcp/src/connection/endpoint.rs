@@ -19,6 +19,7 @@ use crate::loss::detector::Detector;
 use crate::loss::scoreboard::Scoreboard;
 use crate::receiver::Receiver;
 use crate::report::counters::Counters;
+use crate::send::burst::Burst;
 use crate::send::limited::LimitClock;
 use crate::send::observer::Observer;
 use crate::send::pacing::Pacer;
@@ -125,6 +126,7 @@ pub struct Endpoint {
     /// How many ACKs came before at that time, or something was sent.
     pub(crate) order: u32,
     pub(crate) pacer: Pacer,
+    pub(crate) burst: Burst,
     pub(crate) window_use: WindowUse,
     pub(crate) validation: Validation,
     pub(crate) rtt: RttEstimator,
@@ -185,6 +187,7 @@ impl Endpoint {
             now: Time::ZERO,
             order: 0,
             pacer: Pacer::default(),
+            burst: Burst::default(),
             window_use: WindowUse::default(),
             validation: Validation::default(),
             rtt: RttEstimator::new(),
@@ -222,6 +225,7 @@ impl Endpoint {
     /// arrival ([`Endpoint::integrity_error`]).
     #[inline]
     pub fn read(&mut self, most: u64) -> u64 {
+        self.burst.end();
         self.receiver.read(most)
     }
 

@@ -10,6 +10,7 @@ impl Endpoint {
     /// asked.
     #[inline(always)]
     pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
+        self.burst.end();
         self.counters.arrived(now, segment, ecn);
         self.socket.set_more(false);
         if segment.flags.contains(Flags::SYN | Flags::FIN) && self.drops_syn_fin() {

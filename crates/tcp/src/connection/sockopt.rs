@@ -48,6 +48,7 @@ impl Endpoint {
     /// TCP_QUICKACK: acknowledge at once for now, or as in an interactive connection. Of the hosts
     /// that follow Linux.
     pub fn set_quick_ack(&mut self, on: bool) {
+        self.burst.end();
         self.receiver.set_quick_ack(on);
     }
 
@@ -77,6 +78,7 @@ impl Endpoint {
     /// the window and the threshold over, and a reduction that runs is finished (Linux
     /// `tcp_reinit_congestion_control`).
     pub fn set_congestion_control(&mut self, now: Time, mut cc: Box<dyn CongestionControl>) {
+        self.burst.end();
         let opening = matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived);
         if !opening || self.is_open_early() {
             let flight = self.flight(now);
@@ -115,6 +117,7 @@ impl Endpoint {
 
     /// SO_RCVBUF: Linux doubles it for its overhead. What was offered stays offered.
     pub fn set_receive_buffer(&mut self, bytes: u64) {
+        self.burst.end();
         let bytes = match self.config.transfer.window {
             WindowRule::Rfc | WindowRule::FreeBsd { .. } => bytes.max(1),
             WindowRule::Linux { .. } => (2 * bytes).max(MIN_RECEIVE_BUFFER),

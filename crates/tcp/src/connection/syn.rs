@@ -60,6 +60,12 @@ impl Handshake {
         self.bare_ack = alone;
     }
 
+    /// Whether that ACK is still to be sent.
+    #[inline]
+    pub(crate) fn owes_bare_ack(&self) -> bool {
+        self.bare_ack
+    }
+
     /// Whether the next ACK is that one.
     #[inline]
     pub(crate) fn take_bare_ack(&mut self) -> bool {

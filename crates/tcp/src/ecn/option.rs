@@ -40,6 +40,7 @@ impl Endpoint {
 
     /// Changes when the option is sent, on an open connection too.
     pub fn set_acc_ecn_option(&mut self, option: AccEcnOption, beacon: u32) {
+        self.burst.end();
         let rules = &mut self.config_mut().transfer.acc_ecn;
         (rules.option, rules.beacon) = (option, beacon);
     }

@@ -194,6 +194,12 @@ impl EcnState {
 
     // The AccECN option.
 
+    /// Whether the AccECN option is neither sent nor read.
+    #[inline]
+    pub(crate) fn has_no_option(&self) -> bool {
+        self.bytes.is_none()
+    }
+
     /// Payload that arrived, and payload reported: of ECT(1), ECT(0) and CE.
     pub(crate) fn byte_totals(&self) -> ([u32; 3], [u32; 3]) {
         self.bytes.as_deref().map_or_else(Default::default, ByteCounters::totals)

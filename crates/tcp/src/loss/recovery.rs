@@ -161,6 +161,12 @@ impl Recovery {
         }
     }
 
+    /// Nothing is reported missing, tested or probed.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.state == CaState::Open && self.resend != Resend::New && !self.probe.due
+    }
+
     /// Whether the next retransmission goes out whatever the window.
     #[inline]
     pub(crate) fn forces_retransmission(&self) -> bool {

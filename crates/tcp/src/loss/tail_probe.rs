@@ -65,6 +65,12 @@ impl Endpoint {
             }
     }
 
+    /// Whether new data has to do with the retransmission timer, which runs if not.
+    #[inline]
+    pub(crate) fn follows_new_data(&self) -> bool {
+        !self.timers.is_running() || self.config.tlp || self.timers.pending() == Pending::Reorder
+    }
+
     /// New data was sent (`tcp_event_new_data_sent`, the end of `tcp_write_xmit`).
     #[inline(always)]
     pub(crate) fn new_data_sent(&mut self, now: Time) {

@@ -37,7 +37,7 @@ pub(crate) struct LimitClock {
 
 impl LimitClock {
     #[inline]
-    fn set(&mut self, now: Time, reason: Option<Reason>) {
+    pub(super) fn set(&mut self, now: Time, reason: Option<Reason>) {
         if self.reason != reason {
             self.change(now, reason);
         }

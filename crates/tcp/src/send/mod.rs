@@ -1,5 +1,6 @@
 //! What leaves, and when.
 
+pub(crate) mod burst;
 pub(crate) mod limited;
 pub(crate) mod loss_probe;
 pub(crate) mod new_data;

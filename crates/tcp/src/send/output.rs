@@ -5,6 +5,7 @@ use ackclock_units::{Ecn, Time};
 
 use crate::{CaState, Endpoint, SentAs, State};
 
+use super::burst::Straight;
 use super::segment::Piece;
 
 impl Endpoint {
@@ -12,12 +13,24 @@ impl Endpoint {
     /// `None` when there is nothing to send now. To be asked until it gives `None`.
     #[inline(always)]
     pub fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
+        if self.burst.goes_on(now) {
+            return Some(self.write_full(out));
+        }
+        match self.go_straight(now, out) {
+            Straight::Sent(ecn) => Some(ecn),
+            Straight::Nothing => None,
+            Straight::No => self.transmit_any(now, out),
+        }
+    }
+
+    /// The long way, which knows every case.
+    #[inline(never)]
+    fn transmit_any(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
         self.counters.window_stopped = false;
         self.note_writes(now);
         let ecn = self.next_segment(now, out);
         if ecn.is_some() {
-            self.counters.segments_out += 1;
-            self.counters.sending = true;
+            self.note_segment();
         } else {
             self.all_sent(now);
         }
@@ -26,7 +39,7 @@ impl Endpoint {
 
     /// There is nothing to send now.
     #[inline]
-    fn all_sent(&mut self, now: Time) {
+    pub(super) fn all_sent(&mut self, now: Time) {
         let sent = std::mem::take(&mut self.counters.sending);
         self.review_send_buffer(now, sent);
         self.counters.busy.set(now, self.send.written() > self.acked_bytes());

@@ -157,6 +157,7 @@ impl Endpoint {
     /// SO_MAX_PACING_RATE: no more than so many bytes a second from now on; `None` for no bound.
     /// Setting one turns pacing on.
     pub fn set_max_pacing_rate(&mut self, bytes_per_second: Option<u64>) {
+        self.burst.end();
         self.pacer.most = bytes_per_second;
         // sk_pacing_status stays SK_PACING_NEEDED.
         if !self.pacer.on {

@@ -98,6 +98,7 @@ impl Endpoint {
 
     /// The route to the peer has another MTU from now on. Nothing that was sent is declared lost.
     pub fn set_path_mtu(&mut self, mtu: u32) {
+        self.burst.end();
         (self.path.route, self.path.mtu) = (mtu, mtu);
         self.path.expires_at = Time::NEVER;
         if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {

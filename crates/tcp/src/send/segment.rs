@@ -26,20 +26,30 @@ impl Endpoint {
     /// window.
     #[inline(always)]
     pub(crate) fn write_common(&mut self, now: Time, out: &mut Segment, flags: Flags) {
-        *out = self.blank(flags | Flags::ACK);
+        out.begin((self.ports.local, self.ports.remote), flags | Flags::ACK);
         out.ack = self.receiver.ack_number();
         if self.negotiated.timestamps() {
             out.timestamps = Some(self.negotiated.stamp(now));
         }
-        let syn = flags.contains(Flags::SYN);
-        if !syn {
+        if flags.contains(Flags::SYN) {
+            out.window = self.announce(self.receiver.syn_window(self.announced_segment()), 0);
+        } else {
             out.flags |= self.echo_flags();
+            out.window = self.announce_window();
         }
-        let shift = if syn { 0 } else { self.receiver.shift() };
-        let window = if syn { self.receiver.syn_window(self.announced_segment()) } else { self.receiver.window() };
+    }
+
+    /// An acknowledgment leaves: the field with its window.
+    #[inline]
+    pub(crate) fn announce_window(&mut self) -> u16 {
+        self.announce(self.receiver.window(), self.receiver.shift())
+    }
+
+    #[inline]
+    fn announce(&mut self, window: u64, shift: u8) -> u16 {
         let field = (window >> shift).min(u64::from(u16::MAX));
-        out.window = field as u16;
         self.receiver.acknowledged(field << shift);
+        field as u16
     }
 
     /// The window as it stands in a segment without SYN.
@@ -77,7 +87,7 @@ impl Endpoint {
         out.sack = sack;
         self.reflect_answer(out);
         self.add_option(now, out);
-        if self.config.states.fin_on_acks && self.send.is_fin_sent() && self.send.una() < self.send.nxt() {
+        if self.send.is_fin_sent() && self.config.states.fin_on_acks && self.send.una() < self.send.nxt() {
             out.seq = self.send.lower(self.send.nxt() - 1);
             out.flags |= Flags::FIN;
             self.sent_as = SentAs::Ack;

@@ -83,6 +83,12 @@ impl Queue {
         Queue { buffer, ..Queue::default() }
     }
 
+    /// Whether a write has found too little room.
+    #[inline]
+    pub(crate) fn is_short(&self) -> bool {
+        self.short
+    }
+
     fn mark(&mut self, at: u64, end: End) {
         if !self.marks.back().is_some_and(|mark| mark.at == at && mark.end == end) {
             self.marks.push_back(Mark { at, end });

@@ -204,8 +204,12 @@ impl Endpoint {
 
     #[inline(never)]
     fn decay_by_use(&mut self, now: Time, full: bool) {
+        if full {
+            (self.validation.used, self.validation.full_at) = (0, now);
+            return;
+        }
         let flight = self.flight(now);
-        if full || flight.cwnd_limited {
+        if flight.cwnd_limited {
             (self.validation.used, self.validation.full_at) = (0, now);
             return;
         }

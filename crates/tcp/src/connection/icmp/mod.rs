@@ -31,6 +31,7 @@ impl Endpoint {
     /// [`Endpoint::transmit`] afterwards.
     #[cold]
     pub fn icmp(&mut self, now: Time, error: &IcmpError) {
+        self.burst.end();
         if matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
             return;
         }

@@ -6,10 +6,16 @@ use super::again::Again;
 use super::{Scoreboard, Sent, Stamp};
 
 impl Scoreboard {
+    /// Whether a segment may wait to be resent.
+    #[inline]
+    pub(crate) fn may_resend(&self) -> bool {
+        self.resend_from != self.resend_to || !self.lost_again.is_empty()
+    }
+
     /// RFC 6675 `NextSeg` rule 1: the first lost segment that is not in flight again.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<Sent> {
-        if self.resend_from == self.resend_to && self.lost_again.is_empty() { None } else { self.find_lost() }
+        if self.may_resend() { self.find_lost() } else { None }
     }
 
     #[inline(never)]
