@@ -176,7 +176,8 @@ impl Endpoint {
             self.measure_use(now);
         }
         if self.observer.needs.arrivals {
-            self.tell_arrival(now, segment, progress, context.una_before, context.window_before);
+            let news = (progress.acked, progress.delivered);
+            self.tell_arrival(now, segment, news, context.una_before, context.window_before);
         }
     }
 
@@ -199,7 +200,7 @@ impl Endpoint {
     /// An ACK has arrived at `now`: what it releases comes after what was sent before, at this time
     /// too.
     #[inline]
-    fn take_time(&mut self, now: Time) {
+    pub(super) fn take_time(&mut self, now: Time) {
         let is_first = now > self.now.max(self.send.last_sent_at());
         self.order = if is_first { 0 } else { self.order.saturating_add(1) };
         self.now = now;
@@ -256,7 +257,8 @@ impl Endpoint {
     /// RFC 9293 section 3.10.7.4: the window of the newest segment counts. A segment with a new ACK
     /// is new, even if it repeats old data: without its window, the right edge would move by what
     /// it acknowledges.
-    fn set_window(&mut self, segment: &Segment, left: u64, ack: u64, advances: bool) {
+    #[inline]
+    pub(super) fn set_window(&mut self, segment: &Segment, left: u64, ack: u64, advances: bool) {
         // The window of a SYN is never scaled (RFC 7323 section 2.2).
         let shift = if segment.flags.contains(Flags::SYN) { 0 } else { self.negotiated.peer_shift() };
         let window = u64::from(segment.window) << shift;

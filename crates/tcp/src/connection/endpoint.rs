@@ -113,6 +113,8 @@ pub struct Endpoint {
     pub(crate) config: Arc<Config>,
     /// [`Config::linux_episodes`].
     pub(crate) linux_episodes: bool,
+    /// Segments may take the short way of `prediction`.
+    pub(crate) predicts: bool,
     pub(crate) cc: Box<dyn CongestionControl>,
     pub(crate) observer: Observer,
     pub(crate) state: State,
@@ -175,6 +177,7 @@ impl Endpoint {
         let path = Path::new(&config);
         Endpoint {
             linux_episodes: config.linux_episodes(),
+            predicts: false,
             negotiated: Negotiated::new(u32::from(config.mss).max(1), ts_offset),
             observer,
             cc,
@@ -306,6 +309,11 @@ impl Endpoint {
         self.receiver.integrity_error()
     }
 
+    /// Segments that arrived and were as expected ([`Config::header_prediction`]).
+    pub fn predicted_segments(&self) -> u64 {
+        self.counters.predicted
+    }
+
     /// Totals.
     pub fn stats(&self) -> &Stats {
         &self.stats
@@ -323,6 +331,7 @@ impl Endpoint {
     }
 
     /// The retransmission timeout, back-off included.
+    #[inline]
     pub fn rto(&self) -> Span {
         self.rtt.rto(&self.config)
     }

@@ -11,6 +11,14 @@ impl Endpoint {
     #[inline(always)]
     pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         self.burst.end();
+        match self.input_predicted(now, segment, ecn) {
+            Some(acknowledgment) => acknowledgment,
+            None => self.input_unpredicted(now, segment, ecn),
+        }
+    }
+
+    #[inline(never)]
+    fn input_unpredicted(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         self.counters.arrived(now, segment, ecn);
         self.socket.set_more(false);
         if segment.flags.contains(Flags::SYN | Flags::FIN) && self.drops_syn_fin() {

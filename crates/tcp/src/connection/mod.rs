@@ -18,6 +18,7 @@ pub(crate) mod keepalive;
 pub(crate) mod liveness;
 pub(crate) mod negotiated;
 pub(crate) mod opened;
+pub(crate) mod prediction;
 pub(crate) mod reset;
 pub(crate) mod socket;
 pub(crate) mod sockopt;

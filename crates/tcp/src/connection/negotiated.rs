@@ -140,6 +140,16 @@ impl Negotiated {
         }
     }
 
+    /// Whether a segment has timestamps exactly if they are agreed on, and its own is ahead of
+    /// TS.Recent by less than `most` ticks.
+    #[inline]
+    pub(crate) fn expects(&self, timestamps: Option<Timestamps>, most: u32) -> bool {
+        match timestamps {
+            Some(timestamps) => self.timestamps && timestamps.value.wrapping_sub(self.recent) < most,
+            None => !self.timestamps,
+        }
+    }
+
     /// By how many ticks the timestamp of `segment` is ahead of TS.Recent; negative if it is
     /// behind.
     pub(crate) fn ahead_of_recent(&self, segment: &Segment) -> Option<i32> {

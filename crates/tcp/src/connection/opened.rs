@@ -43,5 +43,6 @@ impl Endpoint {
         }
         self.decide_pacing(now);
         self.begin_validation(now);
+        self.review_prediction();
     }
 }

@@ -51,6 +51,7 @@ impl Handshake {
     }
 
     /// Whether the SYN or its answer was presumably lost.
+    #[inline]
     pub(crate) fn is_repeated(&self) -> bool {
         self.resent
     }

@@ -153,6 +153,13 @@ impl EcnState {
         self.agreed.mode == EcnFeedback::Dctcp && (arrived == Ecn::Ce) != self.echo.on
     }
 
+    /// Whether the last data that arrived was marked, where each change is reported (RFC 8257
+    /// section 3.2).
+    #[inline]
+    pub(crate) fn is_echoing_by_packet(&self) -> bool {
+        self.echo.on && self.agreed.mode == EcnFeedback::Dctcp
+    }
+
     /// Whether the ECN echo is on.
     pub(crate) fn is_echoing(&self) -> bool {
         self.echo.on
@@ -164,6 +171,12 @@ impl EcnState {
     }
 
     // What the peer has reported.
+
+    /// The ACK in hand reports no marks.
+    #[inline]
+    pub(crate) fn hears_nothing(&mut self) {
+        (self.heard.marks, self.heard.bytes) = (false, 0);
+    }
 
     /// Whether the ACK in hand reports marks.
     #[inline]

@@ -77,12 +77,11 @@ impl Endpoint {
     /// What the controller may know.
     #[inline]
     pub(crate) fn flight(&self, now: Time) -> Flight {
-        let window = self.cc.window();
         Flight {
             now,
             mss: self.negotiated.mss(),
             in_flight: self.pipe(),
-            cwnd_limited: self.window_use.may_grow(&window),
+            cwnd_limited: self.window_use.may_grow(|| self.cc.window()),
             snd_una: self.send.una(),
             snd_nxt: self.send.nxt(),
             srtt: self.rtt.srtt(),
@@ -96,6 +95,7 @@ impl Endpoint {
     }
 
     /// RFC 5681 section 3.1: one segment if the SYN or its answer was lost.
+    #[inline]
     fn initial_window(&self) -> u64 {
         if self.handshake.is_repeated() {
             u64::from(self.negotiated.mss())

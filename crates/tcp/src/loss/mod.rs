@@ -24,6 +24,7 @@ mod undo_state;
 use ackclock_units::Time;
 
 use crate::Endpoint;
+use crate::loss::scoreboard::Whole;
 
 pub(crate) use self::ack_context::{AckContext, DuplicateReport};
 pub use self::ca_state::CaState;
@@ -44,6 +45,16 @@ impl Endpoint {
             self.on_ack_linux(context);
         } else {
             self.on_ack_rfc(context);
+        }
+    }
+
+    /// The same of an ACK of `whole` segments, where nothing is lost or reported.
+    #[inline]
+    pub(crate) fn on_whole_ack(&mut self, now: Time, whole: &Whole) {
+        if self.linux_episodes {
+            self.on_whole_ack_linux(now, whole);
+        } else {
+            self.on_whole_ack_rfc(now, whole);
         }
     }
 

@@ -66,6 +66,12 @@ impl Recovery {
         self.state
     }
 
+    /// Whether nothing is lost, reported out of order or tested, as far as is known.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        (self.state as u64 | self.emulated_sacks | self.probe.high) == 0
+    }
+
     /// Whether the controller sets the window in every state.
     #[inline]
     pub(crate) fn whole_control(&self) -> bool {

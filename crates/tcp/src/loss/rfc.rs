@@ -15,7 +15,7 @@ use ackclock_units::Time;
 use crate::loss::AckContext;
 use crate::loss::detector::DUP_THRESH;
 use crate::loss::prr::Delivery;
-use crate::loss::scoreboard::Progress;
+use crate::loss::scoreboard::{Progress, Whole};
 use crate::{CaState, Endpoint, Prr};
 
 impl Endpoint {
@@ -28,6 +28,14 @@ impl Endpoint {
         if !open || context.progress.delivered > 0 || duplicate || context.ece {
             self.react_to_ack(context, duplicate);
         }
+    }
+
+    /// [`Endpoint::on_ack_rfc`] of an ACK of `whole` segments, where nothing is unusual.
+    #[inline]
+    pub(super) fn on_whole_ack_rfc(&mut self, now: Time, whole: &Whole) {
+        let acked = whole.units;
+        self.recovery.dup_acks = 0;
+        self.pass_to_controller(now, Ack { acked, delivered: acked, ..Ack::default() }, acked);
     }
 
     /// RFC 5681 section 2. With SACK a duplicate ACK is one that reports something new (RFC 6675

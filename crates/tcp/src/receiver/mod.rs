@@ -228,8 +228,8 @@ impl Receiver {
     pub(crate) fn read(&mut self, most: u64) -> u64 {
         let bytes = most.min(self.unread());
         self.read += bytes;
-        if bytes > 0 {
-            self.ack_now |= self.opens_window() || self.ack_rule == AckRule::Linux && self.owes_reader();
+        if bytes > 0 && !self.ack_now {
+            self.ack_now = self.opens_window() || self.ack_rule == AckRule::Linux && self.owes_reader();
         }
         bytes
     }
@@ -304,6 +304,27 @@ impl Receiver {
         let arrived = self.assemble(now, left, right, payload);
         self.sack.after((left, right), payload, next, self.next);
         arrived
+    }
+
+    /// Whether a segment with `payload` bytes and this sequence number is next in order and within
+    /// the window that was announced, with no gap and no FIN so far.
+    #[inline(always)]
+    pub(crate) fn expects(&self, seq: u32, payload: u32) -> bool {
+        seq == self.ack_number()
+            && self.next + u64::from(payload) <= self.announced
+            && self.reassembly.is_empty()
+            && self.fin == NO_FIN
+    }
+
+    /// Takes in the data that is next, up to `right`, while there is no gap.
+    #[inline(always)]
+    pub(crate) fn receive_next(&mut self, now: Time, right: u64, payload: u32) {
+        let next = self.next;
+        self.sack.before((next, right), next);
+        self.peer_segment = self.peer_segment.max(payload);
+        self.next = right;
+        self.schedule_ack(now, payload);
+        self.sack.after_next((next, right), payload);
     }
 
     #[inline(always)]

@@ -80,6 +80,19 @@ impl Reassembly {
 
     /// Adds a range beyond the gap. False if all of it had arrived before.
     pub(super) fn insert(&mut self, left: u64, right: u64) -> bool {
+        // Mostly it follows the highest one.
+        if let Some(last) = self.ranges.back_mut().filter(|last| last.1 == left) {
+            last.1 = right;
+            let edge = last.0;
+            if self.recent_len == 0 || self.recent[0] != edge {
+                self.touch(edge);
+            }
+            return true;
+        }
+        self.insert_anywhere(left, right)
+    }
+
+    fn insert_anywhere(&mut self, left: u64, right: u64) -> bool {
         // First range that ends at or after `left`: the first that can touch.
         let first = self.ranges.partition_point(|&(_, range_right)| range_right < left);
         let (mut merged_left, mut merged_right) = (left, right);

@@ -250,11 +250,11 @@ impl Receiver {
     /// Whether what was just read is announced at once.
     #[inline]
     pub(super) fn opens_window(&self) -> bool {
-        let (room, offered) = (self.room(), self.offered());
+        let offered = self.offered();
         match self.window_rule {
             // A window that was more than half closed and opens by a step; otherwise the next ACK
             // tells.
-            WindowRule::Rfc => offered < self.half() && room >= offered + self.window_step(),
+            WindowRule::Rfc => offered < self.half() && self.room() >= offered + self.window_step(),
             WindowRule::Linux { .. } => {
                 2 * offered <= self.clamp && {
                     let window = self.linux_window();
@@ -262,9 +262,12 @@ impl Receiver {
                 }
             }
             WindowRule::FreeBsd { .. } => {
-                let window = room.min(self.expressible());
+                if self.delays_ack() {
+                    return false;
+                }
+                let window = self.room().min(self.expressible());
                 let more = window.saturating_sub(offered);
-                if self.delays_ack() || offered >> self.shift >= (more + offered) >> self.shift {
+                if offered >> self.shift >= (more + offered) >> self.shift {
                     return false;
                 }
                 let segments = u64::from(self.mss);

@@ -10,6 +10,8 @@ use crate::loss::scoreboard::Progress;
 pub(crate) struct Counters {
     pub(crate) segments_out: u32,
     pub(crate) segments_in: u32,
+    /// Of these, the ones that took the short way of header prediction.
+    pub(crate) predicted: u64,
     pub(crate) data_segments_in: u32,
     pub(crate) bytes_sent: u64,
     pub(crate) bytes_resent: u64,
@@ -70,6 +72,7 @@ impl Counters {
         Counters {
             segments_out: 0,
             segments_in: 0,
+            predicted: 0,
             data_segments_in: 0,
             bytes_sent: 0,
             bytes_resent: 0,

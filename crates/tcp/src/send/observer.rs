@@ -4,7 +4,6 @@ use ackclock_cc::{Ack, Arrival, CongestionControl, Lost, Needs, RateSample};
 use ackclock_packet::Segment;
 use ackclock_units::{Span, Time};
 
-use crate::loss::scoreboard::Progress;
 use crate::{CaState, Endpoint};
 
 /// What the controller asked for, and where the round trip stands that is counted for it.
@@ -33,23 +32,32 @@ impl Endpoint {
         self.board.sample_rates(needs.delivery_rate);
         self.recovery.set_whole_control(needs.whole_control);
         self.choose_codepoints();
+        self.review_prediction();
     }
 
-    /// An ACK was taken in; `una` and `window` are from before it.
+    /// An ACK was taken in that newly acknowledges and delivers so many units; `una` and `window`
+    /// are from before it.
     #[inline(never)]
-    pub(crate) fn tell_arrival(&mut self, now: Time, segment: &Segment, progress: &Progress, una: u64, window: u64) {
+    pub(crate) fn tell_arrival(
+        &mut self,
+        now: Time,
+        segment: &Segment,
+        (acked, delivered): (u64, u64),
+        una: u64,
+        window: u64,
+    ) {
         let flight = self.flight(now);
         let standing = self.send.una() == una && flight.snd_una < flight.snd_nxt;
         let duplicate = standing
             && if self.negotiated.sack() {
-                progress.delivered > 0
+                delivered > 0
             } else {
                 segment.sequence_len() == 0 && self.send.window() == window
             };
         let arrival = Arrival {
             ack: self.send.una(),
-            acked: progress.acked,
-            delivered: progress.delivered,
+            acked,
+            delivered,
             sacked_to: self.sacked_to(segment),
             duplicate,
             in_recovery: self.recovery.state() >= CaState::Recovery,

@@ -41,6 +41,12 @@ impl Persist {
         self.due_at
     }
 
+    /// Whether the window is not waited for, and nothing is in flight that asks after it.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.due_at == Time::NEVER && !self.in_flight
+    }
+
     /// Doublings of the interval.
     pub(crate) fn backoff(&self) -> u32 {
         self.backoff

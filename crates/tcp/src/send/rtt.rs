@@ -1,5 +1,7 @@
 //! Round-trip time and retransmission timeout (RFC 6298), with samples in nanoseconds.
 
+use std::cell::Cell;
+
 use ackclock_units::Span;
 
 use crate::{Config, Endpoint, MinRto, RttRule};
@@ -22,6 +24,8 @@ pub(crate) struct RttEstimator {
     round_end: u64,
     /// The SYN was sent again, so that the handshake gave no sample.
     unmeasured: bool,
+    /// The timeout that follows from all this; zero when it is to be computed anew.
+    timeout: Cell<Span>,
 }
 
 /// The timeout to start from when the SYN's timer has expired (rule 5.7).
@@ -40,27 +44,33 @@ impl RttEstimator {
             largest: Span::ZERO,
             round_end: 0,
             unmeasured: false,
+            timeout: Cell::new(Span::ZERO),
         }
     }
 
+    #[inline]
     pub(crate) fn srtt(&self) -> Option<Span> {
         self.srtt
     }
 
+    #[inline]
     pub(crate) fn latest(&self) -> Option<Span> {
         self.latest
     }
 
+    #[inline]
     pub(crate) fn min(&self) -> Option<Span> {
         self.min
     }
 
     /// A round trip of the path alone.
+    #[inline]
     pub(crate) fn note_min(&mut self, rtt: Span) {
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
     }
 
     /// Expiries of the timer for the data that is first in line.
+    #[inline]
     pub(crate) fn timeouts(&self) -> u32 {
         self.timeouts
     }
@@ -76,7 +86,9 @@ impl RttEstimator {
     }
 
     /// Takes a sample in (rules 2.2 and 2.3); `None` gains: alpha 1/8, beta 1/4.
+    #[inline]
     pub(crate) fn sample(&mut self, rtt: Span) {
+        self.timeout.set(Span::ZERO);
         self.latest = Some(rtt);
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
         match self.srtt {
@@ -100,6 +112,7 @@ impl RttEstimator {
     /// `nxt` sent.
     #[inline(never)]
     pub(crate) fn sample_linux(&mut self, rtt: Span, floor: Span, una: u64, nxt: u64) {
+        self.timeout.set(Span::ZERO);
         self.latest = Some(rtt);
         self.min = Some(self.min.map_or(rtt, |min| min.min(rtt)));
         self.backoff = 0;
@@ -135,6 +148,7 @@ impl RttEstimator {
 
     /// New data was acknowledged. The back-off stays until there is a sample (the note after rule
     /// 5.7): an ACK that answers a retransmission does not tell that the timeout is long enough.
+    #[inline]
     pub(crate) fn progress(&mut self) {
         self.timeouts = 0;
     }
@@ -142,21 +156,36 @@ impl RttEstimator {
     /// The handshake is complete; `resent` if it took more than one SYN, and gave no sample then.
     pub(crate) fn established(&mut self, resent: bool) {
         (self.timeouts, self.backoff, self.unmeasured) = (0, 0, resent);
+        self.timeout.set(Span::ZERO);
     }
 
     /// The timer expired (rule 5.5).
     pub(crate) fn back_off(&mut self) {
+        self.timeout.set(Span::ZERO);
         self.backoff = self.backoff.saturating_add(1);
         self.timeouts = self.timeouts.saturating_add(1);
     }
 
     /// A doubling is taken back (RFC 6069 section 4).
     pub(crate) fn revert_backoff(&mut self) {
+        self.timeout.set(Span::ZERO);
         self.backoff = self.backoff.saturating_sub(1);
     }
 
-    /// The timeout with back-off.
+    /// The timeout with back-off. The settings that it depends on are those of the connection's
+    /// whole life.
+    #[inline]
     pub(crate) fn rto(&self, config: &Config) -> Span {
+        let known = self.timeout.get();
+        if known > Span::ZERO {
+            return known;
+        }
+        let timeout = self.computed_rto(config);
+        self.timeout.set(timeout);
+        timeout
+    }
+
+    fn computed_rto(&self, config: &Config) -> Span {
         let base = match self.srtt {
             None if self.unmeasured => config.initial_rto.max(FALLBACK),
             None => config.initial_rto,
@@ -215,14 +244,17 @@ mod tests {
 
     #[test]
     fn the_minimum_bounds_the_whole_or_the_variance() {
-        let mut rtt = RttEstimator::new();
-        for _ in 0..200 {
-            rtt.sample(MS(100));
-        }
+        let rto = |config: &Config| {
+            let mut rtt = RttEstimator::new();
+            for _ in 0..200 {
+                rtt.sample(MS(100));
+            }
+            rtt.rto(config)
+        };
         let of = |min_rto| Config { min_rto, ..Config::default() };
-        assert_eq!(rtt.rto(&of(MinRto::OfTotal(MS(200)))), MS(200));
-        assert_eq!(rtt.rto(&of(MinRto::OfVariance(MS(200)))), MS(300));
-        assert_eq!(rtt.rto(&Config { rto_slop: MS(200), ..of(MinRto::OfTotal(MS(30))) }).as_millis(), 300);
+        assert_eq!(rto(&of(MinRto::OfTotal(MS(200)))), MS(200));
+        assert_eq!(rto(&of(MinRto::OfVariance(MS(200)))), MS(300));
+        assert_eq!(rto(&Config { rto_slop: MS(200), ..of(MinRto::OfTotal(MS(30))) }).as_millis(), 300);
     }
 
     #[test]

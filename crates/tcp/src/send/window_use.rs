@@ -54,13 +54,14 @@ impl WindowUse {
         self.grows_unfilled = grows;
     }
 
-    /// Whether `window` may grow: it is used well enough, or need not be. In slow start one that is
+    /// Whether the window may grow: it is used well enough, or need not be. In slow start one that is
     /// half used still grows, or a burst could never be followed by a larger one.
     #[inline]
-    pub(crate) fn may_grow(&self, window: &Window) -> bool {
-        self.full
-            || self.grows_unfilled
-            || (window.in_slow_start() && window.cwnd < self.most_outstanding.saturating_mul(2))
+    pub(crate) fn may_grow(&self, window: impl Fn() -> Window) -> bool {
+        self.full || self.grows_unfilled || {
+            let window = window();
+            window.in_slow_start() && window.cwnd < self.most_outstanding.saturating_mul(2)
+        }
     }
 
     /// Whether the window was full in this round trip.

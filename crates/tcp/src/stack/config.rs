@@ -77,6 +77,9 @@ pub struct Config {
     pub transfer: TransferRules,
     /// ICMP errors and the MTU of the path. Default: the RFCs.
     pub path: PathRules,
+    /// Segments that are as expected take a short way through the endpoint, which has the same
+    /// effects as the ordinary one: only their cost differs. Default true.
+    pub header_prediction: bool,
 }
 
 impl Config {
@@ -119,6 +122,7 @@ impl Default for Config {
             states: StateRules::default(),
             transfer: TransferRules::default(),
             path: PathRules::default(),
+            header_prediction: true,
         }
     }
 }
@@ -134,6 +138,7 @@ pub enum InitialWindow {
 
 impl InitialWindow {
     /// Bytes of window for segments of `mss` bytes.
+    #[inline]
     pub fn bytes(self, mss: u32) -> u64 {
         let mss = u64::from(mss);
         match self {

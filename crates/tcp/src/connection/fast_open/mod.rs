@@ -232,6 +232,7 @@ impl Endpoint {
         self.state = if self.send.is_fin_sent() { State::FinWait1 } else { State::Established };
         self.finish_handshake(now);
         self.cc.on_ecn(self.ecn.usable_feedback());
+        self.review_prediction();
         if self.recovery.state() == CaState::Loss && self.board.is_empty() {
             // tcp_try_undo_recovery: nothing was in flight when the SYN/ACK was given up for lost.
             self.undo_at_end(&Progress::new(now));

@@ -28,7 +28,7 @@ mod rr;
 use ackclock_units::{Span, Time};
 
 use crate::loss::scoreboard::{Progress, Scoreboard};
-use crate::{CaState, Endpoint, LossDetector};
+use crate::{CaState, Endpoint, LossDetector, Stamp};
 use adaptive::Adaptive;
 use ncr::Ncr;
 use rack::Rack;
@@ -158,6 +158,15 @@ impl Detector {
     pub(super) fn delivered(&mut self, progress: &Progress) {
         if let Detector::Rack(rack) = self {
             rack.delivered(progress);
+        }
+    }
+
+    /// The ACK in hand, which arrived at `now`, acknowledges segments that were sent once and in
+    /// order; the last of them was sent at `newest.0` and ends at `newest.1`.
+    #[inline]
+    pub(super) fn delivered_whole(&mut self, newest: (Stamp, u64), now: Stamp) {
+        if let Detector::Rack(rack) = self {
+            rack.delivered_whole(newest, now);
         }
     }
 

@@ -18,7 +18,7 @@
 use ackclock_units::{Span, Time};
 
 use super::{Marked, Reordering, View, mark_newreno};
-use crate::loss::scoreboard::{Progress, Scoreboard};
+use crate::loss::scoreboard::{Progress, Scoreboard, raise_key};
 use crate::{CaState, Stamp};
 
 /// `sysctl_tcp_max_reordering`.
@@ -88,14 +88,24 @@ impl Rack {
         if let (Some(newest), Some(rtt)) = (progress.delivery.certain, progress.delivery.rtt) {
             self.advanced = true;
             self.rtt = rtt;
-            self.newest = self.newest.max(Some(newest));
+            raise_key(&mut self.newest, newest);
         }
-        self.adapt(progress);
+        if let Some((sent_at, _)) = progress.delivery.newest {
+            self.adapt(sent_at, Stamp { at: progress.now, order: progress.order });
+        }
     }
 
-    /// `tcp_rack_update_reo_wnd`.
-    fn adapt(&mut self, progress: &Progress) {
-        let Some((sent_at, _)) = progress.delivery.newest else { return };
+    /// The same of segments that were sent once and in order, with the ACK that arrived at `now`.
+    #[inline]
+    pub(super) fn delivered_whole(&mut self, newest: (Stamp, u64), now: Stamp) {
+        self.advanced = true;
+        self.rtt = now.at.since(newest.0.at);
+        raise_key(&mut self.newest, newest);
+        self.adapt(newest.0, now);
+    }
+
+    /// `tcp_rack_update_reo_wnd`: the segment sent last of those delivered was sent at `sent_at`.
+    fn adapt(&mut self, sent_at: Stamp, now: Stamp) {
         if self.widened_at.is_some_and(|widened| sent_at < widened) {
             // Less than a round trip ago: the DSACK is of a retransmission made before.
             self.too_short = false;
@@ -103,7 +113,7 @@ impl Rack {
         if self.too_short {
             self.steps = (self.steps + 1).min(MAX_STEPS);
             self.too_short = false;
-            self.widened_at = Some(Stamp { at: progress.now, order: progress.order });
+            self.widened_at = Some(now);
             self.persist = PERSIST;
         } else if self.persist == 0 {
             self.steps = 1;

@@ -28,6 +28,7 @@ use crate::connection::timers::Pending;
 use crate::loss::AckContext;
 use crate::loss::detector::View;
 use crate::loss::recovery::Resend;
+use crate::loss::scoreboard::Whole;
 use crate::{CaState, Endpoint};
 
 /// What an ACK that is not ordinary progress leads to.
@@ -81,6 +82,17 @@ impl Endpoint {
         } else if !grown {
             self.grow(context, delivered);
         }
+    }
+
+    /// [`Endpoint::on_ack_linux`] of an ACK of `whole` segments, where nothing is dubious.
+    #[inline]
+    pub(super) fn on_whole_ack_linux(&mut self, now: Time, whole: &Whole) {
+        let acked = whole.units;
+        self.detector.delivered_whole((whole.last, whole.end), self.stamp(now));
+        self.recovery.resend = Resend::Hold;
+        self.set_transmit_timer(now);
+        let bytes = u64::from(whole.segments) * u64::from(self.negotiated.mss());
+        self.grow_for(now, Ack { acked, delivered: bytes.min(acked), ..Ack::default() });
     }
 
     /// `tcp_ack_is_dubious`: it is not ordinary progress, or not everything was in order before.
@@ -140,7 +152,12 @@ impl Endpoint {
         let bytes =
             if self.negotiated.sack() { bytes.min(progress.delivered.max(1)) } else { bytes.min(progress.acked) };
         let lost = self.board.units_declared_lost() - context.units_lost_before;
-        let mut ack = Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() };
+        self.grow_for(now, Ack { acked: progress.acked, delivered: bytes, ece, lost, ..Ack::default() });
+    }
+
+    /// The controller grows its window, or reduces it.
+    #[inline]
+    fn grow_for(&mut self, now: Time, mut ack: Ack) {
         self.add_samples(now, &mut ack);
         let flight = self.flight(now);
         let cwnd = self.cwnd();

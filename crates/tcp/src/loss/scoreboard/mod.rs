@@ -27,9 +27,13 @@ use declarations::Declarations;
 use rates::Rates;
 
 pub use declarations::LossDeclaration;
-pub(crate) use progress::Progress;
+pub(in crate::loss) use progress::raise_key;
+pub(crate) use progress::{Progress, Whole};
 pub(crate) use sent::Sent;
 pub use sent::Stamp;
+
+/// Segments that one ACK may acknowledge and be as expected: each is looked at twice.
+const MOST_WHOLE: usize = 8;
 
 /// Segments in flight and the counts over them.
 #[derive(Debug, Default)]
@@ -261,6 +265,35 @@ impl Scoreboard {
         if !self.again.is_empty() {
             self.forget_again(ack);
         }
+    }
+
+    /// Everything below `ack` arrived, if that is a few whole segments that were sent once, and
+    /// nothing in flight is reported, lost or sent again. Otherwise `None`, and nothing is done.
+    #[inline(always)]
+    pub(crate) fn acknowledge_whole(&mut self, ack: u64) -> Option<Whole> {
+        if self.sacked_segments + self.lost_segments + self.resent_segments > 0 || !self.again.is_empty() {
+            return None;
+        }
+        let first = *self.entries.front()?;
+        let mut last = first;
+        let mut count = 1;
+        while last.end() < ack && count < MOST_WHOLE && last.is_plain() {
+            last = *self.entries.get(count)?;
+            count += 1;
+        }
+        if last.end() != ack || !last.is_plain() {
+            return None;
+        }
+        for _ in 0..count {
+            self.entries.pop_front();
+        }
+        self.base += count as u64;
+        let units = ack - first.seq;
+        self.outstanding -= units;
+        self.lost_below = self.lost_below.max(self.base);
+        self.resend_from = self.resend_from.max(self.base);
+        self.resend_to = self.resend_to.max(self.base);
+        Some(Whole { segments: count as u32, units, first_at: first.sent_at, last: last.stamp(), end: ack })
     }
 
     /// The first segment, which `taken` is a copy of, arrived.

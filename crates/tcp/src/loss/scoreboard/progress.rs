@@ -74,6 +74,20 @@ pub(crate) struct Delivery {
     pub(crate) rtt: Option<Span>,
 }
 
+/// Segments that were sent once and are acknowledged as a whole, while nothing in flight was
+/// reported or lost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Whole {
+    pub(crate) segments: u32,
+    /// Units of them.
+    pub(crate) units: u64,
+    /// When the first of them was sent.
+    pub(crate) first_at: Time,
+    /// When the last of them was sent, and its end.
+    pub(crate) last: Stamp,
+    pub(crate) end: u64,
+}
+
 impl Progress {
     #[inline]
     pub(crate) fn new(now: Time) -> Progress {
@@ -146,7 +160,7 @@ fn raise<T: PartialOrd>(most: &mut Option<T>, value: T) {
 /// The same for a transmission and its end. The order of tuples is compared by a function of its
 /// own, which costs a call for each segment.
 #[inline(always)]
-fn raise_key(most: &mut Option<(Stamp, u64)>, (stamp, end): (Stamp, u64)) {
+pub(in crate::loss) fn raise_key(most: &mut Option<(Stamp, u64)>, (stamp, end): (Stamp, u64)) {
     let later = match *most {
         None => true,
         Some((most, _)) if stamp.at != most.at => stamp.at > most.at,

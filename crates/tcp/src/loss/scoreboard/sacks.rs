@@ -10,7 +10,9 @@ impl Scoreboard {
         ascending.copy_from_slice(blocks);
         // The newest block comes first in the option; taken in that order, an older one that the
         // sender had not seen yet would look reordered.
-        ascending.sort_unstable();
+        if blocks.len() > 1 {
+            ascending.sort_unstable();
+        }
         for &mut (left, right) in ascending {
             let mut from = left;
             // What the last ACK's blocks covered is marked: an ACK in recovery usually extends one
@@ -34,8 +36,17 @@ impl Scoreboard {
         }
     }
 
+    /// [`Scoreboard::position_of`]: a block mostly extends the one with the highest segment SACKed.
+    #[inline]
+    fn position_to_sack(&self, from: u64) -> u64 {
+        match self.reported() {
+            Some((highest, end)) if highest == from => end,
+            _ => self.position_of(from),
+        }
+    }
+
     fn sack_range(&mut self, left: u64, right: u64, progress: &mut Progress) {
-        let mut position = self.position_of(left);
+        let mut position = self.position_to_sack(left);
         if self.at(position).is_some_and(|sent| sent.seq < left && left < sent.end() && !sent.sacked) {
             self.split(position, left);
             position += 1;
@@ -59,7 +70,7 @@ impl Scoreboard {
 
     /// Marks what lies in `left..right` altogether, from the segment with `from` on.
     fn sack_whole(&mut self, (left, right): (u64, u64), from: u64, progress: &mut Progress) {
-        let mut position = self.position_of(from);
+        let mut position = self.position_to_sack(from);
         while let Some(sent) = self.at(position).copied().filter(|sent| sent.end() <= right) {
             self.step();
             if sent.sacked {

@@ -76,6 +76,12 @@ impl Sent {
         self.marks & Sent::EVER_RESENT > 0
     }
 
+    /// It was sent once, and is not reported or lost: nothing is known of it.
+    #[inline]
+    pub(super) fn is_plain(&self) -> bool {
+        self.marks & (Sent::EVER_RESENT | Sent::MERGED) == 0 && !self.sacked && !self.lost && !self.resent
+    }
+
     /// Linux has added it to the socket buffer of the segment before it.
     pub(super) fn merged(&self) -> bool {
         self.marks & Sent::MERGED > 0

@@ -253,6 +253,7 @@ impl Receiver {
         }
     }
 
+    #[inline]
     fn schedule_by_policy(&mut self, now: Time) {
         if self.grown < self.buffer {
             self.grown += 2 * u64::from(self.peer_segment);

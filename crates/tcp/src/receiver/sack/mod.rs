@@ -41,6 +41,14 @@ impl Sack {
         }
     }
 
+    /// The same of data that was next, while there is no gap.
+    #[inline(always)]
+    pub(super) fn after_next(&mut self, range: Range, payload: u32) {
+        if self.rule == ReportRule::FreeBsd && !self.freebsd.as_slice().is_empty() {
+            self.freebsd.take_segment(range, payload, range.0, range.1);
+        }
+    }
+
     /// An ACK for `next` has left: duplicates are reported once.
     #[inline]
     pub(super) fn reported(&mut self, next: u64) {

@@ -59,6 +59,7 @@ impl Profile {
                 states: StateRules::freebsd(),
                 transfer: TransferRules::default(),
                 path: PathRules::freebsd(),
+                header_prediction: true,
             },
             cc: "newreno",
             newreno,
@@ -125,6 +126,7 @@ impl Profile {
                     ..TransferRules::default()
                 },
                 path: PathRules::freebsd(),
+                header_prediction: true,
             },
             cc: "cubic",
             newreno,

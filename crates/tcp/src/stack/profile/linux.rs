@@ -219,5 +219,6 @@ fn linux(prr: Prr, growth_from: u64) -> Config {
             ..TransferRules::default()
         },
         path: PathRules::linux(),
+        header_prediction: true,
     }
 }

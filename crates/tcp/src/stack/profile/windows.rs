@@ -54,6 +54,7 @@ impl Profile {
                 states: StateRules::default(),
                 transfer: TransferRules::default(),
                 path: PathRules::default(),
+                header_prediction: true,
             },
             cc: "newreno",
             newreno,
