@@ -12,7 +12,7 @@ use crate::direction::{Direction, LOST_ON_LINK};
 use crate::error::RunError;
 use crate::flow::Flow;
 use crate::host::Host;
-use crate::index::{DirectionId, FlowId, HostId, RouteId, Table};
+use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, Table};
 use crate::record::Recorders;
 use crate::spec::RunSpec;
 use crate::truth::Culprit;
@@ -31,6 +31,8 @@ mod visits;
 
 /// Wakeups between two calls of the progress hook.
 const PROGRESS_INTERVAL: u64 = 1 << 16;
+/// Hosts whose data is checked then.
+const CHECKED_AT_ONCE: usize = 1 << 10;
 
 /// A run in progress.
 ///
@@ -62,6 +64,8 @@ pub struct World {
     outside: Option<Box<Outside>>,
     /// Visits to endpoints take the straight path.
     is_plain: bool,
+    /// The host whose data was checked last.
+    checked: usize,
 }
 
 /// What a packet holds.
@@ -109,6 +113,7 @@ impl World {
             windows,
             outside,
             is_plain: false,
+            checked: (2 * spec.flows.len()).saturating_sub(1),
         };
         for host in world.hosts.ids() {
             let due = world.hosts[host].next_deadline(Time::ZERO);
@@ -136,7 +141,7 @@ impl World {
         while let Some(now) = self.step(self.end) {
             self.keep_up(now, &mut recorders)?;
             if self.handled.is_multiple_of(PROGRESS_INTERVAL) {
-                self.check_data()?;
+                self.check_some_data()?;
                 if progress(now).is_break() {
                     return Err(RunError::Interrupted);
                 }
@@ -163,6 +168,7 @@ impl World {
     }
 
     /// Handles the next wakeup if it is due before `end`, and returns its time.
+    #[inline(always)]
     pub fn step(&mut self, end: Time) -> Option<Time> {
         let (of_directions, of_hosts) = (self.direction_wakeups.next_at(), self.host_wakeups.next_at());
         let now = of_directions.min(of_hosts);
@@ -192,24 +198,44 @@ impl World {
         }
     }
 
+    /// Checks the data of the next few hosts in turn, so that it costs the same with many.
+    #[cold]
+    fn check_some_data(&mut self) -> Result<(), RunError> {
+        let hosts = self.hosts.len();
+        for _ in 0..hosts.min(CHECKED_AT_ONCE) {
+            self.checked = (self.checked + 1) % hosts;
+            self.check_host(HostId::new(self.checked))?;
+        }
+        Ok(())
+    }
+
     fn check_data(&self) -> Result<(), RunError> {
-        self.hosts.ids().try_for_each(|host| self.hosts[host].check(&self.flows[host.flow()].id))
+        self.hosts.ids().try_for_each(|host| self.check_host(host))
+    }
+
+    fn check_host(&self, host: HostId) -> Result<(), RunError> {
+        self.hosts[host].check(&self.flows[host.flow()].id)
     }
 
     /// Packets have arrived at the far end of a link direction.
     fn serve_direction(&mut self, now: Time, direction: DirectionId) {
-        loop {
-            let arrived = self.directions[direction].deliver(now, &mut self.events);
+        while let Some((at, packet)) = self.directions[direction].deliver(now, &mut self.events) {
             self.settle(direction);
-            if let Some((at, packet)) = arrived {
-                self.forward(at, packet);
-            }
+            self.forward(at, packet);
             let due = self.directions[direction].link().next_due();
-            if due > now || arrived.is_none() {
+            if due > now {
                 self.direction_wakeups.arm(direction.slot(), due);
                 return;
             }
         }
+        self.settle(direction);
+        self.rearm_direction(direction);
+    }
+
+    #[inline]
+    fn rearm_direction(&mut self, direction: DirectionId) {
+        let due = self.directions[direction].link().next_due();
+        self.direction_wakeups.arm(direction.slot(), due);
     }
 
     /// A packet stands behind `packet.hop` links of its route: on to the next one, or to its host.

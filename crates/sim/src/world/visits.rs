@@ -66,6 +66,9 @@ impl World {
 
     /// Sends what an endpoint of ours has to send, and notes a transfer that has come to its end.
     fn pump_plain(&mut self, now: Time, host: HostId) {
+        let route = RouteId::of_host(host);
+        let first = self.routes.behind(route, 0);
+        let mut has_sent = false;
         let (due, is_finished) = loop {
             let Host::Endpoint(endpoint) = &mut self.hosts[host] else { return };
             let contents = self.pool.get_mut(self.spare);
@@ -84,14 +87,26 @@ impl World {
                 flow_hash: flow_hash(host.flow().index() as u64, !host.is_sender()),
                 slot: self.spare,
                 wire_len: segment.wire_len(),
-                route: RouteId::of_host(host).number(),
-                hop: 0,
+                route: route.number(),
+                hop: 1,
                 ecn,
                 class: Class::new(0, segment.is_pure_ack()),
             };
             self.spare = self.pool.claim();
-            self.forward(now, packet);
+            match first {
+                Ok(direction) => {
+                    self.directions[direction].offer(now, packet, &mut self.events);
+                    self.settle(direction);
+                    has_sent = true;
+                }
+                Err(_) => self.forward(now, packet),
+            }
         };
+        if let Ok(direction) = first
+            && has_sent
+        {
+            self.rearm_direction(direction);
+        }
         let flow = &mut self.flows[host.flow()];
         if is_finished && !flow.is_finished() && self.hosts[host.peer()].is_finished() {
             flow.finish(now);
