@@ -22,14 +22,23 @@ pub(crate) struct Reset {
 /// What is to be answered, and what was answered lately.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
-    reset: Option<Reset>,
-    /// An ACK from before the segment in hand: of what came before a mark began or ended (RFC 8257
-    /// section 3.2), or one that was compressed.
-    before: Option<Segment>,
     /// A challenge waits to be sent.
     challenge: bool,
     /// A probe without data waits to be sent: a keep-alive, or one of a closed window.
     probe: bool,
+    /// A reset or an ACK from before waits in `rare`.
+    waits: bool,
+    /// From the first time that there was any of it.
+    rare: Option<Box<Rare>>,
+}
+
+/// What most connections never have.
+#[derive(Debug, Default)]
+struct Rare {
+    reset: Option<Reset>,
+    /// An ACK from before the segment in hand: of what came before a mark began or ended (RFC 8257
+    /// section 3.2), or one that was compressed.
+    before: Option<Segment>,
     /// When the last out-of-window segment without data was answered.
     invalid_at: Option<Time>,
     /// Challenges since `challenges_since`.
@@ -41,29 +50,39 @@ impl Answers {
     /// Whether one waits to be sent.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.challenge | self.probe || self.reset.is_some() || self.before.is_some()
+        self.challenge | self.probe | self.waits
+    }
+
+    fn rare(&mut self) -> &mut Rare {
+        self.rare.get_or_insert_default()
     }
 
     /// A reset goes out.
     pub(crate) fn reset(&mut self, reset: Reset) {
-        self.reset = Some(reset);
+        self.waits = true;
+        self.rare().reset = Some(reset);
     }
 
     pub(crate) fn take_reset(&mut self) -> Option<Reset> {
-        self.reset.take()
+        let rare = self.rare.as_mut()?;
+        self.waits = rare.before.is_some();
+        rare.reset.take()
     }
 
     /// An ACK goes out that was written before the segment in hand is taken in.
     pub(crate) fn send_before(&mut self, ack: Segment) {
-        self.before = Some(ack);
+        self.waits = true;
+        self.rare().before = Some(ack);
     }
 
     pub(crate) fn has_before(&self) -> bool {
-        self.before.is_some()
+        self.rare.as_ref().is_some_and(|rare| rare.before.is_some())
     }
 
     pub(crate) fn take_before(&mut self) -> Option<Segment> {
-        self.before.take()
+        let rare = self.rare.as_mut()?;
+        self.waits = rare.reset.is_some();
+        rare.before.take()
     }
 
     /// A probe without data goes out.
@@ -95,23 +114,25 @@ impl Answers {
 
     /// Linux `__tcp_oow_rate_limited`.
     fn may_answer(&mut self, now: Time, rules: &StateRules) -> bool {
-        if self.invalid_at.is_some_and(|at| now.since(at) < rules.invalid_interval) {
+        let rare = self.rare();
+        if rare.invalid_at.is_some_and(|at| now.since(at) < rules.invalid_interval) {
             return false;
         }
-        self.invalid_at = Some(now);
+        rare.invalid_at = Some(now);
         true
     }
 
     /// RFC 5961 section 7.
     fn may_challenge(&mut self, now: Time, rules: &StateRules) -> bool {
         let Some(limit) = rules.challenge_limit else { return true };
-        if self.challenges == 0 || now.since(self.challenges_since) >= limit.interval {
-            (self.challenges, self.challenges_since) = (0, now);
+        let rare = self.rare();
+        if rare.challenges == 0 || now.since(rare.challenges_since) >= limit.interval {
+            (rare.challenges, rare.challenges_since) = (0, now);
         }
-        if self.challenges >= limit.count {
+        if rare.challenges >= limit.count {
             return false;
         }
-        self.challenges += 1;
+        rare.challenges += 1;
         true
     }
 }

@@ -160,6 +160,7 @@ impl Endpoint {
             State::Listen | State::SynSent => self.close_now(None),
             _ => self.send.close(),
         }
+        self.review_deadlines();
     }
 
     /// close(2): shuts both directions; nobody will ask for anything any more. With data unread, or
@@ -174,6 +175,7 @@ impl Endpoint {
             self.shutdown(Shutdown::Both);
             self.arm_fin_wait_2(now);
         }
+        self.review_deadlines();
     }
 
     /// Gives the connection up at once, with a reset to the peer if it is open (RFC 9293 section
@@ -186,6 +188,7 @@ impl Endpoint {
             _ => self.reset_peer(),
         }
         self.close_now(Some(Error::Aborted));
+        self.review_deadlines();
     }
 
     /// SO_LINGER: `None` for off; zero makes [`Endpoint::close`] a reset; with more the caller may

@@ -134,6 +134,8 @@ pub struct Endpoint {
     pub(crate) rtt: RttEstimator,
     pub(crate) receiver: Receiver,
     pub(crate) timers: Timers,
+    /// When the first of the timers expires that seldom run.
+    pub(super) rare_deadline: Time,
     pub(crate) persist: Persist,
     pub(crate) stats: Stats,
     pub(crate) negotiated: Negotiated,
@@ -196,6 +198,7 @@ impl Endpoint {
             rtt: RttEstimator::new(),
             receiver,
             timers: Timers::new(),
+            rare_deadline: Time::NEVER,
             persist: Persist::default(),
             stats: Stats::default(),
             ecn: EcnState::new(),
@@ -228,7 +231,7 @@ impl Endpoint {
     /// arrival ([`Endpoint::integrity_error`]).
     #[inline]
     pub fn read(&mut self, most: u64) -> u64 {
-        self.burst.end();
+        self.burst.interrupt();
         self.receiver.read(most)
     }
 

@@ -10,10 +10,15 @@ impl Endpoint {
     /// asked.
     #[inline(always)]
     pub fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        self.burst.end();
+        self.burst.interrupt();
         match self.input_predicted(now, segment, ecn) {
             Some(acknowledgment) => acknowledgment,
-            None => self.input_unpredicted(now, segment, ecn),
+            None => {
+                self.burst.end();
+                let acknowledgment = self.input_unpredicted(now, segment, ecn);
+                self.review_deadlines();
+                acknowledgment
+            }
         }
     }
 

@@ -34,6 +34,7 @@ impl Endpoint {
         {
             self.liveness.due_at = now + keepalive.idle;
         }
+        self.review_deadlines();
     }
 
     fn keepalive(&self) -> Option<KeepAlive> {

@@ -47,10 +47,9 @@ impl Timers {
         }
     }
 
-    /// When the first of them expires.
-    #[inline]
-    pub(crate) fn next(&self) -> Time {
-        self.retransmit_at.min(self.time_wait_at).min(self.handshake_at).min(self.fin_wait_2_at)
+    /// When the first of them expires but the retransmission timer.
+    pub(crate) fn next_rare(&self) -> Time {
+        self.time_wait_at.min(self.handshake_at).min(self.fin_wait_2_at)
     }
 
     /// When the retransmission timer expires; [`Time::NEVER`] while it is off.

@@ -71,6 +71,13 @@ impl Endpoint {
         !self.timers.is_running() || self.config.tlp || self.timers.pending() == Pending::Reorder
     }
 
+    /// Whether of new data that is sent at one time not only the first segment has to do with the
+    /// retransmission timer.
+    #[inline]
+    pub(crate) fn each_moves_timer(&self) -> bool {
+        self.detector.is_before_rack()
+    }
+
     /// New data was sent (`tcp_event_new_data_sent`, the end of `tcp_write_xmit`).
     #[inline(always)]
     pub(crate) fn new_data_sent(&mut self, now: Time) {

@@ -20,7 +20,7 @@ pub(crate) struct Burst {
     left: u64,
     /// The congestion window has no room for another one, or for any.
     fills: bool,
-    /// Each of them has to do with the retransmission timer.
+    /// The next one has to do with the retransmission timer.
     timed: bool,
     /// Nothing is unsent or in flight, and that is noted: as long as nothing more is written and
     /// nothing unexpected happens, an acknowledgment is all that may be due.
@@ -52,6 +52,13 @@ impl Default for Burst {
 }
 
 impl Burst {
+    /// What came in as expected, or was read, may let more leave and changes acknowledgments; it
+    /// gives nobody anything to send who has nothing.
+    #[inline]
+    pub(crate) fn interrupt(&mut self) {
+        (self.left, self.fills) = (0, false);
+    }
+
     /// Something may have changed what may leave.
     #[inline]
     pub(crate) fn end(&mut self) {
@@ -91,6 +98,7 @@ impl Endpoint {
             && !self.answers.is_due()
             && !self.persist.has_expired()
             && !self.persist.rules()
+            && self.persist.deadline() == Time::NEVER
             && !self.board.may_resend()
             && !self.pacer.on
             && !self.board.samples_rates()
@@ -233,6 +241,7 @@ impl Endpoint {
         self.send.advance(payload, false);
         if self.burst.timed {
             self.new_data_sent(self.burst.stamp.at);
+            self.burst.timed = self.each_moves_timer();
         }
         out.begin((self.ports.local, self.ports.remote), self.burst.flags);
         if self.send.nxt() == self.send.written() + 1 {

@@ -34,6 +34,7 @@ impl Endpoint {
         } else {
             self.all_sent(now);
         }
+        self.review_deadlines();
         ecn
     }
 

@@ -101,6 +101,7 @@ impl Endpoint {
         self.burst.end();
         (self.path.route, self.path.mtu) = (mtu, mtu);
         self.path.expires_at = Time::NEVER;
+        self.review_deadlines();
         if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
             self.sync_mss();
         }

@@ -313,6 +313,7 @@ impl Endpoint {
             } else {
                 if self.queued() >= self.queue.buffer || !self.socket.is_below_lowat(end - sent.min(end)) {
                     (self.queue.short, self.queue.acked) = (true, false);
+                    self.burst.end();
                     break;
                 }
                 if sent < end && !self.queue.ends_record(end) {

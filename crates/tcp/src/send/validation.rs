@@ -32,16 +32,23 @@ const LEAST_SAMPLING: Span = Span::from_secs(1);
 /// What is known of the use of the window.
 #[derive(Debug, Default)]
 pub(crate) struct Validation {
+    /// What RFC 7661 asks for, where it is followed.
+    measured: Option<Box<Measured>>,
+    /// By RFC 2861: the most that was in flight since the window was last full, and when it was
+    /// (`snd_cwnd_used`, `snd_cwnd_stamp`).
+    used: u64,
+    full_at: Time,
+}
+
+/// How much of the window was used, by RFC 7661.
+#[derive(Debug)]
+struct Measured {
     pipe_ack: PipeAck,
     /// When the window was validated last, or halved for not being so.
     validated_at: Time,
     /// In recovery from a loss of a window that was not validated: what was used, the larger of
     /// pipeACK and LossFlightSize, and R, what was sent again so far.
     loss: Option<(u64, u64)>,
-    /// By RFC 2861: the most that was in flight since the window was last full, and when it was
-    /// (`snd_cwnd_used`, `snd_cwnd_stamp`).
-    used: u64,
-    full_at: Time,
 }
 
 /// The most that was acknowledged in a round trip of late.
@@ -93,8 +100,12 @@ impl Endpoint {
     pub(crate) fn begin_validation(&mut self, now: Time) {
         let rule = self.config.cwnd_validation;
         self.window_use.grow_unfilled(matches!(rule, CwndValidation::Off | CwndValidation::Rfc7661));
-        self.validation = Validation { validated_at: now, full_at: now, ..Validation::default() };
-        self.validation.pipe_ack.reset(self.send.una(), self.send.nxt());
+        let measured = (rule == CwndValidation::Rfc7661).then(|| {
+            let mut pipe_ack = PipeAck::default();
+            pipe_ack.reset(self.send.una(), self.send.nxt());
+            Box::new(Measured { pipe_ack, validated_at: now, loss: None })
+        });
+        self.validation = Validation { measured, used: 0, full_at: now };
     }
 
     fn follows_rfc7661(&self) -> bool {
@@ -107,7 +118,7 @@ impl Endpoint {
 
     /// pipeACK, bytes; `None` while undefined.
     pub(crate) fn pipe_ack(&self, now: Time) -> Option<u64> {
-        self.validation.pipe_ack.value(now, self.sampling_period())
+        self.validation.measured.as_ref()?.pipe_ack.value(now, self.sampling_period())
     }
 
     /// Section 4.3: whether half of the window was used of late, or nothing is known.
@@ -120,7 +131,9 @@ impl Endpoint {
     pub(crate) fn measure_use(&mut self, now: Time) {
         if self.follows_rfc7661() && self.recovery.state() < CaState::Cwr {
             let (una, nxt, sampling) = (self.send.una(), self.send.nxt(), self.sampling_period());
-            self.validation.pipe_ack.take(now, una, nxt, sampling);
+            if let Some(measured) = &mut self.validation.measured {
+                measured.pipe_ack.take(now, una, nxt, sampling);
+            }
             self.review_validation(now);
         }
     }
@@ -132,12 +145,17 @@ impl Endpoint {
         }
         let validated = self.is_validated(now);
         self.window_use.grow_unfilled(validated);
+        let Some(measured) = &mut self.validation.measured else { return };
         if validated {
-            self.validation.validated_at = now;
+            measured.validated_at = now;
             return;
         }
-        while now.since(self.validation.validated_at) >= NON_VALIDATED_PERIOD {
-            self.validation.validated_at += NON_VALIDATED_PERIOD;
+        let mut periods = 0;
+        while now.since(measured.validated_at) >= NON_VALIDATED_PERIOD {
+            measured.validated_at += NON_VALIDATED_PERIOD;
+            periods += 1;
+        }
+        for _ in 0..periods {
             let flight = self.flight(now);
             let Window { cwnd, .. } = self.cc.window();
             let halved = (cwnd / 2).max(flight.initial_window).min(cwnd);
@@ -150,12 +168,14 @@ impl Endpoint {
     pub(crate) fn note_unvalidated(&mut self, now: Time) {
         let unvalidated = self.follows_rfc7661() && !self.is_validated(now);
         let used = self.pipe_ack(now).unwrap_or(0).max(self.board.outstanding());
-        self.validation.loss = unvalidated.then_some((used, 0));
+        if let Some(measured) = &mut self.validation.measured {
+            measured.loss = unvalidated.then_some((used, 0));
+        }
     }
 
     /// Section 4.4.1, at the start of recovery: the window is no more than half of what was used.
     pub(crate) fn bound_by_use(&mut self) {
-        if let Some((used, _)) = self.validation.loss {
+        if let Some((used, _)) = self.validation.measured.as_ref().and_then(|measured| measured.loss) {
             self.bound_window(used / 2);
         }
     }
@@ -166,23 +186,27 @@ impl Endpoint {
         if !self.follows_rfc7661() {
             return;
         }
-        if let Some((used, resent)) = self.validation.loss.take() {
+        if let Some((used, resent)) = self.validation.measured.as_mut().and_then(|measured| measured.loss.take()) {
             self.bound_window(used.saturating_sub(resent) / 2);
         }
-        self.validation.pipe_ack.reset(self.send.una(), self.send.nxt());
+        if let Some(measured) = &mut self.validation.measured {
+            measured.pipe_ack.reset(self.send.una(), self.send.nxt());
+            measured.validated_at = now;
+        }
         self.window_use.grow_unfilled(true);
-        self.validation.validated_at = now;
     }
 
     /// Everything is declared lost: the window of a timeout is smaller than any that was used.
     pub(crate) fn forget_validation(&mut self, now: Time) {
-        self.validation.loss = None;
+        if let Some(measured) = &mut self.validation.measured {
+            measured.loss = None;
+        }
         self.end_validation(now);
     }
 
     /// `bytes` are sent again for the first time.
     pub(crate) fn count_resent(&mut self, bytes: u32) {
-        if let Some((_, resent)) = &mut self.validation.loss {
+        if let Some((_, resent)) = self.validation.measured.as_mut().and_then(|measured| measured.loss.as_mut()) {
             *resent += u64::from(bytes);
         }
     }

@@ -32,6 +32,11 @@ impl Endpoint {
     #[cold]
     pub fn icmp(&mut self, now: Time, error: &IcmpError) {
         self.burst.end();
+        self.heed_icmp(now, error);
+        self.review_deadlines();
+    }
+
+    fn heed_icmp(&mut self, now: Time, error: &IcmpError) {
         if matches!(self.state, State::Closed | State::Listen | State::TimeWait) {
             return;
         }
