@@ -142,10 +142,10 @@ impl Direction {
         Direction { link, measures, id, queue }
     }
 
-    /// The link.
+    /// [`Link::next_due`].
     #[inline]
-    pub(crate) fn link(&self) -> &Link {
-        &self.link
+    pub(crate) fn next_due(&self) -> Time {
+        self.link.next_due()
     }
 
     /// The link, to be recorded.

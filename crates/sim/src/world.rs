@@ -222,7 +222,7 @@ impl World {
         while let Some((at, packet)) = self.directions[direction].deliver(now, &mut self.events) {
             self.settle(direction);
             self.forward(at, packet);
-            let due = self.directions[direction].link().next_due();
+            let due = self.directions[direction].next_due();
             if due > now {
                 self.direction_wakeups.arm(direction.slot(), due);
                 return;
@@ -234,7 +234,7 @@ impl World {
 
     #[inline]
     fn rearm_direction(&mut self, direction: DirectionId) {
-        let due = self.directions[direction].link().next_due();
+        let due = self.directions[direction].next_due();
         self.direction_wakeups.arm(direction.slot(), due);
     }
 
@@ -252,7 +252,7 @@ impl World {
     fn offer(&mut self, now: Time, direction: DirectionId, packet: Packet) {
         let link = &mut self.directions[direction];
         link.offer(now, packet, &mut self.events);
-        self.direction_wakeups.arm(direction.slot(), link.link().next_due());
+        self.direction_wakeups.arm(direction.slot(), link.next_due());
         self.settle(direction);
     }
 

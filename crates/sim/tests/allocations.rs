@@ -75,8 +75,9 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
 
 /// The first `warm_up` seconds of a run may allocate; the 20 s after them may not.
 ///
-/// A histogram takes a block of 4 kB when a power of two occurs for the first time. The drop-tail
-/// queues are short so that their slow cycles show every value within the warm-up.
+/// A histogram of many values takes 1 kB when a power of two occurs for the first time, one of few
+/// values as much as it has when it needs more. The drop-tail queues are short so that their slow
+/// cycles show every value within the warm-up.
 fn allocates_nothing_after_warm_up(name: &str, spec: &RunSpec, warm_up: u64) {
     let ends = [warm_up, warm_up + 20].map(Time::from_secs);
     let mut world = World::new(spec);
@@ -103,8 +104,9 @@ fn a_run_allocates_nothing_after_warm_up() {
         QueueSpec::FqCodel(FqCodelConfig::default()),
     ] {
         let name = queue.name();
-        // Behind drop-tail a power of two occurs first between 20 and 40 s.
-        allocates_nothing_after_warm_up(name, &two_newreno(queue), 40);
+        // Behind drop-tail a power of two occurs first between 20 and 40 s. The histogram of the
+        // throughput, with two values in a second, has needed more than its first 16 cells by 80 s.
+        allocates_nothing_after_warm_up(name, &two_newreno(queue), 100);
     }
 }
 

@@ -1,0 +1,133 @@
+//! The counts of a histogram by bucket, in cells that are taken as they occur.
+
+use super::SUBS;
+
+/// Buckets of a cell.
+const CELL: usize = 32;
+/// Cells of a power of two.
+const BLOCK: usize = SUBS / CELL;
+/// Bits of a count in a cell.
+const COUNT_BITS: u32 = u16::BITS;
+/// The place of a cell that has not occurred.
+const NONE: u16 = u16::MAX;
+
+/// Counts of buckets: 16 bits of each in cells of a cache line, and beside them the rest of the few
+/// that are larger.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cells {
+    /// The first cell that has a place: the first of a power of two.
+    first: usize,
+    /// Where the counts of each cell are, from the first power of two that occurred to the last.
+    places: Vec<u16>,
+    counts: Vec<[u16; CELL]>,
+    /// Buckets with more than a cell counts, in ascending order, each with the multiple of 2^16.
+    carries: Vec<(u16, u64)>,
+    /// Whether there is room for all cells of each power of two that occurred.
+    whole_blocks: bool,
+}
+
+impl Cells {
+    /// Adds one to each bucket.
+    pub(super) fn add_each(&mut self, buckets: &[u16]) {
+        for &bucket in buckets {
+            let count = self.count(bucket);
+            *count = count.wrapping_add(1);
+            if *count == 0 {
+                self.carry(bucket, 1);
+            }
+        }
+    }
+
+    /// Adds to a bucket.
+    pub(super) fn add(&mut self, bucket: u16, weight: u64) {
+        let count = self.count(bucket);
+        let (low, overflows) = count.overflowing_add(weight as u16);
+        *count = low;
+        let high = (weight >> COUNT_BITS) + u64::from(overflows);
+        if high > 0 {
+            self.carry(bucket, high);
+        }
+    }
+
+    /// From now on memory is taken once for a power of two, when its first cell occurs.
+    pub(super) fn take_whole_blocks(&mut self) {
+        if !self.whole_blocks {
+            self.whole_blocks = true;
+            self.reserve();
+        }
+    }
+
+    fn reserve(&mut self) {
+        if self.whole_blocks {
+            let occurred = |block: &&[u16]| block.iter().any(|&place| place != NONE);
+            let cells = self.places.chunks_exact(BLOCK).filter(occurred).count() * BLOCK;
+            self.counts.reserve_exact(cells.saturating_sub(self.counts.len()));
+        } else if self.counts.capacity() == 0 {
+            self.counts.reserve_exact(BLOCK);
+        }
+    }
+
+    /// Buckets with anything in them, in ascending order, with their counts.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
+        let mut carries = self.carries.iter().peekable();
+        let cells = (self.first..).zip(&self.places).filter(|&(_, &place)| place != NONE);
+        let buckets = cells.flat_map(|(cell, &place)| ((cell * CELL) as u16..).zip(&self.counts[usize::from(place)]));
+        let counts = buckets.map(move |(bucket, &count)| {
+            let carry = carries.next_if(|&&(larger, _)| larger == bucket).map_or(0, |&(_, carry)| carry);
+            (bucket, (carry << COUNT_BITS) + u64::from(count))
+        });
+        counts.filter(|&(_, count)| count > 0)
+    }
+
+    /// The count of a bucket in its cell, which is taken if it is new.
+    #[inline(always)]
+    fn count(&mut self, bucket: u16) -> &mut u16 {
+        let cell = usize::from(bucket) / CELL;
+        let known = self.places.get(cell.wrapping_sub(self.first)).filter(|&&place| place != NONE);
+        let place = match known {
+            Some(&place) => place,
+            None => self.take(cell),
+        };
+        &mut self.counts[usize::from(place)][usize::from(bucket) % CELL]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take(&mut self, cell: usize) -> u16 {
+        let block = cell - cell % BLOCK;
+        if self.places.is_empty() {
+            self.first = block;
+        }
+        if block < self.first {
+            let more = self.first - block;
+            self.places.splice(0..0, std::iter::repeat_n(NONE, more));
+            self.first = block;
+        }
+        let end = block + BLOCK - self.first;
+        if end > self.places.len() {
+            self.places.reserve_exact(end - self.places.len());
+            self.places.resize(end, NONE);
+        }
+        let place = self.counts.len() as u16;
+        self.places[cell - self.first] = place;
+        self.reserve();
+        self.counts.push([0; CELL]);
+        place
+    }
+
+    #[cold]
+    fn carry(&mut self, bucket: u16, multiple: u64) {
+        match self.carries.binary_search_by_key(&bucket, |&(larger, _)| larger) {
+            Ok(place) => self.carries[place].1 += multiple,
+            Err(place) => self.carries.insert(place, (bucket, multiple)),
+        }
+    }
+
+    /// Bytes on the heap.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<u16>() * self.places.capacity()
+            + size_of::<[u16; CELL]>() * self.counts.capacity()
+            + size_of::<(u16, u64)>() * self.carries.capacity()
+    }
+}
