@@ -67,6 +67,14 @@ impl Endpoint {
             if self.linux_episodes() {
                 self.restart_retransmit_timer(now);
             }
+        } else if payload > 0 && self.board.is_orderly() && !self.observer.needs.arrivals {
+            self.take_time(now);
+            self.latest_sample = None;
+            self.set_window(segment, left, una, false);
+            self.ecn.hears_nothing();
+            self.queue.acked = true;
+            self.on_data_alone();
+            self.update_pacing_rate();
         } else {
             return None;
         }

@@ -24,6 +24,7 @@ mod undo_state;
 use ackclock_units::Time;
 
 use crate::Endpoint;
+use crate::loss::recovery::Resend;
 use crate::loss::scoreboard::Whole;
 
 pub(crate) use self::ack_context::{AckContext, DuplicateReport};
@@ -55,6 +56,14 @@ impl Endpoint {
             self.on_whole_ack_linux(now, whole);
         } else {
             self.on_whole_ack_rfc(now, whole);
+        }
+    }
+
+    /// The same of an ACK that rides on data and says nothing.
+    #[inline]
+    pub(crate) fn on_data_alone(&mut self) {
+        if self.linux_episodes {
+            self.recovery.resend = Resend::Hold;
         }
     }
 

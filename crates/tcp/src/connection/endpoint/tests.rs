@@ -19,6 +19,7 @@ mod own_reduction;
 mod pacing;
 mod patience;
 mod peer;
+mod prediction;
 mod rates;
 mod recovery;
 mod sending;

@@ -267,11 +267,17 @@ impl Scoreboard {
         }
     }
 
+    /// Whether nothing in flight is reported, lost or sent again.
+    #[inline]
+    pub(crate) fn is_orderly(&self) -> bool {
+        self.sacked_segments + self.lost_segments + self.resent_segments == 0 && self.again.is_empty()
+    }
+
     /// Everything below `ack` arrived, if that is a few whole segments that were sent once, and
     /// nothing in flight is reported, lost or sent again. Otherwise `None`, and nothing is done.
     #[inline(always)]
     pub(crate) fn acknowledge_whole(&mut self, ack: u64) -> Option<Whole> {
-        if self.sacked_segments + self.lost_segments + self.resent_segments > 0 || !self.again.is_empty() {
+        if !self.is_orderly() {
             return None;
         }
         let first = *self.entries.front()?;

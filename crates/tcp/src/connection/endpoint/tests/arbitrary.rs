@@ -12,9 +12,9 @@ use super::*;
 use crate::seq::lower;
 use crate::stack::profile::Profile;
 use crate::{
-    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, ChallengeLimit, CwndValidation, GiveUp,
-    IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules, Received, RrRules,
-    Sending, SynFin, TransferRules, WindowProbe, WindowRule,
+    AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, ChallengeLimit, Controller, CwndValidation,
+    GiveUp, IcmpError, KeepAlive, LossDetector, MtuProbing, NcrVariant, Pacing, PacingWhen, PathRules, Received,
+    RrRules, Sending, SynFin, TransferRules, WindowProbe, WindowRule,
 };
 
 /// What happens next.
@@ -151,29 +151,35 @@ fn any_shape() -> impl Strategy<Value = Shape> {
 
 /// A congestion controller: any, as the hosts have it, with any slow start.
 #[derive(Clone, Debug)]
-struct Any {
-    controller: prop::sample::Index,
+pub(super) struct Any {
+    controller: &'static str,
     linux: bool,
     slow_start: SlowStartRules,
 }
 
 impl Any {
-    fn build(&self) -> Box<dyn CongestionControl> {
+    /// The one of this name as FreeBSD has it.
+    pub(super) fn named(controller: &'static str) -> Any {
+        Any { controller, linux: false, slow_start: SlowStartRules::Standard }
+    }
+
+    pub(super) fn build(&self) -> Box<dyn CongestionControl> {
         let mut host = Profile::by_name(if self.linux { "linux-6.1" } else { "freebsd-14" }).expect("it is there");
         host.newreno = NewRenoConfig { slow_start: self.slow_start, ..host.newreno };
         host.cubic =
             CubicConfig { reno: NewRenoConfig { slow_start: self.slow_start, ..host.cubic.reno }, ..host.cubic };
-        self.controller.get(&CONTROLLERS).build(&host, Random::for_component(1, 0, "any"))
+        Controller::by_name(self.controller).expect("it is there").build(&host, Random::for_component(1, 0, "any"))
     }
 }
 
-fn any_controller() -> impl Strategy<Value = Any> {
+pub(super) fn any_controller() -> impl Strategy<Value = Any> {
     let slow_start = prop_oneof![
         Just(SlowStartRules::Standard),
         Just(SlowStartRules::Hystart(HystartConfig::default())),
         Just(SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default())),
     ];
-    (any::<prop::sample::Index>(), any::<bool>(), slow_start).prop_map(|(controller, linux, slow_start)| Any {
+    let names = CONTROLLERS.iter().map(|controller| controller.name).collect::<Vec<_>>();
+    (prop::sample::select(names), any::<bool>(), slow_start).prop_map(|(controller, linux, slow_start)| Any {
         controller,
         linux,
         slow_start,
@@ -288,7 +294,7 @@ fn any_detector() -> impl Strategy<Value = LossDetector> {
     prop_oneof![2 => Just(LossDetector::Rfc6675), 2 => linux, 3 => Just(LossDetector::Rack), 1 => ncr, 1 => rr_tcp]
 }
 
-fn any_config() -> impl Strategy<Value = Config> {
+pub(super) fn any_config() -> impl Strategy<Value = Config> {
     let buffer = || prop_oneof![1u64..3000, 3000u64..100_000, Just(1u64 << 22), Just(1u64 << 33)];
     let prr =
         prop_oneof![Just(Prr::Off), Just(Prr::Rfc6937), Just(Prr::Ssrb), Just(Prr::Rfc9937), Just(Prr::RateHalving)];
