@@ -68,6 +68,8 @@ struct Node {
     counts: LiveHost,
     /// `None` for one behind a device.
     in_process: Option<InProcessHost>,
+    /// The last destination of its packets, and the host with that address.
+    recent: Option<(IpAddr, usize)>,
 }
 
 /// Packets to hand over.
@@ -124,6 +126,7 @@ impl Engine {
                 ..LiveHost::default()
             },
             in_process: spec.tun.is_none().then(|| InProcessHost::new(spec)),
+            recent: None,
         };
         let mut addresses: Vec<(IpAddr, usize)> = Vec::new();
         for (number, node) in live.nodes.iter().enumerate() {
@@ -288,6 +291,19 @@ impl Engine {
     fn node_of(&self, address: IpAddr) -> Option<usize> {
         let found = self.addresses.binary_search_by(|(own, _)| own.cmp(&address)).ok()?;
         Some(self.addresses[found].1)
+    }
+
+    /// The host to which a packet of host `from` is addressed.
+    #[inline]
+    fn destination(&mut self, from: usize, address: IpAddr) -> Option<usize> {
+        if let Some((recent, node)) = self.nodes[from].recent
+            && recent == address
+        {
+            return Some(node);
+        }
+        let node = self.node_of(address)?;
+        self.nodes[from].recent = Some((address, node));
+        Some(node)
     }
 
     /// What was handed over last is done with.

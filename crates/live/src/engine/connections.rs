@@ -29,10 +29,15 @@ const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
 /// that opened first are forgotten, until they are seen again.
 const CONNECTIONS: usize = 64;
 
+/// How many hashes are kept: packets come in batches of a few flows.
+const RECENT: usize = 16;
+
 /// The flows of a run with hosts outside, and the connections that they have.
 #[derive(Debug)]
 pub(super) struct Connections {
     flows: Vec<Flow>,
+    /// Hashes of keys that were asked for last, by their ports.
+    recent: [Option<(FlowKey, u64)>; RECENT],
     /// Who sends what, in order of the hashes.
     table: Vec<Entry>,
     seed: u64,
@@ -121,7 +126,8 @@ impl Stream {
 impl Connections {
     pub(super) fn new(run: &RunSpec, live: &LiveSpec) -> Connections {
         let mut ports = Ports::new(run);
-        let mut connections = Connections { flows: Vec::new(), table: Vec::new(), seed: run.seed };
+        let mut connections =
+            Connections { flows: Vec::new(), recent: [None; RECENT], table: Vec::new(), seed: run.seed };
         for (number, spec) in run.flows.iter().enumerate() {
             let outside = [&spec.sender, &spec.receiver].map(|end| matches!(end, HostSpec::Outside));
             let (ends, kind) = match (spec.ends, outside) {
@@ -141,11 +147,25 @@ impl Connections {
     }
 
     /// The end of a flow that has sent a packet with this key, and the hash of the key.
-    pub(super) fn find(&self, key: &FlowKey) -> (Option<HostId>, u64) {
-        let hash = key.hash(self.seed);
+    pub(super) fn find(&mut self, key: &FlowKey) -> (Option<HostId>, u64) {
+        let hash = self.hash(key);
         let from = self.table.partition_point(|entry| entry.hash < hash);
         let mut same = self.table[from..].iter().take_while(|entry| entry.hash == hash);
         (same.find(|entry| entry.key == *key).map(|entry| entry.end), hash)
+    }
+
+    #[inline]
+    fn hash(&mut self, key: &FlowKey) -> u64 {
+        // The two directions of a conversation are in different places.
+        let place = usize::from(key.source_port ^ key.destination_port.rotate_left(1)) % RECENT;
+        match &self.recent[place] {
+            Some((known, hash)) if known == key => *hash,
+            _ => {
+                let hash = key.hash(self.seed);
+                self.recent[place] = Some((*key, hash));
+                hash
+            }
+        }
     }
 
     /// A segment that is of no flow's connection yet, from node `from` to node `to`: the end that

@@ -68,7 +68,7 @@ impl Engine {
             self.nodes[from].counts.unroutable += 1;
             return Some(buffer);
         };
-        let to = self.node_of(header.destination);
+        let to = self.destination(from, header.destination);
         let Some((to, entry)) = to.and_then(|to| self.entries.get([from, to]).map(|entry| (to, entry))) else {
             self.nodes[from].counts.unroutable += 1;
             self.report_no_route(now, from, &header, &buffer);

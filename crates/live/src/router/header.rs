@@ -22,6 +22,8 @@ pub(crate) mod protocol {
     pub(crate) const DESTINATION_OPTIONS: u8 = 60;
 }
 
+/// Bytes of an IPv4 header without options.
+const V4_HEADER: usize = 20;
 /// Bytes of an IPv6 header without extensions.
 const V6_HEADER: usize = 40;
 /// Where the time to live is in an IPv4 header, and the hop limit in one of IPv6.
@@ -190,16 +192,18 @@ pub(super) fn count_hop(packet: &mut [u8]) {
 }
 
 /// Changes a word of an IPv4 header, and the checksum with it: RFC 1624 section 3, equation 3.
+#[inline]
 fn change_word(packet: &mut [u8], at: usize, change: impl FnOnce([u8; 2]) -> [u8; 2]) {
-    let old = [packet[at], packet[at + 1]];
+    let header: &mut [u8; V4_HEADER] = packet.first_chunk_mut().expect("a packet whose header was read");
+    let old = [header[at], header[at + 1]];
     let new = change(old);
-    let checksum = u16::from_be_bytes([packet[CHECKSUM_AT], packet[CHECKSUM_AT + 1]]);
+    let checksum = u16::from_be_bytes([header[CHECKSUM_AT], header[CHECKSUM_AT + 1]]);
     let sum = u32::from(!checksum) + u32::from(!u16::from_be_bytes(old)) + u32::from(u16::from_be_bytes(new));
     // Three words: the first folding leaves at most 0x10001.
     let sum = (sum & 0xffff) + (sum >> 16);
     let sum = (sum & 0xffff) + (sum >> 16);
-    packet[at..at + 2].copy_from_slice(&new);
-    packet[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
+    header[at..at + 2].copy_from_slice(&new);
+    header[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
 
 /// Writes the checksum of an IPv4 header.

@@ -40,6 +40,33 @@ fn a_flow_between_kernels_has_every_connection_to_its_port() {
 }
 
 #[test]
+fn the_hash_of_a_packet_is_that_of_its_key() {
+    let mut spec = spec([true, true], Impairments::default());
+    spec.seed = 7;
+    let mut connections = Connections::new(&spec, spec.live.as_deref().expect("it is live"));
+    let key = |protocol: u8, source: [u8; 4], ports: [u16; 2]| FlowKey {
+        source: Ipv4Addr::from(source).into(),
+        destination: Ipv4Addr::from(RIGHT).into(),
+        protocol,
+        source_port: ports[0],
+        destination_port: ports[1],
+    };
+    // Again and again, in another order each time, and many that differ in one field.
+    for round in 1..5 {
+        for number in 0..500 {
+            let number = number * round % 499;
+            let ports = [number % 7, number % 31];
+            for key in
+                [key(protocol::TCP, LEFT, ports), key(protocol::UDP, LEFT, ports), key(protocol::TCP, RIGHT, ports)]
+            {
+                assert_eq!(connections.find(&key), (None, key.hash(7)));
+                assert_eq!(connections.find(&key), (None, key.hash(7)));
+            }
+        }
+    }
+}
+
+#[test]
 fn source_ports_are_unique_and_vary_with_the_seed() {
     let ports = |seed| {
         let mut spec = spec([false, true], Impairments::default());
