@@ -8,6 +8,7 @@ use ackclock_packet::{AccEcn, AccEcnOrder, FastOpen};
 use ackclock_units::Random;
 use proptest::prelude::*;
 
+use super::prediction::everything;
 use super::*;
 use crate::seq::lower;
 use crate::stack::profile::Profile;
@@ -653,11 +654,17 @@ proptest! {
         start in any_start(),
         calls in prop::collection::vec(any_call(), 1..120),
     ) {
-        let endpoint = Endpoint::new(config, controller.build(), Ports { local: 1, remote: 2 }, isn, 77);
-        let mut watched = Watched { endpoint, now: Time::ZERO, isn, peer_isn, edge: 0, sent: 0, own_edge: 0 };
-        watched.start(start);
-        for call in &calls {
-            watched.call(call);
-        }
+        // Whether segments may take the short way makes no difference.
+        let [with, without] = [true, false].map(|header_prediction| {
+            let config = Config { header_prediction, ..config.clone() };
+            let endpoint = Endpoint::new(config, controller.build(), Ports { local: 1, remote: 2 }, isn, 77);
+            let mut watched = Watched { endpoint, now: Time::ZERO, isn, peer_isn, edge: 0, sent: 0, own_edge: 0 };
+            watched.start(start);
+            for call in &calls {
+                watched.call(call);
+            }
+            everything(&mut watched.endpoint)
+        });
+        prop_assert_eq!(with, without);
     }
 }
