@@ -5,12 +5,14 @@ use crate::{Backlog, Counters, DropReason, Dropped, Drops, Queued, Tally};
 
 impl Tally {
     /// Counts one packet of `bytes` bytes.
+    #[inline]
     pub fn add(&mut self, bytes: u32) {
         self.packets += 1;
         self.bytes += u64::from(bytes);
     }
 
     /// Takes one packet of `bytes` bytes back.
+    #[inline]
     pub fn remove(&mut self, bytes: u32) {
         self.packets -= 1;
         self.bytes -= u64::from(bytes);
@@ -19,6 +21,7 @@ impl Tally {
 
 impl Counters {
     /// Books a packet that was offered and taken in.
+    #[inline]
     pub fn admit(&mut self, bytes: u32) {
         self.offered.add(bytes);
         self.enqueued.add(bytes);
@@ -73,6 +76,7 @@ impl Counters {
 const PACKET_OVERHEAD: u64 = 576;
 
 /// The memory that a packet takes, for the limits that `tc` gives in memory.
+#[inline]
 pub(crate) fn memory_of<P: Queued>(packet: &P) -> u64 {
     u64::from(packet.wire_len()) + PACKET_OVERHEAD
 }
@@ -86,16 +90,19 @@ pub(crate) struct Books {
 
 impl Books {
     /// What waits.
+    #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         self.backlog
     }
 
     /// Totals since the start.
+    #[inline]
     pub(crate) fn counters(&self) -> &Counters {
         &self.counters
     }
 
     /// A packet was offered and is taken in.
+    #[inline]
     pub(crate) fn admit(&mut self, bytes: u32) {
         self.counters.admit(bytes);
         self.backlog.add(bytes);
@@ -108,11 +115,13 @@ impl Books {
     }
 
     /// A packet leaves the queue; next it is either released or discarded.
+    #[inline]
     pub(crate) fn take(&mut self, bytes: u32) {
         self.backlog.remove(bytes);
     }
 
     /// A packet that left the queue is handed on.
+    #[inline]
     pub(crate) fn release(&mut self, bytes: u32) {
         self.counters.dequeued.add(bytes);
     }

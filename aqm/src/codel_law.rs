@@ -124,6 +124,7 @@ impl CodelLaw {
         self.control_law
     }
 
+    #[inline(always)]
     fn units(&self, time: Time) -> u64 {
         time.as_nanos() >> self.unit_log
     }

@@ -88,6 +88,17 @@ impl Rota {
         self.last = index;
     }
 
+    /// The first flow becomes the last one.
+    #[inline(always)]
+    fn rotate<S>(&mut self, flows: &mut [Flow<S>]) {
+        if self.first != self.last {
+            flows[self.last as usize].next = self.first;
+            self.last = self.first;
+            self.first = std::mem::replace(&mut flows[self.last as usize].next, NIL);
+        }
+    }
+
+    #[inline(always)]
     fn remove_first<S>(&mut self, flows: &mut [Flow<S>]) {
         let flow = &mut flows[self.first as usize];
         flow.listed = false;
@@ -107,6 +118,7 @@ pub(crate) struct FlowQueue<'a, P> {
 
 impl<P: Queued> FlowQueue<'_, P> {
     /// Takes the head out of the queue.
+    #[inline]
     pub(crate) fn take(&mut self) -> Option<Entry<P>> {
         let entry = self.slab.pop(self.queue)?;
         let bytes = entry.packet.wire_len();
@@ -117,11 +129,13 @@ impl<P: Queued> FlowQueue<'_, P> {
     }
 
     /// Bytes that still wait in this flow.
+    #[inline]
     pub(crate) fn flow_bytes(&self) -> u64 {
         *self.flow_bytes
     }
 
     /// Bytes that still wait in all flows together.
+    #[inline]
     pub(crate) fn backlog_bytes(&self) -> u64 {
         self.books.backlog().bytes
     }
@@ -164,11 +178,13 @@ impl<P: Queued, S: Clone> Drr<P, S> {
 
 impl<P: Queued, S> Drr<P, S> {
     /// The flow of a hash.
+    #[inline]
     pub(crate) fn classify(&self, hash: u64) -> u32 {
         ((u128::from(mix(hash ^ self.salt)) * self.flows.len() as u128) >> 64) as u32
     }
 
     /// Takes a packet in at the tail of a flow, which starts if it was not in a rota.
+    #[inline]
     pub(crate) fn admit(&mut self, index: u32, now: Time, packet: P) {
         self.touched = index;
         let flow = &mut self.flows[index as usize];
@@ -255,12 +271,15 @@ impl<P: Queued, S> Drr<P, S> {
                 Some(index) => (index, true),
                 None => (self.old_flows.first()?, false),
             };
-            let rota = if is_new { &mut self.new_flows } else { &mut self.old_flows };
             let flow = &mut self.flows[index as usize];
             if flow.deficit <= 0 {
                 flow.deficit += self.quantum;
-                rota.remove_first(&mut self.flows);
-                self.old_flows.push(&mut self.flows, index);
+                if is_new {
+                    self.new_flows.remove_first(&mut self.flows);
+                    self.old_flows.push(&mut self.flows, index);
+                } else {
+                    self.old_flows.rotate(&mut self.flows);
+                }
                 continue;
             }
             let mut queue = FlowQueue {
@@ -275,6 +294,7 @@ impl<P: Queued, S> Drr<P, S> {
                 self.touched = index;
                 return Some(entry);
             }
+            let rota = if is_new { &mut self.new_flows } else { &mut self.old_flows };
             rota.remove_first(&mut self.flows);
             // A new flow that ran empty passes the old ones once, or it could starve them by
             // sending one packet at a time.
@@ -355,16 +375,19 @@ impl<P: Queued, S> Drr<P, S> {
     }
 
     /// Memory of all packets that wait.
+    #[inline]
     pub(crate) fn memory(&self) -> u64 {
         self.memory
     }
 
     /// What waits.
+    #[inline]
     pub(crate) fn backlog(&self) -> Backlog {
         self.books.backlog()
     }
 
     /// The books.
+    #[inline]
     pub(crate) fn counters(&self) -> &Counters {
         self.books.counters()
     }

@@ -244,7 +244,10 @@ impl<P: Queued + Send> QueueDisc<P> for FqCodel<P> {
 
     fn dequeue(&mut self, now: Time, drops: &mut Drops<P>) -> Dequeue<P> {
         let law = &self.law;
-        self.drr.serve(|codel, queue| codel.dequeue(law, now, &mut Source { queue, drops })).into()
+        match self.drr.serve(|codel, queue| codel.dequeue(law, now, &mut Source { queue, drops })) {
+            Some(entry) => Dequeue::Packet(entry),
+            None => Dequeue::Empty,
+        }
     }
 
     fn idle(&mut self, _now: Time) {

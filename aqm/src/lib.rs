@@ -22,6 +22,7 @@ mod pie;
 mod pie_law;
 mod probe;
 mod red;
+mod ring;
 mod sfb;
 mod slab;
 mod store;

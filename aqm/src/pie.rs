@@ -176,6 +176,7 @@ impl<P: Queued> Pie<P> {
         Ok(())
     }
 
+    #[inline(always)]
     fn catch_up(&mut self, now: Time) {
         if now < self.next_update {
             return;

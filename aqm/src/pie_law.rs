@@ -146,6 +146,7 @@ impl PieState {
     /// returns when the next one is. Since the first of them nothing came and nothing left, so each
     /// sees the backlog of now. Once an update changes nothing the rest of them will not either.
     #[must_use]
+    #[cold]
     pub(crate) fn catch_up(&mut self, law: &PieLaw, due: Time, now: Time, backlog: u64) -> Time {
         let mut due = due;
         while due <= now {
@@ -161,6 +162,7 @@ impl PieState {
     }
 
     /// What happens to an arrival of `bytes` bytes at a queue of `backlog` bytes.
+    #[inline]
     pub(crate) fn arrived(&mut self, law: &PieLaw, backlog: u64, bytes: u32, random: &mut Random) -> Admission {
         if !self.drop_early(law, backlog, bytes, random) {
             return Admission::Admit;
@@ -176,6 +178,7 @@ impl PieState {
     }
 
     /// Whether to drop or mark an arrival of `bytes` bytes (RFC 8033 section 4.1).
+    #[inline(always)]
     fn drop_early(&mut self, law: &PieLaw, backlog: u64, bytes: u32, random: &mut Random) -> bool {
         // RFC 8033 s4.4
         if self.burst_allowance > Span::ZERO {
@@ -205,6 +208,7 @@ impl PieState {
     }
 
     /// A packet of `bytes` bytes that came at `enqueued_at` left; `backlog` bytes wait behind it.
+    #[inline]
     pub(crate) fn departed(&mut self, law: &PieLaw, now: Time, enqueued_at: Time, bytes: u32, backlog: u64) {
         let elapsed = match law.dq_rate_estimator {
             Some(DqRateEstimator::Linux) => self.measure_rate(now, bytes, backlog),

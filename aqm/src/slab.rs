@@ -43,6 +43,7 @@ impl<P> Slab<P> {
     ///
     /// # Panics
     /// With 2^32 - 1 packets in the slab: their slots alone would take more than 100 GB.
+    #[inline]
     pub(crate) fn push(&mut self, queue: &mut Queue, entry: Entry<P>) {
         let slot = Slot { entry: Some(entry), next: NIL };
         let index = if self.free == NIL {
@@ -69,6 +70,7 @@ impl<P> Slab<P> {
     }
 
     /// Takes the head of `queue`.
+    #[inline]
     pub(crate) fn pop(&mut self, queue: &mut Queue) -> Option<Entry<P>> {
         let index = queue.head;
         // `NIL` is beyond the last slot, so an empty queue ends here too.

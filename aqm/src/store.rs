@@ -1,37 +1,39 @@
 //! The storage of a single queue.
 
-use std::collections::VecDeque;
-
 use ackclock_units::Time;
 
 use crate::books::Books;
+use crate::ring::Ring;
 use crate::{Backlog, Counters, Dequeue, DropReason, Drops, Entry, Queued};
 
 /// A first-in first-out store that keeps the books: every packet enters and leaves a single-queue
 /// discipline through it.
 #[derive(Debug)]
 pub struct Store<P> {
-    waiting: VecDeque<Entry<P>>,
+    waiting: Ring<Entry<P>>,
     books: Books,
 }
 
 impl<P: Queued> Store<P> {
     /// An empty store.
     pub fn new() -> Store<P> {
-        Store { waiting: VecDeque::new(), books: Books::default() }
+        Store { waiting: Ring::new(), books: Books::default() }
     }
 
     /// What waits.
+    #[inline]
     pub fn backlog(&self) -> Backlog {
         self.books.backlog()
     }
 
     /// The books.
+    #[inline]
     pub fn counters(&self) -> &Counters {
         self.books.counters()
     }
 
     /// The head of the queue.
+    #[inline]
     pub fn front(&self) -> Option<&Entry<P>> {
         self.waiting.front()
     }
@@ -42,9 +44,10 @@ impl<P: Queued> Store<P> {
     }
 
     /// Enqueues a packet at the tail.
+    #[inline]
     pub fn admit(&mut self, now: Time, packet: P) {
         self.books.admit(packet.wire_len());
-        self.waiting.push_back(Entry { packet, enqueued_at: now });
+        self.waiting.push(Entry { packet, enqueued_at: now });
     }
 
     /// Refuses a packet.
@@ -54,13 +57,15 @@ impl<P: Queued> Store<P> {
 
     /// Takes the head out of the queue; the caller then accounts for it by [`Store::release`] or
     /// [`Store::discard`].
+    #[inline]
     pub fn take(&mut self) -> Option<Entry<P>> {
-        let entry = self.waiting.pop_front()?;
+        let entry = self.waiting.pop()?;
         self.books.take(entry.packet.wire_len());
         Some(entry)
     }
 
     /// Books a packet taken out as dequeued, and hands it on.
+    #[inline]
     pub fn release(&mut self, entry: Entry<P>) -> Entry<P> {
         self.books.release(entry.packet.wire_len());
         entry
@@ -69,7 +74,11 @@ impl<P: Queued> Store<P> {
     /// Releases the head for transmission.
     #[inline]
     pub fn send(&mut self) -> Dequeue<P> {
-        self.take().map(|entry| self.release(entry)).into()
+        let Some(entry) = self.waiting.pop() else { return Dequeue::Empty };
+        let bytes = entry.packet.wire_len();
+        self.books.take(bytes);
+        self.books.release(bytes);
+        Dequeue::Packet(entry)
     }
 
     /// Books a packet taken out as discarded.
