@@ -110,26 +110,32 @@ pub enum LinkEventKind {
 pub struct Framed(pub(crate) Packet);
 
 impl Queued for Framed {
+    #[inline]
     fn wire_len(&self) -> u32 {
         self.0.wire_len
     }
 
+    #[inline]
     fn ecn(&self) -> Ecn {
         self.0.ecn
     }
 
+    #[inline]
     fn set_ce(&mut self) {
         self.0.ecn = Ecn::Ce;
     }
 
+    #[inline]
     fn flow_hash(&self) -> u64 {
         self.0.flow_hash
     }
 
+    #[inline]
     fn dscp(&self) -> u8 {
         self.0.class.dscp()
     }
 
+    #[inline]
     fn is_pure_ack(&self) -> bool {
         self.0.class.is_pure_ack()
     }
@@ -380,9 +386,9 @@ impl Link {
         if !self.drops.is_empty() {
             self.report_drops(now, events);
         }
-        let entry = match dequeued {
+        let entry = match &dequeued {
             Dequeue::Packet(entry) => entry,
-            Dequeue::NotBefore(at) => {
+            &Dequeue::NotBefore(at) => {
                 self.hold_back(now, at);
                 return None;
             }
@@ -392,16 +398,16 @@ impl Link {
                 return None;
             }
         };
-        let Framed(mut packet) = entry.packet;
+        let Framed(packet) = &entry.packet;
         let end = match &mut self.serializer {
             Some(serializer) => serializer.transmit(start, packet.wire_len),
             None => now,
         };
         let (sojourn, busy) = (now.since(entry.enqueued_at), end.since(start));
         self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
-        packet.wire_len -= self.overhead;
         // A bucket gives the packet out now.
-        self.wire.begin(if self.bucket.is_some() { now } else { end }, self.delay, packet);
+        let gone = if self.bucket.is_some() { now } else { end };
+        self.wire.begin(gone, self.delay, packet, self.overhead);
         Some(end)
     }
 

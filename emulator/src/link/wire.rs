@@ -27,14 +27,14 @@ impl Wire {
         if fate.is_plain() { Wire::Plain(Line::new()) } else { Wire::Impaired(Box::new(Impaired::new(fate))) }
     }
 
-    /// The transmission of a packet begins, which ends at `end`.
+    /// The transmission of a packet begins, which ends at `end`; its framing ends with it.
     #[inline(always)]
-    pub(super) fn begin(&mut self, end: Time, delay: Span, packet: Packet) {
+    pub(super) fn begin(&mut self, end: Time, delay: Span, packet: &Packet, framing: u32) {
         match self {
             // What ends at `NEVER` does not end.
             Wire::Plain(_) if end == Time::NEVER => {}
-            Wire::Plain(line) => line.push(end + delay, packet),
-            Wire::Impaired(impaired) => impaired.begin(packet),
+            Wire::Plain(line) => line.push(end + delay, packet, framing),
+            Wire::Impaired(impaired) => impaired.begin(packet, framing),
         }
     }
 

@@ -105,8 +105,8 @@ impl Impaired {
     }
 
     /// The transmission of a packet begins.
-    pub(super) fn begin(&mut self, packet: Packet) {
-        self.sending = Some(packet);
+    pub(super) fn begin(&mut self, packet: &Packet, framing: u32) {
+        self.sending = Some(Packet { wire_len: packet.wire_len - framing, ..*packet });
     }
 
     /// The last bit was sent at `end`: the packet propagates, in one copy, two or none. `report` is

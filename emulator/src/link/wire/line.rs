@@ -27,15 +27,16 @@ impl Line {
         Line { ring: Box::default(), first: 0, length: 0, next_at: Time::NEVER }
     }
 
-    /// A packet arrives at `at`, after all others.
+    /// A packet arrives at `at`, after all others and without its framing.
     #[inline(always)]
-    pub(super) fn push(&mut self, at: Time, packet: Packet) {
-        let entry = OnWire { at, packet };
+    pub(super) fn push(&mut self, at: Time, packet: &Packet, framing: u32) {
         if self.length == self.ring.len() {
-            self.grow(entry);
+            self.grow(packet);
         }
         let last = self.place(self.length);
-        self.ring[last] = entry;
+        let entry = &mut self.ring[last];
+        (entry.at, entry.packet) = (at, *packet);
+        entry.packet.wire_len -= framing;
         if self.length == 0 {
             self.next_at = at;
         }
@@ -68,7 +69,8 @@ impl Line {
     /// Twice the places; free ones hold anything.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, anything: OnWire) {
+    fn grow(&mut self, anything: &Packet) {
+        let anything = OnWire { at: Time::NEVER, packet: *anything };
         let mut ring = Vec::with_capacity((2 * self.ring.len()).max(4));
         ring.extend((0..self.length).map(|n| self.ring[self.place(n)]));
         ring.resize(ring.capacity().next_power_of_two(), anything);
@@ -97,7 +99,7 @@ mod tests {
             for (n, push) in (0u32..).zip(steps) {
                 let at = Time::from_micros(n.into());
                 if push {
-                    line.push(at, packet(n));
+                    line.push(at, &Packet { wire_len: 54, ..packet(n) }, 14);
                     model.push_back((at, packet(n)));
                 } else {
                     prop_assert_eq!(line.pop(), model.pop_front());
