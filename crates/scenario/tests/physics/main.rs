@@ -17,6 +17,7 @@ mod checks;
 mod document;
 mod draw;
 mod outcome;
+mod prediction;
 mod relations;
 mod shrink;
 

@@ -5,6 +5,7 @@ use ackclock_units::{Random, Span, Time};
 
 use super::World;
 use crate::flow::{FORWARD, REVERSE};
+use crate::host::Host;
 use crate::spec::{Clock, RunSpec};
 
 /// What the summary says of the run itself.
@@ -29,6 +30,18 @@ impl About {
 }
 
 impl World {
+    /// How many segments that arrived at endpoints were as expected
+    /// ([`ackclock_tcp::Config::header_prediction`]), and how many arrived.
+    pub fn predicted_segments(&self) -> [u64; 2] {
+        let endpoints = self.hosts.iter().filter_map(|host| match host {
+            Host::Endpoint(endpoint) => Some(endpoint),
+            Host::Smoltcp(_) | Host::Outside(_) => None,
+        });
+        endpoints.fold([0, 0], |[predicted, arrived], endpoint| {
+            [predicted + endpoint.predicted_segments(), arrived + u64::from(endpoint.info(self.end).segs_in)]
+        })
+    }
+
     /// The summary, at the end of the run.
     ///
     /// # Panics

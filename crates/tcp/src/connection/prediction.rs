@@ -2,10 +2,10 @@
 //!
 //! While nothing unusual is going on, a connection expects two kinds of segments: the data that is
 //! next in order, and an ACK of the oldest segments in flight. Both are recognized by a few
-//! comparisons and need hardly any of the decisions of the ordinary way ([`Endpoint::input`]), which
-//! takes everything else. The two ways have the same effects: what leaves here out would do nothing
-//! there. [`crate::Config::header_prediction`] forbids the short one, and tests compare runs with
-//! and without it.
+//! comparisons and need hardly any of the decisions of the ordinary way ([`Endpoint::input`]),
+//! which takes everything else. The two ways have the same effects: what is left out here would do
+//! nothing there. [`crate::Config::header_prediction`] forbids the short one, and tests compare
+//! runs with and without it.
 //!
 //! # Source
 //! V. Jacobson, "4BSD TCP header prediction", ACM CCR 20(2), 1990; FreeBSD `tcp_do_segment`
@@ -37,7 +37,6 @@ impl Endpoint {
             && !needs.whole_control
             && self.ecn.mode() != EcnFeedback::Accurate
             && self.config.states.paws_slack < MOST_AHEAD
-            && !(self.linux_episodes() && self.detector.is_before_rack())
     }
 
     /// Takes in a segment if it is one of those that are expected; `None`, with nothing done, if it

@@ -25,10 +25,10 @@ use ackclock_cc::{Ack, Verdict};
 use ackclock_units::{Span, Time};
 
 use crate::connection::timers::Pending;
-use crate::loss::AckContext;
 use crate::loss::detector::View;
 use crate::loss::recovery::Resend;
-use crate::loss::scoreboard::Whole;
+use crate::loss::scoreboard::{Progress, Whole};
+use crate::loss::{AckContext, DuplicateReport};
 use crate::{CaState, Endpoint};
 
 /// What an ACK that is not ordinary progress leads to.
@@ -87,12 +87,36 @@ impl Endpoint {
     /// [`Endpoint::on_ack_linux`] of an ACK of `whole` segments, where nothing is dubious.
     #[inline]
     pub(super) fn on_whole_ack_linux(&mut self, now: Time, whole: &Whole) {
+        if self.detector.is_before_rack() {
+            self.on_whole_ack_before_rack(now, whole);
+            return;
+        }
         let acked = whole.units;
         self.detector.delivered_whole((whole.last, whole.end), self.stamp(now));
         self.recovery.resend = Resend::Hold;
         self.set_transmit_timer(now);
         let bytes = u64::from(whole.segments) * u64::from(self.negotiated.mss());
         self.grow_for(now, Ack { acked, delivered: bytes.min(acked), ..Ack::default() });
+    }
+
+    /// The same before RACK, where the window grows first and may come to be reduced by that: the
+    /// ordinary way, with what is known of such an ACK.
+    #[inline(never)]
+    fn on_whole_ack_before_rack(&mut self, now: Time, whole: &Whole) {
+        let context = AckContext {
+            now,
+            una_before: self.send.una() - whole.units,
+            window_before: self.send.window(),
+            outstanding_before: true,
+            losses_before: self.board.losses(),
+            units_lost_before: self.board.units_declared_lost(),
+            has_data: false,
+            not_duplicate: true,
+            ece: false,
+            duplicates: DuplicateReport::default(),
+            progress: Progress::of_whole(now, self.order, whole),
+        };
+        self.process_ack(&context);
     }
 
     /// `tcp_ack_is_dubious`: it is not ordinary progress, or not everything was in order before.

@@ -118,6 +118,23 @@ impl Progress {
         }
     }
 
+    /// What an ACK of `whole` segments reports that arrived at `now`.
+    pub(in crate::loss) fn of_whole(now: Time, order: u32, whole: &Whole) -> Progress {
+        let (segments, newest) = (u64::from(whole.segments), (whole.last, whole.end));
+        Progress {
+            order,
+            acked: whole.units,
+            acked_segments: segments,
+            delivered: whole.units,
+            newest_sent_at: Some(whole.last.at),
+            first_acked_at: Some(whole.first_at),
+            last_acked_at: Some(whole.last.at),
+            delivered_segments: segments,
+            delivery: Delivery { newest: Some(newest), certain: Some(newest), rtt: Some(now.since(whole.last.at)) },
+            ..Progress::new(now)
+        }
+    }
+
     /// A segment was newly delivered; `in_order` if it is acknowledged cumulatively.
     #[inline(always)]
     pub(super) fn deliver(&mut self, sent: &Sent, in_order: bool) {

@@ -31,9 +31,7 @@ impl Scoreboard {
             }
         }
         self.seen = [(0, 0); 4];
-        for (slot, &block) in self.seen.iter_mut().zip(blocks) {
-            *slot = block;
-        }
+        self.seen[..blocks.len()].copy_from_slice(blocks);
     }
 
     /// [`Scoreboard::position_of`]: a block mostly extends the one with the highest segment SACKed.

@@ -188,7 +188,7 @@ fn any_traffic() -> impl Strategy<Value = Traffic> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(150))]
 
     #[test]
     fn prediction_changes_nothing(
