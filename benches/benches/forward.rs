@@ -53,6 +53,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
             stop: None,
             ends: Some(EndsSpec { nodes: [0, 1], port: 5201, source_port: None, check: false }),
         }],
+        sums: Vec::new(),
         windows: Vec::new(),
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,

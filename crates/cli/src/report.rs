@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ackclock_scenario::{Evaluation, Scenario};
-use ackclock_trace::{FlowSummary, LinkSummary, Summary};
+use ackclock_trace::{FlowSummary, GroupSummary, LinkSummary, Summary};
 use serde_json::{Map, Value};
 
 use crate::live;
@@ -180,6 +180,7 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
     let ways = [("forward", summary.fairness_jain_forward), ("reverse", summary.fairness_jain_reverse)];
     let ways =
         ways.map(|(way, jain)| (flows.iter().filter(|flow| flow.direction == way).collect::<Vec<_>>(), way, jain));
+    let groups = summary.groups.iter().map(group_line);
     if flows.len() > MAX_FLOW_LINES {
         let both = ways.iter().all(|(flows, ..)| !flows.is_empty());
         let there = ways.iter().filter(|(flows, ..)| !flows.is_empty());
@@ -188,6 +189,7 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
                 let name = format!("{} flows", flows.len());
                 total(if both { format!("{name} {way}") } else { name }, flows, *jain)
             })
+            .chain(groups)
             .collect();
     }
     flows
@@ -205,7 +207,68 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
             ];
             Line { name: flow.id.to_string(), values }
         })
+        .chain(groups)
         .collect()
+}
+
+/// The line of flows that are listed together.
+fn group_line(group: &GroupSummary) -> Line {
+    let rtt = group.rtt_ms.distribution.quantiles;
+    let values = [
+        Some(group.goodput_bps / 1e6),
+        rtt.p5,
+        rtt.p50,
+        rtt.p95,
+        Some(group.sent_packets as f64),
+        Some(group.retransmitted_packets as f64),
+        Some(group.timeouts as f64),
+        None,
+    ];
+    Line { name: group.id.clone(), values }
+}
+
+/// The table of flows that are listed together.
+fn groups(summary: &Summary<Map<String, Value>>) -> String {
+    if summary.groups.is_empty() {
+        return String::new();
+    }
+    let cell = |value: Option<f64>, digits| value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits));
+    let header = [
+        "group",
+        "cc",
+        "host",
+        "started",
+        "completed",
+        "alive",
+        "goodput Mbit/s",
+        "FCT ms",
+        "p50",
+        "p99",
+        "RTT p50 ms",
+        "sent",
+        "retrans.",
+        "timeouts",
+    ];
+    let mut table = Table::new(3, header);
+    for group in &summary.groups {
+        table.row(vec![
+            group.id.clone(),
+            group.cc.to_string(),
+            group.host.to_string(),
+            group.started.to_string(),
+            group.completed.to_string(),
+            group.alive.to_string(),
+            fixed(group.goodput_bps / 1e6, 3),
+            cell(group.fct_ms.mean, 1),
+            cell(group.fct_ms.distribution.quantiles.p50, 1),
+            cell(group.fct_ms.p99, 1),
+            cell(group.rtt_ms.distribution.quantiles.p50, 1),
+            group.sent_packets.to_string(),
+            group.retransmitted_packets.to_string(),
+            group.timeouts.to_string(),
+        ]);
+    }
+    format!("{}\n", table.render())
 }
 
 /// One line for many flows that send the same way.
@@ -303,11 +366,12 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
     // Everything between two hosts may pass without a flow that watches it.
     let flows = if summary.flows.is_empty() { String::new() } else { format!("{}\n", flows.render()) };
     format!(
-        "{} s {how}, seed {}, {} data packets, Jain's index {}\n\n{flows}{}{}",
+        "{} s {how}, seed {}, {} data packets, Jain's index {}\n\n{flows}{}{}{}",
         summary.duration_s,
         summary.seed,
         summary.packets,
         fairness(summary),
+        groups(summary),
         links.render(),
         live::detail(summary),
     )

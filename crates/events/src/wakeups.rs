@@ -88,6 +88,24 @@ impl Wakeups {
         (at - self.nodes.len()) as Slot
     }
 
+    /// The slot of the next wakeup; of equal times that with the lowest rank.
+    pub fn next_slot_by<R: Ord>(&self, rank: impl Fn(Slot) -> R) -> Slot {
+        let due = self.next_at();
+        let mut first: Option<(R, Slot)> = None;
+        let mut open = vec![1];
+        while let Some(at) = open.pop() {
+            match self.nodes.get(at) {
+                Some(halves) => open.extend((0..2).filter(|&half| halves[half] == due).map(|half| 2 * at + half)),
+                None => {
+                    let slot = (at - self.nodes.len()) as Slot;
+                    let found = (rank(slot), slot);
+                    first = first.filter(|first| *first < found).or(Some(found));
+                }
+            }
+        }
+        first.map_or(0, |(_, slot)| slot)
+    }
+
     /// The next wakeup, left in place.
     pub fn peek(&self) -> Option<(Time, Slot)> {
         let due = self.next_at();
@@ -155,6 +173,11 @@ mod tests {
                     model.insert((due, slot));
                 }
                 prop_assert_eq!(wakeups.peek(), model.first().copied());
+                // The other way round among equal times.
+                if let Some(&(due, _)) = model.first() {
+                    let last = model.iter().take_while(|&&(at, _)| at == due).last().map(|&(_, slot)| slot);
+                    prop_assert_eq!(Some(wakeups.next_slot_by(std::cmp::Reverse)), last);
+                }
             }
         }
     }

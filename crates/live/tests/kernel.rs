@@ -179,6 +179,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
         run: 0,
         links: vec![LinkSpec { name: "link".to_owned(), forward: one.clone(), reverse: one }],
         flows,
+        sums: Vec::new(),
         windows: Vec::new(),
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,

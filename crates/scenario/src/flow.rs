@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
+use crate::arrivals::{self, Arrivals, MAX_ARRIVALS};
 use crate::document::{Node, Table};
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
@@ -30,20 +31,21 @@ pub(crate) struct Group {
     /// What they have in common.
     pub(crate) alike: Arc<FlowGroup>,
     /// How many there are at the same time.
-    parallel: u64,
+    pub(crate) parallel: u64,
     stagger: Span,
     /// The hosts of its ends, if it names them.
     pub(crate) ends: Option<Ends>,
     /// Whether packets come from these hosts: the ends that are kernels are outside.
     outside: bool,
-    start: Span,
+    pub(crate) start: Span,
     /// Every start is later by a time of its own, drawn from 0 to this.
     start_jitter: Span,
-    stop: Option<Span>,
+    pub(crate) stop: Option<Span>,
+    pub(crate) arrivals: Arrivals,
     /// Each connection lasts this long, and another one follows.
     restart_every: Option<Span>,
     /// When the last one may start: the end of the run, `stop` or `abort`.
-    end: Span,
+    pub(crate) end: Span,
 }
 
 impl Group {
@@ -55,6 +57,11 @@ impl Group {
                 .map(|number| (self.end - self.first_start(number)).as_nanos().div_ceil(every.as_nanos()).max(1))
                 .sum(),
         }
+    }
+
+    /// Whether there may be more of its connections in a run than at a time.
+    fn comes_and_goes(&self) -> bool {
+        self.arrivals.sums && self.arrivals.rate.is_some()
     }
 
     fn first_start(&self, number: u64) -> Span {
@@ -79,25 +86,41 @@ impl Group {
             })
     }
 
-    /// The connections of repetition `run`, each with its number.
-    pub(crate) fn flows(&self, seed: u64, run: u64) -> impl Iterator<Item = FlowSpec> + '_ {
+    /// When each starts and stops in repetition `run`, in order of their numbers. What would not
+    /// arrive in time never starts.
+    pub(crate) fn starts(&self, seed: u64, run: u64) -> impl Iterator<Item = (Instant, Option<Instant>)> + '_ {
+        let mut poisson = self.poisson(seed, run);
         self.times().enumerate().map(move |(number, (start, stop))| {
-            let id = format!("{}.{number}", self.id);
-            let jitter =
-                Random::for_component(seed, run, &format!("flows.{id}.start")).below(self.start_jitter.as_nanos());
-            FlowSpec {
-                id: id.into(),
-                group: Arc::clone(&self.alike),
-                start: Instant::ZERO + start + Span::from_nanos(jitter),
-                stop: stop.map(|stop| Instant::ZERO + stop),
-                ends: self.ends.as_ref().filter(|_| self.outside).map(|ends| EndsSpec {
-                    source_port: ends
-                        .spec
-                        .source_port
-                        .map(|first| u64::from(first).saturating_add(number as u64).try_into().unwrap_or(u16::MAX)),
-                    ..ends.spec
-                }),
-            }
+            let start = match &mut poisson {
+                Some(arrivals) => {
+                    Some(arrivals.draw()).filter(|&at| at < Instant::ZERO + self.end).unwrap_or(Instant::NEVER)
+                }
+                None => {
+                    let stream = format!("flows.{}.{number}.start", self.id);
+                    let jitter = Random::for_component(seed, run, &stream).below(self.start_jitter.as_nanos());
+                    Instant::ZERO + start + Span::from_nanos(jitter)
+                }
+            };
+            (start, stop.map(|stop| Instant::ZERO + stop))
+        })
+    }
+
+    /// The connections of repetition `run` that the results list, each with its number.
+    pub(crate) fn flows(&self, seed: u64, run: u64) -> impl Iterator<Item = FlowSpec> + '_ {
+        let listed = Some(self).filter(|group| !group.arrivals.sums);
+        let starts = listed.into_iter().flat_map(move |group| group.starts(seed, run));
+        starts.enumerate().map(move |(number, (start, stop))| FlowSpec {
+            id: format!("{}.{number}", self.id).into(),
+            group: Arc::clone(&self.alike),
+            start,
+            stop,
+            ends: self.ends.as_ref().filter(|_| self.outside).map(|ends| EndsSpec {
+                source_port: ends
+                    .spec
+                    .source_port
+                    .map(|first| u64::from(first).saturating_add(number as u64).try_into().unwrap_or(u16::MAX)),
+                ..ends.spec
+            }),
         })
     }
 }
@@ -179,12 +202,20 @@ fn takes_no_time(link: &LinkSpec) -> bool {
 
 /// What single keys cannot check.
 fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
-    let total = groups.iter().map(Group::count).fold(0, u64::saturating_add);
-    if total > MAX_FLOWS {
-        let title = format!("{total} flows are too many");
-        root.push(
-            Diagnostic::new(title, &node.place, "found here and in what follows").note(format!("at most {MAX_FLOWS}")),
-        );
+    let (arriving, others): (Vec<&Group>, Vec<&Group>) = groups.iter().partition(|group| group.comes_and_goes());
+    for (groups, most) in [(others, MAX_FLOWS), (arriving, MAX_ARRIVALS)] {
+        let total = groups.iter().map(|group| group.count()).fold(0, u64::saturating_add);
+        if total > most {
+            let title = format!("{total} flows are too many");
+            let error = Diagnostic::new(title, &node.place, "found here and in what follows");
+            root.push(error.note(format!("at most {most}")));
+        }
+    }
+    let summed = groups.iter().find(|group| group.arrivals.sums);
+    if let Some(summed) = summed.filter(|_| groups.iter().any(|group| group.alike.secondary.is_some())) {
+        let title = format!("flows.{}.results: not in a run with `paths`", summed.id);
+        let error = Diagnostic::new(title, &node.place, "found here and in what follows");
+        root.push(error.note("expected a `path` for all flows, or `results = \"each\"`"));
     }
     let memory = |host: &HostSpec| match host {
         HostSpec::Smoltcp(stock) => stock.send_buffer + stock.receive_buffer,
@@ -192,7 +223,9 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
     };
     let memory: u64 = groups
         .iter()
-        .map(|group| group.count().saturating_mul(memory(&group.alike.sender) + memory(&group.alike.receiver)))
+        .map(|group| {
+            group.count().min(MAX_FLOWS).saturating_mul(memory(&group.alike.sender) + memory(&group.alike.receiver))
+        })
         .fold(0, u64::saturating_add);
     if memory > MAX_STOCK_MEMORY {
         let title = format!("the buffers of smoltcp hosts would take {} MiB", memory >> 20);
@@ -236,7 +269,7 @@ fn read<'a>(
     };
     let mut fields = Fields::new(cx, table, path, &item.place).shown_as(shown);
     let id = name(&mut fields, table);
-    let parallel = fields.or("count", 1, Whole(1, MAX_FLOWS));
+    let parallel = fields.or("count", 1, Whole(1, arrivals::most(table)));
     let stagger = fields.or("stagger", Span::ZERO, Time::Any);
     let route = route(&mut fields, setting);
     let [sender, receiver] = hosts(&mut fields, &route);
@@ -244,6 +277,11 @@ fn read<'a>(
     let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
     let times = Times::read(&mut fields);
     let mut schedule = schedule::read(&mut fields, &sender, times.start, duration);
+    let arrivals = {
+        let every = times.restart_every.unwrap_or(Span::ZERO);
+        let others = [("stagger", stagger), ("start_jitter", times.start_jitter), ("restart_every", every)];
+        arrivals::read(&mut fields, table, setting.outside, others)
+    };
     times.check(&mut fields, table, stagger * (parallel - 1), duration);
     let (mut sender, mut receiver) = (sender.spec(), receiver.spec());
     if let Some(ends) = route.ends.as_ref().filter(|_| setting.outside) {
@@ -277,6 +315,7 @@ fn read<'a>(
         start,
         start_jitter,
         stop,
+        arrivals,
         restart_every,
         end: [stop, abort].into_iter().flatten().fold(duration, Span::min),
     })

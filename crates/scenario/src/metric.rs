@@ -6,7 +6,7 @@
 use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
-    CommandSummary, FlowSummary, FlowWindow, LinkSummary, LinkWindow, LiveHost, LiveSummary, RoundTrips,
+    CommandSummary, FlowSummary, FlowWindow, GroupSummary, LinkSummary, LinkWindow, LiveHost, LiveSummary, RoundTrips,
 };
 use serde_json::Value;
 
@@ -38,6 +38,8 @@ impl Part {
 enum Of {
     Run,
     Flows,
+    /// Groups of flows that are not listed.
+    Groups,
     Links,
     /// How punctual the live clock was.
     Live,
@@ -52,6 +54,7 @@ impl Of {
         match self {
             Of::Run => "",
             Of::Flows => "flows",
+            Of::Groups => "groups",
             Of::Links => "links",
             Of::Live => "live",
             Of::Hosts => "live.hosts",
@@ -62,7 +65,7 @@ impl Of {
     /// Those with ids, in a part of a run.
     fn listed(part: Part) -> &'static [Of] {
         match part {
-            Part::Run => &[Of::Flows, Of::Links, Of::Hosts, Of::Commands],
+            Part::Run => &[Of::Flows, Of::Groups, Of::Links, Of::Hosts, Of::Commands],
             Part::Window => &[Of::Flows, Of::Links],
         }
     }
@@ -83,6 +86,8 @@ pub(crate) struct Metric {
 pub(crate) struct Shape {
     /// Ids of the groups of flows, with how many they are.
     pub(crate) flows: Vec<(String, u64)>,
+    /// Ids of those that are listed as groups.
+    pub(crate) groups: Vec<String>,
     /// Names of the links.
     pub(crate) links: Vec<String>,
     /// Names of the hosts behind devices.
@@ -96,6 +101,7 @@ impl Shape {
         match of {
             Of::Run | Of::Live => Box::new(std::iter::empty()),
             Of::Hosts => Box::new(self.hosts.iter().cloned()),
+            Of::Groups => Box::new(self.groups.iter().cloned()),
             Of::Commands => Box::new(self.commands.iter().map(|(id, _)| id.clone())),
             Of::Flows => Box::new(
                 self.flows.iter().flat_map(|(id, count)| (0..*count).map(move |number| format!("{id}.{number}"))),
@@ -186,6 +192,7 @@ impl Metric {
             Of::Run => return vec![summary.get(&self.field).and_then(Value::as_f64)],
             Of::Live => return vec![self.value(&summary["live"])],
             Of::Flows => &summary["flows"],
+            Of::Groups => &summary["groups"],
             Of::Links => &summary["links"],
             Of::Hosts => &summary["live"]["hosts"],
             Of::Commands => &summary["commands"],
@@ -236,9 +243,10 @@ fn fields(part: Part, of: Of) -> Vec<String> {
         (Of::Run, _) => return Vec::new(),
         (Of::Flows, Part::Run) => serde_json::to_value(FlowSummary::default()),
         (Of::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),
+        (Of::Groups, Part::Run) => serde_json::to_value(GroupSummary::default()),
         (Of::Links, Part::Run) => serde_json::to_value(LinkSummary::default()),
         (Of::Links, Part::Window) => serde_json::to_value(LinkWindow::default()),
-        (Of::Live | Of::Hosts | Of::Commands, Part::Window) => return Vec::new(),
+        (Of::Groups | Of::Live | Of::Hosts | Of::Commands, Part::Window) => return Vec::new(),
         (Of::Live, Part::Run) => {
             serde_json::to_value(LiveSummary { compared_packets: Some(0), ..LiveSummary::default() })
         }
@@ -279,6 +287,7 @@ fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
     let live = part == Part::Run && !shape.hosts.is_empty();
     let of = match text.split('.').next() {
         Some("flows") => Of::Flows,
+        Some("groups") if part == Part::Run && !shape.groups.is_empty() => Of::Groups,
         Some("links") => Of::Links,
         Some("commands") if live => Of::Commands,
         Some("live") if live && text.starts_with("live.hosts.") => Of::Hosts,
@@ -354,6 +363,7 @@ mod tests {
     fn shape() -> Shape {
         Shape {
             flows: vec![("reno".to_owned(), 2), ("cubic".to_owned(), 1)],
+            groups: vec!["web".to_owned()],
             links: vec!["bottleneck".to_owned()],
             hosts: vec!["left".to_owned(), "right".to_owned()],
             commands: vec![("ping".to_owned(), Some("ping")), ("iperf".to_owned(), Some("json"))],
@@ -413,6 +423,7 @@ mod tests {
             ("live.hosts.left.device_droped", "live.hosts.left.device_dropped"),
             ("commands.ping.rtt_ms", "commands.ping.rtt_ms.min"),
             ("command.ping.exit", "commands.ping.exit"),
+            ("groups.web.fct_ms.p9", "groups.web.fct_ms.p5"),
         ] {
             assert_eq!(
                 Metric::parse(text, Part::Run, &shape()).unwrap_err().suggestion.as_deref(),
@@ -424,6 +435,7 @@ mod tests {
             ("flows.reon.0.goodput_bps", "flows.reno.0.goodput_bps"),
             ("flows.reno.goodput_bps", "flows.reno.0.goodput_bps"),
             ("commands.iperv.exit", "commands.iperf.exit"),
+            ("groups.wep.fct_ms.p99", "groups.web.fct_ms.p99"),
         ] {
             let metric = Metric::parse(text, Part::Run, &shape()).unwrap();
             assert_eq!(metric.matches(text, &shape()).unwrap_err().suggestion.as_deref(), Some(suggestion), "{text}");

@@ -115,8 +115,10 @@ impl Plan {
     }
 
     pub(crate) fn shape(&self) -> Shape {
+        let listed = |sums| self.groups.iter().filter(move |group| group.arrivals.sums == sums);
         Shape {
-            flows: self.groups.iter().map(|group| (group.id.clone(), group.count())).collect(),
+            flows: listed(false).map(|group| (group.id.clone(), group.count())).collect(),
+            groups: listed(true).map(|group| group.id.clone()).collect(),
             links: self.links.iter().map(|link| link.name.clone()).collect(),
             hosts: self.network.nodes.iter().filter(|node| node.tun.is_some()).map(|node| node.name.clone()).collect(),
             commands: self

@@ -249,6 +249,7 @@ impl Scenario {
             run,
             links: plan.links.clone(),
             flows: plan.groups.iter().flat_map(|group| group.flows(plan.seed, run)).collect(),
+            sums: plan.groups.iter().filter_map(|group| group.summed(plan.seed, run)).collect(),
             windows: self.windows.iter().map(|&window| plan.window(window)).collect(),
             live: plan.live().map(Box::new),
         }

@@ -51,19 +51,36 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
     Direction::new(id, spec.queue.name(), link)
 }
 
+/// Where the random streams of a run's components come from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Streams {
+    seed: u64,
+    run: u64,
+}
+
+impl Streams {
+    pub(crate) fn of(spec: &RunSpec) -> Streams {
+        Streams { seed: spec.seed, run: spec.run }
+    }
+
+    fn random(self, name: &str) -> Random {
+        Random::for_component(self.seed, self.run, name)
+    }
+}
+
 /// The controllers that a sender is to have later, the last one first.
-pub(crate) fn schedule(run: &RunSpec, flow: &FlowSpec) -> Vec<(Time, Box<dyn CongestionControl>)> {
+pub(crate) fn schedule(streams: Streams, flow: &FlowSpec) -> Vec<(Time, Box<dyn CongestionControl>)> {
     let build = |(number, change): (usize, &CcChange)| {
         // A controller of its own draws from a stream of its own, so that none changes another's
         // numbers.
         let id = format!("flows.{}.sender.cc.{}", flow.id, number + 1);
-        (change.at, change.cc.build(Random::for_component(run.seed, run.run, &id)))
+        (change.at, change.cc.build(streams.random(&id)))
     };
     flow.schedule.iter().enumerate().map(build).rev().collect()
 }
 
 /// The settings of the hosts built so far: equal ones are shared.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Settings {
     recent: Vec<Arc<Config>>,
 }
@@ -91,19 +108,19 @@ pub(crate) fn flows(run: &RunSpec) -> Table<FlowId, Flow> {
     for (number, flow) in run.flows.iter().enumerate() {
         let known = last.take().filter(|(group, _): &(Arc<FlowGroup>, Names)| Arc::ptr_eq(group, &flow.group));
         let (_, names) = last.insert(known.unwrap_or_else(|| (Arc::clone(&flow.group), Names::new(&flow.group))));
-        flows.push(Flow::new(FlowId::new(number), flow, names, schedule(run, flow)));
+        flows.push(Flow::new(FlowId::new(number), flow, names, schedule(Streams::of(run), flow)));
     }
     flows
 }
 
 /// The two ends of a flow, sender first.
-pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec, settings: &mut Settings) -> [Host; 2] {
+pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) -> [Host; 2] {
     [(Side::Sender, &flow.sender), (Side::Receiver, &flow.receiver)].map(|(side, spec)| {
         let part = match side {
             Side::Sender => "sender",
             Side::Receiver => "receiver",
         };
-        let mut random = Random::for_component(run.seed, run.run, &format!("flows.{}.{part}", flow.id));
+        let mut random = streams.random(&format!("flows.{}.{part}", flow.id));
         let (local, remote) = match side {
             Side::Sender => (SENDER_PORT, RECEIVER_PORT),
             Side::Receiver => (RECEIVER_PORT, SENDER_PORT),
@@ -119,7 +136,7 @@ pub(crate) fn hosts(run: &RunSpec, flow: &FlowSpec, settings: &mut Settings) -> 
                 config.states.syn_retries = config.max_retries;
                 config.states.synack_retries = config.max_retries;
                 config.states.handshake_timeout = None;
-                let cc = Random::for_component(run.seed, run.run, &format!("flows.{}.{part}.cc", flow.id));
+                let cc = streams.random(&format!("flows.{}.{part}.cc", flow.id));
                 Host::Endpoint(Box::new(Endpoint::new(
                     settings.share(config),
                     endpoint.cc.build(cc),

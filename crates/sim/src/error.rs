@@ -1,5 +1,7 @@
 //! Why a run fails.
 
+use ackclock_units::Span;
+
 use crate::stock::IntegrityError;
 
 /// Why a run gave no result.
@@ -20,6 +22,16 @@ pub enum RunError {
         flow: String,
         /// What was wrong.
         error: IntegrityError,
+    },
+    /// Flows come faster than they end.
+    #[error("{alive} flows are alive after {at}: those of `{group}` come faster than they end")]
+    TooMany {
+        /// The group to which the last one belongs.
+        group: String,
+        /// How many there are.
+        alive: usize,
+        /// When.
+        at: Span,
     },
     /// The progress hook or a recorder asked for it.
     #[error("interrupted")]

@@ -12,6 +12,9 @@ use crate::index::{DirectionId, FlowId};
 use crate::spec::{FlowGroup, FlowSpec, HostSpec};
 use crate::truth::Truth;
 use crate::watch::WatchCounts;
+pub(crate) use sums::Sums;
+
+mod sums;
 
 /// Throughput is measured in windows of this many steps, one window for each step.
 const WINDOW_STEPS: usize = 4;
@@ -232,6 +235,15 @@ impl Flow {
         sender.abort(now);
     }
 
+    pub(crate) fn has_started(&self) -> bool {
+        self.started
+    }
+
+    /// The application has closed, or will do nothing by itself any more.
+    pub(crate) fn has_nothing_to_do(&self) -> bool {
+        self.is_finished() || (self.started && self.acts_at == Time::NEVER)
+    }
+
     pub(crate) fn is_finished(&self) -> bool {
         self.finished.is_some()
     }
@@ -404,6 +416,17 @@ struct Counts {
 }
 
 impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.sent_packets += other.sent_packets;
+        self.retransmitted_packets += other.retransmitted_packets;
+        self.timeouts += other.timeouts;
+        self.fast_recoveries += other.fast_recoveries;
+        self.undos += other.undos;
+        self.ece_acks += other.ece_acks;
+        self.delivered_bytes += other.delivered_bytes;
+        self.acked_bytes += other.acked_bytes;
+    }
+
     fn of(sender: &Host, receiver: &Host) -> Counts {
         let both = Counts {
             sent_packets: sender.sent_packets(),

@@ -54,6 +54,9 @@ impl HostLog {
     pub(crate) fn acknowledged(&mut self, at: Time, flow: FlowId, sender: &Endpoint) {
         let Some(Measurements { rows, seen }) = &mut self.measurements else { return };
         let Some(measured) = sender.congestion_control().enhanced_rtt() else { return };
+        while seen.get(flow).is_none() {
+            seen.push(0);
+        }
         if measured.measurements > 0 && measured.measurements != seen[flow] {
             seen[flow] = measured.measurements;
             rows.push((at, flow, measured));

@@ -11,8 +11,10 @@ pub use ackclock_aqm::QueueSpec;
 pub use ackclock_cc::{CcSpec, OwnController, Parameter};
 
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
+pub use self::summed::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};
 
 mod live;
+mod summed;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +31,9 @@ pub struct RunSpec {
     pub links: Vec<LinkSpec>,
     /// Flows, `count` already expanded.
     pub flows: Vec<FlowSpec>,
+    /// Groups of flows of which only sums are kept, behind all others in the order of equal times;
+    /// not with hosts outside, nor with second paths.
+    pub sums: Vec<SumSpec>,
     /// Parts of the run that are measured for themselves, each from a time on until before another
     /// one.
     pub windows: Vec<(Time, Time)>,

@@ -32,16 +32,16 @@ fn direction(queue: QueueSpec) -> DirectionSpec {
     }
 }
 
-fn pfifo(limit: u64) -> QueueSpec {
+pub(crate) fn pfifo(limit: u64) -> QueueSpec {
     QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(limit) })
 }
 
-fn link(name: &str, queue: QueueSpec) -> LinkSpec {
+pub(crate) fn link(name: &str, queue: QueueSpec) -> LinkSpec {
     let one = direction(queue);
     LinkSpec { name: name.to_owned(), forward: one.clone(), reverse: one }
 }
 
-fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
+pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
     FlowSpec {
         id: format!("{name}.0").into(),
         group: FlowGroup {
@@ -62,7 +62,7 @@ fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
     }
 }
 
-fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
+pub(crate) fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
     RunSpec {
         title: String::new(),
         duration: Span::from_secs(20),
@@ -70,6 +70,7 @@ fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
         run: 0,
         links,
         flows,
+        sums: Vec::new(),
         windows: Vec::new(),
         live: None,
     }

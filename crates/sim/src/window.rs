@@ -19,6 +19,8 @@ type Directions = Table<DirectionId, Direction>;
 #[derive(Debug)]
 pub(crate) struct Windows {
     spans: Vec<(Time, Time)>,
+    /// How many flows are listed.
+    listed: usize,
     /// Starts and ends in order of time, with the number of the window.
     edges: Vec<(Time, Edge, usize)>,
     /// How many of them have passed.
@@ -38,16 +40,18 @@ enum Edge {
 struct Mark {
     flows: Vec<FlowMark>,
     directions: Vec<DirectionMark>,
+    /// Data packets of flows that are not listed.
+    passing: u64,
 }
 
 impl Windows {
-    pub(crate) fn new(spans: &[(Time, Time)]) -> Windows {
+    pub(crate) fn new(spans: &[(Time, Time)], listed: usize) -> Windows {
         let numbered = || spans.iter().enumerate();
         let mut edges: Vec<_> = numbered().map(|(number, span)| (span.0, Edge::Start, number)).collect();
         edges.extend(numbered().map(|(number, span)| (span.1, Edge::End, number)));
         edges.sort_unstable();
         let done = vec![WindowSummary::default(); spans.len()];
-        Windows { spans: spans.to_vec(), edges, passed: 0, open: numbered().map(|_| None).collect(), done }
+        Windows { spans: spans.to_vec(), listed, edges, passed: 0, open: numbered().map(|_| None).collect(), done }
     }
 
     /// When a window starts or ends next.
@@ -56,23 +60,24 @@ impl Windows {
     }
 
     /// Passes the next edge. All that happened before it has been measured, and nothing else.
-    pub(crate) fn pass(&mut self, flows: &Flows, hosts: &Hosts, directions: &Directions) {
+    /// `passing` are the data packets so far of flows that are not listed.
+    pub(crate) fn pass(&mut self, flows: &Flows, hosts: &Hosts, directions: &Directions, passing: u64) {
         let Some(&(at, edge, number)) = self.edges.get(self.passed) else { return };
         self.passed += 1;
         match edge {
             Edge::Start => {
-                let ends = flows.iter().zip(hosts.pairs());
+                let ends = flows.iter().zip(hosts.pairs()).take(self.listed);
                 let flows = ends.map(|(flow, (sender, receiver))| flow.mark(sender, receiver)).collect();
                 let directions = directions.iter().map(|direction| direction.mark(at)).collect();
-                self.open[number] = Some(Mark { flows, directions });
+                self.open[number] = Some(Mark { flows, directions, passing });
             }
-            Edge::End => self.close(number, at, flows, hosts, directions),
+            Edge::End => self.close(number, at, flows, hosts, directions, passing),
         }
     }
 
     /// The run has been broken off at `end`: windows end there that have not yet, and those that
     /// have not begun are empty.
-    pub(crate) fn break_off(&mut self, end: Time, flows: &Flows, hosts: &Hosts, directions: &Directions) {
+    pub(crate) fn break_off(&mut self, end: Time, flows: &Flows, hosts: &Hosts, directions: &Directions, passing: u64) {
         for &(_, edge, number) in &self.edges.split_off(self.passed) {
             match edge {
                 Edge::Start => {
@@ -80,13 +85,13 @@ impl Windows {
                     let done = &mut self.done[number];
                     (done.from_s, done.to_s) = (from.as_secs_f64(), to.as_secs_f64());
                 }
-                Edge::End => self.close(number, end, flows, hosts, directions),
+                Edge::End => self.close(number, end, flows, hosts, directions, passing),
             }
         }
     }
 
     /// A window ends at `to`, if it has begun.
-    fn close(&mut self, number: usize, to: Time, flows: &Flows, hosts: &Hosts, directions: &Directions) {
+    fn close(&mut self, number: usize, to: Time, flows: &Flows, hosts: &Hosts, directions: &Directions, passing: u64) {
         let Some(mark) = self.open[number].take() else { return };
         let from = self.spans[number].0;
         let length = to.since(from);
@@ -102,7 +107,7 @@ impl Windows {
         self.done[number] = WindowSummary {
             from_s: from.as_secs_f64(),
             to_s: to.as_secs_f64(),
-            packets: flows.iter().map(|flow| flow.sent_packets).sum(),
+            packets: flows.iter().map(|flow| flow.sent_packets).sum::<u64>() + passing - mark.passing,
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
             fairness_jain_forward: jain_of(false),
             fairness_jain_reverse: jain_of(true),

@@ -7,7 +7,7 @@ use ackclock_events::Wakeups;
 use ackclock_packet::{Packet, Pool, Segment};
 use ackclock_units::Time;
 
-use crate::build;
+use crate::build::{self, Streams};
 use crate::direction::{Direction, LOST_ON_LINK};
 use crate::error::RunError;
 use crate::flow::Flow;
@@ -22,11 +22,13 @@ pub use outside::{Inbound, Outbound};
 use records::Records;
 use routes::Routes;
 use summary::About;
+use turnover::Turnover;
 
 mod outside;
 mod records;
 mod routes;
 mod summary;
+mod turnover;
 mod visits;
 
 /// Wakeups between two calls of the progress hook.
@@ -62,6 +64,8 @@ pub struct World {
     next_edge: Time,
     /// Hosts that are not ours; `None` if all are.
     outside: Option<Box<Outside>>,
+    /// Flows that come and go; `None` if all stay.
+    turnover: Option<Box<Turnover>>,
     /// Visits to endpoints take the straight path.
     is_plain: bool,
     /// The host whose data was checked last.
@@ -82,18 +86,12 @@ impl World {
         let directions: Table<DirectionId, Direction> =
             spec.links.iter().flat_map(|link| build::directions(spec, link)).collect();
         let mut settings = build::Settings::default();
-        let hosts_of = |flow| build::hosts(spec, flow, &mut settings);
-        let mut hosts: Table<HostId, Host> = spec.flows.iter().flat_map(hosts_of).collect();
+        let hosts_of = |flow| build::hosts(Streams::of(spec), flow, &mut settings);
+        let hosts: Table<HostId, Host> = spec.flows.iter().flat_map(hosts_of).collect();
         let mut routes = Routes::new(spec);
         let flows = build::flows(spec);
-        for flow in flows.ids() {
-            hosts[flow.receiver()].listen();
-            if let Host::Endpoint(endpoint) = &mut hosts[flow.sender()] {
-                endpoint.observe_losses();
-            }
-        }
         let outside = Outside::new(spec, &hosts, &mut routes);
-        let windows = Windows::new(&spec.windows);
+        let windows = Windows::new(&spec.windows, spec.flows.len());
         let mut pool = Pool::new();
         let mut world = World {
             about: About::new(spec),
@@ -112,16 +110,26 @@ impl World {
             next_edge: windows.next_edge(),
             windows,
             outside,
+            turnover: Turnover::new(spec),
             is_plain: false,
             checked: (2 * spec.flows.len()).saturating_sub(1),
         };
-        for host in world.hosts.ids() {
-            let due = world.hosts[host].next_deadline(Time::ZERO);
-            let due = if host.is_sender() { due.min(world.flows[host.flow()].acts_at()) } else { due };
-            world.host_wakeups.arm(host.slot(), due);
-        }
+        world.flows.ids().for_each(|flow| world.prepare(Time::ZERO, flow));
+        world.begin_turnover();
         world.is_plain = world.visits_are_plain();
         world
+    }
+
+    /// A flow has been built: its ends wait for its start.
+    fn prepare(&mut self, now: Time, flow: FlowId) {
+        let [sender, receiver] = [flow.sender(), flow.receiver()];
+        self.hosts[receiver].listen();
+        if let Host::Endpoint(endpoint) = &mut self.hosts[sender] {
+            endpoint.observe_losses();
+        }
+        let due = self.hosts[sender].next_deadline(now).min(self.flows[flow].acts_at());
+        self.host_wakeups.arm(sender.slot(), due);
+        self.host_wakeups.arm(receiver.slot(), self.hosts[receiver].next_deadline(now));
     }
 
     /// Runs to the end of the scenario.
@@ -183,7 +191,11 @@ impl World {
         if of_directions <= of_hosts {
             self.serve_direction(now, DirectionId::of_slot(self.direction_wakeups.next_slot()));
         } else {
-            self.serve_host(now, HostId::of_slot(self.host_wakeups.next_slot()));
+            let slot = match &self.turnover {
+                None => self.host_wakeups.next_slot(),
+                Some(turnover) => self.host_wakeups.next_slot_by(|slot| turnover.rank(slot)),
+            };
+            self.serve_host(now, HostId::of_slot(slot));
         }
         Some(now)
     }
@@ -193,7 +205,8 @@ impl World {
     fn pass_edges(&mut self, now: Time) {
         while self.next_edge <= now {
             self.catch_up(self.next_edge);
-            self.windows.pass(&self.flows, &self.hosts, &self.directions);
+            let passing = self.passing_packets();
+            self.windows.pass(&self.flows, &self.hosts, &self.directions, passing);
             self.next_edge = self.windows.next_edge();
         }
     }
@@ -201,6 +214,7 @@ impl World {
     /// Checks the data of the next few hosts in turn, so that it costs the same with many.
     #[cold]
     fn check_some_data(&mut self) -> Result<(), RunError> {
+        self.check_turnover()?;
         let hosts = self.hosts.len();
         for _ in 0..hosts.min(CHECKED_AT_ONCE) {
             self.checked = (self.checked + 1) % hosts;
@@ -210,6 +224,7 @@ impl World {
     }
 
     fn check_data(&self) -> Result<(), RunError> {
+        self.check_turnover()?;
         self.hosts.ids().try_for_each(|host| self.check_host(host))
     }
 
@@ -269,18 +284,24 @@ impl World {
         if self.records.queues.is_some() {
             self.note(direction);
         }
-        let World { events, pool, flows, hosts, routes, records, outside, .. } = self;
+        let World { events, pool, flows, hosts, routes, records, outside, turnover, .. } = self;
         for event in &*events {
             let (packet, reason, probability) = match event.kind {
                 LinkEventKind::Offered | LinkEventKind::Sent { .. } => continue,
                 LinkEventKind::Dropped { packet, reason, probability } => (packet, reason.name(), probability),
                 LinkEventKind::Lost { packet, probability } => (packet, LOST_ON_LINK, probability),
                 LinkEventKind::Duplicated { packet } => {
+                    if let Some(turnover) = turnover {
+                        turnover.left(routes.to(RouteId::of_packet(packet.route)).flow());
+                    }
                     pool.retain(packet.slot);
                     continue;
                 }
             };
             let to = routes.to(RouteId::of_packet(packet.route));
+            if let Some(turnover) = turnover {
+                turnover.lost(to.flow());
+            }
             let number = pool.get(packet.slot).number;
             // A doubled packet may still arrive.
             let last = pool.references(packet.slot) == 1;

@@ -63,6 +63,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
     };
     RunSpec {
         title: String::new(),
+        sums: Vec::new(),
         windows: Vec::new(),
         live: None,
         duration: Span::from_secs(300),

@@ -30,6 +30,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
     let [forward, reverse] = ways;
     RunSpec {
         title: String::new(),
+        sums: Vec::new(),
         windows: Vec::new(),
         live: None,
         duration: Span::from_secs(1_000_000),

@@ -86,6 +86,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
         run: 0,
         links,
         flows: Vec::new(),
+        sums: Vec::new(),
         windows: Vec::new(),
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,

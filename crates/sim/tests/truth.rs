@@ -105,6 +105,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
     };
     RunSpec {
         title: String::new(),
+        sums: Vec::new(),
         windows: Vec::new(),
         live: None,
         duration: Span::from_secs(100_000),

@@ -180,6 +180,19 @@ impl Histogram {
         since
     }
 
+    /// Adds everything that was added to another histogram.
+    pub fn absorb(&mut self, other: &Histogram) {
+        let (samples, total) = (other.samples(), other.total());
+        self.samples += samples;
+        self.surplus = self.surplus.wrapping_add(total.wrapping_sub(samples));
+        self.sum += other.sum;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+        for (bucket, count) in other.counts() {
+            self.cells.get_or_insert_default().add(bucket, count);
+        }
+    }
+
     /// How many values were added.
     pub fn samples(&self) -> u64 {
         self.samples + self.logged().len() as u64

@@ -52,6 +52,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
         run: 0,
         links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction }],
         flows: Vec::new(),
+        sums: Vec::new(),
         windows: Vec::new(),
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,

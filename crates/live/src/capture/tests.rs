@@ -67,6 +67,7 @@ fn spec() -> RunSpec {
         run: 0,
         links: Vec::new(),
         flows: Vec::new(),
+        sums: Vec::new(),
         windows: Vec::new(),
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,

@@ -59,6 +59,7 @@ fn spec(tuns: [bool; 2], impairments: Impairments) -> RunSpec {
         run: 0,
         links: vec![LinkSpec { name: "link".to_owned(), forward: one.clone(), reverse: one }],
         flows: Vec::new(),
+        sums: Vec::new(),
         windows: Vec::new(),
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,

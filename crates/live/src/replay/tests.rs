@@ -70,6 +70,7 @@ fn spec() -> RunSpec {
         run: 0,
         links: vec![narrow, wire],
         flows: Vec::new(),
+        sums: Vec::new(),
         windows: Vec::new(),
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,

@@ -111,6 +111,7 @@ fn spec(duration: Span, delay: Span) -> RunSpec {
         run: 0,
         links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction }],
         flows: Vec::new(),
+        sums: Vec::new(),
         windows: Vec::new(),
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,

@@ -401,7 +401,13 @@ fn capacity(laws: &mut Laws, outcome: &Outcome, number: usize, link: &DirectionS
     }
     let backward =
         |flow: &FlowSpec| directions(&outcome.spec, &flow.path, false, flow).iter().any(|&(n, _)| n == number);
-    let may = outcome.spec.flows.iter().any(|flow| may_be_marked(flow) && (passes(flow, true) || backward(flow)));
+    // A flow of each group that is not listed stands for all of them.
+    let summed = outcome.spec.sums.iter().map(|of| {
+        let (id, group) = (of.id.as_str().into(), of.group.clone());
+        FlowSpec { id, group, start: Time::ZERO, stop: None, ends: None }
+    });
+    let mut all = outcome.spec.flows.iter().cloned().chain(summed);
+    let may = all.any(|flow| may_be_marked(&flow) && (passes(&flow, true) || backward(&flow)));
     if !may {
         laws.same("marks with ECN alone", &json["id"].to_string(), json["marked"].as_u64(), Some(0));
     }
@@ -462,8 +468,9 @@ fn tcp(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
 
 /// Totals, and Jain's index.
 fn sums(laws: &mut Laws, outcome: &Outcome) {
-    let flows = || outcome.json["flows"].as_array().into_iter().flatten();
-    let sent: u64 = flows().filter_map(|flow| flow["sent_packets"].as_u64()).sum();
+    let listed = |key: &str| outcome.json[key].as_array().into_iter().flatten();
+    let flows = || listed("flows");
+    let sent: u64 = flows().chain(listed("groups")).filter_map(|flow| flow["sent_packets"].as_u64()).sum();
     laws.same("packets are those of the flows", "packets", outcome.json["packets"].as_u64(), Some(sent));
     let delivered = flows().any(|flow| flow["goodput_bps"].as_f64().is_some_and(|rate| rate > 0.0));
     let jain = outcome.json["fairness_jain"].as_f64();

@@ -294,7 +294,9 @@ fn scaled(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
             .flows
             .iter()
             .all(|flow| simple(&flow.sender) && simple(&flow.receiver) && flow.schedule.is_empty());
-    if !fits {
+    // Arrivals at random are so many in a second.
+    let arrives = document.sections.iter().any(|section| section.entries.iter().any(|(key, _)| key == "arrival_rate"));
+    if !fits || arrives || !outcome.spec.sums.is_empty() {
         return;
     }
     let Some(slow) = twice(&as_long_as(document, outcome)) else { return };

@@ -34,6 +34,14 @@ impl World {
             directions.iter().for_each(|&direction| self.directions[direction].recorded().record());
             self.records.queues = Some(Box::new(QueueRecording::new(directions)));
         }
+        let is_recording = recorders.queues.is_some()
+            || recorders.tcp.is_some()
+            || recorders.siftr.is_some()
+            || recorders.ertt.is_some();
+        if is_recording {
+            // What is recorded names its flow later.
+            self.keep_places();
+        }
         self.records.log =
             HostLog::new(recorders.siftr.is_some(), recorders.ertt.is_some().then_some(self.flows.len()));
         if recorders.tcp.is_some() {

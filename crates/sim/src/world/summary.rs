@@ -1,6 +1,6 @@
 //! The summary of a run.
 
-use ackclock_trace::{FlowSummary, Summary, jain};
+use ackclock_trace::{FlowSummary, GroupSummary, Summary, jain};
 use ackclock_units::{Random, Span, Time};
 
 use super::World;
@@ -48,11 +48,12 @@ impl World {
     /// If the books of a queue do not balance.
     pub fn summary(&mut self) -> Summary<()> {
         let end = self.pass_end();
+        let (listed, groups) = self.take_groups();
         let directions = &self.directions;
-        let flows = (self.flows.iter_mut().zip(self.hosts.pairs()))
+        let flows = (self.flows.iter_mut().zip(self.hosts.pairs()).take(listed))
             .map(|(flow, (sender, receiver))| flow.summary(end, sender, receiver, |link| &directions[link].id))
             .collect();
-        self.summarize(flows)
+        self.summarize(flows, groups)
     }
 
     /// The summary, at the end of a run that nothing else is asked of. Each flow's state goes when
@@ -62,12 +63,13 @@ impl World {
     /// If the books of a queue do not balance.
     pub fn into_summary(mut self) -> Summary<()> {
         let end = self.pass_end();
+        let (listed, groups) = self.take_groups();
         let (flows, hosts) = (std::mem::take(&mut self.flows), std::mem::take(&mut self.hosts));
         let directions = &self.directions;
-        let flows = (flows.into_iter().zip(hosts.into_pairs()))
+        let flows = (flows.into_iter().zip(hosts.into_pairs()).take(listed))
             .map(|(mut flow, [sender, receiver])| flow.summary(end, &sender, &receiver, |link| &directions[link].id))
             .collect();
-        self.summarize(flows)
+        self.summarize(flows, groups)
     }
 
     /// Everything is done and measured that is so before the end of the run.
@@ -75,12 +77,13 @@ impl World {
         let end = self.end;
         self.finish();
         self.pass_edges(end);
-        self.windows.break_off(end, &self.flows, &self.hosts, &self.directions);
+        let passing = self.passing_packets();
+        self.windows.break_off(end, &self.flows, &self.hosts, &self.directions, passing);
         end
     }
 
     /// The summary of a run with these flows.
-    fn summarize(&mut self, flows: Vec<FlowSummary>) -> Summary<()> {
+    fn summarize(&mut self, flows: Vec<FlowSummary>, groups: Vec<GroupSummary>) -> Summary<()> {
         let end = self.end;
         let jain_of = |way: &str| jain(flows.iter().filter(|flow| flow.direction == way).map(|flow| flow.goodput_bps));
         Summary {
@@ -97,13 +100,16 @@ impl World {
             duration_s: end.as_secs_f64(),
             params: (),
             events: self.handled,
-            packets: flows.iter().map(|flow| flow.sent_packets).sum(),
+            packets: (flows.iter().map(|flow| flow.sent_packets))
+                .chain(groups.iter().map(|group| group.sent_packets))
+                .sum(),
             links: self.directions.iter_mut().map(|direction| direction.summary(end)).collect(),
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
             fairness_jain_forward: jain_of(FORWARD),
             fairness_jain_reverse: jain_of(REVERSE),
             flows,
             windows: self.windows.take(),
+            groups,
         }
     }
 }

@@ -14,9 +14,13 @@ use crate::record::TcpFact;
 
 impl World {
     /// Whether visits to endpoints take the straight path: nothing is recorded of flows, no host is
-    /// outside, and nobody sends over two paths.
+    /// outside, nobody sends over two paths, and all flows stay.
     pub(super) fn visits_are_plain(&self) -> bool {
-        self.outside.is_none() && !self.routes.are_shared() && self.records.tcp.is_none() && self.records.log.is_none()
+        self.outside.is_none()
+            && self.turnover.is_none()
+            && !self.routes.are_shared()
+            && self.records.tcp.is_none()
+            && self.records.log.is_none()
     }
 
     /// A packet has reached its host.
@@ -128,6 +132,9 @@ impl World {
         if let Some(log) = &mut self.records.log {
             log.segment(now, host, &self.hosts[host], true);
         }
+        if let Some(turnover) = &mut self.turnover {
+            turnover.reached(host.flow());
+        }
         let state = &mut self.hosts[host];
         let Contents { segment, number } = self.pool.get(packet.slot);
         let arrival = state.input(now, segment, packet.ecn);
@@ -170,6 +177,9 @@ impl World {
             }
         }
         self.pump(now, host, false);
+        if self.turnover.is_some() {
+            self.turn_over(now, host.flow());
+        }
     }
 
     /// What a packet that arrives over one path tells about those on the other depends on what
@@ -204,6 +214,9 @@ impl World {
         }
         let due = self.pump(now, host, by_timer);
         self.host_wakeups.arm(host.slot(), due);
+        if self.turnover.is_some() {
+            self.turn_over(now, host.flow());
+        }
     }
 
     /// Sends what a host has to send, and notes a transfer that has come to its end. `by_timer` is
@@ -239,8 +252,12 @@ impl World {
         };
         let wire_len = contents.segment.wire_len();
         let class = Class::new(0, contents.segment.is_pure_ack());
+        let number = match &mut self.turnover {
+            Some(turnover) => turnover.left(host.flow()),
+            None => host.flow().index() as u64,
+        };
         let packet = Packet {
-            flow_hash: flow_hash(host.flow().index() as u64, !host.is_sender()),
+            flow_hash: flow_hash(number, !host.is_sender()),
             slot: std::mem::replace(&mut self.spare, self.pool.claim()),
             wire_len,
             route: self.routes.next(host).number(),

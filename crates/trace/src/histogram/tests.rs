@@ -224,6 +224,23 @@ fn what_was_added_since() {
 }
 
 #[test]
+fn what_two_have_is_what_one_has_to_which_all_was_added() {
+    let (mut first, mut second, mut both) = (Histogram::new(), Histogram::new(), Histogram::new());
+    for value in [3, 700, 700, 90_000, 5_000_000_000] {
+        first.add(value);
+        both.add(value);
+    }
+    for value in (0..100).chain([1 << 50]) {
+        second.add_weighted(value, 7);
+        both.add_weighted(value, 7);
+    }
+    first.absorb(&second);
+    assert_eq!((first.distribution(1.0), first.mean()), (both.distribution(1.0), both.mean()));
+    first.absorb(&Histogram::new());
+    assert_eq!(first.distribution(1.0), both.distribution(1.0));
+}
+
+#[test]
 fn without_values_there_is_nothing() {
     assert_eq!(Histogram::default().distribution(1.0), Distribution::default());
 }

@@ -1,0 +1,102 @@
+//! What the flows of a group come to together.
+
+use ackclock_trace::{GroupSummary, Histogram, Spread};
+use ackclock_units::{Span, Time};
+
+use super::{Counts, FORWARD, Flow, Names, REVERSE};
+use crate::host::Host;
+
+/// What was counted of the flows of a group that have ended.
+#[derive(Debug)]
+pub(crate) struct Sums {
+    started: u64,
+    completed: u64,
+    aborted: u64,
+    alive: u64,
+    counts: Counts,
+    spurious: u64,
+    first_start: Time,
+    /// Completion times, ns.
+    fct: Histogram,
+    bytes: Histogram,
+    /// Of those that were completed, bit/s.
+    goodput: Histogram,
+    rtt: Histogram,
+}
+
+impl Sums {
+    pub(crate) fn new() -> Sums {
+        Sums {
+            started: 0,
+            completed: 0,
+            aborted: 0,
+            alive: 0,
+            counts: Counts::default(),
+            spurious: 0,
+            first_start: Time::NEVER,
+            fct: Histogram::new(),
+            bytes: Histogram::new(),
+            goodput: Histogram::new(),
+            rtt: Histogram::new(),
+        }
+    }
+
+    /// Adds a flow that has started; `alive` if the run ends before it.
+    pub(crate) fn add(&mut self, flow: &Flow, [sender, receiver]: [&Host; 2], alive: bool) {
+        let counts = Counts::of(sender, receiver);
+        let judged = flow.truth.counts().retransmissions(|_| "");
+        self.started += 1;
+        self.aborted += u64::from(flow.aborted);
+        self.alive += u64::from(alive);
+        self.counts.add(&counts);
+        self.spurious += judged.spurious_reordering + judged.spurious_delay;
+        self.first_start = self.first_start.min(flow.start);
+        self.bytes.add(counts.delivered_bytes);
+        self.rtt.absorb(&flow.rtt);
+        if let Some(completed) = flow.completed {
+            let fct = completed.since(flow.start);
+            self.completed += 1;
+            self.fct.add(fct.as_nanos());
+            if fct > Span::ZERO {
+                self.goodput.add((counts.delivered_bytes as f64 * 8.0 / fct.as_secs_f64()).round() as u64);
+            }
+        }
+    }
+
+    /// Data packets that the senders have put on the wire.
+    pub(crate) fn sent_packets(&self) -> u64 {
+        self.counts.sent_packets
+    }
+
+    /// The summary of a run that ended at `end`, in which at most so many lived at a time.
+    pub(crate) fn summary(&self, id: &str, names: &Names, reverse: bool, most_alive: u64, end: Time) -> GroupSummary {
+        let active = end.since(self.first_start);
+        let Counts { delivered_bytes, .. } = self.counts;
+        GroupSummary {
+            id: id.to_owned(),
+            direction: if reverse { REVERSE } else { FORWARD },
+            cc: names.cc.clone(),
+            host: names.host.clone(),
+            loss_detector: names.loss_detector,
+            started: self.started,
+            completed: self.completed,
+            aborted: self.aborted,
+            alive: self.alive,
+            most_alive,
+            goodput_bps: if active > Span::ZERO { delivered_bytes as f64 * 8.0 / active.as_secs_f64() } else { 0.0 },
+            sent_packets: self.counts.sent_packets,
+            retransmitted_packets: self.counts.retransmitted_packets,
+            spurious_retransmits: self.spurious,
+            timeouts: self.counts.timeouts,
+            fast_recoveries: self.counts.fast_recoveries,
+            undos: self.counts.undos,
+            ece_acks: self.counts.ece_acks,
+            delivered_bytes,
+            acked_bytes: self.counts.acked_bytes,
+            fct_ms: Spread::of(&self.fct, 1e-6),
+            flow_bytes: Spread::of(&self.bytes, 1.0),
+            flow_goodput_bps: Spread::of(&self.goodput, 1.0),
+            rtt_ms: Spread::of(&self.rtt, 1e-6),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Groups of flows of which only sums are kept, so that they may be more than fit into memory.
+
+use std::sync::Arc;
+
+use ackclock_units::{Random, Span, Time, maths};
+
+use super::FlowGroup;
+
+/// The most flows that may exist at the same time.
+pub const MAX_ALIVE: usize = 100_000;
+
+/// A group of flows that the results list together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SumSpec {
+    /// Its name; its flows are called by it and their numbers.
+    pub id: String,
+    /// What its flows have in common.
+    pub group: Arc<FlowGroup>,
+    /// When they start.
+    pub starts: Starts,
+}
+
+/// When the flows of a group start and stop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Starts {
+    /// In order of time.
+    Listed(Vec<Start>),
+    /// At random.
+    Poisson {
+        /// When, drawn as the run goes on.
+        arrivals: Poisson,
+        /// How many there are at most.
+        count: u64,
+        /// None starts at this time or later.
+        until: Time,
+        /// When all of them stop.
+        stop: Option<Time>,
+    },
+}
+
+/// When one flow starts and stops.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// When it starts.
+    pub at: Time,
+    /// When it stops.
+    pub stop: Option<Time>,
+    /// Its number in its group.
+    pub number: u64,
+}
+
+impl SumSpec {
+    /// How many flows there are at most.
+    pub fn count(&self) -> u64 {
+        match &self.starts {
+            Starts::Listed(starts) => starts.len() as u64,
+            Starts::Poisson { count, .. } => *count,
+        }
+    }
+}
+
+/// A Poisson process: the times between arrivals are exponentially distributed, and independent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Poisson {
+    random: Random,
+    /// The mean of the times between them, ns.
+    gap: f64,
+    last: Time,
+}
+
+impl Poisson {
+    /// So many arrivals in a second on average, from `start` on; drawn from `random`.
+    pub fn new(random: Random, per_second: f64, start: Time) -> Poisson {
+        Poisson { random, gap: 1e9 / per_second, last: start }
+    }
+
+    /// When the next one is.
+    pub fn draw(&mut self) -> Time {
+        // The logarithm of (0, 1], by which the inverse of the distribution function is taken.
+        let gap = -maths::ln(1.0 - self.random.unit()) * self.gap;
+        self.last += Span::from_nanos(gap.round() as u64);
+        self.last
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_are_exponential() {
+        let mut arrivals = Poisson::new(Random::for_component(1, 0, "arrivals"), 1000.0, Time::from_secs(2));
+        let times: Vec<Time> = (0..100_000).map(|_| arrivals.draw()).collect();
+        let gaps: Vec<f64> = times
+            .iter()
+            .scan(Time::from_secs(2), |last, &at| Some(at.since(std::mem::replace(last, at)).as_secs_f64()))
+            .collect();
+        let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+        let square = gaps.iter().map(|gap| gap * gap).sum::<f64>() / gaps.len() as f64;
+        // The mean is 1 ms, within 3 of its standard errors of 1/316; the mean square is 2 of its
+        // squares, with a standard error of sqrt(20)/316; e^-2 of the gaps are longer than 2 ms.
+        assert!((mean * 1000.0 - 1.0).abs() < 3.0 / 316.0, "{mean}");
+        assert!((square * 1e6 - 2.0).abs() < 3.0 * 4.5 / 316.0, "{square}");
+        let long = gaps.iter().filter(|&&gap| gap > 0.002).count() as f64 / gaps.len() as f64;
+        assert!((long - 0.1353).abs() < 0.004, "{long}");
+    }
+}

@@ -1,0 +1,336 @@
+//! Flows that come and go.
+//!
+//! A flow of a group of which only sums are kept exists from the time at which the one before it
+//! starts until nothing of it can happen any more: nothing of it is on its way, and neither end has
+//! anything to do but to wait in TIME-WAIT. It is then counted in the sums, and another one takes
+//! its place. Which place that is decides nothing: flows are told apart by numbers that are never
+//! given twice, in the order of equal times and in what queues hash.
+
+use ackclock_events::Slot;
+use ackclock_trace::GroupSummary;
+use ackclock_units::Time;
+
+use super::World;
+use super::routes::directions;
+use crate::build::{self, Settings, Streams};
+use crate::error::RunError;
+use crate::flow::{Flow, Names, Sums};
+use crate::index::{FlowId, HostId};
+use crate::spec::{FlowSpec, MAX_ALIVE, RunSpec, Start, Starts, SumSpec};
+
+/// The flows of a run that come and go.
+#[derive(Debug)]
+pub(super) struct Turnover {
+    /// How many flows there are before them, which stay.
+    listed: usize,
+    streams: Streams,
+    settings: Settings,
+    groups: Vec<Group>,
+    /// Behind the flows that stay, those that exist and those that were there last.
+    places: Vec<Place>,
+    free: Vec<FlowId>,
+    alive: usize,
+    /// Of nothing on its way any more, without an event of theirs.
+    silent: Vec<FlowId>,
+    /// Every flow has a place of its own.
+    keeps: bool,
+    /// How many may exist at the same time.
+    most: usize,
+    /// What ends the run.
+    failure: Option<RunError>,
+}
+
+#[derive(Debug)]
+struct Group {
+    spec: SumSpec,
+    names: Names,
+    /// The number of its first flow among all flows.
+    first: u64,
+    /// How many of its flows have been created.
+    created: u64,
+    /// The one that starts next.
+    next: Option<FlowId>,
+    alive: u64,
+    most_alive: u64,
+    sums: Sums,
+}
+
+/// The flow at a place.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    group: usize,
+    /// Its number among all flows.
+    number: u64,
+    /// Packets of either end that are on their way.
+    on_way: u32,
+    exists: bool,
+}
+
+impl Group {
+    /// When the next flow starts and stops, and its number in the group.
+    fn draw(&mut self) -> Option<Start> {
+        let next = match &mut self.spec.starts {
+            Starts::Listed(starts) => starts.get(self.created as usize).copied(),
+            Starts::Poisson { count, .. } if self.created == *count => None,
+            Starts::Poisson { arrivals, until, stop, .. } => {
+                let start = Start { at: arrivals.draw(), stop: *stop, number: self.created };
+                Some(start).filter(|start| start.at < *until)
+            }
+        };
+        self.created += u64::from(next.is_some());
+        next
+    }
+}
+
+impl Turnover {
+    /// `None` if all flows of a run stay.
+    pub(super) fn new(spec: &RunSpec) -> Option<Box<Turnover>> {
+        if spec.sums.is_empty() {
+            return None;
+        }
+        let mut first = spec.flows.len() as u64;
+        let group = |spec: &SumSpec| {
+            let number = first;
+            first += spec.count();
+            Group {
+                spec: spec.clone(),
+                names: Names::new(&spec.group),
+                first: number,
+                created: 0,
+                next: None,
+                alive: 0,
+                most_alive: 0,
+                sums: Sums::new(),
+            }
+        };
+        Some(Box::new(Turnover {
+            listed: spec.flows.len(),
+            streams: Streams::of(spec),
+            settings: Settings::default(),
+            groups: spec.sums.iter().map(group).collect(),
+            places: Vec::new(),
+            free: Vec::new(),
+            alive: 0,
+            silent: Vec::new(),
+            keeps: false,
+            most: MAX_ALIVE,
+            failure: None,
+        }))
+    }
+
+    fn place(&mut self, flow: FlowId) -> Option<&mut Place> {
+        self.places.get_mut(flow.index().checked_sub(self.listed)?)
+    }
+
+    /// The number of a flow among all flows.
+    pub(super) fn number(&self, flow: FlowId) -> u64 {
+        match flow.index().checked_sub(self.listed) {
+            None => flow.index() as u64,
+            Some(place) => self.places[place].number,
+        }
+    }
+
+    /// Where the host of a slot stands in the order of equal times.
+    pub(super) fn rank(&self, slot: Slot) -> u64 {
+        let host = HostId::of_slot(slot);
+        2 * self.number(host.flow()) + u64::from(!host.is_sender())
+    }
+
+    /// A packet has left an end of a flow, or is on the wire twice. Returns the flow's number.
+    pub(super) fn left(&mut self, flow: FlowId) -> u64 {
+        match self.place(flow) {
+            Some(place) => {
+                place.on_way += 1;
+                place.number
+            }
+            None => flow.index() as u64,
+        }
+    }
+
+    /// A packet has reached an end.
+    pub(super) fn reached(&mut self, flow: FlowId) {
+        if let Some(place) = self.place(flow) {
+            place.on_way -= 1;
+        }
+    }
+
+    /// A packet was lost.
+    pub(super) fn lost(&mut self, flow: FlowId) {
+        if let Some(place) = self.place(flow) {
+            place.on_way -= 1;
+            if place.on_way == 0 {
+                self.silent.push(flow);
+            }
+        }
+    }
+}
+
+impl World {
+    /// Whether flows came and went as they should.
+    pub(super) fn check_turnover(&self) -> Result<(), RunError> {
+        self.turnover.as_ref().and_then(|turnover| turnover.failure.clone()).map_or(Ok(()), Err)
+    }
+
+    /// The first flow of each group exists.
+    pub(super) fn begin_turnover(&mut self) {
+        let groups = self.turnover.as_ref().map_or(0, |turnover| turnover.groups.len());
+        (0..groups).for_each(|group| self.create_next(Time::ZERO, group));
+    }
+
+    /// Flows that come and go keep their places to the end of the run, which changes no result and
+    /// takes memory for all of them.
+    pub fn keep_places(&mut self) {
+        if let Some(turnover) = &mut self.turnover {
+            turnover.keeps = true;
+        }
+    }
+
+    /// Something has happened at an end of a flow: it may have started, so that the next one of its
+    /// group is known, or ended.
+    pub(super) fn turn_over(&mut self, now: Time, flow: FlowId) {
+        let Some(turnover) = &mut self.turnover else { return };
+        let Some(&mut Place { group, .. }) = turnover.place(flow) else { return };
+        if turnover.groups[group].next == Some(flow) && self.flows[flow].has_started() {
+            let of = &mut turnover.groups[group];
+            of.alive += 1;
+            of.most_alive = of.most_alive.max(of.alive);
+            turnover.alive += 1;
+            if turnover.alive > turnover.most {
+                let id = of.spec.id.clone();
+                turnover.failure.get_or_insert(RunError::TooMany {
+                    group: id,
+                    alive: turnover.alive,
+                    at: now.since(Time::ZERO),
+                });
+            }
+            self.create_next(now, group);
+        }
+        self.retire(now, flow);
+        while let Some(flow) = self.turnover.as_mut().and_then(|turnover| turnover.silent.pop()) {
+            self.retire(now, flow);
+        }
+    }
+
+    /// Creates the next flow of a group, if there is one.
+    fn create_next(&mut self, now: Time, group: usize) {
+        let Some(turnover) = &mut self.turnover else { return };
+        let of = &mut turnover.groups[group];
+        let next = of.draw();
+        of.next = None;
+        let Some(Start { at, stop, number }) = next else { return };
+        let id = format!("{}.{number}", of.spec.id).into();
+        let spec = FlowSpec { id, group: of.spec.group.clone(), start: at, stop, ends: None };
+        let hosts = build::hosts(turnover.streams, &spec, &mut turnover.settings);
+        let place = Place { group, number: of.first + number, on_way: 0, exists: true };
+        let flow = turnover.free.pop().unwrap_or(FlowId::new(turnover.listed + turnover.places.len()));
+        let built = Flow::new(flow, &spec, &of.names, build::schedule(turnover.streams, &spec));
+        of.next = Some(flow);
+        let [data, acks] = directions(&spec.path, spec.reverse);
+        match turnover.place(flow) {
+            Some(known) => {
+                *known = place;
+                self.flows[flow] = built;
+                for (host, state) in [flow.sender(), flow.receiver()].into_iter().zip(hosts) {
+                    self.hosts[host] = state;
+                }
+                self.routes.set_links(flow.sender(), data);
+                self.routes.set_links(flow.receiver(), acks);
+            }
+            None => {
+                turnover.places.push(place);
+                self.flows.push(built);
+                for (state, links) in hosts.into_iter().zip([data, acks]) {
+                    let host = self.hosts.push(state);
+                    self.routes.add(links, host.peer());
+                    self.host_wakeups.add_slot();
+                }
+            }
+        }
+        self.prepare(now, flow);
+    }
+
+    /// Counts a flow in the sums of its group if nothing of it can happen any more.
+    fn retire(&mut self, now: Time, flow: FlowId) {
+        let ends = [flow.sender(), flow.receiver()];
+        let Some(turnover) = &mut self.turnover else { return };
+        let Some(&mut Place { group, on_way: 0, exists: true, .. }) = turnover.place(flow) else { return };
+        let is_idle =
+            |host: HostId| self.hosts[host].is_finished() || self.hosts[host].next_deadline(now) == Time::NEVER;
+        if !self.flows[flow].has_nothing_to_do() || !ends.into_iter().all(is_idle) {
+            return;
+        }
+        let state = &mut self.flows[flow];
+        state.truth.finish(now, self.records.tcp.as_deref_mut());
+        let checked = ends.into_iter().try_for_each(|host| self.hosts[host].check(&state.id));
+        turnover.failure = turnover.failure.take().or(checked.err());
+        let of = &mut turnover.groups[group];
+        of.sums.add(state, ends.map(|host| &self.hosts[host]), false);
+        of.alive -= 1;
+        turnover.alive -= 1;
+        if let Some(place) = turnover.place(flow) {
+            place.exists = false;
+        }
+        if !turnover.keeps {
+            turnover.free.push(flow);
+        }
+        ends.into_iter().for_each(|host| self.host_wakeups.arm(host.slot(), Time::NEVER));
+    }
+
+    /// Data packets that flows which come and go have put on the wire so far.
+    pub(super) fn passing_packets(&self) -> u64 {
+        let Some(turnover) = &self.turnover else { return 0 };
+        let ended: u64 = turnover.groups.iter().map(|group| group.sums.sent_packets()).sum();
+        let existing = turnover.places.iter().enumerate().filter(|(_, place)| place.exists);
+        let existing = existing.map(|(place, _)| FlowId::new(turnover.listed + place).sender());
+        ended + existing.map(|host| self.hosts[host].sent_packets()).sum::<u64>()
+    }
+
+    /// How many flows are listed, and the results of the groups of others, once the run is over.
+    pub(super) fn take_groups(&mut self) -> (usize, Vec<GroupSummary>) {
+        let flows = self.flows.len();
+        let Some(listed) = self.turnover.as_ref().map(|turnover| turnover.listed) else { return (flows, Vec::new()) };
+        let existing = listed..flows;
+        existing.clone().for_each(|flow| self.retire(self.end, FlowId::new(flow)));
+        let Some(mut turnover) = self.turnover.take() else { return (flows, Vec::new()) };
+        for flow in existing.map(FlowId::new) {
+            let Some(&mut Place { group, exists: true, .. }) = turnover.place(flow) else { continue };
+            if self.flows[flow].has_started() {
+                let ends = [flow.sender(), flow.receiver()].map(|host| &self.hosts[host]);
+                turnover.groups[group].sums.add(&self.flows[flow], ends, true);
+            }
+        }
+        let summary =
+            |of: &Group| of.sums.summary(&of.spec.id, &of.names, of.spec.group.reverse, of.most_alive, self.end);
+        (listed, turnover.groups.iter().map(summary).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ackclock_units::{Random, Span};
+
+    use super::*;
+    use crate::spec::Poisson;
+    use crate::tests::{flow, link, pfifo, spec};
+    use crate::{Recorders, RunError};
+
+    #[test]
+    fn flows_that_come_faster_than_they_end_end_the_run() {
+        let mut spec = spec(vec![link("a", pfifo(100))], Vec::new());
+        spec.duration = Span::from_secs(2000);
+        let mut group = flow("f", vec![0], false);
+        group.bytes = Some(1_000_000);
+        let arrivals = Poisson::new(Random::for_component(1, 0, "arrivals"), 5.0, Time::ZERO);
+        let starts = Starts::Poisson { arrivals, count: 1_000_000, until: Time::NEVER, stop: None };
+        spec.sums = vec![SumSpec { id: "f".to_owned(), group: group.group, starts }];
+        let mut world = World::new(&spec);
+        if let Some(turnover) = &mut world.turnover {
+            turnover.most = 50;
+        }
+        // Four times what the link can carry: the 51st comes within some 15 s.
+        let error = world.run(Recorders::default(), &mut |_| std::ops::ControlFlow::Continue(())).unwrap_err();
+        let RunError::TooMany { group, alive, at } = error else { panic!("{error}") };
+        assert_eq!((group.as_str(), alive), ("f", 51));
+        assert!(at > Span::from_secs(9) && at < Span::from_secs(25), "{at}");
+    }
+}

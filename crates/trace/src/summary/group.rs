@@ -1,0 +1,83 @@
+//! The results of a group of flows that are listed together.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::Distribution;
+use crate::Histogram;
+
+/// A group of flows with `results = "sum"`; names as in [`super::FlowSummary`]. Flows that never
+/// started are not counted.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct GroupSummary {
+    /// Name of the group.
+    pub id: String,
+    /// `forward`, or `reverse` where the data goes against the path.
+    pub direction: &'static str,
+    /// The senders' congestion control.
+    pub cc: Arc<str>,
+    /// The senders' host profile.
+    pub host: Arc<str>,
+    /// The senders' loss detector.
+    pub loss_detector: &'static str,
+    /// Flows that started.
+    pub started: u64,
+    /// Those of them whose last byte was delivered and acknowledged (`bytes`).
+    pub completed: u64,
+    /// Those that were aborted.
+    pub aborted: u64,
+    /// Those that were not over at the end of the run.
+    pub alive: u64,
+    /// The most of them that existed at the same time, closing ones included.
+    pub most_alive: u64,
+    /// New payload bytes at the receivers, from the start of the first flow to the end of the run.
+    pub goodput_bps: f64,
+    /// Data packets sent, retransmissions included.
+    pub sent_packets: u64,
+    /// Data packets sent again, and SYNs on a host that counts them (Linux).
+    pub retransmitted_packets: u64,
+    /// Retransmissions of what was not lost.
+    pub spurious_retransmits: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Entries into fast recovery.
+    pub fast_recoveries: u64,
+    /// Window reductions taken back.
+    pub undos: u64,
+    /// ACKs with the ECN echo.
+    pub ece_acks: u64,
+    /// Payload bytes delivered in order to the receiving applications.
+    pub delivered_bytes: u64,
+    /// Payload bytes acknowledged to the senders.
+    pub acked_bytes: u64,
+    /// Flow completion times of those that were completed.
+    pub fct_ms: Spread,
+    /// Payload bytes delivered by each flow.
+    pub flow_bytes: Spread,
+    /// Delivered bytes of each flow that was completed over its completion time.
+    pub flow_goodput_bps: Spread,
+    /// Round-trip times of all flows, one per ACK that measures one.
+    pub rtt_ms: Spread,
+}
+
+/// Mean, extremes and percentiles; all null without samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Spread {
+    /// Mean.
+    pub mean: Option<f64>,
+    /// Extremes and percentiles, next to the mean in JSON.
+    #[serde(flatten)]
+    pub distribution: Distribution,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+}
+
+impl Spread {
+    /// Of the values of a histogram, times `scale`.
+    pub fn of(values: &Histogram, scale: f64) -> Spread {
+        // As exact as the other quantiles are written.
+        let p99 = values.quantile(0.99).map(|value| (value * scale * 1e6).round() / 1e6);
+        Spread { mean: values.mean_quantiles(scale).mean, distribution: values.distribution(scale), p99 }
+    }
+}

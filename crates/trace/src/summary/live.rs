@@ -1,0 +1,113 @@
+//! What a run in real time adds to its summary.
+
+use serde::Serialize;
+
+use super::Distribution;
+
+/// How punctual a run on the live clock was, and what happened to packets outside it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LiveSummary {
+    /// The clock that times were read from.
+    pub clock: &'static str,
+    /// How long before its time something was waited for without sleeping, ms.
+    pub spin_ms: f64,
+    /// How much later than due packets were handed to their device.
+    pub lateness_ms: Lateness,
+    /// For how long something that was due had not been done yet, s.
+    pub behind_s: f64,
+    /// The longest time for which the loop did nothing though it was to, ms.
+    pub longest_stall_ms: f64,
+    /// How often the loop slept.
+    pub sleeps: u64,
+    /// Whether lateness stayed within the limit and no packet was lost outside the path.
+    pub valid: bool,
+    /// Why it is not.
+    pub invalid: Vec<String>,
+    /// Of a replay: how many packets that it sent were compared with what the recorded run sent; 0
+    /// if that was another scenario, the capture another tool's, or the replay broken off. Left out
+    /// of a run in real time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compared_packets: Option<u64>,
+    /// The hosts behind devices, in the order of the scenario.
+    pub hosts: Vec<LiveHost>,
+}
+
+/// Times by which something came too late, ms; `None` without samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[expect(missing_docs, reason = "quantiles by their names")]
+pub struct Lateness {
+    pub p50: Option<f64>,
+    pub p99: Option<f64>,
+    pub p99_9: Option<f64>,
+    pub max: Option<f64>,
+    pub samples: u64,
+}
+
+/// The traffic of a host behind a device.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LiveHost {
+    /// Its name.
+    pub id: String,
+    /// Its device.
+    pub tun: String,
+    /// Packets that were read from the device.
+    pub received_packets: u64,
+    /// Bytes that were.
+    pub received_bytes: u64,
+    /// Packets that were written to it.
+    pub sent_packets: u64,
+    /// Bytes that were.
+    pub sent_bytes: u64,
+    /// Packets that the device had to drop because they were not read in time.
+    pub device_dropped: u64,
+    /// Packets that were longer than what was read of them.
+    pub truncated: u64,
+    /// Packets that the device did not take.
+    pub refused: u64,
+    /// Packets to hosts that no path leads to, and what is no IP packet.
+    pub unroutable: u64,
+    /// Packets that a router did not forward, out of hops or too long, and those that a host in
+    /// this process makes nothing of: fragments, ICMP errors, IP options.
+    pub discarded: u64,
+    /// Segments to ackclock's endpoints with a wrong checksum.
+    pub bad_checksums: u64,
+}
+
+/// A program that ran on a host.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct CommandSummary {
+    /// Its name.
+    pub id: String,
+    /// Its host.
+    pub host: String,
+    /// What was run.
+    pub run: String,
+    /// When it started, s; null if it did not.
+    pub started_s: Option<f64>,
+    /// When it had ended, s.
+    pub ended_s: Option<f64>,
+    /// Its exit status; null if a signal ended it, or it never ran.
+    pub exit: Option<i32>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
+    /// Whether it was asked to end.
+    pub stopped: bool,
+    /// Why it did not start, or why its output could not be read.
+    pub error: Option<String>,
+    /// Round-trip times that it printed, if its output is parsed as that of ping.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rtt_ms: Option<RoundTrips>,
+    /// What it printed, if its output is parsed as JSON.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json: Option<serde_json::Value>,
+}
+
+/// Round-trip times that a program printed; all null without samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct RoundTrips {
+    /// As of flows, before the further percentile in JSON.
+    #[serde(flatten)]
+    pub distribution: Distribution,
+    /// 99th percentile.
+    pub p99: Option<f64>,
+}
