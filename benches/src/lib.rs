@@ -1,1 +1,8 @@
-//! Criterion benchmarks of the other crates; the package has no code of its own.
+//! What the benches share: scenarios, programs run under callgrind, tables and plots.
+
+pub mod callgrind;
+pub mod plot;
+pub mod process;
+pub mod reference;
+pub mod table;
+pub mod topology;

@@ -1,0 +1,104 @@
+//! Instructions and estimated cache misses of the shipped program for each data packet, compared
+//! with the committed table `instructions.md`.
+//!
+//! `ACKCLOCK_WRITE_DOCS=1` writes the table anew, and `ACKCLOCK_BIN` names another build to be
+//! measured. Without valgrind nothing is measured. `cargo test` only reads the table.
+
+use std::fs;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use ackclock_benches::callgrind::{self, Case};
+use ackclock_benches::table;
+use ackclock_benches::topology::{Bulk, CUBIC, NEWRENO, Queue};
+
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/instructions.md");
+
+/// The rows of the table.
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut case = |name: String, bulk: Bulk, durations: [&str; 2]| {
+        cases.push(Case { name, scenarios: durations.map(|duration| bulk.scenario(duration)) });
+    };
+    let queues = [
+        ("drop-tail 180", Queue::DropTail(180)),
+        ("PIE", Queue::Named("pie")),
+        ("fq_codel", Queue::Named("fq_codel")),
+        ("RED", Queue::Named("red")),
+        ("BLUE", Queue::Named("blue")),
+    ];
+    for host in [NEWRENO, CUBIC] {
+        for (name, queue) in queues {
+            let name = format!("2 {} {}, 10 Mbit/s, {name}", host.0, host.1);
+            case(name, Bulk::shared(2, host, 10, queue), ["30s", "90s"]);
+        }
+    }
+    for (flows, gbit, limit, durations) in
+        [(100, 1, 1000, ["1s", "2s"]), (1000, 1, 1000, ["1s", "2s"]), (10_000, 10, 10_000, ["200ms", "400ms"])]
+    {
+        let name = format!("{flows} {} {}, {gbit} Gbit/s, drop-tail {limit}", NEWRENO.0, NEWRENO.1);
+        case(name, Bulk::shared(flows, NEWRENO, 1000 * gbit, Queue::DropTail(limit)), durations);
+    }
+    cases
+}
+
+fn say(text: &str) {
+    let mut out = io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// The table as it is committed: its compiler and its rows.
+fn committed() -> io::Result<(String, table::Rows)> {
+    table::parse(&fs::read_to_string(TABLE)?).ok_or_else(|| io::Error::other(format!("{TABLE} is not a table")))
+}
+
+/// Whether the table has a row for each case, in the same order.
+fn is_complete() -> io::Result<bool> {
+    let (_, rows) = committed()?;
+    Ok(rows.iter().map(|(name, _)| name).eq(cases().iter().map(|case| &case.name)))
+}
+
+/// Measures, and writes the table or compares with it. Whether it is as committed.
+fn measure() -> io::Result<bool> {
+    let cases = cases();
+    let (program, compiler) = (callgrind::program()?, callgrind::compiler()?);
+    let costs = callgrind::measure(&program, &cases, |_| say("."))?;
+    say("\n");
+    let measured: table::Rows = cases.into_iter().map(|case| case.name).zip(costs).collect();
+    if std::env::var_os("ACKCLOCK_WRITE_DOCS").is_some() {
+        fs::write(TABLE, table::render(&compiler, &measured))?;
+        say(&format!("written: {TABLE}\n"));
+        return Ok(true);
+    }
+    let (theirs, rows) = committed()?;
+    let (text, differs) = table::compare(&rows, &measured);
+    say(&text);
+    if differs && theirs != compiler {
+        say(&format!("not judged: the table is of {theirs}, this is {compiler}\n"));
+    } else if differs {
+        say(
+            "The costs differ from benches/instructions.md by more than 2 %. If that is meant, say why in the commit, with\n\
+             ACKCLOCK_WRITE_DOCS=1 cargo bench -p ackclock-benches --bench instructions\n",
+        );
+    }
+    Ok(!differs || theirs != compiler)
+}
+
+fn main() -> ExitCode {
+    let result = if !std::env::args().any(|argument| argument == "--bench") {
+        is_complete()
+    } else if callgrind::is_there() {
+        measure()
+    } else {
+        say("skipped instructions: there is no valgrind\n");
+        Ok(true)
+    };
+    match result {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            say(&format!("{error}\n"));
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! The shipped program under valgrind's callgrind: instructions and estimated cache misses of a
+//! run, which do not depend on how busy the machine is.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::Value;
+
+use crate::process;
+
+/// Caches as they are simulated: 32 KiB for instructions and for data, and 1 MiB behind them, as
+/// many a core has them to itself. Without these, callgrind takes those of the machine.
+const CACHES: [&str; 4] = ["--cache-sim=yes", "--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"];
+
+/// What a run costs, or each data packet of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// Instructions.
+    pub instructions: f64,
+    /// Fetches of instructions that the first-level cache does not have.
+    pub i1: f64,
+    /// Accesses to data that the first-level cache does not have.
+    pub d1: f64,
+    /// Accesses, of both kinds, that no cache has.
+    pub ll: f64,
+}
+
+impl Cost {
+    fn per_packet(self, less: Cost, packets: f64) -> Cost {
+        let per = |of: fn(&Cost) -> f64| (of(&self) - of(&less)) / packets;
+        Cost { instructions: per(|c| c.instructions), i1: per(|c| c.i1), d1: per(|c| c.d1), ll: per(|c| c.ll) }
+    }
+}
+
+/// A scenario that is run twice; what the shorter run costs is not counted, so that neither is the
+/// set-up.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// As it is called in tables.
+    pub name: String,
+    /// The scenario with the shorter duration, and with the longer one.
+    pub scenarios: [String; 2],
+}
+
+/// Whether valgrind is there.
+pub fn is_there() -> bool {
+    Command::new("valgrind").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+}
+
+/// The program to measure: `ACKCLOCK_BIN`, or the release build, which is made if need be.
+///
+/// # Errors
+/// It cannot be built.
+pub fn program() -> io::Result<PathBuf> {
+    if let Some(path) = std::env::var_os("ACKCLOCK_BIN") {
+        return fs::canonicalize(path);
+    }
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments = ["build", "--release", "--package", "ackclock", "--bin", "ackclock", "--message-format", "json"];
+    let output = Command::new(cargo).args(arguments).stderr(Stdio::inherit()).output()?;
+    let built = String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
+        .find_map(|message| message["executable"].as_str().map(PathBuf::from));
+    built.filter(|_| output.status.success()).ok_or_else(|| io::Error::other("ackclock was not built"))
+}
+
+/// Its compiler: counts of different ones are not comparable to a few percent.
+///
+/// # Errors
+/// There is none.
+pub fn compiler() -> io::Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("--version").output()?;
+    let version = String::from_utf8_lossy(&output.stdout);
+    Ok(version.split_whitespace().take(2).collect::<Vec<_>>().join(" "))
+}
+
+/// One run: its cost and its data packets. The environment is empty, because it lies on the stack
+/// and moves what follows there.
+fn run(program: &Path, scenario: &str) -> io::Result<(Cost, f64)> {
+    let mut command = Command::new("valgrind");
+    command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).args(CACHES).arg(program);
+    command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin");
+    let run = process::run(&mut command, scenario)?;
+    let cost = run.said.lines().find_map(collected).ok_or_else(|| io::Error::other(run.said))?;
+    Ok((cost, run.packets))
+}
+
+/// The counts in a line of callgrind's, which has them in the order Ir Dr Dw I1mr D1mr D1mw ILmr
+/// DLmr DLmw.
+fn collected(line: &str) -> Option<Cost> {
+    let (_, counts) = line.split_once("Collected :")?;
+    let counts: Vec<f64> = counts.split_whitespace().filter_map(|count| count.parse().ok()).collect();
+    let &[ir, _, _, i1mr, d1mr, d1mw, ilmr, dlmr, dlmw] = counts.as_slice() else { return None };
+    Some(Cost { instructions: ir, i1: i1mr, d1: d1mr + d1mw, ll: ilmr + dlmr + dlmw })
+}
+
+/// What a data packet costs in each case. As many runs at once as there are cores; `done` is told
+/// of each. Cases that take long are best given last: they are begun first.
+///
+/// # Errors
+/// A run fails.
+pub fn measure(program: &Path, cases: &[Case], done: impl Fn(&str) + Sync) -> io::Result<Vec<Cost>> {
+    // From the last to the first, the longer run of each before the shorter one.
+    let next = AtomicUsize::new(2 * cases.len());
+    let work = || {
+        let mut results = Vec::new();
+        while let Ok(left) = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)) {
+            let job = left - 1;
+            let case = &cases[job / 2];
+            let result = run(program, &case.scenarios[job % 2]);
+            done(&case.name);
+            results.push((job, result));
+        }
+        results
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut results = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no panic")).collect::<Vec<_>>()
+    });
+    results.sort_by_key(|&(job, _)| job);
+    let runs = results.into_iter().map(|(_, result)| result).collect::<io::Result<Vec<_>>>()?;
+    Ok(runs.chunks_exact(2).map(|pair| pair[1].0.per_packet(pair[0].0, pair[1].1 - pair[0].1)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_read_from_the_line_that_has_them() {
+        assert_eq!(collected("==1== Events    : Ir Dr Dw I1mr D1mr D1mw ILmr DLmr DLmw"), None);
+        let cost = Cost { instructions: 9000.0, i1: 300.0, d1: 6.0, ll: 24.0 };
+        assert_eq!(collected("==1== Collected : 9000 2000 1000 300 4 2 7 8 9"), Some(cost));
+    }
+
+    #[test]
+    fn the_shorter_run_is_not_counted() {
+        let short = Cost { instructions: 1000.0, i1: 10.0, d1: 20.0, ll: 30.0 };
+        let long = Cost { instructions: 5000.0, i1: 14.0, d1: 28.0, ll: 30.0 };
+        assert_eq!(long.per_packet(short, 4.0), Cost { instructions: 1000.0, i1: 1.0, d1: 2.0, ll: 0.0 });
+    }
+}
