@@ -106,55 +106,63 @@ pub struct Stats {
     pub dsacks: u64,
 }
 
-/// One end of one connection.
+/// One end of one connection. What most segments touch lies together.
 #[derive(Debug)]
+#[repr(C)]
 pub struct Endpoint {
-    /// Shared by the endpoints of one kind of host; a socket option gives this one its own.
-    pub(crate) config: Arc<Config>,
-    /// [`Config::linux_episodes`].
-    pub(crate) linux_episodes: bool,
+    // Every visit.
+    pub(crate) burst: Burst,
+    pub(crate) state: State,
     /// Segments may take the short way of `prediction`.
     pub(crate) predicts: bool,
-    pub(crate) cc: Box<dyn CongestionControl>,
-    pub(crate) observer: Observer,
-    pub(crate) state: State,
+    /// [`Config::linux_episodes`].
+    pub(crate) linux_episodes: bool,
+    /// Why the last data segment was sent.
+    pub(crate) sent_as: SentAs,
     pub(crate) ports: Ports,
     pub(crate) send: SendSequence,
-    pub(crate) board: Scoreboard,
-    pub(crate) recovery: Recovery,
-    pub(crate) detector: Detector,
+    pub(crate) negotiated: Negotiated,
+    pub(crate) answers: Answers,
     /// The time of the last ACK or timer.
     pub(crate) now: Time,
     /// How many ACKs came before at that time, or something was sent.
     pub(crate) order: u32,
-    pub(crate) pacer: Pacer,
-    pub(crate) burst: Burst,
-    pub(crate) window_use: WindowUse,
-    pub(crate) validation: Validation,
-    pub(crate) rtt: RttEstimator,
-    pub(crate) receiver: Receiver,
+    /// The RTT sample of the ACK in hand.
+    pub(crate) latest_sample: Option<Span>,
     pub(crate) timers: Timers,
     /// When the first of the timers expires that seldom run.
     pub(super) rare_deadline: Time,
     pub(crate) persist: Persist,
-    pub(crate) stats: Stats,
-    pub(crate) negotiated: Negotiated,
-    pub(crate) ecn: EcnState,
-    pub(crate) handshake: Handshake,
-    pub(crate) answers: Answers,
     pub(crate) liveness: Liveness,
-    /// The RTT sample of the ACK in hand.
-    pub(crate) latest_sample: Option<Span>,
+    pub(crate) recovery: Recovery,
+    pub(crate) counters: Counters,
+    pub(crate) handshake: Handshake,
+
+    // What arrives.
+    pub(crate) receiver: Receiver,
+
+    // What is sent.
+    /// Shared by the endpoints of one kind of host; a socket option gives this one its own.
+    pub(crate) config: Arc<Config>,
+    pub(crate) cc: Box<dyn CongestionControl>,
+    pub(crate) observer: Observer,
+    pub(crate) board: Scoreboard,
+    pub(crate) window_use: WindowUse,
+    pub(crate) rtt: RttEstimator,
+    pub(crate) stats: Stats,
+    pub(crate) queue: Queue,
+    pub(crate) held: LimitClock,
+    pub(crate) ecn: EcnState,
+    pub(crate) pacer: Pacer,
+    pub(crate) detector: Detector,
+    pub(crate) validation: Validation,
+    pub(crate) socket: Socket,
+    pub(crate) path: Path,
+
+    // What few connections have.
     /// Its part in Fast Open, if it has one.
     pub(crate) opening: Option<Box<Opening>>,
-    pub(crate) socket: Socket,
-    pub(crate) queue: Queue,
-    pub(crate) counters: Counters,
-    pub(crate) held: LimitClock,
-    pub(crate) path: Path,
     pub(crate) soft_errors: SoftErrors,
-    /// Why the last data segment was sent.
-    pub(crate) sent_as: SentAs,
     pub(super) error: Option<Error>,
 }
 

@@ -26,32 +26,35 @@ pub(super) enum Resend {
 
 /// The congestion state and what belongs to the current recovery episode.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub(crate) struct Recovery {
     pub(super) state: CaState,
     /// The controller sets the window in every state (Linux's `cong_control`).
     pub(super) whole_control: bool,
-    /// `recover` of RFC 6582, RecoveryPoint of RFC 6675: the episode ends when everything below it
-    /// is acknowledged.
-    pub(super) point: u64,
-    pub(super) reduction: WindowReduction,
+    pub(super) resend: Resend,
     /// The window comes down because the controller said so ([`ackclock_cc::Verdict::Reduced`]).
     pub(super) by_controller: bool,
+    /// Whether the last timeout was spurious is being found out (RFC 5682).
+    pub(super) frto: bool,
+    /// The first retransmission of an episode is sent whatever the window (RFC 6675 section 5 step
+    /// 4.3).
+    pub(super) force: bool,
     /// Consecutive duplicate ACKs.
     pub(super) dup_acks: u32,
     /// Without SACK: segments that have left the network, judging by duplicate ACKs.
     pub(super) emulated_sacks: u64,
-    pub(super) resend: Resend,
-    /// Whether the last timeout was spurious is being found out (RFC 5682).
-    pub(super) frto: bool,
-    pub(super) undo: Undo,
     pub(super) probe: Probe,
-    /// The first retransmission of an episode is sent whatever the window (RFC 6675 section 5 step
-    /// 4.3).
-    pub(super) force: bool,
+
+    // Episodes.
+    /// `recover` of RFC 6582, RecoveryPoint of RFC 6675: the episode ends when everything below it
+    /// is acknowledged.
+    pub(super) point: u64,
     /// RescueRxt of RFC 6675: a rescue retransmission (`NextSeg` rule 4) is allowed once everything
     /// below this and the byte at it are acknowledged. First the end of the first retransmission,
     /// then the end of the episode.
     pub(super) rescue_above: u64,
+    pub(super) reduction: WindowReduction,
+    pub(super) undo: Undo,
 }
 
 impl Recovery {
@@ -102,7 +105,9 @@ impl Recovery {
     /// A segment with `bytes` of data was sent.
     #[inline]
     pub(crate) fn sent(&mut self, bytes: u32) {
-        self.reduction.sent(bytes);
+        if self.in_reduction() {
+            self.reduction.sent(bytes);
+        }
     }
 
     /// A segment that ends at `end` was sent again, other than as a probe.

@@ -40,60 +40,62 @@ pub(crate) enum Arrived {
 /// Reassembly, SACK generation and the acknowledgment policy (RFC 9293 section 3.10.7.4, RFC 2018,
 /// RFC 2883, RFC 5681 section 4.2). Sequence numbers are distances from the peer's initial one.
 #[derive(Debug)]
+#[repr(C)]
 pub(crate) struct Receiver {
-    /// The peer's initial sequence number.
-    irs: u32,
+    // Every segment.
     /// Next unit expected.
     next: u64,
     /// Units that the application has read (of those below `next`).
     read: u64,
+    /// Right edge of the window that was announced: it never moves left.
+    announced: u64,
+    /// `next` at the last ACK that was sent (Last.ACK.sent of RFC 7323).
+    last_ack_sent: u64,
+    /// When the delayed acknowledgment is due.
+    ack_at: Time,
     /// The peer's FIN, [`NO_FIN`] before one has come.
     fin: u64,
+    /// What of it is for data in order.
+    space: u64,
+    buffer: u64,
+    /// The peer's initial sequence number.
+    irs: u32,
+    /// Largest payload that arrived: the peer's segment size.
+    peer_segment: u32,
+    /// Segments that are acknowledged at once, by `policy`.
+    quick_left: u32,
+    /// The MSS agreed on, no options subtracted.
+    mss: u32,
+    /// An ACK is due.
+    ack_now: bool,
+    /// Window scale in force.
+    shift: u8,
+    ack_rule: AckRule,
+    /// The window as Linux would have grown it; see [`DelayedAck::growth_from`].
+    grown: u64,
+    /// The window that was offered last.
+    last_window: u64,
+    policy: DelayedAck,
+    window_rule: WindowRule,
     /// What lies beyond a gap.
     reassembly: Reassembly,
     sack: Sack,
+
+    // Every segment by the rules of Linux.
+    /// Linux `window_clamp`, 0 before the handshake is over.
+    clamp: u64,
+    linux_acks: LinuxAcks,
+    /// What the endpoint knows of the segment in hand.
+    context: Context,
+    compression: Compression,
+
+    // What is seldom asked for.
     /// Data segments that brought nothing new.
     duplicate_segments: u64,
     /// The first stream offset whose bytes were not those of the stream.
     integrity_error: Option<u64>,
-
-    // When it acknowledges: `acks`.
-    /// An ACK is due.
-    ack_now: bool,
-    /// When the delayed acknowledgment is due.
-    ack_at: Time,
-    /// `next` at the last ACK that was sent (Last.ACK.sent of RFC 7323).
-    last_ack_sent: u64,
-    /// Largest payload that arrived: the peer's segment size.
-    peer_segment: u32,
-    ack_rule: AckRule,
-    policy: DelayedAck,
-    /// Segments that are acknowledged at once, by `policy`.
-    quick_left: u32,
-    linux_acks: LinuxAcks,
-    compression: Compression,
-    /// What the endpoint knows of the segment in hand.
-    context: Context,
-
-    // The window that is offered: `window`.
-    window_rule: WindowRule,
-    buffer: u64,
-    /// What of it is for data in order.
-    space: u64,
-    /// Right edge of the window that was announced: it never moves left.
-    announced: u64,
-    /// The window as Linux would have grown it; see [`DelayedAck::growth_from`].
-    grown: u64,
-    /// Window scale in force.
-    shift: u8,
-    /// The MSS agreed on, no options subtracted.
-    mss: u32,
-    /// Linux `window_clamp`, 0 before the handshake is over.
-    clamp: u64,
     /// The window that was offered first.
     first_window: u64,
-    /// The window that was offered last.
-    last_window: u64,
 }
 
 impl Receiver {

@@ -1,11 +1,11 @@
-//! The straight way out: new data of an open connection in full segments, and acknowledgments that
-//! report nothing but what they acknowledge.
+//! The straight way out: new data of an open connection in full segments, and acknowledgments of an
+//! end that has nothing to send.
 //!
 //! While nothing is lost, reported, probed, paced or closing, how many full segments may leave
 //! follows from the two windows and from what is written. That is decided once, the fields that
 //! all of them share are filled in once, and each is then written as it is asked for. Whatever
 //! may change the decision ends the burst; everything else goes the long way, which decides the
-//! same.
+//! same. [`crate::Config::header_prediction`] forbids the straight one.
 
 use ackclock_packet::{Flags, Payload, Segment, Timestamps};
 use ackclock_units::{Ecn, Time};
@@ -67,7 +67,7 @@ impl Burst {
 
     /// Whether a segment is left to be sent at `now`.
     #[inline]
-    pub(super) fn goes_on(&self, now: Time) -> bool {
+    fn goes_on(&self, now: Time) -> bool {
         self.left > 0 && self.stamp.at == now
     }
 
@@ -92,7 +92,8 @@ impl Endpoint {
     /// Whether new data and acknowledgments are all that may be due.
     #[inline]
     fn is_plain(&self) -> bool {
-        self.state == State::Established
+        self.config.header_prediction
+            && self.state == State::Established
             && self.recovery.is_plain()
             && !self.send.is_closed()
             && !self.answers.is_due()
@@ -111,6 +112,9 @@ impl Endpoint {
         let unsent = (self.send.written() + 1).wrapping_sub(self.send.nxt());
         if self.burst.idle && unsent == 0 {
             return self.acknowledge_straight(now, out);
+        }
+        if self.burst.goes_on(now) {
+            return Straight::Sent(self.write_full(out));
         }
         self.send_straight(now, out, unsent)
     }
@@ -158,6 +162,7 @@ impl Endpoint {
     /// There is nothing unsent, in flight or to be acknowledged.
     fn rest(&mut self, now: Time) -> Straight {
         self.counters.window_stopped = false;
+        self.sent_as = SentAs::New;
         self.window_use.begin();
         self.window_use.idle(self.send.nxt());
         self.all_sent(now);
@@ -172,9 +177,6 @@ impl Endpoint {
             debug_assert!(self.is_plain() && self.board.is_empty() && !self.queue.is_short());
             self.counters.sending = false;
             return Straight::Nothing;
-        }
-        if self.receiver.has_report() {
-            return Straight::No;
         }
         self.counters.window_stopped = false;
         self.write_ack(now, out);
@@ -193,6 +195,7 @@ impl Endpoint {
     #[inline]
     fn stop_at_cwnd(&mut self, now: Time) {
         self.counters.window_stopped = false;
+        self.sent_as = SentAs::New;
         self.window_use.stop();
         self.window_use.note(self.send.una(), self.send.nxt(), true, self.board.outstanding());
         let sent = std::mem::take(&mut self.counters.sending);

@@ -13,9 +13,6 @@ impl Endpoint {
     /// `None` when there is nothing to send now. To be asked until it gives `None`.
     #[inline(always)]
     pub fn transmit(&mut self, now: Time, out: &mut Segment) -> Option<Ecn> {
-        if self.burst.goes_on(now) {
-            return Some(self.write_full(out));
-        }
         match self.go_straight(now, out) {
             Straight::Sent(ecn) => Some(ecn),
             Straight::Nothing => None,

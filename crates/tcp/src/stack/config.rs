@@ -77,8 +77,9 @@ pub struct Config {
     pub transfer: TransferRules,
     /// ICMP errors and the MTU of the path. Default: the RFCs.
     pub path: PathRules,
-    /// Segments that are as expected take a short way through the endpoint, which has the same
-    /// effects as the ordinary one: only their cost differs. Default true.
+    /// Segments that are as expected, and full segments and acknowledgments that go out while
+    /// nothing is lost, take a short way through the endpoint, which has the same effects as the
+    /// ordinary one: only their cost differs. Default true.
     pub header_prediction: bool,
 }
 

@@ -38,3 +38,12 @@ use peer::{Script, config};
 
 /// The handshake's RTT is 100 ms, of which RTTVAR is half: the timeout is its minimum, 1 s.
 const RTO: u64 = 1000;
+
+/// What most segments touch lies together, and an endpoint takes no more memory than it has to.
+#[test]
+fn an_endpoint_is_small_and_begins_with_what_each_visit_touches() {
+    use std::mem::offset_of;
+    let sizes = (size_of::<Endpoint>(), offset_of!(Endpoint, receiver), offset_of!(Endpoint, config));
+    assert!(sizes.0 <= 2168 && sizes.1 <= 640 && sizes.2 <= 1100, "{sizes:?}");
+    assert!(offset_of!(Endpoint, recovery) <= 512, "{}", offset_of!(Endpoint, recovery));
+}

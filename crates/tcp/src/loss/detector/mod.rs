@@ -96,20 +96,20 @@ pub(super) struct Marked {
 #[derive(Clone, Debug)]
 pub(crate) enum Detector {
     Rfc6675,
-    Linux(Adaptive),
-    Ncr(Ncr),
+    Linux(Box<Adaptive>),
+    Ncr(Box<Ncr>),
     RrTcp(Box<RrTcp>),
-    Rack(Rack),
+    Rack(Box<Rack>),
 }
 
 impl Detector {
     pub(crate) fn new(kind: LossDetector) -> Detector {
         match kind {
             LossDetector::Rfc6675 => Detector::Rfc6675,
-            LossDetector::Linux(rules) => Detector::Linux(Adaptive::new(rules)),
-            LossDetector::Ncr(variant) => Detector::Ncr(Ncr::new(variant)),
+            LossDetector::Linux(rules) => Detector::Linux(Box::new(Adaptive::new(rules))),
+            LossDetector::Ncr(variant) => Detector::Ncr(Box::new(Ncr::new(variant))),
             LossDetector::RrTcp(rules) => Detector::RrTcp(Box::new(RrTcp::new(rules))),
-            LossDetector::Rack => Detector::Rack(Rack::new()),
+            LossDetector::Rack => Detector::Rack(Box::new(Rack::new())),
         }
     }
 

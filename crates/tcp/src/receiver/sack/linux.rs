@@ -63,11 +63,6 @@ impl SackList {
         self.duplicate = None;
     }
 
-    /// The peer's FIN has come in: nothing is reported any more (`tcp_fin`).
-    pub(super) fn finish(&mut self) {
-        *self = SackList::new(self.exact);
-    }
-
     /// A segment `[left, right)` arrived while `next` was expected.
     #[inline]
     pub(super) fn take(&mut self, (left, right): Range, next: u64) {

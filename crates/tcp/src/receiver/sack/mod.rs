@@ -10,25 +10,30 @@ use crate::seq::lower;
 mod freebsd;
 mod linux;
 
-/// The rule, and the lists of the stacks that keep one apart from the data.
+/// The rule, and the lists of the stacks that keep one apart from the data: from the first segment
+/// on that is not the next one.
 #[derive(Debug, Default)]
 pub(super) struct Sack {
     rule: ReportRule,
-    freebsd: freebsd::SackList,
-    linux: linux::SackList,
+    exact: bool,
+    freebsd: Option<Box<freebsd::SackList>>,
+    linux: Option<Box<linux::SackList>>,
 }
 
 impl Sack {
     /// `exact` as [`crate::TransferRules::exact_duplicates`].
     pub(super) fn new(rule: ReportRule, exact: bool) -> Sack {
-        Sack { rule, linux: linux::SackList::new(exact), freebsd: freebsd::SackList::default() }
+        Sack { rule, exact, freebsd: None, linux: None }
     }
 
     /// A segment `[left, right)` arrives while `next` is expected.
     #[inline(always)]
     pub(super) fn before(&mut self, (left, right): Range, next: u64) {
-        if self.rule == ReportRule::Linux {
-            self.linux.take((left, right), next);
+        // Nothing is known of the next data if nothing is held.
+        if self.rule == ReportRule::Linux && (self.linux.is_some() || left != next || right <= next) {
+            let exact = self.exact;
+            let list = self.linux.get_or_insert_with(|| Box::new(linux::SackList::new(exact)));
+            list.take((left, right), next);
         }
     }
 
@@ -36,29 +41,37 @@ impl Sack {
     /// not reported.
     #[inline(always)]
     pub(super) fn after(&mut self, (left, right): Range, payload: u32, next: u64, after: u64) {
-        if self.rule == ReportRule::FreeBsd {
-            self.freebsd.take_segment((left, right), payload, next, after);
+        if self.rule != ReportRule::FreeBsd {
+            return;
+        }
+        let is_next = left == next && right == after && right - left == u64::from(payload);
+        if self.freebsd.is_some() || !is_next || payload == 0 {
+            self.freebsd.get_or_insert_default().take_segment((left, right), payload, next, after);
         }
     }
 
     /// The same of data that was next, while there is no gap.
     #[inline(always)]
     pub(super) fn after_next(&mut self, range: Range, payload: u32) {
-        if self.rule == ReportRule::FreeBsd && !self.freebsd.as_slice().is_empty() {
-            self.freebsd.take_segment(range, payload, range.0, range.1);
+        if let Some(list) = self.freebsd.as_mut().filter(|list| !list.as_slice().is_empty()) {
+            list.take_segment(range, payload, range.0, range.1);
         }
     }
 
     /// An ACK for `next` has left: duplicates are reported once.
     #[inline]
     pub(super) fn reported(&mut self, next: u64) {
-        self.freebsd.sent(next);
-        self.linux.sent();
+        if let Some(list) = &mut self.freebsd {
+            list.sent(next);
+        }
+        if let Some(list) = &mut self.linux {
+            list.sent();
+        }
     }
 
-    /// The peer's FIN has been taken in.
+    /// The peer's FIN has been taken in: Linux reports nothing any more (`tcp_fin`).
     pub(super) fn finish(&mut self) {
-        self.linux.finish();
+        self.linux = None;
     }
 
     /// Whether a duplicate waits to be reported.
@@ -66,9 +79,13 @@ impl Sack {
     pub(super) fn has_duplicate(&self, reassembly: &Reassembly, next: u64) -> bool {
         match self.rule {
             ReportRule::Rfc2883 => reassembly.duplicate().is_some(),
-            ReportRule::Linux => self.linux.duplicate().is_some(),
-            ReportRule::FreeBsd => self.freebsd.has_duplicate(next),
+            ReportRule::Linux => self.linux_duplicate().is_some(),
+            ReportRule::FreeBsd => self.freebsd.as_ref().is_some_and(|list| list.has_duplicate(next)),
         }
+    }
+
+    fn linux_duplicate(&self) -> Option<Range> {
+        self.linux.as_ref()?.duplicate()
     }
 
     /// At most `room` blocks: a duplicate first if `dsack`, then the ranges, newest first. `irs` is
@@ -92,11 +109,12 @@ impl Sack {
                 duplicate.into_iter().chain(ranges).take(room).for_each(&mut push);
             }
             ReportRule::Linux => {
-                let duplicate = self.linux.duplicate().filter(|_| dsack);
-                duplicate.into_iter().chain(self.linux.blocks().iter().copied()).take(room).for_each(&mut push);
+                let duplicate = self.linux_duplicate().filter(|_| dsack);
+                let list = self.linux.iter().flat_map(|list| list.blocks()).copied();
+                duplicate.into_iter().chain(list).take(room).for_each(&mut push);
             }
             ReportRule::FreeBsd => {
-                let list = self.freebsd.as_slice().iter().copied();
+                let list = self.freebsd.iter().flat_map(|list| list.as_slice()).copied();
                 list.filter(|&(_, right)| dsack || right > next).take(room).for_each(&mut push);
             }
         }
