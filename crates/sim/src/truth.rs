@@ -7,6 +7,7 @@
 //! retransmission of some of them was needed. That is the same whether the retransmission came
 //! before or after the fate of the original; it costs nothing but the wait.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use ackclock_tcp::{LossDeclaration, SentAs, Stamp};
@@ -86,7 +87,8 @@ enum Fate {
 }
 
 /// The transmissions of one flow and the measures on them. In constant memory but for what is in
-/// flight or lost. What each packet needs is here, the rest in [`Trouble`].
+/// flight or lost. What each packet needs is here, the rest in [`Trouble`], which most short flows
+/// never have.
 #[derive(Debug)]
 pub(crate) struct Truth {
     /// Transmissions that were not judged yet, in order of sending.
@@ -103,7 +105,8 @@ pub(crate) struct Truth {
     /// There is no trouble: whatever was judged has arrived in its place, nothing else is known of
     /// what was not, and the sender thinks no otherwise.
     is_quiet: bool,
-    trouble: Box<Trouble>,
+    flow: FlowId,
+    trouble: Option<Box<Trouble>>,
 }
 
 impl Truth {
@@ -116,8 +119,18 @@ impl Truth {
             judged_at: Time::ZERO,
             serial: 0,
             is_quiet: true,
-            trouble: Box::new(Trouble::new(flow)),
+            flow,
+            trouble: None,
         }
+    }
+
+    fn trouble(&mut self) -> &mut Trouble {
+        self.trouble.get_or_insert_with(|| Box::new(Trouble::new(self.flow)))
+    }
+
+    /// What is known of losses has changed.
+    fn review(&mut self) {
+        self.is_quiet = self.trouble.as_ref().is_none_or(|trouble| trouble.is_over());
     }
 
     /// The sender sends `from..to`, at a time that it calls `stamp`; returns the number of the
@@ -139,7 +152,7 @@ impl Truth {
         if index == 0 {
             self.judge(log);
         }
-        self.is_quiet = self.trouble.is_over();
+        self.review();
     }
 
     /// A transmission reached the receiver; `holds` tells whether the receiver now has a range.
@@ -171,6 +184,8 @@ impl Truth {
         }
     }
 
+    /// The same when there is trouble. It need not concern this transmission: new data that follows
+    /// a loss mostly arrives in order.
     #[inline(never)]
     fn arrived_otherwise(
         &mut self,
@@ -184,11 +199,17 @@ impl Truth {
         let (from, to) = (sent.from, sent.to());
         let kept = holds(from, to);
         self.arrivals += 1;
+        if index == 0 && kept && !sent.again && !self.trouble().concerns(number) {
+            self.sent.pop_front();
+            self.first += 1;
+            self.judged_at = self.judged_at.max(now);
+            return;
+        }
         let fate = if kept { Fate::Kept } else { Fate::Refused };
         self.decide(index, fate, Decided { at: now, place: self.arrivals });
-        self.trouble.losses.arrived(number);
+        self.trouble().losses.arrived(number);
         if kept && sent.again {
-            self.trouble.losses.repair(number, from, to);
+            self.trouble().losses.repair(number, from, to);
         }
         if !kept {
             self.lose(number, index, Culprit::RECEIVER);
@@ -196,7 +217,7 @@ impl Truth {
         if index == 0 {
             self.judge(log);
         }
-        self.is_quiet = self.trouble.is_over();
+        self.review();
     }
 
     /// The place of a transmission whose fate is open. A second copy changes no fate.
@@ -207,7 +228,7 @@ impl Truth {
 
     fn decide(&mut self, index: usize, fate: Fate, decided: Decided) {
         self.sent[index].fate = fate;
-        let known = &mut self.trouble.decided;
+        let known = &mut self.trouble().decided;
         if known.len() <= index {
             known.resize(index + 1, Decided::default());
         }
@@ -216,15 +237,17 @@ impl Truth {
 
     fn lose(&mut self, number: u64, index: usize, culprit: Culprit) {
         let sent = self.sent[index];
-        self.trouble.losses.add(number, (sent.from, sent.to()), sent.stamp(), culprit);
+        self.trouble().losses.add(number, (sent.from, sent.to()), sent.stamp(), culprit);
     }
 
     /// The receiver sends a packet; returns its number.
     #[inline]
     pub(crate) fn receiver_sent(&mut self) -> u64 {
         self.serial += 1;
-        if !self.is_quiet {
-            self.trouble.losses.receiver_sent(self.serial);
+        if !self.is_quiet
+            && let Some(trouble) = &mut self.trouble
+        {
+            trouble.losses.receiver_sent(self.serial);
         }
         self.serial
     }
@@ -232,7 +255,7 @@ impl Truth {
     /// Whether there are losses that the sender is not through with.
     #[inline]
     pub(crate) fn has_losses(&self) -> bool {
-        !self.is_quiet && self.trouble.losses.are_open()
+        !self.is_quiet && self.trouble.as_ref().is_some_and(|trouble| trouble.losses.are_open())
     }
 
     /// A packet of the receiver arrived at the sender, for which then `acked` bytes are
@@ -245,69 +268,80 @@ impl Truth {
         srtt: Option<Span>,
         mut log: Option<&mut TcpRecording>,
     ) {
-        self.trouble.losses.sender_received(now, serial, acked, srtt);
-        while let Some(loss) = self.trouble.losses.close_next(self.first) {
-            self.trouble.close(now, &loss, log.as_deref_mut());
+        let Some(trouble) = &mut self.trouble else { return };
+        trouble.losses.sender_received(now, serial, acked, srtt);
+        while let Some(loss) = trouble.losses.close_next(self.first) {
+            trouble.close(now, &loss, log.as_deref_mut());
         }
-        self.is_quiet = self.trouble.is_over();
+        self.review();
     }
 
     /// The sender declares a transmission lost.
     pub(crate) fn declared(&mut self, now: Time, declared: LossDeclaration, log: Option<&mut TcpRecording>) {
         let LossDeclaration { offset, len, stamp, by_timeout } = declared;
-        if self.trouble.losses.declare(stamp, offset, now, by_timeout) {
+        if self.trouble().losses.declare(stamp, offset, now, by_timeout) {
             return;
         }
         match transmission(&self.sent, stamp, offset, |sent| (sent.stamp(), sent.from, sent.to())) {
             Some(place) => {
                 let number = self.first + place as u64;
-                let known = &mut self.trouble.declared;
+                let known = &mut self.trouble().declared;
                 if let Err(place) = known.binary_search_by_key(&number, |declared| declared.number) {
                     known.insert(place, Declared { number, at: now, by_timeout });
                     self.is_quiet = false;
                 }
             }
             // It was judged before, and is not among the losses: it arrived.
-            None => self.trouble.declared_wrongly(now, now, (offset, offset + u64::from(len)), by_timeout, log),
+            None => self.trouble().declared_wrongly(now, now, (offset, offset + u64::from(len)), by_timeout, log),
         }
     }
 
     /// Judges, in order of sending, every transmission up to the first whose fate is open.
     fn judge(&mut self, mut log: Option<&mut TcpRecording>) {
+        let Some(trouble) = &mut self.trouble else { return };
         while let Some(&sent) = self.sent.front().filter(|sent| sent.fate != Fate::OnItsWay) {
             self.sent.pop_front();
-            let decided = self.trouble.decided.pop_front().unwrap_or_default();
+            let decided = trouble.decided.pop_front().unwrap_or_default();
             let number = self.first;
             self.first += 1;
             self.judged_at = self.judged_at.max(decided.at);
-            self.trouble.place(number, sent.fate, decided.place);
-            self.trouble.judge(self.judged_at, number, &sent, log.as_deref_mut());
+            trouble.place(number, sent.fate, decided.place);
+            trouble.judge(self.judged_at, number, &sent, log.as_deref_mut());
         }
     }
 
     /// The run is over: what is on its way is not lost.
     pub(crate) fn finish(&mut self, end: Time, mut log: Option<&mut TcpRecording>) {
+        if self.trouble.is_none() && self.sent.iter().all(|sent| !sent.again) {
+            // Nothing comes of them any more.
+            return self.sent.clear();
+        }
+        let trouble = self.trouble.get_or_insert_with(|| Box::new(Trouble::new(self.flow)));
         self.judged_at = end;
         while let Some(sent) = self.sent.pop_front() {
-            let decided = self.trouble.decided.pop_front().unwrap_or_default();
+            let decided = trouble.decided.pop_front().unwrap_or_default();
             let number = self.first;
             self.first += 1;
-            self.trouble.place(number, sent.fate, decided.place);
-            self.trouble.judge(self.judged_at, number, &sent, log.as_deref_mut());
+            trouble.place(number, sent.fate, decided.place);
+            trouble.judge(self.judged_at, number, &sent, log.as_deref_mut());
         }
-        for loss in self.trouble.losses.take_open() {
-            self.trouble.close(end, &loss, log.as_deref_mut());
+        for loss in trouble.losses.take_open() {
+            trouble.close(end, &loss, log.as_deref_mut());
         }
     }
 
     /// What was counted of losses and retransmissions.
-    pub(crate) fn counts(&self) -> &Counts {
-        &self.trouble.counts
+    pub(crate) fn counts(&self) -> Cow<'_, Counts> {
+        match &self.trouble {
+            Some(trouble) => Cow::Borrowed(&trouble.counts),
+            None => Cow::Owned(Counts::new()),
+        }
     }
 
     /// How far packets arrived from their places.
     pub(crate) fn displacement(&self) -> Displacement {
-        self.trouble.counts.displacement(self.first - 1 - self.trouble.losses_before)
+        let lost = self.trouble.as_ref().map_or(0, |trouble| trouble.losses_before);
+        self.counts().displacement(self.first - 1 - lost)
     }
 }
 

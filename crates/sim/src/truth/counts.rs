@@ -13,7 +13,7 @@ use crate::index::DirectionId;
 const RTT_PARTS: f64 = 1e3;
 
 /// What is counted of transmissions that were judged and losses that are closed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Counts {
     pub(super) needed: u64,
     pub(super) spurious_reordering: u64,

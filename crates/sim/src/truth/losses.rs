@@ -154,6 +154,12 @@ impl Losses {
         place.is_some()
     }
 
+    /// Whether the sender will learn of a loss by the arrival of transmission `number`.
+    #[inline]
+    pub(super) fn are_shown_by(&self, number: u64) -> bool {
+        self.unshown.front().is_some_and(|&shown| shown < number)
+    }
+
     /// Transmission `number` has reached the receiver.
     #[inline]
     pub(super) fn arrived(&mut self, number: u64) {

@@ -261,10 +261,10 @@ fn the_work_for_a_loss_does_not_grow_with_their_number() {
             let serial = truth.receiver_sent();
             truth.sender_received(MS(now + 1), serial, 100 * (odd + 1), Some(Span::from_millis(1)), None);
         }
-        assert!(!truth.has_losses() && truth.trouble.losses.is_empty());
+        assert!(!truth.has_losses() && truth.trouble().losses.is_empty());
         assert_eq!(counts(&truth), (n, 0, 0));
         assert_eq!(truth.counts().declarations(), LossDeclarations { right: n, blind: 0, wrong: 0 });
         assert_eq!(truth.counts().repair_rtts().samples, n);
-        assert!(truth.trouble.losses.looks <= 8 * n, "{} for {n} losses", truth.trouble.losses.looks);
+        assert!(truth.trouble().losses.looks <= 8 * n, "{} for {n} losses", truth.trouble().losses.looks);
     }
 }

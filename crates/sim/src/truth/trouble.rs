@@ -87,6 +87,14 @@ impl Trouble {
         }
     }
 
+    /// Whether the arrival of new data, in its place among what was not lost, has any part in this:
+    /// it was declared lost, is the first to arrive after a loss, or others are judged with it.
+    pub(super) fn concerns(&self, number: u64) -> bool {
+        !self.decided.is_empty()
+            || self.declared.front().is_some_and(|declared| declared.number == number)
+            || self.losses.are_shown_by(number)
+    }
+
     pub(super) fn declared_wrongly(
         &mut self,
         now: Time,
