@@ -12,7 +12,9 @@ pub type Slot = u32;
 /// Re-arming changes the leaf, and the nodes above it as long as it is, or was, their earliest.
 #[derive(Debug)]
 pub struct Wakeups {
-    /// Those below node n are 2n and 2n + 1; of node 0 only node 1, the root.
+    /// The earliest of all.
+    first: Time,
+    /// Those below node n are 2n and 2n + 1; the root is node 1.
     nodes: Vec<[Time; 2]>,
     slots: u32,
 }
@@ -20,13 +22,14 @@ pub struct Wakeups {
 impl Wakeups {
     /// No slots.
     pub fn new() -> Wakeups {
-        Wakeups { nodes: vec![[Time::NEVER; 2]], slots: 0 }
+        Wakeups::with_slots(0)
     }
 
     /// So many slots, none of them armed.
     pub fn with_slots(slots: usize) -> Wakeups {
         let slots = u32::try_from(slots).expect("fewer than 2^32 components");
-        Wakeups { nodes: vec![[Time::NEVER; 2]; (slots as usize).next_power_of_two()], slots }
+        let leaves = (slots as usize).next_power_of_two().max(2);
+        Wakeups { first: Time::NEVER, nodes: vec![[Time::NEVER; 2]; leaves], slots }
     }
 
     /// Adds a slot, not armed.
@@ -46,7 +49,7 @@ impl Wakeups {
     pub fn arm(&mut self, slot: Slot, due: Time) {
         debug_assert!(slot < self.slots, "there is no slot {slot}");
         let (mut at, mut due) = (self.nodes.len() + slot as usize, due);
-        while at > 0 {
+        while at > 1 {
             let node = &mut self.nodes[at / 2];
             if node[at % 2] == due {
                 return;
@@ -55,6 +58,7 @@ impl Wakeups {
             due = node[0].min(node[1]);
             at /= 2;
         }
+        self.first = due;
     }
 
     /// Arms `slot` at `due` unless it is armed at an earlier time.
@@ -75,7 +79,7 @@ impl Wakeups {
     /// When the next wakeup is; [`Time::NEVER`] if no slot is armed.
     #[inline]
     pub fn next_at(&self) -> Time {
-        self.nodes[0][1]
+        self.first
     }
 
     /// The slot of the next wakeup, which is at [`Wakeups::next_at`].

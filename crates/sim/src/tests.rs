@@ -12,6 +12,7 @@ use super::*;
 use crate::spec::*;
 
 mod ends;
+mod visits;
 
 fn endpoint(ecn: bool) -> HostSpec {
     let profile = Profile::linux_6_1();

@@ -69,10 +69,10 @@ impl World {
     }
 
     /// Sends what an endpoint of ours has to send, and notes a transfer that has come to its end.
+    #[inline]
     fn pump_plain(&mut self, now: Time, host: HostId) {
         let route = RouteId::of_host(host);
-        let first = self.routes.behind(route, 0);
-        let mut has_sent = false;
+        let mut first = None;
         let (due, is_finished) = loop {
             let Host::Endpoint(endpoint) = &mut self.hosts[host] else { return };
             let contents = self.pool.get_mut(self.spare);
@@ -97,18 +97,16 @@ impl World {
                 class: Class::new(0, segment.is_pure_ack()),
             };
             self.spare = self.pool.claim();
-            match first {
+            match self.routes.behind(route, 0) {
                 Ok(direction) => {
                     self.directions[direction].offer(now, packet, &mut self.events);
                     self.settle(direction);
-                    has_sent = true;
+                    first = Some(direction);
                 }
                 Err(_) => self.forward(now, packet),
             }
         };
-        if let Ok(direction) = first
-            && has_sent
-        {
+        if let Some(direction) = first {
             self.rearm_direction(direction);
         }
         let flow = &mut self.flows[host.flow()];
@@ -197,6 +195,7 @@ impl World {
     }
 
     /// A timer of a host, or its application's, is due.
+    #[inline(never)]
     pub(super) fn serve_host(&mut self, now: Time, host: HostId) {
         let state = &mut self.hosts[host];
         let by_timer = state.next_deadline(now) <= now;
