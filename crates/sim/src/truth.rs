@@ -199,14 +199,20 @@ impl Truth {
         let (from, to) = (sent.from, sent.to());
         let kept = holds(from, to);
         self.arrivals += 1;
-        if index == 0 && kept && !sent.again && !self.trouble().concerns(number) {
+        let place = self.arrivals;
+        if index == 0 && kept && !sent.again && !self.trouble().concerns(number, place) {
             self.sent.pop_front();
+            self.trouble().decided.pop_front();
             self.first += 1;
             self.judged_at = self.judged_at.max(now);
+            if self.sent.front().is_some_and(|next| next.fate != Fate::OnItsWay) {
+                self.judge(log);
+                self.review();
+            }
             return;
         }
         let fate = if kept { Fate::Kept } else { Fate::Refused };
-        self.decide(index, fate, Decided { at: now, place: self.arrivals });
+        self.decide(index, fate, Decided { at: now, place });
         self.trouble().losses.arrived(number);
         if kept && sent.again {
             self.trouble().losses.repair(number, from, to);

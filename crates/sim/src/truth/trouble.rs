@@ -87,10 +87,11 @@ impl Trouble {
         }
     }
 
-    /// Whether the arrival of new data, in its place among what was not lost, has any part in this:
-    /// it was declared lost, is the first to arrive after a loss, or others are judged with it.
-    pub(super) fn concerns(&self, number: u64) -> bool {
-        !self.decided.is_empty()
+    /// Whether the arrival of new data that was the next to be judged, the `place`-th to arrive, has
+    /// any part in this: it is not in its place among what was not lost, was declared lost, or is
+    /// the first to arrive after a loss.
+    pub(super) fn concerns(&self, number: u64, place: u64) -> bool {
+        place + self.losses_before != number
             || self.declared.front().is_some_and(|declared| declared.number == number)
             || self.losses.are_shown_by(number)
     }
