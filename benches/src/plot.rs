@@ -19,7 +19,7 @@ const HEIGHT: f64 = 250.0;
 
 /// Where the axes end within a panel.
 const LEFT: f64 = 52.0;
-const RIGHT: f64 = 374.0;
+const RIGHT: f64 = 370.0;
 const TOP: f64 = 46.0;
 const BOTTOM: f64 = 206.0;
 
@@ -65,17 +65,13 @@ fn grid() -> impl DoubleEndedIterator<Item = f64> {
     (0..10).flat_map(|power| [1, 2, 5].map(|digit| f64::from(digit) * f64::from(10_i32.pow(power.min(9)))))
 }
 
-/// A number as axes have it: 10,000.
+/// A number as axes have it: 500, 1,000, 10k.
 fn number(value: f64) -> String {
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
+    match value as u64 {
+        small @ 0..1000 => small.to_string(),
+        middle @ 1000..10_000 => format!("{},{:03}", middle / 1000, middle % 1000),
+        large => format!("{}k", large / 1000),
     }
-    text
 }
 
 /// The picture of these panels.
@@ -122,9 +118,7 @@ fn draw(panel: &Panel, text: &mut String) {
     for line in x.lines().into_iter().filter(|line| line.log10().fract() == 0.0) {
         let (at, number) = (x.place(line), number(line));
         let _ = writeln!(text, "<path class=\"grid\" d=\"M{at:.1} {TOP}V{BOTTOM}\"/>");
-        let anchor = if at > RIGHT - 20.0 { "end" } else { "middle" };
-        let at = if anchor == "end" { RIGHT + 8.0 } else { at };
-        let _ = writeln!(text, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{number}</text>", BOTTOM + 16.0);
+        let _ = writeln!(text, "<text x=\"{at:.1}\" y=\"{}\" text-anchor=\"middle\">{number}</text>", BOTTOM + 16.0);
     }
     let middle = f64::midpoint(LEFT, RIGHT);
     let _ =
@@ -159,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_have_separators() {
-        assert_eq!([1.0, 500.0, 1000.0, 100_000.0].map(number), ["1", "500", "1,000", "100,000"]);
+    fn numbers_on_axes_are_short() {
+        assert_eq!([1.0, 500.0, 2000.0, 100_000.0].map(number), ["1", "500", "2,000", "100k"]);
     }
 }
