@@ -54,8 +54,8 @@ impl WindowUse {
         self.grows_unfilled = grows;
     }
 
-    /// Whether the window may grow: it is used well enough, or need not be. In slow start one that is
-    /// half used still grows, or a burst could never be followed by a larger one.
+    /// Whether the window may grow: it is used well enough, or need not be. In slow start one that
+    /// is half used still grows, or a burst could never be followed by a larger one.
     #[inline]
     pub(crate) fn may_grow(&self, window: impl Fn() -> Window) -> bool {
         self.full || self.grows_unfilled || {
