@@ -6,7 +6,6 @@ use std::sync::Arc;
 use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
-use crate::arrivals::{self, Arrivals, MAX_ARRIVALS};
 use crate::document::{Node, Table};
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
@@ -17,6 +16,9 @@ use crate::paths::{self, Links, Network};
 use crate::quantity::{Bytes, Kind as _, OneOf, Problem, Text, Time, Whole};
 use crate::report::Diagnostic;
 use crate::schedule;
+use arrivals::{Arrivals, MAX_ARRIVALS};
+
+mod arrivals;
 
 /// The most connections of one run.
 pub const MAX_FLOWS: u64 = 100_000;

@@ -39,7 +39,6 @@
 //! flow with both ends in this process, or over a path, is an ordinary one there too. `run.replay`,
 //! the path of a capture from the working directory, feeds what came from hosts in virtual time.
 
-mod arrivals;
 mod cc;
 mod clock;
 mod command;

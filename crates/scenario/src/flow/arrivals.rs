@@ -3,9 +3,9 @@
 use ackclock_sim::spec::{Poisson, Start, Starts, SumSpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
+use super::{Group, MAX_FLOWS};
 use crate::document::Table;
 use crate::fields::Fields;
-use crate::flow::{Group, MAX_FLOWS};
 use crate::quantity::{Number, OneOf, Problem};
 
 /// The most flows of which only sums are kept in one run.
