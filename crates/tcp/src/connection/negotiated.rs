@@ -10,6 +10,8 @@ use crate::Config;
 const PAWS_IDLE: Span = Span::from_secs(24 * 24 * 3600);
 /// Bytes of a timestamps option with its padding.
 const TIMESTAMPS_LEN: u32 = 12;
+/// Timestamps that are ahead of TS.Recent by fewer ticks are newer, with any slack below this.
+pub(crate) const MOST_AHEAD: u32 = 1 << 30;
 /// A larger shift is used as this (RFC 7323 section 2.3).
 const LARGEST_SHIFT: u8 = 14;
 
@@ -141,11 +143,11 @@ impl Negotiated {
     }
 
     /// Whether a segment has timestamps exactly if they are agreed on, and its own is ahead of
-    /// TS.Recent by less than `most` ticks.
+    /// TS.Recent by less than [`MOST_AHEAD`].
     #[inline]
-    pub(crate) fn expects(&self, timestamps: Option<Timestamps>, most: u32) -> bool {
+    pub(crate) fn expects(&self, timestamps: Option<Timestamps>) -> bool {
         match timestamps {
-            Some(timestamps) => self.timestamps && timestamps.value.wrapping_sub(self.recent) < most,
+            Some(timestamps) => self.timestamps && timestamps.value.wrapping_sub(self.recent) < MOST_AHEAD,
             None => !self.timestamps,
         }
     }

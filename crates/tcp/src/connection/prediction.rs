@@ -14,31 +14,13 @@
 //! # Departures
 //! - Data that acknowledges something, and a window that has changed, are predicted as well.
 
-use ackclock_cc::EcnFeedback;
 use ackclock_packet::{Flags, Segment};
 use ackclock_units::{Ecn, Time};
 
 use crate::loss::scoreboard::Whole;
 use crate::{Acknowledgment, Endpoint, RttRule, State};
 
-/// Timestamps that are ahead of TS.Recent by less than this are newer, with any slack below it.
-const MOST_AHEAD: u32 = 1 << 30;
-
 impl Endpoint {
-    /// What was agreed on, or the controller, has changed: whether segments are predicted at all.
-    pub(crate) fn review_prediction(&mut self) {
-        self.predicts = self.may_predict();
-    }
-
-    fn may_predict(&self) -> bool {
-        let needs = self.observer.needs;
-        self.config.header_prediction
-            && !needs.delivery_rate
-            && !needs.whole_control
-            && self.ecn.mode() != EcnFeedback::Accurate
-            && self.config.states.paws_slack < MOST_AHEAD
-    }
-
     /// Takes in a segment if it is one of those that are expected; `None`, with nothing done, if it
     /// is not.
     #[inline(always)]
@@ -102,7 +84,7 @@ impl Endpoint {
         flags == Flags::ACK.bits()
             && self.receiver.expects(segment.seq, segment.payload.len)
             && segment.sack.is_empty()
-            && self.negotiated.expects(segment.timestamps, MOST_AHEAD)
+            && self.negotiated.expects(segment.timestamps)
             && self.recovery.is_quiet()
             && self.persist.is_quiet()
             && self.path.probing.size == 0

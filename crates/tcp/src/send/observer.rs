@@ -1,9 +1,10 @@
 //! What the congestion controller hears beside its reactions, if it has asked for it.
 
-use ackclock_cc::{Ack, Arrival, CongestionControl, Lost, Needs, RateSample};
+use ackclock_cc::{Ack, Arrival, CongestionControl, EcnFeedback, Lost, Needs, RateSample};
 use ackclock_packet::Segment;
 use ackclock_units::{Span, Time};
 
+use crate::connection::negotiated::MOST_AHEAD;
 use crate::{CaState, Endpoint};
 
 /// What the controller asked for, and where the round trip stands that is counted for it.
@@ -33,6 +34,21 @@ impl Endpoint {
         self.recovery.set_whole_control(needs.whole_control);
         self.choose_codepoints();
         self.review_prediction();
+    }
+
+    /// What was agreed on, or the controller, has changed: whether segments are predicted at all.
+    pub(crate) fn review_prediction(&mut self) {
+        self.predicts = self.may_predict();
+    }
+
+    /// Whether segments that are as expected may take the short way of header prediction.
+    pub(crate) fn may_predict(&self) -> bool {
+        let needs = self.observer.needs;
+        self.config.header_prediction
+            && !needs.delivery_rate
+            && !needs.whole_control
+            && self.ecn.mode() != EcnFeedback::Accurate
+            && self.config.states.paws_slack < MOST_AHEAD
     }
 
     /// An ACK was taken in that newly acknowledges and delivers so many units; `una` and `window`

@@ -86,6 +86,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "connection/icmp",
         "connection/reset",
         "connection/time_wait",
+        "connection/prediction",
         "connection/input",
         // Reports, and the socket that has endpoints as children.
         "report/control_block",
