@@ -50,7 +50,8 @@ pub struct Serializer {
     last: Division,
 }
 
-/// How long so many bytes take, in whole nanoseconds and a remainder in units of 1/rate nanoseconds.
+/// How long so many bytes take, in whole nanoseconds and a remainder in units of 1/rate
+/// nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Division {
     bytes: u32,
