@@ -48,7 +48,7 @@ fn places_that_are_given_again_change_nothing() {
             let summary = run(&text);
             assert_eq!(format!("{:?}", run_keeping(&text)), format!("{summary:?}"), "{kind} {seed}");
             let [short, back, cut, stock] = &summary.groups[..] else { panic!("four groups") };
-            assert!(short.started > 600 && short.completed + 30 > short.started, "{short:?}");
+            assert!(short.started > 600 && short.completed + short.alive >= short.started, "{short:?}");
             assert!(back.most_alive < back.started / 2, "places were given again: {back:?}");
             assert!(cut.aborted > 0 && cut.completed == 0, "{cut:?}");
             assert!(stock.completed > 20, "{stock:?}");
