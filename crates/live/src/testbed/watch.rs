@@ -1,8 +1,8 @@
 //! Whether a device is still there and up.
 //!
 //! A device that is down refuses what is written to it and has nothing to read, so that a run in
-//! which nothing is on its way to it would not notice. The kernel reports each change of a device to
-//! netlink sockets in its namespace; these reports are kept until somebody looks.
+//! which nothing is on its way to it would not notice. The kernel reports each change of a device
+//! to netlink sockets in its namespace; these reports are kept until somebody looks.
 
 use std::io;
 
@@ -22,8 +22,8 @@ const RTM_DELLINK: u16 = 17;
 /// A flag of a device (netdevice(7)).
 const IFF_UP: u32 = 1;
 
-/// Bytes of a message that are read: `nlmsghdr`, and `ifinfomsg` or the beginning of `nlmsgerr`. The
-/// attributes after them are cut off.
+/// Bytes of a message that are read: `nlmsghdr`, and `ifinfomsg` or the beginning of `nlmsgerr`.
+/// The attributes after them are cut off.
 const HEADERS: usize = 32;
 
 /// Watches one device.

@@ -87,9 +87,9 @@ impl Trouble {
         }
     }
 
-    /// Whether the arrival of new data that was the next to be judged, the `place`-th to arrive, has
-    /// any part in this: it is not in its place among what was not lost, was declared lost, or is
-    /// the first to arrive after a loss.
+    /// Whether the arrival of new data that was the next to be judged, the `place`-th to arrive,
+    /// has any part in this: it is not in its place among what was not lost, was declared lost, or
+    /// is the first to arrive after a loss.
     pub(super) fn concerns(&self, number: u64, place: u64) -> bool {
         place + self.losses_before != number
             || self.declared.front().is_some_and(|declared| declared.number == number)

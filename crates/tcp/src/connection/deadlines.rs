@@ -14,20 +14,6 @@ impl Endpoint {
         stream.min(self.pacer.deadline()).min(self.rare_deadline)
     }
 
-    /// The timers that seldom run: those of a closed window, of a silent peer, of the path and of
-    /// the beginning and the end of a connection.
-    fn next_rare_deadline(&self) -> Time {
-        let peer = self.persist.deadline().min(self.liveness.deadline());
-        self.timers.next_rare().min(peer).min(self.path.deadline())
-    }
-
-    /// After whatever may have set one of the timers that seldom run. Full segments, plain
-    /// acknowledgments and expected segments set none.
-    #[inline]
-    pub(crate) fn review_deadlines(&mut self) {
-        self.rare_deadline = self.next_rare_deadline();
-    }
-
     /// Does what is due at `now`; then [`Endpoint::transmit`] is to be asked.
     pub fn on_deadline(&mut self, now: Time) {
         self.burst.end();

@@ -19,6 +19,7 @@ pub(crate) mod liveness;
 pub(crate) mod negotiated;
 pub(crate) mod opened;
 pub(crate) mod prediction;
+mod rare_timers;
 pub(crate) mod reset;
 pub(crate) mod socket;
 pub(crate) mod sockopt;

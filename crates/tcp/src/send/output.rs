@@ -5,7 +5,7 @@ use ackclock_units::{Ecn, Time};
 
 use crate::{CaState, Endpoint, SentAs, State};
 
-use super::burst::Straight;
+use super::burst::straight::Straight;
 use super::segment::Piece;
 
 impl Endpoint {
@@ -33,19 +33,6 @@ impl Endpoint {
         }
         self.review_deadlines();
         ecn
-    }
-
-    /// There is nothing to send now.
-    #[inline]
-    pub(super) fn all_sent(&mut self, now: Time) {
-        let sent = std::mem::take(&mut self.counters.sending);
-        self.review_send_buffer(now, sent);
-        self.counters.busy.set(now, self.send.written() > self.acked_bytes());
-        // tcp_write_xmit looks at the congestion window first.
-        let has_room =
-            !self.counters.window_stopped || self.window_used() + u64::from(self.negotiated.mss()) <= self.cwnd();
-        self.counters.window_limited.set(now, self.counters.window_stopped && has_room);
-        self.note_stop(now, has_room);
     }
 
     #[inline(always)]

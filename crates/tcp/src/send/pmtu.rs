@@ -84,6 +84,11 @@ impl Path {
         self.expires_at
     }
 
+    /// The route has another MTU.
+    pub(crate) fn reroute(&mut self, mtu: u32) {
+        (self.route, self.mtu, self.expires_at) = (mtu, mtu, Time::NEVER);
+    }
+
     /// The estimate of the MTU is not forgotten.
     pub(crate) fn keep_estimate_for_good(&mut self) {
         self.expires_at = Time::NEVER;
@@ -94,17 +99,6 @@ impl Endpoint {
     /// The largest packet that the path is believed to take, bytes.
     pub fn path_mtu(&self) -> u32 {
         self.path.mtu
-    }
-
-    /// The route to the peer has another MTU from now on. Nothing that was sent is declared lost.
-    pub fn set_path_mtu(&mut self, mtu: u32) {
-        self.burst.end();
-        (self.path.route, self.path.mtu) = (mtu, mtu);
-        self.path.expires_at = Time::NEVER;
-        self.review_deadlines();
-        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
-            self.sync_mss();
-        }
     }
 
     /// The peer's SYN has told the largest segment that it takes: the largest that is sent to it,
@@ -132,7 +126,7 @@ impl Endpoint {
     }
 
     /// `tcp_sync_mss`: the segment size that follows from what is known of the path.
-    fn sync_mss(&mut self) {
+    pub(crate) fn sync_mss(&mut self) {
         self.path.probing.high = self.path.probing.high.min(self.path.mtu);
         let mut mss = self.payload_of(self.path.mtu);
         if self.config.transfer.sending == SendRule::Linux {

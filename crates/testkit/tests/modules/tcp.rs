@@ -44,6 +44,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "loss/sack_reports",
         "send/persist",
         "send/rtt",
+        "send/burst",
         "ecn",
         "send/window_use",
         "loss/in_flight",
@@ -58,6 +59,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "connection/sockopt",
         "connection/timers",
         "send/pmtu",
+        "connection/rare_timers",
         // Loss recovery: two engines behind one entry.
         "loss/rfc",
         "loss/linux/reduction",
@@ -76,6 +78,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "connection/opened",
         "connection/fast_open",
         "send/syn",
+        "send/burst/straight",
         "send/output",
         // What arrives, what is due, and what the application asks for.
         "connection/ack",

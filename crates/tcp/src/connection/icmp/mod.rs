@@ -27,6 +27,16 @@ pub(crate) use soft::SoftErrors;
 use message::{Meaning, v4, v6};
 
 impl Endpoint {
+    /// The route to the peer has another MTU from now on. Nothing that was sent is declared lost.
+    pub fn set_path_mtu(&mut self, mtu: u32) {
+        self.burst.end();
+        self.path.reroute(mtu);
+        self.review_deadlines();
+        if !matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived) {
+            self.sync_mss();
+        }
+    }
+
     /// Takes in an ICMP error that quotes a segment of this connection. Call
     /// [`Endpoint::transmit`] afterwards.
     #[cold]
