@@ -19,6 +19,7 @@ pub(crate) const LAYERS: Layers = Layers {
         // Measures of flows and of parts of a run.
         "flow",
         "window",
+        "memory",
         // From specifications to components, and the loop over them.
         "build",
         "log",

@@ -1,0 +1,177 @@
+//! How much memory a run takes, from what it consists of: estimated before it starts.
+//!
+//! The estimate is of the peak of what is allocated, results included and records not. It is meant
+//! to be too high rather than too low, and by less than a factor of two.
+
+use ackclock_aqm::QueueSpec;
+use ackclock_tcp::Endpoint;
+use ackclock_trace::FlowSummary;
+use ackclock_units::parameter::{Value, each};
+use ackclock_units::{Rate, Size, Span};
+
+use crate::flow::Flow;
+use crate::host::Host;
+use crate::spec::{DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MAX_ALIVE};
+
+/// What a flow keeps elsewhere: congestion control, names, scoreboard and buffers of one segment,
+/// histograms of what occurs to most.
+const FLOW_BESIDE: u64 = 3_500;
+/// A packet on its way: its contents, its place in a queue and on the wire, and what the two ends
+/// and the truth keep of it until it is acknowledged. Lists that double may be half empty.
+const PACKET: u64 = 1000;
+/// A link, its queue and its histograms, both ways.
+const LINK: u64 = 60_000;
+/// What any run takes.
+const RUN: u64 = 8 << 20;
+/// What a flow keeps of a packet of its first windows, sent, lost and sent again.
+const KEPT: u64 = 350;
+/// Of so many packets each flow does.
+const KEPT_PACKETS: u64 = 24;
+/// The window of a sender outside.
+const OUTSIDE_WINDOW: u64 = 4096;
+/// A full packet.
+const MTU: u64 = 1500;
+/// What an initial window has, at least.
+const FIRST_ROUND: u64 = 4380;
+
+/// The flows of a group.
+#[derive(Clone, Copy, Debug)]
+pub struct Population<'a> {
+    /// What they have in common.
+    pub group: &'a FlowGroup,
+    /// How many there are in the whole run.
+    pub count: u64,
+    /// Of those that come and go, how many arrive in a second.
+    pub arrivals: Option<f64>,
+}
+
+/// The memory of a run, bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// The flows of each group, and their results.
+    pub groups: Vec<u64>,
+    /// Packets in queues and on the wires.
+    pub packets: u64,
+    /// All else.
+    pub others: u64,
+}
+
+impl Memory {
+    /// That of a run over these links that takes `duration`.
+    pub fn of(links: &[LinkSpec], groups: &[Population<'_>], duration: Span) -> Memory {
+        let alive = |of: &Population<'_>| of.alive(links, duration);
+        let flows = groups.iter().map(|of| alive(of).saturating_mul(flow(of.group)));
+        let in_flight = |of: &Population<'_>| alive(of).saturating_mul(window(of.group));
+        let packets = groups.iter().map(in_flight).fold(0, u64::saturating_add);
+        Memory {
+            groups: flows.collect(),
+            packets: packets.min(room(links, duration)).saturating_mul(PACKET),
+            others: RUN + LINK * links.len() as u64,
+        }
+    }
+
+    /// All of it.
+    pub fn total(&self) -> u64 {
+        self.groups.iter().fold(self.packets.saturating_add(self.others), |sum, &of| sum.saturating_add(of))
+    }
+}
+
+impl Population<'_> {
+    /// How many of them there are at a time.
+    fn alive(&self, links: &[LinkSpec], duration: Span) -> u64 {
+        let Some(per_second) = self.arrivals else { return self.count };
+        let arrived = (per_second * duration.as_secs_f64() * 1.1) as u64 + 100;
+        let most = self.count.min(MAX_ALIVE as u64).min(arrived);
+        let Some(bytes) = self.group.bytes else { return most };
+        let path = || self.group.path.iter().filter_map(|&link| links.get(link));
+        let delays =
+            path().map(|link| link.forward.delay + link.reverse.delay).fold(Span::ZERO, |sum, delay| sum + delay);
+        let rate = path().flat_map(|link| [link.forward.rate, link.reverse.rate]).flatten().map(Rate::as_bps).min();
+        let transmission = rate.map_or(0.0, |bps| 8.0 * bytes as f64 / bps as f64);
+        let load = per_second * transmission;
+        if load >= 0.95 {
+            return most;
+        }
+        // By Little's law: handshake, rounds and closing, and what others on the way take.
+        let rounds = 4 + (bytes / FIRST_ROUND + 1).ilog2();
+        let time = f64::from(rounds) * delays.as_secs_f64() + 3.0 * transmission / (1.0 - load);
+        most.min((per_second * time * 1.5) as u64 + 50)
+    }
+}
+
+/// A flow, with its results.
+fn flow(group: &FlowGroup) -> u64 {
+    let host = |host: &HostSpec| match host {
+        HostSpec::Endpoint(_) => size_of::<Endpoint>() as u64,
+        HostSpec::Smoltcp(stock) => stock.send_buffer + stock.receive_buffer + 4096,
+        HostSpec::Outside => 1024,
+    };
+    let state = size_of::<Flow>() + 2 * size_of::<Host>() + size_of::<FlowSpec>() + size_of::<FlowSummary>();
+    state as u64 + host(&group.sender) + host(&group.receiver) + FLOW_BESIDE + KEPT * window(group).min(KEPT_PACKETS)
+}
+
+/// The packets that a flow may have on their way: as many as its sender's or its receiver's buffer
+/// holds.
+fn window(group: &FlowGroup) -> u64 {
+    let of = |host: &HostSpec, sends: bool| match host {
+        HostSpec::Endpoint(endpoint) => {
+            let config = &endpoint.config;
+            let buffer = if sends { config.send_buffer } else { config.receive_buffer };
+            buffer / u64::from(config.mss.max(1)) + 1
+        }
+        HostSpec::Smoltcp(stock) => stock.send_buffer.max(stock.receive_buffer) / 536 + 1,
+        HostSpec::Outside => OUTSIDE_WINDOW,
+    };
+    let mss = match &group.sender {
+        HostSpec::Endpoint(endpoint) => u64::from(endpoint.config.mss.max(1)),
+        HostSpec::Smoltcp(_) | HostSpec::Outside => 536,
+    };
+    let most = group.bytes.map_or(u64::MAX, |bytes| bytes / mss + 1);
+    of(&group.sender, true).min(of(&group.receiver, false)).min(most)
+}
+
+/// The packets that links have room for. A queue holds no more than its link sends in the run:
+/// a window grows by what is acknowledged.
+fn room(links: &[LinkSpec], duration: Span) -> u64 {
+    let carried = |bps: u64, span: Span| {
+        let packets = u128::from(bps) * u128::from(span.as_nanos()) / (8_000_000_000 * u128::from(MTU));
+        u64::try_from(packets).unwrap_or(u64::MAX)
+    };
+    let of = |direction: &DirectionSpec| match direction.rate {
+        Some(rate) => {
+            let wire = carried(rate.as_bps(), direction.delay + direction.impairments.jitter);
+            limit(&direction.queue).min(carried(rate.as_bps(), duration)).saturating_add(wire)
+        }
+        None => u64::MAX,
+    };
+    // ACKs on the way back are of packets that were on the way.
+    links.iter().map(|link| of(&link.forward).max(of(&link.reverse))).fold(1000, u64::saturating_add)
+}
+
+/// The packets that a queue takes.
+fn limit(queue: &QueueSpec) -> u64 {
+    let mut limit = u64::MAX;
+    each(&mut queue.clone(), &mut |parameter, value| {
+        if parameter.name == "limit" {
+            limit = match value {
+                Value::Size(Size::Bytes(bytes)) => bytes / MTU * 2,
+                Value::Size(Size::Packets(packets)) | Value::Whole(packets) => packets,
+                _ => limit,
+            };
+        }
+        None
+    });
+    limit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_saturate() {
+        let memory = Memory { groups: vec![u64::MAX, 7], packets: u64::MAX, others: 1 };
+        assert_eq!(memory.total(), u64::MAX);
+        assert_eq!(Memory::of(&[], &[], Span::ZERO).total(), RUN);
+    }
+}
