@@ -1,6 +1,7 @@
 //! The runs of one point of a sweep: everything that the file says of them.
 
 use ackclock_sim::spec::{CommandSpec, LinkSpec, LiveSpec, Measure};
+use ackclock_sim::{Memory, Population};
 use ackclock_units::{Span, Time as Instant};
 
 use crate::clock::Timing;
@@ -112,6 +113,13 @@ impl Plan {
     pub(crate) fn window(&self, (from, to): Window) -> (Instant, Instant) {
         let at = |span: Span| Instant::ZERO + span.min(self.duration);
         (at(from), at(to.unwrap_or(self.duration)))
+    }
+
+    /// The memory that a run takes, with the keys that set the numbers of its flows.
+    pub(crate) fn memory(&self) -> (Memory, Vec<String>) {
+        let populations: Vec<Population<'_>> = self.groups.iter().map(Group::population).collect();
+        let keys = self.groups.iter().map(|group| format!("flows.{}.count", group.id)).collect();
+        (Memory::of(&self.links, &populations, self.duration), keys)
     }
 
     pub(crate) fn shape(&self) -> Shape {

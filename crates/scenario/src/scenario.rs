@@ -5,8 +5,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ackclock_sim::DirectionId;
 use ackclock_sim::spec::{OwnController, RunSpec};
+use ackclock_sim::{DirectionId, Memory};
 use ackclock_trace::Summary;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
@@ -253,6 +253,12 @@ impl Scenario {
             windows: self.windows.iter().map(|&window| plan.window(window)).collect(),
             live: plan.live().map(Box::new),
         }
+    }
+
+    /// The memory that a run of each point takes, estimated, with the keys that set the numbers of
+    /// its flows.
+    pub fn memory(&self) -> Vec<(Memory, Vec<String>)> {
+        self.plans.iter().map(Plan::memory).collect()
     }
 
     /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one

@@ -1,5 +1,6 @@
 //! Groups of flows that arrive at random, and those of which only sums are kept.
 
+use ackclock_sim::Population;
 use ackclock_sim::spec::{Poisson, Start, Starts, SumSpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
@@ -57,6 +58,12 @@ pub(crate) fn read(
 }
 
 impl Group {
+    /// What its flows take memory for.
+    pub(crate) fn population(&self) -> Population<'_> {
+        let arrivals = self.arrivals.rate.filter(|_| self.arrivals.sums);
+        Population { group: &self.alike, count: self.count(), arrivals }
+    }
+
     /// The Poisson process of its arrivals in repetition `run`.
     pub(crate) fn poisson(&self, seed: u64, run: u64) -> Option<Poisson> {
         let random = || Random::for_component(seed, run, &format!("flows.{}.arrivals", self.id));
