@@ -15,6 +15,7 @@ mod compare;
 mod drill;
 mod execute;
 mod live;
+mod memory;
 mod output;
 mod partial;
 mod pattern;

@@ -17,7 +17,7 @@ use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::{self, Report};
-use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, live, print, print_line, say};
+use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, live, memory, print, print_line, say};
 
 /// Carries out what the command line asks of a scenario. Returns the exit status.
 pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
@@ -30,8 +30,9 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
     for note in scenario.notes() {
         say(&format!("note: {note}"));
     }
+    let threads = threads(args, &scenario)?;
     let mut session = Session::open(args, &scenario)?;
-    let finished = session.execute();
+    let finished = session.execute(threads);
     match session.settle(finished)? {
         Some(status) => Ok(status),
         None => session.finish(),
@@ -56,6 +57,15 @@ fn check_capture(args: &Args, scenario: &Scenario) -> anyhow::Result<()> {
         (None, ..) | (Some(_), true, 1) => Ok(()),
         (Some(_), true, runs) => bail!("--record requires a single run, and the scenario has {runs}"),
         (Some(_), false, _) => bail!("--record requires a live run: hosts with devices, and the clock `live`"),
+    }
+}
+
+/// How many runs go on at the same time.
+fn threads(args: &Args, scenario: &Scenario) -> anyhow::Result<usize> {
+    match args.threads {
+        // They would be in each other's way.
+        _ if scenario.is_live() => memory::threads(scenario, Some(1), 1),
+        asked => memory::threads(scenario, asked.map(|threads| threads.get().into()), execute::cores()),
     }
 }
 
@@ -122,17 +132,11 @@ impl<'a> Session<'a> {
         })
     }
 
-    /// Does all runs, and takes in their results in order.
-    fn execute(&mut self) -> Result<(), (usize, Failure)> {
+    /// Does all runs, so many at the same time, and takes in their results in order.
+    fn execute(&mut self, threads: usize) -> Result<(), (usize, Failure)> {
         let (args, scenario) = (self.args, self.scenario);
         let places = self.output.as_ref().filter(|_| records(scenario) || scenario.is_live()).map(Output::places);
         let aside = Aside { places: places.as_ref(), capture: args.record.as_deref() };
-        let threads = match args.threads {
-            // They would be in each other's way.
-            _ if scenario.is_live() => 1,
-            Some(threads) => threads.get().into(),
-            None => execute::cores(),
-        };
         if !scenario.is_live() {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();

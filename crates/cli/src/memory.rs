@@ -1,0 +1,171 @@
+//! Whether the runs of a scenario fit into the machine's memory, before they start.
+
+use std::fs;
+use std::path::Path;
+
+use ackclock_scenario::Scenario;
+use anyhow::bail;
+
+/// How many runs go on at the same time: as many as there are cores, or fewer that fit into memory,
+/// if `asked` does not say. Fails if those would need more memory than there is. Where that is not
+/// known, nothing is checked.
+pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<usize> {
+    match available() {
+        Some(available) => fits(scenario, asked, cores, available),
+        None => Ok(asked.unwrap_or(cores)),
+    }
+}
+
+fn fits(scenario: &Scenario, asked: Option<usize>, cores: usize, available: u64) -> anyhow::Result<usize> {
+    let mut points = scenario.memory();
+    points.sort_by_key(|(memory, _)| std::cmp::Reverse(memory.total()));
+    let runs = || points.iter().flat_map(|point| std::iter::repeat_n(point, scenario.repeat()));
+    let need =
+        |threads: usize| runs().take(threads).fold(0, |sum: u64, (memory, _)| sum.saturating_add(memory.total()));
+    let at_once = asked.unwrap_or(1).max(1).min(scenario.runs());
+    let total = need(at_once);
+    if total <= available {
+        let fewer = || (1..=cores).rev().find(|&threads| need(threads) <= available).unwrap_or(1);
+        return Ok(asked.unwrap_or_else(fewer));
+    }
+    let Some((memory, keys)) = points.first() else { return Ok(at_once) };
+    let largest = memory.groups.iter().zip(keys).max_by_key(|(bytes, _)| **bytes);
+    let reason = match largest {
+        Some((&bytes, key)) if bytes >= memory.packets => format!("the flows of `{key}` take {}", mib(bytes)),
+        _ => format!(
+            "packets in queues and on wires take {} (`limit` of queues, `delay` and `rate` of links)",
+            mib(memory.packets)
+        ),
+    };
+    let needed = match at_once {
+        1 => format!("the run needs about {} of memory", mib(total)),
+        runs => format!("{runs} runs at the same time need about {} of memory", mib(total)),
+    };
+    let help = if at_once > 1 { "; --threads sets how many runs go on at the same time" } else { "" };
+    bail!("{needed}, and {} are available: {reason}{help}", mib(available))
+}
+
+fn mib(bytes: u64) -> String {
+    format!("{} MiB", bytes.div_ceil(1 << 20))
+}
+
+/// The memory that this process may still take, as far as the machine and its control groups tell.
+fn available() -> Option<u64> {
+    let machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text))?;
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = groups.lines().filter_map(|line| of_group(line, Path::new("/sys/fs/cgroup")));
+    Some(limits.fold(machine, u64::min))
+}
+
+/// From `/proc/meminfo`.
+fn of_machine(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What the control group of a line in `/proc/PID/cgroup` leaves, if it or one above has a limit.
+fn of_group(line: &str, root: &Path) -> Option<u64> {
+    let mut parts = line.splitn(3, ':');
+    let (_, controllers, path) = (parts.next()?, parts.next()?, parts.next()?.trim_start_matches('/'));
+    let (root, limit, usage) = match controllers {
+        "" => (root.to_owned(), "memory.max", "memory.current"),
+        _ if controllers.split(',').any(|name| name == "memory") => {
+            (root.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes")
+        }
+        _ => return None,
+    };
+    // Those above have limits as well, and in a container only the uppermost may be in sight.
+    let folder = root.join(path);
+    let folders = folder.ancestors().take_while(|folder| folder.starts_with(&root));
+    folders.filter_map(|folder| left(folder, limit, usage)).min()
+}
+
+/// What the control group of a folder leaves, if it has a limit.
+fn left(folder: &Path, limit: &str, usage: &str) -> Option<u64> {
+    let number = |name: &str| fs::read_to_string(folder.join(name)).ok()?.trim().parse::<u64>().ok();
+    // `max` is no number: no limit.
+    let (limit, usage) = (number(limit)?, number(usage)?);
+    // Files that are cached give way.
+    let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+    let of = |name| stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+    let cached = of("total_inactive_file ").or_else(|| of("inactive_file ")).unwrap_or(0);
+    Some(limit.saturating_sub(usage.saturating_sub(cached)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario(more: &str) -> Scenario {
+        let text = format!(
+            "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"1gbit\"\ndelay = \"10ms\"\n\
+             [[flows]]\nid = \"few\"\npath = [\"a\"]\n{more}"
+        );
+        Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_with_what_takes_most() {
+        let many = scenario("[[flows]]\nid = \"many\"\npath = [\"a\"]\ncount = 50_000\n");
+        assert_eq!(fits(&many, None, 1, 4 << 30).ok(), Some(1));
+        let error = fits(&many, None, 1, 64 << 20).unwrap_err().to_string();
+        assert!(error.starts_with("the run needs about ") && error.contains("and 64 MiB are available"), "{error}");
+        assert!(error.contains("the flows of `flows.many.count` take "), "{error}");
+    }
+
+    #[test]
+    fn a_queue_without_limit_holds_what_windows_do() {
+        let text = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"1gbit\"\ndelay = \"10ms\"\n\
+                    queue = { kind = \"pfifo\", limit = \"1000000000p\" }\n[[flows]]\nid = \"few\"\npath = [\"a\"]\n";
+        let few = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(fits(&few, Some(1), 1, 64 << 20).ok(), Some(1));
+    }
+
+    #[test]
+    fn runs_at_the_same_time_add_up() {
+        let sweep = scenario("count = 20_000\n[sweep]\nrepeat = 3\naxes.\"flows.few.count\" = [10, 20_000]\n");
+        let one = sweep.memory()[1].0.total();
+        assert!(sweep.memory()[0].0.total() < one);
+        assert_eq!(fits(&sweep, Some(1), 8, one).ok(), Some(1));
+        let error = fits(&sweep, Some(2), 8, 2 * one - 1).unwrap_err().to_string();
+        assert!(error.starts_with("2 runs at the same time need about ") && error.contains("--threads"), "{error}");
+        assert_eq!(fits(&sweep, Some(2), 8, 2 * one).ok(), Some(2));
+        // There are three large ones.
+        assert!(fits(&sweep, Some(16), 8, 3 * one).is_err());
+        assert_eq!(fits(&sweep, Some(16), 8, 4 * one).ok(), Some(16));
+        // Not asked for, they are fewer.
+        assert_eq!(fits(&sweep, None, 8, 2 * one).ok(), Some(2));
+        assert_eq!(fits(&sweep, None, 8, 4 * one).ok(), Some(8));
+        assert!(fits(&sweep, None, 8, one - 1).is_err());
+    }
+
+    #[test]
+    fn the_memory_of_the_machine_and_of_a_group() {
+        let meminfo = "MemTotal:       24684012 kB\nMemFree: 1 kB\nMemAvailable:   20689000 kB\n";
+        assert_eq!(of_machine(meminfo), Some(20_689_000 << 10));
+        assert_eq!(of_machine("MemTotal: 1 kB\n"), None);
+        let root = std::env::temp_dir().join(format!("ackclock-memory-{}", std::process::id()));
+        let group = root.join("a/b");
+        fs::create_dir_all(&group).expect("the folder can be made");
+        let write = |name: &str, text: &str| fs::write(group.join(name), text).expect("the file can be written");
+        write("memory.max", "max\n");
+        write("memory.current", "700\n");
+        assert_eq!(of_group("0::/a/b", &root), None);
+        write("memory.max", "1000\n");
+        assert_eq!(of_group("0::/a/b", &root), Some(300));
+        write("memory.stat", "anon 500\ninactive_file 200\n");
+        assert_eq!(of_group("0::/a/b", &root), Some(500));
+        fs::write(root.join("a/memory.max"), "450").expect("the file can be written");
+        fs::write(root.join("a/memory.current"), "50").expect("the file can be written");
+        assert_eq!(of_group("0::/a/b", &root), Some(400), "the group above has less");
+        assert_eq!(of_group("4:cpu:/a/b", &root), None);
+        let old = root.join("memory");
+        fs::create_dir_all(&old).expect("the folder can be made");
+        fs::write(old.join("memory.limit_in_bytes"), "1000").expect("the file can be written");
+        fs::write(old.join("memory.usage_in_bytes"), "900").expect("the file can be written");
+        fs::write(old.join("memory.stat"), "inactive_file 1\ntotal_inactive_file 50\n").expect("it can be written");
+        assert_eq!(of_group("5:cpu,memory:/not/in/sight", &root), Some(150));
+        assert_eq!(of_group("nonsense", &root), None);
+        fs::remove_dir_all(&root).expect("it is ours");
+    }
+}
