@@ -1,48 +1,69 @@
 //! Whether the runs of a scenario fit into the machine's memory, before they start.
 
+use std::cmp::Reverse;
 use std::fs;
 use std::path::Path;
 
-use ackclock_scenario::Scenario;
+use ackclock_scenario::{Memory, Scenario};
 use anyhow::bail;
 
+use crate::say;
+
 /// How many runs go on at the same time: as many as there are cores, or fewer that fit into memory,
-/// if `asked` does not say. Fails if those would need more memory than there is. Where that is not
-/// known, nothing is checked.
+/// if `asked` does not say. Fails if the flows of those need more memory than there is; that packets
+/// could need more is said and no more, since windows need not fill the room. Where it is not known
+/// what there is, nothing is checked.
 pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<usize> {
-    match available() {
-        Some(available) => fits(scenario, asked, cores, available),
-        None => Ok(asked.unwrap_or(cores)),
+    let Some(available) = available() else { return Ok(asked.unwrap_or(cores)) };
+    let (threads, note) = fits(scenario, asked, cores, available)?;
+    if let Some(note) = note {
+        say(&note);
     }
+    Ok(threads)
 }
 
-fn fits(scenario: &Scenario, asked: Option<usize>, cores: usize, available: u64) -> anyhow::Result<usize> {
+fn fits(
+    scenario: &Scenario,
+    asked: Option<usize>,
+    cores: usize,
+    available: u64,
+) -> anyhow::Result<(usize, Option<String>)> {
     let mut points = scenario.memory();
-    points.sort_by_key(|(memory, _)| std::cmp::Reverse(memory.total()));
-    let runs = || points.iter().flat_map(|point| std::iter::repeat_n(point, scenario.repeat()));
-    let need =
-        |threads: usize| runs().take(threads).fold(0, |sum: u64, (memory, _)| sum.saturating_add(memory.total()));
+    points.sort_by_key(|(memory, _)| Reverse(memory.total()));
+    // The largest so many runs, by their totals and by what they need at least.
+    let sum = |runs: usize, of: fn(&Memory) -> u64| {
+        let largest = points.iter().flat_map(|point| std::iter::repeat_n(point, scenario.repeat()));
+        largest.take(runs).fold(0, |sum: u64, (memory, _)| sum.saturating_add(of(memory)))
+    };
     let at_once = asked.unwrap_or(1).max(1).min(scenario.runs());
-    let total = need(at_once);
-    if total <= available {
-        let fewer = || (1..=cores).rev().find(|&threads| need(threads) <= available).unwrap_or(1);
-        return Ok(asked.unwrap_or_else(fewer));
-    }
-    let Some((memory, keys)) = points.first() else { return Ok(at_once) };
-    let largest = memory.groups.iter().zip(keys).max_by_key(|(bytes, _)| **bytes);
-    let reason = match largest {
-        Some((&bytes, key)) if bytes >= memory.packets => format!("the flows of `{key}` take {}", mib(bytes)),
-        _ => format!(
-            "packets in queues and on wires take {} (`limit` of queues, `delay` and `rate` of links)",
-            mib(memory.packets)
-        ),
-    };
-    let needed = match at_once {
-        1 => format!("the run needs about {} of memory", mib(total)),
-        runs => format!("{runs} runs at the same time need about {} of memory", mib(total)),
-    };
     let help = if at_once > 1 { "; --threads sets how many runs go on at the same time" } else { "" };
-    bail!("{needed}, and {} are available: {reason}{help}", mib(available))
+    let runs = match at_once {
+        1 => "the run needs".to_owned(),
+        runs => format!("{runs} runs at the same time need"),
+    };
+    let least = sum(at_once, Memory::without_packets);
+    let available_mib = mib(available);
+    if least > available
+        && let Some((memory, keys)) = points.first()
+    {
+        let largest = memory.groups.iter().zip(keys).max_by_key(|(bytes, _)| **bytes);
+        let flows = largest.map(|(&bytes, key)| format!(": the flows of `{key}` take {}", mib(bytes)));
+        bail!(
+            "{runs} about {} of memory, and {available_mib} are available{}{help}",
+            mib(least),
+            flows.unwrap_or_default()
+        );
+    }
+    let fewer = || (1..=cores).rev().find(|&runs| sum(runs, Memory::total) <= available).unwrap_or(1);
+    let total = sum(at_once, Memory::total);
+    let note = (total > available).then(|| {
+        format!(
+            "note: {runs} up to {} of memory if its queues and windows fill (`limit` of queues, `delay` and `rate` of \
+             links, buffers of hosts), and {available_mib} are available{help}",
+            mib(total)
+        )
+    });
+    Ok((asked.unwrap_or_else(fewer), note))
 }
 
 fn mib(bytes: u64) -> String {
@@ -107,7 +128,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_told_with_what_takes_most() {
         let many = scenario("[[flows]]\nid = \"many\"\npath = [\"a\"]\ncount = 50_000\n");
-        assert_eq!(fits(&many, None, 1, 4 << 30).ok(), Some(1));
+        assert_eq!(fits(&many, None, 1, 4 << 30).ok(), Some((1, None)));
         let error = fits(&many, None, 1, 64 << 20).unwrap_err().to_string();
         assert!(error.starts_with("the run needs about ") && error.contains("and 64 MiB are available"), "{error}");
         assert!(error.contains("the flows of `flows.many.count` take "), "{error}");
@@ -118,24 +139,38 @@ mod tests {
         let text = "schema = 1\n[run]\nduration = \"10s\"\n[links.a]\nrate = \"1gbit\"\ndelay = \"10ms\"\n\
                     queue = { kind = \"pfifo\", limit = \"1000000000p\" }\n[[flows]]\nid = \"few\"\npath = [\"a\"]\n";
         let few = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(fits(&few, Some(1), 1, 64 << 20).ok(), Some(1));
+        assert_eq!(fits(&few, Some(1), 1, 64 << 20).ok(), Some((1, None)));
+    }
+
+    #[test]
+    fn packets_that_may_not_fit_are_told_and_not_refused() {
+        let text = "schema = 1\n[run]\nduration = \"60s\"\n[links.a]\nrate = \"10gbit\"\ndelay = \"50ms\"\n\
+                    queue = { kind = \"pfifo\", limit = \"1000000p\" }\n[[flows]]\nid = \"few\"\npath = [\"a\"]\n\
+                    count = 4\nreceive_buffer = \"400MB\"\nsend_buffer = \"400MB\"\n";
+        let few = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+        let (threads, note) = fits(&few, None, 2, 64 << 20).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(threads, 1);
+        let note = note.expect("there is room for a million packets");
+        assert!(note.starts_with("note: the run needs up to ") && note.contains("64 MiB are available"), "{note}");
+        assert_eq!(fits(&few, None, 2, 1 << 40).ok(), Some((2, None)));
     }
 
     #[test]
     fn runs_at_the_same_time_add_up() {
         let sweep = scenario("count = 20_000\n[sweep]\nrepeat = 3\naxes.\"flows.few.count\" = [10, 20_000]\n");
-        let one = sweep.memory()[1].0.total();
+        let one = sweep.memory()[1].0.without_packets();
+        let total = sweep.memory()[1].0.total();
         assert!(sweep.memory()[0].0.total() < one);
-        assert_eq!(fits(&sweep, Some(1), 8, one).ok(), Some(1));
+        assert_eq!(fits(&sweep, Some(1), 8, total).ok(), Some((1, None)));
         let error = fits(&sweep, Some(2), 8, 2 * one - 1).unwrap_err().to_string();
         assert!(error.starts_with("2 runs at the same time need about ") && error.contains("--threads"), "{error}");
-        assert_eq!(fits(&sweep, Some(2), 8, 2 * one).ok(), Some(2));
+        assert_eq!(fits(&sweep, Some(2), 8, 2 * total).ok(), Some((2, None)));
         // There are three large ones.
-        assert!(fits(&sweep, Some(16), 8, 3 * one).is_err());
-        assert_eq!(fits(&sweep, Some(16), 8, 4 * one).ok(), Some(16));
+        assert!(fits(&sweep, Some(16), 8, 3 * one - 1).is_err());
+        assert_eq!(fits(&sweep, Some(16), 8, 4 * total).ok(), Some((16, None)));
         // Not asked for, they are fewer.
-        assert_eq!(fits(&sweep, None, 8, 2 * one).ok(), Some(2));
-        assert_eq!(fits(&sweep, None, 8, 4 * one).ok(), Some(8));
+        assert_eq!(fits(&sweep, None, 8, 2 * total).ok(), Some((2, None)));
+        assert_eq!(fits(&sweep, None, 8, 4 * total).ok(), Some((8, None)));
         assert!(fits(&sweep, None, 8, one - 1).is_err());
     }
 

@@ -69,6 +69,7 @@ mod show;
 mod sweep;
 mod write;
 
+pub use ackclock_sim::Memory;
 pub use evaluation::{Evaluation, Miss, Spread};
 pub use expect::Measures;
 pub use flow::MAX_FLOWS;

@@ -1,7 +1,8 @@
 //! How much memory a run takes, from what it consists of: estimated before it starts.
 //!
 //! The estimate is of the peak of what is allocated, results included and records not. It is meant
-//! to be too high rather than too low, and by less than a factor of two.
+//! to be too high rather than too low: for flows by less than a factor of two, for packets by more
+//! where queues and windows have room for many that do not come.
 
 use ackclock_aqm::QueueSpec;
 use ackclock_tcp::Endpoint;
@@ -50,7 +51,7 @@ pub struct Population<'a> {
 pub struct Memory {
     /// The flows of each group, and their results.
     pub groups: Vec<u64>,
-    /// Packets in queues and on the wires.
+    /// Packets in queues and on the wires, if windows fill all of the room.
     pub packets: u64,
     /// All else.
     pub others: u64,
@@ -72,7 +73,12 @@ impl Memory {
 
     /// All of it.
     pub fn total(&self) -> u64 {
-        self.groups.iter().fold(self.packets.saturating_add(self.others), |sum, &of| sum.saturating_add(of))
+        self.without_packets().saturating_add(self.packets)
+    }
+
+    /// What is needed even if no packet waits.
+    pub fn without_packets(&self) -> u64 {
+        self.groups.iter().fold(self.others, |sum, &of| sum.saturating_add(of))
     }
 }
 
