@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ackclock_scenario::Scenario;
 use ackclock_sim::spec::{HostSpec, RunSpec};
@@ -39,8 +40,8 @@ struct Written {
 /// arrived were.
 fn run(spec: &RunSpec, predicts: bool, most: u64) -> (Written, [u64; 2]) {
     let mut spec = spec.clone();
-    for flow in &mut spec.flows {
-        let group = &mut **flow;
+    let listed = spec.flows.iter_mut().map(|flow| Arc::make_mut(&mut flow.group));
+    for group in listed.chain(spec.sums.iter_mut().map(|sum| Arc::make_mut(&mut sum.group))) {
         for host in [&mut group.sender, &mut group.receiver] {
             if let HostSpec::Endpoint(endpoint) = host {
                 endpoint.config.header_prediction = predicts;
