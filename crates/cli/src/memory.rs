@@ -9,10 +9,10 @@ use anyhow::bail;
 
 use crate::say;
 
-/// How many runs go on at the same time: as many as there are cores, or fewer that fit into memory,
-/// if `asked` does not say. Fails if the flows of those need more memory than there is; that packets
-/// could need more is said and no more, since windows need not fill the room. Where it is not known
-/// what there is, nothing is checked.
+/// How many runs go on at the same time: as many as `asked`, or else as there are cores or as fit
+/// into memory. Fails if the flows of those runs need more memory than there is. That their packets
+/// could need more is only a note: windows need not fill the queues. Nothing is checked where the
+/// system does not tell how much memory it has.
 pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<usize> {
     let Some(available) = available() else { return Ok(asked.unwrap_or(cores)) };
     let (threads, note) = fits(scenario, asked, cores, available)?;

@@ -683,7 +683,8 @@ fn packets_allocate_nothing_after_a_warm_up() {
         bench.log.clear();
         std::mem::take(&mut bench.allocations)
     };
-    assert!(work(&mut bench, 5) > 0);
+    // Histograms take memory for ranges as these occur, that of the throughput twice a second.
+    assert!(work(&mut bench, 45) > 0);
     assert_eq!(work(&mut bench, 10), 0);
     assert!(bench.peers[1].as_ref().is_some_and(|peer| peer.received() > 10_000_000));
 }
