@@ -255,6 +255,13 @@ impl Link {
         (self.until + self.delay).min(self.wire.next_at())
     }
 
+    /// The packet that arrives after `n` others, if that is known: the link has no impairments, and
+    /// the transmission of the packet has begun.
+    #[inline]
+    pub fn upcoming(&self, n: usize) -> Option<&Packet> {
+        self.wire.get(n)
+    }
+
     /// Does what is due until `now` on the sending side, then returns the next packet that has
     /// arrived by `now`, with its time. Call it until it returns `None`. Events precede the packets
     /// to which they apply: the caller handles them first.

@@ -1,5 +1,7 @@
 //! A slab of packet contents.
 
+use ackclock_units::prefetch;
+
 /// Slots that hold packet contents; freed slots are used again, so that no memory is allocated once
 /// the pool has reached the size of a run.
 ///
@@ -64,6 +66,14 @@ impl<T> Pool<T> {
         let Some(slot) = self.free.pop() else { return self.insert(T::default()) };
         self.slots[slot as usize].references = 1;
         slot
+    }
+
+    /// Starts to fetch the contents of `slot` into the cache.
+    #[inline]
+    pub fn prefetch(&self, slot: u32) {
+        if let Some(entry) = self.slots.get(slot as usize) {
+            prefetch(entry);
+        }
     }
 
     /// The contents of `slot`, to be changed.

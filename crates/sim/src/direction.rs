@@ -148,6 +148,12 @@ impl Direction {
         self.link.next_due()
     }
 
+    /// [`Link::upcoming`].
+    #[inline]
+    pub(crate) fn upcoming(&self, n: usize) -> Option<&Packet> {
+        self.link.upcoming(n)
+    }
+
     /// The link, to be recorded.
     pub(crate) fn recorded(&mut self) -> &mut Link {
         &mut self.link

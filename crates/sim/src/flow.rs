@@ -1,11 +1,12 @@
 //! A flow: its traffic and what is measured on it.
 
+use std::mem::offset_of;
 use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
 use ackclock_tcp::{Acknowledgment, LimitedTime};
 use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Limited};
-use ackclock_units::{Span, Time};
+use ackclock_units::{Span, Time, prefetch_part};
 
 use crate::host::{Host, Writable};
 use crate::index::{DirectionId, FlowId};
@@ -133,6 +134,22 @@ impl Flow {
         };
         flow.settle();
         flow
+    }
+
+    /// Starts to fetch what each packet touches into the cache.
+    #[inline]
+    pub(crate) fn prefetch(&self) {
+        prefetch_part(self, 0..offset_of!(Flow, id));
+    }
+
+    /// Starts to fetch what lies behind that; `sends` is whether the packet reaches the sender.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self, sends: bool) {
+        self.truth.prefetch_behind();
+        if sends {
+            self.cwnd.prefetch_behind();
+            self.rtt.prefetch_behind();
+        }
     }
 
     /// When the application of the sender acts by itself next.

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 
 use ackclock_tcp::{LossDeclaration, SentAs, Stamp};
 use ackclock_trace::{Displacement, LossVerdict};
-use ackclock_units::{Span, Time};
+use ackclock_units::{Span, Time, prefetch};
 
 use crate::index::{DirectionId, FlowId};
 use crate::record::TcpRecording;
@@ -131,6 +131,25 @@ impl Truth {
     /// What is known of losses has changed.
     fn review(&mut self) {
         self.is_quiet = self.trouble.as_ref().is_none_or(|trouble| trouble.is_over());
+    }
+
+    /// Starts to fetch what lies behind it into the cache.
+    #[inline]
+    pub(crate) fn prefetch_behind(&self) {
+        for end in [self.sent.front(), self.sent.back()].into_iter().flatten() {
+            prefetch(end);
+        }
+        if let Some(trouble) = self.trouble.as_deref().filter(|_| !self.is_quiet) {
+            prefetch(trouble);
+        }
+    }
+
+    /// Then, what lies behind that.
+    #[inline]
+    pub(crate) fn prefetch_trouble(&self) {
+        if let Some(trouble) = self.trouble.as_deref().filter(|_| !self.is_quiet) {
+            trouble.prefetch_behind();
+        }
     }
 
     /// The sender sends `from..to`, at a time that it calls `stamp`; returns the number of the

@@ -17,6 +17,7 @@ use crate::record::Recorders;
 use crate::spec::RunSpec;
 use crate::truth::Culprit;
 use crate::window::Windows;
+use ahead::MANY;
 use outside::Outside;
 pub use outside::{Inbound, Outbound};
 use records::Records;
@@ -24,6 +25,7 @@ use routes::Routes;
 use summary::About;
 use turnover::Turnover;
 
+mod ahead;
 mod outside;
 mod records;
 mod routes;
@@ -68,6 +70,8 @@ pub struct World {
     turnover: Option<Box<Turnover>>,
     /// Visits to endpoints take the straight path.
     is_plain: bool,
+    /// The state of coming packets' endpoints is fetched into the cache ahead of them.
+    looks_ahead: bool,
     /// The host whose data was checked last.
     checked: usize,
 }
@@ -112,6 +116,7 @@ impl World {
             outside,
             turnover: Turnover::new(spec),
             is_plain: false,
+            looks_ahead: spec.flows.len() >= MANY,
             checked: (2 * spec.flows.len()).saturating_sub(1),
         };
         world.flows.ids().for_each(|flow| world.prepare(Time::ZERO, flow));
@@ -236,6 +241,9 @@ impl World {
     fn serve_direction(&mut self, now: Time, direction: DirectionId) {
         while let Some((at, packet)) = self.directions[direction].deliver(now, &mut self.events) {
             self.settle(direction);
+            if self.looks_ahead {
+                self.look_ahead(direction);
+            }
             self.forward(at, packet);
             let due = self.directions[direction].next_due();
             if due > now {

@@ -1,5 +1,7 @@
 //! Distributions in constant memory.
 
+use ackclock_units::prefetch;
+
 use self::cells::Cells;
 use crate::{Distribution, MeanQuantiles, Quantiles};
 
@@ -86,6 +88,14 @@ impl Histogram {
         self.see(value);
         self.surplus = self.surplus.wrapping_add(weight);
         self.cells.get_or_insert_default().add(bucket(value), weight);
+    }
+
+    /// Starts to fetch into the cache what [`Histogram::add`] writes to behind the histogram.
+    #[inline]
+    pub fn prefetch_behind(&self) {
+        if let Some(log) = &self.log {
+            prefetch(&**log);
+        }
     }
 
     /// Adds samples whose weight was added by [`Histogram::add_weight`].

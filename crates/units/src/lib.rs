@@ -6,12 +6,14 @@
 mod ecn;
 pub mod maths;
 pub mod parameter;
+mod prefetch;
 mod quantity;
 mod random;
 mod rate;
 mod time;
 
 pub use ecn::Ecn;
+pub use prefetch::{prefetch, prefetch_part};
 pub use quantity::{QuantityError, Size, parse_rate, parse_size, parse_span};
 pub use random::Random;
 pub use rate::{Rate, Serializer};

@@ -56,6 +56,15 @@ impl Wire {
         }
     }
 
+    /// The n-th packet behind the one that arrives next, if it is known.
+    #[inline(always)]
+    pub(super) fn get(&self, n: usize) -> Option<&Packet> {
+        match self {
+            Wire::Plain(line) => line.get(n),
+            Wire::Impaired(_) => None,
+        }
+    }
+
     /// The next packet that arrives until `now`. Every transmission that ends until then has ended.
     #[inline(always)]
     pub(super) fn arrival(&mut self, now: Time) -> Option<(Time, Packet)> {

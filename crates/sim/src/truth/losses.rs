@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use ackclock_tcp::Stamp;
-use ackclock_units::{Span, Time};
+use ackclock_units::{Span, Time, prefetch};
 
 use super::Culprit;
 
@@ -86,6 +86,18 @@ impl Losses {
             #[cfg(test)]
             looks: 0,
         }
+    }
+
+    /// Starts to fetch the first ones into the cache.
+    pub(super) fn prefetch_behind(&self) {
+        self.all.front().map(prefetch);
+        self.all.back().map(prefetch);
+        self.unshown.front().map(prefetch);
+        self.unrepaired.front().map(prefetch);
+        self.at_receiver.first().map(prefetch);
+        self.on_way.front().map(prefetch);
+        self.unacknowledged.peek().map(prefetch);
+        self.unjudged.peek().map(prefetch);
     }
 
     /// Whether there are any.

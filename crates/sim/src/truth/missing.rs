@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use ackclock_units::prefetch;
+
 use super::Culprit;
 
 /// What no transmission judged so far has brought, in order, disjoint.
@@ -21,6 +23,11 @@ struct Range {
 impl Missing {
     pub(super) fn new() -> Missing {
         Missing { ranges: VecDeque::new() }
+    }
+
+    /// Starts to fetch the first ranges into the cache.
+    pub(super) fn prefetch_behind(&self) {
+        self.ranges.front().map(prefetch);
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use ackclock_tcp::SentAs;
 use ackclock_trace::{Judged, LossVerdict};
-use ackclock_units::{Span, Time};
+use ackclock_units::{Span, Time, prefetch};
 
 use super::counts::Counts;
 use super::losses::{Loss, Losses, News};
@@ -57,6 +57,14 @@ impl Trouble {
             declared: VecDeque::new(),
             counts: Counts::new(),
         }
+    }
+
+    /// Starts to fetch what lies behind it into the cache.
+    pub(super) fn prefetch_behind(&self) {
+        self.decided.front().map(prefetch);
+        self.missing.prefetch_behind();
+        self.losses.prefetch_behind();
+        self.declared.front().map(prefetch);
     }
 
     /// Nothing is lost, missing, or declared lost, and no fate is known before its turn.

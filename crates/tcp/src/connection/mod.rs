@@ -2,6 +2,7 @@
 
 pub(crate) mod acceptability;
 pub(crate) mod ack;
+mod ahead;
 pub(crate) mod answers;
 pub(crate) mod calls;
 pub(crate) mod close;

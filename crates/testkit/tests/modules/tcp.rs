@@ -91,6 +91,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "connection/time_wait",
         "connection/prediction",
         "connection/input",
+        "connection/ahead",
         // Reports, and the socket that has endpoints as children.
         "report/control_block",
         "report/tcp_info",

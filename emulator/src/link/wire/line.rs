@@ -60,6 +60,12 @@ impl Line {
         Some((at, packet))
     }
 
+    /// The n-th packet behind the first.
+    #[inline(always)]
+    pub(super) fn get(&self, n: usize) -> Option<&Packet> {
+        (n < self.length).then(|| &self.ring[self.place(n)].packet)
+    }
+
     /// Where the n-th entry behind the first has its place.
     #[inline(always)]
     fn place(&self, n: usize) -> usize {
@@ -103,6 +109,9 @@ mod tests {
                     model.push_back((at, packet(n)));
                 } else {
                     prop_assert_eq!(line.pop(), model.pop_front());
+                }
+                for n in [0, 1, 2, 300] {
+                    prop_assert_eq!(line.get(n), model.get(n).map(|(_, packet)| packet));
                 }
                 prop_assert_eq!(line.next_at(), model.front().map_or(Time::NEVER, |&(at, _)| at));
             }

@@ -22,6 +22,7 @@ mod sent;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
+use ackclock_units::prefetch;
 use again::Again;
 use declarations::Declarations;
 use rates::Rates;
@@ -103,6 +104,14 @@ impl Scoreboard {
         #[cfg(test)]
         {
             self.steps += 1;
+        }
+    }
+
+    /// Starts to fetch the first segments and the last one into the cache.
+    #[inline]
+    pub(crate) fn prefetch(&self, segments: usize) {
+        for entry in self.entries.iter().take(segments).step_by(2).chain(self.entries.back()) {
+            prefetch(entry);
         }
     }
 

@@ -1,0 +1,40 @@
+//! What the next segment of an endpoint will touch, fetched into the cache before it arrives.
+//!
+//! With so many connections that their state does not stay in the cache, a driver that knows which
+//! endpoint comes next can have the state fetched while it deals with another one.
+
+use std::mem::offset_of;
+
+use ackclock_units::{prefetch, prefetch_part};
+
+use super::endpoint::Endpoint;
+use crate::receiver::Receiver;
+
+/// Segments that are fetched of those in flight.
+const SEGMENTS: usize = 5;
+
+impl Endpoint {
+    /// Starts to fetch what an arriving segment touches of the endpoint itself, of an end that
+    /// sends data or of one that receives.
+    #[inline]
+    pub fn prefetch(&self, sends: bool) {
+        const RECEIVER: usize = offset_of!(Endpoint, receiver);
+        const SENDER: usize = offset_of!(Endpoint, config);
+        prefetch_part(self, 0..offset_of!(Endpoint, handshake));
+        if sends {
+            prefetch_part(self, SENDER..offset_of!(Endpoint, path));
+        } else {
+            prefetch_part(self, RECEIVER..RECEIVER + size_of::<Receiver>());
+        }
+    }
+
+    /// Starts to fetch what lies behind it. Best called once [`Endpoint::prefetch`] has done its
+    /// work.
+    #[inline]
+    pub fn prefetch_behind(&self, sends: bool) {
+        if sends {
+            prefetch(&*self.cc);
+            self.board.prefetch(SEGMENTS);
+        }
+    }
+}
