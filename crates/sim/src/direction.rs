@@ -9,12 +9,9 @@ use ackclock_trace::{Histogram, LinkSummary, LinkWindow};
 use ackclock_units::{Rate, Span, Time};
 
 use self::levels::Levels;
+use crate::truth::LOST_ON_LINK;
 
 mod levels;
-
-/// The reason under which a summary counts packets lost on the wire rather than dropped by the
-/// queue.
-pub const LOST_ON_LINK: &str = "link";
 
 /// A link direction and its measures.
 #[derive(Debug)]

@@ -27,12 +27,12 @@ use ackclock_trace::Summary;
 use ackclock_units::Time;
 
 pub use build::{RECEIVER_PORT, SENDER_PORT};
-pub use direction::LOST_ON_LINK;
 pub use error::RunError;
 pub use index::{DirectionId, FlowId, HostId};
 pub use memory::{Memory, Population};
 pub use record::{QueueRecorder, Recorders};
 pub use stock::IntegrityError;
+pub use truth::LOST_ON_LINK;
 pub use world::{Inbound, Outbound, World};
 
 /// Runs `spec` to its end. `progress` is told the simulated time now and then, and may break the

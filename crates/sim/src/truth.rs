@@ -10,6 +10,8 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use ackclock_aqm::DropReason;
+use ackclock_events::Slot;
 use ackclock_tcp::{LossDeclaration, SentAs, Stamp};
 use ackclock_trace::{Displacement, LossVerdict};
 use ackclock_units::{Span, Time, prefetch};
@@ -27,25 +29,77 @@ mod trouble;
 
 /// What stands for a link where the receiver refused data.
 pub(crate) const RECEIVER: &str = "receiver";
-/// Why a receiver refuses data: it does not fit into its window, or is too old by its timestamp
-/// (PAWS).
-const REFUSED: &str = "refused";
 
-/// Who lost a packet, and why.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Culprit {
-    /// The link direction; `None` is the receiver.
-    pub(crate) direction: Option<DirectionId>,
-    pub(crate) reason: &'static str,
-    pub(crate) probability: Option<f64>,
+/// The reason under which a summary counts packets lost on the wire rather than dropped by the
+/// queue.
+pub const LOST_ON_LINK: &str = "link";
+
+/// Why a packet was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// A queue discarded it.
+    Queue(DropReason),
+    /// It was lost on the wire.
+    Link,
+    /// It does not fit into the path's packets.
+    TooBig,
+    /// The receiver refused it: it does not fit into its window, or is too old by its timestamp
+    /// (PAWS).
+    Refused,
 }
 
+impl Reason {
+    /// The name in records and summaries.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Reason::Queue(reason) => reason.name(),
+            Reason::Link => LOST_ON_LINK,
+            Reason::TooBig => "too_big",
+            Reason::Refused => "refused",
+        }
+    }
+}
+
+/// Where a packet was lost, and why.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cause {
+    /// The slot of the link direction, the last one of all for the receiver.
+    place: Slot,
+    reason: Reason,
+}
+
+impl Cause {
+    const RECEIVER: Slot = Slot::MAX;
+
+    /// The link direction; `None` is the receiver.
+    fn direction(self) -> Option<DirectionId> {
+        (self.place != Cause::RECEIVER).then(|| DirectionId::of_slot(self.place))
+    }
+}
+
+/// Who lost a packet, and why. There is one for each loss in flight, so it is small.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Culprit {
+    cause: Cause,
+    /// Not a number where there was none.
+    probability: f64,
+}
+
+const _: () = assert!(size_of::<Culprit>() == 16);
+
 impl Culprit {
-    const RECEIVER: Culprit = Culprit { direction: None, reason: REFUSED, probability: None };
+    const RECEIVER: Culprit =
+        Culprit { cause: Cause { place: Cause::RECEIVER, reason: Reason::Refused }, probability: f64::NAN };
+
+    pub(crate) fn new(direction: Option<DirectionId>, reason: Reason, probability: Option<f64>) -> Culprit {
+        let place = direction.map_or(Cause::RECEIVER, DirectionId::slot);
+        Culprit { cause: Cause { place, reason }, probability: probability.unwrap_or(f64::NAN) }
+    }
 
     fn verdict(self) -> LossVerdict<'static> {
+        let probability = (!self.probability.is_nan()).then_some(self.probability);
         // The link's name is filled in where the record is written.
-        LossVerdict::Lost { link: "", reason: self.reason, probability: self.probability }
+        LossVerdict::Lost { link: "", reason: self.cause.reason.name(), probability }
     }
 }
 

@@ -8,14 +8,14 @@ use ackclock_packet::{Packet, Pool, Segment};
 use ackclock_units::Time;
 
 use crate::build::{self, Streams};
-use crate::direction::{Direction, LOST_ON_LINK};
+use crate::direction::Direction;
 use crate::error::RunError;
 use crate::flow::Flow;
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, Table};
 use crate::record::Recorders;
 use crate::spec::RunSpec;
-use crate::truth::Culprit;
+use crate::truth::{Culprit, Reason};
 use crate::window::Windows;
 use ahead::MANY;
 use outside::Outside;
@@ -296,8 +296,8 @@ impl World {
         for event in &*events {
             let (packet, reason, probability) = match event.kind {
                 LinkEventKind::Offered | LinkEventKind::Sent { .. } => continue,
-                LinkEventKind::Dropped { packet, reason, probability } => (packet, reason.name(), probability),
-                LinkEventKind::Lost { packet, probability } => (packet, LOST_ON_LINK, probability),
+                LinkEventKind::Dropped { packet, reason, probability } => (packet, Reason::Queue(reason), probability),
+                LinkEventKind::Lost { packet, probability } => (packet, Reason::Link, probability),
                 LinkEventKind::Duplicated { packet } => {
                     if let Some(turnover) = turnover {
                         turnover.left(routes.to(RouteId::of_packet(packet.route)).flow());
@@ -317,7 +317,7 @@ impl World {
                 outside.free(pool, packet.slot);
             }
             if to.node(hosts).is_none() && !to.is_sender() && number > 0 && last {
-                let culprit = Culprit { direction: Some(direction), reason, probability };
+                let culprit = Culprit::new(Some(direction), reason, probability);
                 flows[to.flow()].truth.lost(event.at, number, culprit, records.tcp.as_deref_mut());
             }
             pool.release(packet.slot);

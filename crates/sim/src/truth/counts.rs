@@ -6,7 +6,7 @@ use ackclock_trace::{
     Displacement, Distribution, Histogram, LossDeclarations, LossVerdict, Retransmissions, SignedHistogram,
 };
 
-use super::{Culprit, RECEIVER};
+use super::{Cause, Culprit, RECEIVER};
 use crate::index::DirectionId;
 
 /// Repair times are counted in thousandths of an RTT.
@@ -18,7 +18,7 @@ pub(crate) struct Counts {
     pub(super) needed: u64,
     pub(super) spurious_reordering: u64,
     pub(super) spurious_delay: u64,
-    by_culprit: Vec<(Option<DirectionId>, &'static str, u64)>,
+    by_cause: Vec<(Cause, u64)>,
     declarations: LossDeclarations,
     late: Histogram,
     repair: Histogram,
@@ -32,7 +32,7 @@ impl Counts {
             needed: 0,
             spurious_reordering: 0,
             spurious_delay: 0,
-            by_culprit: Vec::new(),
+            by_cause: Vec::new(),
             declarations: LossDeclarations::default(),
             late: Histogram::new(),
             repair: Histogram::new(),
@@ -55,11 +55,10 @@ impl Counts {
             LossVerdict::Reordered => self.spurious_reordering += 1,
             LossVerdict::Delayed => self.spurious_delay += 1,
         }
-        if let Some(Culprit { direction, reason, .. }) = culprit {
-            let known = self.by_culprit.iter_mut().find(|known| (known.0, known.1) == (direction, reason));
-            match known {
-                Some(known) => known.2 += 1,
-                None => self.by_culprit.push((direction, reason, 1)),
+        if let Some(Culprit { cause, .. }) = culprit {
+            match self.by_cause.iter_mut().find(|known| known.0 == cause) {
+                Some((_, count)) => *count += 1,
+                None => self.by_cause.push((cause, 1)),
             }
         }
     }
@@ -86,9 +85,9 @@ impl Counts {
     /// What the retransmissions were; `link` is the name of a direction.
     pub(crate) fn retransmissions<'a>(&self, link: impl Fn(DirectionId) -> &'a str) -> Retransmissions {
         let mut by_queue: BTreeMap<String, BTreeMap<&'static str, u64>> = BTreeMap::new();
-        for &(direction, reason, count) in &self.by_culprit {
-            let name = direction.map_or(RECEIVER, &link).to_owned();
-            by_queue.entry(name).or_default().insert(reason, count);
+        for &(cause, count) in &self.by_cause {
+            let name = cause.direction().map_or(RECEIVER, &link).to_owned();
+            by_queue.entry(name).or_default().insert(cause.reason.name(), count);
         }
         Retransmissions {
             needed: self.needed,

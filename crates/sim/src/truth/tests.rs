@@ -9,7 +9,7 @@ const MS: fn(u64) -> Time = Time::from_millis;
 
 /// The queue of a link dropped it.
 fn early(link: usize) -> Culprit {
-    Culprit { direction: Some(DirectionId::forward(link)), reason: "early", probability: Some(0.5) }
+    Culprit::new(Some(DirectionId::forward(link)), Reason::Queue(DropReason::Early), Some(0.5))
 }
 
 fn declaration(offset: u64, sent_at: Time, by_timeout: bool) -> LossDeclaration {
@@ -150,7 +150,7 @@ fn what_the_receiver_refuses_has_to_be_sent_again() {
     let again = truth.sent(Stamp::first(MS(20)), 0, 100, SentAs::Timeout);
     arrive(&mut truth, 30, again);
     assert_eq!(counts(&truth), (1, 0, 0));
-    assert_eq!(truth.counts().retransmissions(|_| "a.forward").by_queue[RECEIVER][REFUSED], 1);
+    assert_eq!(truth.counts().retransmissions(|_| "a.forward").by_queue[RECEIVER]["refused"], 1);
 }
 
 #[test]

@@ -82,7 +82,7 @@ impl Trouble {
             self.counts.declared(late.and_then(|late| u64::try_from(late).ok()));
             if let Some(log) = log {
                 let fact = fact(loss.from, loss.to, at, declared_by(by_timeout), loss.culprit.verdict(), late);
-                log.add(now, self.flow, TcpFact::Declaration(fact, loss.culprit.direction));
+                log.add(now, self.flow, TcpFact::Declaration(fact, loss.culprit.cause.direction()));
             }
         }
         if let (News::Known(shown), News::Known(repaired), Some(rtt), true) =
@@ -176,7 +176,7 @@ impl Trouble {
         self.counts.retransmitted(&verdict, culprit);
         if let Some(log) = log {
             let fact = fact(from, to, sent.at, sent.sent_as.name(), verdict, None);
-            let direction = culprit.and_then(|culprit| culprit.direction);
+            let direction = culprit.and_then(|culprit| culprit.cause.direction());
             log.add(judged_at, self.flow, TcpFact::Retransmission(fact, direction));
         }
     }

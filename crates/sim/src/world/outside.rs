@@ -22,10 +22,8 @@ use super::{Contents, World};
 use crate::host::Host;
 use crate::index::{FlowId, HostId, RouteId, SplitId, Table};
 use crate::spec::{PipeSpec, RunSpec};
-use crate::truth::Culprit;
+use crate::truth::{Culprit, Reason};
 
-/// Why a router refuses a packet of one of our endpoints.
-const TOO_BIG: &str = "too_big";
 /// Type and code of the message about it (RFC 792, RFC 1191 section 4).
 const FRAGMENTATION_NEEDED: (u8, u8) = (3, 4);
 
@@ -294,7 +292,7 @@ impl World {
         self.free(packet.slot);
         if host.is_sender() && number > 0 {
             let direction = self.routes.links(RouteId::of_packet(packet.route)).first().copied();
-            let culprit = Culprit { direction, reason: TOO_BIG, probability: None };
+            let culprit = Culprit::new(direction, Reason::TooBig, None);
             self.flows[host.flow()].truth.lost(now, number, culprit, self.records.tcp.as_deref_mut());
         }
         let (kind, code) = FRAGMENTATION_NEEDED;
