@@ -15,7 +15,7 @@ use ackclock_benches::reference::{Reference, STEPS};
 use ackclock_benches::topology::{Bulk, NEWRENO, Queue};
 use ackclock_scenario::Scenario;
 use nix::sys::resource::{UsageWho, getrusage};
-use timing::{per_packet, processor_time, timed};
+use timing::{Pair, processor_time, timed};
 
 mod timing;
 
@@ -43,8 +43,8 @@ fn rows() -> [Row; 7] {
         row("2 flows, 10 Mbit/s, fq_codel", 2, 10, fq_codel, ["30s", "630s"], 9),
         row("100 flows, 1 Gbit/s, drop-tail 1000", 100, 1000, Queue::DropTail(1000), ["1s", "7s"], 9),
         row("1000 flows, 1 Gbit/s, drop-tail 1000", 1000, 1000, Queue::DropTail(1000), ["1s", "7s"], 9),
-        row("10000 flows, 10 Gbit/s, drop-tail 10000", 10_000, 10_000, Queue::DropTail(10_000), ["1s", "2s"], 5),
-        row("100000 flows, 100 Gbit/s, drop-tail 100000", 100_000, 100_000, most, ["1s", "1200ms"], 3),
+        row("10000 flows, 10 Gbit/s, drop-tail 10000", 10_000, 10_000, Queue::DropTail(10_000), ["500ms", "1500ms"], 7),
+        row("100000 flows, 100 Gbit/s, drop-tail 100000", 100_000, 100_000, most, ["500ms", "1s"], 3),
     ]
 }
 
@@ -74,20 +74,19 @@ fn measure(program: &Path, row: &Row) -> io::Result<Measured> {
     timed(program, &scenarios[1])?;
     let peak = peak()?;
     let mut reference = Reference::new();
-    let mut rounds = Vec::new();
+    let (mut pairs, mut reference_steps) = (Vec::new(), Vec::new());
     for _ in 0..row.rounds {
         let before = processor_time(UsageWho::RUSAGE_THREAD)?;
         std::hint::black_box(reference.round());
         let step = (processor_time(UsageWho::RUSAGE_THREAD)? - before) / f64::from(STEPS);
-        let packet = per_packet(program, &scenarios)?;
-        rounds.push((packet * 1e9, step * 1e9));
+        pairs.push(Pair::run(program, &scenarios)?);
+        reference_steps.push(step * 1e9);
     }
-    let least = |of: fn(&(f64, f64)) -> f64| rounds.iter().map(of).fold(f64::INFINITY, f64::min);
-    let mut steps: Vec<f64> = rounds.iter().map(|(packet, step)| packet / step).collect();
+    let mut steps: Vec<f64> = pairs.iter().zip(&reference_steps).map(|(pair, step)| pair.packet() / step).collect();
     steps.sort_by(f64::total_cmp);
     Ok(Measured {
-        packet: least(|round| round.0),
-        step: least(|round| round.1),
+        packet: Pair::least(&pairs).map_or(f64::NAN, |pair| pair.packet()),
+        step: reference_steps.into_iter().fold(f64::INFINITY, f64::min),
         steps: steps[steps.len() / 2],
         memory: (peak - empty) / row.bulk.flows as f64,
     })

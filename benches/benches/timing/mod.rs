@@ -24,9 +24,31 @@ pub(crate) fn timed(program: &Path, scenario: &str) -> io::Result<(Run, f64)> {
     Ok((run, processor_time(UsageWho::RUSAGE_CHILDREN)? - before))
 }
 
-/// Processor time in seconds of a data packet in the longer run that are not in the shorter one.
-pub(crate) fn per_packet(program: &Path, [short, long]: &[String; 2]) -> io::Result<f64> {
-    let (less, less_time) = timed(program, short)?;
-    let (run, time) = timed(program, long)?;
-    Ok((time - less_time) / (run.packets - less.packets))
+/// The processor time of two runs of different length, in seconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    short: f64,
+    long: f64,
+    /// Data packets of the longer run that the shorter one does not have.
+    packets: f64,
+}
+
+impl Pair {
+    /// Runs both.
+    pub(crate) fn run(program: &Path, [short, long]: &[String; 2]) -> io::Result<Pair> {
+        let (less, short) = timed(program, short)?;
+        let (run, long) = timed(program, long)?;
+        Ok(Pair { short, long, packets: run.packets - less.packets })
+    }
+
+    /// Of a data packet, in nanoseconds.
+    pub(crate) fn packet(&self) -> f64 {
+        (self.long - self.short) / self.packets * 1e9
+    }
+
+    /// The least of each length. The least difference would be that of a disturbed shorter run.
+    pub(crate) fn least(pairs: &[Pair]) -> Option<Pair> {
+        let least = |a: &Pair, b: &Pair| Pair { short: a.short.min(b.short), long: a.long.min(b.long), ..*a };
+        pairs.iter().copied().reduce(|a, b| least(&a, &b))
+    }
 }
