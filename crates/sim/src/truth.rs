@@ -190,9 +190,8 @@ impl Truth {
     /// Starts to fetch what lies behind it into the cache.
     #[inline]
     pub(crate) fn prefetch_behind(&self) {
-        for end in [self.sent.front(), self.sent.back()].into_iter().flatten() {
-            prefetch(end);
-        }
+        self.sent.front().map(prefetch);
+        self.sent.back().map(prefetch);
         if let Some(trouble) = self.trouble.as_deref().filter(|_| !self.is_quiet) {
             prefetch(trouble);
         }

@@ -8,24 +8,23 @@ use std::mem::offset_of;
 use ackclock_units::{prefetch, prefetch_part};
 
 use super::endpoint::Endpoint;
+use crate::loss::scoreboard::Scoreboard;
 use crate::receiver::Receiver;
-
-/// Segments that are fetched of those in flight.
-const SEGMENTS: usize = 5;
 
 impl Endpoint {
     /// Starts to fetch what an arriving segment touches of the endpoint itself, of an end that
-    /// sends data or of one that receives.
+    /// sends data or of one that only receives.
     #[inline]
     pub fn prefetch(&self, sends: bool) {
         const RECEIVER: usize = offset_of!(Endpoint, receiver);
-        const SENDER: usize = offset_of!(Endpoint, config);
-        prefetch_part(self, 0..offset_of!(Endpoint, handshake));
+        const BOARD: usize = offset_of!(Endpoint, board);
         if sends {
-            prefetch_part(self, SENDER..offset_of!(Endpoint, path));
-        } else {
-            prefetch_part(self, RECEIVER..RECEIVER + size_of::<Receiver>());
+            return prefetch(self);
         }
+        prefetch_part(self, 0..offset_of!(Endpoint, handshake));
+        prefetch_part(self, RECEIVER..RECEIVER + size_of::<Receiver>());
+        prefetch_part(self, BOARD..BOARD + size_of::<Scoreboard>() / 8);
+        prefetch_part(self, offset_of!(Endpoint, ecn)..offset_of!(Endpoint, opening));
     }
 
     /// Starts to fetch what lies behind it. Best called once [`Endpoint::prefetch`] has done its
@@ -34,7 +33,7 @@ impl Endpoint {
     pub fn prefetch_behind(&self, sends: bool) {
         if sends {
             prefetch(&*self.cc);
-            self.board.prefetch(SEGMENTS);
+            self.board.prefetch_behind();
         }
     }
 }

@@ -22,7 +22,7 @@ mod sent;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use ackclock_units::prefetch;
+use ackclock_units::{prefetch, prefetch_part};
 use again::Again;
 use declarations::Declarations;
 use rates::Rates;
@@ -35,6 +35,9 @@ pub use sent::Stamp;
 
 /// Segments that one ACK may acknowledge and be as expected: each is looked at twice.
 const MOST_WHOLE: usize = 8;
+
+/// Segments that are fetched into the cache before an ACK arrives.
+const FETCHED: usize = 4;
 
 /// Segments in flight and the counts over them.
 #[derive(Debug, Default)]
@@ -109,10 +112,11 @@ impl Scoreboard {
 
     /// Starts to fetch the first segments and the last one into the cache.
     #[inline]
-    pub(crate) fn prefetch(&self, segments: usize) {
-        for entry in self.entries.iter().take(segments).step_by(2).chain(self.entries.back()) {
-            prefetch(entry);
+    pub(crate) fn prefetch_behind(&self) {
+        if let Some(first) = self.entries.front() {
+            prefetch_part(first, 0..FETCHED * size_of::<Sent>());
         }
+        self.entries.back().map(prefetch);
     }
 
     #[inline]
