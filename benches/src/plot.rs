@@ -60,14 +60,19 @@ impl Axis {
     }
 }
 
-/// 1, 2, 5, 10, 20, ...
+/// 0.01, 0.02, 0.05, 0.1, ...
 fn grid() -> impl DoubleEndedIterator<Item = f64> {
-    (0..10).flat_map(|power| [1, 2, 5].map(|digit| f64::from(digit) * f64::from(10_i32.pow(power.min(9)))))
+    let power = |power: u32| f64::from(10_u32.pow(power.min(9)));
+    (0..12).flat_map(move |place: u32| {
+        let unit = if place < 2 { 1.0 / power(2 - place) } else { power(place - 2) };
+        [1.0, 2.0, 5.0].map(|digit| digit * unit)
+    })
 }
 
 /// A number as axes have it: 500, 1,000, 10k.
 fn number(value: f64) -> String {
     match value as u64 {
+        0 => value.to_string(),
         small @ 0..1000 => small.to_string(),
         middle @ 1000..10_000 => format!("{},{:03}", middle / 1000, middle % 1000),
         large => format!("{}k", large / 1000),
