@@ -188,7 +188,8 @@ fn measure_all(words: &[String]) -> io::Result<()> {
         }
     }
     fs::write(Path::new(DIRECTORY).join("scaling.csv"), render(&points))?;
-    write_plots(&points)
+    // As rounded there.
+    write_plots(&committed()?)
 }
 
 /// Whether the plots show the numbers.
