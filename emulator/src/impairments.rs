@@ -76,6 +76,8 @@ pub(crate) struct Fate {
     /// Latest arrival so far: the one to stay behind when order is kept.
     latest: Time,
     is_plain: bool,
+    /// The delay changes: a packet may be due before the one sent before it.
+    delay_changes: bool,
 }
 
 impl Fate {
@@ -93,7 +95,18 @@ impl Fate {
             passed: 0,
             latest: Time::ZERO,
             is_plain,
+            delay_changes: false,
         }
+    }
+
+    /// That of a link that changes.
+    pub(crate) fn changing(self) -> Fate {
+        Fate { is_plain: false, delay_changes: true, ..self }
+    }
+
+    /// Packets are lost independently with this probability from now on.
+    pub(crate) fn set_loss(&mut self, probability: f64) {
+        self.impairments.loss = Loss::Iid(probability);
     }
 
     /// Whether anything can happen at all.
@@ -103,7 +116,8 @@ impl Fate {
 
     /// Whether packets can overtake each other.
     pub(crate) fn may_reorder(&self) -> bool {
-        self.impairments.reorder == Reorder::ByJitter && self.impairments.jitter > Span::ZERO
+        let varies = self.impairments.jitter > Span::ZERO || self.delay_changes;
+        self.impairments.reorder == Reorder::ByJitter && varies
     }
 
     /// Whether the next packet is held back, and how.
@@ -143,11 +157,13 @@ impl Fate {
 
     /// When a packet that would arrive at `arrival` does.
     pub(crate) fn arrival(&mut self, arrival: Time) -> Time {
-        if self.impairments.jitter == Span::ZERO {
+        if self.impairments.jitter == Span::ZERO && !self.delay_changes {
             return arrival;
         }
-        let extra = self.delaying.below(self.impairments.jitter.as_nanos().saturating_add(1));
-        let at = arrival + Span::from_nanos(extra);
+        let at = match self.impairments.jitter {
+            Span::ZERO => arrival,
+            jitter => arrival + Span::from_nanos(self.delaying.below(jitter.as_nanos().saturating_add(1))),
+        };
         if self.impairments.reorder == Reorder::ByJitter {
             return at;
         }

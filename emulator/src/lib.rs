@@ -3,15 +3,19 @@
 //! ## Where to start
 //!
 //! [`Link`] is one direction of a link, [`LinkConfig`] and [`Impairments`] are its parameters,
-//! [`LinkEvent`] is what it reports to a [`LinkSink`], [`Decision`] is what its queue did, and
-//! [`Split`] chooses between two paths.
+//! [`Course`] is how they change over time, [`LinkEvent`] is what it reports to a [`LinkSink`],
+//! [`Decision`] is what its queue did, and [`Split`] chooses between two paths.
 
+mod course;
 mod impairments;
 mod link;
 mod recording;
 mod split;
+mod trace;
 
+pub use course::{Change, Course, Up};
 pub use impairments::{HoldBack, Impairments, Loss, Reorder};
-pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink};
+pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Usage};
 pub use recording::{Action, Decision};
 pub use split::{Split, send_vector};
+pub use trace::{Format, OPPORTUNITY, Trace, TraceError};

@@ -7,14 +7,18 @@
 
 use std::any::Any;
 
-use ackclock_aqm::{ChangeError, Dequeue, DropReason, Dropped, Drops, QueueDisc, Queued};
+use ackclock_aqm::{ChangeError, Dequeue, DropReason, Dropped, Drops, Entry, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
+pub use self::varying::Usage;
+use self::varying::Varying;
 use self::wire::Wire;
+use crate::Course;
 use crate::impairments::Impairments;
 use crate::recording::{Decision, Recording};
 
+mod varying;
 mod wire;
 
 /// The configuration of a link direction, apart from its queue.
@@ -74,7 +78,7 @@ pub enum LinkEventKind {
         /// How long it had waited.
         sojourn: Span,
         /// How long its transmission takes; with a bucket, at the bucket's rate, after everything
-        /// sent before.
+        /// sent before. Zero on a link that changes ([`Link::usage`]).
         busy: Span,
     },
     /// The queue discarded a packet.
@@ -157,8 +161,11 @@ pub struct Link {
     recording: Option<Box<Recording>>,
     bucket: Option<Box<Bucket>>,
     serializer: Option<Serializer>,
+    /// The shortest there will ever be, if it changes.
     delay: Span,
     wire: Wire,
+    /// What changes, and the transmitter of a link on which something does.
+    varying: Option<Box<Varying>>,
 }
 
 /// The state of a transmitter.
@@ -168,7 +175,7 @@ enum Transmitter {
     Idle,
     /// It sends a packet, whose last bit is sent at the end.
     Sends,
-    /// The bucket has no tokens.
+    /// The bucket has no tokens; on a link that changes, there is no opportunity, or an outage.
     Refills,
     /// The queue holds its packets back: it is asked again at the end, or when a packet arrives.
     HeldBack,
@@ -204,7 +211,23 @@ impl Link {
             serializer,
             delay: config.delay,
             wire: Wire::new(config.impairments, random),
+            varying: None,
         }
+    }
+
+    /// An empty link that changes over time.
+    ///
+    /// # Panics
+    /// If there is a bucket, and something changes.
+    pub fn with_course(config: LinkConfig, queue: Box<dyn QueueDisc<Framed>>, random: Random, course: Course) -> Link {
+        if course.is_constant() {
+            return Link::new(config, queue, random);
+        }
+        assert!(config.burst.is_none(), "a token bucket does not change");
+        let wire = Wire::changing(config.impairments.clone(), random.clone());
+        let varying = Varying::new(&config, course);
+        let delay = varying.least_delay();
+        Link { wire, delay, varying: Some(Box::new(varying)), ..Link::new(config, queue, random) }.scheduled()
     }
 
     /// Records every decision of the queue from now on, for [`Link::decisions`].
@@ -274,6 +297,9 @@ impl Link {
     /// Does what is due until `now` on the sending side; arrivals wait for [`Link::deliver`].
     pub fn catch_up(&mut self, now: Time, events: &mut impl LinkSink) {
         self.advance(now, events);
+        if self.varying.is_some() {
+            self.settle(now, events);
+        }
     }
 
     /// Sets other parameters of the queue discipline ([`QueueDisc::change`]) at `now`, after what
@@ -282,16 +308,22 @@ impl Link {
     /// # Errors
     /// As the discipline's; nothing has changed then.
     pub fn change_queue(&mut self, now: Time, config: &dyn Any, events: &mut impl LinkSink) -> Result<(), ChangeError> {
-        self.advance(now, events);
+        self.catch_up(now, events);
+        let result = self.set_queue(now, config, events);
+        if self.state == Transmitter::HeldBack {
+            // Other parameters may let a packet go sooner, or none is left.
+            self.restart(now, events);
+        }
+        result
+    }
+
+    /// The queue has other parameters from now on. Everything due before has been done.
+    fn set_queue(&mut self, now: Time, config: &dyn Any, events: &mut impl LinkSink) -> Result<(), ChangeError> {
         let result = self.queue.change(now, config, &mut self.drops);
         if let Some(recording) = &mut self.recording {
             recording.dequeued(now, self.overhead, &mut Dequeue::Empty, &*self.queue, &mut self.drops);
         }
         self.report_drops(now, events);
-        if self.state == Transmitter::HeldBack {
-            // Other parameters may let a packet go sooner, or none is left.
-            self.restart(now, events);
-        }
         result
     }
 
@@ -328,6 +360,10 @@ impl Link {
 
     #[inline(never)]
     fn advance_by_some(&mut self, now: Time, events: &mut impl LinkSink) {
+        if self.varying.is_some() {
+            self.advance_varying(now, events);
+            return;
+        }
         // Nothing ends at `NEVER`, not even for a caller that asks what is due by then.
         while self.until <= now && self.until < Time::NEVER {
             let end = self.until;
@@ -380,11 +416,27 @@ impl Link {
 
     /// Takes a packet off the queue, whose transmission starts at `start`, and says when it ends.
     /// `None` if there is none, or none yet.
+    #[inline(always)]
+    fn transmit_next(&mut self, now: Time, start: Time, events: &mut impl LinkSink) -> Option<Time> {
+        let Entry { packet: Framed(packet), enqueued_at } = &self.take_next(now, events)?;
+        let end = match &mut self.serializer {
+            Some(serializer) => serializer.transmit(start, packet.wire_len),
+            None => now,
+        };
+        let (sojourn, busy) = (now.since(*enqueued_at), end.since(start));
+        self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
+        // A bucket gives the packet out now.
+        let gone = if self.bucket.is_some() { now } else { end };
+        self.wire.begin(gone, self.delay, packet, self.overhead);
+        Some(end)
+    }
+
+    /// Takes a packet off the queue. `None` if there is none, or none yet.
     ///
     /// # Panics
     /// If the queue holds its packets back until a time that is not to come.
     #[inline(always)]
-    fn transmit_next(&mut self, now: Time, start: Time, events: &mut impl LinkSink) -> Option<Time> {
+    fn take_next(&mut self, now: Time, events: &mut impl LinkSink) -> Option<Entry<Framed>> {
         let mut dequeued = self.queue.dequeue(now, &mut self.drops);
         if let Some(recording) = &mut self.recording {
             recording.dequeued(now, self.overhead, &mut dequeued, &*self.queue, &mut self.drops);
@@ -393,29 +445,18 @@ impl Link {
         if !self.drops.is_empty() {
             self.report_drops(now, events);
         }
-        let entry = match &dequeued {
-            Dequeue::Packet(entry) => entry,
-            &Dequeue::NotBefore(at) => {
+        match dequeued {
+            Dequeue::Packet(entry) => Some(entry),
+            Dequeue::NotBefore(at) => {
                 self.hold_back(now, at);
-                return None;
+                None
             }
             Dequeue::Empty => {
                 debug_assert_eq!(self.waiting, 0, "a queue that is not empty gives a packet or a time");
                 (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
-                return None;
+                None
             }
-        };
-        let Framed(packet) = &entry.packet;
-        let end = match &mut self.serializer {
-            Some(serializer) => serializer.transmit(start, packet.wire_len),
-            None => now,
-        };
-        let (sojourn, busy) = (now.since(entry.enqueued_at), end.since(start));
-        self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
-        // A bucket gives the packet out now.
-        let gone = if self.bucket.is_some() { now } else { end };
-        self.wire.begin(gone, self.delay, packet, self.overhead);
-        Some(end)
+        }
     }
 
     /// The last bit of the packet was sent at `end`.

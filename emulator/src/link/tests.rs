@@ -14,6 +14,7 @@ use crate::{HoldBack, Loss, Reorder};
 mod classful;
 mod idle;
 mod shaper;
+mod varying;
 
 const MBIT: u64 = 1_000_000;
 

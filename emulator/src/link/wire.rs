@@ -27,6 +27,25 @@ impl Wire {
         if fate.is_plain() { Wire::Plain(Line::new()) } else { Wire::Impaired(Box::new(Impaired::new(fate))) }
     }
 
+    /// That of a link that changes: a packet's arrival is known at the end of its transmission.
+    pub(super) fn changing(impairments: Impairments, random: Random) -> Wire {
+        Wire::Impaired(Box::new(Impaired::new(Fate::new(impairments, random).changing())))
+    }
+
+    /// Packets are lost independently with this probability from now on, on a link that changes.
+    pub(super) fn set_loss(&mut self, probability: f64) {
+        if let Wire::Impaired(impaired) = self {
+            impaired.set_loss(probability);
+        }
+    }
+
+    /// The transmission ends, and nothing of the packet arrives.
+    pub(super) fn lose(&mut self, report: impl FnMut(LinkEventKind)) {
+        if let Wire::Impaired(impaired) = self {
+            impaired.lose(report);
+        }
+    }
+
     /// The transmission of a packet begins, which ends at `end`; its framing ends with it.
     #[inline(always)]
     pub(super) fn begin(&mut self, end: Time, delay: Span, packet: &Packet, framing: u32) {

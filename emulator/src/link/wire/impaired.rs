@@ -104,6 +104,17 @@ impl Impaired {
         Impaired { fate, sending: None, line, held: VecDeque::new(), passed: 0 }
     }
 
+    pub(super) fn set_loss(&mut self, probability: f64) {
+        self.fate.set_loss(probability);
+    }
+
+    /// The packet in transmission is lost, whatever its fate would have been.
+    pub(super) fn lose(&mut self, mut report: impl FnMut(LinkEventKind)) {
+        let Some(packet) = self.sending.take() else { return };
+        self.fate.copies();
+        report(LinkEventKind::Lost { packet, probability: None });
+    }
+
     /// The transmission of a packet begins.
     pub(super) fn begin(&mut self, packet: &Packet, framing: u32) {
         self.sending = Some(Packet { wire_len: packet.wire_len - framing, ..*packet });

@@ -1,0 +1,87 @@
+//! How a link direction changes in the course of time: a schedule of changes, and a trace of its
+//! rate.
+//!
+//! What the transmitter does at the time of a change comes first: a packet whose last bit is sent
+//! at that time propagates by the delay and the loss before the change, and an opportunity of a
+//! trace is used. Then the change is made, and whatever else happens at that time comes after it.
+//!
+//! - *Rate.* A packet in transmission continues: what is left of it is sent at the new rate, so
+//!   that the bits sent between any two times are the integral of the rate, to the fraction of a
+//!   nanosecond. A ramp is linear and continuous.
+//! - *Delay.* It is that of the time at which the last bit is sent. After a decrease, a packet
+//!   that would arrive before the one sent before it arrives together with it; with
+//!   [`crate::Reorder::ByJitter`] it overtakes.
+//! - *Loss.* Packets are lost independently with the new probability, whatever the model before.
+//! - *Outage.* [`Up::Holds`] stops the transmitter, in the middle of a packet if need be, and
+//!   continues there later; the queue takes packets in and is asked for none. [`Up::Loses`] goes
+//!   on transmitting, and loses each packet whose last bit is sent during the outage. Packets that
+//!   are on the wire arrive either way.
+//! - *Queue.* As [`crate::Link::change_queue`].
+//!
+//! # Source
+//! The packet in transmission is cut at the time of the change as in mahimahi, where a packet uses
+//! as many opportunities as it needs. Linux's `tbf` and `htb` charge a packet at the rate at which
+//! it is dequeued, `netem` and ns-3's `PointToPointNetDevice` fix its end when its transmission
+//! starts: with these, a large packet that begins at a low rate blocks the link long after the rate
+//! has risen, and the bits sent depend on where packets begin.
+//!
+//! # Departures
+//! A token bucket (`burst`) does not change: HTB has no notion of the time at which it would have
+//! been full at another rate.
+
+use std::sync::Arc;
+
+use ackclock_aqm::QueueSpec;
+use ackclock_units::{Rate, Span, Time};
+
+use crate::Trace;
+
+/// How a link direction changes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// Changes in order of time, each later than the one before. A ramp ends no later than the
+    /// next change of the same quantity.
+    pub schedule: Vec<Change>,
+    /// What the rate follows instead of [`crate::LinkConfig::rate`]; no change of the schedule has
+    /// a rate then.
+    pub trace: Option<Arc<Trace>>,
+}
+
+impl Course {
+    /// Whether nothing ever changes.
+    pub fn is_constant(&self) -> bool {
+        self.schedule.is_empty() && self.trace.is_none()
+    }
+}
+
+/// A change at a time; what is `None` stays.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Change {
+    /// When it is made.
+    pub at: Time,
+    /// Rate and delay change linearly from `at` on and reach their new value here; `None` changes
+    /// them at once. Later than `at`. Neither end of a ramp of the rate is unlimited.
+    pub until: Option<Time>,
+    /// The rate; `Some(None)` is unlimited.
+    pub rate: Option<Option<Rate>>,
+    /// The propagation delay.
+    pub delay: Option<Span>,
+    /// The probability of loss.
+    pub loss: Option<f64>,
+    /// Whether packets get through.
+    pub up: Option<Up>,
+    /// The parameters of the queue, those of the same discipline.
+    pub queue: Option<QueueSpec>,
+}
+
+/// Whether packets get through a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Up {
+    /// They do.
+    #[default]
+    Passes,
+    /// They do not, and wait.
+    Holds,
+    /// They do not, and are lost.
+    Loses,
+}
