@@ -27,7 +27,7 @@ fn unknown_key() {
     9 | dealy = "5ms"
       | ^^^^^ unknown key
       |
-      = note: expected one of `rate`, `queue`, `loss`, `burst`, `delay`, `overhead`, `duplicate`, `jitter`, `reorder`, `reverse`
+      = note: expected one of `rate`, `trace`, `queue`, `loss`, `burst`, `delay`, `overhead`, `duplicate`, `jitter`, `reorder`, `schedule`, `reverse`
       = help: did you mean `delay`?
     "#);
 }
@@ -341,7 +341,7 @@ fn missing_key() {
     7 | [links.wire]
       |        ^^^^ has no `rate`
       |
-      = note: expected a rate such as "10mbit", or "unlimited"
+      = note: expected a rate such as "10mbit", "unlimited", or a `trace`
     "#);
 }
 

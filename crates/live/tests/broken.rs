@@ -46,6 +46,7 @@ const PING: &str = "ping -n -i 0.005 -s 1400 10.8.0.2";
 /// after 600 ms and another 40 answers `breaks` runs there.
 fn spec(test: &str, breaks: Option<String>) -> RunSpec {
     let direction = DirectionSpec {
+        course: Default::default(),
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(5),
         burst: None,

@@ -154,6 +154,7 @@ fn senders() -> Vec<(String, EndpointSpec)> {
 
 fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
     let one = DirectionSpec {
+        course: Default::default(),
         rate: Rate::from_bps(200_000_000),
         delay: Span::from_millis(3),
         burst: None,

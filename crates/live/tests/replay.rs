@@ -41,6 +41,7 @@ impl Drop for Scratch {
 /// fq_codel the other, and losses.
 fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) -> RunSpec {
     let direction = |queue: QueueSpec| DirectionSpec {
+        course: Default::default(),
         rate: Rate::from_bps(rate),
         burst: None,
         delay: Span::from_millis(5),

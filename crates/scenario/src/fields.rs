@@ -3,6 +3,7 @@
 //! Every default that is used is recorded with its path, for `--show-config` to fill in.
 
 use std::cell::RefCell;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ackclock_sim::spec::OwnController;
@@ -41,11 +42,14 @@ pub(crate) struct Context<'a> {
     pub(crate) chosen: RefCell<Vec<Arc<str>>>,
     /// The table of keys, if it is recorded.
     pub(crate) keys: Option<RefCell<Keys>>,
+    /// What the files that a scenario names are relative to.
+    pub(crate) folder: &'a Path,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(report: &'a Report, controllers: &'static [OwnController]) -> Context<'a> {
-        Context { report, controllers, filled: RefCell::default(), chosen: RefCell::default(), keys: None }
+        let (filled, chosen) = Default::default();
+        Context { report, controllers, filled, chosen, keys: None, folder: Path::new("") }
     }
 }
 
@@ -121,6 +125,22 @@ impl<'a> Fields<'a> {
     /// Congestion controllers from outside.
     pub(crate) fn controllers(&self) -> &'static [OwnController] {
         self.cx.controllers
+    }
+
+    /// Where a file is that the scenario names.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.cx.folder.join(name)
+    }
+
+    /// How many errors there are so far.
+    pub(crate) fn errors(&self) -> usize {
+        self.cx.report.len()
+    }
+
+    /// Notes no default and misses no key: these settings change others, which have noted theirs.
+    pub(crate) fn without_defaults(mut self) -> Fields<'a> {
+        self.dormant = true;
+        self
     }
 
     pub(crate) fn shown(&self) -> &str {

@@ -42,6 +42,7 @@
 mod cc;
 mod clock;
 mod command;
+mod course;
 mod document;
 mod ends;
 mod evaluation;

@@ -1,15 +1,17 @@
 //! Links: rate, delay, queue and impairments of each direction.
 
-use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
+use std::sync::Arc;
+
+use ackclock_emulator::{Course, HoldBack, Impairments, Loss, Reorder, Trace};
 use ackclock_sim::spec::{DirectionSpec, LinkSpec};
-use ackclock_units::Span;
+use ackclock_units::{Rate, Span};
 
 use crate::document::{Entry, Node, Value};
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole};
-use crate::queue;
+use crate::quantity::{Bytes, Kind, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole};
 use crate::report::Diagnostic;
+use crate::{course, queue};
 
 /// The most links of a run.
 pub(crate) const MAX_LINKS: usize = 10_000;
@@ -36,11 +38,11 @@ pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec
         return None;
     };
     let mut fields = Fields::new(cx, table, &path, &entry.key_place);
-    let forward = direction(&mut fields, None);
+    let (forward, schedule) = direction(&mut fields, None);
     let mut back = fields.table("reverse", "the keys that differ on the way back, such as { rate = \"1gbit\" }");
     fields.finish();
     let reverse = match &mut back {
-        Some(back) => direction(back, Some(&forward)),
+        Some(back) => direction(back, Some((&forward, schedule))).0,
         None => forward.clone(),
     };
     if let Some(back) = back {
@@ -57,30 +59,32 @@ pub(crate) fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
-/// Reads the keys of a direction; what the way back does not say is as in `forward`.
-fn direction(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> DirectionSpec {
+/// Reads the keys of a direction, and its schedule as it stands in the file; what the way back does
+/// not say is as in `forward`.
+fn direction<'a>(
+    fields: &mut Fields<'a>,
+    forward: Option<(&DirectionSpec, Option<&'a Entry>)>,
+) -> (DirectionSpec, Option<&'a Entry>) {
     // The way back takes these from the other direction without reading them.
     if forward.is_some() {
         fields.declare("queue", || queue::KINDS.kinds());
         fields.declare("loss", || LOSSES.kinds());
     }
-    let rate = match forward {
-        Some(forward) => fields.maybe("rate", RateOrUnlimited).unwrap_or(forward.rate),
-        None => fields.required("rate", RateOrUnlimited, "a rate such as \"10mbit\", or \"unlimited\"").flatten(),
-    };
-    let base = forward.cloned().unwrap_or_else(|| DirectionSpec {
+    let base = forward.map(|(forward, _)| forward.clone()).unwrap_or_else(|| DirectionSpec {
         rate: None,
         burst: None,
         delay: Span::ZERO,
         overhead: 0,
         queue: queue::default(),
         impairments: Impairments::default(),
+        course: Course::default(),
     });
     let way_back = forward.is_some();
+    let (rate, trace) = pace(fields, forward.map(|(forward, _)| forward));
     let queue = if way_back && fields.get("queue").is_none() { base.queue } else { queue::read(fields) };
     let wire = base.impairments;
     let loss = if way_back && fields.get("loss").is_none() { wire.loss } else { loss(fields) };
-    DirectionSpec {
+    let mut spec = DirectionSpec {
         rate,
         burst: fields.or("burst", base.burst.map(u64::from), OrOff(Bytes(1, MAX_BURST))).map(|burst| burst as u32),
         delay: fields.or("delay", base.delay, Time::Any),
@@ -92,6 +96,43 @@ fn direction(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> Direct
             jitter: fields.or("jitter", wire.jitter, Time::Any),
             reorder: reorder(fields, wire.reorder),
         },
+        course: Course::default(),
+    };
+    let schedule = fields.get("schedule").or(forward.and_then(|(_, schedule)| schedule));
+    let rate = if trace.is_some() { None } else { Some(rate) };
+    let errors = fields.errors();
+    let changes = course::schedule(fields, schedule, course::Base { rate, queue: &spec.queue });
+    spec.course = Course { schedule: changes, trace };
+    if spec.burst.is_some() && !spec.course.is_constant() {
+        let title = format!("{}: a token bucket (`burst`) does not change", fields.shown());
+        let error = Diagnostic::new(title, fields.place(), "has a `schedule` or a `trace`");
+        fields.push(error.note("expected a transmitter, which is `burst = false`"));
+    }
+    // What is wrong with a schedule is not wrong with the way back once more.
+    let right = fields.errors() == errors;
+    (spec, schedule.filter(|_| right))
+}
+
+/// The rate of a direction, which is the mean of a trace if there is one.
+fn pace(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> (Option<Rate>, Option<Arc<Trace>>) {
+    fields.declare("rate", || RateOrUnlimited.domain());
+    fields.get("rate");
+    if let Some(trace) = course::trace(fields) {
+        if let Some(entry) = fields.get("rate") {
+            let problem = Problem::new("the rate is that of the trace", "either `rate` or `trace`");
+            fields.reject("rate", &entry.node, problem);
+        }
+        return (trace.as_ref().and_then(|trace| course::mean(trace)), trace);
+    }
+    match forward {
+        Some(forward) => match fields.maybe("rate", RateOrUnlimited) {
+            Some(rate) => (rate, None),
+            None => (forward.rate, forward.course.trace.clone()),
+        },
+        None => {
+            let expected = "a rate such as \"10mbit\", \"unlimited\", or a `trace`";
+            (fields.required("rate", RateOrUnlimited, expected).flatten(), None)
+        }
     }
 }
 
@@ -167,7 +208,7 @@ fn packets(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
         return None;
     };
     let number = |item: &Node| {
-        let read = crate::quantity::Kind::read(&Whole(1, u64::MAX), item);
+        let read = Whole(1, u64::MAX).read(item);
         read.map_err(|problem| fields.reject("packets", item, problem)).ok()
     };
     let mut numbers: Vec<u64> = items.iter().filter_map(number).collect();

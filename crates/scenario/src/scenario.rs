@@ -97,10 +97,12 @@ impl Scenario {
         if bytes.len() as u64 > MAX_FILE {
             return Err(LoadError::TooLarge { path: path.to_owned() });
         }
-        Ok(Scenario::parse_with(&path.display().to_string(), &bytes, overrides, controllers)?)
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Ok(Scenario::parse_in(folder, &path.display().to_string(), &bytes, overrides, controllers)?)
     }
 
-    /// Reads a text; `name` is what errors call it.
+    /// Reads a text; `name` is what errors call it. Files that it names are relative to the working
+    /// directory.
     ///
     /// # Errors
     /// Anything in it or in the overrides is wrong.
@@ -116,6 +118,16 @@ impl Scenario {
     /// # Panics
     /// A controller has no name, or one that is taken.
     pub fn parse_with(
+        name: &str,
+        text: &[u8],
+        overrides: &[Override],
+        controllers: &'static [OwnController],
+    ) -> Result<Scenario, ScenarioError> {
+        Scenario::parse_in(Path::new(""), name, text, overrides, controllers)
+    }
+
+    fn parse_in(
+        folder: &Path,
         name: &str,
         text: &[u8],
         overrides: &[Override],
@@ -142,7 +154,7 @@ impl Scenario {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let source = sources.add(name, text);
         let scenario = document::parse_document(text, source, &report)
-            .and_then(|root| Scenario::read(root, overrides, controllers, &mut sources, &report));
+            .and_then(|root| Scenario::read(root, overrides, controllers, folder, &mut sources, &report));
         report.finish(sources, scenario)
     }
 
@@ -162,6 +174,7 @@ impl Scenario {
         mut root: Node,
         overrides: &[Override],
         controllers: &'static [OwnController],
+        folder: &Path,
         sources: &mut Sources,
         report: &Report,
     ) -> Option<Scenario> {
@@ -181,7 +194,7 @@ impl Scenario {
             for (axis, index) in sweep.axes.iter().zip(sweep.indices(point)) {
                 overrides::set(&mut varied, &axis.path, &axis.place, axis.values[index].clone(), report);
             }
-            let cx = Context::new(report, controllers);
+            let cx = Context { folder, ..Context::new(report, controllers) };
             if let Some(plan) = Plan::read(&varied, &cx) {
                 let live = plan.timing.is_live();
                 subjects.push(Subject { shape: plan.shape(), duration: plan.duration, live });

@@ -47,7 +47,8 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
         overhead: spec.overhead,
         impairments: spec.impairments.clone(),
     };
-    let link = Link::new(config, spec.queue.build(random("queue")), random("wire"));
+    let queue = spec.queue.build(random("queue"));
+    let link = Link::with_course(config, queue, random("wire"), spec.course.clone());
     Direction::new(id, spec.queue.name(), link)
 }
 

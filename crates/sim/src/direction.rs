@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ackclock_aqm::{Counters, DropReason};
-use ackclock_emulator::{Link, LinkEvent, LinkEventKind, LinkSink};
+use ackclock_emulator::{Link, LinkEvent, LinkEventKind, LinkSink, Usage};
 use ackclock_packet::Packet;
 use ackclock_trace::{Histogram, LinkSummary, LinkWindow};
 use ackclock_units::{Rate, Span, Time};
@@ -183,26 +183,36 @@ impl Direction {
         let counters = self.link.queue().counters();
         let backlog = self.link.queue().backlog();
         assert!(counters.balance(backlog), "the books of {} do not balance: {counters:?}, {backlog:?}", self.id);
-        let busy = self.measures.busy_by(end);
+        let length = end.since(Time::ZERO);
+        let (rate_bps, utilization) = self.rate_and_use(Usage::default(), self.measures.busy_by(end), length);
         LinkSummary {
             id: self.id.clone(),
             queue: self.queue,
-            rate_bps: self.link.rate().map(Rate::as_bps),
+            rate_bps,
             offered: counters.offered.packets,
             enqueued: counters.enqueued.packets,
             dequeued: counters.dequeued.packets,
             marked: counters.marked.packets,
             dropped: dropped(|reason| counters.dropped[reason as usize], self.measures.lost),
             duplicated: self.measures.duplicated,
-            utilization: share(busy, end.since(Time::ZERO)),
-            bucket_empty: self
-                .measures
-                .bucket
-                .as_ref()
-                .map(|bucket| share(bucket.empty_by(end), end.since(Time::ZERO))),
+            utilization,
+            bucket_empty: self.measures.bucket.as_ref().map(|bucket| share(bucket.empty_by(end), length)),
             sojourn_ms: self.measures.sojourns().distribution(1e-6),
             backlog_packets: self.measures.backlog.histogram().distribution(1.0),
         }
+    }
+
+    /// The rate and the share of it that was used, in a time of this length since `then`, of which
+    /// the transmitter was busy for so long. On a link that changes, the rate is the mean of what
+    /// was possible.
+    fn rate_and_use(&self, then: Usage, busy: Span, length: Span) -> (Option<u64>, f64) {
+        let Some(now) = self.link.usage() else {
+            return (self.link.rate().map(Rate::as_bps), share(busy, length));
+        };
+        let (possible, sent) = (now.possible - then.possible, now.sent - then.sent);
+        let mean = u128::from(possible) * 1_000_000_000 / u128::from(length.as_nanos()).max(1);
+        let used = if possible > 0 { sent as f64 / possible as f64 } else { 0.0 };
+        (u64::try_from(mean).ok().filter(|&mean| mean > 0), used)
     }
 
     /// What stands at the start of a window. The link has caught up to `now`.
@@ -214,6 +224,7 @@ impl Direction {
             lost: self.measures.lost,
             duplicated: self.measures.duplicated,
             busy: self.measures.busy_by(now),
+            usage: self.link.usage().unwrap_or_default(),
             bucket_empty: self.measures.bucket.as_ref().map(|bucket| bucket.empty_by(now)),
             sojourn: self.measures.sojourns(),
             backlog: backlog.histogram(),
@@ -227,17 +238,18 @@ impl Direction {
         backlog.add(self.measures.level, now.since(self.measures.since));
         let (counters, then) = (self.link.queue().counters(), &mark.counters);
         let busy = self.measures.busy_by(now) - mark.busy;
+        let (rate_bps, utilization) = self.rate_and_use(mark.usage, busy, length);
         let drops = |reason: DropReason| counters.dropped[reason as usize] - then.dropped[reason as usize];
         LinkWindow {
             id: self.id.clone(),
-            rate_bps: self.link.rate().map(Rate::as_bps),
+            rate_bps,
             offered: counters.offered.packets - then.offered.packets,
             enqueued: counters.enqueued.packets - then.enqueued.packets,
             dequeued: counters.dequeued.packets - then.dequeued.packets,
             marked: counters.marked.packets - then.marked.packets,
             dropped: dropped(drops, self.measures.lost - mark.lost),
             duplicated: self.measures.duplicated - mark.duplicated,
-            utilization: share(busy, length),
+            utilization,
             bucket_empty: (self.measures.bucket.as_ref().zip(mark.bucket_empty))
                 .map(|(bucket, then)| share(bucket.empty_by(now) - then, length)),
             sojourn_ms: self.measures.sojourns().since(&mark.sojourn).distribution(1e-6),
@@ -253,6 +265,7 @@ pub(crate) struct DirectionMark {
     lost: u64,
     duplicated: u64,
     busy: Span,
+    usage: Usage,
     bucket_empty: Option<Span>,
     sojourn: Histogram,
     backlog: Histogram,

@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use ackclock_emulator::Impairments;
+use ackclock_emulator::{Course, Impairments};
 use ackclock_tcp::Config;
 use ackclock_units::{Rate, Span, Time};
 
@@ -68,6 +68,8 @@ pub struct DirectionSpec {
     pub queue: QueueSpec,
     /// Loss, duplication, jitter and reordering after transmission.
     pub impairments: Impairments,
+    /// How all of this changes during the run. If there is a trace, `rate` is its mean.
+    pub course: Course,
 }
 
 /// A flow: one connection with a bulk source. What it has in common with others of its group is

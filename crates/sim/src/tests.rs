@@ -30,6 +30,7 @@ fn direction(queue: QueueSpec) -> DirectionSpec {
         overhead: 0,
         queue,
         impairments: Impairments::default(),
+        course: Default::default(),
     }
 }
 

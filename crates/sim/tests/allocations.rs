@@ -32,6 +32,7 @@ fn two_newreno(queue: QueueSpec) -> RunSpec {
 /// Two bulk flows over 10 Mbit/s and 20 ms.
 fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
     let direction = DirectionSpec {
+        course: Default::default(),
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
         burst: None,

@@ -95,6 +95,7 @@ fn any_direction() -> impl Strategy<Value = DirectionSpec> {
     ];
     (prop::option::of(100_000u64..1_000_000_000), 0u64..100, queue, any_impairments()).prop_map(
         |(rate, delay, queue, impairments)| DirectionSpec {
+            course: Default::default(),
             rate: rate.and_then(Rate::from_bps),
             delay: Span::from_millis(delay),
             burst: None,
@@ -240,6 +241,7 @@ fn any_smoltcp() -> impl Strategy<Value = HostSpec> {
 /// Both directions lose a little, always the same packets.
 fn lossy_ways() -> [DirectionSpec; 2] {
     let way = |lost: &[u64]| DirectionSpec {
+        course: Default::default(),
         rate: Rate::from_bps(10_000_000),
         delay: Span::from_millis(10),
         burst: None,

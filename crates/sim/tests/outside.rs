@@ -39,6 +39,7 @@ fn direction(queue: QueueSpec) -> DirectionSpec {
         overhead: 0,
         queue,
         impairments: Impairments::default(),
+        course: Default::default(),
     }
 }
 

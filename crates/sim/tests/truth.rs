@@ -154,6 +154,7 @@ fn any_direction(loss: impl Strategy<Value = Loss>) -> impl Strategy<Value = Dir
             burst: None,
             queue,
             impairments,
+            course: Default::default(),
         }
     })
 }

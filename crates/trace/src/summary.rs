@@ -263,7 +263,8 @@ pub struct LinkSummary {
     pub id: String,
     /// The queue discipline.
     pub queue: &'static str,
-    /// Rate of the transmitter; null if it is unlimited.
+    /// Rate of the transmitter; null if it is unlimited. If it changes, the mean of what it could
+    /// have sent.
     pub rate_bps: Option<u64>,
     /// Packets offered to the queue.
     pub offered: u64,
@@ -279,7 +280,7 @@ pub struct LinkSummary {
     pub duplicated: u64,
     /// Share of the time in which a transmitter of the rate was busy; 0 for an unlimited rate. What
     /// a token bucket gives out at once takes its time at the rate here, too, so that this is at
-    /// most 1.
+    /// most 1. On a link that changes, the share of what it could have sent.
     pub utilization: f64,
     /// Share of the time in which the token bucket was empty, so that packets had to wait; null
     /// without one.

@@ -34,6 +34,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
         overhead: 0,
         queue: QueueSpec::Pfifo(FifoConfig { limit: Limit::Packets(1000) }),
         impairments: Impairments::default(),
+        course: Default::default(),
     };
     let node = |host: usize| -> Result<NodeSpec> {
         Ok(NodeSpec {

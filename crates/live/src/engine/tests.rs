@@ -38,6 +38,7 @@ fn node(name: &str, address: [u8; 4], tun: bool) -> NodeSpec {
 
 fn direction(impairments: Impairments) -> DirectionSpec {
     DirectionSpec {
+        course: Default::default(),
         rate: Rate::from_bps(50_000_000),
         delay: Span::from_millis(5),
         burst: None,

@@ -38,6 +38,7 @@ fn spec() -> RunSpec {
         mtu: 1500,
     };
     let direction = |queue: QueueSpec| DirectionSpec {
+        course: Default::default(),
         rate: Rate::from_bps(10_000_000),
         burst: None,
         delay: Span::from_millis(5),

@@ -90,6 +90,7 @@ impl Port for Memory {
 /// Left and right, with a wire of this delay.
 fn spec(duration: Span, delay: Span) -> RunSpec {
     let direction = DirectionSpec {
+        course: Default::default(),
         rate: None,
         delay,
         burst: None,

@@ -41,6 +41,8 @@ const ANY: &[&str] = &[
 /// Values that cannot be made from a default.
 const VALUES: &[(&str, &str, &str)] = &[
     ("flows.0", "schedule", "[{ at = \"1s\", cc = \"vegas\" }]"),
+    ("links.wire", "schedule", "[{ at = \"500ms\", rate = \"3mbit\" }]"),
+    ("links.wire.reverse", "schedule", "[{ at = \"500ms\", delay = \"300ms\" }]"),
     ("flows.0", "path", "[\"wire\", \"far\"]"),
     ("flows.0.cc", "beta_loss", "90"),
     ("links.wire.loss", "packets", "[40]"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use ackclock_sim::spec::{DirectionSpec, FlowSpec, HostSpec, QueueSpec, RunSpec};
 use ackclock_tcp::EcnFeedback;
-use ackclock_units::Time;
+use ackclock_units::{Rate, Span, Time};
 use serde_json::Value as Json;
 
 use crate::outcome::{Outcome, Row};
@@ -58,14 +58,21 @@ pub(crate) fn paths(flow: &FlowSpec) -> impl Iterator<Item = &[usize]> {
     [Some(flow.path.as_slice()), flow.secondary.as_ref().map(|second| second.path.as_slice())].into_iter().flatten()
 }
 
+/// The highest rate that a direction ever has; `None` if it is unlimited.
+fn fastest(direction: &DirectionSpec) -> Option<u64> {
+    let changes = direction.course.schedule.iter().filter_map(|change| change.rate);
+    changes.chain([direction.rate]).map(|rate| rate.map(Rate::as_bps)).reduce(|a, b| Some(a?.max(b?))).flatten()
+}
+
 /// How long a direction takes at least for a packet of TCP, ns: on its own, and the delay.
 fn least_time((_, direction): &(usize, &DirectionSpec)) -> u64 {
     let bits = 8 * (HEADERS + u64::from(direction.overhead));
-    let sending = match (direction.rate, direction.burst) {
-        (Some(rate), None) => bits * 1_000_000_000 / rate.as_bps(),
+    let sending = match (fastest(direction), direction.burst) {
+        (Some(rate), None) => bits * 1_000_000_000 / rate,
         _ => 0,
     };
-    direction.delay.as_nanos() + sending
+    let delays = direction.course.schedule.iter().filter_map(|change| change.delay);
+    delays.fold(direction.delay, Span::min).as_nanos() + sending
 }
 
 /// Everything that is checked of one run.
@@ -209,7 +216,7 @@ fn transfer(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
 fn most_bits(spec: &RunSpec, flow: &FlowSpec, seconds: f64) -> Option<f64> {
     let of_path = |path: &[usize]| {
         let share = |(_, direction): (usize, &DirectionSpec)| {
-            let rate = direction.rate?.as_bps() as f64;
+            let rate = fastest(direction)? as f64;
             let payload = payload(&flow.sender) as f64;
             let share = payload / (payload + (HEADERS + u64::from(direction.overhead)) as f64);
             Some(
@@ -345,11 +352,11 @@ fn near(rounded: Option<f64>, exact: Option<u64>) -> bool {
 /// A transmitter sends one packet after another, and is busy for as long as that takes.
 fn transmitter(laws: &mut Laws, outcome: &Outcome, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
     let id = json["id"].as_str().unwrap_or("");
-    let Some(rate) = spec.rate else { return };
+    let Some(rate) = fastest(spec) else { return };
     let sent: Vec<(u64, u64)> = (rows.iter().filter(|row| row.str("action") == "dequeue"))
         .filter_map(|row| Some((row.nanos("time_s")?, row.number("size_bytes")?)))
         .collect();
-    let nanos = |bytes: u64| u128::from(bytes) * 8_000_000_000 / u128::from(rate.as_bps());
+    let nanos = |bytes: u64| u128::from(bytes) * 8_000_000_000 / u128::from(rate);
     let bytes: u64 = sent.iter().map(|&(_, bytes)| bytes).sum();
     let end = u128::from(outcome.spec.duration.as_nanos());
     let Some(&(last_at, last_bytes)) = sent.last() else { return };
@@ -368,6 +375,9 @@ fn transmitter(laws: &mut Laws, outcome: &Outcome, spec: &DirectionSpec, json: &
         laws.hold("one packet after another", u128::from(*next) >= u128::from(*at) + nanos(*bytes), || {
             format!("{id}: {bytes} bytes at {at} ns, the next one at {next} ns")
         });
+    }
+    if !spec.course.is_constant() {
+        return;
     }
     // The last one may be cut off by the end of the run.
     let cut = (u128::from(last_at) + nanos(last_bytes)).saturating_sub(end);
@@ -388,12 +398,12 @@ fn capacity(laws: &mut Laws, outcome: &Outcome, number: usize, link: &DirectionS
         if any { on.any(|on| on) } else { on.all(|on| on) }
     };
     let flows = || outcome.spec.flows.iter().zip(outcome.json["flows"].as_array().into_iter().flatten());
-    if let Some(rate) = link.rate {
+    if let Some(rate) = fastest(link) {
         let delivered = |(flow, json): (&FlowSpec, &Json)| {
             passes(flow, false).then(|| json["delivered_bytes"].as_u64().unwrap_or(0))
         };
         let bits = 8.0 * flows().filter_map(delivered).sum::<u64>() as f64;
-        let most = rate.as_bps() as f64 * outcome.spec.duration.as_secs_f64()
+        let most = rate as f64 * outcome.spec.duration.as_secs_f64()
             + 8.0 * (f64::from(link.burst.unwrap_or(0)) + most_at_once(link));
         laws.hold("flows share the rate", bits <= most * (1.0 + 1e-9), || {
             format!("{}: {bits} of {most} bits", json["id"])

@@ -40,6 +40,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "port",
     "source_port",
     "data",
+    // A file of its own: crates/scenario/tests/course.rs.
+    "trace",
     // What a file says about its runs, not what a run is.
     "title",
     "sweep",
@@ -232,8 +234,40 @@ fn links(document: &mut Document, draw: &mut Draw) -> Vec<&'static str> {
         if draw.chance(0.5) {
             document.put(&format!("{path}.queue.limit"), format!("\"{}p\"", draw.wide(2, 200)));
         }
+        if draw.chance(0.15) {
+            schedule(document, &path, draw);
+        }
     }
     names[..count].to_vec()
+}
+
+/// Changes of a link, each behind the end of the one before it.
+fn schedule(document: &mut Document, link: &str, draw: &mut Draw) {
+    let mut at = 0;
+    for _ in 0..1 + draw.below(5) {
+        let change = document.push(&format!("{link}.schedule"));
+        let mut put = |key: &str, value: String| document.put(&format!("{change}.{key}"), value);
+        at += draw.wide(1, SHORTEST / 2);
+        put("at", format!("\"{at}ns\""));
+        match draw.below(6) {
+            0 => put("rate", format!("\"{}bit\"", draw.rate())),
+            1 => put("loss", format!("{:?}", draw.0.unit() / 10.0)),
+            2 => put("up", "true".to_owned()),
+            3 => {
+                put("up", "false".to_owned());
+                let up = document.push(&format!("{link}.schedule"));
+                at += draw.wide(1, SHORTEST / 2);
+                document.put(&format!("{up}.at"), format!("\"{at}ns\""));
+                document.put(&format!("{up}.up"), "true");
+            }
+            4 => put("queue.limit", format!("\"{}p\"", draw.wide(2, 200))),
+            _ => {
+                put("delay", format!("\"{}ns\"", draw.time()));
+                at += draw.wide(1, SHORTEST / 2);
+                put("until", format!("\"{at}ns\""));
+            }
+        }
+    }
 }
 
 /// Some of the links in any order.

@@ -138,7 +138,8 @@ fn draws(direction: &DirectionSpec) -> bool {
         _ => true,
     };
     let held = matches!(wire.reorder, Reorder::HoldBack(hold) if hold.probability > 0.0);
-    queue || held || matches!(wire.loss, Loss::Iid(_)) || wire.duplicate > 0.0 || wire.jitter > Span::ZERO
+    let loses = direction.course.schedule.iter().any(|change| change.loss.is_some());
+    queue || held || loses || matches!(wire.loss, Loss::Iid(_)) || wire.duplicate > 0.0 || wire.jitter > Span::ZERO
 }
 
 /// Other names, where no random number depends on them: not with start jitter, BBR, CDG, HD and

@@ -19,6 +19,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "queue",
         "record",
         "clock",
+        "course",
         "link",
         "cc",
         // Hosts, the paths between them, and who talks over these.

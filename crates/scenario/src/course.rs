@@ -1,0 +1,248 @@
+//! Links that change: the keys `schedule` and `trace` of a direction.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use ackclock_aqm::{Drops, QueueSpec};
+use ackclock_emulator::{Change, Format, Framed, OPPORTUNITY, Trace, Up};
+use ackclock_units::parameter::Configurable;
+use ackclock_units::{Random, Rate, Span, Time as Instant};
+
+use crate::document::Entry;
+use crate::fields::Fields;
+use crate::parameters;
+use crate::quantity::{Bytes, Flag, Number, OneOf, Problem, RateOrUnlimited, Text, Time};
+
+/// The most changes of a direction.
+const MAX_CHANGES: usize = 10_000;
+
+/// The largest trace, in bytes.
+const MAX_TRACE: u64 = 64 << 20;
+
+/// The most bytes of an opportunity: a packet of any size.
+const MAX_OPPORTUNITY: u64 = 1 << 20;
+
+const FORMATS: OneOf = OneOf { what: "format of traces", names: &["mahimahi", "rates"] };
+
+/// What an item of a schedule may look like.
+const A_CHANGE: &str = "a list of changes in order of time, such as [{ at = \"10s\", rate = \"5mbit\" }]";
+
+/// Reads the key `trace`: `None` without one, `Some(None)` if something is wrong with it.
+pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Option<Arc<Trace>>> {
+    fields.get("trace")?;
+    let Some(mut table) = fields.table("trace", "a table such as { file = \"lte.trace\", format = \"mahimahi\" }")
+    else {
+        return Some(None);
+    };
+    let file = table.required("file", Text, "the path of the trace, relative to the scenario");
+    let format = table.or("format", "mahimahi", FORMATS);
+    let repeats = table.or("loop", true, Flag);
+    let format = match format {
+        "mahimahi" => {
+            let bytes = table.or("opportunity", u64::from(OPPORTUNITY), Bytes(1, MAX_OPPORTUNITY));
+            Format::Mahimahi { bytes: bytes as u32 }
+        }
+        _ => Format::Rates,
+    };
+    let read = file.and_then(|file| match load(&table.file(&file), &file, format, repeats) {
+        Ok(trace) => Some(Arc::new(trace)),
+        Err(problem) => {
+            if let Some(entry) = table.get("file") {
+                table.reject("file", &entry.node, problem);
+            }
+            None
+        }
+    });
+    table.finish();
+    Some(read)
+}
+
+/// Reads a file, which errors call `name`.
+fn load(path: &Path, name: &str, format: Format, repeats: bool) -> Result<Trace, Problem> {
+    let unreadable = |error: io::Error| {
+        Problem::new(format!("cannot read {name}: {error}"), "a file, by its path relative to the scenario")
+    };
+    let mut bytes = Vec::new();
+    File::open(path).map_err(unreadable)?.take(MAX_TRACE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_TRACE {
+        return Err(Problem::new(format!("{name} is larger than {MAX_TRACE} bytes"), "a shorter trace"));
+    }
+    let text =
+        String::from_utf8(bytes).map_err(|_| Problem::new(format!("{name} is not UTF-8"), "a trace, which is text"))?;
+    let trace = Trace::parse(&text, format, repeats).map_err(|error| {
+        let line = error.line.map(|line| format!(", line {line}")).unwrap_or_default();
+        Problem::new(format!("{name}{line}: {}", error.problem), error.expected)
+    })?;
+    if trace.mean_bps() == 0 {
+        return Err(Problem::new(format!("{name}: every rate is 0"), "a rate above 0"));
+    }
+    Ok(trace)
+}
+
+/// The mean rate of a trace.
+pub(crate) fn mean(trace: &Trace) -> Option<Rate> {
+    Rate::from_bps(trace.mean_bps().min(Rate::MAX.as_bps()))
+}
+
+/// What a schedule changes.
+#[derive(Debug)]
+pub(crate) struct Base<'a> {
+    /// The rate at the start; `Some(None)` is unlimited. `None` if a trace sets it.
+    pub(crate) rate: Option<Option<Rate>>,
+    pub(crate) queue: &'a QueueSpec,
+}
+
+/// Reads the key `schedule`, or that of the other direction, which has been read there.
+pub(crate) fn schedule(fields: &mut Fields<'_>, entry: Option<&Entry>, base: Base<'_>) -> Vec<Change> {
+    let own = fields.get("schedule").is_some();
+    let Some(entry) = entry else { return Vec::new() };
+    let items = match entry.node.array() {
+        Some(items) if items.len() <= MAX_CHANGES => items,
+        Some(items) => {
+            let found = format!("{} changes are too many", items.len());
+            fields.reject("schedule", &entry.node, Problem::new(found, format!("at most {MAX_CHANGES}")));
+            return Vec::new();
+        }
+        None => {
+            fields.reject("schedule", &entry.node, Problem::new("not a list of changes", A_CHANGE));
+            return Vec::new();
+        }
+    };
+    let mut reading = Reading::new(base);
+    for (index, node) in items.iter().enumerate() {
+        if let Some(item) = fields.item("schedule", index, node, A_CHANGE) {
+            let mut item = if own { item } else { item.without_defaults() };
+            reading.change(&mut item);
+            item.finish();
+        }
+    }
+    reading.changes
+}
+
+/// A schedule while it is read.
+struct Reading {
+    changes: Vec<Change>,
+    rate: Option<Option<Rate>>,
+    /// Until when ramps of the rate and of the delay go on.
+    ramps: [Instant; 2],
+    queue: Queue,
+}
+
+/// The queue with the parameters that it has in the end so far.
+struct Queue {
+    spec: QueueSpec,
+    /// One that has been through all changes; `None` if its parameters are wrong anyway.
+    tried: Option<Box<dyn ackclock_aqm::QueueDisc<Framed>>>,
+}
+
+impl Reading {
+    fn new(Base { rate, queue }: Base<'_>) -> Reading {
+        let spec = queue.clone();
+        let tried = spec.problem().is_none().then(|| spec.build(Random::for_component(0, 0, "schedule")));
+        Reading { changes: Vec::new(), rate, ramps: [Instant::ZERO; 2], queue: Queue { spec, tried } }
+    }
+
+    fn change(&mut self, item: &mut Fields<'_>) {
+        let at = item.required("at", Time::Any, "when it changes, such as \"10s\" from the start of the run");
+        let until = item.maybe("until", Time::Positive);
+        let rate = item.maybe("rate", RateOrUnlimited);
+        let delay = item.maybe("delay", Time::Any);
+        let loss = item.maybe("loss", Number(0.0, 1.0));
+        let up = item.maybe("up", Flag);
+        let drops = item.maybe("drop", Flag);
+        let Some(at) = at.map(|at| Instant::ZERO + at) else { return };
+        let queue = self.queue.change(item, at);
+        let until = until.map(|until| Instant::ZERO + until);
+        if let Some(before) = self.changes.last().map(|change| change.at)
+            && at <= before
+        {
+            let found = format!("not after the change before it, which is at {}", before.since(Instant::ZERO));
+            refuse(item, "at", found, "changes in order of time");
+        }
+        if self.rate.is_none() && rate.is_some() {
+            refuse(item, "rate", "the rate is that of the trace", "a schedule of other keys, or no `trace`");
+        }
+        self.ramp(item, at, until, rate, delay);
+        if let (Some(_), None | Some(true)) = (drops, up) {
+            refuse(item, "drop", "says what becomes of packets while the link is down", "`up = false` beside it");
+        }
+        if ["rate", "delay", "loss", "up", "drop", "queue"].iter().all(|key| item.get(key).is_none()) {
+            let expected = "`rate`, `delay`, `loss`, `up` or `queue`, to be changed at that time";
+            refuse(item, "at", "nothing changes", expected);
+        }
+        let up = up.map(|up| match (up, drops) {
+            (true, _) => Up::Passes,
+            (false, Some(true)) => Up::Loses,
+            (false, _) => Up::Holds,
+        });
+        self.changes.push(Change { at, until, rate, delay, loss, up, queue });
+    }
+
+    /// Checks what has an extent in time.
+    fn ramp(
+        &mut self,
+        item: &mut Fields<'_>,
+        at: Instant,
+        until: Option<Instant>,
+        rate: Option<Option<Rate>>,
+        delay: Option<Span>,
+    ) {
+        if until.is_some() && rate.is_none() && delay.is_none() {
+            refuse(item, "until", "only rate and delay change little by little", "`rate` or `delay` beside it");
+        }
+        if until.is_some_and(|until| until <= at) {
+            refuse(item, "until", "not after `at`", "the time at which the new value is reached");
+        }
+        if until.is_some() && rate.is_some() && (rate == Some(None) || self.rate == Some(None)) {
+            let expected = "a rate before and after, or no `until`";
+            refuse(item, "until", "the rate cannot change little by little from or to \"unlimited\"", expected);
+        }
+        let changed = [("rate", rate.is_some()), ("delay", delay.is_some())];
+        for ((key, changes), ramp) in changed.into_iter().zip(&mut self.ramps) {
+            if !changes {
+                continue;
+            }
+            if at < *ramp {
+                let found = format!("the change before it goes on until {}", ramp.since(Instant::ZERO));
+                refuse(item, "at", format!("{key}: {found}"), "a time that is no earlier");
+            }
+            *ramp = until.unwrap_or(at);
+        }
+        if rate.is_some() && self.rate.is_some() {
+            self.rate = rate;
+        }
+    }
+}
+
+impl Queue {
+    /// Reads the key `queue` of a change at `at`.
+    fn change(&mut self, item: &mut Fields<'_>, at: Instant) -> Option<QueueSpec> {
+        let entry = item.get("queue")?;
+        let mut section =
+            item.table("queue", "a table of parameters, such as { limit = \"100p\" }")?.without_defaults();
+        let name = self.spec.name();
+        let mut spec = self.spec.clone();
+        parameters::read(&mut section, name, &mut spec);
+        section.finish();
+        if spec.problem().is_some() {
+            return None;
+        }
+        let tried = self.tried.as_mut().map(|queue| queue.change(at, spec.config(), &mut Drops::new()));
+        if let Some(Err(error)) = tried {
+            let expected = format!("parameters that `{name}` changes while it is in use");
+            item.reject("queue", &entry.node, Problem::new(error.to_string(), expected));
+            return None;
+        }
+        self.spec = spec.clone();
+        Some(spec)
+    }
+}
+
+/// Reports the value of a key that is there, or of `at`.
+fn refuse(item: &mut Fields<'_>, key: &'static str, found: impl Into<String>, expected: &str) {
+    if let Some(entry) = item.get(key) {
+        item.reject(key, &entry.node, Problem::new(found, expected));
+    }
+}
