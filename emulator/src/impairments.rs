@@ -2,6 +2,11 @@
 
 use ackclock_units::{Random, Span, Time};
 
+use self::chain::State;
+pub use self::chain::{GilbertElliott, Markov};
+
+mod chain;
+
 /// Losses that are not a queue's decision.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Loss {
@@ -12,6 +17,10 @@ pub enum Loss {
     Iid(f64),
     /// The packets with these numbers, counted from 1 in order of transmission, in ascending order.
     List(Vec<u64>),
+    /// In bursts, by a chain of two states.
+    GilbertElliott(GilbertElliott),
+    /// In bursts, by a chain of four states.
+    Markov(Markov),
 }
 
 /// The impairments of one link direction.
@@ -73,6 +82,10 @@ pub(crate) struct Fate {
     number: u64,
     /// How many entries of a list of losses are behind.
     passed: usize,
+    /// The state of a chain of losses, ...
+    state: State,
+    /// ... and the probability with which the last packet was lost, where it was drawn.
+    probability: Option<f64>,
     /// Latest arrival so far: the one to stay behind when order is kept.
     latest: Time,
     is_plain: bool,
@@ -93,6 +106,8 @@ impl Fate {
             holding: stream("reorder"),
             number: 0,
             passed: 0,
+            state: State::default(),
+            probability: None,
             latest: Time::ZERO,
             is_plain,
             delay_changes: false,
@@ -127,12 +142,9 @@ impl Fate {
         held.then_some(hold)
     }
 
-    /// The probability with which the next packet is lost on the wire, where it is drawn.
+    /// The probability with which the last packet was lost on the wire, where it was drawn.
     pub(crate) fn loss_probability(&self) -> Option<f64> {
-        match self.impairments.loss {
-            Loss::Iid(probability) => Some(probability),
-            Loss::None | Loss::List(_) => None,
-        }
+        self.probability
     }
 
     /// How many copies of the next packet arrive: 0, 1 or 2.
@@ -140,7 +152,18 @@ impl Fate {
         self.number += 1;
         let lost = match &self.impairments.loss {
             Loss::None => false,
-            Loss::Iid(p) => self.losing.chance(*p),
+            Loss::Iid(p) => {
+                self.probability = Some(*p);
+                self.losing.chance(*p)
+            }
+            Loss::GilbertElliott(chain) => {
+                self.probability = Some(chain.probability(self.state));
+                chain.loses(&mut self.state, &mut self.losing)
+            }
+            Loss::Markov(chain) => {
+                self.probability = Some(chain.probability(self.state));
+                chain.loses(&mut self.state, &mut self.losing)
+            }
             Loss::List(numbers) => {
                 // Entries that are no later than the one before say nothing new.
                 while numbers.get(self.passed).is_some_and(|&number| number < self.number) {

@@ -2,16 +2,18 @@
 
 use std::sync::Arc;
 
-use ackclock_emulator::{Course, HoldBack, Impairments, Loss, Reorder, Trace};
+use ackclock_emulator::{Course, HoldBack, Impairments, Reorder, Trace};
 use ackclock_sim::spec::{DirectionSpec, LinkSpec};
 use ackclock_units::{Rate, Span};
 
-use crate::document::{Entry, Node, Value};
+use crate::document::{Entry, Value};
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Kind, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole};
+use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole};
 use crate::report::Diagnostic;
 use crate::{course, queue};
+
+mod loss;
 
 /// The most links of a run.
 pub(crate) const MAX_LINKS: usize = 10_000;
@@ -68,7 +70,7 @@ fn direction<'a>(
     // The way back takes these from the other direction without reading them.
     if forward.is_some() {
         fields.declare("queue", || queue::KINDS.kinds());
-        fields.declare("loss", || LOSSES.kinds());
+        fields.declare("loss", || loss::KINDS.kinds());
     }
     let base = forward.map(|(forward, _)| forward.clone()).unwrap_or_else(|| DirectionSpec {
         rate: None,
@@ -83,7 +85,7 @@ fn direction<'a>(
     let (rate, trace) = pace(fields, forward.map(|(forward, _)| forward));
     let queue = if way_back && fields.get("queue").is_none() { base.queue } else { queue::read(fields) };
     let wire = base.impairments;
-    let loss = if way_back && fields.get("loss").is_none() { wire.loss } else { loss(fields) };
+    let loss = if way_back && fields.get("loss").is_none() { wire.loss } else { loss::read(fields) };
     let mut spec = DirectionSpec {
         rate,
         burst: fields.or("burst", base.burst.map(u64::from), OrOff(Bytes(1, MAX_BURST))).map(|burst| burst as u32),
@@ -181,38 +183,4 @@ fn hold_back(section: &mut Fields<'_>, base: HoldBack) -> HoldBack {
         extent: section.or("extent", base.extent.into(), Whole(0, MAX_EXTENT)) as u32,
         timeout: section.or("timeout", base.timeout, Time::Any),
     }
-}
-
-const LOSSES: OneOf = OneOf { what: "loss model", names: &["none", "iid", "list"] };
-
-fn loss(fields: &mut Fields<'_>) -> Loss {
-    fields.choose("loss", "none", &LOSSES, |kind, fields| match kind {
-        "iid" => {
-            let probability = fields.required("probability", Number(0.0, 1.0), "a probability from 0 to 1");
-            Loss::Iid(probability.unwrap_or(0.0))
-        }
-        "list" => Loss::List(packets(fields).unwrap_or_default()),
-        _ => Loss::None,
-    })
-}
-
-/// The numbers of the packets that are lost, sorted.
-fn packets(fields: &mut Fields<'_>) -> Option<Vec<u64>> {
-    let expected = "an array of packet numbers from 1, such as [10, 11]";
-    let Some(entry) = fields.get("packets") else {
-        fields.missing("packets", expected);
-        return None;
-    };
-    let Some(items) = entry.node.array() else {
-        fields.reject("packets", &entry.node, Problem::new("not an array", expected));
-        return None;
-    };
-    let number = |item: &Node| {
-        let read = Whole(1, u64::MAX).read(item);
-        read.map_err(|problem| fields.reject("packets", item, problem)).ok()
-    };
-    let mut numbers: Vec<u64> = items.iter().filter_map(number).collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    Some(numbers)
 }

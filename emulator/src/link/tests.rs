@@ -9,7 +9,7 @@ use ackclock_packet::Class;
 use proptest::prelude::*;
 
 use super::*;
-use crate::{HoldBack, Loss, Reorder};
+use crate::{GilbertElliott, HoldBack, Loss, Markov, Reorder};
 
 mod classful;
 mod idle;
@@ -567,11 +567,16 @@ fn any_reorder() -> impl Strategy<Value = Reorder> {
 }
 
 fn any_config() -> impl Strategy<Value = LinkConfig> {
-    let loss = prop_oneof![
-        Just(Loss::None),
-        (0.0..0.5).prop_map(Loss::Iid),
-        prop::collection::btree_set(1u64..100, 0..30).prop_map(|numbers| Loss::List(numbers.into_iter().collect())),
-    ];
+    let loss =
+        prop_oneof![
+            Just(Loss::None),
+            (0.0..0.5).prop_map(Loss::Iid),
+            (0.0..0.5, 0.1..1.0, 0.5..1.0, 0.0..0.1)
+                .prop_map(|(p, r, bad, good)| Loss::GilbertElliott(GilbertElliott { p, r, bad, good })),
+            (0.0..0.5, 0.1..0.5, 0.0..0.5, 0.1..1.0, 0.0..0.1)
+                .prop_map(|(p13, p31, p32, p23, p14)| Loss::Markov(Markov { p13, p31, p32, p23, p14 })),
+            prop::collection::btree_set(1u64..100, 0..30).prop_map(|numbers| Loss::List(numbers.into_iter().collect())),
+        ];
     let jitter = prop_oneof![Just(0u64), 0u64..20_000];
     let impairments = prop_oneof![
         Just(Impairments::default()),

@@ -1,0 +1,64 @@
+//! Impairments of a link as a scenario gives them.
+
+use ackclock_emulator::{GilbertElliott, Impairments, Loss, Markov};
+use ackclock_scenario::Scenario;
+
+/// A scenario with these keys for its link.
+fn text(keys: &str) -> String {
+    format!(
+        "schema = 1\nrun.duration = \"5s\"\n[links.wire]\nrate = \"10mbit\"\n{keys}\n\
+         [[flows]]\nid = \"f\"\npath = [\"wire\"]\n"
+    )
+}
+
+/// The impairments of both directions.
+fn read(keys: &str) -> [Impairments; 2] {
+    let scenario = Scenario::parse("scenario.toml", text(keys).as_bytes(), &[]).expect("a scenario");
+    // What is shown is the same scenario.
+    let shown = Scenario::parse("shown.toml", scenario.resolved().as_bytes(), &[]).expect("what is shown is one");
+    assert_eq!(scenario.spec(0).links, shown.spec(0).links);
+    let link = scenario.spec(0).links.remove(0);
+    [link.forward.impairments, link.reverse.impairments]
+}
+
+fn refused(keys: &str) -> String {
+    Scenario::parse("scenario.toml", text(keys).as_bytes(), &[]).expect_err("no scenario").to_string()
+}
+
+#[test]
+fn chains_of_losses_have_the_parameters_and_defaults_of_tc() {
+    let loss = |keys: &str| read(&format!("loss = {{ {keys} }}"))[0].loss.clone();
+    let chain = |p, r, bad, good| Loss::GilbertElliott(GilbertElliott { p, r, bad, good });
+    assert_eq!(loss("kind = \"gilbert-elliott\", p = 0.25"), chain(0.25, 0.75, 1.0, 0.0));
+    assert_eq!(
+        loss("kind = \"gilbert-elliott\", p = 0.01, r = 0.3, 1-h = 0.7, 1-k = 0.002"),
+        chain(0.01, 0.3, 0.7, 0.002)
+    );
+    let chain = |p13, p31, p32, p23, p14| Loss::Markov(Markov { p13, p31, p32, p23, p14 });
+    assert_eq!(loss("kind = \"markov\", p13 = 0.25"), chain(0.25, 0.75, 0.0, 1.0, 0.0));
+    assert_eq!(
+        loss("kind = \"markov\", p13 = 0.1, p31 = 0.2, p32 = 0.3, p23 = 0.4, p14 = 0.5"),
+        chain(0.1, 0.2, 0.3, 0.4, 0.5)
+    );
+    // Two ways that make 1, in decimal fractions that do not quite.
+    assert_eq!(loss("kind = \"markov\", p13 = 0.1, p31 = 0.7, p32 = 0.3, p14 = 0.9"), chain(0.1, 0.7, 0.3, 1.0, 0.9));
+    // The way back has its own.
+    let [forward, reverse] =
+        read("loss = { kind = \"markov\", p13 = 0.25 }\nreverse.loss = { kind = \"iid\", probability = 0.5 }");
+    assert_eq!((forward.loss, reverse.loss), (chain(0.25, 0.75, 0.0, 1.0, 0.0), Loss::Iid(0.5)));
+}
+
+#[test]
+fn a_state_is_left_with_a_probability_of_at_most_one() {
+    let error = refused("loss = { kind = \"markov\", p13 = 0.1, p32 = 0.3 }");
+    assert!(error.contains("links.wire.loss.p32: `p31` and `p32` are more than 1 together"), "{error}");
+    assert!(error.contains("`p31` is 0.9"), "{error}");
+    let error = refused("loss = { kind = \"markov\", p13 = 0.6, p14 = 0.5 }");
+    assert!(error.contains("links.wire.loss.p14: `p13` and `p14` are more than 1 together"), "{error}");
+    let error = refused("loss = { kind = \"gilbert-elliott\", r = 0.5 }");
+    assert!(error.contains("links.wire.loss: the key `p` is missing"), "{error}");
+    let error = refused("loss = { kind = \"gilbert-elliott\", p = 1.5 }");
+    assert!(error.contains("links.wire.loss.p: out of range"), "{error}");
+    let error = refused("loss = { kind = \"gilbert-elliott\", p = 0.5, p13 = 0.1 }");
+    assert!(error.contains("`p13` is a key of `markov`"), "{error}");
+}
