@@ -1,4 +1,5 @@
-//! Impairments of the wire other than delay: loss, duplication, jitter, reordering.
+//! Impairments of the wire other than delay: loss, duplication, bit errors, jitter,
+//! reordering.
 
 use ackclock_units::{Random, Span, Time};
 
@@ -30,6 +31,8 @@ pub struct Impairments {
     pub loss: Loss,
     /// Probability that a packet arrives twice.
     pub duplicate: f64,
+    /// Probability that a copy of a packet has a bit error, which its receiver finds.
+    pub corrupt: f64,
     /// Additional delay, uniform from 0 to this.
     pub jitter: Span,
     /// How packets change their order.
@@ -76,6 +79,7 @@ pub(crate) struct Fate {
     impairments: Impairments,
     losing: Random,
     doubling: Random,
+    corrupting: Random,
     delaying: Random,
     holding: Random,
     /// Packets seen.
@@ -102,6 +106,7 @@ impl Fate {
             impairments,
             losing: random,
             doubling: stream("duplicate"),
+            corrupting: stream("corrupt"),
             delaying: stream("jitter"),
             holding: stream("reorder"),
             number: 0,
@@ -176,6 +181,11 @@ impl Fate {
             return 0;
         }
         1 + u32::from(self.impairments.duplicate > 0.0 && self.doubling.chance(self.impairments.duplicate))
+    }
+
+    /// Whether the next copy of a packet is corrupted.
+    pub(crate) fn corrupts(&mut self) -> bool {
+        self.impairments.corrupt > 0.0 && self.corrupting.chance(self.impairments.corrupt)
     }
 
     /// When a packet that would arrive at `arrival` does.

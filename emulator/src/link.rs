@@ -39,7 +39,7 @@ pub struct LinkConfig {
     /// transmission. 0 counts IP packets alone, 14 is what Linux's `tc` counts on Ethernet, 38 is
     /// Ethernet with check sequence, preamble and gap.
     pub overhead: u32,
-    /// Loss, duplication, jitter, reordering.
+    /// Loss, duplication, bit errors, jitter, reordering.
     pub impairments: Impairments,
 }
 
@@ -96,6 +96,13 @@ pub enum LinkEventKind {
         packet: Packet,
         /// The probability of the loss, if it was random.
         probability: Option<f64>,
+    },
+    /// A packet, or a copy of it, has a bit error and goes on with it ([`Class::is_corrupted`]).
+    ///
+    /// [`Class::is_corrupted`]: ackclock_packet::Class::is_corrupted
+    Corrupted {
+        /// The packet.
+        packet: Packet,
     },
     /// A packet will arrive twice: a second handle to the same contents is in transit.
     Duplicated {

@@ -16,20 +16,22 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
-use ackclock_packet::codec;
+use ackclock_packet::{Packet, codec};
 use ackclock_sim::spec::RunSpec;
 use ackclock_sim::{Outbound, Recorders, RunError, World};
 use ackclock_trace::LiveHost;
-use ackclock_units::{Ecn, Time};
+use ackclock_units::{Ecn, Random, Time};
 
 use crate::in_process::{Answer, InProcessHost};
 use crate::router::{Forward, Header, mark_ce};
 use buffers::{Buffer, Buffers};
 use connections::{Connections, Ours};
+use corruption::flip_bit;
 use entry::Entries;
 
 mod buffers;
 mod connections;
+mod corruption;
 mod entry;
 mod mtu;
 #[cfg(test)]
@@ -58,6 +60,8 @@ pub struct Engine {
     /// A packet as it is handed over, if it differs from what was read: a segment of a local
     /// endpoint, or marked on its way.
     scratch: Vec<u8>,
+    /// Which bits of corrupted packets are wrong.
+    corrupting: Random,
     /// A packet that is cut into pieces.
     whole: Vec<u8>,
     error: Option<RunError>,
@@ -146,6 +150,7 @@ impl Engine {
             used: Vec::new(),
             handed: Handed::Nothing,
             scratch: vec![0; usize::from(u16::MAX)],
+            corrupting: Random::for_component(spec.seed, spec.run, "live.corruption"),
             whole: Vec::new(),
             error: None,
         }
@@ -253,7 +258,9 @@ impl Engine {
         let (at, node, len) = (packet.at, packet.node, packet.packet.wire_len as usize);
         let mut reply = self.claim();
         let mut answer = Answer::Nothing;
-        if let Some(token) = packet.token
+        if packet.packet.class.is_corrupted() {
+            answer = Answer::Discarded;
+        } else if let Some(token) = packet.token
             && let Some(host) = &mut self.nodes[node].in_process
         {
             let (bytes, out) = self.buffers.pair(token, &mut reply);
@@ -320,13 +327,18 @@ impl Engine {
     fn prepare(&mut self, outbound: &Outbound) -> bool {
         let ecn = outbound.packet.ecn;
         if let Some(token) = outbound.token {
-            if ecn == Ecn::Ce {
-                // Of two copies of a packet one may be marked and the other not: the buffer stays
+            if is_changed(&outbound.packet) {
+                // Of two copies of a packet one may be changed and the other not: the buffer stays
                 // as it is.
                 let len = outbound.packet.wire_len as usize;
-                let marked = &mut self.scratch[..len];
-                marked.copy_from_slice(&self.buffers.of_packet(token)[..len]);
-                mark_ce(marked);
+                let changed = &mut self.scratch[..len];
+                changed.copy_from_slice(&self.buffers.of_packet(token)[..len]);
+                if ecn == Ecn::Ce {
+                    mark_ce(changed);
+                }
+                if outbound.packet.class.is_corrupted() {
+                    flip_bit(changed, &mut self.corrupting);
+                }
             }
             return true;
         }
@@ -342,12 +354,16 @@ impl Engine {
         // The router has passed it on as it does with other packets; that it was not too long is
         // seen to.
         let packet = &mut self.scratch[..len];
-        match (self.entries.router(between), Header::read(packet)) {
+        let passed = match (self.entries.router(between), Header::read(packet)) {
             (Some(router), Ok(header)) => {
                 router.forward(outbound.at, &header, packet, &mut self.whole) == Forward::Whole
             }
             _ => true,
+        };
+        if passed && outbound.packet.class.is_corrupted() {
+            flip_bit(packet, &mut self.corrupting);
         }
+        passed
     }
 
     /// What is handed over.
@@ -357,7 +373,7 @@ impl Engine {
             Handed::Message(message) => message,
             Handed::Packet(packet) => {
                 let len = packet.packet.wire_len as usize;
-                match packet.token.filter(|_| packet.packet.ecn != Ecn::Ce) {
+                match packet.token.filter(|_| !is_changed(&packet.packet)) {
                     Some(token) => &self.buffers.of_packet(token)[..len],
                     None => &self.scratch[..len],
                 }
@@ -376,6 +392,11 @@ impl Engine {
         }
         self.buffers.claim()
     }
+}
+
+/// Whether the bytes of a packet are no longer those that came in.
+fn is_changed(packet: &Packet) -> bool {
+    packet.ecn == Ecn::Ce || packet.class.is_corrupted()
 }
 
 /// The broadcast address of the subnet that an address is in; there is none of less than four

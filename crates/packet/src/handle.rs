@@ -26,12 +26,14 @@ pub struct Packet {
 
 const _: () = assert!(size_of::<Packet>() == 24);
 
-/// The DSCP of a packet and whether it is a pure ACK, in the byte that a [`Packet`] has left.
+/// The DSCP of a packet, whether it is a pure ACK, and whether it has a bit error, in the byte that
+/// a [`Packet`] has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Class(u8);
 
 impl Class {
     const PURE_ACK: u8 = 0x40;
+    const CORRUPTED: u8 = 0x80;
 
     /// Of the DSCP (RFC 2474) the low six bits count.
     #[inline]
@@ -47,6 +49,17 @@ impl Class {
     /// Whether it is a TCP segment that only acknowledges ([`crate::Segment::is_pure_ack`]).
     pub const fn is_pure_ack(self) -> bool {
         self.0 & Class::PURE_ACK != 0
+    }
+
+    /// The same of a packet that a link has corrupted. Queues do not see it.
+    pub const fn corrupted(self) -> Class {
+        Class(self.0 | Class::CORRUPTED)
+    }
+
+    /// Whether a link has corrupted it, so that its receiver finds a wrong checksum.
+    #[inline]
+    pub const fn is_corrupted(self) -> bool {
+        self.0 & Class::CORRUPTED != 0
     }
 }
 
@@ -69,7 +82,9 @@ mod tests {
         for dscp in 0..64 {
             for pure_ack in [false, true] {
                 let class = Class::new(dscp, pure_ack);
-                assert_eq!((class.dscp(), class.is_pure_ack()), (dscp, pure_ack));
+                assert_eq!((class.dscp(), class.is_pure_ack(), class.is_corrupted()), (dscp, pure_ack, false));
+                let class = class.corrupted();
+                assert_eq!((class.dscp(), class.is_pure_ack(), class.is_corrupted()), (dscp, pure_ack, true));
             }
         }
         // The ECN bits of a traffic class that was not shifted do not come through as an ACK.

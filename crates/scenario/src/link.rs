@@ -95,6 +95,7 @@ fn direction<'a>(
         impairments: Impairments {
             loss,
             duplicate: fields.or("duplicate", wire.duplicate, Number(0.0, 1.0)),
+            corrupt: fields.or("corrupt", wire.corrupt, Number(0.0, 1.0)),
             jitter: fields.or("jitter", wire.jitter, Time::Any),
             reorder: reorder(fields, wire.reorder),
         },

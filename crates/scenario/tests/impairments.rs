@@ -1,5 +1,7 @@
 //! Impairments of a link as a scenario gives them.
 
+use std::ops::ControlFlow;
+
 use ackclock_emulator::{GilbertElliott, Impairments, Loss, Markov};
 use ackclock_scenario::Scenario;
 
@@ -61,4 +63,56 @@ fn a_state_is_left_with_a_probability_of_at_most_one() {
     assert!(error.contains("links.wire.loss.p: out of range"), "{error}");
     let error = refused("loss = { kind = \"gilbert-elliott\", p = 0.5, p13 = 0.1 }");
     assert!(error.contains("`p13` is a key of `markov`"), "{error}");
+}
+
+#[test]
+fn what_a_link_corrupts_crosses_the_rest_of_the_path_and_is_found_by_the_receiver() {
+    let text = |corrupt: f64| {
+        format!(
+            "schema = 1\nrun.duration = \"60s\"\n\
+             links.wire = {{ rate = \"10mbit\", delay = \"5ms\", corrupt = {corrupt:?} }}\n\
+             links.far = {{ rate = \"10mbit\", delay = \"5ms\" }}\n\
+             [[flows]]\nid = \"f\"\npath = [\"wire\", \"far\"]\nbytes = \"5MB\"\n"
+        )
+    };
+    let run = |corrupt| {
+        let scenario = Scenario::parse("scenario.toml", text(corrupt).as_bytes(), &[]).expect("a scenario");
+        ackclock_sim::run(&scenario.spec(0), &mut |_| ControlFlow::Continue(())).expect("nobody interrupts")
+    };
+    let summary = run(0.02);
+    let flow = &summary.flows[0];
+    // The data came through, and was verified.
+    assert_eq!((flow.delivered_bytes, flow.completed_s.is_some()), (5_000_000, true));
+    // Directions: wire forward and back, far forward and back. All that was corrupted was found.
+    let corrupted: Vec<u64> = summary.links.iter().map(|link| link.corrupted).collect();
+    assert_eq!((corrupted[2], corrupted[3]), (0, 0));
+    assert_eq!(flow.checksum_errors, corrupted[0] + corrupted[1]);
+    // Four standard deviations of a binomial number.
+    let n = summary.links[0].dequeued as f64;
+    assert!((corrupted[0] as f64 - 0.02 * n).abs() < 4.0 * (n * 0.02 * 0.98).sqrt(), "{corrupted:?} of {n}");
+    // It went on over the second link, which lost nothing.
+    assert_eq!(summary.links[0].dequeued, summary.links[2].offered);
+    assert_eq!(summary.links[2].dropped.get("link"), None);
+    // Whose fault the retransmissions were.
+    let reasons = &flow.retransmissions.by_queue["receiver"];
+    assert!(flow.retransmissions.needed > 0);
+    assert_eq!(reasons.get("checksum"), Some(&flow.retransmissions.needed), "{reasons:?}");
+
+    // The counts are there where there is something to count.
+    let keys = |corrupt| serde_json::to_string(&run(corrupt)).expect("numbers and names");
+    for key in ["\"checksum_errors\"", "\"corrupted\""] {
+        assert_eq!((keys(0.02).contains(key), keys(0.0).contains(key)), (true, false), "{key}");
+    }
+}
+
+#[test]
+fn nothing_arrives_of_which_everything_is_corrupted() {
+    let text = text("delay = \"5ms\"\ncorrupt = 1\nreverse.corrupt = 0");
+    let scenario = Scenario::parse("scenario.toml", text.as_bytes(), &[]).expect("a scenario");
+    let summary = ackclock_sim::run(&scenario.spec(0), &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");
+    assert_eq!(summary.flows[0].delivered_bytes, 0);
+    // The SYN and its retransmissions; there is nobody to answer.
+    assert!(summary.flows[0].checksum_errors >= 2);
+    assert_eq!(summary.links[1].offered, 0);
+    assert!(refused("corrupt = 2").contains("links.wire.corrupt: out of range"));
 }

@@ -41,6 +41,7 @@ struct Measures {
     bucket: Option<Bucket>,
     lost: u64,
     duplicated: u64,
+    corrupted: u64,
 }
 
 /// Measures what a link reports, and passes on what has to be dealt with.
@@ -62,6 +63,7 @@ impl LinkSink for Measuring<'_> {
                 self.measures.lost += 1;
                 self.events.push(event);
             }
+            LinkEventKind::Corrupted { .. } => self.measures.corrupted += 1,
             LinkEventKind::Duplicated { .. } => {
                 self.measures.duplicated += 1;
                 self.events.push(event);
@@ -135,6 +137,7 @@ impl Direction {
             bucket,
             lost: 0,
             duplicated: 0,
+            corrupted: 0,
         };
         Direction { link, measures, id, queue }
     }
@@ -195,6 +198,7 @@ impl Direction {
             marked: counters.marked.packets,
             dropped: dropped(|reason| counters.dropped[reason as usize], self.measures.lost),
             duplicated: self.measures.duplicated,
+            corrupted: self.measures.corrupted,
             utilization,
             bucket_empty: self.measures.bucket.as_ref().map(|bucket| share(bucket.empty_by(end), length)),
             sojourn_ms: self.measures.sojourns().distribution(1e-6),

@@ -78,6 +78,8 @@ pub(crate) struct Flow {
     rtt: Histogram,
     pub(crate) id: Arc<str>,
     pub(crate) reverse: bool,
+    /// Packets that an end discarded because of bit errors.
+    pub(crate) checksum_errors: u64,
     cc: Arc<str>,
     /// The controllers to come, the next one last.
     schedule: Vec<(Time, Box<dyn CongestionControl>)>,
@@ -109,6 +111,7 @@ impl Flow {
             is_live: true,
             id: spec.id.clone(),
             reverse: spec.reverse,
+            checksum_errors: 0,
             cc: names.cc.clone(),
             schedule,
             host: names.host.clone(),
@@ -362,6 +365,7 @@ impl Flow {
             fast_recoveries: counts.fast_recoveries,
             undos: counts.undos,
             ece_acks: counts.ece_acks,
+            checksum_errors: self.checksum_errors,
             reordering_max: match sender {
                 Host::Endpoint(endpoint) => endpoint.stats().reordering_max,
                 Host::Smoltcp(_) | Host::Outside(_) => 0,

@@ -27,7 +27,7 @@ mod losses;
 mod missing;
 mod trouble;
 
-/// What stands for a link where the receiver refused data.
+/// What stands for a link where the receiver refused or discarded data.
 pub(crate) const RECEIVER: &str = "receiver";
 
 /// The reason under which a summary counts packets lost on the wire rather than dropped by the
@@ -46,6 +46,8 @@ pub(crate) enum Reason {
     /// The receiver refused it: it does not fit into its window, or is too old by its timestamp
     /// (PAWS).
     Refused,
+    /// A checksum was wrong at the receiver.
+    Checksum,
 }
 
 impl Reason {
@@ -56,6 +58,7 @@ impl Reason {
             Reason::Link => LOST_ON_LINK,
             Reason::TooBig => "too_big",
             Reason::Refused => "refused",
+            Reason::Checksum => "checksum",
         }
     }
 }

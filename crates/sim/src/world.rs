@@ -26,6 +26,7 @@ use summary::About;
 use turnover::Turnover;
 
 mod ahead;
+mod corruption;
 mod outside;
 mod records;
 mod routes;
@@ -70,6 +71,8 @@ pub struct World {
     turnover: Option<Box<Turnover>>,
     /// Visits to endpoints take the straight path.
     is_plain: bool,
+    /// Links corrupt packets.
+    corrupts: bool,
     /// The state of coming packets' endpoints is fetched into the cache ahead of them.
     looks_ahead: bool,
     /// The host whose data was checked last.
@@ -116,6 +119,7 @@ impl World {
             outside,
             turnover: Turnover::new(spec),
             is_plain: false,
+            corrupts: corruption::occurs(spec),
             looks_ahead: spec.flows.len() >= MANY,
             checked: (2 * spec.flows.len()).saturating_sub(1),
         };
@@ -295,7 +299,7 @@ impl World {
         let World { events, pool, flows, hosts, routes, records, outside, turnover, .. } = self;
         for event in &*events {
             let (packet, reason, probability) = match event.kind {
-                LinkEventKind::Offered | LinkEventKind::Sent { .. } => continue,
+                LinkEventKind::Offered | LinkEventKind::Sent { .. } | LinkEventKind::Corrupted { .. } => continue,
                 LinkEventKind::Dropped { packet, reason, probability } => (packet, Reason::Queue(reason), probability),
                 LinkEventKind::Lost { packet, probability } => (packet, Reason::Link, probability),
                 LinkEventKind::Duplicated { packet } => {

@@ -78,12 +78,15 @@ fn any_impairments() -> impl Strategy<Value = Impairments> {
         Reorder::HoldBack(HoldBack { probability, extent, timeout: Span::from_micros(timeout) })
     });
     let reorder = prop_oneof![Just(Reorder::Never), Just(Reorder::ByJitter), hold];
-    (loss, prop_oneof![Just(0.0), 0.0..0.3], prop_oneof![Just(0u64), 0u64..60_000], reorder).prop_map(
-        |(loss, duplicate, jitter, reorder)| Impairments {
+    let rate = || prop_oneof![Just(0.0), 0.0..0.3];
+    (loss, rate(), rate(), prop_oneof![Just(0u64), 0u64..60_000], reorder).prop_map(
+        |(loss, duplicate, corrupt, jitter, reorder)| Impairments {
             loss,
             duplicate,
+            corrupt,
             jitter: Span::from_micros(jitter),
             reorder,
+            ..Impairments::default()
         },
     )
 }

@@ -198,6 +198,7 @@ fn every_packet_leaves_once_through_every_queue() {
         duplicate: 0.03,
         jitter: Span::from_millis(3),
         reorder: Reorder::ByJitter,
+        ..Impairments::default()
     };
     let held = Impairments { reorder: Reorder::HoldBack(HoldBack::default()), ..impaired.clone() };
     for queue in queues() {
@@ -329,6 +330,7 @@ proptest! {
             duplicate: 0.02,
             jitter: Span::from_millis(2),
             reorder: Reorder::ByJitter,
+            ..Impairments::default()
         };
         let one = DirectionSpec { impairments, ..direction(queues()[kind].clone()) };
         let links = vec![link("a", one.clone(), one.clone()), link("b", one.clone(), one)];

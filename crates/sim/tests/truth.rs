@@ -140,7 +140,7 @@ fn any_wire(loss: impl Strategy<Value = Loss>) -> impl Strategy<Value = Impairme
     let reorder = prop_oneof![Just(Reorder::Never), Just(Reorder::ByJitter), hold];
     let duplicate = prop_oneof![Just(0.0), 0.0..0.2];
     (loss, duplicate, prop_oneof![Just(0u64), 0u64..60_000], reorder).prop_map(|(loss, duplicate, jitter, reorder)| {
-        Impairments { loss, duplicate, jitter: Span::from_micros(jitter), reorder }
+        Impairments { loss, duplicate, jitter: Span::from_micros(jitter), reorder, ..Impairments::default() }
     })
 }
 

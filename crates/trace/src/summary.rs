@@ -171,6 +171,9 @@ pub struct FlowSummary {
     pub undos: u64,
     /// ACKs with the ECN echo.
     pub ece_acks: u64,
+    /// Packets that an end discarded because of bit errors; left out if there were none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub checksum_errors: u64,
     /// The farthest that a segment arrived behind a later one, in segments.
     pub reordering_max: u64,
     /// Payload bytes delivered in order to the receiving application.
@@ -256,6 +259,11 @@ pub struct Displacement {
     pub distribution: Distribution,
 }
 
+/// Whether a count that is otherwise left out is zero.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// One direction of a link.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct LinkSummary {
@@ -278,6 +286,9 @@ pub struct LinkSummary {
     pub dropped: BTreeMap<&'static str, u64>,
     /// Packets that were on the wire twice.
     pub duplicated: u64,
+    /// Packets that got a bit error, each copy for itself; left out if there were none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub corrupted: u64,
     /// Share of the time in which a transmitter of the rate was busy; 0 for an unlimited rate. What
     /// a token bucket gives out at once takes its time at the rate here, too, so that this is at
     /// most 1. On a link that changes, the share of what it could have sent.

@@ -268,7 +268,8 @@ fn every_impairment_draws_from_a_stream_of_its_own() {
         (0.3, Span::from_millis(5), Reorder::ByJitter),
         (0.3, Span::from_millis(5), hold_back),
     ] {
-        let (also_lost, doubled) = fates(Impairments { loss: loss.clone(), duplicate, jitter, reorder });
+        let (also_lost, doubled) =
+            fates(Impairments { loss: loss.clone(), duplicate, jitter, reorder, ..Impairments::default() });
         assert_eq!(also_lost, lost, "{duplicate} {jitter} {reorder:?}");
         doubles.push(doubled);
     }
@@ -391,6 +392,31 @@ fn a_token_bucket_carries_fractions() {
     let arrivals: Vec<_> = std::iter::from_fn(|| link.deliver(us(2000), &mut events)).collect();
     let last = arrivals.last().unwrap().0;
     assert_eq!((arrivals.len(), last), (7, us(1000) + Span::from_nanos(16_000 - 2_666)));
+}
+
+#[test]
+fn bit_errors_come_at_their_rate_to_each_copy_and_change_nothing_else() {
+    let link = |corrupt| {
+        let impairments =
+            Impairments { corrupt, duplicate: 0.5, jitter: Span::from_millis(3), ..Impairments::default() };
+        Link::new(LinkConfig { impairments, ..config() }, pfifo(10_000), random("link"))
+    };
+    let run = |corrupt| {
+        let (mut link, mut events, mut delivered) = (link(corrupt), Vec::new(), Vec::new());
+        (0..10_000).for_each(|slot| link.offer(Time::ZERO, packet(slot, 1250), &mut events));
+        while let Some(arrival) = link.deliver(Time::from_secs(1000), &mut events) {
+            delivered.push(arrival);
+        }
+        delivered
+    };
+    let (whole, wrong) = (run(0.0), run(0.1));
+    let errors = wrong.iter().filter(|(_, packet)| packet.class.is_corrupted()).count() as f64;
+    // Four standard deviations of a binomial number.
+    let n = wrong.len() as f64;
+    assert!((errors - 0.1 * n).abs() < 4.0 * (n * 0.1 * 0.9).sqrt(), "{errors} of {n}");
+    let healed = wrong.into_iter().map(|(at, packet)| (at, Packet { class: Class::default(), ..packet }));
+    assert_eq!(whole, healed.collect::<Vec<_>>());
+    assert!(run(1.0).iter().all(|(_, packet)| packet.class.is_corrupted()));
 }
 
 fn held_back(probability: f64, extent: u32, timeout: Span) -> Link {
@@ -580,9 +606,9 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
     let jitter = prop_oneof![Just(0u64), 0u64..20_000];
     let impairments = prop_oneof![
         Just(Impairments::default()),
-        (loss, prop_oneof![Just(0.0), 0.0..0.5], jitter, any_reorder()).prop_map(
-            |(loss, duplicate, jitter, reorder)| {
-                Impairments { loss, duplicate, jitter: Span::from_micros(jitter), reorder }
+        (loss, prop_oneof![Just(0.0), 0.0..0.5], prop_oneof![Just(0.0), 0.0..0.5], jitter, any_reorder()).prop_map(
+            |(loss, duplicate, corrupt, jitter, reorder)| {
+                Impairments { loss, duplicate, corrupt, jitter: Span::from_micros(jitter), reorder }
             }
         ),
     ];
@@ -677,6 +703,8 @@ proptest! {
         let gone = count(|kind| matches!(kind, LinkEventKind::Dropped { .. } | LinkEventKind::Lost { .. }));
         let doubled = count(|kind| matches!(kind, LinkEventKind::Duplicated { .. }));
         prop_assert_eq!(delivered.len() + gone, arrivals.len() + doubled);
+        let wrong = delivered.iter().filter(|(_, packet)| packet.class.is_corrupted()).count();
+        prop_assert_eq!(wrong, count(|kind| matches!(kind, LinkEventKind::Corrupted { .. })));
         prop_assert!(delivered.iter().all(|(_, packet)| packet.wire_len == arrivals[packet.slot as usize].1.wire_len));
         let keeps_order = match config.impairments.reorder {
             Reorder::Never => true,

@@ -300,6 +300,26 @@ fn a_stock_interface_is_talked_to_both_ways() {
     assert_eq!(bench.summary().flows[0].delivered_bytes, 300_000);
 }
 
+/// Bytes that differ from those sent reach a peer that verifies checksums, and ours are told.
+#[test]
+fn a_bit_error_is_found_by_its_receiver() {
+    let host = || HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
+    let errors = || Impairments { corrupt: 0.02, duplicate: 0.02, ..Impairments::default() };
+    let mut sent = sends(host(), stock(Task::Receive(PORT)), errors(), 300_000);
+    let mut received = receives(host(), stock(Task::Send(PORT, 300_000)), errors(), 300_000);
+    assert_eq!(received.summary().flows[0].delivered_bytes, 300_000);
+    for bench in [&mut sent, &mut received] {
+        let summary = bench.summary();
+        let corrupted: u64 = summary.links.iter().map(|link| link.corrupted).sum();
+        assert!(corrupted > 0);
+        assert_eq!(summary.flows[0].checksum_errors, corrupted);
+    }
+    // What the other side does is not known; of ours, each needed retransmission has its culprit.
+    let retransmissions = &sent.summary().flows[0].retransmissions;
+    assert!(retransmissions.needed > 0);
+    assert_eq!(retransmissions.by_queue["receiver"].get("checksum"), Some(&retransmissions.needed));
+}
+
 #[test]
 fn a_stock_socket_of_ours_talks_to_a_peer() {
     let host = || HostSpec::Smoltcp(SmoltcpSpec::default());

@@ -47,6 +47,7 @@ fn spec() -> RunSpec {
         impairments: Impairments {
             loss: Loss::Iid(0.01),
             duplicate: 0.01,
+            corrupt: 0.01,
             jitter: Span::from_millis(2),
             reorder: Reorder::HoldBack(HoldBack { probability: 0.02, ..HoldBack::default() }),
         },

@@ -412,7 +412,12 @@ impl World {
         let node = host.node(&self.hosts);
         let end = node.is_none().then_some(host);
         if let Some(end) = end.filter(|_| now < self.end) {
-            self.go_out(now, end, &packet);
+            if packet.class.is_corrupted() {
+                // The kernel discards it.
+                self.count_corrupted(now, end, &packet);
+            } else {
+                self.go_out(now, end, &packet);
+            }
         }
         let Some(outside) = &mut self.outside else { return };
         let node = node.unwrap_or_else(|| outside.nodes[host]);

@@ -14,9 +14,11 @@ use crate::record::TcpFact;
 
 impl World {
     /// Whether visits to endpoints take the straight path: nothing is recorded of flows, no host is
-    /// outside, nobody sends over two paths, and all flows stay.
+    /// outside, nobody sends over two paths, no link corrupts packets, and all flows
+    /// stay.
     pub(super) fn visits_are_plain(&self) -> bool {
         self.outside.is_none()
+            && !self.corrupts
             && self.turnover.is_none()
             && !self.routes.are_shared()
             && self.records.tcp.is_none()
@@ -126,6 +128,9 @@ impl World {
         }
         if self.leaves(host) {
             return self.leave(now, host, packet);
+        }
+        if packet.class.is_corrupted() {
+            return self.discard_corrupted(now, host, packet);
         }
         if let Some(log) = &mut self.records.log {
             log.segment(now, host, &self.hosts[host], true);

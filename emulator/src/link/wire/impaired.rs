@@ -1,4 +1,4 @@
-//! A wire on which packets are lost, doubled, delayed and held back.
+//! A wire on which packets are lost, doubled, corrupted, delayed and held back.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -131,6 +131,11 @@ impl Impaired {
             report(LinkEventKind::Lost { packet, probability: self.fate.loss_probability() });
         }
         for copy in 0..copies {
+            let mut packet = packet;
+            if self.fate.corrupts() {
+                packet.class = packet.class.corrupted();
+                report(LinkEventKind::Corrupted { packet });
+            }
             let at = self.fate.arrival(arrival);
             match self.fate.hold_back() {
                 Some(HoldBack { extent, timeout, .. }) => {

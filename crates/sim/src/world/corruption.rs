@@ -1,0 +1,44 @@
+//! Packets with a bit error: they cross the rest of their path like any other, and the receiver
+//! discards them, because a checksum is wrong.
+//!
+//! A checksum never misses one wrong bit: neither TCP's, whose pseudo-header has the addresses, nor
+//! that of an IPv4 header. So it does not matter which bit it is; nothing in the packet is
+//! believed, its ports and flags no more than its payload (RFC 9293 section 3.10.7).
+
+use ackclock_packet::Packet;
+use ackclock_units::Time;
+
+use super::World;
+use crate::index::HostId;
+use crate::spec::RunSpec;
+use crate::truth::{Culprit, Reason};
+
+/// Whether any link of a run corrupts packets.
+pub(super) fn occurs(spec: &RunSpec) -> bool {
+    let directions = spec.links.iter().flat_map(|link| [&link.forward, &link.reverse]);
+    directions.into_iter().any(|direction| direction.impairments.corrupt > 0.0)
+}
+
+impl World {
+    /// A corrupted packet has reached an end of a flow of ours.
+    #[cold]
+    pub(super) fn discard_corrupted(&mut self, now: Time, host: HostId, packet: Packet) {
+        self.count_corrupted(now, host, &packet);
+        if let Some(turnover) = &mut self.turnover {
+            turnover.lost(host.flow());
+        }
+        self.free(packet.slot);
+    }
+
+    /// An end of a flow discards a packet.
+    pub(super) fn count_corrupted(&mut self, now: Time, host: HostId, packet: &Packet) {
+        let flow = &mut self.flows[host.flow()];
+        flow.checksum_errors += 1;
+        let number = self.pool.get(packet.slot).number;
+        // A doubled packet may still arrive whole.
+        if !host.is_sender() && number > 0 && self.pool.references(packet.slot) == 1 {
+            let culprit = Culprit::new(None, Reason::Checksum, None);
+            flow.truth.lost(now, number, culprit, self.records.tcp.as_deref_mut());
+        }
+    }
+}
