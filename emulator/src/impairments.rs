@@ -5,8 +5,11 @@ use ackclock_units::{Random, Span, Time};
 
 use self::chain::State;
 pub use self::chain::{GilbertElliott, Markov};
+use self::delay::Correlated;
+pub use self::delay::JitterDistribution;
 
 mod chain;
+mod delay;
 
 /// Losses that are not a queue's decision.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,8 +36,12 @@ pub struct Impairments {
     pub duplicate: f64,
     /// Probability that a copy of a packet has a bit error, which its receiver finds.
     pub corrupt: f64,
-    /// Additional delay, uniform from 0 to this.
+    /// Random delay: uniform from 0 to this, or a deviation around the delay.
     pub jitter: Span,
+    /// The distribution of jitter.
+    pub jitter_distribution: JitterDistribution,
+    /// How much the jitter of a packet depends on that of the packet before, from 0 to 1.
+    pub jitter_correlation: f64,
     /// How packets change their order.
     pub reorder: Reorder,
 }
@@ -80,7 +87,7 @@ pub(crate) struct Fate {
     losing: Random,
     doubling: Random,
     corrupting: Random,
-    delaying: Random,
+    delaying: Correlated,
     holding: Random,
     /// Packets seen.
     number: u64,
@@ -99,6 +106,7 @@ pub(crate) struct Fate {
 
 impl Fate {
     pub(crate) fn new(impairments: Impairments, random: Random) -> Fate {
+        let correlation = impairments.jitter_correlation;
         let is_plain = impairments == Impairments::default();
         let key = random.clone().bits();
         let stream = |name| Random::for_component(key, 0, name);
@@ -107,7 +115,7 @@ impl Fate {
             losing: random,
             doubling: stream("duplicate"),
             corrupting: stream("corrupt"),
-            delaying: stream("jitter"),
+            delaying: Correlated::new(stream("jitter"), correlation),
             holding: stream("reorder"),
             number: 0,
             passed: 0,
@@ -188,16 +196,22 @@ impl Fate {
         self.impairments.corrupt > 0.0 && self.corrupting.chance(self.impairments.corrupt)
     }
 
-    /// When a packet that would arrive at `arrival` does.
-    pub(crate) fn arrival(&mut self, arrival: Time) -> Time {
-        if self.impairments.jitter == Span::ZERO && !self.delay_changes {
+    /// When a packet arrives that was sent at `sent` and takes `delay`.
+    pub(crate) fn arrival(&mut self, sent: Time, delay: Span) -> Time {
+        let arrival = sent + delay;
+        let Impairments { jitter, jitter_distribution, reorder, .. } = self.impairments;
+        if jitter == Span::ZERO && !self.delay_changes {
             return arrival;
         }
-        let at = match self.impairments.jitter {
-            Span::ZERO => arrival,
-            jitter => arrival + Span::from_nanos(self.delaying.below(jitter.as_nanos().saturating_add(1))),
+        let at = if jitter == Span::ZERO {
+            arrival
+        } else if jitter_distribution == JitterDistribution::Uniform && self.delaying.is_plain() {
+            let extra = self.delaying.random().below(jitter.as_nanos().saturating_add(1));
+            arrival + Span::from_nanos(extra)
+        } else {
+            self.delaying.delay(sent, arrival, jitter, jitter_distribution)
         };
-        if self.impairments.reorder == Reorder::ByJitter {
+        if reorder == Reorder::ByJitter {
             return at;
         }
         self.latest = self.latest.max(at);

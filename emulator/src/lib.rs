@@ -14,7 +14,7 @@ mod split;
 mod trace;
 
 pub use course::{Change, Course, Up};
-pub use impairments::{GilbertElliott, HoldBack, Impairments, Loss, Markov, Reorder};
+pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution, Loss, Markov, Reorder};
 pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Usage};
 pub use recording::{Action, Decision};
 pub use split::{Split, send_vector};

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ackclock_emulator::{Course, HoldBack, Impairments, Reorder, Trace};
+use ackclock_emulator::{Course, HoldBack, Impairments, JitterDistribution, Reorder, Trace};
 use ackclock_sim::spec::{DirectionSpec, LinkSpec};
 use ackclock_units::{Rate, Span};
 
 use crate::document::{Entry, Value};
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole};
+use crate::quantity::{Bytes, Kind, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole};
 use crate::report::Diagnostic;
 use crate::{course, queue};
 
@@ -97,6 +97,8 @@ fn direction<'a>(
             duplicate: fields.or("duplicate", wire.duplicate, Number(0.0, 1.0)),
             corrupt: fields.or("corrupt", wire.corrupt, Number(0.0, 1.0)),
             jitter: fields.or("jitter", wire.jitter, Time::Any),
+            jitter_distribution: distribution(fields, wire.jitter_distribution),
+            jitter_correlation: fields.or("jitter_correlation", wire.jitter_correlation, Number(0.0, 1.0)),
             reorder: reorder(fields, wire.reorder),
         },
         course: Course::default(),
@@ -137,6 +139,23 @@ fn pace(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> (Option<Rat
             (fields.required("rate", RateOrUnlimited, expected).flatten(), None)
         }
     }
+}
+
+/// The names of all distributions of jitter.
+const DISTRIBUTIONS: [&str; JitterDistribution::ALL.len()] = {
+    let mut names = [""; JitterDistribution::ALL.len()];
+    let mut n = 0;
+    while n < names.len() {
+        names[n] = JitterDistribution::ALL[n].name();
+        n += 1;
+    }
+    names
+};
+
+fn distribution(fields: &mut Fields<'_>, base: JitterDistribution) -> JitterDistribution {
+    let kind = OneOf { what: "distribution", names: &DISTRIBUTIONS };
+    let name = fields.or("jitter_distribution", base.name(), kind);
+    JitterDistribution::ALL.into_iter().find(|distribution| distribution.name() == name).unwrap_or(base)
 }
 
 /// How far a packet may be held back, in packets: more than any sender has in flight.

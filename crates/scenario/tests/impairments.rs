@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use ackclock_emulator::{GilbertElliott, Impairments, Loss, Markov};
+use ackclock_emulator::{GilbertElliott, Impairments, JitterDistribution, Loss, Markov};
 use ackclock_scenario::Scenario;
 
 /// A scenario with these keys for its link.
@@ -115,4 +115,19 @@ fn nothing_arrives_of_which_everything_is_corrupted() {
     assert!(summary.flows[0].checksum_errors >= 2);
     assert_eq!(summary.links[1].offered, 0);
     assert!(refused("corrupt = 2").contains("links.wire.corrupt: out of range"));
+}
+
+#[test]
+fn jitter_has_a_distribution_and_a_correlation() {
+    let jitter =
+        |keys: &str| read(keys).map(|impairments| (impairments.jitter_distribution, impairments.jitter_correlation));
+    assert_eq!(jitter("jitter = \"5ms\""), [(JitterDistribution::Uniform, 0.0); 2]);
+    for distribution in JitterDistribution::ALL {
+        let keys = format!("jitter_distribution = \"{}\"\nreverse.jitter_correlation = 0.25", distribution.name());
+        assert_eq!(jitter(&keys), [(distribution, 0.0), (distribution, 0.25)]);
+    }
+    let error = refused("jitter_distribution = \"pareto-normal\"");
+    assert!(error.contains("links.wire.jitter_distribution: unknown distribution `pareto-normal`"), "{error}");
+    assert!(error.contains("one of `uniform`, `normal`, `pareto`, `paretonormal`"), "{error}");
+    assert!(refused("jitter_correlation = 1.5").contains("links.wire.jitter_correlation: out of range"));
 }

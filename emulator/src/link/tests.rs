@@ -608,7 +608,14 @@ fn any_config() -> impl Strategy<Value = LinkConfig> {
         Just(Impairments::default()),
         (loss, prop_oneof![Just(0.0), 0.0..0.5], prop_oneof![Just(0.0), 0.0..0.5], jitter, any_reorder()).prop_map(
             |(loss, duplicate, corrupt, jitter, reorder)| {
-                Impairments { loss, duplicate, corrupt, jitter: Span::from_micros(jitter), reorder }
+                Impairments {
+                    loss,
+                    duplicate,
+                    corrupt,
+                    jitter: Span::from_micros(jitter),
+                    reorder,
+                    ..Impairments::default()
+                }
             }
         ),
     ];

@@ -50,6 +50,7 @@ fn spec() -> RunSpec {
             corrupt: 0.01,
             jitter: Span::from_millis(2),
             reorder: Reorder::HoldBack(HoldBack { probability: 0.02, ..HoldBack::default() }),
+            ..Impairments::default()
         },
     };
     let narrow = LinkSpec {

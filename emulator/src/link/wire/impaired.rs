@@ -125,7 +125,6 @@ impl Impaired {
     #[inline(never)]
     pub(super) fn end(&mut self, end: Time, delay: Span, mut report: impl FnMut(LinkEventKind)) {
         let Some(packet) = self.sending.take() else { return };
-        let arrival = end + delay;
         let copies = self.fate.copies();
         if copies == 0 {
             report(LinkEventKind::Lost { packet, probability: self.fate.loss_probability() });
@@ -136,7 +135,7 @@ impl Impaired {
                 packet.class = packet.class.corrupted();
                 report(LinkEventKind::Corrupted { packet });
             }
-            let at = self.fate.arrival(arrival);
+            let at = self.fate.arrival(end, delay);
             match self.fate.hold_back() {
                 Some(HoldBack { extent, timeout, .. }) => {
                     let until_passed = self.passed + u64::from(extent);
