@@ -1,0 +1,135 @@
+//! Messages at recorded times.
+
+use ackclock_units::{Size, Span, Time, parse_size, parse_span};
+
+use super::Message;
+use crate::columns;
+
+/// Messages with their times after the start of the application.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    /// Times that do not go back, and bytes.
+    entries: Vec<(Span, u64)>,
+    /// After this time they are repeated; `None` is once.
+    period: Option<Span>,
+}
+
+/// Why a file is no trace. Lines are counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TraceError {
+    /// No message.
+    #[error("has no messages; expected lines of a time and a size, such as `0.02 1000` or `20ms 1kB`")]
+    Empty,
+    /// Not two columns.
+    #[error("line {line}: expected a time and a size, such as `0.02 1000` or `20ms 1kB`")]
+    Columns {
+        /// Where.
+        line: usize,
+    },
+    /// A time that cannot be read.
+    #[error("line {line}: `{found}` is not a time: expected seconds, or a number with a unit such as `20ms`")]
+    Time {
+        /// Where.
+        line: usize,
+        /// What is written there.
+        found: String,
+    },
+    /// A size that cannot be read, or is 0.
+    #[error(
+        "line {line}: `{found}` is not a size: expected a number of bytes from 1, or one with a unit such as `1kB`"
+    )]
+    Size {
+        /// Where.
+        line: usize,
+        /// What is written there.
+        found: String,
+    },
+    /// A time before the one above it.
+    #[error("line {line}: the time is before that of the line above")]
+    GoesBack {
+        /// Where.
+        line: usize,
+    },
+    /// A repetition begins before the last message, or at once.
+    #[error("the trace lasts {lasts}; it can be repeated after a longer time only")]
+    Period {
+        /// The time of the last message.
+        lasts: Span,
+    },
+}
+
+/// Seconds without a unit, or a time with one.
+pub(crate) fn time(text: &str) -> Option<Span> {
+    let plain = text.ends_with(|c: char| c.is_ascii_digit());
+    if plain { parse_span(&format!("{text}s")) } else { parse_span(text) }.ok()
+}
+
+/// Bytes without a unit, or a size with one.
+fn size(text: &str) -> Option<u64> {
+    let plain = text.ends_with(|c: char| c.is_ascii_digit());
+    match if plain { parse_size(&format!("{text}B")) } else { parse_size(text) } {
+        Ok(Size::Bytes(bytes)) => Some(bytes).filter(|bytes| (1..=1 << 56).contains(bytes)),
+        _ => None,
+    }
+}
+
+impl Trace {
+    /// Reads a file: a time and a size on each line, separated by spaces or a comma. Without a unit
+    /// the time is in seconds and the size in bytes. What follows a `#` is a comment.
+    ///
+    /// # Errors
+    /// The first line that is wrong.
+    pub fn parse(text: &str) -> Result<Trace, TraceError> {
+        let mut entries: Vec<(Span, u64)> = Vec::new();
+        for (line, columns) in columns::of(text) {
+            let &[at, bytes] = &columns[..] else { return Err(TraceError::Columns { line }) };
+            let found = at.to_owned();
+            let at = time(at).ok_or(TraceError::Time { line, found })?;
+            let found = bytes.to_owned();
+            let bytes = size(bytes).ok_or(TraceError::Size { line, found })?;
+            if entries.last().is_some_and(|&(before, _)| at < before) {
+                return Err(TraceError::GoesBack { line });
+            }
+            entries.push((at, bytes));
+        }
+        if entries.is_empty() { Err(TraceError::Empty) } else { Ok(Trace { entries, period: None }) }
+    }
+
+    /// Begins anew each time that so much time has passed.
+    ///
+    /// # Errors
+    /// Less than the trace lasts, or no time at all.
+    pub fn repeated(mut self, period: Span) -> Result<Trace, TraceError> {
+        let lasts = self.lasts();
+        if period <= lasts {
+            return Err(TraceError::Period { lasts });
+        }
+        self.period = Some(period);
+        Ok(self)
+    }
+
+    /// The time of the last message.
+    pub fn lasts(&self) -> Span {
+        self.entries.last().map_or(Span::ZERO, |&(at, _)| at)
+    }
+
+    /// Bytes of all its messages together.
+    pub fn bytes(&self) -> u64 {
+        self.entries.iter().fold(0, |sum, &(_, bytes)| sum.saturating_add(bytes))
+    }
+
+    /// Bit/s in the long run, if it is repeated.
+    pub fn mean_rate(&self) -> Option<f64> {
+        Some(self.bytes() as f64 * 8.0 / self.period?.as_secs_f64())
+    }
+
+    /// The message at `entry` of repetition `round`, both of which advance.
+    pub(super) fn next(&self, start: Time, round: &mut u64, entry: &mut usize) -> Message {
+        if *entry == self.entries.len() && self.period.is_some() {
+            (*round, *entry) = (*round + 1, 0);
+        }
+        let Some(&(at, bytes)) = self.entries.get(*entry) else { return Message { at: Time::NEVER, bytes: 0 } };
+        *entry += 1;
+        Message { at: start + self.period.unwrap_or(Span::ZERO) * *round + at, bytes }
+    }
+}
