@@ -7,8 +7,8 @@ use std::net::{IpAddr, Ipv4Addr};
 use ackclock_aqm::{FifoConfig, Limit, PieConfig};
 use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
-    Clock, DirectionSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec,
-    RunSpec,
+    Application, Clock, DirectionSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec,
+    QueueSpec, RunSpec,
 };
 use ackclock_sim::{FlowId, HostId, Inbound, World};
 use ackclock_units::{Ecn, Rate, Span, Time};
@@ -45,6 +45,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
                 sender: HostSpec::Outside,
                 receiver: HostSpec::Outside,
                 bytes: None,
+                application: Application::Bulk,
                 write_size: FlowSpec::WRITE_SIZE,
                 abort: None,
                 schedule: Vec::new(),

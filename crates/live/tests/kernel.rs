@@ -205,6 +205,7 @@ fn flow(id: &str, number: usize, sender: HostSpec, receiver: HostSpec) -> FlowSp
             sender,
             receiver,
             bytes: from_ours.then_some(BYTES),
+            application: Default::default(),
             write_size: FlowSpec::WRITE_SIZE,
             abort: None,
             schedule: Vec::new(),

@@ -11,8 +11,8 @@ use ackclock_cc::{BbrConfig, CubicConfig};
 use ackclock_emulator::{Impairments, Loss};
 use ackclock_live::{Options, Outcome, run};
 use ackclock_sim::spec::{
-    CcSpec, Clock, CommandSpec, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec,
-    LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec,
+    Application, CcSpec, Clock, CommandSpec, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec,
+    LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders};
 use ackclock_tcp::profile::Profile;
@@ -111,6 +111,7 @@ fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [Hos
             sender,
             receiver,
             bytes: None,
+            application: Application::Bulk,
             write_size: FlowSpec::WRITE_SIZE,
             abort: None,
             schedule: Vec::new(),

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
+use ackclock_sim::spec::{Application, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
+use crate::application;
 use crate::document::{Node, Table};
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
@@ -277,6 +278,7 @@ fn read<'a>(
     let [sender, receiver] = hosts(&mut fields, &route);
     let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
     let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
+    let application = application::read(&mut fields);
     let times = Times::read(&mut fields);
     let mut schedule = schedule::read(&mut fields, &sender, times.start, duration);
     let arrivals = {
@@ -293,6 +295,7 @@ fn read<'a>(
             schedule.clear();
         }
     }
+    check_application(&mut fields, table, &application, &sender);
     fields.finish();
     let Route { ends, path, secondary, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
@@ -303,6 +306,7 @@ fn read<'a>(
         sender,
         receiver,
         bytes,
+        application,
         write_size,
         abort: abort.map(|abort| Instant::ZERO + abort),
         schedule,
@@ -397,6 +401,21 @@ fn receiver(fields: &mut Fields<'_>, sender: &Host, place: Place, facing_kernel:
     let receiver = host::read(&mut section, Some(sender), place);
     section.finish();
     receiver
+}
+
+/// Checks what an application that is no bulk transfer cannot go with.
+fn check_application(fields: &mut Fields<'_>, table: &Table, application: &Application, sender: &HostSpec) {
+    let Some(entry) = table.get("application").filter(|_| *application != Application::Bulk) else { return };
+    let refuse = |key: &'static str, title: &str, expected: &str| {
+        let node = table.get(key).map_or(&entry.node, |entry| &entry.node);
+        fields.reject(key, node, Problem::new(title, expected));
+    };
+    if *sender == HostSpec::Outside {
+        refuse("application", "not where the sender is a kernel", "`bulk`, or a sender of our own");
+    }
+    if table.get("results").and_then(|entry| entry.node.str()) == Some("sum") {
+        refuse("results", "not with this application, whose results are those of each flow", "`each`");
+    }
 }
 
 impl Times {

@@ -19,6 +19,9 @@
 //!
 //! a sweep over `links.NAME.queue.kind` gives each discipline the limit and its own settings.
 //!
+//! `application` of a flow is a kind too: what its sender writes and when. Sizes and times in it
+//! are values, or tables with a `distribution`. Files are relative to that of the scenario.
+//!
 //! `schedule` of a flow is a list of tables with `at` and `cc`: other controllers of the sender,
 //! each from a time of the run on.
 //!
@@ -39,10 +42,12 @@
 //! flow with both ends in this process, or over a path, is an ordinary one there too. `run.replay`,
 //! the path of a capture from the working directory, feeds what came from hosts in virtual time.
 
+mod application;
 mod cc;
 mod clock;
 mod command;
 mod course;
+mod distribution;
 mod document;
 mod ends;
 mod evaluation;

@@ -6,7 +6,8 @@
 use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
-    CommandSummary, FlowSummary, FlowWindow, GroupSummary, LinkSummary, LinkWindow, LiveHost, LiveSummary, RoundTrips,
+    ApplicationSummary, CommandSummary, FlowSummary, FlowWindow, GroupSummary, LinkSummary, LinkWindow, LiveHost,
+    LiveSummary, MessagesSummary, RoundTrips,
 };
 use serde_json::Value;
 
@@ -241,7 +242,11 @@ fn step<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
 fn fields(part: Part, of: Of) -> Vec<String> {
     let template = match (of, part) {
         (Of::Run, _) => return Vec::new(),
-        (Of::Flows, Part::Run) => serde_json::to_value(FlowSummary::default()),
+        (Of::Flows, Part::Run) => {
+            let messages = Some(MessagesSummary::default());
+            let application = ApplicationSummary { messages, ..ApplicationSummary::default() };
+            serde_json::to_value(FlowSummary { application: Some(application.into()), ..FlowSummary::default() })
+        }
         (Of::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),
         (Of::Groups, Part::Run) => serde_json::to_value(GroupSummary::default()),
         (Of::Links, Part::Run) => serde_json::to_value(LinkSummary::default()),

@@ -8,7 +8,7 @@ use ackclock_tcp::{Config, Endpoint, Ports};
 use ackclock_units::{Random, Time};
 
 use crate::direction::Direction;
-use crate::flow::{Flow, Names};
+use crate::flow::{Application, Flow, Names};
 use crate::host::Host;
 use crate::index::{FlowId, Table};
 use crate::spec::{CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, RunSpec, SmoltcpCc};
@@ -80,6 +80,11 @@ pub(crate) fn schedule(streams: Streams, flow: &FlowSpec) -> Vec<(Time, Box<dyn 
     flow.schedule.iter().enumerate().map(build).rev().collect()
 }
 
+/// The application of a flow, if it is no bulk transfer.
+pub(crate) fn application(streams: Streams, flow: &FlowSpec) -> Option<Box<Application>> {
+    Application::new(flow, || streams.random(&format!("flows.{}.application", flow.id)))
+}
+
 /// The settings of the hosts built so far: equal ones are shared.
 #[derive(Debug, Default)]
 pub(crate) struct Settings {
@@ -109,7 +114,9 @@ pub(crate) fn flows(run: &RunSpec) -> Table<FlowId, Flow> {
     for (number, flow) in run.flows.iter().enumerate() {
         let known = last.take().filter(|(group, _): &(Arc<FlowGroup>, Names)| Arc::ptr_eq(group, &flow.group));
         let (_, names) = last.insert(known.unwrap_or_else(|| (Arc::clone(&flow.group), Names::new(&flow.group))));
-        flows.push(Flow::new(FlowId::new(number), flow, names, schedule(Streams::of(run), flow)));
+        let streams = Streams::of(run);
+        let (schedule, application) = (schedule(streams, flow), application(streams, flow));
+        flows.push(Flow::new(FlowId::new(number), flow, names, schedule, application));
     }
     flows
 }

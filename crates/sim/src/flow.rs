@@ -12,10 +12,13 @@ use crate::host::{Host, Writable};
 use crate::index::{DirectionId, FlowId};
 use crate::spec::{FlowGroup, FlowSpec, HostSpec};
 use crate::truth::Truth;
-use crate::watch::WatchCounts;
+pub(crate) use application::Application;
+use counts::Counts;
 pub(crate) use sums::Sums;
 use throughput::Throughput;
 
+mod application;
+mod counts;
 mod sums;
 mod throughput;
 
@@ -68,8 +71,10 @@ pub(crate) struct Flow {
     stopped: bool,
     closed: bool,
     aborted: bool,
-    /// The application writes whenever it can.
+    /// The application is a bulk transfer that writes whenever it can.
     writes: bool,
+    /// There is an application that is none.
+    has_application: bool,
     /// The traffic has not come to its end.
     is_live: bool,
     pub(crate) truth: Truth,
@@ -81,6 +86,8 @@ pub(crate) struct Flow {
     /// Packets that an end discarded because of bit errors.
     pub(crate) checksum_errors: u64,
     cc: Arc<str>,
+    /// An application that is no bulk transfer.
+    application: Option<Box<Application>>,
     /// The controllers to come, the next one last.
     schedule: Vec<(Time, Box<dyn CongestionControl>)>,
     host: Arc<str>,
@@ -103,16 +110,19 @@ impl Flow {
         spec: &FlowSpec,
         names: &Names,
         schedule: Vec<(Time, Box<dyn CongestionControl>)>,
+        application: Option<Box<Application>>,
     ) -> Flow {
         let outside = matches!(spec.sender, HostSpec::Outside);
         let mut flow = Flow {
             acts_at: Time::NEVER,
             writes: false,
+            has_application: application.is_some(),
             is_live: true,
             id: spec.id.clone(),
             reverse: spec.reverse,
             checksum_errors: 0,
             cc: names.cc.clone(),
+            application,
             schedule,
             host: names.host.clone(),
             loss_detector: names.loss_detector,
@@ -122,7 +132,7 @@ impl Flow {
             abort: spec.abort.filter(|_| !outside).unwrap_or(Time::NEVER),
             remaining: spec.bytes,
             write_size: spec.write_size,
-            target: spec.bytes.unwrap_or(u64::MAX),
+            target: spec.bytes.into_iter().chain(spec.application.bytes()).min().unwrap_or(u64::MAX),
             started: false,
             stopped: false,
             closed: outside,
@@ -164,14 +174,17 @@ impl Flow {
     /// Notes what follows from the state of the traffic, after each change of it.
     fn settle(&mut self) {
         self.acts_at = self.next_action();
-        self.writes = self.started && !self.stopped && !self.closed;
+        self.writes = self.started && !self.stopped && !self.closed && !self.has_application;
         self.is_live = self.finished.or(self.over).is_none();
     }
 
     fn next_action(&self) -> Time {
         let traffic = match (self.started, self.closed) {
             (false, false) => self.start,
-            (true, false) if !self.stopped => self.stop.unwrap_or(Time::NEVER),
+            (true, false) if !self.stopped => {
+                let application = self.application.as_ref().map_or(Time::NEVER, |application| application.next_at());
+                self.stop.unwrap_or(Time::NEVER).min(application)
+            }
             (_, _) => Time::NEVER,
         };
         let traffic = traffic.min(self.abort);
@@ -219,11 +232,21 @@ impl Flow {
             sender.connect(now);
         }
         self.stopped |= self.stop.is_some_and(|stop| stop <= now);
+        let mut is_done = self.stopped;
         if !self.stopped {
-            self.write(now, sender);
+            is_done = match &mut self.application {
+                Some(application) => {
+                    application.act(now, sender);
+                    application.is_done()
+                }
+                None => {
+                    self.write(now, sender);
+                    self.remaining == Some(0)
+                }
+            };
         }
         // Closing before the handshake is over would call it off.
-        if (self.stopped || self.remaining == Some(0)) && sender.is_open() {
+        if is_done && sender.is_open() {
             self.closed = true;
             sender.close(now);
         }
@@ -317,6 +340,20 @@ impl Flow {
         self.settle();
     }
 
+    /// Whether data that reaches the receiver is of interest there ([`Flow::receive`]).
+    #[inline]
+    pub(crate) fn has_application(&self) -> bool {
+        self.has_application
+    }
+
+    /// Data may have reached the receiver.
+    #[cold]
+    pub(crate) fn receive(&mut self, now: Time, receiver: &Host) {
+        if let Some(application) = &mut self.application {
+            application.receive(now, receiver);
+        }
+    }
+
     /// The end of what is measured, in a run that ends at `end`.
     fn end(&self, end: Time) -> Time {
         self.finished.or(self.over).unwrap_or(end)
@@ -384,6 +421,7 @@ impl Flow {
             loss_declared_late_ms: self.truth.counts().late_ms(),
             repair_rtts: self.truth.counts().repair_rtts(),
             displacement: self.truth.displacement(),
+            application: self.application.as_ref().map(|application| application.summary(self.end(end)).into()),
         }
     }
 
@@ -419,59 +457,6 @@ pub(crate) struct FlowMark {
     rtt: Histogram,
     cwnd: Histogram,
     counts: Counts,
-}
-
-/// What the two ends have counted.
-#[derive(Clone, Copy, Debug, Default)]
-struct Counts {
-    sent_packets: u64,
-    retransmitted_packets: u64,
-    timeouts: u64,
-    fast_recoveries: u64,
-    undos: u64,
-    ece_acks: u64,
-    delivered_bytes: u64,
-    acked_bytes: u64,
-}
-
-impl Counts {
-    fn add(&mut self, other: &Counts) {
-        self.sent_packets += other.sent_packets;
-        self.retransmitted_packets += other.retransmitted_packets;
-        self.timeouts += other.timeouts;
-        self.fast_recoveries += other.fast_recoveries;
-        self.undos += other.undos;
-        self.ece_acks += other.ece_acks;
-        self.delivered_bytes += other.delivered_bytes;
-        self.acked_bytes += other.acked_bytes;
-    }
-
-    fn of(sender: &Host, receiver: &Host) -> Counts {
-        let both = Counts {
-            sent_packets: sender.sent_packets(),
-            delivered_bytes: receiver.delivered_bytes(),
-            acked_bytes: sender.acked_bytes(),
-            ..Counts::default()
-        };
-        match sender {
-            Host::Endpoint(endpoint) => {
-                let stats = endpoint.stats();
-                Counts {
-                    retransmitted_packets: stats.retransmitted_packets + stats.resent_syns,
-                    timeouts: stats.timeouts,
-                    fast_recoveries: stats.fast_recoveries,
-                    undos: stats.undos,
-                    ece_acks: stats.ece_acks,
-                    ..both
-                }
-            }
-            Host::Outside(watch) => {
-                let WatchCounts { retransmitted_packets, ece_acks, .. } = watch.counts();
-                Counts { retransmitted_packets, ece_acks, ..both }
-            }
-            Host::Smoltcp(stock) => Counts { retransmitted_packets: stock.stats().retransmitted_packets, ..both },
-        }
-    }
 }
 
 /// What held a sender back, in seconds.

@@ -12,11 +12,13 @@ use ackclock_units::{Rate, Size, Span};
 
 use crate::flow::Flow;
 use crate::host::Host;
-use crate::spec::{DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MAX_ALIVE};
+use crate::spec::{Application, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MAX_ALIVE};
 
 /// What a flow keeps elsewhere: congestion control, names, scoreboard and buffers of one segment,
 /// histograms of what occurs to most.
 const FLOW_BESIDE: u64 = 3_500;
+/// What an application that is no bulk transfer keeps, with its messages on the way.
+const APPLICATION: u64 = 8_000;
 /// A packet on its way: its contents, its place in a queue and on the wire, and what the two ends
 /// and the truth keep of it until it is acknowledged. Lists that double may be half empty.
 const PACKET: u64 = 1000;
@@ -113,7 +115,9 @@ fn flow(group: &FlowGroup) -> u64 {
         HostSpec::Outside => 1024,
     };
     let state = size_of::<Flow>() + 2 * size_of::<Host>() + size_of::<FlowSpec>() + size_of::<FlowSummary>();
-    state as u64 + host(&group.sender) + host(&group.receiver) + FLOW_BESIDE + KEPT * window(group).min(KEPT_PACKETS)
+    let application = if group.application == Application::Bulk { 0 } else { APPLICATION };
+    let state = state as u64 + application;
+    state + host(&group.sender) + host(&group.receiver) + FLOW_BESIDE + KEPT * window(group).min(KEPT_PACKETS)
 }
 
 /// The packets that a flow may have on their way: as many as its sender's or its receiver's buffer

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ackclock_emulator::{Course, Impairments};
 use ackclock_tcp::Config;
+use ackclock_traffic::Pattern;
 use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::QueueSpec;
@@ -72,7 +73,7 @@ pub struct DirectionSpec {
     pub course: Course,
 }
 
-/// A flow: one connection with a bulk source. What it has in common with others of its group is
+/// A flow: one connection with an application. What it has in common with others of its group is
 /// kept once: reading goes through to it, and writing gives the flow a group of its own.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FlowSpec {
@@ -105,6 +106,8 @@ pub struct FlowGroup {
     pub receiver: HostSpec,
     /// How much is sent; `None` sends until the end.
     pub bytes: Option<u64>,
+    /// What sends it.
+    pub application: Application,
     /// Bytes that the sending application writes at a time, whenever its socket is writable.
     /// Matters where a full send buffer wakes its writer late
     /// ([`ackclock_tcp::SpaceRule::Segments`]).
@@ -134,6 +137,31 @@ impl Deref for FlowSpec {
 impl DerefMut for FlowSpec {
     fn deref_mut(&mut self) -> &mut FlowGroup {
         Arc::make_mut(&mut self.group)
+    }
+}
+
+/// What the sender of a flow writes and when.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Application {
+    /// As much as its socket takes.
+    #[default]
+    Bulk,
+    /// Messages at times of its own.
+    Messages {
+        /// What the results call it.
+        kind: &'static str,
+        /// Which messages; their times count from the start of the flow.
+        pattern: Pattern,
+    },
+}
+
+impl Application {
+    /// How much it writes in all, if that is certain and has an end.
+    pub fn bytes(&self) -> Option<u64> {
+        match self {
+            Application::Bulk => None,
+            Application::Messages { pattern, .. } => pattern.bytes(),
+        }
     }
 }
 

@@ -53,6 +53,7 @@ pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
             sender: endpoint(ecn),
             receiver: endpoint(ecn),
             bytes: None,
+            application: Default::default(),
             write_size: FlowSpec::WRITE_SIZE,
             abort: None,
             schedule: Vec::new(),

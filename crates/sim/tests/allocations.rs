@@ -12,8 +12,8 @@ use ackclock_cc::{
 use ackclock_emulator::Impairments;
 use ackclock_packet::{Class, Flags, Payload, Segment};
 use ackclock_sim::spec::{
-    CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec,
-    PipeSpec, QueueSpec, RunSpec,
+    Application, CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec,
+    LiveSpec, NodeSpec, PipeSpec, QueueSpec, RunSpec,
 };
 use ackclock_sim::{DirectionId, FlowId, Inbound, QueueRecorder, Recorders, World, run_recorded};
 use ackclock_tcp::{AccEcnOption, Config};
@@ -53,6 +53,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
             sender: host(),
             receiver: host(),
             bytes: None,
+            application: Application::Bulk,
             write_size: FlowSpec::WRITE_SIZE,
             abort: None,
             schedule: Vec::new(),

@@ -11,8 +11,8 @@ use ackclock_cc::{
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
-    CcChange, CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec,
-    SmoltcpCc, SmoltcpSpec,
+    Application, CcChange, CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, QueueSpec,
+    RunSpec, SmoltcpCc, SmoltcpSpec,
 };
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EcnFeedback,
@@ -46,6 +46,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
                 sender,
                 receiver,
                 bytes: Some(bytes),
+                application: Application::Bulk,
                 write_size: FlowSpec::WRITE_SIZE,
                 abort: None,
                 schedule: Vec::new(),

@@ -15,8 +15,8 @@ use ackclock_cc::{NewReno, NewRenoConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
 use ackclock_packet::{Class, Segment, flow_hash};
 use ackclock_sim::spec::{
-    CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, LiveSpec, NodeSpec,
-    PipeSpec, QueueSpec, RouterSpec, RunSpec, SecondarySpec,
+    Application, CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec,
+    LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, SecondarySpec,
 };
 use ackclock_sim::{DirectionId, FlowId, HostId, Inbound, Outbound, QueueRecorder, Recorders, World};
 use ackclock_tcp::{Config, EcnFeedback, Endpoint, Ports, Shutdown, State};
@@ -392,6 +392,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
             sender: endpoint(config),
             receiver: endpoint(config),
             bytes: Some(bytes),
+            application: Application::Bulk,
             write_size: FlowSpec::WRITE_SIZE,
             abort: None,
             schedule: Vec::new(),

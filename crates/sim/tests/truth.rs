@@ -8,7 +8,8 @@ use ackclock_aqm::{FifoConfig, Limit};
 use ackclock_cc::{CdgConfig, ChdConfig, CubicConfig, NewRenoConfig, VegasConfig};
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
-    CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec, SecondarySpec,
+    Application, CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec,
+    SecondarySpec,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, run_recorded};
 use ackclock_tcp::Config;
@@ -121,6 +122,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
                 sender: host(),
                 receiver: host(),
                 bytes: Some(BYTES),
+                application: Application::Bulk,
                 write_size: FlowSpec::WRITE_SIZE,
                 abort: None,
                 schedule: Vec::new(),

@@ -18,8 +18,8 @@ pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags};
 pub use summary::{
-    CommandSummary, Displacement, Distribution, FlowSummary, FlowWindow, GroupSummary, Lateness, Limited, LinkSummary,
-    LinkWindow, LiveHost, LiveSummary, LossDeclarations, MeanQuantiles, Quantiles, Retransmissions, RoundTrips, Spread,
-    Summary, WindowSummary, jain,
+    ApplicationSummary, CommandSummary, Displacement, Distribution, FlowSummary, FlowWindow, GroupSummary, Lateness,
+    Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary, LossDeclarations, MeanQuantiles, MessagesSummary,
+    Quantiles, Retransmissions, RoundTrips, Spread, Summary, WindowSummary, jain,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

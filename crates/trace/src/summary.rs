@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+pub use application::{ApplicationSummary, MessagesSummary};
 pub use group::{GroupSummary, Spread};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
 
+mod application;
 mod group;
 mod live;
 
@@ -203,6 +205,9 @@ pub struct FlowSummary {
     pub repair_rtts: Distribution,
     /// How far packets with data arrived from their places.
     pub displacement: Displacement,
+    /// What the application measures; left out for bulk transfers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub application: Option<Box<ApplicationSummary>>,
 }
 
 /// How long what held a sender back, s. The rest of a flow's time it spent in opening and closing.

@@ -8,5 +8,5 @@ mod messages;
 mod table;
 
 pub use distribution::{Distribution, DistributionError};
-pub use messages::{Message, Messages, OnOff, Pattern, PatternError, Trace, TraceError};
+pub use messages::{Message, Messages, OnOff, Pattern, PatternError, Trace, TraceError, seconds};
 pub use table::{Table, TableError};

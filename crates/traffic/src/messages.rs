@@ -17,7 +17,7 @@ use std::sync::Arc;
 use ackclock_units::{Random, Rate, Span, Time};
 
 use crate::distribution::Distribution;
-pub use trace::{Trace, TraceError};
+pub use trace::{Trace, TraceError, seconds};
 
 mod trace;
 
@@ -106,6 +106,14 @@ impl Pattern {
     /// A mean of them below 1 ns, so that time would stand still.
     pub fn renewal(gap: Distribution, size: Distribution) -> Result<Pattern, PatternError> {
         if gap.mean() < 1.0 { Err(PatternError::Endless) } else { Ok(Pattern::Renewal { gap, size }) }
+    }
+
+    /// How much is written in all; `None` without end.
+    pub fn bytes(&self) -> Option<u64> {
+        match self {
+            Pattern::Trace(trace) if !trace.is_repeated() => Some(trace.bytes()),
+            _ => None,
+        }
     }
 
     /// What is written per second in the long run, bit/s; `None` for a trace that ends.

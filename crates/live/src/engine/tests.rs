@@ -97,6 +97,7 @@ fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u
             sender,
             receiver,
             bytes,
+            application: Default::default(),
             write_size: FlowSpec::WRITE_SIZE,
             abort: None,
             schedule: Vec::new(),

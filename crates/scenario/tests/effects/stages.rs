@@ -72,6 +72,20 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     kinds("flows.0.accecn_option", &["flows.0.ecn=\"accecn\""]),
     kinds("flows.0.cc", &[]),
     table("flows.0.cc", &["flows.0.cc={kind=\"cdg\", variant=\"linux\"}"]),
+    kinds(
+        "flows.0.application",
+        &[
+            "cbr:flows.0.application.rate=\"1mbit\"",
+            "cbr:flows.0.application.size=\"1000B\"",
+            "on_off:flows.0.application.rate=\"1mbit\"",
+            "on_off:flows.0.application.size=\"1000B\"",
+            "on_off:flows.0.application.on=\"300ms\"",
+            "on_off:flows.0.application.off=\"300ms\"",
+            "poisson:flows.0.application.rate=\"1mbit\"",
+            "poisson:flows.0.application.size=\"1000B\"",
+            "trace:flows.0.application.file=\"tests/effects/writes.txt\"",
+        ],
+    ),
     table("flows.0.hystart", &["flows.0.hystart={rules=\"linux-6.1\"}"]),
     table("flows.0.hystart", &["flows.0.hystart={rules=\"rfc9406\"}"]),
 ];
@@ -252,6 +266,17 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
                 { id = "f", path = ["wire"] },
                 { id = "g", path = ["wire"], start = "5s", stop = "20s" },
             ]
+        "#,
+    ),
+    (
+        "an application that pauses",
+        r#"
+            schema = 1
+            run.duration = "40s"
+            links.wire = { rate = "5mbit", delay = "20ms", queue = { kind = "pfifo", limit = "20p" } }
+            flows = [{ id = "f", path = ["wire"], slow_start_after_idle = true, application = {
+                kind = "on_off", rate = "6mbit", size = "1400B", on = { distribution = "uniform", min = "500ms", max = "3s" }, off = "2s",
+            } }]
         "#,
     ),
 ];

@@ -1,6 +1,7 @@
 //! Keys that change no result, with the reason.
 
-const IDLE: &str = "nothing idles in a scenario yet: a source always has more to write, or is over";
+const IDLE: &str = "on these stages its window is not a third above the threshold when the application pauses";
+const KEYS: &str = "it is tried with keys that another kind does not have, or lacks";
 const OUTSIDE: &str = "of hosts outside: tried by crates/live/tests and by crates/scenario/tests/live.rs";
 const LIVE: &str = "of the live clock";
 const KIND: &str = "each kind wants keys of its own; another `loss` is tried as a key of the link";
@@ -23,9 +24,12 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("flows.0", "port", OUTSIDE),
     ("flows.0", "source_port", OUTSIDE),
     ("flows.0", "data", OUTSIDE),
-    ("flows.0", "slow_start_after_idle", IDLE),
     ("flows.0", "write_size", "a source writes until the buffer is full, all at one time"),
-    ("flows.0.cc", "remember_idle", IDLE),
+    ("flows.0.application.kind=\"bulk\"", "kind", KEYS),
+    ("flows.0.application.kind=\"on_off\"", "kind", KEYS),
+    ("flows.0.application.kind=\"trace\"", "kind", KEYS),
+    ("flows.0.cc.kind=\"cdg\"", "remember_idle", IDLE),
+    ("flows.0.cc.kind=\"vegas\"", "remember_idle", IDLE),
     ("flows.0.cc.kind=\"chd\"", "beta_ecn", MARKS),
     ("flows.0.cc.kind=\"dctcp\"", "beta_ecn", MARKS),
     ("flows.0.cc.kind=\"htcp\"", "beta_ecn", MARKS),

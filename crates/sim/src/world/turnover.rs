@@ -223,7 +223,9 @@ impl World {
         let hosts = build::hosts(turnover.streams, &spec, &mut turnover.settings);
         let place = Place { group, number: of.first + number, on_way: 0, exists: true };
         let flow = turnover.free.pop().unwrap_or(FlowId::new(turnover.listed + turnover.places.len()));
-        let built = Flow::new(flow, &spec, &of.names, build::schedule(turnover.streams, &spec));
+        let schedule = build::schedule(turnover.streams, &spec);
+        let application = build::application(turnover.streams, &spec);
+        let built = Flow::new(flow, &spec, &of.names, schedule, application);
         of.next = Some(flow);
         let [data, acks] = directions(&spec.path, spec.reverse);
         match turnover.place(flow) {

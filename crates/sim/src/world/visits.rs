@@ -63,7 +63,11 @@ impl World {
             }
             flow.measure_packet(now, packet.wire_len);
             endpoint.read(u64::MAX);
-            if endpoint.peer_finished() {
+            let peer_finished = endpoint.peer_finished();
+            if flow.has_application() {
+                flow.receive(now, &self.hosts[host]);
+            }
+            if peer_finished {
                 self.hosts[host].close(now);
             }
         }
@@ -174,6 +178,9 @@ impl World {
             }
             flow.measure_packet(now, packet.wire_len);
             state.read_all(now);
+            if flow.has_application() {
+                flow.receive(now, state);
+            }
             if state.peer_finished() {
                 // The sink has nothing to say: it closes when its peer has.
                 state.close(now);

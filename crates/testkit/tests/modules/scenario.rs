@@ -20,6 +20,8 @@ pub(crate) const LAYERS: Layers = Layers {
         "record",
         "clock",
         "course",
+        "distribution",
+        "application",
         "link",
         "cc",
         // Hosts, the paths between them, and who talks over these.

@@ -58,8 +58,8 @@ pub enum TraceError {
     },
 }
 
-/// Seconds without a unit, or a time with one.
-pub(crate) fn time(text: &str) -> Option<Span> {
+/// A time as it stands in files: in seconds without a unit, or with one.
+pub fn seconds(text: &str) -> Option<Span> {
     let plain = text.ends_with(|c: char| c.is_ascii_digit());
     if plain { parse_span(&format!("{text}s")) } else { parse_span(text) }.ok()
 }
@@ -84,7 +84,7 @@ impl Trace {
         for (line, columns) in columns::of(text) {
             let &[at, bytes] = &columns[..] else { return Err(TraceError::Columns { line }) };
             let found = at.to_owned();
-            let at = time(at).ok_or(TraceError::Time { line, found })?;
+            let at = seconds(at).ok_or(TraceError::Time { line, found })?;
             let found = bytes.to_owned();
             let bytes = size(bytes).ok_or(TraceError::Size { line, found })?;
             if entries.last().is_some_and(|&(before, _)| at < before) {
@@ -113,9 +113,14 @@ impl Trace {
         self.entries.last().map_or(Span::ZERO, |&(at, _)| at)
     }
 
-    /// Bytes of all its messages together.
+    /// Bytes of all its messages together, once.
     pub fn bytes(&self) -> u64 {
         self.entries.iter().fold(0, |sum, &(_, bytes)| sum.saturating_add(bytes))
+    }
+
+    /// Whether it begins anew ([`Trace::repeated`]).
+    pub fn is_repeated(&self) -> bool {
+        self.period.is_some()
     }
 
     /// Bit/s in the long run, if it is repeated.

@@ -1,0 +1,90 @@
+//! What the sender of a flow writes and when.
+
+use ackclock_sim::spec::Application;
+use ackclock_traffic::{Distribution, OnOff, Pattern, Trace};
+
+use crate::distribution::{self, Unit};
+use crate::fields::Fields;
+use crate::quantity::{Bytes, OneOf, PlainRate, Problem, Time};
+
+const KINDS: OneOf<'_> = OneOf { what: "application", names: &["bulk", "cbr", "on_off", "poisson", "trace"] };
+
+/// Reads `application`.
+pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
+    let application = fields.choose("application", "bulk", &KINDS, |kind, fields| match kind {
+        "cbr" => messages(kind, cbr(fields)),
+        "on_off" => messages(kind, on_off(fields)),
+        "poisson" => messages(kind, poisson(fields)),
+        "trace" => messages(kind, trace(fields)),
+        _ => None,
+    });
+    application.unwrap_or_default()
+}
+
+fn messages(kind: &'static str, pattern: Option<Pattern>) -> Option<Application> {
+    Some(Application::Messages { kind, pattern: pattern? })
+}
+
+const RATE: &str = "a rate with its unit, such as \"1mbit\"";
+
+fn cbr(fields: &mut Fields<'_>) -> Option<Pattern> {
+    let rate = fields.required("rate", PlainRate, RATE);
+    let size = distribution::read(fields, "size", Unit::Bytes);
+    Some(Pattern::Paced { rate: rate?, size: size? })
+}
+
+fn on_off(fields: &mut Fields<'_>) -> Option<Pattern> {
+    let rate = fields.required("rate", PlainRate, RATE);
+    let size = fields.required("size", Bytes(1, Distribution::MOST_BYTES), "a size, such as \"1000B\"");
+    let on = distribution::read(fields, "on", Unit::Time);
+    let off = distribution::read(fields, "off", Unit::TimeOrNone);
+    match OnOff::new(rate?, size?, on?, off?) {
+        Ok(source) => Some(Pattern::OnOff(source)),
+        Err(error) => {
+            let node = &fields.get("on")?.node;
+            fields.reject(
+                "on",
+                node,
+                Problem::new(error.to_string(), "longer times, smaller messages or a higher rate"),
+            );
+            None
+        }
+    }
+}
+
+/// Messages at independent, exponentially distributed times, at a rate on average.
+fn poisson(fields: &mut Fields<'_>) -> Option<Pattern> {
+    let rate = fields.required("rate", PlainRate, RATE);
+    let size = distribution::read(fields, "size", Unit::Bytes);
+    let (rate, size) = (rate?, size?);
+    let gap = Distribution::exponential(size.mean() * 8e9 / rate.as_bps() as f64).ok()?;
+    match Pattern::renewal(gap, size) {
+        Ok(pattern) => Some(pattern),
+        Err(error) => {
+            let node = &fields.get("rate")?.node;
+            fields.reject("rate", node, Problem::new(error.to_string(), "a lower rate or larger messages"));
+            None
+        }
+    }
+}
+
+fn trace(fields: &mut Fields<'_>) -> Option<Pattern> {
+    let repeat = fields.maybe("repeat", Time::Positive);
+    let (text, node) = distribution::file(fields)?;
+    let trace = match Trace::parse(&text) {
+        Ok(trace) => trace,
+        Err(error) => {
+            fields.reject("file", node, Problem::new(format!("cannot be used: {error}"), ""));
+            return None;
+        }
+    };
+    let Some(period) = repeat else { return Some(Pattern::Trace(trace.into())) };
+    match trace.repeated(period) {
+        Ok(trace) => Some(Pattern::Trace(trace.into())),
+        Err(error) => {
+            let node = &fields.get("repeat")?.node;
+            fields.reject("repeat", node, Problem::new(error.to_string(), "a longer time"));
+            None
+        }
+    }
+}

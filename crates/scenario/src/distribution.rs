@@ -1,0 +1,209 @@
+//! Distributions of sizes and times: a value alone is always drawn, a table says how others are.
+
+use std::fs::File;
+use std::io::{self, Read};
+
+use ackclock_traffic::{Distribution, DistributionError, Table, seconds};
+use ackclock_units::{Size, parse_size};
+
+use crate::document::Node;
+use crate::fields::Fields;
+use crate::keys::Domain;
+use crate::quantity::{Bytes, Kind, Number, OneOf, Problem, Text, Time};
+
+/// The largest file that is read, in bytes.
+const MAX_FILE: u64 = 64 << 20;
+
+/// The largest size, bytes.
+const MOST: u64 = Distribution::MOST_BYTES;
+
+/// What is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Bytes, at least 1.
+    Bytes,
+    /// A length of time; it is held in nanoseconds.
+    Time,
+    /// The same, and zero included.
+    TimeOrNone,
+}
+
+impl Unit {
+    fn names(self) -> OneOf<'static> {
+        const SIZES: &[&str] =
+            &["uniform", "exponential", "pareto", "lognormal", "empirical", "web-search", "data-mining"];
+        let names = if self == Unit::Bytes { SIZES } else { &SIZES[..5] };
+        OneOf { what: "distribution", names }
+    }
+
+    /// What a key with such a distribution holds, with an example.
+    fn expected(self) -> &'static str {
+        match self {
+            Unit::Bytes => {
+                "a size, such as \"1000B\", or a table such as { distribution = \"exponential\", mean = \"50kB\" }"
+            }
+            Unit::Time | Unit::TimeOrNone => {
+                "a time, such as \"1s\", or a table such as { distribution = \"exponential\", mean = \"1s\" }"
+            }
+        }
+    }
+}
+
+/// One value of a unit.
+impl Kind for Unit {
+    type Held = f64;
+
+    fn read(&self, node: &Node) -> Result<f64, Problem> {
+        match self {
+            Unit::Bytes => Bytes(1, MOST).read(node).map(|bytes| bytes as f64),
+            Unit::Time => Time::Positive.read(node).map(|span| span.as_nanos() as f64),
+            Unit::TimeOrNone => Time::Any.read(node).map(|span| span.as_nanos() as f64),
+        }
+    }
+
+    fn show(&self, held: &f64) -> crate::document::Value {
+        match self {
+            Unit::Bytes => Bytes(1, MOST).show(&(*held as u64)),
+            Unit::Time | Unit::TimeOrNone => Time::Any.show(&ackclock_units::Span::from_nanos(*held as u64)),
+        }
+    }
+
+    fn domain(&self) -> Domain {
+        match self {
+            Unit::Bytes => Bytes(1, MOST).domain(),
+            Unit::Time => Time::Positive.domain(),
+            Unit::TimeOrNone => Time::Any.domain(),
+        }
+    }
+}
+
+/// Reads a distribution that has to be there. `None` was reported.
+pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, unit: Unit) -> Option<Distribution> {
+    fields.declare(key, || Domain::Either(vec![unit.domain(), Domain::Table]));
+    let Some(entry) = fields.get(key) else {
+        fields.missing(key, unit.expected());
+        return None;
+    };
+    let node = &entry.node;
+    if node.table().is_none() {
+        let value = match unit.read(node) {
+            Ok(value) => value,
+            Err(problem) => {
+                fields.reject(key, node, problem);
+                return None;
+            }
+        };
+        return Distribution::constant(value).ok();
+    }
+    let mut table = fields.table(key, unit.expected())?;
+    let found = table
+        .required("distribution", unit.names(), "the name of a distribution")
+        .map(|name| of(&mut table, name, unit));
+    table.finish();
+    match found?? {
+        Ok(distribution) => Some(distribution),
+        Err(error) => {
+            fields.reject(key, node, Problem::new(format!("no distribution: {error}"), ""));
+            None
+        }
+    }
+}
+
+/// What the table says; `None` was reported.
+fn of(table: &mut Fields<'_>, name: &str, unit: Unit) -> Option<Result<Distribution, DistributionError>> {
+    // A single value says what the unit is.
+    let value = "a value with its unit";
+    Some(match name {
+        "uniform" => {
+            let least = if unit == Unit::Bytes { Unit::Bytes } else { Unit::TimeOrNone };
+            let min = table.required("min", least, value);
+            Distribution::uniform(min?, table.required("max", unit, value)?)
+        }
+        "exponential" => Distribution::exponential(table.required("mean", unit.positive(), value)?),
+        "pareto" => {
+            let shape = table.required("shape", Number(0.1, 1000.0), "the tail's exponent, such as 1.2");
+            let max = table.maybe("max", unit.positive());
+            match either(table, "mean", "min", unit)? {
+                ("mean", mean) => Distribution::pareto_with_mean(mean, shape?, max),
+                (_, min) => Distribution::pareto(min, shape?, max),
+            }
+        }
+        "lognormal" => {
+            let sigma = Number(0.0, Distribution::MOST_SIGMA);
+            let sigma = table.required("sigma", sigma, "the standard deviation of the logarithm, such as 1.5");
+            match either(table, "mean", "median", unit)? {
+                ("mean", mean) => Distribution::log_normal_with_mean(mean, sigma?),
+                (_, median) => Distribution::log_normal(median, sigma?),
+            }
+        }
+        "empirical" => Ok(Distribution::empirical(from_file(table, unit)?)),
+        "web-search" => Ok(Distribution::web_search()),
+        _ => Ok(Distribution::data_mining()),
+    })
+}
+
+impl Unit {
+    /// The same without zero.
+    fn positive(self) -> Unit {
+        if self == Unit::Bytes { Unit::Bytes } else { Unit::Time }
+    }
+}
+
+/// One of two keys, with its name.
+fn either(table: &mut Fields<'_>, one: &'static str, other: &'static str, unit: Unit) -> Option<(&'static str, f64)> {
+    let values = [one, other].map(|key| (key, table.maybe(key, unit.positive())));
+    match values {
+        [(_, Some(_)), (_, Some(_))] => {
+            let node = &table.get(other)?.node;
+            table.reject(other, node, Problem::new(format!("not together with `{one}`"), "one of the two"));
+            None
+        }
+        [(key, Some(value)), _] | [_, (key, Some(value))] => Some((key, value)),
+        // One that could not be read was reported.
+        _ if table.get(one).is_some() || table.get(other).is_some() => None,
+        _ => {
+            table.missing(one, &format!("`{one}` or `{other}`"));
+            None
+        }
+    }
+}
+
+/// Reads the table of a distribution function from a file.
+fn from_file(table: &mut Fields<'_>, unit: Unit) -> Option<Table> {
+    let (text, node) = file(table)?;
+    let bytes = |text: &str| match parse_size(&if text.ends_with(char::is_alphabetic) {
+        text.into()
+    } else {
+        format!("{text}B")
+    }) {
+        Ok(Size::Bytes(bytes)) => Some(bytes as f64),
+        // Such as 1e+06, or with a fraction.
+        _ => text.parse().ok(),
+    };
+    let read = match unit {
+        Unit::Bytes => Table::parse(&text, "a number of bytes", bytes),
+        Unit::Time | Unit::TimeOrNone => Table::parse(&text, "a time (seconds, or with a unit)", |text| {
+            seconds(text).map(|span| span.as_nanos() as f64)
+        }),
+    };
+    read.map_err(|error| table.reject("file", node, Problem::new(format!("cannot be used: {error}"), ""))).ok()
+}
+
+/// The text of the file that `file` names, relative to the scenario. `None` was reported.
+pub(crate) fn file<'a>(table: &mut Fields<'a>) -> Option<(String, &'a Node)> {
+    let name = table.required("file", Text, "the path of a file, relative to that of the scenario")?;
+    let node = &table.get("file")?.node;
+    let path = table.file(name);
+    let mut bytes = Vec::new();
+    let read = File::open(&path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes));
+    let text = match read {
+        Ok(length) if length as u64 > MAX_FILE => Err(io::Error::other(format!("it is larger than {MAX_FILE} bytes"))),
+        Ok(_) => String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text")),
+        Err(error) => Err(error),
+    };
+    let refuse = |error| {
+        let title = format!("cannot read {}: {error}", path.display());
+        table.reject("file", node, Problem::new(title, "the path of a text file, relative to that of the scenario"));
+    };
+    Some((text.map_err(refuse).ok()?, node))
+}

@@ -1,0 +1,168 @@
+//! Applications that are no bulk transfers: what the sender writes, and what is measured where it
+//! arrives.
+
+use std::collections::VecDeque;
+
+use ackclock_trace::{ApplicationSummary, Histogram, MessagesSummary, Spread};
+use ackclock_traffic::Messages;
+use ackclock_units::{Random, Span, Time};
+
+use crate::host::{Host, Writable};
+use crate::spec::{Application as Spec, FlowSpec};
+
+/// The application of a flow at both of its ends.
+#[derive(Debug)]
+pub(crate) enum Application {
+    Messages(Source),
+}
+
+impl Application {
+    /// `None` for a bulk transfer. `random` is the application's own stream.
+    pub(crate) fn new(flow: &FlowSpec, random: impl FnOnce() -> Random) -> Option<Box<Application>> {
+        match &flow.application {
+            Spec::Bulk => None,
+            Spec::Messages { kind, pattern } => {
+                let messages = Messages::new(pattern, random(), flow.start);
+                Some(Box::new(Application::Messages(Source::new(kind, messages, flow.bytes))))
+            }
+        }
+    }
+
+    /// When the sender's application acts by itself next.
+    pub(crate) fn next_at(&self) -> Time {
+        match self {
+            Application::Messages(source) => source.next_at(),
+        }
+    }
+
+    /// The sender's application does what is due.
+    pub(crate) fn act(&mut self, now: Time, sender: &mut Host) {
+        match self {
+            Application::Messages(source) => source.write(now, sender),
+        }
+    }
+
+    /// The sender's application has nothing to do any more.
+    pub(crate) fn is_done(&self) -> bool {
+        match self {
+            Application::Messages(source) => source.is_done(),
+        }
+    }
+
+    /// Data may have reached the receiver.
+    pub(crate) fn receive(&mut self, now: Time, receiver: &Host) {
+        match self {
+            Application::Messages(source) => source.arrived(now, receiver.delivered_bytes()),
+        }
+    }
+
+    /// What was measured by the end of the flow.
+    pub(crate) fn summary(&self, end: Time) -> ApplicationSummary {
+        match self {
+            Application::Messages(source) => source.summary(end),
+        }
+    }
+}
+
+/// An application that writes messages at times of its own, whatever the network does. While the
+/// send buffer is full it waits, as in a blocking call, and then catches up with what has become
+/// due.
+#[derive(Debug)]
+pub(crate) struct Source {
+    kind: &'static str,
+    messages: Messages,
+    /// How much it may yet write in all, the message in hand not included.
+    budget: u64,
+    /// What the socket has not taken of the message in hand.
+    left: u64,
+    /// Where that message ends in the stream.
+    end: u64,
+    /// Messages that have not arrived as a whole: when they were due, and where they end.
+    on_way: VecDeque<(Time, u64)>,
+    written: u64,
+    delivered: u64,
+    latency: Histogram,
+    blocked_since: Option<Time>,
+    blocked: Span,
+}
+
+impl Source {
+    /// `bytes` bounds what is written in all.
+    fn new(kind: &'static str, messages: Messages, bytes: Option<u64>) -> Source {
+        Source {
+            kind,
+            messages,
+            budget: bytes.unwrap_or(u64::MAX),
+            left: 0,
+            end: 0,
+            on_way: VecDeque::new(),
+            written: 0,
+            delivered: 0,
+            latency: Histogram::new(),
+            blocked_since: None,
+            blocked: Span::ZERO,
+        }
+    }
+
+    fn next_at(&self) -> Time {
+        // An ACK wakes one that is blocked.
+        if self.left > 0 || self.budget == 0 { Time::NEVER } else { self.messages.next_at() }
+    }
+
+    fn is_done(&self) -> bool {
+        self.left == 0 && (self.budget == 0 || self.messages.next_at() == Time::NEVER)
+    }
+
+    fn write(&mut self, now: Time, sender: &mut impl Writable) {
+        if self.blocked_since.is_some() && !sender.is_writable() {
+            return;
+        }
+        loop {
+            if self.left == 0 && !self.begin(now) {
+                break;
+            }
+            self.left -= sender.write(now, self.left);
+            if self.left > 0 {
+                self.blocked_since.get_or_insert(now);
+                return;
+            }
+            self.written += 1;
+        }
+        if let Some(since) = self.blocked_since.take() {
+            self.blocked += now.since(since);
+        }
+    }
+
+    /// Takes the next message in hand, if one is due.
+    fn begin(&mut self, now: Time) -> bool {
+        if self.budget == 0 {
+            return false;
+        }
+        let Some(message) = self.messages.take(now) else { return false };
+        self.left = message.bytes.min(self.budget);
+        self.budget -= self.left;
+        self.end += self.left;
+        self.on_way.push_back((message.at, self.end));
+        true
+    }
+
+    /// The receiver has so many bytes in order.
+    fn arrived(&mut self, now: Time, bytes: u64) {
+        while let Some(&(at, _)) = self.on_way.front().filter(|&&(_, end)| end <= bytes) {
+            self.on_way.pop_front();
+            self.delivered += 1;
+            self.latency.add(now.since(at).as_nanos());
+        }
+    }
+
+    fn summary(&self, end: Time) -> ApplicationSummary {
+        let open = self.blocked_since.map_or(Span::ZERO, |since| end.since(since));
+        let messages = MessagesSummary {
+            written: self.written,
+            delivered: self.delivered,
+            latency_ms: Spread::of(&self.latency, 1e-6),
+            blocked_s: (self.blocked + open).as_secs_f64(),
+        };
+        ApplicationSummary { kind: self.kind, messages: Some(messages) }
+    }
+}
