@@ -1,13 +1,14 @@
 //! What the sender of a flow writes and when.
 
 use ackclock_sim::spec::Application;
-use ackclock_traffic::{Distribution, OnOff, Pattern, Trace};
+use ackclock_traffic::{Distribution, OnOff, Pattern, RequestPattern, Trace};
 
 use crate::distribution::{self, Unit};
 use crate::fields::Fields;
-use crate::quantity::{Bytes, OneOf, PlainRate, Problem, Time};
+use crate::quantity::{Bytes, OneOf, OrOff, PlainRate, Problem, Time, Whole};
 
-const KINDS: OneOf<'_> = OneOf { what: "application", names: &["bulk", "cbr", "on_off", "poisson", "trace"] };
+const KINDS: OneOf<'_> =
+    OneOf { what: "application", names: &["bulk", "cbr", "on_off", "poisson", "trace", "request"] };
 
 /// Reads `application`.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
@@ -16,6 +17,7 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
         "on_off" => messages(kind, on_off(fields)),
         "poisson" => messages(kind, poisson(fields)),
         "trace" => messages(kind, trace(fields)),
+        "request" => request(fields),
         _ => None,
     });
     application.unwrap_or_default()
@@ -66,6 +68,15 @@ fn poisson(fields: &mut Fields<'_>) -> Option<Pattern> {
             None
         }
     }
+}
+
+/// A closed loop over one connection.
+fn request(fields: &mut Fields<'_>) -> Option<Application> {
+    let request = distribution::read(fields, "size", Unit::Bytes);
+    let response = distribution::read(fields, "response", Unit::Bytes);
+    let think = distribution::read_or_none(fields, "think");
+    let count = fields.or("requests", None, OrOff(Whole(1, u64::MAX >> 8)));
+    Some(Application::Requests(RequestPattern { request: request?, response: response?, think: think?, count }))
 }
 
 fn trace(fields: &mut Fields<'_>) -> Option<Pattern> {

@@ -109,6 +109,17 @@ pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, unit: Unit) -> Op
     }
 }
 
+/// Reads a distribution of times, none if it is left out. `None` was reported.
+pub(crate) fn read_or_none(fields: &mut Fields<'_>, key: &'static str) -> Option<Distribution> {
+    let unit = Unit::TimeOrNone;
+    if fields.get(key).is_some() {
+        return read(fields, key, unit);
+    }
+    fields.declare(key, || Domain::Either(vec![unit.domain(), Domain::Table]));
+    fields.fill(key, unit.show(&0.0));
+    Distribution::constant(0.0).ok()
+}
+
 /// What the table says; `None` was reported.
 fn of(table: &mut Fields<'_>, name: &str, unit: Unit) -> Option<Result<Distribution, DistributionError>> {
     // A single value says what the unit is.

@@ -295,7 +295,7 @@ fn read<'a>(
             schedule.clear();
         }
     }
-    check_application(&mut fields, table, &application, &sender);
+    check_application(&mut fields, table, &application, [&sender, &receiver]);
     fields.finish();
     let Route { ends, path, secondary, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
@@ -404,13 +404,21 @@ fn receiver(fields: &mut Fields<'_>, sender: &Host, place: Place, facing_kernel:
 }
 
 /// Checks what an application that is no bulk transfer cannot go with.
-fn check_application(fields: &mut Fields<'_>, table: &Table, application: &Application, sender: &HostSpec) {
+fn check_application(fields: &mut Fields<'_>, table: &Table, application: &Application, hosts: [&HostSpec; 2]) {
     let Some(entry) = table.get("application").filter(|_| *application != Application::Bulk) else { return };
     let refuse = |key: &'static str, title: &str, expected: &str| {
         let node = table.get(key).map_or(&entry.node, |entry| &entry.node);
         fields.reject(key, node, Problem::new(title, expected));
     };
-    if *sender == HostSpec::Outside {
+    if matches!(application, Application::Requests(_)) {
+        if hosts.iter().any(|host| !matches!(host, HostSpec::Endpoint(_))) {
+            let title = "`request` not with a kernel or a smoltcp host";
+            refuse("application", title, "another application, or a host with an endpoint of ackclock at both ends");
+        }
+        if table.get("bytes").is_some() {
+            refuse("bytes", "not with `request`, which has `requests`", "one of the two");
+        }
+    } else if *hosts[0] == HostSpec::Outside {
         refuse("application", "not where the sender is a kernel", "`bulk`, or a sender of our own");
     }
     if table.get("results").and_then(|entry| entry.node.str()) == Some("sum") {

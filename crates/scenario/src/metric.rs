@@ -7,7 +7,7 @@ use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
     ApplicationSummary, CommandSummary, FlowSummary, FlowWindow, GroupSummary, LinkSummary, LinkWindow, LiveHost,
-    LiveSummary, MessagesSummary, RoundTrips,
+    LiveSummary, MessagesSummary, RequestsSummary, RoundTrips,
 };
 use serde_json::Value;
 
@@ -243,8 +243,11 @@ fn fields(part: Part, of: Of) -> Vec<String> {
     let template = match (of, part) {
         (Of::Run, _) => return Vec::new(),
         (Of::Flows, Part::Run) => {
-            let messages = Some(MessagesSummary::default());
-            let application = ApplicationSummary { messages, ..ApplicationSummary::default() };
+            let application = ApplicationSummary {
+                messages: Some(MessagesSummary::default()),
+                requests: Some(RequestsSummary::default()),
+                ..ApplicationSummary::default()
+            };
             serde_json::to_value(FlowSummary { application: Some(application.into()), ..FlowSummary::default() })
         }
         (Of::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),

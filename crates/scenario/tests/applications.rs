@@ -4,7 +4,7 @@ use std::fs;
 use std::ops::ControlFlow;
 
 use ackclock_scenario::Scenario;
-use ackclock_trace::{FlowSummary, MessagesSummary, Summary};
+use ackclock_trace::{FlowSummary, MessagesSummary, RequestsSummary, Summary};
 
 /// A link of 10 Mbit/s and 20 ms, and one flow without Nagle's algorithm with these keys. Headers
 /// take 52 bytes with timestamps, those of a SYN 60.
@@ -26,6 +26,10 @@ fn run(duration: &str, flow: &str) -> FlowSummary {
 
 fn messages(flow: &FlowSummary) -> &MessagesSummary {
     flow.application.as_ref().and_then(|application| application.messages.as_ref()).expect("an application of messages")
+}
+
+fn requests(flow: &FlowSummary) -> &RequestsSummary {
+    flow.application.as_ref().and_then(|application| application.requests.as_ref()).expect("an application of requests")
 }
 
 fn error(flow: &str) -> String {
@@ -155,6 +159,77 @@ fn each_flow_and_repetition_draws_from_its_own_stream() {
 }
 
 #[test]
+fn a_short_request_takes_the_handshake_and_its_transmissions() {
+    let keys = "application = { kind = \"request\", size = \"200B\", response = \"1000B\", requests = 1 }";
+    let flow = run("5s", keys);
+    let found = requests(&flow);
+    assert_eq!((found.made, found.answered, found.response_bytes), (1, 1, 1000));
+    // SYN and its answer, 48 us each; 252 bytes, 201.6 us; 1052 bytes, 841.6 us; four times 20 ms.
+    assert_eq!(found.completion_ms.distribution.max, Some(81.1392));
+    // The client's stream is the request alone.
+    assert_eq!(flow.delivered_bytes, 200);
+}
+
+#[test]
+fn a_response_of_two_rounds_takes_two_round_trips() {
+    let keys = "initial_window = \"10p\"\n\
+                application = { kind = \"request\", size = \"200B\", response = \"20kB\", requests = 1 }";
+    let flow = run("5s", keys);
+    // The request is there after 2 * 20.048 + 20.2016 ms. Of 13 packets of 1500 bytes and one of
+    // 1228, 10 are sent at once; the ACK of the first two comes back after 2 * 1.2 + 20 + 20.0416
+    // ms and lets the other 4 go, 3 * 1.2 + 0.9824 + 20 ms.
+    assert_eq!(requests(&flow).completion_ms.distribution.max, Some(127.3216));
+}
+
+#[test]
+fn a_closed_loop_has_the_rate_of_its_cycle() {
+    let keys = "application = { kind = \"request\", size = \"200B\", response = \"1000B\", think = \"100ms\" }";
+    let flow = run("60s", keys);
+    let found = requests(&flow);
+    // Once the connection is open, 20.2016 ms there and 20.8416 ms back.
+    assert_eq!(found.completion_ms.distribution.min, Some(41.0432));
+    // Quantiles are within 0.1 %.
+    let median = found.completion_ms.distribution.quantiles.p50.expect("there are samples");
+    assert!((median / 41.0432 - 1.0).abs() < 0.001, "{median}");
+    // The first one is over at 81.1392 ms, and each cycle takes 141.0432 ms: 1 + 424.8 in 60 s.
+    assert_eq!((found.answered, found.made), (425, 426));
+    assert!((found.per_second - 425.0 / 60.0).abs() < 1e-9);
+    // With exponential times to think the cycle is the same on average.
+    let keys = keys.replace("\"100ms\"", "{ distribution = \"exponential\", mean = \"100ms\" }");
+    let rate = requests(&run("3000s", &keys)).per_second;
+    // 21,000 cycles with a standard deviation of 100 ms each: 0.5 %.
+    assert!((rate * 0.141_043_2 - 1.0).abs() < 0.01, "{rate}");
+}
+
+#[test]
+fn a_long_response_fills_the_link_on_the_way_back() {
+    let keys = "application = { kind = \"request\", size = \"100B\", response = \"50MB\" }";
+    let flow = run("20s", keys);
+    let bps = requests(&flow).response_bytes as f64 * 8.0 / 20.0;
+    // 1448 bytes of each 1500, less slow start.
+    assert!(bps > 0.95 * 10e6 * 1448.0 / 1500.0 && bps < 10e6 * 1448.0 / 1500.0, "{bps}");
+}
+
+#[test]
+fn a_response_is_whole_when_the_client_stops_before() {
+    // The client closes when it has 50 ms of a response that takes 0.4 s: both ends close in the
+    // end, and all of the response has come.
+    let keys = "stop = \"130ms\"\napplication = { kind = \"request\", size = \"100B\", response = \"500kB\" }";
+    let flow = run("20s", keys);
+    assert_eq!(requests(&flow).response_bytes, 500_000);
+    assert!(flow.goodput_bps > 0.0 && flow.goodput_bps < 100.0 * 8.0 / 0.4, "the flow is over: {}", flow.goodput_bps);
+}
+
+#[test]
+fn requests_survive_losses() {
+    let keys = "application = { kind = \"request\", size = \"3kB\", response = \"30kB\", requests = 200 }";
+    let text = scenario("200s", keys).replace("delay =", "loss = { kind = \"iid\", probability = 0.03 }, delay =");
+    let flow = run_named("test.toml", &text).flows.remove(0);
+    assert_eq!((requests(&flow).answered, requests(&flow).response_bytes), (200, 6_000_000));
+    assert_eq!(flow.delivered_bytes, 600_000);
+}
+
+#[test]
 fn a_stop_ends_an_application() {
     let keys = "stop = \"950ms\"\napplication = { kind = \"cbr\", rate = \"80kbit\", size = \"1000B\" }";
     let flow = run("5s", keys);
@@ -212,6 +287,14 @@ fn what_cannot_be_is_refused_with_its_place() {
             "application = { kind = \"on_off\", rate = \"8kbit\", size = \"1kB\", on = \"1us\", off = \"0s\" }"
                 .to_owned(),
             ["application.on: a message would take over 1000 times", "longer times"],
+        ),
+        (
+            "host = \"smoltcp\"\napplication = { kind = \"request\", size = \"1B\", response = \"1B\" }".to_owned(),
+            ["flows.f.application: `request` not with a kernel or a smoltcp host", "another application"],
+        ),
+        (
+            "bytes = \"1B\"\napplication = { kind = \"request\", size = \"1B\", response = \"1B\" }".to_owned(),
+            ["flows.f.bytes: not with `request`", "one of the two"],
         ),
         (format!("results = \"sum\"\n{}", cbr("\"1kB\"")), ["flows.f.results: not with this application", "`each`"]),
     ] {

@@ -199,7 +199,8 @@ impl Flow {
             return false;
         }
         if !self.writes {
-            return self.closed;
+            // What an application has asked for may come when it has closed.
+            return self.closed && !self.has_application;
         }
         self.write(now, sender);
         self.remaining != Some(0)
@@ -220,6 +221,9 @@ impl Flow {
         }
         if self.abort <= now {
             return self.hang_up(now, sender);
+        }
+        if self.has_application {
+            sender.read_all(now);
         }
         if self.closed {
             return;
@@ -346,12 +350,18 @@ impl Flow {
         self.has_application
     }
 
-    /// Data may have reached the receiver.
+    /// Data or an acknowledgment has reached the receiver, which has read what there was.
     #[cold]
-    pub(crate) fn receive(&mut self, now: Time, receiver: &Host) {
+    pub(crate) fn receive(&mut self, now: Time, receiver: &mut Host) {
         if let Some(application) = &mut self.application {
             application.receive(now, receiver);
         }
+    }
+
+    /// The receiver has yet to write what its socket did not take.
+    #[cold]
+    pub(crate) fn is_answering(&self) -> bool {
+        self.application.as_ref().is_some_and(|application| application.is_answering())
     }
 
     /// The end of what is measured, in a run that ends at `end`.
@@ -421,7 +431,7 @@ impl Flow {
             loss_declared_late_ms: self.truth.counts().late_ms(),
             repair_rtts: self.truth.counts().repair_rtts(),
             displacement: self.truth.displacement(),
-            application: self.application.as_ref().map(|application| application.summary(self.end(end)).into()),
+            application: self.application.as_ref().map(|application| application.summary(self.end(end), sender).into()),
         }
     }
 

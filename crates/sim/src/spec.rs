@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ackclock_emulator::{Course, Impairments};
 use ackclock_tcp::Config;
-use ackclock_traffic::Pattern;
+use ackclock_traffic::{Pattern, RequestPattern};
 use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::QueueSpec;
@@ -153,13 +153,16 @@ pub enum Application {
         /// Which messages; their times count from the start of the flow.
         pattern: Pattern,
     },
+    /// Requests, one at a time, which the receiver answers; not with a smoltcp socket, nor with an
+    /// end outside.
+    Requests(RequestPattern),
 }
 
 impl Application {
     /// How much it writes in all, if that is certain and has an end.
     pub fn bytes(&self) -> Option<u64> {
         match self {
-            Application::Bulk => None,
+            Application::Bulk | Application::Requests(_) => None,
             Application::Messages { pattern, .. } => pattern.bytes(),
         }
     }

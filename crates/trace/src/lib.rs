@@ -20,6 +20,6 @@ pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flag
 pub use summary::{
     ApplicationSummary, CommandSummary, Displacement, Distribution, FlowSummary, FlowWindow, GroupSummary, Lateness,
     Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary, LossDeclarations, MeanQuantiles, MessagesSummary,
-    Quantiles, Retransmissions, RoundTrips, Spread, Summary, WindowSummary, jain,
+    Quantiles, RequestsSummary, Retransmissions, RoundTrips, Spread, Summary, WindowSummary, jain,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

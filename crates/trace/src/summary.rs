@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-pub use application::{ApplicationSummary, MessagesSummary};
+pub use application::{ApplicationSummary, MessagesSummary, RequestsSummary};
 pub use group::{GroupSummary, Spread};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
 

@@ -1,12 +1,14 @@
 //! Applications that know no packets: [`Distribution`]s of sizes and times, and [`Messages`], which
-//! says what an application writes and when. Time is an argument, and random numbers come from the
-//! stream that is handed in.
+//! says what an application writes and when, and [`Requests`], a client that waits for answers.
+//! Time is an argument, and random numbers come from the stream that is handed in.
 
 mod columns;
 mod distribution;
 mod messages;
+mod request;
 mod table;
 
 pub use distribution::{Distribution, DistributionError};
 pub use messages::{Message, Messages, OnOff, Pattern, PatternError, Trace, TraceError, seconds};
+pub use request::{Exchange, RequestPattern, Requests};
 pub use table::{Table, TableError};

@@ -83,6 +83,8 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             "on_off:flows.0.application.off=\"300ms\"",
             "poisson:flows.0.application.rate=\"1mbit\"",
             "poisson:flows.0.application.size=\"1000B\"",
+            "request:flows.0.application.size=\"300B\"",
+            "request:flows.0.application.response=\"9kB\"",
             "trace:flows.0.application.file=\"tests/effects/writes.txt\"",
         ],
     ),

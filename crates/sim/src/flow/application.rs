@@ -9,11 +9,15 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::host::{Host, Writable};
 use crate::spec::{Application as Spec, FlowSpec};
+use client::Client;
+
+mod client;
 
 /// The application of a flow at both of its ends.
 #[derive(Debug)]
 pub(crate) enum Application {
     Messages(Source),
+    Requests(Client),
 }
 
 impl Application {
@@ -25,6 +29,9 @@ impl Application {
                 let messages = Messages::new(pattern, random(), flow.start);
                 Some(Box::new(Application::Messages(Source::new(kind, messages, flow.bytes))))
             }
+            Spec::Requests(pattern) => {
+                Some(Box::new(Application::Requests(Client::new(pattern, random(), flow.start))))
+            }
         }
     }
 
@@ -32,6 +39,7 @@ impl Application {
     pub(crate) fn next_at(&self) -> Time {
         match self {
             Application::Messages(source) => source.next_at(),
+            Application::Requests(client) => client.next_at(),
         }
     }
 
@@ -39,6 +47,7 @@ impl Application {
     pub(crate) fn act(&mut self, now: Time, sender: &mut Host) {
         match self {
             Application::Messages(source) => source.write(now, sender),
+            Application::Requests(client) => client.act(now, sender),
         }
     }
 
@@ -46,20 +55,31 @@ impl Application {
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Application::Messages(source) => source.is_done(),
+            Application::Requests(client) => client.is_done(),
         }
     }
 
-    /// Data may have reached the receiver.
-    pub(crate) fn receive(&mut self, now: Time, receiver: &Host) {
+    /// Data or an acknowledgment has reached the receiver.
+    pub(crate) fn receive(&mut self, now: Time, receiver: &mut Host) {
         match self {
             Application::Messages(source) => source.arrived(now, receiver.delivered_bytes()),
+            Application::Requests(client) => client.serve(now, receiver),
+        }
+    }
+
+    /// The receiver has yet to write what its socket did not take.
+    pub(crate) fn is_answering(&self) -> bool {
+        match self {
+            Application::Messages(_) => false,
+            Application::Requests(client) => client.is_answering(),
         }
     }
 
     /// What was measured by the end of the flow.
-    pub(crate) fn summary(&self, end: Time) -> ApplicationSummary {
+    pub(crate) fn summary(&self, end: Time, sender: &Host) -> ApplicationSummary {
         match self {
             Application::Messages(source) => source.summary(end),
+            Application::Requests(client) => client.summary(end, sender.delivered_bytes()),
         }
     }
 }
@@ -163,6 +183,6 @@ impl Source {
             latency_ms: Spread::of(&self.latency, 1e-6),
             blocked_s: (self.blocked + open).as_secs_f64(),
         };
-        ApplicationSummary { kind: self.kind, messages: Some(messages) }
+        ApplicationSummary { kind: self.kind, messages: Some(messages), ..ApplicationSummary::default() }
     }
 }

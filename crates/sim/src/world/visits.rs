@@ -65,9 +65,9 @@ impl World {
             endpoint.read(u64::MAX);
             let peer_finished = endpoint.peer_finished();
             if flow.has_application() {
-                flow.receive(now, &self.hosts[host]);
+                flow.receive(now, &mut self.hosts[host]);
             }
-            if peer_finished {
+            if peer_finished && !flow.is_answering() {
                 self.hosts[host].close(now);
             }
         }
@@ -181,7 +181,7 @@ impl World {
             if flow.has_application() {
                 flow.receive(now, state);
             }
-            if state.peer_finished() {
+            if state.peer_finished() && !flow.is_answering() {
                 // The sink has nothing to say: it closes when its peer has.
                 state.close(now);
             }

@@ -12,6 +12,25 @@ pub struct ApplicationSummary {
     /// Of an application that writes on its own; left out for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesSummary>,
+    /// Of a client that waits for answers; left out for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<RequestsSummary>,
+}
+
+/// What became of the requests of a client.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RequestsSummary {
+    /// Requests that were made.
+    pub made: u64,
+    /// Requests whose response has arrived as a whole.
+    pub answered: u64,
+    /// Those, over the time of the flow.
+    pub per_second: f64,
+    /// Bytes of responses that have arrived in order at the client.
+    pub response_bytes: u64,
+    /// From a request until the client has all of the response; the first one waits for the
+    /// connection.
+    pub completion_ms: Spread,
 }
 
 /// What became of the messages of an application that writes without waiting for an answer.
