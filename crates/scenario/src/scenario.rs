@@ -101,8 +101,8 @@ impl Scenario {
         Ok(Scenario::parse_in(folder, &path.display().to_string(), &bytes, overrides, controllers)?)
     }
 
-    /// Reads a text; `name` is what errors call it. Files that it names are relative to the working
-    /// directory.
+    /// Reads a text; `name` is what errors call it, and files that it names are in the same directory
+    /// or relative to that.
     ///
     /// # Errors
     /// Anything in it or in the overrides is wrong.
@@ -123,7 +123,8 @@ impl Scenario {
         overrides: &[Override],
         controllers: &'static [OwnController],
     ) -> Result<Scenario, ScenarioError> {
-        Scenario::parse_in(Path::new(""), name, text, overrides, controllers)
+        let folder = Path::new(name).parent().unwrap_or(Path::new(""));
+        Scenario::parse_in(folder, name, text, overrides, controllers)
     }
 
     fn parse_in(
