@@ -204,7 +204,7 @@ fn from_file(table: &mut Fields<'_>, unit: Unit) -> Option<Table> {
 pub(crate) fn file<'a>(table: &mut Fields<'a>) -> Option<(String, &'a Node)> {
     let name = table.required("file", Text, "the path of a file, relative to that of the scenario")?;
     let node = &table.get("file")?.node;
-    let path = table.file(name);
+    let path = table.file(&name);
     let mut bytes = Vec::new();
     let read = File::open(&path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes));
     let text = match read {
