@@ -3,11 +3,13 @@
 use std::fmt::Write;
 
 use ackclock_scenario::{Evaluation, Scenario};
-use ackclock_trace::{FlowSummary, GroupSummary, LinkSummary, Summary};
+use ackclock_trace::{FlowSummary, GroupSummary, LinkSummary, Summary, jain};
 use serde_json::{Map, Value};
 
 use crate::live;
 use crate::table::Table;
+
+mod datagrams;
 
 /// Points with more flows get one line for all of them.
 const MAX_FLOW_LINES: usize = 8;
@@ -21,6 +23,9 @@ pub(crate) struct Report<'a> {
     /// The runs of the point at hand, and the number of one of them.
     point: Vec<Vec<Line>>,
     run: usize,
+    /// The same of flows of datagrams, if there are any.
+    datagrams: Option<Table>,
+    datagrams_of_point: Vec<Vec<datagrams::Line>>,
 }
 
 /// What is shown of one flow, or of all, in one run.
@@ -40,7 +45,15 @@ impl<'a> Report<'a> {
     pub(crate) fn new(scenario: &'a Scenario) -> Report<'a> {
         let axes: Vec<&str> = scenario.axes().collect();
         let header = short(&axes).into_iter().chain(["flow".to_owned()]).chain(COLUMNS.map(str::to_owned));
-        Report { scenario, body: String::new(), sweep: Table::new(axes.len() + 1, header), point: Vec::new(), run: 0 }
+        Report {
+            scenario,
+            body: String::new(),
+            sweep: Table::new(axes.len() + 1, header),
+            point: Vec::new(),
+            run: 0,
+            datagrams: None,
+            datagrams_of_point: Vec::new(),
+        }
     }
 
     /// Adds a run; they come in order.
@@ -55,6 +68,7 @@ impl<'a> Report<'a> {
         }
         self.run = run;
         self.point.push(lines(summary));
+        self.datagrams_of_point.push(datagrams::lines(summary));
     }
 
     /// Every run of the point at hand has been added.
@@ -70,6 +84,13 @@ impl<'a> Report<'a> {
             }
             self.sweep.row(cells);
         }
+        let runs = std::mem::take(&mut self.datagrams_of_point);
+        for (number, first) in runs.first().into_iter().flatten().enumerate() {
+            let names = || short(&self.scenario.axes().collect::<Vec<_>>());
+            let alike: Vec<&datagrams::Line> = runs.iter().filter_map(|run| run.get(number)).collect();
+            let table = self.datagrams.get_or_insert_with(|| datagrams::table(names()));
+            table.row(datagrams::cells(axes.clone(), first, &alike));
+        }
     }
 
     /// The text, with the results of the expectations if they were evaluated.
@@ -84,6 +105,9 @@ impl<'a> Report<'a> {
             let medians = if scenario.repeat() > 1 { ", medians over the runs of a point" } else { "" };
             let runs = if scenario.runs() == 1 { "1 run".to_owned() } else { format!("{} runs", scenario.runs()) };
             let _ = writeln!(out, "{runs}{medians}\n\n{}", self.sweep.render().trim_end());
+            if let Some(datagrams) = &self.datagrams {
+                let _ = writeln!(out, "\n{}", datagrams.render().trim_end());
+            }
         } else {
             out.push_str(&self.body);
         }
@@ -177,9 +201,13 @@ fn short(axes: &[&str]) -> Vec<String> {
 
 fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
     let flows = &summary.flows;
-    let ways = [("forward", summary.fairness_jain_forward), ("reverse", summary.fairness_jain_reverse)];
-    let ways =
-        ways.map(|(way, jain)| (flows.iter().filter(|flow| flow.direction == way).collect::<Vec<_>>(), way, jain));
+    // Datagrams have lines of their own; connections are compared with each other.
+    let ways = ["forward", "reverse"].map(|way| {
+        let alike = |flow: &&FlowSummary| flow.direction == way && flow.datagrams.is_none();
+        let flows: Vec<&FlowSummary> = flows.iter().filter(alike).collect();
+        let jain = jain(flows.iter().map(|flow| flow.goodput_bps));
+        (flows, way, jain)
+    });
     let groups = summary.groups.iter().map(group_line);
     if flows.len() > MAX_FLOW_LINES {
         let both = ways.iter().all(|(flows, ..)| !flows.is_empty());
@@ -203,7 +231,8 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
                 Some(flow.sent_packets as f64),
                 Some(flow.retransmitted_packets as f64),
                 Some(flow.timeouts as f64),
-                ways.iter().find(|(_, way, _)| flow.direction == *way).and_then(|(.., jain)| *jain),
+                (ways.iter().find(|(_, way, _)| flow.direction == *way && flow.datagrams.is_none()))
+                    .and_then(|(.., jain)| *jain),
             ];
             Line { name: flow.id.to_string(), values }
         })
@@ -291,6 +320,9 @@ fn total(name: String, flows: &[&FlowSummary], jain: Option<f64>) -> Line {
 /// Jain's index as text: with flows in both directions, one for each.
 fn fairness(summary: &Summary<Map<String, Value>>) -> String {
     let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| fixed(value, 3));
+    if summary.flows.iter().any(|flow| flow.datagrams.is_some()) {
+        return datagrams::fairness(summary);
+    }
     let one_way = |way: &str| summary.flows.iter().all(|flow| flow.direction == way);
     if one_way("forward") || one_way("reverse") {
         return cell(summary.fairness_jain);
@@ -362,7 +394,7 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
         "live" => "in real time",
         _ => "replayed",
     };
-    let how = if summary.partial { format!("{how}, then broken off") } else { how.to_owned() };
+    let how = format!("{how}{}", if summary.partial { ", then broken off" } else { "" });
     // Everything between two hosts may pass without a flow that watches it.
     let flows = if summary.flows.is_empty() { String::new() } else { format!("{}\n", flows.render()) };
     format!(
@@ -371,7 +403,7 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
         summary.seed,
         summary.packets,
         fairness(summary),
-        groups(summary),
+        datagrams::detail(summary) + &groups(summary),
         links.render(),
         live::detail(summary),
     )

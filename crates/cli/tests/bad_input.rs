@@ -312,7 +312,7 @@ fn unknown_metric() {
     16 | metric = "flows.f.0.rtt_ms.p51"
        |          ^^^^^^^^^^^^^^^^^^^^^^ found the string "flows.f.0.rtt_ms.p51"
        |
-       = note: expected one of `goodput_bps`, `throughput_bps.mean`, `throughput_bps.p5`, `throughput_bps.p25`, `throughput_bps.p50`, `throughput_bps.p75`, `throughput_bps.p95`, `rtt_ms.min`, `rtt_ms.p5`, `rtt_ms.p25`, `rtt_ms.p50`, `rtt_ms.p75`, `rtt_ms.p95`, `rtt_ms.max`, `rtt_ms.samples`, `cwnd_bytes.p5`, `cwnd_bytes.p25`, `cwnd_bytes.p50`, `cwnd_bytes.p75`, `cwnd_bytes.p95`, `sent_packets`, `retransmitted_packets`, `spurious_retransmits`, `timeouts`, `fast_recoveries`, `undos`, `ece_acks`, `reordering_max`, `delivered_bytes`, `acked_bytes`, `start_s`, `completed_s`, `fct_s`, `limited_s.cwnd`, `limited_s.rwnd`, `limited_s.app`, `limited_s.pacing`, `retransmissions.needed`, `retransmissions.spurious_reordering`, `retransmissions.spurious_delay`, `loss_declarations.right`, `loss_declarations.blind`, `loss_declarations.wrong`, `loss_declared_late_ms.min`, `loss_declared_late_ms.p5`, `loss_declared_late_ms.p25`, `loss_declared_late_ms.p50`, `loss_declared_late_ms.p75`, `loss_declared_late_ms.p95`, `loss_declared_late_ms.max`, `loss_declared_late_ms.samples`, `repair_rtts.min`, `repair_rtts.p5`, `repair_rtts.p25`, `repair_rtts.p50`, `repair_rtts.p75`, `repair_rtts.p95`, `repair_rtts.max`, `repair_rtts.samples`, `displacement.early`, `displacement.on_time`, `displacement.late`, `displacement.min`, `displacement.p5`, `displacement.p25`, `displacement.p50`, `displacement.p75`, `displacement.p95`, `displacement.max`, `displacement.samples`, `application.messages.written`, `application.messages.delivered`, `application.messages.latency_ms.mean`, `application.messages.latency_ms.min`, `application.messages.latency_ms.p5`, `application.messages.latency_ms.p25`, `application.messages.latency_ms.p50`, `application.messages.latency_ms.p75`, `application.messages.latency_ms.p95`, `application.messages.latency_ms.max`, `application.messages.latency_ms.samples`, `application.messages.latency_ms.p99`, `application.messages.blocked_s`, `application.requests.made`, `application.requests.answered`, `application.requests.per_second`, `application.requests.response_bytes`, `application.requests.completion_ms.mean`, `application.requests.completion_ms.min`, `application.requests.completion_ms.p5`, `application.requests.completion_ms.p25`, `application.requests.completion_ms.p50`, `application.requests.completion_ms.p75`, `application.requests.completion_ms.p95`, `application.requests.completion_ms.max`, `application.requests.completion_ms.samples`, `application.requests.completion_ms.p99`
+       = note: expected one of `goodput_bps`, `throughput_bps.mean`, `throughput_bps.p5`, `throughput_bps.p25`, `throughput_bps.p50`, `throughput_bps.p75`, `throughput_bps.p95`, `rtt_ms.min`, `rtt_ms.p5`, `rtt_ms.p25`, `rtt_ms.p50`, `rtt_ms.p75`, `rtt_ms.p95`, `rtt_ms.max`, `rtt_ms.samples`, `cwnd_bytes.p5`, `cwnd_bytes.p25`, `cwnd_bytes.p50`, `cwnd_bytes.p75`, `cwnd_bytes.p95`, `sent_packets`, `retransmitted_packets`, `spurious_retransmits`, `timeouts`, `fast_recoveries`, `undos`, `ece_acks`, `reordering_max`, `delivered_bytes`, `acked_bytes`, `start_s`, `completed_s`, `fct_s`, `limited_s.cwnd`, `limited_s.rwnd`, `limited_s.app`, `limited_s.pacing`, `retransmissions.needed`, `retransmissions.spurious_reordering`, `retransmissions.spurious_delay`, `loss_declarations.right`, `loss_declarations.blind`, `loss_declarations.wrong`, `loss_declared_late_ms.min`, `loss_declared_late_ms.p5`, `loss_declared_late_ms.p25`, `loss_declared_late_ms.p50`, `loss_declared_late_ms.p75`, `loss_declared_late_ms.p95`, `loss_declared_late_ms.max`, `loss_declared_late_ms.samples`, `repair_rtts.min`, `repair_rtts.p5`, `repair_rtts.p25`, `repair_rtts.p50`, `repair_rtts.p75`, `repair_rtts.p95`, `repair_rtts.max`, `repair_rtts.samples`, `displacement.early`, `displacement.on_time`, `displacement.late`, `displacement.min`, `displacement.p5`, `displacement.p25`, `displacement.p50`, `displacement.p75`, `displacement.p95`, `displacement.max`, `displacement.samples`, `application.messages.written`, `application.messages.delivered`, `application.messages.latency_ms.mean`, `application.messages.latency_ms.min`, `application.messages.latency_ms.p5`, `application.messages.latency_ms.p25`, `application.messages.latency_ms.p50`, `application.messages.latency_ms.p75`, `application.messages.latency_ms.p95`, `application.messages.latency_ms.max`, `application.messages.latency_ms.samples`, `application.messages.latency_ms.p99`, `application.messages.blocked_s`, `application.requests.made`, `application.requests.answered`, `application.requests.per_second`, `application.requests.response_bytes`, `application.requests.completion_ms.mean`, `application.requests.completion_ms.min`, `application.requests.completion_ms.p5`, `application.requests.completion_ms.p25`, `application.requests.completion_ms.p50`, `application.requests.completion_ms.p75`, `application.requests.completion_ms.p95`, `application.requests.completion_ms.max`, `application.requests.completion_ms.samples`, `application.requests.completion_ms.p99`, `datagrams.sent`, `datagrams.received`, `datagrams.lost`, `datagrams.loss_ratio`, `datagrams.duplicates`, `datagrams.marked`, `datagrams.delay_ms.mean`, `datagrams.delay_ms.min`, `datagrams.delay_ms.p5`, `datagrams.delay_ms.p25`, `datagrams.delay_ms.p50`, `datagrams.delay_ms.p75`, `datagrams.delay_ms.p95`, `datagrams.delay_ms.max`, `datagrams.delay_ms.samples`, `datagrams.delay_ms.p99`, `datagrams.jitter_ms`, `datagrams.jitter_mean_ms`, `datagrams.jitter_max_ms`, `datagrams.loss_bursts.count`, `datagrams.loss_bursts.mean_length`, `datagrams.loss_bursts.max_length`, `datagrams.loss_bursts.distance.min`, `datagrams.loss_bursts.distance.p5`, `datagrams.loss_bursts.distance.p25`, `datagrams.loss_bursts.distance.p50`, `datagrams.loss_bursts.distance.p75`, `datagrams.loss_bursts.distance.p95`, `datagrams.loss_bursts.distance.max`, `datagrams.loss_bursts.distance.samples`, `datagrams.loss_bursts.between.min`, `datagrams.loss_bursts.between.p5`, `datagrams.loss_bursts.between.p25`, `datagrams.loss_bursts.between.p50`, `datagrams.loss_bursts.between.p75`, `datagrams.loss_bursts.between.p95`, `datagrams.loss_bursts.between.max`, `datagrams.loss_bursts.between.samples`, `datagrams.reordering.reordered`, `datagrams.reordering.ratio`, `datagrams.reordering.extent.min`, `datagrams.reordering.extent.p5`, `datagrams.reordering.extent.p25`, `datagrams.reordering.extent.p50`, `datagrams.reordering.extent.p75`, `datagrams.reordering.extent.p95`, `datagrams.reordering.extent.max`, `datagrams.reordering.extent.samples`, `datagrams.reordering.late_ms.min`, `datagrams.reordering.late_ms.p5`, `datagrams.reordering.late_ms.p25`, `datagrams.reordering.late_ms.p50`, `datagrams.reordering.late_ms.p75`, `datagrams.reordering.late_ms.p95`, `datagrams.reordering.late_ms.max`, `datagrams.reordering.late_ms.samples`, `datagrams.voice.late_ratio`, `datagrams.voice.gap_ratio`, `datagrams.voice.burst_ratio`, `datagrams.voice.mouth_to_ear_ms`, `datagrams.voice.r_factor`, `datagrams.voice.mos`
        = help: did you mean `flows.f.0.rtt_ms.p5`?
     "#);
 }
@@ -425,7 +425,7 @@ fn errors_come_together() {
     14 | bites = "100kB"
        | ^^^^^ unknown key
        |
-       = note: expected one of `id`, `count`, `stagger`, `from`, `to`, `port`, `source_port`, `data`, `path`, `paths`, `direction`, `host`, `cc`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `ecn_fallback`, `accecn_rules`, `accecn_option`, `send_buffer`, `send_space`, `receive_buffer`, `delayed_ack`, `sack_compression`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `nagle`, `minshall`, `fast_open`, `slow_start_after_idle`, `cwnd_validation`, `pacing`, `time_wait`, `max_retries`, `hystart`, `receiver`, `bytes`, `write_size`, `application`, `start`, `start_jitter`, `stop`, `abort`, `restart_every`, `schedule`, `arrival_rate`, `results`
+       = note: expected one of `id`, `count`, `stagger`, `from`, `to`, `port`, `source_port`, `data`, `path`, `paths`, `direction`, `transport`, `host`, `cc`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `ecn_fallback`, `accecn_rules`, `accecn_option`, `send_buffer`, `send_space`, `receive_buffer`, `delayed_ack`, `sack_compression`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `nagle`, `minshall`, `fast_open`, `slow_start_after_idle`, `cwnd_validation`, `pacing`, `time_wait`, `max_retries`, `hystart`, `receiver`, `bytes`, `write_size`, `application`, `start`, `start_jitter`, `stop`, `abort`, `restart_every`, `schedule`, `arrival_rate`, `results`
        = help: did you mean `bytes`?
     "#);
 }
@@ -614,6 +614,45 @@ fn a_schedule_that_cannot_be_kept() {
         ),
     ] {
         let said = refuses("schedule", &format!("{SMALL}{keys}\n"));
+        assert!(said.contains(&format!("error: {title}")), "{said}");
+    }
+}
+
+#[test]
+fn datagrams_that_cannot_be_sent() {
+    let voip = |keys: &str| format!("transport = \"udp\"\napplication = {{ kind = \"voip\", {keys} }}");
+    for (keys, title) in [
+        ("transport = \"sctp\"".to_owned(), "flows.f.transport: unknown transport `sctp`"),
+        ("transport = \"udp\"\ncc = \"cubic\"".to_owned(), "flows.f: unknown key `cc`"),
+        ("transport = \"udp\"\necn = true".to_owned(), "flows.f.ecn: not the right type"),
+        ("transport = \"udp\"\nmtu = \"28B\"".to_owned(), "flows.f.mtu: too small"),
+        ("transport = \"udp\"\nresults = \"sum\"".to_owned(), "flows.f.results: not with `transport = \"udp\"`"),
+        (
+            "transport = \"udp\"\napplication = \"html\"".to_owned(),
+            "flows.f.application: unknown application over UDP `html`",
+        ),
+        ("transport = \"udp\"\napplication = { size = \"1473B\" }".to_owned(), "flows.f.application.size: too large"),
+        (
+            "transport = \"udp\"\nmtu = \"576B\"\napplication = { kind = \"ping\", size = \"549B\" }".to_owned(),
+            "flows.f.application.size: too large",
+        ),
+        (
+            "transport = \"udp\"\napplication = { kind = \"ping\", rate = \"1mbit\" }".to_owned(),
+            "flows.f.application: `ping` has no key `rate`",
+        ),
+        (
+            "transport = \"udp\"\napplication = { kind = \"ping\", interval = \"0s\" }".to_owned(),
+            "flows.f.application.interval: must not be zero",
+        ),
+        (voip("codec = \"mp3\""), "flows.f.application.codec: unknown codec `mp3`"),
+        (
+            voip("codec = \"g729a\", packetisation = \"25ms\""),
+            "flows.f.application.packetisation: not a whole number of frames",
+        ),
+        (voip("packetisation = \"1s\""), "flows.f.application.packetisation: too large"),
+        (voip("bpl = 0"), "flows.f.application.bpl: out of range"),
+    ] {
+        let said = refuses("datagrams", &format!("{SMALL}{keys}\n"));
         assert!(said.contains(&format!("error: {title}")), "{said}");
     }
 }

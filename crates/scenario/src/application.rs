@@ -35,7 +35,7 @@ fn cbr(fields: &mut Fields<'_>) -> Option<Pattern> {
     Some(Pattern::Paced { rate: rate?, size: size? })
 }
 
-fn on_off(fields: &mut Fields<'_>) -> Option<Pattern> {
+pub(crate) fn on_off(fields: &mut Fields<'_>) -> Option<Pattern> {
     let rate = fields.required("rate", PlainRate, RATE);
     let size = fields.required("size", Bytes(1, Distribution::MOST_BYTES), "a size, such as \"1000B\"");
     let on = distribution::read(fields, "on", Unit::Time);
@@ -55,7 +55,7 @@ fn on_off(fields: &mut Fields<'_>) -> Option<Pattern> {
 }
 
 /// Messages at independent, exponentially distributed times, at a rate on average.
-fn poisson(fields: &mut Fields<'_>) -> Option<Pattern> {
+pub(crate) fn poisson(fields: &mut Fields<'_>) -> Option<Pattern> {
     let rate = fields.required("rate", PlainRate, RATE);
     let size = distribution::read(fields, "size", Unit::Bytes);
     let (rate, size) = (rate?, size?);
@@ -74,12 +74,12 @@ fn poisson(fields: &mut Fields<'_>) -> Option<Pattern> {
 fn request(fields: &mut Fields<'_>) -> Option<Application> {
     let request = distribution::read(fields, "size", Unit::Bytes);
     let response = distribution::read(fields, "response", Unit::Bytes);
-    let think = distribution::read_or_none(fields, "think");
+    let think = distribution::read_or(fields, "think", Unit::TimeOrNone, 0.0);
     let count = fields.or("requests", None, OrOff(Whole(1, u64::MAX >> 8)));
     Some(Application::Requests(RequestPattern { request: request?, response: response?, think: think?, count }))
 }
 
-fn trace(fields: &mut Fields<'_>) -> Option<Pattern> {
+pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Pattern> {
     let repeat = fields.maybe("repeat", Time::Positive);
     let (text, node) = distribution::file(fields)?;
     let trace = match Trace::parse(&text) {

@@ -109,15 +109,14 @@ pub(crate) fn read(fields: &mut Fields<'_>, key: &'static str, unit: Unit) -> Op
     }
 }
 
-/// Reads a distribution of times, none if it is left out. `None` was reported.
-pub(crate) fn read_or_none(fields: &mut Fields<'_>, key: &'static str) -> Option<Distribution> {
-    let unit = Unit::TimeOrNone;
+/// Reads a distribution, which is this value if it is left out. `None` was reported.
+pub(crate) fn read_or(fields: &mut Fields<'_>, key: &'static str, unit: Unit, default: f64) -> Option<Distribution> {
     if fields.get(key).is_some() {
         return read(fields, key, unit);
     }
     fields.declare(key, || Domain::Either(vec![unit.domain(), Domain::Table]));
-    fields.fill(key, unit.show(&0.0));
-    Distribution::constant(0.0).ok()
+    fields.fill(key, unit.show(&default));
+    Distribution::constant(default).ok()
 }
 
 /// What the table says; `None` was reported.

@@ -3,23 +3,23 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ackclock_sim::spec::{Application, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
+use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
-use crate::application;
 use crate::document::{Node, Table};
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
-use crate::host::{self, Host, Place};
-use crate::keys::Domain;
+use crate::host::{self, Place};
 use crate::link::is_name;
 use crate::paths::{self, Links, Network};
-use crate::quantity::{Bytes, Kind as _, OneOf, Problem, Text, Time, Whole};
+use crate::quantity::{OneOf, Problem, Text, Time, Whole};
 use crate::report::Diagnostic;
 use crate::schedule;
 use arrivals::{Arrivals, MAX_ARRIVALS};
+use traffic::{Load, Traffic};
 
 mod arrivals;
+mod traffic;
 
 /// The most connections of one run.
 pub const MAX_FLOWS: u64 = 100_000;
@@ -222,7 +222,7 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
     }
     let memory = |host: &HostSpec| match host {
         HostSpec::Smoltcp(stock) => stock.send_buffer + stock.receive_buffer,
-        HostSpec::Endpoint(_) | HostSpec::Outside => 0,
+        HostSpec::Endpoint(_) | HostSpec::Outside | HostSpec::Datagrams(_) => 0,
     };
     let memory: u64 = groups
         .iter()
@@ -275,19 +275,19 @@ fn read<'a>(
     let parallel = fields.or("count", 1, Whole(1, arrivals::most(table)));
     let stagger = fields.or("stagger", Span::ZERO, Time::Any);
     let route = route(&mut fields, setting);
-    let [sender, receiver] = hosts(&mut fields, &route);
-    let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
-    let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
-    let application = application::read(&mut fields);
+    let traffic = Traffic::read(&mut fields, table, &route, setting.outside);
     let times = Times::read(&mut fields);
-    let mut schedule = schedule::read(&mut fields, &sender, times.start, duration);
+    let mut schedule = match &traffic {
+        Traffic::Connection { sender, .. } => schedule::read(&mut fields, sender, times.start, duration),
+        Traffic::Datagrams(_) => Vec::new(),
+    };
     let arrivals = {
         let every = times.restart_every.unwrap_or(Span::ZERO);
         let others = [("stagger", stagger), ("start_jitter", times.start_jitter), ("restart_every", every)];
         arrivals::read(&mut fields, table, setting.outside, others)
     };
     times.check(&mut fields, table, stagger * (parallel - 1), duration);
-    let (mut sender, mut receiver) = (sender.spec(), receiver.spec());
+    let Load { mut sender, mut receiver, bytes, write_size, application } = traffic.load();
     if let Some(ends) = route.ends.as_ref().filter(|_| setting.outside) {
         put_outside(&fields, ends, [&mut sender, &mut receiver]);
         if ends.kernels[0] {
@@ -295,7 +295,7 @@ fn read<'a>(
             schedule.clear();
         }
     }
-    check_application(&mut fields, table, &application, [&sender, &receiver]);
+    traffic::check(&mut fields, table, &application, [&sender, &receiver]);
     fields.finish();
     let Route { ends, path, secondary, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
@@ -356,18 +356,6 @@ fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
     Route { ends, path, secondary, reverse, places }
 }
 
-/// Sender and receiver.
-fn hosts(fields: &mut Fields<'_>, route: &Route) -> [Host; 2] {
-    let mut sender = host::read(fields, None, route.places[0]);
-    if let (Some(_), Host::Endpoint(endpoint, _)) = (&route.secondary, &mut sender) {
-        // Which path the first data takes depends on it.
-        endpoint.config.transfer.bare_handshake_ack = true;
-    }
-    let facing_kernel = route.ends.as_ref().is_some_and(|ends| ends.kernels == [false, true]);
-    let receiver = receiver(fields, &sender, route.places[1], facing_kernel);
-    [sender, receiver]
-}
-
 /// Leaves to kernels which ends are theirs.
 fn put_outside(fields: &Fields<'_>, ends: &Ends, hosts: [&mut HostSpec; 2]) {
     for (kernel, host) in ends.kernels.into_iter().zip(hosts) {
@@ -378,51 +366,6 @@ fn put_outside(fields: &Fields<'_>, ends: &Ends, hosts: [&mut HostSpec; 2]) {
             let error = Diagnostic::new(title, fields.place(), "one of its ends is called `smoltcp`");
             fields.push(error.note("expected another `host`, or the virtual clock"));
         }
-    }
-}
-
-/// The receiving end: a host of its own if it names one, else the sender's with the keys that it
-/// changes. A kernel that an endpoint of ours sends to is not like it.
-fn receiver(fields: &mut Fields<'_>, sender: &Host, place: Place, facing_kernel: bool) -> Host {
-    fields.declare("receiver", || Domain::Either(vec![host::Hosts.domain(), Domain::Table]));
-    let Some(entry) = fields.get("receiver") else {
-        return if facing_kernel {
-            host::left_out(&mut fields.bare("receiver"), sender, place)
-        } else {
-            place.fitted(sender.clone())
-        };
-    };
-    if entry.node.table().is_none() && entry.node.str().is_some() {
-        return host::named(fields, "receiver", &entry.node, sender, place).unwrap_or_else(|| sender.clone());
-    }
-    let Some(mut section) = fields.table("receiver", "the name of a host, or a table of knobs") else {
-        return sender.clone();
-    };
-    let receiver = host::read(&mut section, Some(sender), place);
-    section.finish();
-    receiver
-}
-
-/// Checks what an application that is no bulk transfer cannot go with.
-fn check_application(fields: &mut Fields<'_>, table: &Table, application: &Application, hosts: [&HostSpec; 2]) {
-    let Some(entry) = table.get("application").filter(|_| *application != Application::Bulk) else { return };
-    let refuse = |key: &'static str, title: &str, expected: &str| {
-        let node = table.get(key).map_or(&entry.node, |entry| &entry.node);
-        fields.reject(key, node, Problem::new(title, expected));
-    };
-    if matches!(application, Application::Requests(_)) {
-        if hosts.iter().any(|host| !matches!(host, HostSpec::Endpoint(_))) {
-            let title = "`request` not with a kernel or a smoltcp host";
-            refuse("application", title, "another application, or a host with an endpoint of ackclock at both ends");
-        }
-        if table.get("bytes").is_some() {
-            refuse("bytes", "not with `request`, which has `requests`", "one of the two");
-        }
-    } else if *hosts[0] == HostSpec::Outside {
-        refuse("application", "not where the sender is a kernel", "`bulk`, or a sender of our own");
-    }
-    if table.get("results").and_then(|entry| entry.node.str()) == Some("sum") {
-        refuse("results", "not with this application, whose results are those of each flow", "`each`");
     }
 }
 

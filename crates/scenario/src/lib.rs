@@ -47,6 +47,7 @@ mod cc;
 mod clock;
 mod command;
 mod course;
+mod datagrams;
 mod distribution;
 mod document;
 mod ends;

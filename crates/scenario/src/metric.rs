@@ -6,8 +6,8 @@
 use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
-    ApplicationSummary, CommandSummary, FlowSummary, FlowWindow, GroupSummary, LinkSummary, LinkWindow, LiveHost,
-    LiveSummary, MessagesSummary, RequestsSummary, RoundTrips,
+    ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, LinkSummary,
+    LinkWindow, LiveHost, LiveSummary, MessagesSummary, RequestsSummary, RoundTrips, VoiceSummary,
 };
 use serde_json::Value;
 
@@ -248,7 +248,12 @@ fn fields(part: Part, of: Of) -> Vec<String> {
                 requests: Some(RequestsSummary::default()),
                 ..ApplicationSummary::default()
             };
-            serde_json::to_value(FlowSummary { application: Some(application.into()), ..FlowSummary::default() })
+            let datagrams = DatagramSummary { voice: Some(VoiceSummary::default()), ..DatagramSummary::default() };
+            serde_json::to_value(FlowSummary {
+                application: Some(application.into()),
+                datagrams: Some(datagrams.into()),
+                ..FlowSummary::default()
+            })
         }
         (Of::Flows, Part::Window) => serde_json::to_value(FlowWindow::default()),
         (Of::Groups, Part::Run) => serde_json::to_value(GroupSummary::default()),

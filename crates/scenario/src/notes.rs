@@ -45,6 +45,7 @@ fn stood_in(plan: &Plan, group: &Group) -> Vec<String> {
         HostSpec::Endpoint(endpoint) => format!("{} with {}", endpoint.profile, endpoint.cc.name()),
         HostSpec::Smoltcp(stock) => format!("smoltcp with {}", stock.cc.name()),
         HostSpec::Outside => "a kernel".to_owned(),
+        HostSpec::Datagrams(spec) => format!("the application `{}`", spec.application.name()),
     };
     let places = ends.kernels.iter().zip(ends.spec.nodes).zip([&group.alike.sender, &group.alike.receiver]);
     places

@@ -7,6 +7,7 @@ use ackclock_emulator::{Link, LinkConfig};
 use ackclock_tcp::{Config, Endpoint, Ports};
 use ackclock_units::{Random, Time};
 
+use crate::datagrams::Datagrams;
 use crate::direction::Direction;
 use crate::flow::{Application, Flow, Names};
 use crate::host::Host;
@@ -156,6 +157,10 @@ pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) 
             HostSpec::Outside => {
                 let both = matches!((&flow.sender, &flow.receiver), (HostSpec::Outside, HostSpec::Outside));
                 Host::Outside(Box::new(Watch::new(!both)))
+            }
+            HostSpec::Datagrams(datagrams) => {
+                let random = streams.random(&format!("flows.{}.messages", flow.id));
+                Host::Datagrams(Box::new(Datagrams::new(datagrams, side, random)))
             }
             HostSpec::Smoltcp(smoltcp) => {
                 Host::Smoltcp(Box::new(Stock::new(smoltcp, side, local, remote, random.bits())))

@@ -19,6 +19,7 @@ use throughput::Throughput;
 
 mod application;
 mod counts;
+mod datagrams;
 mod sums;
 mod throughput;
 
@@ -28,6 +29,8 @@ pub(crate) const REVERSE: &str = "reverse";
 
 /// What stands for congestion control, host and loss detector of a sender outside.
 const KERNEL: &str = "kernel";
+/// What stands for them where there is no connection.
+const NONE: &str = "none";
 
 /// What the summaries of all flows of a group call their senders.
 #[derive(Clone, Debug)]
@@ -46,6 +49,7 @@ impl Names {
             HostSpec::Smoltcp(smoltcp) => (smoltcp.cc.name(), "smoltcp", "smoltcp"),
             // Its stack has not told.
             HostSpec::Outside => (KERNEL, KERNEL, KERNEL),
+            HostSpec::Datagrams(_) => (NONE, NONE, NONE),
         };
         // All of them, in their order.
         let later = group.schedule.iter().map(|change| change.cc.name());
@@ -415,7 +419,7 @@ impl Flow {
             checksum_errors: self.checksum_errors,
             reordering_max: match sender {
                 Host::Endpoint(endpoint) => endpoint.stats().reordering_max,
-                Host::Smoltcp(_) | Host::Outside(_) => 0,
+                Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => 0,
             },
             delivered_bytes: counts.delivered_bytes,
             acked_bytes: counts.acked_bytes,
@@ -424,7 +428,7 @@ impl Flow {
             fct_s: self.completed.map(|completed| completed.since(self.start).as_secs_f64()),
             limited_s: match sender {
                 Host::Endpoint(endpoint) => limited(endpoint.limited_time(self.finished.or(self.over).unwrap_or(end))),
-                Host::Smoltcp(_) | Host::Outside(_) => Limited::default(),
+                Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => Limited::default(),
             },
             retransmissions,
             loss_declarations: self.truth.counts().declarations(),
@@ -432,6 +436,7 @@ impl Flow {
             repair_rtts: self.truth.counts().repair_rtts(),
             displacement: self.truth.displacement(),
             application: self.application.as_ref().map(|application| application.summary(self.end(end), sender).into()),
+            datagrams: datagrams::summary(sender, receiver),
         }
     }
 

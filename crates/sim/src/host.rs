@@ -5,6 +5,7 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_tcp::{Acknowledgment, Endpoint, IcmpError, SentAs, Shutdown, Stamp, State};
 use ackclock_units::{Ecn, Span, Time};
 
+use crate::datagrams::Datagrams;
 use crate::error::RunError;
 use crate::stock::Stock;
 use crate::watch::Watch;
@@ -15,6 +16,8 @@ pub(crate) enum Host {
     Smoltcp(Box<Stock>),
     /// Not ours: what its headers tell.
     Outside(Box<Watch>),
+    /// No end of a connection.
+    Datagrams(Box<Datagrams>),
 }
 
 /// Where an application writes.
@@ -50,7 +53,7 @@ impl Writable for Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.write(bytes),
             Host::Smoltcp(stock) => stock.write(now, bytes),
-            Host::Outside(_) => 0,
+            Host::Outside(_) | Host::Datagrams(_) => 0,
         }
     }
 
@@ -58,13 +61,15 @@ impl Writable for Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.is_writable(),
             Host::Smoltcp(_) | Host::Outside(_) => true,
+            // Its application writes by itself.
+            Host::Datagrams(_) => false,
         }
     }
 
     fn writes_at_once(&self, bytes: u64) -> u64 {
         match self {
             Host::Endpoint(endpoint) => endpoint.writes_at_once(bytes),
-            Host::Smoltcp(_) | Host::Outside(_) => u64::MAX,
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => u64::MAX,
         }
     }
 }
@@ -84,6 +89,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.connect(),
             Host::Smoltcp(stock) => stock.connect(now),
             Host::Outside(_) => {}
+            Host::Datagrams(end) => end.open(now),
         }
     }
 
@@ -91,7 +97,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.listen(),
             Host::Smoltcp(stock) => stock.listen(),
-            Host::Outside(_) => {}
+            Host::Outside(_) | Host::Datagrams(_) => {}
         }
     }
 
@@ -100,7 +106,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.read(u64::MAX),
             Host::Smoltcp(stock) => stock.read(now),
-            Host::Outside(_) => 0,
+            Host::Outside(_) | Host::Datagrams(_) => 0,
         };
     }
 
@@ -109,6 +115,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.shutdown(Shutdown::Write),
             Host::Smoltcp(stock) => stock.close(now),
             Host::Outside(_) => {}
+            Host::Datagrams(end) => end.close(),
         }
     }
 
@@ -118,6 +125,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.abort(),
             Host::Smoltcp(stock) => stock.abort(now),
             Host::Outside(_) => {}
+            Host::Datagrams(end) => end.close(),
         }
     }
 
@@ -128,7 +136,7 @@ impl Host {
                 stock.input(now, segment, ecn);
                 Acknowledgment::default()
             }
-            Host::Outside(_) => Acknowledgment::default(),
+            Host::Outside(_) | Host::Datagrams(_) => Acknowledgment::default(),
         }
     }
 
@@ -143,7 +151,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.transmit(now, out),
             Host::Smoltcp(stock) => stock.transmit(now, out),
-            Host::Outside(_) => None,
+            Host::Outside(_) | Host::Datagrams(_) => None,
         }
     }
 
@@ -152,7 +160,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => range_sent(endpoint, segment),
             // It does not tell where a FIN without data is.
-            Host::Smoltcp(_) | Host::Outside(_) => {
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {
                 let (from, len) = (segment.payload.offset, segment.payload.len);
                 (len > 0).then_some((from, from + u64::from(len)))
             }
@@ -163,8 +171,8 @@ impl Host {
     pub(crate) fn sent_as(&self, by_timer: bool) -> SentAs {
         match self {
             Host::Endpoint(endpoint) => endpoint.sent_as(),
-            Host::Smoltcp(_) | Host::Outside(_) if by_timer => SentAs::Timeout,
-            Host::Smoltcp(_) | Host::Outside(_) => SentAs::FastRetransmit,
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) if by_timer => SentAs::Timeout,
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => SentAs::FastRetransmit,
         }
     }
 
@@ -172,7 +180,7 @@ impl Host {
     pub(crate) fn stamp(&self, now: Time) -> Stamp {
         match self {
             Host::Endpoint(endpoint) => endpoint.stamp(now),
-            Host::Smoltcp(_) | Host::Outside(_) => Stamp::first(now),
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => Stamp::first(now),
         }
     }
 
@@ -180,7 +188,7 @@ impl Host {
     pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
         match self {
             Host::Endpoint(endpoint) => endpoint.holds(from, to),
-            Host::Smoltcp(_) | Host::Outside(_) => true,
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => true,
         }
     }
 
@@ -188,7 +196,7 @@ impl Host {
     pub(crate) fn srtt(&self) -> Option<Span> {
         match self {
             Host::Endpoint(endpoint) => endpoint.srtt(),
-            Host::Smoltcp(_) | Host::Outside(_) => None,
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
         }
     }
 
@@ -197,6 +205,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.next_deadline(),
             Host::Smoltcp(stock) => stock.next_deadline(now),
             Host::Outside(_) => Time::NEVER,
+            Host::Datagrams(end) => end.next_at(),
         }
     }
 
@@ -204,7 +213,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.on_deadline(now),
             Host::Smoltcp(stock) => stock.on_deadline(now),
-            Host::Outside(_) => {}
+            Host::Outside(_) | Host::Datagrams(_) => {}
         }
     }
 
@@ -216,6 +225,7 @@ impl Host {
             }
             Host::Smoltcp(stock) => stock.is_established(),
             Host::Outside(_) => true,
+            Host::Datagrams(end) => end.is_open(),
         }
     }
 
@@ -225,6 +235,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.is_finished(),
             Host::Smoltcp(stock) => stock.is_time_wait() || stock.is_closed(),
             Host::Outside(watch) => watch.is_finished(),
+            Host::Datagrams(_) => false,
         }
     }
 
@@ -234,6 +245,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.is_finished() || endpoint.state() == State::Closed,
             Host::Smoltcp(stock) => stock.is_time_wait() || stock.is_closed(),
             Host::Outside(watch) => watch.is_over(),
+            Host::Datagrams(_) => false,
         }
     }
 
@@ -241,7 +253,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.peer_finished(),
             Host::Smoltcp(stock) => stock.peer_finished(),
-            Host::Outside(_) => false,
+            Host::Outside(_) | Host::Datagrams(_) => false,
         }
     }
 
@@ -250,6 +262,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.acked_bytes(),
             Host::Smoltcp(stock) => stock.acked_bytes(),
             Host::Outside(watch) => watch.counts().acked_bytes,
+            Host::Datagrams(_) => 0,
         }
     }
 
@@ -258,6 +271,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.delivered_bytes(),
             Host::Smoltcp(stock) => stock.delivered_bytes(),
             Host::Outside(watch) => watch.counts().delivered_bytes,
+            Host::Datagrams(end) => end.delivered(),
         }
     }
 
@@ -265,7 +279,7 @@ impl Host {
     pub(crate) fn set_congestion_control(&mut self, now: Time, cc: Box<dyn CongestionControl>) {
         match self {
             Host::Endpoint(endpoint) => endpoint.set_congestion_control(now, cc),
-            Host::Smoltcp(_) | Host::Outside(_) => {}
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
         }
     }
 
@@ -273,7 +287,7 @@ impl Host {
     pub(crate) fn cwnd(&self) -> Option<u64> {
         match self {
             Host::Endpoint(endpoint) => Some(endpoint.cwnd()),
-            Host::Smoltcp(_) | Host::Outside(_) => None,
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
         }
     }
 
@@ -282,6 +296,7 @@ impl Host {
             Host::Endpoint(endpoint) => endpoint.stats().sent_packets,
             Host::Smoltcp(stock) => stock.stats().data_packets,
             Host::Outside(watch) => watch.counts().sent_packets,
+            Host::Datagrams(end) => end.sent(),
         }
     }
 
@@ -296,7 +311,7 @@ impl Host {
                 Some(error) => Err(RunError::Stock { flow: flow.to_owned(), error }),
                 None => Ok(()),
             },
-            Host::Outside(_) => Ok(()),
+            Host::Outside(_) | Host::Datagrams(_) => Ok(()),
         }
     }
 }

@@ -6,6 +6,7 @@
 //! streams: the same specification gives the same summary on every machine.
 
 mod build;
+mod datagrams;
 mod direction;
 mod error;
 mod flow;

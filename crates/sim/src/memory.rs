@@ -10,6 +10,7 @@ use ackclock_trace::FlowSummary;
 use ackclock_units::parameter::{Value, each};
 use ackclock_units::{Rate, Size, Span};
 
+use crate::datagrams::Datagrams;
 use crate::flow::Flow;
 use crate::host::Host;
 use crate::spec::{Application, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MAX_ALIVE};
@@ -30,7 +31,9 @@ const RUN: u64 = 8 << 20;
 const KEPT: u64 = 350;
 /// Of so many packets each flow does.
 const KEPT_PACKETS: u64 = 24;
-/// The window of a sender outside.
+/// What an end that sends or receives datagrams keeps elsewhere: histograms.
+const DATAGRAMS_BESIDE: u64 = 40_000;
+/// The window of a sender outside, or of one without.
 const OUTSIDE_WINDOW: u64 = 4096;
 /// A full packet.
 const MTU: u64 = 1500;
@@ -113,6 +116,7 @@ fn flow(group: &FlowGroup) -> u64 {
         HostSpec::Endpoint(_) => size_of::<Endpoint>() as u64,
         HostSpec::Smoltcp(stock) => stock.send_buffer + stock.receive_buffer + 4096,
         HostSpec::Outside => 1024,
+        HostSpec::Datagrams(_) => size_of::<Datagrams>() as u64 + DATAGRAMS_BESIDE,
     };
     let state = size_of::<Flow>() + 2 * size_of::<Host>() + size_of::<FlowSpec>() + size_of::<FlowSummary>();
     let application = if group.application == Application::Bulk { 0 } else { APPLICATION };
@@ -130,11 +134,11 @@ fn window(group: &FlowGroup) -> u64 {
             buffer / u64::from(config.mss.max(1)) + 1
         }
         HostSpec::Smoltcp(stock) => stock.send_buffer.max(stock.receive_buffer) / 536 + 1,
-        HostSpec::Outside => OUTSIDE_WINDOW,
+        HostSpec::Outside | HostSpec::Datagrams(_) => OUTSIDE_WINDOW,
     };
     let mss = match &group.sender {
         HostSpec::Endpoint(endpoint) => u64::from(endpoint.config.mss.max(1)),
-        HostSpec::Smoltcp(_) | HostSpec::Outside => 536,
+        HostSpec::Smoltcp(_) | HostSpec::Outside | HostSpec::Datagrams(_) => 536,
     };
     let most = group.bytes.map_or(u64::MAX, |bytes| bytes / mss + 1);
     of(&group.sender, true).min(of(&group.receiver, false)).min(most)

@@ -11,9 +11,11 @@ use ackclock_units::{Rate, Span, Time};
 pub use ackclock_aqm::QueueSpec;
 pub use ackclock_cc::{CcSpec, OwnController, Parameter};
 
+pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, RTP_HEADER, VoipSpec};
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
 pub use self::summed::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};
 
+mod datagrams;
 mod live;
 mod summed;
 
@@ -197,6 +199,8 @@ pub enum HostSpec {
     Smoltcp(SmoltcpSpec),
     /// An end that is not ours: a kernel behind a device.
     Outside,
+    /// An end of a flow of datagrams; then both are, with the same specification.
+    Datagrams(DatagramSpec),
 }
 
 /// Our endpoint with its congestion control.

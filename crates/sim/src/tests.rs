@@ -11,6 +11,7 @@ use ackclock_units::{Rate, Span};
 use super::*;
 use crate::spec::*;
 
+mod datagrams;
 mod ends;
 mod visits;
 

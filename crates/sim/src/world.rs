@@ -27,6 +27,7 @@ use turnover::Turnover;
 
 mod ahead;
 mod corruption;
+mod datagrams;
 mod outside;
 mod records;
 mod routes;
@@ -319,6 +320,13 @@ impl World {
             let last = pool.references(packet.slot) == 1;
             if let Some(outside) = outside {
                 outside.free(pool, packet.slot);
+            }
+            if let Some(Host::Datagrams(_)) = hosts.get(to) {
+                if last {
+                    datagrams::lost(hosts, to, pool.get(packet.slot));
+                }
+                pool.release(packet.slot);
+                continue;
             }
             if to.node(hosts).is_none() && !to.is_sender() && number > 0 && last {
                 let culprit = Culprit::new(Some(direction), reason, probability);

@@ -18,8 +18,9 @@ pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags};
 pub use summary::{
-    ApplicationSummary, CommandSummary, Displacement, Distribution, FlowSummary, FlowWindow, GroupSummary, Lateness,
-    Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary, LossDeclarations, MeanQuantiles, MessagesSummary,
-    Quantiles, RequestsSummary, Retransmissions, RoundTrips, Spread, Summary, WindowSummary, jain,
+    ApplicationSummary, CommandSummary, DatagramSummary, Displacement, Distribution, FlowSummary, FlowWindow,
+    GroupSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary, LossBursts, LossDeclarations,
+    MeanQuantiles, MessagesSummary, Quantiles, Reordering, RequestsSummary, Retransmissions, RoundTrips, Spread,
+    Summary, VoiceSummary, WindowSummary, jain,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

@@ -6,10 +6,12 @@ use std::sync::Arc;
 use serde::Serialize;
 
 pub use application::{ApplicationSummary, MessagesSummary, RequestsSummary};
+pub use datagrams::{DatagramSummary, LossBursts, Reordering, VoiceSummary};
 pub use group::{GroupSummary, Spread};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
 
 mod application;
+mod datagrams;
 mod group;
 mod live;
 
@@ -208,6 +210,9 @@ pub struct FlowSummary {
     /// What the application measures; left out for bulk transfers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub application: Option<Box<ApplicationSummary>>,
+    /// What a flow of datagrams has beside; left out of other flows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<Box<DatagramSummary>>,
 }
 
 /// How long what held a sender back, s. The rest of a flow's time it spent in opening and closing.

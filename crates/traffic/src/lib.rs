@@ -7,6 +7,7 @@ mod distribution;
 mod messages;
 mod request;
 mod table;
+pub mod voice;
 
 pub use distribution::{Distribution, DistributionError};
 pub use messages::{Message, Messages, OnOff, Pattern, PatternError, Trace, TraceError, seconds};

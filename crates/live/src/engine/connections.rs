@@ -281,7 +281,7 @@ fn ours(spec: &FlowSpec, ends: EndsSpec, live: &LiveSpec, ports: &mut Ports) -> 
         },
         layout: match end {
             HostSpec::Endpoint(endpoint) => endpoint.config.transfer.options,
-            HostSpec::Smoltcp(_) | HostSpec::Outside => OptionLayout::Linux,
+            HostSpec::Smoltcp(_) | HostSpec::Outside | HostSpec::Datagrams(_) => OptionLayout::Linux,
         },
         sends,
         check: ends.check && !sends,

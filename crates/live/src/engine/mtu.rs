@@ -24,7 +24,7 @@ pub(super) fn with_path_mtu(spec: &RunSpec) -> RunSpec {
                     endpoint.config.mss = endpoint.config.mss.min(mtu.saturating_sub(HEADERS)).max(1);
                 }
                 HostSpec::Smoltcp(stock) => stock.mtu = stock.mtu.min(path),
-                HostSpec::Outside => {}
+                HostSpec::Outside | HostSpec::Datagrams(_) => {}
             }
         }
     }

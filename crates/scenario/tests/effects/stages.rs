@@ -65,6 +65,10 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     ),
     table("flows.0", &[]),
     table("flows.0", &["flows.0.host=\"smoltcp\""]),
+    table("flows.0", &["flows.0.transport=\"udp\""]),
+    table("flows.0.application", &["flows.0.application.kind=\"cbr\"", "flows.0.transport=\"udp\""]),
+    table("flows.0.application", &["flows.0.application.kind=\"voip\"", "flows.0.transport=\"udp\""]),
+    table("flows.0.application", &["flows.0.application.kind=\"ping\"", "flows.0.transport=\"udp\""]),
     table("flows.0.delayed_ack", &[]),
     table("flows.0.min_rto", &["flows.0.min_rto={}"]),
     kinds("flows.0.loss_detector", &[]),
@@ -256,6 +260,15 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
             run.duration = "6s"
             links.wire = { rate = "5mbit", delay = "5ms", queue = { kind = "codel", ecn = true }, loss = { kind = "list", packets = [1] } }
             flows = [{ id = "f", path = ["wire"], ecn = true }]
+        "#,
+    ),
+    (
+        "datagrams that are marked",
+        r#"
+            schema = 1
+            run.duration = "8s"
+            links.wire = { rate = "2mbit", delay = "5ms", queue = { kind = "codel", ecn = true } }
+            flows = [{ id = "f", path = ["wire"], transport = "udp", application = { rate = "3mbit" } }]
         "#,
     ),
     (

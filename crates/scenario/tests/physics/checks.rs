@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use ackclock_sim::spec::{DirectionSpec, FlowSpec, HostSpec, QueueSpec, RunSpec};
+use ackclock_sim::spec::{DATAGRAM_HEADERS, DirectionSpec, FlowSpec, HostSpec, QueueSpec, RunSpec};
 use ackclock_tcp::EcnFeedback;
 use ackclock_units::{Rate, Span, Time};
 use serde_json::Value as Json;
@@ -12,6 +12,11 @@ use crate::outcome::{Outcome, Row};
 
 /// A packet of TCP is no shorter: both headers without options.
 const HEADERS: u64 = 40;
+
+/// The headers of a flow's packets, without options.
+fn headers(flow: &FlowSpec) -> u64 {
+    if let HostSpec::Datagrams(_) = flow.sender { DATAGRAM_HEADERS.into() } else { HEADERS }
+}
 
 /// What does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,9 +69,10 @@ fn fastest(direction: &DirectionSpec) -> Option<u64> {
     changes.chain([direction.rate]).map(|rate| rate.map(Rate::as_bps)).reduce(|a, b| Some(a?.max(b?))).flatten()
 }
 
-/// How long a direction takes at least for a packet of TCP, ns: on its own, and the delay.
-fn least_time((_, direction): &(usize, &DirectionSpec)) -> u64 {
-    let bits = 8 * (HEADERS + u64::from(direction.overhead));
+/// How long a direction takes at least for a packet with these headers, ns: on its own, and the
+/// delay.
+fn least_time(headers: u64, direction: &DirectionSpec) -> u64 {
+    let bits = 8 * (headers + u64::from(direction.overhead));
     let sending = match (fastest(direction), direction.burst) {
         (Some(rate), None) => bits * 1_000_000_000 / rate,
         _ => 0,
@@ -139,9 +145,17 @@ fn numbers(laws: &mut Laws, path: &str, json: &Json) {
 }
 
 fn round_trips(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
-    let out = paths(flow).map(|path| directions(&outcome.spec, path, true, flow).iter().map(least_time).sum::<u64>());
-    let back: u64 = directions(&outcome.spec, &flow.path, false, flow).iter().map(least_time).sum();
-    let least = out.min().unwrap_or(0) + back;
+    let time = |path: &[usize], with_data| -> u64 {
+        let directions = directions(&outcome.spec, path, with_data, flow);
+        directions.iter().map(|(_, direction)| least_time(headers(flow), direction)).sum()
+    };
+    let out = paths(flow).map(|path| time(path, true)).min().unwrap_or(0);
+    if let Some(min) = json["datagrams"]["delay_ms"]["min"].as_f64() {
+        laws.hold("no packet is faster than its path", min * 1e6 >= out as f64 * (1.0 - 1e-9), || {
+            format!("{}: {min} ms, the path takes {out} ns", flow.id)
+        });
+    }
+    let least = out + time(&flow.path, false);
     if let Some(min) = json["rtt_ms"]["min"].as_f64() {
         // The summary rounds to twelve digits or so.
         let found = min * 1e6;
@@ -162,6 +176,7 @@ fn payload(host: &HostSpec) -> u64 {
         HostSpec::Endpoint(endpoint) => endpoint.config.mss.into(),
         HostSpec::Smoltcp(stock) => u64::from(stock.mtu) - HEADERS,
         HostSpec::Outside => u16::MAX.into(),
+        HostSpec::Datagrams(spec) => u64::from(spec.mtu) - u64::from(DATAGRAM_HEADERS),
     }
 }
 
@@ -218,7 +233,7 @@ fn most_bits(spec: &RunSpec, flow: &FlowSpec, seconds: f64) -> Option<f64> {
         let share = |(_, direction): (usize, &DirectionSpec)| {
             let rate = fastest(direction)? as f64;
             let payload = payload(&flow.sender) as f64;
-            let share = payload / (payload + (HEADERS + u64::from(direction.overhead)) as f64);
+            let share = payload / (payload + (headers(flow) + u64::from(direction.overhead)) as f64);
             Some(
                 (rate * seconds + 8.0 * f64::from(direction.burst.unwrap_or(0)) + 8.0 * most_at_once(direction))
                     * share,
@@ -243,7 +258,7 @@ pub(crate) fn has_ecn(flow: &FlowSpec) -> bool {
             let accepted = if asks { EcnFeedback::None } else { endpoint.config.transfer.accept_ecn };
             endpoint.config.ecn.max(accepted) != EcnFeedback::None
         }
-        HostSpec::Smoltcp(_) => false,
+        HostSpec::Smoltcp(_) | HostSpec::Datagrams(_) => false,
         HostSpec::Outside => true,
     };
     hosts.iter().any(|host| agrees(host, true)) && hosts.iter().all(|host| agrees(host, false))
@@ -254,6 +269,7 @@ pub(crate) fn has_ecn(flow: &FlowSpec) -> bool {
 fn may_be_marked(flow: &FlowSpec) -> bool {
     let sends_capable_syn = |host: &HostSpec| match host {
         HostSpec::Endpoint(endpoint) => matches!(endpoint.config.ecn, EcnFeedback::Dctcp | EcnFeedback::Accurate),
+        HostSpec::Datagrams(spec) => spec.ecn.is_capable(),
         HostSpec::Smoltcp(_) | HostSpec::Outside => false,
     };
     has_ecn(flow) || sends_capable_syn(&flow.sender) || sends_capable_syn(&flow.receiver)

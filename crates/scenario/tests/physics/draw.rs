@@ -293,10 +293,13 @@ fn over_paths(draw: &mut Draw) -> Document {
         } else {
             document.put(&format!("{at}.path"), path(&names, draw));
         }
-        if draw.chance(0.4) {
+        let datagrams = draw.chance(0.15);
+        if datagrams {
+            document.put(&format!("{at}.transport"), "\"udp\"");
+        } else if draw.chance(0.4) {
             document.put(&format!("{at}.bytes"), format!("\"{}B\"", draw.wide(1, 4_000_000)));
         }
-        if draw.chance(0.1) {
+        if !datagrams && draw.chance(0.1) {
             change(&mut document, &at, draw);
         }
     }

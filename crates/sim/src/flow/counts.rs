@@ -52,6 +52,7 @@ impl Counts {
                 Counts { retransmitted_packets, ece_acks, ..both }
             }
             Host::Smoltcp(stock) => Counts { retransmitted_packets: stock.stats().retransmitted_packets, ..both },
+            Host::Datagrams(_) => both,
         }
     }
 }

@@ -8,7 +8,8 @@
 use ackclock_packet::Packet;
 use ackclock_units::Time;
 
-use super::World;
+use super::{World, datagrams};
+use crate::host::Host;
 use crate::index::HostId;
 use crate::spec::RunSpec;
 use crate::truth::{Culprit, Reason};
@@ -34,6 +35,12 @@ impl World {
     pub(super) fn count_corrupted(&mut self, now: Time, host: HostId, packet: &Packet) {
         let flow = &mut self.flows[host.flow()];
         flow.checksum_errors += 1;
+        if let Host::Datagrams(_) = self.hosts[host] {
+            if self.pool.references(packet.slot) == 1 {
+                datagrams::lost(&mut self.hosts, host, self.pool.get(packet.slot));
+            }
+            return;
+        }
         let number = self.pool.get(packet.slot).number;
         // A doubled packet may still arrive whole.
         if !host.is_sender() && number > 0 && self.pool.references(packet.slot) == 1 {

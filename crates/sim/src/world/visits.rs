@@ -136,6 +136,9 @@ impl World {
         if packet.class.is_corrupted() {
             return self.discard_corrupted(now, host, packet);
         }
+        if let Host::Datagrams(_) = self.hosts[host] {
+            return self.take_datagram(now, host, packet);
+        }
         if let Some(log) = &mut self.records.log {
             log.segment(now, host, &self.hosts[host], true);
         }
@@ -210,6 +213,9 @@ impl World {
     #[inline(never)]
     pub(super) fn serve_host(&mut self, now: Time, host: HostId) {
         let state = &mut self.hosts[host];
+        if let Host::Datagrams(_) = state {
+            return self.serve_datagrams(now, host);
+        }
         let by_timer = state.next_deadline(now) <= now;
         if by_timer {
             state.on_deadline(now);

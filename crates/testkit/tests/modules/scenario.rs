@@ -31,6 +31,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "paths",
         "command",
         "ends",
+        "datagrams",
         "flow",
         // Sweeps and expectations over all of it.
         "overrides",

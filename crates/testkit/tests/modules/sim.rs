@@ -14,6 +14,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "stock",
         "error",
         "watch",
+        "datagrams",
         "host",
         "direction",
         // Measures of flows and of parts of a run.

@@ -1,0 +1,116 @@
+//! What a group of flows sends, and between which hosts.
+
+use ackclock_sim::spec::{Application, DatagramSpec, FlowSpec, HostSpec};
+
+use super::Route;
+use crate::application;
+use crate::datagrams;
+use crate::document::Table;
+use crate::fields::Fields;
+use crate::host::{self, Host, Place};
+use crate::keys::Domain;
+use crate::quantity::{Bytes, Kind as _, Problem};
+
+/// What a group sends, and between which hosts.
+pub(super) enum Traffic {
+    Connection { sender: Host, receiver: Host, bytes: Option<u64>, write_size: u64, application: Application },
+    Datagrams(DatagramSpec),
+}
+
+/// The same, as the flows of the group hold it.
+pub(super) struct Load {
+    pub(super) sender: HostSpec,
+    pub(super) receiver: HostSpec,
+    pub(super) bytes: Option<u64>,
+    pub(super) write_size: u64,
+    pub(super) application: Application,
+}
+
+impl Traffic {
+    pub(super) fn read(fields: &mut Fields<'_>, table: &Table, route: &Route, outside: bool) -> Traffic {
+        let mtu = route.places.iter().filter_map(|place| place.mtu).min();
+        match datagrams::read(fields, table, mtu, outside) {
+            Some(datagrams) => Traffic::Datagrams(datagrams),
+            None => Traffic::connection(fields, route),
+        }
+    }
+
+    fn connection(fields: &mut Fields<'_>, route: &Route) -> Traffic {
+        let [sender, receiver] = hosts(fields, route);
+        let bytes = fields.maybe("bytes", Bytes(1, u64::MAX >> 8));
+        let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
+        Traffic::Connection { sender, receiver, bytes, write_size, application: application::read(fields) }
+    }
+
+    pub(super) fn load(self) -> Load {
+        match self {
+            Traffic::Connection { sender, receiver, bytes, write_size, application } => {
+                Load { sender: sender.spec(), receiver: receiver.spec(), bytes, write_size, application }
+            }
+            Traffic::Datagrams(spec) => Load {
+                sender: HostSpec::Datagrams(spec.clone()),
+                receiver: HostSpec::Datagrams(spec),
+                bytes: None,
+                write_size: FlowSpec::WRITE_SIZE,
+                application: Application::Bulk,
+            },
+        }
+    }
+}
+
+/// Sender and receiver.
+fn hosts(fields: &mut Fields<'_>, route: &Route) -> [Host; 2] {
+    let mut sender = host::read(fields, None, route.places[0]);
+    if let (Some(_), Host::Endpoint(endpoint, _)) = (&route.secondary, &mut sender) {
+        // Which path the first data takes depends on it.
+        endpoint.config.transfer.bare_handshake_ack = true;
+    }
+    let facing_kernel = route.ends.as_ref().is_some_and(|ends| ends.kernels == [false, true]);
+    let receiver = receiver(fields, &sender, route.places[1], facing_kernel);
+    [sender, receiver]
+}
+
+/// The receiving end: a host of its own if it names one, else the sender's with the keys that it
+/// changes. A kernel that an endpoint of ours sends to is not like it.
+fn receiver(fields: &mut Fields<'_>, sender: &Host, place: Place, facing_kernel: bool) -> Host {
+    fields.declare("receiver", || Domain::Either(vec![host::Hosts.domain(), Domain::Table]));
+    let Some(entry) = fields.get("receiver") else {
+        return if facing_kernel {
+            host::left_out(&mut fields.bare("receiver"), sender, place)
+        } else {
+            place.fitted(sender.clone())
+        };
+    };
+    if entry.node.table().is_none() && entry.node.str().is_some() {
+        return host::named(fields, "receiver", &entry.node, sender, place).unwrap_or_else(|| sender.clone());
+    }
+    let Some(mut section) = fields.table("receiver", "the name of a host, or a table of knobs") else {
+        return sender.clone();
+    };
+    let receiver = host::read(&mut section, Some(sender), place);
+    section.finish();
+    receiver
+}
+
+/// Checks what an application that is no bulk transfer cannot go with.
+pub(super) fn check(fields: &mut Fields<'_>, table: &Table, application: &Application, hosts: [&HostSpec; 2]) {
+    let Some(entry) = table.get("application").filter(|_| *application != Application::Bulk) else { return };
+    let refuse = |key: &'static str, title: &str, expected: &str| {
+        let node = table.get(key).map_or(&entry.node, |entry| &entry.node);
+        fields.reject(key, node, Problem::new(title, expected));
+    };
+    if matches!(application, Application::Requests(_)) {
+        if hosts.iter().any(|host| !matches!(host, HostSpec::Endpoint(_))) {
+            let title = "`request` not with a kernel or a smoltcp host";
+            refuse("application", title, "another application, or a host with an endpoint of ackclock at both ends");
+        }
+        if table.get("bytes").is_some() {
+            refuse("bytes", "not with `request`, which has `requests`", "one of the two");
+        }
+    } else if *hosts[0] == HostSpec::Outside {
+        refuse("application", "not where the sender is a kernel", "`bulk`, or a sender of our own");
+    }
+    if table.get("results").and_then(|entry| entry.node.str()) == Some("sum") {
+        refuse("results", "not with this application, whose results are those of each flow", "`each`");
+    }
+}

@@ -1,0 +1,76 @@
+//! Flows of datagrams.
+
+use ackclock_traffic::Pattern;
+use ackclock_traffic::voice::Codec;
+use ackclock_units::{Ecn, Span};
+
+/// Bytes of IPv4 and UDP headers, and of IPv4 and ICMP ones.
+pub const DATAGRAM_HEADERS: u32 = 28;
+
+/// Bytes of an RTP header without extensions (RFC 3550 section 5.1).
+pub const RTP_HEADER: u32 = 12;
+
+/// A flow of datagrams, as both of its ends see it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DatagramSpec {
+    /// What sends.
+    pub application: DatagramApplication,
+    /// The most bytes of a packet: a larger message is sent as several.
+    pub mtu: u16,
+    /// The ECN codepoint of its packets.
+    pub ecn: Ecn,
+}
+
+/// What sends datagrams.
+#[derive(Clone, Debug, PartialEq)]
+pub enum DatagramApplication {
+    /// Messages, each a datagram, or several if it is too large for one.
+    Messages {
+        /// Their name in scenarios and results.
+        kind: &'static str,
+        /// When they are sent, and how large they are.
+        pattern: Pattern,
+    },
+    /// Requests that the receiver answers by echoing them, the first at once.
+    Ping {
+        /// The time between two of them.
+        interval: Span,
+        /// Payload of each, bytes.
+        size: u32,
+    },
+    /// One direction of a telephone call.
+    Voip(VoipSpec),
+}
+
+/// A call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VoipSpec {
+    /// How voice is coded.
+    pub codec: &'static Codec,
+    /// How much voice a datagram has: a whole number of the codec's frames.
+    pub packetisation: Span,
+    /// How long the first datagram to arrive waits until it is played.
+    pub playout: Span,
+    /// Equipment impairment factor of the E-model.
+    pub ie: f64,
+    /// Packet-loss robustness factor.
+    pub bpl: f64,
+}
+
+impl VoipSpec {
+    /// Payload of a datagram, bytes: voice with its RTP header.
+    pub fn size(&self) -> u32 {
+        self.codec.bytes(self.packetisation).unwrap_or(0).saturating_add(RTP_HEADER)
+    }
+}
+
+impl DatagramApplication {
+    /// Its name in scenarios and results.
+    pub fn name(&self) -> &'static str {
+        match self {
+            DatagramApplication::Messages { kind, .. } => kind,
+            DatagramApplication::Ping { .. } => "ping",
+            DatagramApplication::Voip(_) => "voip",
+        }
+    }
+}
