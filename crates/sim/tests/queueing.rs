@@ -11,10 +11,10 @@
 use std::ops::ControlFlow;
 
 use ackclock_aqm::{FifoConfig, Limit};
-use ackclock_emulator::Impairments;
+use ackclock_emulator::{Course, Impairments};
 use ackclock_sim::spec::{
-    DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec,
-    QueueSpec, RunSpec,
+    Application, DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, DirectionSpec, FlowGroup, FlowSpec, HostSpec,
+    LinkSpec, QueueSpec, RunSpec,
 };
 use ackclock_trace::DatagramSummary;
 use ackclock_traffic::{Distribution, Pattern};
@@ -42,6 +42,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
         overhead: 0,
         queue,
         impairments: Impairments::default(),
+        course: Course::default(),
     };
     let group = FlowGroup {
         path: vec![0],
@@ -51,6 +52,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
         receiver: HostSpec::Datagrams(spec),
         bytes: None,
         write_size: FlowSpec::WRITE_SIZE,
+        application: Application::Bulk,
         abort: None,
         schedule: Vec::new(),
     };
@@ -105,8 +107,8 @@ fn constant_sizes_wait_as_m_d_1_has_it() {
 /// are added: the transmission takes 28 bytes plus an exponential variable X of mean m, whose
 /// second moment is 28² + 2 · 28 m + 2 m² instead of 2 (28 + m)². By Pollaczek and Khinchine
 /// waiting times are less than in M/M/1 by (28² + 56 m) / 2 (28 + m)², 0.5 % for m of 6000.
-/// Rounding to the next byte adds 1/12 to that second moment, and the cut at 65507 bytes takes 0.02
-/// % of it: nothing.
+/// Rounding to the next byte adds 1/12 to that second moment, and two packets in 100,000 are larger
+/// than 65507 bytes and sent as two: nothing.
 #[test]
 fn exponential_sizes_wait_as_m_m_1_has_it() {
     let headers = f64::from(DATAGRAM_HEADERS);
