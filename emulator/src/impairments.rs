@@ -104,6 +104,14 @@ pub(crate) struct Fate {
     delay_changes: bool,
 }
 
+impl Impairments {
+    /// The least that a packet takes from the end of its transmission to its arrival, where the
+    /// propagation delay is `delay`.
+    pub fn least_delay(&self, delay: Span) -> Span {
+        self.jitter_distribution.least(delay, self.jitter)
+    }
+}
+
 impl Fate {
     pub(crate) fn new(impairments: Impairments, random: Random) -> Fate {
         let correlation = impairments.jitter_correlation;

@@ -7,10 +7,11 @@
 
 use std::any::Any;
 
-use ackclock_aqm::{ChangeError, Dequeue, DropReason, Dropped, Drops, Entry, QueueDisc, Queued};
+use ackclock_aqm::{ChangeError, Dequeue, Dropped, Drops, Entry, QueueDisc, Queued};
 use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
+pub use self::event::{LinkEvent, LinkEventKind, LinkSink};
 pub use self::varying::Usage;
 use self::varying::Varying;
 use self::wire::Wire;
@@ -18,6 +19,7 @@ use crate::Course;
 use crate::impairments::Impairments;
 use crate::recording::{Decision, Recording};
 
+mod event;
 mod varying;
 mod wire;
 
@@ -41,74 +43,6 @@ pub struct LinkConfig {
     pub overhead: u32,
     /// Loss, duplication, bit errors, jitter, reordering.
     pub impairments: Impairments,
-}
-
-/// An event on a link, with its time and the queue length after it. Events are in chronological
-/// order.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LinkEvent {
-    /// When.
-    pub at: Time,
-    /// Packets that wait in the queue after it.
-    pub backlog: u32,
-    /// What.
-    pub kind: LinkEventKind,
-}
-
-/// Receives the events of a link as they happen. A vector keeps them.
-pub trait LinkSink {
-    /// The next event.
-    fn event(&mut self, event: LinkEvent);
-}
-
-impl LinkSink for Vec<LinkEvent> {
-    fn event(&mut self, event: LinkEvent) {
-        self.push(event);
-    }
-}
-
-/// Kinds of [`LinkEvent`].
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum LinkEventKind {
-    /// A packet was offered to the queue; if the queue discarded it or others, their events come
-    /// before this one.
-    Offered,
-    /// A packet left the queue for the transmitter.
-    Sent {
-        /// How long it had waited.
-        sojourn: Span,
-        /// How long its transmission takes; with a bucket, at the bucket's rate, after everything
-        /// sent before. Zero on a link that changes ([`Link::usage`]).
-        busy: Span,
-    },
-    /// The queue discarded a packet.
-    Dropped {
-        /// The packet.
-        packet: Packet,
-        /// Why.
-        reason: DropReason,
-        /// The algorithm's drop probability right after it, if it has one.
-        probability: Option<f64>,
-    },
-    /// A packet was lost on the wire.
-    Lost {
-        /// The packet.
-        packet: Packet,
-        /// The probability of the loss, if it was random.
-        probability: Option<f64>,
-    },
-    /// A packet, or a copy of it, has a bit error and goes on with it ([`Class::is_corrupted`]).
-    ///
-    /// [`Class::is_corrupted`]: ackclock_packet::Class::is_corrupted
-    Corrupted {
-        /// The packet.
-        packet: Packet,
-    },
-    /// A packet will arrive twice: a second handle to the same contents is in transit.
-    Duplicated {
-        /// The packet.
-        packet: Packet,
-    },
 }
 
 /// A packet on a link, as its queue holds it: its length includes the link's framing.
@@ -170,6 +104,8 @@ pub struct Link {
     serializer: Option<Serializer>,
     /// The shortest there will ever be, if it changes.
     delay: Span,
+    /// No packet arrives sooner after its transmission than this: jitter may take from the delay.
+    least_delay: Span,
     wire: Wire,
     /// What changes, and the transmitter of a link on which something does.
     varying: Option<Box<Varying>>,
@@ -217,6 +153,7 @@ impl Link {
             bucket,
             serializer,
             delay: config.delay,
+            least_delay: config.impairments.least_delay(config.delay),
             wire: Wire::new(config.impairments, random),
             varying: None,
         }
@@ -234,7 +171,9 @@ impl Link {
         let wire = Wire::changing(config.impairments.clone(), random.clone());
         let varying = Varying::new(&config, course);
         let delay = varying.least_delay();
-        Link { wire, delay, varying: Some(Box::new(varying)), ..Link::new(config, queue, random) }.scheduled()
+        let least_delay = config.impairments.least_delay(delay);
+        Link { wire, delay, least_delay, varying: Some(Box::new(varying)), ..Link::new(config, queue, random) }
+            .scheduled()
     }
 
     /// Records every decision of the queue from now on, for [`Link::decisions`].
@@ -282,7 +221,7 @@ impl Link {
     /// The earliest time at which a packet arrives next.
     #[inline]
     pub fn next_due(&self) -> Time {
-        (self.until + self.delay).min(self.wire.next_at())
+        (self.until + self.least_delay).min(self.wire.next_at())
     }
 
     /// The packet that arrives after `n` others, if that is known: the link has no impairments, and

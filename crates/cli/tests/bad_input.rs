@@ -235,6 +235,13 @@ fn a_round_trip_that_takes_no_time() {
 }
 
 #[test]
+fn a_round_trip_that_later_takes_no_time() {
+    let schedule = "schedule = [{ at = \"1s\", rate = \"unlimited\", delay = \"0ms\" }]\n\n[[flows]]";
+    let said = refuses("a_round_trip_that_later_takes_no_time", &SMALL.replace("[[flows]]", schedule));
+    assert!(said.starts_with("error: flows.f: a round trip takes no time"), "{said}");
+}
+
+#[test]
 fn empty_axis() {
     insta::assert_snapshot!(refuses("empty_axis", &format!("{SMALL}[sweep]\naxes.\"links.wire.delay\" = []\n")), @r#"
     error: sweep.axes."links.wire.delay": the axis is empty
@@ -631,7 +638,7 @@ fn datagrams_that_cannot_be_sent() {
             "transport = \"udp\"\napplication = \"html\"".to_owned(),
             "flows.f.application: unknown application over UDP `html`",
         ),
-        ("transport = \"udp\"\napplication = { size = \"1473B\" }".to_owned(), "flows.f.application.size: too large"),
+        ("transport = \"udp\"\napplication = { size = \"65508B\" }".to_owned(), "flows.f.application.size: too large"),
         (
             "transport = \"udp\"\nmtu = \"576B\"\napplication = { kind = \"ping\", size = \"549B\" }".to_owned(),
             "flows.f.application.size: too large",
@@ -652,7 +659,8 @@ fn datagrams_that_cannot_be_sent() {
         (voip("packetisation = \"1s\""), "flows.f.application.packetisation: too large"),
         (voip("bpl = 0"), "flows.f.application.bpl: out of range"),
     ] {
-        let said = refuses("datagrams", &format!("{SMALL}{keys}\n"));
+        let small = SMALL.replace("bytes = \"100kB\"\n", "");
+        let said = refuses("datagrams", &format!("{small}{keys}\n"));
         assert!(said.contains(&format!("error: {title}")), "{said}");
     }
 }

@@ -1,6 +1,6 @@
 //! Flows of datagrams: `transport = "udp"` with what sends.
 
-use ackclock_sim::spec::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, VoipSpec};
+use ackclock_sim::spec::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, VoipSpec};
 use ackclock_traffic::Pattern;
 use ackclock_traffic::voice::{CODECS, Codec};
 use ackclock_units::{Ecn, Rate, Span};
@@ -91,7 +91,15 @@ fn application(kind: &'static str, fields: &mut Fields<'_>, most: u64) -> Option
             size.map(|size| Pattern::Paced { rate, size })
         }
     };
-    Some(DatagramApplication::Messages { kind, pattern: pattern? })
+    let pattern = pattern?;
+    let key = if kind == "trace" { "file" } else { "size" };
+    if let Some(entry) = fields.get(key)
+        && pattern.size() > f64::from(MOST_MESSAGE)
+    {
+        let expected = format!("at most {MOST_MESSAGE} bytes, as over UDP");
+        fields.reject(key, &entry.node, Problem::new("too large", expected));
+    }
+    Some(DatagramApplication::Messages { kind, pattern })
 }
 
 /// A call whose datagrams have at most `most` bytes of payload.

@@ -198,9 +198,18 @@ pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: 
     groups
 }
 
-/// Whether packets pass a link in no time, in both directions.
+/// Whether packets ever pass a link in no time, in both directions.
 fn takes_no_time(link: &LinkSpec) -> bool {
-    [&link.forward, &link.reverse].iter().all(|direction| direction.rate.is_none() && direction.delay == Span::ZERO)
+    [&link.forward, &link.reverse].iter().all(|direction| {
+        let (mut rate, mut delay) = (direction.rate, direction.delay);
+        let mut is_instant = rate.is_none() && delay == Span::ZERO;
+        for change in &direction.course.schedule {
+            rate = change.rate.unwrap_or(rate);
+            delay = change.delay.unwrap_or(delay);
+            is_instant |= rate.is_none() && delay == Span::ZERO;
+        }
+        is_instant && direction.course.trace.is_none()
+    })
 }
 
 /// What single keys cannot check.

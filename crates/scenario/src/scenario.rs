@@ -101,8 +101,8 @@ impl Scenario {
         Ok(Scenario::parse_in(folder, &path.display().to_string(), &bytes, overrides, controllers)?)
     }
 
-    /// Reads a text; `name` is what errors call it, and files that it names are in the same directory
-    /// or relative to that.
+    /// Reads a text; `name` is what errors call it, and files that it names are in the same
+    /// directory or relative to that.
     ///
     /// # Errors
     /// Anything in it or in the overrides is wrong.

@@ -11,7 +11,7 @@ use ackclock_units::{Rate, Span, Time};
 pub use ackclock_aqm::QueueSpec;
 pub use ackclock_cc::{CcSpec, OwnController, Parameter};
 
-pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, RTP_HEADER, VoipSpec};
+pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
 pub use self::summed::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};
 

@@ -116,6 +116,15 @@ impl Pattern {
         }
     }
 
+    /// How large a message is, bytes: on average where sizes are drawn, at most in a trace.
+    pub fn size(&self) -> f64 {
+        match self {
+            Pattern::Paced { size, .. } | Pattern::Renewal { size, .. } => size.mean(),
+            Pattern::OnOff(source) => source.size as f64,
+            Pattern::Trace(trace) => trace.largest() as f64,
+        }
+    }
+
     /// What is written per second in the long run, bit/s; `None` for a trace that ends.
     pub fn mean_rate(&self) -> Option<f64> {
         match self {

@@ -48,6 +48,13 @@ impl JitterDistribution {
         }
     }
 
+    /// The least that a packet takes which on average takes `delay`.
+    pub(super) fn least(self, delay: Span, jitter: Span) -> Span {
+        let Some(lowest) = self.table().and_then(|table| table.iter().min()) else { return delay };
+        let offset = (u128::from(jitter.as_nanos()) * u128::from(lowest.unsigned_abs())).div_ceil(SCALE as u128);
+        delay - Span::from_nanos(u64::try_from(offset).unwrap_or(u64::MAX))
+    }
+
     /// Its quantiles, in units of 1/8192 of the jitter.
     fn table(self) -> Option<&'static [i16; ENTRIES]> {
         static TABLES: [OnceLock<[i16; ENTRIES]>; 3] = [const { OnceLock::new() }; 3];

@@ -2,8 +2,9 @@
 //! alone.
 
 use ackclock_aqm::{
-    Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo, FifoConfig, FqCodel,
-    FqCodelConfig, FqPie, FqPieConfig, Limit, Pie, PieConfig, Red, RedAdaptive, RedConfig, RedFloyd, Sfb, SfbConfig,
+    Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DropReason, DualPi2, DualPi2Config, Fifo, FifoConfig,
+    FqCodel, FqCodelConfig, FqPie, FqPieConfig, Limit, Pie, PieConfig, Red, RedAdaptive, RedConfig, RedFloyd, Sfb,
+    SfbConfig,
 };
 use ackclock_packet::Class;
 use proptest::prelude::*;

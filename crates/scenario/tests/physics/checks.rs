@@ -78,7 +78,8 @@ fn least_time(headers: u64, direction: &DirectionSpec) -> u64 {
         _ => 0,
     };
     let delays = direction.course.schedule.iter().filter_map(|change| change.delay);
-    delays.fold(direction.delay, Span::min).as_nanos() + sending
+    let least = delays.fold(direction.delay, Span::min);
+    direction.impairments.least_delay(least).as_nanos() + sending
 }
 
 /// Everything that is checked of one run.
@@ -135,7 +136,8 @@ fn numbers(laws: &mut Laws, path: &str, json: &Json) {
         }
         Json::Number(number) => {
             let value = number.as_f64().unwrap_or(f64::NAN);
-            let signed = path.contains("displacement") || path.contains("late_ms");
+            // R of the E-model has no lower bound.
+            let signed = ["displacement", "late_ms", "r_factor"].iter().any(|part| path.contains(part));
             laws.hold("nothing is negative", value.is_finite() && (value >= 0.0 || signed), || {
                 format!("{path} = {value}")
             });

@@ -211,7 +211,7 @@ fn random_scenarios_for_long() {
 fn every_key_is_drawn_or_named() {
     let mut draw = draw::Draw::new(0);
     let (mut names, mut left) = (BTreeSet::new(), BTreeMap::new());
-    for seed in 0..120 {
+    for seed in 0..400 {
         let document = draw::scenario(seed);
         for key in Scenario::keys(&document.text()) {
             // Whatever links, hosts and flows are called.

@@ -3,7 +3,7 @@
 use ackclock_traffic::Messages;
 use ackclock_units::{Random, Span, Time};
 
-use crate::spec::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec};
+use crate::spec::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE};
 
 /// An application that sends datagrams.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Source {
     /// datagram is sent as several, all at once.
     pub(crate) fn take(&mut self, now: Time) -> Option<u32> {
         if self.rest == 0 {
-            self.rest = self.message(now)?;
+            self.rest = self.message(now)?.min(u64::from(MOST_MESSAGE));
         }
         let most = u32::from(self.spec.mtu).saturating_sub(DATAGRAM_HEADERS);
         let len = u32::try_from(self.rest).unwrap_or(most).min(most);

@@ -7,6 +7,9 @@ use ackclock_units::{Ecn, Span};
 /// Bytes of IPv4 and UDP headers, and of IPv4 and ICMP ones.
 pub const DATAGRAM_HEADERS: u32 = 28;
 
+/// The most bytes of a message over UDP: what the length of its header leaves beside the headers.
+pub const MOST_MESSAGE: u32 = 65_507;
+
 /// Bytes of an RTP header without extensions (RFC 3550 section 5.1).
 pub const RTP_HEADER: u32 = 12;
 
@@ -15,7 +18,8 @@ pub const RTP_HEADER: u32 = 12;
 pub struct DatagramSpec {
     /// What sends.
     pub application: DatagramApplication,
-    /// The most bytes of a packet: a larger message is sent as several.
+    /// The most bytes of a packet: a larger message is sent as several, and has [`MOST_MESSAGE`] at
+    /// most.
     pub mtu: u16,
     /// The ECN codepoint of its packets.
     pub ecn: Ecn,

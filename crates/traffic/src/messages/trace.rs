@@ -118,6 +118,11 @@ impl Trace {
         self.entries.iter().fold(0, |sum, &(_, bytes)| sum.saturating_add(bytes))
     }
 
+    /// Bytes of its largest message.
+    pub fn largest(&self) -> u64 {
+        self.entries.iter().map(|&(_, bytes)| bytes).max().unwrap_or(0)
+    }
+
     /// Whether it begins anew ([`Trace::repeated`]).
     pub fn is_repeated(&self) -> bool {
         self.period.is_some()

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ackclock_aqm::{Backlog, ChangeError, Counters, Entry, Probe};
+use ackclock_aqm::{Backlog, ChangeError, Counters, DropReason, Entry, Probe};
 
 use super::*;
 use crate::{Action, Decision};
