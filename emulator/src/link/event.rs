@@ -1,4 +1,4 @@
-//! What happens on a link, as it is reported.
+//! What a link reports.
 
 use ackclock_aqm::DropReason;
 use ackclock_packet::Packet;
@@ -39,7 +39,7 @@ pub enum LinkEventKind {
         /// How long it had waited.
         sojourn: Span,
         /// How long its transmission takes; with a bucket, at the bucket's rate, after everything
-        /// sent before. Zero on a link that changes ([`Link::usage`]).
+        /// sent before. Zero on a link that changes ([`crate::Link::usage`]).
         busy: Span,
     },
     /// The queue discarded a packet.

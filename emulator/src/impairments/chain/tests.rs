@@ -34,7 +34,7 @@ fn are_around(what: &str, mean: f64, estimates: &[(f64, f64)]) {
 fn are_around_by_batches(what: &str, mean: f64, estimates: &[f64]) {
     let n = estimates.len() as f64;
     let all = estimates.iter().sum::<f64>() / n;
-    let variance = estimates.iter().map(|estimate| (estimate - all).powi(2)).sum::<f64>() / (n - 1.0);
+    let variance = estimates.iter().map(|estimate| (estimate - all) * (estimate - all)).sum::<f64>() / (n - 1.0);
     assert!((all - mean).abs() < 4.0 * (variance / n).sqrt(), "{what}: {all} is not {mean}");
 }
 
@@ -53,7 +53,7 @@ fn rate_of_gilbert_elliott(model: &GilbertElliott) -> (f64, f64) {
     let (in_bad, in_good) = (p / (p + r), r / (p + r));
     let rate = in_bad * bad + in_good * good;
     let memory = 1.0 - p - r;
-    let covariance = (bad - good).powi(2) * in_bad * in_good * memory / (1.0 - memory);
+    let covariance = (bad - good) * (bad - good) * in_bad * in_good * memory / (1.0 - memory);
     (rate, ((rate * (1.0 - rate) + 2.0 * covariance) / PACKETS as f64).sqrt())
 }
 
