@@ -3,8 +3,9 @@
 //! ## Where to start
 //!
 //! [`Link`] is one direction of a link, [`LinkConfig`] and [`Impairments`] are its parameters,
-//! [`Course`] is how they change over time, [`LinkEvent`] is what it reports to a [`LinkSink`],
-//! [`Decision`] is what its queue did, and [`Split`] chooses between two paths.
+//! [`Course`] is how they change over time, with a [`Trace`], which a [`Model`] can draw,
+//! [`LinkEvent`] is what it reports to a [`LinkSink`], [`Decision`] is what its queue did, and
+//! [`Split`] chooses between two paths.
 
 mod course;
 mod impairments;
@@ -18,4 +19,4 @@ pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution,
 pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Usage};
 pub use recording::{Action, Decision};
 pub use split::{Split, send_vector};
-pub use trace::{Format, OPPORTUNITY, Trace, TraceError};
+pub use trace::{Format, Model, Notation, OPPORTUNITY, Trace, TraceError};

@@ -21,8 +21,10 @@
 
 use ackclock_units::{Span, Time};
 
+pub use self::generate::{Model, Notation};
 pub use self::parse::{Format, TraceError};
 
+mod generate;
 mod parse;
 
 /// The bytes of an opportunity in mahimahi.

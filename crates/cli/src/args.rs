@@ -5,6 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use self::trace::TraceArgs;
+
+pub(crate) mod trace;
+
 /// A TCP and AQM laboratory: runs a scenario file on a virtual clock, or live, and prints what
 /// happened.
 #[derive(Debug, Parser)]
@@ -49,6 +53,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Writes, or checks, the bytes that ackclock's endpoints send and expect
     Pattern(PatternArgs),
+    /// Draws a synthetic trace of a link's rate
+    Trace(TraceArgs),
 }
 
 #[derive(Debug, clap::Args)]

@@ -6,9 +6,9 @@
 //!
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
-//! packetdrill`, `compare` and `pattern` are the commands of these names. Exit status: 0, 1 when an
-//! expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3
-//! when a run failed, 130 when runs were interrupted.
+//! packetdrill`, `compare`, `pattern` and `trace` are the commands of these names. Exit status: 0,
+//! 1 when an expectation was missed, a live run is not valid or a script did not pass, 2 for bad
+//! input, 3 when a run failed, 130 when runs were interrupted.
 
 mod args;
 mod compare;
@@ -23,6 +23,7 @@ mod progress;
 mod report;
 mod session;
 mod table;
+mod trace;
 
 pub use ackclock_cc as cc;
 pub use ackclock_sim::spec::{OwnController, Parameter};
@@ -59,6 +60,7 @@ pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
         (Some(Command::Packetdrill(args)), _) => drill::run(args),
         (Some(Command::Compare(args)), _) => compare::run(args),
         (Some(Command::Pattern(args)), _) => pattern::run(args),
+        (Some(Command::Trace(args)), _) => trace::run(args),
         (None, Some(args)) => session::run(args, controllers),
         (None, None) => Err(anyhow!("nothing to do: --scenario FILE or a command is missing")),
     };
