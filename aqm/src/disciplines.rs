@@ -13,7 +13,8 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::{
     Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo, FifoConfig, FqCodel,
-    FqCodelConfig, FqPie, FqPieConfig, Pie, PieConfig, QueueDisc, Queued, Red, RedConfig, Sfb, SfbConfig,
+    FqCodelConfig, FqPie, FqPieConfig, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb,
+    SfbConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -124,6 +125,8 @@ disciplines! {
     "fq_pie" => FqPie(FqPieConfig) = FqPieConfig::default(), |config, random| FqPie::new(config, random);
     /// DualPI2.
     "dualpi2" => DualPi2(DualPi2Config) = DualPi2Config::default(), |config, random| DualPi2::new(config, random);
+    /// Strict priority by DSCP.
+    "prio" => Prio(PrioConfig) = PrioConfig::default(), |config, _| Prio::new(config);
 }
 
 #[cfg(test)]

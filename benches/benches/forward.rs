@@ -47,6 +47,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
                 bytes: None,
                 application: Application::Bulk,
                 write_size: FlowSpec::WRITE_SIZE,
+                dscp: 0,
                 abort: None,
                 schedule: Vec::new(),
             }

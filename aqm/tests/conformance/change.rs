@@ -3,8 +3,8 @@
 use std::any::Any;
 
 use ackclock_aqm::{
-    Blue, BlueConfig, ChangeError, Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig, Red, RedConfig,
-    Sfb, SfbConfig,
+    Blue, BlueConfig, ChangeError, Cobalt, CobaltConfig, DualPi2, DualPi2Config, FqPie, FqPieConfig, Prio, PrioConfig,
+    Red, RedConfig, Sfb, SfbConfig,
 };
 
 use super::*;
@@ -55,6 +55,14 @@ fn changes() -> Vec<Change> {
     let ms = Span::from_millis;
     let red = RedConfig { limit: 60_000, ..RedConfig::default() };
     vec![
+        change!(
+            "prio",
+            Kept,
+            Limit::Packets(7),
+            PrioConfig::default(),
+            PrioConfig { limit: 7, ..PrioConfig::default() },
+            |config| Prio::new(config)
+        ),
         change!(
             "pfifo",
             Kept,

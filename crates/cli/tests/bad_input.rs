@@ -150,7 +150,7 @@ fn key_of_another_kind() {
     10 | queue = { kind = "pfifo", target = "20ms" }
        |                           ^^^^^^ unknown key
        |
-       = note: expected one of `limit`, `kind`, `pfifo`, `bfifo`, `red`, `blue`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`
+       = note: expected one of `limit`, `kind`, `pfifo`, `bfifo`, `red`, `blue`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`, `prio`
        = help: `target` is a key of `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`; `sfb = { target = ... }` sets it for that kind alone
     "#);
 }
@@ -164,7 +164,7 @@ fn unknown_kind() {
     9 | queue = "fq_code"
       |         ^^^^^^^^^ found the string "fq_code"
       |
-      = note: expected one of `pfifo`, `bfifo`, `red`, `blue`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`
+      = note: expected one of `pfifo`, `bfifo`, `red`, `blue`, `sfb`, `codel`, `fq_codel`, `cobalt`, `pie`, `fq_pie`, `dualpi2`, `prio`
       = help: did you mean `fq_codel`?
     "#);
 }
@@ -432,7 +432,7 @@ fn errors_come_together() {
     14 | bites = "100kB"
        | ^^^^^ unknown key
        |
-       = note: expected one of `id`, `count`, `stagger`, `from`, `to`, `port`, `source_port`, `data`, `path`, `paths`, `direction`, `transport`, `host`, `cc`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `ecn_fallback`, `accecn_rules`, `accecn_option`, `send_buffer`, `send_space`, `receive_buffer`, `delayed_ack`, `sack_compression`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `nagle`, `minshall`, `fast_open`, `slow_start_after_idle`, `cwnd_validation`, `pacing`, `time_wait`, `max_retries`, `hystart`, `receiver`, `bytes`, `write_size`, `application`, `start`, `start_jitter`, `stop`, `abort`, `restart_every`, `schedule`, `arrival_rate`, `results`
+       = note: expected one of `id`, `count`, `stagger`, `from`, `to`, `port`, `source_port`, `data`, `path`, `paths`, `direction`, `transport`, `host`, `cc`, `mss`, `initial_window`, `sack`, `dsack`, `timestamps`, `window_scaling`, `ecn`, `ecn_fallback`, `accecn_rules`, `accecn_option`, `send_buffer`, `send_space`, `receive_buffer`, `delayed_ack`, `sack_compression`, `min_rto`, `max_rto`, `initial_rto`, `rto_slop`, `limited_transmit`, `prr`, `loss_detector`, `undo`, `frto`, `tlp`, `nagle`, `minshall`, `fast_open`, `slow_start_after_idle`, `cwnd_validation`, `pacing`, `time_wait`, `max_retries`, `hystart`, `receiver`, `bytes`, `write_size`, `application`, `dscp`, `start`, `start_jitter`, `stop`, `abort`, `restart_every`, `schedule`, `arrival_rate`, `results`
        = help: did you mean `bytes`?
     "#);
 }

@@ -350,7 +350,9 @@ impl Engine {
         let between = [*node, outbound.node];
         let mut segment = *self.world.segment(outbound);
         (segment.source_port, segment.destination_port) = *ports;
-        let Ok(len) = codec::emit_with(&segment, *layout, *addresses, ecn, &mut self.scratch) else { return false };
+        let dscp = outbound.packet.class.dscp();
+        let emitted = codec::emit_with(&segment, *layout, *addresses, dscp, ecn, &mut self.scratch);
+        let Ok(len) = emitted else { return false };
         // The router has passed it on as it does with other packets; that it was not too long is
         // seen to.
         let packet = &mut self.scratch[..len];

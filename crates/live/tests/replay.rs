@@ -113,6 +113,7 @@ fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [Hos
             bytes: None,
             application: Application::Bulk,
             write_size: FlowSpec::WRITE_SIZE,
+            dscp: 0,
             abort: None,
             schedule: Vec::new(),
         }

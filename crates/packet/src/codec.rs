@@ -124,10 +124,11 @@ pub struct Parsed<'a> {
 /// # Errors
 /// A packet longer than IPv4 allows, or than `buffer`; nothing is written then.
 pub fn emit(segment: &Segment, addresses: Addresses, ecn: Ecn, buffer: &mut [u8]) -> Result<usize, EmitError> {
-    emit_with(segment, OptionLayout::Linux, addresses, ecn, buffer)
+    emit_with(segment, OptionLayout::Linux, addresses, 0, ecn, buffer)
 }
 
-/// [`emit`] with a layout of options.
+/// [`emit`] with a layout of options, and a differentiated services codepoint, of which the low
+/// six bits count.
 ///
 /// # Errors
 /// As [`emit`].
@@ -135,6 +136,7 @@ pub fn emit_with(
     segment: &Segment,
     layout: OptionLayout,
     addresses: Addresses,
+    dscp: u8,
     ecn: Ecn,
     buffer: &mut [u8],
 ) -> Result<usize, EmitError> {
@@ -150,7 +152,7 @@ pub fn emit_with(
     let mut ip = Ipv4Packet::new_unchecked(ip_header);
     ip.set_version(4);
     ip.set_header_len(IP_HEADER as u8);
-    ip.set_dscp(0);
+    ip.set_dscp(dscp & 0x3f);
     ip.set_ecn(ecn.bits());
     ip.set_total_len(total_len);
     ip.set_ident(0);

@@ -43,13 +43,14 @@ const fn names() -> [&'static str; CODECS.len()] {
 }
 
 /// Reads `transport` and, if it is UDP, what sends and with which marks; `None` for TCP. `mtu` is
-/// that of the hosts, `outside` whether packets come from outside.
-pub(crate) fn read(fields: &mut Fields<'_>, table: &Table, mtu: Option<u16>, outside: bool) -> Option<DatagramSpec> {
+/// that of the hosts, `kernels` whether an end is a kernel.
+pub(crate) fn read(fields: &mut Fields<'_>, table: &Table, mtu: Option<u16>, kernels: bool) -> Option<DatagramSpec> {
     if fields.or("transport", "tcp", TRANSPORTS) == "tcp" {
         return None;
     }
-    if let (true, Some(entry)) = (outside, table.get("transport")) {
-        let problem = Problem::new("not where packets come from outside", "`tcp`, or the virtual clock");
+    if let (true, Some(entry)) = (kernels, table.get("transport")) {
+        let problem =
+            Problem::new("not where an end is a kernel", "`tcp`, two hosts without `tun`, or the virtual clock");
         fields.reject("transport", &entry.node, problem);
     }
     if let Some(entry) = table.get("results").filter(|entry| entry.node.str() == Some("sum")) {

@@ -7,6 +7,7 @@ use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, Seco
 use ackclock_units::{Random, Span, Time as Instant};
 
 use crate::document::{Node, Table};
+use crate::dscp::Codepoint;
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
 use crate::host::{self, Place};
@@ -285,6 +286,14 @@ fn read<'a>(
     let stagger = fields.or("stagger", Span::ZERO, Time::Any);
     let route = route(&mut fields, setting);
     let traffic = Traffic::read(&mut fields, table, &route, setting.outside);
+    let dscp = fields.or("dscp", 0, Codepoint);
+    if let (Some(entry), Some([true, true])) = (table.get("dscp"), route.ends.as_ref().map(|ends| ends.kernels))
+        && setting.outside
+        && dscp != 0
+    {
+        let problem = Problem::new("not where both ends are kernels", "an end of our own: kernels choose their own");
+        fields.reject("dscp", &entry.node, problem);
+    }
     let times = Times::read(&mut fields);
     let mut schedule = match &traffic {
         Traffic::Connection { sender, .. } => schedule::read(&mut fields, sender, times.start, duration),
@@ -317,6 +326,7 @@ fn read<'a>(
         bytes,
         application,
         write_size,
+        dscp,
         abort: abort.map(|abort| Instant::ZERO + abort),
         schedule,
     };

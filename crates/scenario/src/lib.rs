@@ -50,6 +50,7 @@ mod course;
 mod datagrams;
 mod distribution;
 mod document;
+mod dscp;
 mod ends;
 mod evaluation;
 mod expect;

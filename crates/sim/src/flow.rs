@@ -87,6 +87,8 @@ pub(crate) struct Flow {
     rtt: Histogram,
     pub(crate) id: Arc<str>,
     pub(crate) reverse: bool,
+    /// The differentiated services codepoint of its packets.
+    pub(crate) dscp: u8,
     /// Packets that an end discarded because of bit errors.
     pub(crate) checksum_errors: u64,
     cc: Arc<str>,
@@ -124,6 +126,7 @@ impl Flow {
             is_live: true,
             id: spec.id.clone(),
             reverse: spec.reverse,
+            dscp: spec.dscp,
             checksum_errors: 0,
             cc: names.cc.clone(),
             application,

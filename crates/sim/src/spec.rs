@@ -114,6 +114,8 @@ pub struct FlowGroup {
     /// Matters where a full send buffer wakes its writer late
     /// ([`ackclock_tcp::SpaceRule::Segments`]).
     pub write_size: u64,
+    /// The differentiated services codepoint of its packets, both ways, 0 to 63 (RFC 2474).
+    pub dscp: u8,
     /// When the sender's application closes hard, as with SO_LINGER 0: what is not sent is not, and
     /// the peer gets an RST.
     pub abort: Option<Time>,

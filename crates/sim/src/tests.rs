@@ -56,6 +56,7 @@ pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
             bytes: None,
             application: Default::default(),
             write_size: FlowSpec::WRITE_SIZE,
+            dscp: 0,
             abort: None,
             schedule: Vec::new(),
         }

@@ -55,6 +55,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
             bytes: None,
             application: Application::Bulk,
             write_size: FlowSpec::WRITE_SIZE,
+            dscp: 0,
             abort: None,
             schedule: Vec::new(),
         }

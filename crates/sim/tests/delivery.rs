@@ -48,6 +48,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
                 bytes: Some(bytes),
                 application: Application::Bulk,
                 write_size: FlowSpec::WRITE_SIZE,
+                dscp: 0,
                 abort: None,
                 schedule: Vec::new(),
             }

@@ -394,6 +394,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
             bytes: Some(bytes),
             application: Application::Bulk,
             write_size: FlowSpec::WRITE_SIZE,
+            dscp: 0,
             abort: None,
             schedule: Vec::new(),
         }

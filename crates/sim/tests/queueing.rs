@@ -53,6 +53,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
         bytes: None,
         write_size: FlowSpec::WRITE_SIZE,
         application: Application::Bulk,
+        dscp: 0,
         abort: None,
         schedule: Vec::new(),
     };

@@ -124,6 +124,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
                 bytes: Some(BYTES),
                 application: Application::Bulk,
                 write_size: FlowSpec::WRITE_SIZE,
+                dscp: 0,
                 abort: None,
                 schedule: Vec::new(),
             }

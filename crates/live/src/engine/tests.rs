@@ -99,6 +99,7 @@ fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u
             bytes,
             application: Default::default(),
             write_size: FlowSpec::WRITE_SIZE,
+            dscp: 0,
             abort: None,
             schedule: Vec::new(),
         }

@@ -29,7 +29,8 @@ pub(super) struct Load {
 impl Traffic {
     pub(super) fn read(fields: &mut Fields<'_>, table: &Table, route: &Route, outside: bool) -> Traffic {
         let mtu = route.places.iter().filter_map(|place| place.mtu).min();
-        match datagrams::read(fields, table, mtu, outside) {
+        let kernels = outside && route.ends.as_ref().is_some_and(|ends| ends.kernels.contains(&true));
+        match datagrams::read(fields, table, mtu, kernels) {
             Some(datagrams) => Traffic::Datagrams(datagrams),
             None => Traffic::connection(fields, route),
         }

@@ -272,6 +272,15 @@ pub(crate) const STAGES: &[(&str, &str)] = &[
         "#,
     ),
     (
+        "classes",
+        r#"
+            schema = 1
+            run.duration = "4s"
+            links.wire = { rate = "3mbit", delay = "5ms", queue = { kind = "prio", map = "diffserv3", limit = "50p" } }
+            flows = [{ id = "f", path = ["wire"] }, { id = "g", path = ["wire"], dscp = "cs2" }, { id = "h", path = ["wire"], dscp = "cs1" }, { id = "v", path = ["wire"], dscp = 46, transport = "udp", application = { rate = "500kbit" } }]
+        "#,
+    ),
+    (
         "half a minute",
         r#"
             schema = 1

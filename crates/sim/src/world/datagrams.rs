@@ -92,7 +92,7 @@ impl World {
             route: self.routes.next(host).number(),
             hop: 0,
             ecn,
-            class: Class::default(),
+            class: Class::new(self.flows[host.flow()].dscp, false),
         };
         self.forward(now, packet);
     }

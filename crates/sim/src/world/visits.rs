@@ -85,7 +85,8 @@ impl World {
             let Some(ecn) = endpoint.transmit(now, &mut contents.segment) else {
                 break (endpoint.next_deadline(), endpoint.is_finished());
             };
-            let (segment, truth) = (&contents.segment, &mut self.flows[host.flow()].truth);
+            let flow = &mut self.flows[host.flow()];
+            let (segment, truth) = (&contents.segment, &mut flow.truth);
             contents.number = if !host.is_sender() {
                 truth.receiver_sent()
             } else if let Some((from, to)) = range_sent(endpoint, segment) {
@@ -100,7 +101,7 @@ impl World {
                 route: route.number(),
                 hop: 1,
                 ecn,
-                class: Class::new(0, segment.is_pure_ack()),
+                class: Class::new(flow.dscp, segment.is_pure_ack()),
             };
             self.spare = self.pool.claim();
             match self.routes.behind(route, 0) {
@@ -258,7 +259,8 @@ impl World {
         if let Some(log) = &mut self.records.log {
             log.segment(now, host, &self.hosts[host], false);
         }
-        let (state, truth) = (&self.hosts[host], &mut self.flows[host.flow()].truth);
+        let flow = &mut self.flows[host.flow()];
+        let (state, truth) = (&self.hosts[host], &mut flow.truth);
         let contents = self.pool.get_mut(self.spare);
         contents.number = match host.is_sender() {
             true => match state.range_of(&contents.segment) {
@@ -268,7 +270,7 @@ impl World {
             false => truth.receiver_sent(),
         };
         let wire_len = contents.segment.wire_len();
-        let class = Class::new(0, contents.segment.is_pure_ack());
+        let class = Class::new(flow.dscp, contents.segment.is_pure_ack());
         let number = match &mut self.turnover {
             Some(turnover) => turnover.left(host.flow()),
             None => host.flow().index() as u64,

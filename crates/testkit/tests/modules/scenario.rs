@@ -11,6 +11,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "document",
         "keys",
         "quantity",
+        "dscp",
         "write",
         "fields",
         // Kinds with their parameters.
