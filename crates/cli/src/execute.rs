@@ -166,13 +166,16 @@ fn one(
         let over = stop.load(Ordering::Relaxed) || ackclock_live::interrupted();
         if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let result = ackclock_sim::run_recorded(&spec, sheets.recorders(), &mut reach);
+    let result = ackclock_sim::run_kept(&spec, sheets.recorders(), &mut reach);
     // What could not be written has broken the run off, and comes first.
-    let (records, written) = sheets.finish(Time::ZERO + spec.duration);
+    let stopped = result.as_ref().ok().filter(|(_, error)| error.is_some());
+    let lasted = stopped.map_or(spec.duration, |(summary, _)| Span::from_secs_f64(summary.duration_s));
+    let (records, written) = sheets.finish(Time::ZERO + lasted);
     written.map_err(Failure::Output)?;
-    let summary = result.map_err(Failure::Run)?;
+    let (mut summary, error) = result.map_err(Failure::Run)?;
     meter.finish();
-    Ok(Done { summary, records, broken_off: None })
+    summary.partial |= error.is_some();
+    Ok(Done { summary, records, broken_off: error.map(|error| BrokenOff::Failed(error.into())) })
 }
 
 /// A run with hosts outside. What it has measured and written is kept, also if it is broken off.

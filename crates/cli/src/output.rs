@@ -33,8 +33,9 @@ pub(crate) const QUEUE: &str = "queue.csv";
 pub(crate) const TCP: &str = "tcp.csv";
 pub(crate) const SIFTR: &str = "siftr.log";
 pub(crate) const ERTT: &str = "ertt.csv";
+pub(crate) const FLOWS: &str = "flows.csv";
 /// What a run may record.
-const RECORDS: [&str; 4] = [QUEUE, TCP, SIFTR, ERTT];
+const RECORDS: [&str; 5] = [QUEUE, TCP, SIFTR, ERTT, FLOWS];
 /// The folder with what programs have printed.
 pub(crate) const COMMANDS: &str = "commands";
 /// The folder with one folder for each run of a sweep.

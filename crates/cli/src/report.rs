@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ackclock_scenario::{Evaluation, Scenario};
-use ackclock_trace::{FlowSummary, GroupSummary, LinkSummary, Summary, jain};
+use ackclock_trace::{Distribution, FlowSummary, GroupSummary, LinkSummary, Spread, Summary, jain};
 use serde_json::{Map, Value};
 
 use crate::live;
@@ -256,6 +256,54 @@ fn group_line(group: &GroupSummary) -> Line {
     Line { name: group.id.clone(), values }
 }
 
+/// The table of completion times by size.
+fn workloads(summary: &Summary<Map<String, Value>>) -> String {
+    if summary.workloads.is_empty() {
+        return String::new();
+    }
+    let cell = |value: Option<f64>, digits| value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits));
+    let header = [
+        "workload",
+        "started",
+        "completed",
+        "FCT ms",
+        "p50",
+        "p95",
+        "p99",
+        "max",
+        "slowdown",
+        "p50",
+        "p95",
+        "p99",
+        "max",
+        "retrans.",
+        "timeouts",
+    ];
+    let mut table = Table::new(1, header);
+    let spread = |spread: &Spread, digits| {
+        let Distribution { max, quantiles, .. } = spread.distribution;
+        [spread.mean, quantiles.p50, quantiles.p95, spread.p99, max].map(|value| cell(value, digits))
+    };
+    let mut requests = String::new();
+    for row in &summary.workloads {
+        let mut cells = vec![row.id.clone(), row.started.to_string(), row.completed.to_string()];
+        cells.extend(spread(&row.fct_ms, 3));
+        cells.extend(spread(&row.slowdown, 2));
+        cells.extend([row.retransmitted_packets.to_string(), row.timeouts.to_string()]);
+        table.row(cells);
+        if let Some(of) = &row.requests {
+            let [mean, p50, p95, p99, max] = spread(&of.completion_ms, 3);
+            let _ = writeln!(
+                requests,
+                "{}: {} requests, {} completed, in ms: mean {mean}, p50 {p50}, p95 {p95}, p99 {p99}, max {max}",
+                row.id, of.made, of.completed,
+            );
+        }
+    }
+    let gap = if requests.is_empty() { "" } else { "\n" };
+    format!("{}\n{requests}{gap}", table.render())
+}
+
 /// The table of flows that are listed together.
 fn groups(summary: &Summary<Map<String, Value>>) -> String {
     if summary.groups.is_empty() {
@@ -403,7 +451,7 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
         summary.seed,
         summary.packets,
         fairness(summary),
-        datagrams::detail(summary) + &groups(summary),
+        datagrams::detail(summary) + &groups(summary) + &workloads(summary),
         links.render(),
         live::detail(summary),
     )

@@ -75,6 +75,7 @@ fn records(scenario: &Scenario) -> bool {
         || scenario.records_tcp()
         || scenario.records_siftr()
         || scenario.records_ertt()
+        || scenario.records_flows()
 }
 
 /// A run in the output. It is written as it is serialized: flows are many.

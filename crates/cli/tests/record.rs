@@ -269,7 +269,7 @@ fn an_unknown_key() {
     17 | queues = true
        | ^^^^^^ unknown key
        |
-       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`
+       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`, `flows`
        = help: did you mean `queue`?
     ");
 }
@@ -284,7 +284,7 @@ fn not_a_section() {
     1 | record=true
       |        ^^^^ found `true`
       |
-      = note: expected a section `[record]` with `queue`, `tcp`, `siftr` or `ertt`
+      = note: expected a section `[record]` with `queue`, `tcp`, `siftr`, `ertt` or `flows`
     ");
 }
 
@@ -300,7 +300,7 @@ fn a_sweep_does_not_vary_it() {
     17 | axes."record.queue" = [true, false]
        |      ^^^^^^^^^^^^^^ unknown section
        |
-       = note: expected a path that starts with one of `run`, `hosts`, `links`, `paths`, `flows`, `commands`
+       = note: expected a path that starts with one of `run`, `hosts`, `links`, `paths`, `flows`, `workloads`, `commands`
     "#);
 }
 
@@ -412,4 +412,40 @@ fn ertt_has_a_row_for_each_measurement() {
     // A controller that does not measure them has none.
     good(&run(&folder, SMALL, &["--out", "none", "-q", "--set", "flows.f.cc=newreno", "--set", "record.ertt=true"]));
     assert_eq!(read(&folder.join("none/ertt.csv")).lines().count(), 1);
+}
+
+/// A workload of some 50 flows in 2 s.
+const WORKLOAD: &str = "[[workloads]]\nid = \"web\"\npath = [\"wire\"]\nsize = \"5kB\"\nload = 0.1\n";
+
+#[test]
+fn a_workload_has_a_row_for_each_flow() {
+    let folder = folder("record_flows");
+    let scenario = format!("{SMALL}\n{WORKLOAD}\n[record]\nflows = true\n");
+    good(&run(&folder, scenario, &["--out", "out", "-q"]));
+    let out = folder.join("out");
+    assert_eq!(listed(&out), ["summary.json", "flows.csv"]);
+    let rows = read(&out.join("flows.csv"));
+    let summary: Value = serde_json::from_str(&read(&out.join("summary.json"))).expect("JSON");
+    let web = &summary["workloads"][0];
+    assert_eq!((&web["id"], &web["started"]), (&"web".into(), &(rows.lines().count() - 1).into()));
+    assert!(web["completed"].as_u64().is_some_and(|completed| completed > 20), "{web}");
+    assert!(rows.lines().skip(1).all(|row| row.starts_with("web,web.") && row.contains(",wire,")), "{rows}");
+    // Nothing else changes.
+    good(&run(&folder, format!("{SMALL}\n{WORKLOAD}"), &["--out", "plain", "-q"]));
+    assert_eq!(read(&folder.join("plain/summary.json")), read(&out.join("summary.json")));
+}
+
+#[test]
+fn flows_that_come_too_fast_leave_what_there_is() {
+    let folder = folder("record_too_fast");
+    let scenario = format!("{SMALL}\n{WORKLOAD}\nmax_alive = 1\n[record]\nflows = true\n");
+    let said = run(&folder, scenario, &["--out", "out"]);
+    assert_eq!(said.status, 3, "{}", said.err);
+    assert!(said.err.contains("run 0 was broken off: 2 flows are alive after "), "{}", said.err);
+    assert!(said.out.contains(" s simulated, then broken off") && said.out.contains("web.up_to_100kB"), "{}", said.out);
+    assert_eq!(listed(&folder.join("out")), ["summary.json", "flows.csv"]);
+    let summary: Value = serde_json::from_str(&read(&folder.join("out/summary.json"))).expect("JSON");
+    assert_eq!(summary["partial"], true);
+    let rows = read(&folder.join("out/flows.csv")).lines().count() - 1;
+    assert_eq!(summary["workloads"][0]["started"], rows);
 }

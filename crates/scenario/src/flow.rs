@@ -16,7 +16,9 @@ use crate::paths::{self, Links, Network};
 use crate::quantity::{OneOf, Problem, Text, Time, Whole};
 use crate::report::Diagnostic;
 use crate::schedule;
-use arrivals::{Arrivals, MAX_ARRIVALS};
+use arrivals::Arrivals;
+pub(crate) use arrivals::MAX_ARRIVALS;
+pub(crate) use traffic::hosts_over_path;
 use traffic::{Load, Traffic};
 
 mod arrivals;
@@ -145,7 +147,7 @@ pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: 
     let expected = "at least one section `[[flows]]` with an `id` and a `path`";
     let Some(entry) = root.get("flows") else {
         // Packets from outside need none.
-        if !setting.outside {
+        if !setting.outside && root.get("workloads").is_none() {
             let alone = "at least one section `[[flows]]`: on the virtual clock nothing else sends";
             root.missing("flows", if setting.network.nodes.is_empty() { expected } else { alone });
         }
@@ -200,7 +202,7 @@ pub(crate) fn read_all<'a>(root: &mut Fields<'a>, cx: &'a Context<'a>, setting: 
 }
 
 /// Whether packets ever pass a link in no time, in both directions.
-fn takes_no_time(link: &LinkSpec) -> bool {
+pub(crate) fn takes_no_time(link: &LinkSpec) -> bool {
     [&link.forward, &link.reverse].iter().all(|direction| {
         let (mut rate, mut delay) = (direction.rate, direction.delay);
         let mut is_instant = rate.is_none() && delay == Span::ZERO;

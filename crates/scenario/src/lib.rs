@@ -22,6 +22,8 @@
 //! `application` of a flow is a kind too: what its sender writes and when. Sizes and times in it
 //! are values, or tables with a `distribution`. Files are relative to that of the scenario.
 //!
+//! `[[workloads]]` are flows that arrive one after another, each of a size that is drawn.
+//!
 //! `schedule` of a flow is a list of tables with `at` and `cc`: other controllers of the sender,
 //! each from a time of the run on.
 //!
@@ -75,6 +77,7 @@ mod scenario;
 mod schedule;
 mod show;
 mod sweep;
+mod workload;
 mod write;
 
 pub use ackclock_sim::Memory;

@@ -6,8 +6,9 @@
 use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
-    ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, LinkSummary,
-    LinkWindow, LiveHost, LiveSummary, MessagesSummary, RequestsSummary, RoundTrips, VoiceSummary,
+    ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, IncastSummary,
+    LinkSummary, LinkWindow, LiveHost, LiveSummary, MessagesSummary, RequestsSummary, RoundTrips, VoiceSummary,
+    WorkloadSummary,
 };
 use serde_json::Value;
 
@@ -41,6 +42,8 @@ enum Of {
     Flows,
     /// Groups of flows that are not listed.
     Groups,
+    /// Workloads and their size classes.
+    Workloads,
     Links,
     /// How punctual the live clock was.
     Live,
@@ -56,6 +59,7 @@ impl Of {
             Of::Run => "",
             Of::Flows => "flows",
             Of::Groups => "groups",
+            Of::Workloads => "workloads",
             Of::Links => "links",
             Of::Live => "live",
             Of::Hosts => "live.hosts",
@@ -66,7 +70,7 @@ impl Of {
     /// Those with ids, in a part of a run.
     fn listed(part: Part) -> &'static [Of] {
         match part {
-            Part::Run => &[Of::Flows, Of::Groups, Of::Links, Of::Hosts, Of::Commands],
+            Part::Run => &[Of::Flows, Of::Groups, Of::Workloads, Of::Links, Of::Hosts, Of::Commands],
             Part::Window => &[Of::Flows, Of::Links],
         }
     }
@@ -89,6 +93,8 @@ pub(crate) struct Shape {
     pub(crate) flows: Vec<(String, u64)>,
     /// Ids of those that are listed as groups.
     pub(crate) groups: Vec<String>,
+    /// Ids of the workloads and their size classes.
+    pub(crate) workloads: Vec<String>,
     /// Names of the links.
     pub(crate) links: Vec<String>,
     /// Names of the hosts behind devices.
@@ -103,6 +109,7 @@ impl Shape {
             Of::Run | Of::Live => Box::new(std::iter::empty()),
             Of::Hosts => Box::new(self.hosts.iter().cloned()),
             Of::Groups => Box::new(self.groups.iter().cloned()),
+            Of::Workloads => Box::new(self.workloads.iter().cloned()),
             Of::Commands => Box::new(self.commands.iter().map(|(id, _)| id.clone())),
             Of::Flows => Box::new(
                 self.flows.iter().flat_map(|(id, count)| (0..*count).map(move |number| format!("{id}.{number}"))),
@@ -142,12 +149,13 @@ impl Metric {
             {
                 return Ok(Metric { part, of, selector: selector.to_owned(), field: field.to_owned() });
             }
-            // Ids have dots too, so the field is found from the end.
-            let found = fields(part, of).into_iter().find_map(|field| {
+            // Ids have dots too, so the field is found from the end: the longest, where one ends as
+            // another one does.
+            let found = fields(part, of).into_iter().filter_map(|field| {
                 let selector = rest.strip_suffix(field.as_str())?.strip_suffix('.')?;
                 Some(Metric { part, of, selector: selector.to_owned(), field })
             });
-            if let Some(metric) = found {
+            if let Some(metric) = found.max_by_key(|metric| metric.field.len()) {
                 return Ok(metric);
             }
         }
@@ -194,6 +202,7 @@ impl Metric {
             Of::Live => return vec![self.value(&summary["live"])],
             Of::Flows => &summary["flows"],
             Of::Groups => &summary["groups"],
+            Of::Workloads => &summary["workloads"],
             Of::Links => &summary["links"],
             Of::Hosts => &summary["live"]["hosts"],
             Of::Commands => &summary["commands"],
@@ -259,7 +268,11 @@ fn fields(part: Part, of: Of) -> Vec<String> {
         (Of::Groups, Part::Run) => serde_json::to_value(GroupSummary::default()),
         (Of::Links, Part::Run) => serde_json::to_value(LinkSummary::default()),
         (Of::Links, Part::Window) => serde_json::to_value(LinkWindow::default()),
-        (Of::Groups | Of::Live | Of::Hosts | Of::Commands, Part::Window) => return Vec::new(),
+        (Of::Workloads, Part::Run) => serde_json::to_value(WorkloadSummary {
+            requests: Some(IncastSummary::default()),
+            ..WorkloadSummary::default()
+        }),
+        (Of::Groups | Of::Workloads | Of::Live | Of::Hosts | Of::Commands, Part::Window) => return Vec::new(),
         (Of::Live, Part::Run) => {
             serde_json::to_value(LiveSummary { compared_packets: Some(0), ..LiveSummary::default() })
         }
@@ -301,6 +314,7 @@ fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
     let of = match text.split('.').next() {
         Some("flows") => Of::Flows,
         Some("groups") if part == Part::Run && !shape.groups.is_empty() => Of::Groups,
+        Some("workloads") if part == Part::Run && !shape.workloads.is_empty() => Of::Workloads,
         Some("links") => Of::Links,
         Some("commands") if live => Of::Commands,
         Some("live") if live && text.starts_with("live.hosts.") => Of::Hosts,
@@ -331,7 +345,9 @@ fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
     let rest = &text[prefix.len()..].strip_prefix('.').unwrap_or("");
     let cuts = rest.match_indices('.').map(|(at, _)| at);
     let selected = cuts.filter(|&at| ids.iter().any(|id| glob(&rest[..at], id))).max();
-    match selected {
+    // A class that there is not, and no field of the workload.
+    let is_class = |at: usize| fields.iter().any(|field| rest[at..].ends_with(&format!(".{field}")));
+    match selected.filter(|&at| of != Of::Workloads || !is_class(at)) {
         Some(at) => {
             let (selector, field) = (&rest[..at], &rest[at + 1..]);
             let near = nearest(field, fields.iter().map(String::as_str))
@@ -377,6 +393,7 @@ mod tests {
         Shape {
             flows: vec![("reno".to_owned(), 2), ("cubic".to_owned(), 1)],
             groups: vec!["web".to_owned()],
+            workloads: vec!["web".to_owned(), "web.up_to_100kB".to_owned()],
             links: vec!["bottleneck".to_owned()],
             hosts: vec!["left".to_owned(), "right".to_owned()],
             commands: vec![("ping".to_owned(), Some("ping")), ("iperf".to_owned(), Some("json"))],
@@ -437,6 +454,7 @@ mod tests {
             ("commands.ping.rtt_ms", "commands.ping.rtt_ms.min"),
             ("command.ping.exit", "commands.ping.exit"),
             ("groups.web.fct_ms.p9", "groups.web.fct_ms.p5"),
+            ("workloads.web.up_to_100kB.slowdon.p99", "workloads.web.up_to_100kB.slowdown.p99"),
         ] {
             assert_eq!(
                 Metric::parse(text, Part::Run, &shape()).unwrap_err().suggestion.as_deref(),

@@ -12,6 +12,25 @@ use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
 /// `queue = "pie"` into a table.
 const NAMED: [&str; 4] = ["queue", "cc", "loss_detector", "loss"];
 
+/// Everything at the top of a document.
+const SECTIONS: [&str; 12] = [
+    "schema",
+    "title",
+    "run",
+    "hosts",
+    "links",
+    "paths",
+    "flows",
+    "workloads",
+    "commands",
+    "record",
+    "sweep",
+    "expect",
+];
+
+/// What a sweep may vary. All but `run` hold several, by their names.
+const VARIED: [&str; 7] = ["run", "hosts", "links", "paths", "flows", "workloads", "commands"];
+
 /// A path into the document: keys, and indices of arrays as digits.
 pub(crate) type Path = Vec<String>;
 
@@ -86,18 +105,14 @@ pub(crate) fn resolve(root: &Node, path: &[String], place: &Place, argument: boo
         let note = "expected keys joined by dots, such as `links.bottleneck.delay`".to_owned();
         return fail(format!("`{shown}` is not a path"), "a key is empty", note, None);
     }
-    let sections: &[&str] = if argument {
-        &["schema", "title", "run", "hosts", "links", "paths", "flows", "commands", "record", "sweep", "expect"]
-    } else {
-        &["run", "hosts", "links", "paths", "flows", "commands"]
-    };
+    let sections = if argument { &SECTIONS[..] } else { &VARIED[..] };
     if !sections.contains(&path[0].as_str()) {
         let note = format!("expected a path that starts with one of {}", listed(sections.iter().copied()));
         let help = did_you_mean(&path[0], sections.iter().copied());
         return fail(format!("`{shown}` names nothing that can be set"), "unknown section", note, help);
     }
     let section = path[0].as_str();
-    let named = ["hosts", "links", "paths", "flows", "commands"].contains(&section);
+    let named = section != "run" && VARIED.contains(&section);
     if !argument && path.len() < if named { 3 } else { 2 } {
         let note = "expected the path of one key, such as `links.bottleneck.delay`".to_owned();
         return fail(format!("`{shown}` is not the path of a key"), "a whole section", note, None);

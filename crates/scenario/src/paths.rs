@@ -206,7 +206,8 @@ fn path_expected(links: &Links<'_>) -> String {
     format!("the links that the data passes, in order, such as [\"bottleneck\"]; there are: {known}")
 }
 
-fn links_of(fields: &mut Fields<'_>, key: &str, node: &Node, links: &Links<'_>) -> Vec<usize> {
+/// The links that a node lists; empty after an error, which was reported.
+pub(crate) fn links_of(fields: &mut Fields<'_>, key: &str, node: &Node, links: &Links<'_>) -> Vec<usize> {
     let names = || links.keys().copied();
     let expected = || path_expected(links);
     let items = match node.array() {

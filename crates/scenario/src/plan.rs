@@ -1,6 +1,6 @@
 //! The runs of one point of a sweep: everything that the file says of them.
 
-use ackclock_sim::spec::{CommandSpec, LinkSpec, LiveSpec, Measure};
+use ackclock_sim::spec::{CommandSpec, LinkSpec, LiveSpec, Measure, SumSpec};
 use ackclock_sim::{Memory, Population};
 use ackclock_units::{Span, Time as Instant};
 
@@ -13,6 +13,7 @@ use crate::metric::Shape;
 use crate::paths::Network;
 use crate::quantity::{Problem, Text, Time, Whole};
 use crate::record::Record;
+use crate::workload::{self, Workload};
 use crate::{clock, command, flow, hosts, link, paths, record};
 
 /// What the runs of one point have in common.
@@ -22,6 +23,7 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) links: Vec<LinkSpec>,
     pub(crate) groups: Vec<Group>,
+    pub(crate) workloads: Vec<Workload>,
     pub(crate) recorded: Record,
     pub(crate) timing: Timing,
     pub(crate) network: Network,
@@ -71,7 +73,7 @@ impl Plan {
         let names = paths::names(&links);
         // Without all links, a path over a missing one would be called unknown; without all hosts,
         // a host.
-        let (groups, recorded, network, commands) = match nodes.filter(|_| complete) {
+        let (groups, workloads, recorded, network, commands) = match nodes.filter(|_| complete) {
             Some(nodes) => {
                 let pipes = paths::read_all(&mut fields, &names, &nodes);
                 let duration = duration.unwrap_or(Span::ZERO);
@@ -79,10 +81,12 @@ impl Plan {
                 let network = Network { nodes, pipes };
                 let outside = timing.is_outside();
                 let setting = Setting { links: &links, names: &names, network: &network, outside, duration };
-                (flow::read_all(&mut fields, cx, setting), record::read(&mut fields, &links), network, commands)
+                let groups = flow::read_all(&mut fields, cx, setting);
+                let workloads = workload::read_all(&mut fields, setting, &groups);
+                (groups, workloads, record::read(&mut fields, &links), network, commands)
             }
             None => {
-                for key in ["flows", "record", "paths", "commands"] {
+                for key in ["flows", "workloads", "record", "paths", "commands"] {
                     fields.get(key);
                 }
                 Default::default()
@@ -93,7 +97,7 @@ impl Plan {
         }
         fields.finish();
         drop(names);
-        Some(Plan { duration: duration?, seed, links, groups, recorded, timing, network, commands })
+        Some(Plan { duration: duration?, seed, links, groups, workloads, recorded, timing, network, commands })
     }
 
     /// What is outside of a run, if anything is.
@@ -109,6 +113,12 @@ impl Plan {
         })
     }
 
+    /// The flows of repetition `run` of which only sums are kept.
+    pub(crate) fn sums(&self, run: u64) -> Vec<SumSpec> {
+        let groups = self.groups.iter().filter_map(|group| group.summed(self.seed, run));
+        groups.chain(self.workloads.iter().map(|workload| workload.summed(self.seed, run))).collect()
+    }
+
     /// A window within the run; at a point where the expectation does not apply it may be empty.
     pub(crate) fn window(&self, (from, to): Window) -> (Instant, Instant) {
         let at = |span: Span| Instant::ZERO + span.min(self.duration);
@@ -117,16 +127,23 @@ impl Plan {
 
     /// The memory that a run takes, with the keys that set the numbers of its flows.
     pub(crate) fn memory(&self) -> (Memory, Vec<String>) {
-        let populations: Vec<Population<'_>> = self.groups.iter().map(Group::population).collect();
-        let keys = self.groups.iter().map(|group| format!("flows.{}.count", group.id)).collect();
-        (Memory::of(&self.links, &populations, self.duration), keys)
+        let populations = self.groups.iter().map(Group::population);
+        let populations: Vec<Population<'_>> =
+            populations.chain(self.workloads.iter().map(Workload::population)).collect();
+        let keys = self.groups.iter().map(|group| format!("flows.{}.count", group.id));
+        let keys = keys.chain(self.workloads.iter().map(|workload| format!("workloads.{}.max_alive", workload.id)));
+        (Memory::of(&self.links, &populations, self.duration), keys.collect())
     }
 
     pub(crate) fn shape(&self) -> Shape {
         let listed = |sums| self.groups.iter().filter(move |group| group.arrivals.sums == sums);
         Shape {
             flows: listed(false).map(|group| (group.id.clone(), group.count())).collect(),
-            groups: listed(true).map(|group| group.id.clone()).collect(),
+            groups: listed(true)
+                .map(|group| group.id.clone())
+                .chain(self.workloads.iter().map(|of| of.id.clone()))
+                .collect(),
+            workloads: self.workloads.iter().flat_map(Workload::rows).collect(),
             links: self.links.iter().map(|link| link.name.clone()).collect(),
             hosts: self.network.nodes.iter().filter(|node| node.tun.is_some()).map(|node| node.name.clone()).collect(),
             commands: self

@@ -25,17 +25,20 @@ pub(crate) struct Record {
     pub(crate) siftr: bool,
     /// Whether the measurements of enhanced round-trip times are.
     pub(crate) ertt: bool,
+    /// Whether every flow of a workload is.
+    pub(crate) flows: bool,
 }
 
 /// Reads `[record]`.
 pub(crate) fn read(root: &mut Fields<'_>, links: &[LinkSpec]) -> Record {
-    let mut fields = root.section("record", "a section `[record]` with `queue`, `tcp`, `siftr` or `ertt`");
+    let mut fields = root.section("record", "a section `[record]` with `queue`, `tcp`, `siftr`, `ertt` or `flows`");
     let queues = queues(&mut fields, links);
     let tcp = fields.or("tcp", false, Flag);
     let siftr = fields.or("siftr", false, Flag);
     let ertt = fields.or("ertt", false, Flag);
+    let flows = fields.or("flows", false, Flag);
     fields.finish();
-    Record { queues, tcp, siftr, ertt }
+    Record { queues, tcp, siftr, ertt, flows }
 }
 
 fn queues(fields: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<DirectionId> {

@@ -263,7 +263,7 @@ impl Scenario {
             run,
             links: plan.links.clone(),
             flows: plan.groups.iter().flat_map(|group| group.flows(plan.seed, run)).collect(),
-            sums: plan.groups.iter().filter_map(|group| group.summed(plan.seed, run)).collect(),
+            sums: plan.sums(run),
             windows: self.windows.iter().map(|&window| plan.window(window)).collect(),
             live: plan.live().map(Box::new),
         }
@@ -305,6 +305,11 @@ impl Scenario {
     /// Whether the measurements of enhanced round-trip times are to be recorded.
     pub fn records_ertt(&self) -> bool {
         self.plans[0].recorded.ertt
+    }
+
+    /// Whether every flow of a workload is to be recorded.
+    pub fn records_flows(&self) -> bool {
+        self.plans[0].recorded.flows
     }
 
     /// The axes with their values in a run.

@@ -24,7 +24,7 @@ pub enum RunError {
         error: IntegrityError,
     },
     /// Flows come faster than they end.
-    #[error("{alive} flows are alive after {at}: those of `{group}` come faster than they end")]
+    #[error("{alive} flows are alive after {:.3} s: those of `{group}` come faster than they end", .at.as_secs_f64())]
     TooMany {
         /// The group to which the last one belongs.
         group: String,

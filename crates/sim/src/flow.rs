@@ -13,11 +13,13 @@ use crate::index::{DirectionId, FlowId};
 use crate::spec::{FlowGroup, FlowSpec, HostSpec};
 use crate::truth::Truth;
 pub(crate) use application::Application;
+pub(crate) use classes::{ClassSums, Ideal, Outcome};
 use counts::Counts;
 pub(crate) use sums::Sums;
 use throughput::Throughput;
 
 mod application;
+mod classes;
 mod counts;
 mod datagrams;
 mod sums;
@@ -154,6 +156,12 @@ impl Flow {
         };
         flow.settle();
         flow
+    }
+
+    /// The same with a size of its own.
+    pub(crate) fn with_bytes(mut self, bytes: u64) -> Flow {
+        (self.remaining, self.target) = (Some(bytes), bytes);
+        self
     }
 
     /// Starts to fetch what each packet touches into the cache.

@@ -59,5 +59,23 @@ pub fn run_recorded(
     Ok(world.into_summary())
 }
 
+/// Runs `spec` as [`run_recorded`] does. A run in which more flows come than may exist at a time
+/// gives its summary until then, and [`RunError::TooMany`].
+///
+/// # Errors
+/// Corrupted data, or an interruption, by a recorder too.
+pub fn run_kept(
+    spec: &spec::RunSpec,
+    recorders: Recorders<'_>,
+    progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
+) -> Result<(Summary<()>, Option<RunError>), RunError> {
+    let mut world = World::new(spec);
+    match world.run(recorders, progress) {
+        Ok(()) => Ok((world.into_summary(), None)),
+        Err(error @ RunError::TooMany { .. }) => Ok((world.into_summary(), Some(error))),
+        Err(error) => Err(error),
+    }
+}
+
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use ackclock_units::{Rate, Size, Span};
 use crate::datagrams::Datagrams;
 use crate::flow::Flow;
 use crate::host::Host;
-use crate::spec::{Application, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MAX_ALIVE};
+use crate::spec::{Application, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec};
 
 /// What a flow keeps elsewhere: congestion control, names, scoreboard and buffers of one segment,
 /// histograms of what occurs to most.
@@ -49,6 +49,10 @@ pub struct Population<'a> {
     pub count: u64,
     /// Of those that come and go, how many arrive in a second.
     pub arrivals: Option<f64>,
+    /// How much each of these sends on average, if that is known.
+    pub mean_bytes: Option<u64>,
+    /// How many of these may exist at a time.
+    pub most_alive: u64,
 }
 
 /// The memory of a run, bytes.
@@ -92,8 +96,8 @@ impl Population<'_> {
     fn alive(&self, links: &[LinkSpec], duration: Span) -> u64 {
         let Some(per_second) = self.arrivals else { return self.count };
         let arrived = (per_second * duration.as_secs_f64() * 1.1) as u64 + 100;
-        let most = self.count.min(MAX_ALIVE as u64).min(arrived);
-        let Some(bytes) = self.group.bytes else { return most };
+        let most = self.count.min(self.most_alive).min(arrived);
+        let Some(bytes) = self.mean_bytes else { return most };
         let path = || self.group.path.iter().filter_map(|&link| links.get(link));
         let delays =
             path().map(|link| link.forward.delay + link.reverse.delay).fold(Span::ZERO, |sum, delay| sum + delay);

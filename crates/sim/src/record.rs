@@ -6,8 +6,8 @@ use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
 use ackclock_tcp::{Acknowledgment, CaState, Endpoint};
 use ackclock_trace::{
-    AckRecord, ErttSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink, SiftrSink, TcpEvent, TcpRecord,
-    TcpSink,
+    AckRecord, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink, SiftrSink, TcpEvent,
+    TcpRecord, TcpSink,
 };
 use ackclock_units::Time;
 
@@ -26,6 +26,8 @@ pub struct Recorders<'a> {
     pub siftr: Option<&'a mut dyn SiftrSink>,
     /// Every measurement of an enhanced round-trip time, likewise.
     pub ertt: Option<&'a mut dyn ErttSink>,
+    /// Every flow of a workload, once it is over.
+    pub flows: Option<&'a mut dyn FlowSink>,
 }
 
 /// Which queues are recorded, and where it goes.

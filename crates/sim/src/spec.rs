@@ -14,10 +14,12 @@ pub use ackclock_cc::{CcSpec, OwnController, Parameter};
 pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
 pub use self::summed::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};
+pub use self::workload::{SizeClass, WorkloadSpec};
 
 mod datagrams;
 mod live;
 mod summed;
+mod workload;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]

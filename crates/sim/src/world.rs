@@ -34,6 +34,7 @@ mod routes;
 mod summary;
 mod turnover;
 mod visits;
+mod workload;
 
 /// Wakeups between two calls of the progress hook.
 const PROGRESS_INTERVAL: u64 = 1 << 16;
@@ -224,7 +225,11 @@ impl World {
     /// Checks the data of the next few hosts in turn, so that it costs the same with many.
     #[cold]
     fn check_some_data(&mut self) -> Result<(), RunError> {
-        self.check_turnover()?;
+        match self.check_turnover() {
+            // The run comes to its end, and says so then.
+            Ok(()) | Err(RunError::TooMany { .. }) => {}
+            failed => return failed,
+        }
         let hosts = self.hosts.len();
         for _ in 0..hosts.min(CHECKED_AT_ONCE) {
             self.checked = (self.checked + 1) % hosts;

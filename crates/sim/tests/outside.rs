@@ -745,6 +745,7 @@ fn records_tell_of_packets_from_outside() {
             tcp: Some(&mut tcp),
             siftr: Some(&mut siftr),
             ertt: None,
+            flows: None,
         };
         let summary = run_with(&mut world, &mut kernels, &mut recorders, &[raw]);
         assert!(summary.flows[0].completed_s.is_some());

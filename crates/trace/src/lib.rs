@@ -3,9 +3,11 @@
 //! [`Summary`] is the result of every run. [`QueueCsv`] writes every decision of a queue
 //! ([`QueueRecord`]) during a run, [`TcpCsv`] every ACK of a flow and the truth about its losses
 //! and retransmissions ([`TcpRecord`]), [`SiftrLog`] every segment of a host ([`SiftrRecord`]),
-//! [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]).
+//! [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]), [`FlowCsv`] the flows of
+//! workloads ([`FlowRecord`]).
 
 mod ertt;
+mod flows;
 mod histogram;
 mod queue;
 mod rows;
@@ -14,13 +16,14 @@ mod summary;
 mod tcp;
 
 pub use ertt::{ERTT_COLUMNS, ErttCsv, ErttRecord, ErttSink};
+pub use flows::{FLOW_COLUMNS, FlowCsv, FlowRecord, FlowSink, slowdown_millionths};
 pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags};
 pub use summary::{
     ApplicationSummary, CommandSummary, DatagramSummary, Displacement, Distribution, FlowSummary, FlowWindow,
-    GroupSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary, LossBursts, LossDeclarations,
-    MeanQuantiles, MessagesSummary, Quantiles, Reordering, RequestsSummary, Retransmissions, RoundTrips, Spread,
-    Summary, VoiceSummary, WindowSummary, jain,
+    GroupSummary, IncastSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary, LossBursts,
+    LossDeclarations, MeanQuantiles, MessagesSummary, Quantiles, Reordering, RequestsSummary, Retransmissions,
+    RoundTrips, Spread, Summary, VoiceSummary, WindowSummary, WorkloadSummary, jain,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

@@ -9,11 +9,13 @@ pub use application::{ApplicationSummary, MessagesSummary, RequestsSummary};
 pub use datagrams::{DatagramSummary, LossBursts, Reordering, VoiceSummary};
 pub use group::{GroupSummary, Spread};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
+pub use workload::{IncastSummary, WorkloadSummary};
 
 mod application;
 mod datagrams;
 mod group;
 mod live;
+mod workload;
 
 /// What a run gives: one JSON object. Rates in bit/s, delays in ms, sizes in bytes, time in s.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -59,6 +61,10 @@ pub struct Summary<P> {
     /// Groups of flows that are not listed (`results = "sum"`); left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupSummary>,
+    /// Completion times of workloads, of all flows and of each size class; left out if there are
+    /// none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workloads: Vec<WorkloadSummary>,
     /// Whether the run was broken off; left out if it was not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
@@ -92,6 +98,7 @@ impl<P> Summary<P> {
             fairness_jain_reverse: self.fairness_jain_reverse,
             windows: self.windows,
             groups: self.groups,
+            workloads: self.workloads,
             partial: self.partial,
             live: self.live,
             commands: self.commands,
@@ -121,6 +128,7 @@ impl<P> Summary<P> {
             fairness_jain_reverse: self.fairness_jain_reverse,
             windows: self.windows.clone(),
             groups: self.groups.clone(),
+            workloads: self.workloads.clone(),
             partial: self.partial,
             live: self.live.clone(),
             commands: self.commands.clone(),

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use ackclock_scenario::Scenario;
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders};
-use ackclock_trace::{ErttCsv, ErttSink, QueueCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink};
+use ackclock_trace::{ErttCsv, ErttSink, FlowCsv, FlowSink, QueueCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink};
 use ackclock_units::Time;
 use anyhow::Context;
 
-use crate::output::{ERTT, Places, QUEUE, SIFTR, TCP};
+use crate::output::{ERTT, FLOWS, Places, QUEUE, SIFTR, TCP};
 use crate::partial::{Partial, Sealed};
 
 /// The files that a run writes while it goes on; none by default.
@@ -20,8 +20,9 @@ pub(super) struct Sheets<'a> {
     tcp: Option<TcpCsv<Partial>>,
     siftr: Option<SiftrLog<Partial>>,
     ertt: Option<ErttCsv<Partial>>,
+    flows: Option<FlowCsv<Partial>>,
     /// Where they are, for what cannot be written.
-    paths: [Option<PathBuf>; 4],
+    paths: [Option<PathBuf>; 5],
 }
 
 impl<'a> Sheets<'a> {
@@ -34,13 +35,15 @@ impl<'a> Sheets<'a> {
         let tcp = file(scenario.records_tcp(), TCP)?;
         let siftr = file(scenario.records_siftr(), SIFTR)?;
         let ertt = file(scenario.records_ertt(), ERTT)?;
-        let paths = [&queue, &tcp, &siftr, &ertt].map(|file| file.as_ref().map(|file| file.path().to_owned()));
+        let flows = file(scenario.records_flows(), FLOWS)?;
+        let paths = [&queue, &tcp, &siftr, &ertt, &flows].map(|file| file.as_ref().map(|file| file.path().to_owned()));
         Ok(Sheets {
             directions,
             queue: queue.map(QueueCsv::new),
             tcp: tcp.map(TcpCsv::new),
             siftr: siftr.map(SiftrLog::new),
             ertt: ertt.map(ErttCsv::new),
+            flows: flows.map(FlowCsv::new),
             paths,
         })
     }
@@ -52,6 +55,7 @@ impl<'a> Sheets<'a> {
             tcp: self.tcp.as_mut().map(|sink| sink as &mut dyn TcpSink),
             siftr: self.siftr.as_mut().map(|sink| sink as &mut dyn SiftrSink),
             ertt: self.ertt.as_mut().map(|sink| sink as &mut dyn ErttSink),
+            flows: self.flows.as_mut().map(|sink| sink as &mut dyn FlowSink),
         }
     }
 
@@ -63,6 +67,7 @@ impl<'a> Sheets<'a> {
             self.tcp.map(TcpCsv::finish),
             self.siftr.map(|log| log.finish(end)),
             self.ertt.map(ErttCsv::finish),
+            self.flows.map(FlowCsv::finish),
         ];
         let (mut records, mut failed) = (Vec::new(), Ok(()));
         for (written, path) in written.into_iter().zip(self.paths) {

@@ -1,7 +1,7 @@
 //! Groups of flows that arrive at random, and those of which only sums are kept.
 
 use ackclock_sim::Population;
-use ackclock_sim::spec::{Poisson, Start, Starts, SumSpec};
+use ackclock_sim::spec::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
 use super::{Group, MAX_FLOWS};
@@ -61,7 +61,8 @@ impl Group {
     /// What its flows take memory for.
     pub(crate) fn population(&self) -> Population<'_> {
         let arrivals = self.arrivals.rate.filter(|_| self.arrivals.sums);
-        Population { group: &self.alike, count: self.count(), arrivals }
+        let (mean_bytes, most_alive) = (self.alike.bytes, MAX_ALIVE as u64);
+        Population { group: &self.alike, count: self.count(), arrivals, mean_bytes, most_alive }
     }
 
     /// The Poisson process of its arrivals in repetition `run`.

@@ -44,6 +44,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "data",
     // A file of its own: crates/scenario/tests/course.rs.
     "trace",
+    // In runs of its own: crates/scenario/tests/workloads.rs.
+    "workloads",
     // What a file says about its runs, not what a run is.
     "title",
     "sweep",

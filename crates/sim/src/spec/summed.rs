@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ackclock_units::{Random, Span, Time, maths};
 
-use super::FlowGroup;
+use super::{FlowGroup, WorkloadSpec};
 
 /// The most flows that may exist at the same time.
 pub const MAX_ALIVE: usize = 100_000;
@@ -14,7 +14,7 @@ pub const MAX_ALIVE: usize = 100_000;
 pub struct SumSpec {
     /// Its name; its flows are called by it and their numbers.
     pub id: String,
-    /// What its flows have in common.
+    /// What its flows have in common; for a workload those of the first path.
     pub group: Arc<FlowGroup>,
     /// When they start.
     pub starts: Starts,
@@ -36,6 +36,13 @@ pub enum Starts {
         /// When all of them stop.
         stop: Option<Time>,
     },
+    /// At random, with sizes and paths of their own.
+    Workload {
+        /// Which.
+        spec: Box<WorkloadSpec>,
+        /// The first one may start then.
+        start: Time,
+    },
 }
 
 /// When one flow starts and stops.
@@ -55,6 +62,8 @@ impl SumSpec {
         match &self.starts {
             Starts::Listed(starts) => starts.len() as u64,
             Starts::Poisson { count, .. } => *count,
+            // Numbers enough that no other group has the same ones.
+            Starts::Workload { spec, .. } => spec.arrivals.pattern().flows().unwrap_or(1 << 40).min(1 << 40),
         }
     }
 }

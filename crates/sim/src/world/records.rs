@@ -42,6 +42,9 @@ impl World {
             // What is recorded names its flow later.
             self.keep_places();
         }
+        if recorders.flows.is_some() {
+            self.record_flows();
+        }
         self.records.log =
             HostLog::new(recorders.siftr.is_some(), recorders.ertt.is_some().then_some(self.flows.len()));
         if recorders.tcp.is_some() {
@@ -66,6 +69,11 @@ impl World {
         {
             self.hand_on(now, now, *sink)?;
         }
+        if let Some(sink) = &mut recorders.flows
+            && self.has_many_rows()
+        {
+            self.hand_on_flows(*sink)?;
+        }
         if self.records.log.as_ref().is_some_and(|log| log.is_full()) {
             self.hand_on_log(recorders.siftr.as_deref_mut(), recorders.ertt.as_deref_mut())?;
         }
@@ -84,6 +92,9 @@ impl World {
         if let Some(sink) = &mut recorders.tcp {
             self.finish();
             self.hand_on_tcp(self.end, Time::NEVER, *sink)?;
+        }
+        if let Some(sink) = &mut recorders.flows {
+            self.hand_on_last_flows(*sink)?;
         }
         self.check_data()
     }

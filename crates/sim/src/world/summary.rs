@@ -1,6 +1,6 @@
 //! The summary of a run.
 
-use ackclock_trace::{FlowSummary, GroupSummary, Summary, jain};
+use ackclock_trace::{FlowSummary, GroupSummary, Summary, WorkloadSummary, jain};
 use ackclock_units::{Random, Span, Time};
 
 use super::World;
@@ -29,6 +29,9 @@ impl About {
     }
 }
 
+/// The results of flows that came and went.
+pub(super) type Passed = (Vec<GroupSummary>, Vec<WorkloadSummary>);
+
 impl World {
     /// How many segments that arrived at endpoints were as expected
     /// ([`ackclock_tcp::Config::header_prediction`]), and how many arrived.
@@ -48,12 +51,12 @@ impl World {
     /// If the books of a queue do not balance.
     pub fn summary(&mut self) -> Summary<()> {
         let end = self.pass_end();
-        let (listed, groups) = self.take_groups();
+        let (listed, passed) = self.take_groups();
         let directions = &self.directions;
         let flows = (self.flows.iter_mut().zip(self.hosts.pairs()).take(listed))
             .map(|(flow, (sender, receiver))| flow.summary(end, sender, receiver, |link| &directions[link].id))
             .collect();
-        self.summarize(flows, groups)
+        self.summarize(flows, passed)
     }
 
     /// The summary, at the end of a run that nothing else is asked of. Each flow's state goes when
@@ -63,13 +66,13 @@ impl World {
     /// If the books of a queue do not balance.
     pub fn into_summary(mut self) -> Summary<()> {
         let end = self.pass_end();
-        let (listed, groups) = self.take_groups();
+        let (listed, passed) = self.take_groups();
         let (flows, hosts) = (std::mem::take(&mut self.flows), std::mem::take(&mut self.hosts));
         let directions = &self.directions;
         let flows = (flows.into_iter().zip(hosts.into_pairs()).take(listed))
             .map(|(mut flow, [sender, receiver])| flow.summary(end, &sender, &receiver, |link| &directions[link].id))
             .collect();
-        self.summarize(flows, groups)
+        self.summarize(flows, passed)
     }
 
     /// Everything is done and measured that is so before the end of the run.
@@ -83,7 +86,8 @@ impl World {
     }
 
     /// The summary of a run with these flows.
-    fn summarize(&mut self, flows: Vec<FlowSummary>, groups: Vec<GroupSummary>) -> Summary<()> {
+    fn summarize(&mut self, flows: Vec<FlowSummary>, passed: Passed) -> Summary<()> {
+        let (groups, workloads) = passed;
         let end = self.end;
         let jain_of = |way: &str| jain(flows.iter().filter(|flow| flow.direction == way).map(|flow| flow.goodput_bps));
         Summary {
@@ -110,6 +114,7 @@ impl World {
             flows,
             windows: self.windows.take(),
             groups,
+            workloads,
         }
     }
 }

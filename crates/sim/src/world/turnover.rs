@@ -6,12 +6,16 @@
 //! its place. Which place that is decides nothing: flows are told apart by numbers that are never
 //! given twice, in the order of equal times and in what queues hash.
 
+use std::sync::Arc;
+
 use ackclock_events::Slot;
-use ackclock_trace::GroupSummary;
+use ackclock_traffic::Arrival;
 use ackclock_units::Time;
 
 use super::World;
 use super::routes::directions;
+use super::summary::Passed;
+use super::workload::Work;
 use crate::build::{self, Settings, Streams};
 use crate::error::RunError;
 use crate::flow::{Flow, Names, Sums};
@@ -53,6 +57,8 @@ struct Group {
     alive: u64,
     most_alive: u64,
     sums: Sums,
+    /// If it is a workload.
+    work: Option<Box<Work>>,
 }
 
 /// The flow at a place.
@@ -67,10 +73,15 @@ struct Place {
 }
 
 impl Group {
-    /// When the next flow starts and stops, and its number in the group.
-    fn draw(&mut self) -> Option<Start> {
+    /// When the next flow starts and stops, and its number in the group; of a workload more.
+    fn draw(&mut self) -> Option<(Start, Option<Arrival>)> {
+        if let Some(work) = &mut self.work {
+            let arrival = work.draw()?;
+            return Some((Start { at: arrival.at, stop: None, number: arrival.number }, Some(arrival)));
+        }
         let next = match &mut self.spec.starts {
             Starts::Listed(starts) => starts.get(self.created as usize).copied(),
+            Starts::Workload { .. } => None,
             Starts::Poisson { count, .. } if self.created == *count => None,
             Starts::Poisson { arrivals, until, stop, .. } => {
                 let start = Start { at: arrivals.draw(), stop: *stop, number: self.created };
@@ -78,7 +89,7 @@ impl Group {
             }
         };
         self.created += u64::from(next.is_some());
-        next
+        Some((next?, None))
     }
 }
 
@@ -89,18 +100,23 @@ impl Turnover {
             return None;
         }
         let mut first = spec.flows.len() as u64;
-        let group = |spec: &SumSpec| {
+        let group = |of: &SumSpec| {
             let number = first;
-            first += spec.count();
+            first += of.count();
+            let work = match &of.starts {
+                Starts::Workload { spec: workload, start } => Some(Work::new(&of.id, workload, *start, &spec.links)),
+                Starts::Listed(_) | Starts::Poisson { .. } => None,
+            };
             Group {
-                spec: spec.clone(),
-                names: Names::new(&spec.group),
+                spec: of.clone(),
+                names: Names::new(&of.group),
                 first: number,
                 created: 0,
                 next: None,
                 alive: 0,
                 most_alive: 0,
                 sums: Sums::new(),
+                work: work.map(Box::new),
             }
         };
         Some(Box::new(Turnover {
@@ -116,6 +132,16 @@ impl Turnover {
             most: MAX_ALIVE,
             failure: None,
         }))
+    }
+
+    /// The workloads.
+    pub(super) fn works(&mut self) -> impl Iterator<Item = &mut Work> {
+        self.groups.iter_mut().filter_map(|group| group.work.as_deref_mut())
+    }
+
+    /// Whether rows of flows ought to be handed on.
+    pub(super) fn has_many_rows(&self) -> bool {
+        self.groups.iter().any(|group| group.work.as_ref().is_some_and(|work| work.has_many_rows()))
     }
 
     fn place(&mut self, flow: FlowId) -> Option<&mut Place> {
@@ -194,14 +220,17 @@ impl World {
             let of = &mut turnover.groups[group];
             of.alive += 1;
             of.most_alive = of.most_alive.max(of.alive);
+            if let Some(work) = &mut of.work {
+                work.started(flow);
+            }
             turnover.alive += 1;
-            if turnover.alive > turnover.most {
-                let id = of.spec.id.clone();
-                turnover.failure.get_or_insert(RunError::TooMany {
-                    group: id,
-                    alive: turnover.alive,
-                    at: now.since(Time::ZERO),
-                });
+            let crowded = of.work.as_ref().is_some_and(|work| of.alive > work.most_alive());
+            if crowded || turnover.alive > turnover.most {
+                let alive = if crowded { of.alive as usize } else { turnover.alive };
+                let failure = RunError::TooMany { group: of.spec.id.clone(), alive, at: now.since(Time::ZERO) };
+                turnover.failure.get_or_insert(failure);
+                // What was measured until then is not lost.
+                self.end = self.end.min(now);
             }
             self.create_next(now, group);
         }
@@ -217,15 +246,23 @@ impl World {
         let of = &mut turnover.groups[group];
         let next = of.draw();
         of.next = None;
-        let Some(Start { at, stop, number }) = next else { return };
+        let Some((Start { at, stop, number }, arrival)) = next else { return };
+        let alike = match (&of.work, &arrival) {
+            (Some(work), Some(arrival)) => work.group(arrival.path),
+            _ => &of.spec.group,
+        };
         let id = format!("{}.{number}", of.spec.id).into();
-        let spec = FlowSpec { id, group: of.spec.group.clone(), start: at, stop, ends: None };
+        let spec = FlowSpec { id, group: Arc::clone(alike), start: at, stop, ends: None };
         let hosts = build::hosts(turnover.streams, &spec, &mut turnover.settings);
         let place = Place { group, number: of.first + number, on_way: 0, exists: true };
         let flow = turnover.free.pop().unwrap_or(FlowId::new(turnover.listed + turnover.places.len()));
         let schedule = build::schedule(turnover.streams, &spec);
         let application = build::application(turnover.streams, &spec);
-        let built = Flow::new(flow, &spec, &of.names, schedule, application);
+        let mut built = Flow::new(flow, &spec, &of.names, schedule, application);
+        if let (Some(work), Some(arrival)) = (&mut of.work, arrival) {
+            built = built.with_bytes(arrival.bytes);
+            work.created(flow, arrival);
+        }
         of.next = Some(flow);
         let [data, acks] = directions(&spec.path, spec.reverse);
         match turnover.place(flow) {
@@ -266,7 +303,11 @@ impl World {
         let checked = ends.into_iter().try_for_each(|host| self.hosts[host].check(&state.id));
         turnover.failure = turnover.failure.take().or(checked.err());
         let of = &mut turnover.groups[group];
-        of.sums.add(state, ends.map(|host| &self.hosts[host]), false);
+        let both = ends.map(|host| &self.hosts[host]);
+        of.sums.add(state, both, false);
+        if let Some(work) = &mut of.work {
+            work.add(flow, state, both);
+        }
         of.alive -= 1;
         turnover.alive -= 1;
         if let Some(place) = turnover.place(flow) {
@@ -287,23 +328,37 @@ impl World {
         ended + existing.map(|host| self.hosts[host].sent_packets()).sum::<u64>()
     }
 
+    /// At the end of the run: counts the flows of which nothing can happen any more.
+    pub(super) fn retire_idle(&mut self) {
+        let listed = self.turnover.as_ref().map_or(self.flows.len(), |turnover| turnover.listed);
+        (listed..self.flows.len()).for_each(|flow| self.retire(self.end, FlowId::new(flow)));
+    }
+
     /// How many flows are listed, and the results of the groups of others, once the run is over.
-    pub(super) fn take_groups(&mut self) -> (usize, Vec<GroupSummary>) {
+    pub(super) fn take_groups(&mut self) -> (usize, Passed) {
         let flows = self.flows.len();
-        let Some(listed) = self.turnover.as_ref().map(|turnover| turnover.listed) else { return (flows, Vec::new()) };
+        let Some(listed) = self.turnover.as_ref().map(|turnover| turnover.listed) else {
+            return (flows, Passed::default());
+        };
         let existing = listed..flows;
-        existing.clone().for_each(|flow| self.retire(self.end, FlowId::new(flow)));
-        let Some(mut turnover) = self.turnover.take() else { return (flows, Vec::new()) };
+        self.retire_idle();
+        let Some(mut turnover) = self.turnover.take() else { return (flows, Passed::default()) };
         for flow in existing.map(FlowId::new) {
             let Some(&mut Place { group, exists: true, .. }) = turnover.place(flow) else { continue };
             if self.flows[flow].has_started() {
                 let ends = [flow.sender(), flow.receiver()].map(|host| &self.hosts[host]);
-                turnover.groups[group].sums.add(&self.flows[flow], ends, true);
+                let of = &mut turnover.groups[group];
+                of.sums.add(&self.flows[flow], ends, true);
+                if let Some(work) = &mut of.work {
+                    work.add(flow, &self.flows[flow], ends);
+                }
             }
         }
         let summary =
             |of: &Group| of.sums.summary(&of.spec.id, &of.names, of.spec.group.reverse, of.most_alive, self.end);
-        (listed, turnover.groups.iter().map(summary).collect())
+        let works = turnover.groups.iter().filter_map(|of| of.work.as_ref());
+        let workloads = works.flat_map(|work| work.summary(self.end)).collect();
+        (listed, (turnover.groups.iter().map(summary).collect(), workloads))
     }
 }
 

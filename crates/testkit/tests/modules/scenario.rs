@@ -34,6 +34,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "ends",
         "datagrams",
         "flow",
+        "workload",
         // Sweeps and expectations over all of it.
         "overrides",
         "show",

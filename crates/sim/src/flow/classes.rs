@@ -1,0 +1,150 @@
+//! Completion times of flows by their sizes.
+
+use ackclock_trace::{Histogram, Spread, WorkloadSummary, slowdown_millionths};
+use ackclock_units::{Rate, Span, Time};
+
+use super::{Counts, Flow};
+use crate::host::Host;
+use crate::spec::{FlowGroup, HostSpec, LinkSpec};
+
+/// What became of a flow of fixed size.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) start: Time,
+    pub(crate) completed: Option<Time>,
+    pub(crate) retransmitted_packets: u64,
+    pub(crate) timeouts: u64,
+}
+
+impl Flow {
+    /// What has become of it.
+    pub(crate) fn outcome(&self, [sender, receiver]: [&Host; 2]) -> Outcome {
+        let Counts { retransmitted_packets, timeouts, .. } = Counts::of(sender, receiver);
+        Outcome { start: self.start, completed: self.completed, retransmitted_packets, timeouts }
+    }
+}
+
+/// How long a transfer takes at best: the base round-trip time, and the time that the slowest link
+/// takes for its packets.
+#[derive(Clone, Debug)]
+pub(crate) struct Ideal {
+    rtt: Span,
+    /// Payload bytes of a full packet.
+    payload: u64,
+    /// Bytes of its headers.
+    headers: u64,
+    /// Rates of the links, with the bytes of framing that each adds to a packet.
+    links: Vec<(Rate, u64)>,
+}
+
+impl Ideal {
+    /// IPv4 and TCP without options.
+    const HEADERS: u64 = 40;
+    /// The timestamps option, padded.
+    const TIMESTAMPS: u64 = 12;
+
+    pub(crate) fn of(group: &FlowGroup, links: &[LinkSpec]) -> Ideal {
+        let path = || group.path.iter().filter_map(|&link| links.get(link));
+        let (mss, timestamps) = match &group.sender {
+            HostSpec::Endpoint(endpoint) => (u64::from(endpoint.config.mss), endpoint.config.timestamps),
+            HostSpec::Smoltcp(stock) => (u64::from(stock.mtu).saturating_sub(Ideal::HEADERS), stock.timestamps),
+            HostSpec::Outside | HostSpec::Datagrams(_) => (1460, true),
+        };
+        let answers = match &group.receiver {
+            HostSpec::Endpoint(endpoint) => endpoint.config.timestamps,
+            HostSpec::Smoltcp(stock) => stock.timestamps,
+            HostSpec::Outside | HostSpec::Datagrams(_) => true,
+        };
+        let options = if timestamps && answers { Ideal::TIMESTAMPS } else { 0 };
+        let rate = |link: &LinkSpec| {
+            let direction = if group.reverse { &link.reverse } else { &link.forward };
+            Some((direction.rate?, u64::from(direction.overhead)))
+        };
+        Ideal {
+            rtt: path().fold(Span::ZERO, |sum, link| sum + link.forward.delay + link.reverse.delay),
+            payload: mss.saturating_sub(options).max(1),
+            headers: Ideal::HEADERS + options,
+            links: path().filter_map(rate).collect(),
+        }
+    }
+
+    /// For so many bytes of payload; at least 1 ns.
+    pub(crate) fn time(&self, bytes: u64) -> Span {
+        let packets = bytes.div_ceil(self.payload);
+        let sent = |&(rate, framing): &(Rate, u64)| {
+            let bytes = u128::from(bytes) + u128::from(packets) * u128::from(self.headers + framing);
+            let nanos = bytes * 8_000_000_000 / u128::from(rate.as_bps());
+            Span::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+        };
+        let slowest = self.links.iter().map(sent).fold(Span::ZERO, Span::max);
+        (self.rtt + slowest).max(Span::from_nanos(1))
+    }
+}
+
+/// What was counted of flows of similar sizes that have ended.
+#[derive(Debug)]
+pub(crate) struct ClassSums {
+    id: String,
+    started: u64,
+    completed: u64,
+    bytes: u128,
+    retransmitted_packets: u64,
+    timeouts: u64,
+    completed_with_timeouts: u64,
+    sizes: Histogram,
+    /// Completion times, ns.
+    fct: Histogram,
+    /// In millionths.
+    slowdown: Histogram,
+}
+
+impl ClassSums {
+    pub(crate) fn new(id: String) -> ClassSums {
+        ClassSums {
+            id,
+            started: 0,
+            completed: 0,
+            bytes: 0,
+            retransmitted_packets: 0,
+            timeouts: 0,
+            completed_with_timeouts: 0,
+            sizes: Histogram::new(),
+            fct: Histogram::new(),
+            slowdown: Histogram::new(),
+        }
+    }
+
+    /// Adds a flow that has started.
+    pub(crate) fn add(&mut self, bytes: u64, ideal: Span, outcome: &Outcome) {
+        self.started += 1;
+        self.bytes += u128::from(bytes);
+        self.sizes.add(bytes);
+        self.retransmitted_packets += outcome.retransmitted_packets;
+        self.timeouts += outcome.timeouts;
+        if let Some(completed) = outcome.completed {
+            let fct = completed.since(outcome.start);
+            self.completed += 1;
+            self.completed_with_timeouts += u64::from(outcome.timeouts > 0);
+            self.fct.add(fct.as_nanos());
+            self.slowdown.add(slowdown_millionths(fct, ideal));
+        }
+    }
+
+    /// The summary, where flows arrived for so long.
+    pub(crate) fn summary(&self, arriving: Span) -> WorkloadSummary {
+        WorkloadSummary {
+            id: self.id.clone(),
+            started: self.started,
+            completed: self.completed,
+            unfinished: self.started - self.completed,
+            offered_bps: if arriving > Span::ZERO { self.bytes as f64 * 8.0 / arriving.as_secs_f64() } else { 0.0 },
+            retransmitted_packets: self.retransmitted_packets,
+            timeouts: self.timeouts,
+            completed_with_timeouts: self.completed_with_timeouts,
+            size_bytes: Spread::of(&self.sizes, 1.0),
+            fct_ms: Spread::of(&self.fct, 1e-6),
+            slowdown: Spread::of(&self.slowdown, 1e-6),
+            requests: None,
+        }
+    }
+}

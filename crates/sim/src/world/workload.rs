@@ -1,0 +1,253 @@
+//! The flows of a workload: which is the next one, and what became of those that are over.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ackclock_trace::{FlowRecord, FlowSink, Histogram, IncastSummary, Spread, WorkloadSummary};
+use ackclock_traffic::{Arrival, Arrivals};
+use ackclock_units::{Span, Time};
+
+use super::World;
+use crate::error::RunError;
+use crate::flow::{ClassSums, Flow, Ideal, Outcome};
+use crate::host::Host;
+use crate::index::FlowId;
+use crate::spec::{FlowGroup, LinkSpec, SizeClass, WorkloadSpec};
+
+/// Rows between two times that they are handed on.
+const BATCH: usize = 64;
+
+/// A workload in a run.
+#[derive(Debug)]
+pub(super) struct Work {
+    id: String,
+    spec: WorkloadSpec,
+    ideals: Vec<Ideal>,
+    /// What rows call the paths.
+    paths: Vec<String>,
+    /// From this time on flows arrive.
+    start: Time,
+    /// When the last one arrived.
+    last: Time,
+    /// The flows that exist or are to start next, by their places.
+    existing: BTreeMap<FlowId, Arrival>,
+    /// All flows, and those of each class.
+    all: ClassSums,
+    classes: Vec<ClassSums>,
+    /// Of an incast.
+    requests: Option<Requests>,
+    /// What is to be recorded and was not handed on yet; `None` if nothing is.
+    rows: Option<Vec<Row>>,
+}
+
+/// The requests of an incast.
+#[derive(Debug)]
+struct Requests {
+    /// Flows that answer each.
+    senders: u64,
+    made: u64,
+    completed: u64,
+    /// How many answers of each request are complete, and when the last one of them was.
+    pending: BTreeMap<u64, (u64, Time)>,
+    completion: Histogram,
+}
+
+/// A flow that is over.
+#[derive(Debug)]
+struct Row {
+    number: u64,
+    request: u64,
+    path: usize,
+    bytes: u64,
+    ideal: Span,
+    outcome: Outcome,
+}
+
+impl Work {
+    pub(super) fn new(id: &str, spec: &WorkloadSpec, start: Time, links: &[LinkSpec]) -> Work {
+        let name = |&link: &usize| links.get(link).map_or("", |link| link.name.as_str());
+        let of_class = |class: &SizeClass| ClassSums::new(format!("{id}.{}", class.id));
+        let requests = match spec.arrivals.pattern().arrivals {
+            Arrivals::Gaps(_) => None,
+            Arrivals::Incast { senders, .. } => Some(Requests {
+                senders,
+                made: 0,
+                completed: 0,
+                pending: BTreeMap::new(),
+                completion: Histogram::new(),
+            }),
+        };
+        Work {
+            id: id.to_owned(),
+            ideals: spec.groups.iter().map(|group| Ideal::of(group, links)).collect(),
+            paths: spec.groups.iter().map(|group| group.path.iter().map(name).collect::<Vec<_>>().join(">")).collect(),
+            start,
+            last: start,
+            existing: BTreeMap::new(),
+            all: ClassSums::new(id.to_owned()),
+            classes: spec.classes.iter().map(of_class).collect(),
+            requests,
+            rows: None,
+            spec: spec.clone(),
+        }
+    }
+
+    /// Its flows get rows from now on.
+    pub(super) fn record(&mut self) {
+        self.rows = Some(Vec::new());
+    }
+
+    /// How many flows may exist at the same time.
+    pub(super) fn most_alive(&self) -> u64 {
+        self.spec.most_alive
+    }
+
+    /// The next flow.
+    pub(super) fn draw(&mut self) -> Option<Arrival> {
+        self.spec.arrivals.draw()
+    }
+
+    /// What the flows of a path have in common.
+    pub(super) fn group(&self, path: usize) -> &Arc<FlowGroup> {
+        &self.spec.groups[path]
+    }
+
+    /// A flow has been created and is to start.
+    pub(super) fn created(&mut self, flow: FlowId, arrival: Arrival) {
+        self.existing.insert(flow, arrival);
+    }
+
+    /// The flow at this place has started.
+    pub(super) fn started(&mut self, flow: FlowId) {
+        let Some(arrival) = self.existing.get(&flow) else { return };
+        self.last = self.last.max(arrival.at);
+        if let Some(requests) = &mut self.requests {
+            requests.made = requests.made.max(arrival.request + 1);
+        }
+    }
+
+    /// Counts a flow that is over, or alive at the end of the run.
+    pub(super) fn add(&mut self, place: FlowId, flow: &Flow, ends: [&Host; 2]) {
+        let Some(arrival) = self.existing.remove(&place) else { return };
+        let row = self.row(&arrival, flow.outcome(ends));
+        self.all.add(row.bytes, row.ideal, &row.outcome);
+        let fits = |class: &SizeClass| class.up_to.is_none_or(|most| row.bytes <= most);
+        let class = self.spec.classes.iter().position(fits);
+        if let Some(class) = class.and_then(|class| self.classes.get_mut(class)) {
+            class.add(row.bytes, row.ideal, &row.outcome);
+        }
+        if let (Some(requests), Some(completed)) = (&mut self.requests, row.outcome.completed) {
+            requests.answered(row.request, arrival.at, completed);
+        }
+        if let Some(rows) = &mut self.rows {
+            rows.push(row);
+        }
+    }
+
+    fn row(&self, arrival: &Arrival, outcome: Outcome) -> Row {
+        let &Arrival { number, request, bytes, path, .. } = arrival;
+        Row { number, request, path, bytes, ideal: self.ideals[path].time(bytes), outcome }
+    }
+
+    /// The results of a run that ended at `end`: of all flows, then those of each class.
+    pub(super) fn summary(&self, end: Time) -> Vec<WorkloadSummary> {
+        let until = if self.spec.arrivals.is_over() { self.last } else { self.spec.arrivals.until().min(end) };
+        let arriving = until.since(self.start);
+        let mut all = self.all.summary(arriving);
+        all.requests = self.requests.as_ref().map(|requests| IncastSummary {
+            made: requests.made,
+            completed: requests.completed,
+            completion_ms: Spread::of(&requests.completion, 1e-6),
+        });
+        let classes = self.classes.iter().map(|class| class.summary(arriving));
+        std::iter::once(all).chain(classes).collect()
+    }
+
+    /// Whether rows ought to be handed on.
+    pub(super) fn has_many_rows(&self) -> bool {
+        self.rows.as_ref().is_some_and(|rows| rows.len() >= BATCH)
+    }
+
+    /// Hands on the rows of flows that are over.
+    fn hand_on(&mut self, sink: &mut dyn FlowSink) -> ControlFlow<()> {
+        let Some(mut rows) = self.rows.take() else { return ControlFlow::Continue(()) };
+        let result = rows.iter().try_for_each(|row| self.tell(row, sink));
+        rows.clear();
+        self.rows = Some(rows);
+        result
+    }
+
+    fn tell(&self, row: &Row, sink: &mut dyn FlowSink) -> ControlFlow<()> {
+        sink.record(&FlowRecord {
+            workload: &self.id,
+            flow: &format!("{}.{}", self.id, row.number),
+            request: row.request,
+            path: &self.paths[row.path],
+            start: row.outcome.start,
+            end: row.outcome.completed,
+            bytes: row.bytes,
+            ideal: row.ideal,
+            retransmitted_packets: row.outcome.retransmitted_packets,
+            timeouts: row.outcome.timeouts,
+        })
+    }
+}
+
+impl Requests {
+    /// An answer to a request made at `at` is complete.
+    fn answered(&mut self, request: u64, at: Time, completed: Time) {
+        let (answers, last) = self.pending.entry(request).or_insert((0, at));
+        *answers += 1;
+        *last = completed.max(*last);
+        if *answers == self.senders {
+            self.completed += 1;
+            self.completion.add(last.since(at).as_nanos());
+            self.pending.remove(&request);
+        }
+    }
+}
+
+impl World {
+    /// Begins to record the flows of workloads.
+    pub(super) fn record_flows(&mut self) {
+        self.turnover.iter_mut().flat_map(|turnover| turnover.works()).for_each(Work::record);
+    }
+
+    /// Whether rows of flows ought to be handed on.
+    #[inline]
+    pub(super) fn has_many_rows(&self) -> bool {
+        self.turnover.as_ref().is_some_and(|turnover| turnover.has_many_rows())
+    }
+
+    /// Hands on the rows of flows that are over.
+    #[cold]
+    pub(super) fn hand_on_flows(&mut self, sink: &mut dyn FlowSink) -> Result<(), RunError> {
+        let Some(turnover) = &mut self.turnover else { return Ok(()) };
+        match turnover.works().try_for_each(|work| work.hand_on(sink)) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// Hands on the last rows, those of flows that the run ends before included.
+    #[cold]
+    pub(super) fn hand_on_last_flows(&mut self, sink: &mut dyn FlowSink) -> Result<(), RunError> {
+        self.finish();
+        self.retire_idle();
+        self.hand_on_flows(sink)?;
+        let World { turnover, flows, hosts, .. } = self;
+        let Some(turnover) = turnover else { return Ok(()) };
+        for work in turnover.works() {
+            let started = work.existing.iter().filter(|(place, _)| flows[**place].has_started());
+            let ends = |place: FlowId| [place.sender(), place.receiver()].map(|host| &hosts[host]);
+            let row = |(&place, arrival)| work.row(arrival, flows[place].outcome(ends(place)));
+            let mut rows: Vec<Row> = started.map(row).collect();
+            rows.sort_unstable_by_key(|row| row.number);
+            if rows.iter().try_for_each(|row| work.tell(row, sink)).is_break() {
+                return Err(RunError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,135 @@
+//! `flows.csv`: a row for every flow of a workload.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use ackclock_units::{Span, Time};
+
+use crate::rows::{Rows, decimals, millis, seconds, text, whole};
+
+/// A flow that is over, or that the run has ended before.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlowRecord<'a> {
+    /// The workload.
+    pub workload: &'a str,
+    /// The flow.
+    pub flow: &'a str,
+    /// The request that it answers; without incast the flow's number.
+    pub request: u64,
+    /// The links of its path, `leaf>spine`.
+    pub path: &'a str,
+    /// When it connected.
+    pub start: Time,
+    /// When its last byte had been acknowledged to the sender; `None` if it was not.
+    pub end: Option<Time>,
+    /// Its size, bytes.
+    pub bytes: u64,
+    /// The ideal completion time.
+    pub ideal: Span,
+    /// Data packets sent again.
+    pub retransmitted_packets: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+}
+
+/// Where the records of a run go, in the order in which flows are over, those last that are not.
+pub trait FlowSink: fmt::Debug {
+    /// Takes a record; may break the run off.
+    fn record(&mut self, record: &FlowRecord<'_>) -> ControlFlow<()>;
+}
+
+/// The first line of a [`FlowCsv`].
+pub const FLOW_COLUMNS: &str =
+    "workload,flow,request,path,start_s,end_s,size_bytes,fct_ms,slowdown,retransmitted_packets,timeouts";
+
+/// Writes records as CSV (RFC 4180, lines end with a line feed). `end_s`, `fct_ms` and `slowdown`,
+/// which is rounded down to six digits, are empty where a flow was not completed.
+#[derive(Debug)]
+pub struct FlowCsv<W>(Rows<W>);
+
+impl<W: Write> FlowCsv<W> {
+    /// A file that contains only its header.
+    pub fn new(out: W) -> FlowCsv<W> {
+        FlowCsv(Rows::new(out, FLOW_COLUMNS))
+    }
+
+    /// Writes what is left, and gives the writer back.
+    ///
+    /// # Errors
+    /// The first error of the writer, whenever it happened. It has broken the run off then.
+    pub fn finish(self) -> io::Result<W> {
+        self.0.finish()
+    }
+}
+
+/// A completion time over the ideal one, in millionths, rounded down.
+pub fn slowdown_millionths(fct: Span, ideal: Span) -> u64 {
+    let ratio = u128::from(fct.as_nanos()) * 1_000_000 / u128::from(ideal.as_nanos().max(1));
+    u64::try_from(ratio).unwrap_or(u64::MAX)
+}
+
+impl<W: Write + fmt::Debug> FlowSink for FlowCsv<W> {
+    fn record(&mut self, record: &FlowRecord<'_>) -> ControlFlow<()> {
+        let fct = record.end.map(|end| end.since(record.start));
+        self.0.add(|out| {
+            text(out, record.workload);
+            out.push(',');
+            text(out, record.flow);
+            out.push(',');
+            whole(out, record.request);
+            out.push(',');
+            text(out, record.path);
+            out.push(',');
+            seconds(out, record.start);
+            out.push(',');
+            if let Some(end) = record.end {
+                seconds(out, end);
+            }
+            out.push(',');
+            whole(out, record.bytes);
+            out.push(',');
+            millis(out, fct);
+            out.push(',');
+            if let Some(fct) = fct {
+                let slowdown = slowdown_millionths(fct, record.ideal);
+                whole(out, slowdown / 1_000_000);
+                decimals(out, slowdown % 1_000_000, 6);
+            }
+            out.push(',');
+            whole(out, record.retransmitted_packets);
+            out.push(',');
+            whole(out, record.timeouts);
+            out.push('\n');
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_for_a_flow() {
+        let mut csv = FlowCsv::new(Vec::new());
+        let record = FlowRecord {
+            workload: "web",
+            flow: "web.7",
+            request: 7,
+            path: "leaf>spine",
+            start: Time::from_millis(1500),
+            end: Some(Time::from_millis(1503)),
+            bytes: 30_000,
+            ideal: Span::from_millis(2),
+            retransmitted_packets: 1,
+            timeouts: 0,
+        };
+        assert!(csv.record(&record).is_continue());
+        assert!(csv.record(&FlowRecord { end: None, timeouts: 2, ..record }).is_continue());
+        let text = String::from_utf8(csv.finish().unwrap()).unwrap();
+        let rows = "web,web.7,7,leaf>spine,1.500000000,1.503000000,30000,3.000000,1.500000,1,0\n\
+                    web,web.7,7,leaf>spine,1.500000000,,30000,,,1,2\n";
+        assert_eq!(text, format!("{FLOW_COLUMNS}\n{rows}"));
+    }
+}
