@@ -3,13 +3,14 @@
 use std::fmt::Write;
 
 use ackclock_scenario::{Evaluation, Scenario};
-use ackclock_trace::{Distribution, FlowSummary, GroupSummary, LinkSummary, Spread, Summary, jain};
+use ackclock_trace::{FlowSummary, GroupSummary, LinkSummary, Summary, jain};
 use serde_json::{Map, Value};
 
 use crate::live;
 use crate::table::Table;
 
 mod datagrams;
+mod workloads;
 
 /// Points with more flows get one line for all of them.
 const MAX_FLOW_LINES: usize = 8;
@@ -26,6 +27,9 @@ pub(crate) struct Report<'a> {
     /// The same of flows of datagrams, if there are any.
     datagrams: Option<Table>,
     datagrams_of_point: Vec<Vec<datagrams::Line>>,
+    /// The same of workloads.
+    workloads: Option<Table>,
+    workloads_of_point: Vec<Vec<workloads::Line>>,
 }
 
 /// What is shown of one flow, or of all, in one run.
@@ -53,6 +57,8 @@ impl<'a> Report<'a> {
             run: 0,
             datagrams: None,
             datagrams_of_point: Vec::new(),
+            workloads: None,
+            workloads_of_point: Vec::new(),
         }
     }
 
@@ -69,6 +75,7 @@ impl<'a> Report<'a> {
         self.run = run;
         self.point.push(lines(summary));
         self.datagrams_of_point.push(datagrams::lines(summary));
+        self.workloads_of_point.push(workloads::lines(summary));
     }
 
     /// Every run of the point at hand has been added.
@@ -91,6 +98,13 @@ impl<'a> Report<'a> {
             let table = self.datagrams.get_or_insert_with(|| datagrams::table(names()));
             table.row(datagrams::cells(axes.clone(), first, &alike));
         }
+        let runs = std::mem::take(&mut self.workloads_of_point);
+        for (number, first) in runs.first().into_iter().flatten().enumerate() {
+            let names = || short(&self.scenario.axes().collect::<Vec<_>>());
+            let alike: Vec<&workloads::Line> = runs.iter().filter_map(|run| run.get(number)).collect();
+            let table = self.workloads.get_or_insert_with(|| workloads::table(names()));
+            table.row(workloads::cells(axes.clone(), first, &alike));
+        }
     }
 
     /// The text, with the results of the expectations if they were evaluated.
@@ -105,8 +119,8 @@ impl<'a> Report<'a> {
             let medians = if scenario.repeat() > 1 { ", medians over the runs of a point" } else { "" };
             let runs = if scenario.runs() == 1 { "1 run".to_owned() } else { format!("{} runs", scenario.runs()) };
             let _ = writeln!(out, "{runs}{medians}\n\n{}", self.sweep.render().trim_end());
-            if let Some(datagrams) = &self.datagrams {
-                let _ = writeln!(out, "\n{}", datagrams.render().trim_end());
+            for table in [&self.datagrams, &self.workloads].into_iter().flatten() {
+                let _ = writeln!(out, "\n{}", table.render().trim_end());
             }
         } else {
             out.push_str(&self.body);
@@ -256,54 +270,6 @@ fn group_line(group: &GroupSummary) -> Line {
     Line { name: group.id.clone(), values }
 }
 
-/// The table of completion times by size.
-fn workloads(summary: &Summary<Map<String, Value>>) -> String {
-    if summary.workloads.is_empty() {
-        return String::new();
-    }
-    let cell = |value: Option<f64>, digits| value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits));
-    let header = [
-        "workload",
-        "started",
-        "completed",
-        "FCT ms",
-        "p50",
-        "p95",
-        "p99",
-        "max",
-        "slowdown",
-        "p50",
-        "p95",
-        "p99",
-        "max",
-        "retrans.",
-        "timeouts",
-    ];
-    let mut table = Table::new(1, header);
-    let spread = |spread: &Spread, digits| {
-        let Distribution { max, quantiles, .. } = spread.distribution;
-        [spread.mean, quantiles.p50, quantiles.p95, spread.p99, max].map(|value| cell(value, digits))
-    };
-    let mut requests = String::new();
-    for row in &summary.workloads {
-        let mut cells = vec![row.id.clone(), row.started.to_string(), row.completed.to_string()];
-        cells.extend(spread(&row.fct_ms, 3));
-        cells.extend(spread(&row.slowdown, 2));
-        cells.extend([row.retransmitted_packets.to_string(), row.timeouts.to_string()]);
-        table.row(cells);
-        if let Some(of) = &row.requests {
-            let [mean, p50, p95, p99, max] = spread(&of.completion_ms, 3);
-            let _ = writeln!(
-                requests,
-                "{}: {} requests, {} completed, in ms: mean {mean}, p50 {p50}, p95 {p95}, p99 {p99}, max {max}",
-                row.id, of.made, of.completed,
-            );
-        }
-    }
-    let gap = if requests.is_empty() { "" } else { "\n" };
-    format!("{}\n{requests}{gap}", table.render())
-}
-
 /// The table of flows that are listed together.
 fn groups(summary: &Summary<Map<String, Value>>) -> String {
     if summary.groups.is_empty() {
@@ -451,7 +417,7 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
         summary.seed,
         summary.packets,
         fairness(summary),
-        datagrams::detail(summary) + &groups(summary) + &workloads(summary),
+        datagrams::detail(summary) + &groups(summary) + &workloads::detail(summary),
         links.render(),
         live::detail(summary),
     )
