@@ -21,6 +21,10 @@ fn scenario(case: &str) -> Scenario {
         "short" => "duration = \"5s\"\n[links.a]\nrate = \"1gbit\"\ndelay = \"100ms\"\n[[flows]]\nid = \"f\"\n\
                     path = [\"a\"]\nbytes = \"10kB\"\ncount = 20_000\narrival_rate = 5000\n"
             .to_owned(),
+        "workload" => "duration = \"1s\"\n[links.a]\nrate = \"10gbit\"\ndelay = \"50us\"\n\
+                       queue = { kind = \"pfifo\", limit = \"500p\" }\n[[workloads]]\nid = \"w\"\npath = [\"a\"]\n\
+                       host = \"linux-6.1\"\nsize = \"30kB\"\nload = 0.6\n"
+            .to_owned(),
         _ => panic!("no such case: {case}"),
     };
     let text = format!("schema = 1\n[run]\n{text}");
@@ -53,7 +57,7 @@ fn estimates_cover_the_peak_and_are_within_twice_of_it() {
         drop(summary);
         return;
     }
-    for case in ["Linux", "FreeBSD", "short"] {
+    for case in ["Linux", "FreeBSD", "short", "workload"] {
         let estimate = scenario(case).memory().remove(0).0;
         let (peak, total) = (measured(case), estimate.total());
         assert!(peak <= total && total <= 2 * peak, "{case}: {peak} bytes, estimated {total}: {estimate:?}");
