@@ -8,6 +8,9 @@ use serde_json::{Map, Value};
 
 use crate::live;
 use crate::table::Table;
+use applications::Applications;
+
+mod applications;
 
 mod datagrams;
 mod workloads;
@@ -30,6 +33,7 @@ pub(crate) struct Report<'a> {
     /// The same of workloads.
     workloads: Option<Table>,
     workloads_of_point: Vec<Vec<workloads::Line>>,
+    applications: Applications,
 }
 
 /// What is shown of one flow, or of all, in one run.
@@ -59,6 +63,7 @@ impl<'a> Report<'a> {
             datagrams_of_point: Vec::new(),
             workloads: None,
             workloads_of_point: Vec::new(),
+            applications: Applications::default(),
         }
     }
 
@@ -76,6 +81,7 @@ impl<'a> Report<'a> {
         self.point.push(lines(summary));
         self.datagrams_of_point.push(datagrams::lines(summary));
         self.workloads_of_point.push(workloads::lines(summary));
+        self.applications.add(summary);
     }
 
     /// Every run of the point at hand has been added.
@@ -99,12 +105,13 @@ impl<'a> Report<'a> {
             table.row(datagrams::cells(axes.clone(), first, &alike));
         }
         let runs = std::mem::take(&mut self.workloads_of_point);
+        let names = short(&self.scenario.axes().collect::<Vec<_>>());
         for (number, first) in runs.first().into_iter().flatten().enumerate() {
-            let names = || short(&self.scenario.axes().collect::<Vec<_>>());
             let alike: Vec<&workloads::Line> = runs.iter().filter_map(|run| run.get(number)).collect();
-            let table = self.workloads.get_or_insert_with(|| workloads::table(names()));
+            let table = self.workloads.get_or_insert_with(|| workloads::table(names.clone()));
             table.row(workloads::cells(axes.clone(), first, &alike));
         }
+        self.applications.end_point(&names, &axes);
     }
 
     /// The text, with the results of the expectations if they were evaluated.
@@ -122,6 +129,7 @@ impl<'a> Report<'a> {
             for table in [&self.datagrams, &self.workloads].into_iter().flatten() {
                 let _ = writeln!(out, "\n{}", table.render().trim_end());
             }
+            self.applications.text().iter().for_each(|table| _ = writeln!(out, "\n{table}"));
         } else {
             out.push_str(&self.body);
         }
@@ -417,7 +425,7 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
         summary.seed,
         summary.packets,
         fairness(summary),
-        datagrams::detail(summary) + &groups(summary) + &workloads::detail(summary),
+        datagrams::detail(summary) + &applications::detail(summary) + &groups(summary) + &workloads::detail(summary),
         links.render(),
         live::detail(summary),
     )

@@ -5,10 +5,11 @@ use ackclock_traffic::{Distribution, OnOff, Pattern, RequestPattern, Trace};
 
 use crate::distribution::{self, Unit};
 use crate::fields::Fields;
-use crate::quantity::{Bytes, OneOf, OrOff, PlainRate, Problem, Time, Whole};
+use crate::quantity::{Bytes, Flag, OneOf, OrOff, PlainRate, Problem, Time, Whole};
+use crate::{video, web};
 
 const KINDS: OneOf<'_> =
-    OneOf { what: "application", names: &["bulk", "cbr", "on_off", "poisson", "trace", "request"] };
+    OneOf { what: "application", names: &["bulk", "cbr", "on_off", "poisson", "trace", "request", "web", "video"] };
 
 /// Reads `application`.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
@@ -18,9 +19,21 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
         "poisson" => messages(kind, poisson(fields)),
         "trace" => messages(kind, trace(fields)),
         "request" => request(fields),
+        "web" => web::read(fields),
+        "video" => video::read(fields),
         _ => None,
     });
     application.unwrap_or_default()
+}
+
+/// The name of an application that asks for responses, and its own key for how much it asks for.
+pub(crate) fn of_client(application: &Application) -> Option<(&'static str, &'static str)> {
+    match application {
+        Application::Requests(_) => Some(("request", "requests")),
+        Application::Video(_) => Some(("video", "length")),
+        Application::Web(_) => Some(("web", "pages")),
+        Application::Bulk | Application::Messages { .. } | Application::Connection => None,
+    }
 }
 
 fn messages(kind: &'static str, pattern: Option<Pattern>) -> Option<Application> {
@@ -70,13 +83,15 @@ pub(crate) fn poisson(fields: &mut Fields<'_>) -> Option<Pattern> {
     }
 }
 
-/// A closed loop over one connection.
+/// A closed loop over one connection, or with one for each request.
 fn request(fields: &mut Fields<'_>) -> Option<Application> {
     let request = distribution::read(fields, "size", Unit::Bytes);
     let response = distribution::read(fields, "response", Unit::Bytes);
     let think = distribution::read_or(fields, "think", Unit::TimeOrNone, 0.0);
     let count = fields.or("requests", None, OrOff(Whole(1, u64::MAX >> 8)));
-    Some(Application::Requests(RequestPattern { request: request?, response: response?, think: think?, count }))
+    let persistent = fields.or("persistent", true, Flag);
+    let pattern = RequestPattern { request: request?, response: response?, think: think?, count, persistent };
+    Some(Application::Requests(pattern))
 }
 
 pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Pattern> {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read};
 
-use ackclock_traffic::{Distribution, DistributionError, Table, seconds};
+use ackclock_traffic::{Distribution, DistributionError, Table, WebPattern, seconds};
 use ackclock_units::{Size, parse_size};
 
 use crate::document::Node;
@@ -17,6 +17,13 @@ const MAX_FILE: u64 = 64 << 20;
 /// The largest size, bytes.
 const MOST: u64 = Distribution::MOST_BYTES;
 
+/// Numbers without unit are from this ...
+const LEAST_FACTOR: f64 = 1e-3;
+/// ... to this.
+const MOST_FACTOR: f64 = 1e3;
+/// Numbers of something.
+const COUNTS: Number = Number(0.0, WebPattern::MOST_OBJECTS as f64);
+
 /// What is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -26,6 +33,10 @@ pub(crate) enum Unit {
     Time,
     /// The same, and zero included.
     TimeOrNone,
+    /// A number without unit, more than zero.
+    Factor,
+    /// How many, which may be none.
+    Count,
 }
 
 impl Unit {
@@ -41,6 +52,10 @@ impl Unit {
         match self {
             Unit::Bytes => {
                 "a size, such as \"1000B\", or a table such as { distribution = \"exponential\", mean = \"50kB\" }"
+            }
+            Unit::Count => "a number, such as 10, or a table such as { distribution = \"exponential\", mean = 10 }",
+            Unit::Factor => {
+                "a number, such as 1.0, or a table such as { distribution = \"lognormal\", mean = 1.0, sigma = 0.3 }"
             }
             Unit::Time | Unit::TimeOrNone => {
                 "a time, such as \"1s\", or a table such as { distribution = \"exponential\", mean = \"1s\" }"
@@ -58,12 +73,16 @@ impl Kind for Unit {
             Unit::Bytes => Bytes(1, MOST).read(node).map(|bytes| bytes as f64),
             Unit::Time => Time::Positive.read(node).map(|span| span.as_nanos() as f64),
             Unit::TimeOrNone => Time::Any.read(node).map(|span| span.as_nanos() as f64),
+            Unit::Factor => Number(LEAST_FACTOR, MOST_FACTOR).read(node),
+            Unit::Count => COUNTS.read(node),
         }
     }
 
     fn show(&self, held: &f64) -> crate::document::Value {
         match self {
             Unit::Bytes => Bytes(1, MOST).show(&(*held as u64)),
+            Unit::Factor => Number(LEAST_FACTOR, MOST_FACTOR).show(held),
+            Unit::Count => COUNTS.show(held),
             Unit::Time | Unit::TimeOrNone => Time::Any.show(&ackclock_units::Span::from_nanos(*held as u64)),
         }
     }
@@ -73,6 +92,8 @@ impl Kind for Unit {
             Unit::Bytes => Bytes(1, MOST).domain(),
             Unit::Time => Time::Positive.domain(),
             Unit::TimeOrNone => Time::Any.domain(),
+            Unit::Factor => Number(LEAST_FACTOR, MOST_FACTOR).domain(),
+            Unit::Count => COUNTS.domain(),
         }
     }
 }
@@ -125,7 +146,7 @@ fn of(table: &mut Fields<'_>, name: &str, unit: Unit) -> Option<Result<Distribut
     let value = "a value with its unit";
     Some(match name {
         "uniform" => {
-            let least = if unit == Unit::Bytes { Unit::Bytes } else { Unit::TimeOrNone };
+            let least = if unit == Unit::Time { Unit::TimeOrNone } else { unit };
             let min = table.required("min", least, value);
             Distribution::uniform(min?, table.required("max", unit, value)?)
         }
@@ -155,7 +176,7 @@ fn of(table: &mut Fields<'_>, name: &str, unit: Unit) -> Option<Result<Distribut
 impl Unit {
     /// The same without zero.
     fn positive(self) -> Unit {
-        if self == Unit::Bytes { Unit::Bytes } else { Unit::Time }
+        if self == Unit::TimeOrNone { Unit::Time } else { self }
     }
 }
 
@@ -192,6 +213,10 @@ fn from_file(table: &mut Fields<'_>, unit: Unit) -> Option<Table> {
     };
     let read = match unit {
         Unit::Bytes => Table::parse(&text, "a number of bytes", bytes),
+        Unit::Count => Table::parse(&text, "a number", |text| text.parse().ok()),
+        Unit::Factor => Table::parse(&text, "a number from 0.001 to 1000", |text| {
+            text.parse().ok().filter(|factor| (LEAST_FACTOR..=MOST_FACTOR).contains(factor))
+        }),
         Unit::Time | Unit::TimeOrNone => Table::parse(&text, "a time (seconds, or with a unit)", |text| {
             seconds(text).map(|span| span.as_nanos() as f64)
         }),

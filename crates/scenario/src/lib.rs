@@ -77,6 +77,8 @@ mod scenario;
 mod schedule;
 mod show;
 mod sweep;
+mod video;
+mod web;
 mod workload;
 mod write;
 

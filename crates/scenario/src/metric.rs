@@ -7,8 +7,8 @@ use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
     ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, IncastSummary,
-    LinkSummary, LinkWindow, LiveHost, LiveSummary, MessagesSummary, RequestsSummary, RoundTrips, VoiceSummary,
-    WorkloadSummary,
+    LinkSummary, LinkWindow, LiveHost, LiveSummary, MessagesSummary, PagesSummary, RequestsSummary, RoundTrips,
+    VideoSummary, VoiceSummary, WorkloadSummary,
 };
 use serde_json::Value;
 
@@ -255,6 +255,8 @@ fn fields(part: Part, of: Of) -> Vec<String> {
             let application = ApplicationSummary {
                 messages: Some(MessagesSummary::default()),
                 requests: Some(RequestsSummary::default()),
+                video: Some(VideoSummary::default()),
+                pages: Some(PagesSummary::default()),
                 ..ApplicationSummary::default()
             };
             let datagrams = DatagramSummary { voice: Some(VoiceSummary::default()), ..DatagramSummary::default() };

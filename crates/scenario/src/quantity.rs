@@ -20,7 +20,7 @@ impl Problem {
         Problem { title: title.into(), expected: expected.into(), help: None }
     }
 
-    fn of_type(expected: impl Into<String>) -> Problem {
+    pub(crate) fn of_type(expected: impl Into<String>) -> Problem {
         Problem::new("not the right type", expected)
     }
 }

@@ -11,6 +11,7 @@ use ackclock_units::{Random, Span, Time as Instant};
 
 use crate::distribution::{self, Unit};
 use crate::document::{Node, Value};
+use crate::dscp::Codepoint;
 use crate::fields::Fields;
 use crate::flow::{self, Group, MAX_ARRIVALS, Setting};
 use crate::keys::Domain;
@@ -144,6 +145,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
     let reverse = fields.or("direction", "forward", DIRECTIONS) == "reverse";
     let [sender, receiver] = flow::hosts_over_path(fields).map(|host| host.spec());
     let write_size = fields.or("write_size", FlowSpec::WRITE_SIZE, Bytes(1, u64::MAX >> 8));
+    let dscp = fields.or("dscp", 0, Codepoint);
     let size = distribution::read(fields, "size", Unit::Bytes);
     let classes = classes(fields);
     let start = fields.or("start", Span::ZERO, Time::Any);
@@ -168,6 +170,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
             bytes: None,
             application: Application::Bulk,
             write_size,
+            dscp,
             abort: None,
             schedule: Vec::new(),
         })

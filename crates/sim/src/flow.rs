@@ -12,13 +12,14 @@ use crate::host::{Host, Writable};
 use crate::index::{DirectionId, FlowId};
 use crate::spec::{FlowGroup, FlowSpec, HostSpec};
 use crate::truth::Truth;
-pub(crate) use application::Application;
+pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
 use counts::Counts;
 pub(crate) use sums::Sums;
 use throughput::Throughput;
 
 mod application;
+mod browser;
 mod classes;
 mod counts;
 mod datagrams;
@@ -248,7 +249,9 @@ impl Flow {
                 return;
             }
             self.started = true;
-            sender.connect(now);
+            if !self.is_carried() {
+                sender.connect(now);
+            }
         }
         self.stopped |= self.stop.is_some_and(|stop| stop <= now);
         let mut is_done = self.stopped;
@@ -301,7 +304,7 @@ impl Flow {
 
     /// The application has closed, or will do nothing by itself any more.
     pub(crate) fn has_nothing_to_do(&self) -> bool {
-        self.is_finished() || (self.started && self.acts_at == Time::NEVER)
+        self.is_finished() || (self.started && self.acts_at == Time::NEVER && !self.waits_for_client())
     }
 
     pub(crate) fn is_finished(&self) -> bool {
@@ -404,7 +407,7 @@ impl Flow {
         link: impl Fn(DirectionId) -> &'a str,
     ) -> FlowSummary {
         let retransmissions = self.truth.counts().retransmissions(link);
-        let counts = Counts::of(sender, receiver);
+        let counts = self.counts(sender, receiver);
         let active = self.end(end).since(self.start);
         FlowSummary {
             id: self.id.clone(),
@@ -446,7 +449,10 @@ impl Flow {
             loss_declared_late_ms: self.truth.counts().late_ms(),
             repair_rtts: self.truth.counts().repair_rtts(),
             displacement: self.truth.displacement(),
-            application: self.application.as_ref().map(|application| application.summary(self.end(end), sender).into()),
+            application: self
+                .application
+                .as_ref()
+                .map(|application| application.summary(self.end(end), end, sender).into()),
             datagrams: datagrams::summary(sender, receiver),
         }
     }

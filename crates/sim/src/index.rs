@@ -195,6 +195,11 @@ impl<I: Id, T> Table<I, T> {
         Table { items: Vec::new(), by: PhantomData }
     }
 
+    /// Two items of different numbers.
+    pub(crate) fn two(&mut self, one: I, other: I) -> [&mut T; 2] {
+        self.items.get_disjoint_mut([one.index(), other.index()]).expect("two different numbers of the table")
+    }
+
     /// Adds an item, and returns its number.
     pub(crate) fn push(&mut self, item: T) -> I {
         self.items.push(item);

@@ -125,7 +125,10 @@ fn flow(group: &FlowGroup) -> u64 {
     let state = size_of::<Flow>() + 2 * size_of::<Host>() + size_of::<FlowSpec>() + size_of::<FlowSummary>();
     let application = if group.application == Application::Bulk { 0 } else { APPLICATION };
     let state = state as u64 + application;
-    state + host(&group.sender) + host(&group.receiver) + FLOW_BESIDE + KEPT * window(group).min(KEPT_PACKETS)
+    let connection = state + host(&group.sender) + host(&group.receiver) + FLOW_BESIDE;
+    // Of a client with connections of its own as many more may be closing.
+    let connections = group.application.connections().map_or(1, |most| 1 + 2 * most as u64);
+    connections.saturating_mul(connection + KEPT * window(group).min(KEPT_PACKETS))
 }
 
 /// The packets that a flow may have on their way: as many as its sender's or its receiver's buffer

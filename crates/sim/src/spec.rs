@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ackclock_emulator::{Course, Impairments};
 use ackclock_tcp::Config;
-use ackclock_traffic::{Pattern, RequestPattern};
+use ackclock_traffic::{Pattern, RequestPattern, VideoPattern, WebPattern};
 use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::QueueSpec;
@@ -162,14 +162,31 @@ pub enum Application {
     /// Requests, one at a time, which the receiver answers; not with a smoltcp socket, nor with an
     /// end outside.
     Requests(RequestPattern),
+    /// A player of video, to which the receiver sends segments; likewise.
+    Video(VideoPattern),
+    /// A browser with connections of its own; likewise, nor over second paths.
+    Web(WebPattern),
+    /// One of the connections of a client that has several: what it carries the client says. Not
+    /// for flows of a specification.
+    Connection,
 }
 
 impl Application {
+    /// How many connections it opens and closes at a time, beside that of the flow, which then
+    /// stays closed; `None` if it uses that one.
+    pub fn connections(&self) -> Option<usize> {
+        match self {
+            Application::Requests(pattern) if !pattern.persistent => Some(1),
+            Application::Web(pattern) => Some(pattern.connections),
+            _ => None,
+        }
+    }
+
     /// How much it writes in all, if that is certain and has an end.
     pub fn bytes(&self) -> Option<u64> {
         match self {
-            Application::Bulk | Application::Requests(_) => None,
             Application::Messages { pattern, .. } => pattern.bytes(),
+            _ => None,
         }
     }
 }

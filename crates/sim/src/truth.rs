@@ -419,6 +419,16 @@ impl Truth {
         }
     }
 
+    /// Adds what was counted for another flow, to a flow that sends nothing of its own.
+    pub(crate) fn absorb(&mut self, other: &Truth) {
+        self.first += other.first - 1;
+        if let Some(trouble) = &other.trouble {
+            let own = self.trouble.get_or_insert_with(|| Box::new(Trouble::new(self.flow)));
+            own.losses_before += trouble.losses_before;
+            own.counts.absorb(&trouble.counts);
+        }
+    }
+
     /// How far packets arrived from their places.
     pub(crate) fn displacement(&self) -> Displacement {
         let lost = self.trouble.as_ref().map_or(0, |trouble| trouble.losses_before);

@@ -26,6 +26,7 @@ use summary::About;
 use turnover::Turnover;
 
 mod ahead;
+mod browsers;
 mod corruption;
 mod datagrams;
 mod outside;

@@ -290,6 +290,12 @@ impl SignedHistogram {
         side.add_repeated(value.unsigned_abs(), times);
     }
 
+    /// Adds what another one holds.
+    pub fn absorb(&mut self, other: &SignedHistogram) {
+        self.negative.absorb(&other.negative);
+        self.positive.absorb(&other.positive);
+    }
+
     /// How many values were added.
     pub fn samples(&self) -> u64 {
         self.negative.samples() + self.positive.samples()

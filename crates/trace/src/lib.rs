@@ -23,7 +23,7 @@ pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flag
 pub use summary::{
     ApplicationSummary, CommandSummary, DatagramSummary, Displacement, Distribution, FlowSummary, FlowWindow,
     GroupSummary, IncastSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary, LossBursts,
-    LossDeclarations, MeanQuantiles, MessagesSummary, Quantiles, Reordering, RequestsSummary, Retransmissions,
-    RoundTrips, Spread, Summary, VoiceSummary, WindowSummary, WorkloadSummary, jain,
+    LossDeclarations, MeanQuantiles, MessagesSummary, PagesSummary, Quantiles, Reordering, RequestsSummary,
+    Retransmissions, RoundTrips, Spread, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-pub use application::{ApplicationSummary, MessagesSummary, RequestsSummary};
+pub use application::{ApplicationSummary, MessagesSummary, PagesSummary, RequestsSummary, VideoSummary};
 pub use datagrams::{DatagramSummary, LossBursts, Reordering, VoiceSummary};
 pub use group::{GroupSummary, Spread};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};

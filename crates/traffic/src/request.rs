@@ -21,6 +21,8 @@ pub struct RequestPattern {
     pub think: Distribution,
     /// How many requests there are; `None` is without end.
     pub count: Option<u64>,
+    /// All go over one connection; otherwise each has its own.
+    pub persistent: bool,
 }
 
 /// A request and its response.
@@ -101,6 +103,7 @@ mod tests {
             response: constant(5000.0),
             think: constant(3e9),
             count: Some(2),
+            persistent: true,
         };
         let mut client = Requests::new(&pattern, Random::for_component(1, 0, "client"), Time::from_secs(1));
         assert_eq!((client.make(Time::ZERO), client.next_at()), (None, Time::from_secs(1)));

@@ -108,13 +108,17 @@ pub(super) fn check(fields: &mut Fields<'_>, table: &Table, application: &Applic
         let node = table.get(key).map_or(&entry.node, |entry| &entry.node);
         fields.reject(key, node, Problem::new(title, expected));
     };
-    if matches!(application, Application::Requests(_)) {
+    if let Some((kind, own)) = application::of_client(application) {
         if hosts.iter().any(|host| !matches!(host, HostSpec::Endpoint(_))) {
-            let title = "`request` not with a kernel or a smoltcp host";
-            refuse("application", title, "another application, or a host with an endpoint of ackclock at both ends");
+            let title = format!("`{kind}` not with a kernel or a smoltcp host");
+            refuse("application", &title, "another application, or a host with an endpoint of ackclock at both ends");
         }
         if table.get("bytes").is_some() {
-            refuse("bytes", "not with `request`, which has `requests`", "one of the two");
+            refuse("bytes", &format!("not with `{kind}`, which has `{own}`"), "one of the two");
+        }
+        if application.connections().is_some() && table.get("paths").is_some() {
+            let title = format!("not with `{kind}` that opens connections of its own");
+            refuse("paths", &title, "a `path`, or one connection that is `persistent`");
         }
     } else if *hosts[0] == HostSpec::Outside {
         refuse("application", "not where the sender is a kernel", "`bulk`, or a sender of our own");

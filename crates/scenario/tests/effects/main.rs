@@ -44,6 +44,7 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("links.wire", "schedule", "[{ at = \"500ms\", rate = \"3mbit\" }]"),
     ("links.wire.reverse", "schedule", "[{ at = \"500ms\", delay = \"300ms\" }]"),
     ("flows.0", "path", "[\"wire\", \"far\"]"),
+    ("flows.0.application", "ladder", "[\"300kbit\", \"1mbit\"]"),
     ("flows.0.application", "file", "\"tests/effects/others.txt\""),
     ("flows.0.cc", "beta_loss", "90"),
     ("links.wire.loss", "packets", "[40]"),

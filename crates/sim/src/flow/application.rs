@@ -4,20 +4,26 @@
 use std::collections::VecDeque;
 
 use ackclock_trace::{ApplicationSummary, Histogram, MessagesSummary, Spread};
-use ackclock_traffic::Messages;
+use ackclock_traffic::{Messages, Requests, Video, Web};
 use ackclock_units::{Random, Span, Time};
 
 use crate::host::{Host, Writable};
 use crate::spec::{Application as Spec, FlowSpec};
-use client::Client;
+pub(crate) use browser::{Browser, Over};
+use client::{Client, User};
+pub(crate) use exchange::Connection;
 
+mod browser;
 mod client;
+mod exchange;
 
 /// The application of a flow at both of its ends.
 #[derive(Debug)]
 pub(crate) enum Application {
     Messages(Source),
-    Requests(Client),
+    Client(Client),
+    Browser(Box<Browser>),
+    Connection(Connection),
 }
 
 impl Application {
@@ -25,12 +31,27 @@ impl Application {
     pub(crate) fn new(flow: &FlowSpec, random: impl FnOnce() -> Random) -> Option<Box<Application>> {
         match &flow.application {
             Spec::Bulk => None,
+            Spec::Connection => Some(Box::new(Application::Connection(Connection::default()))),
             Spec::Messages { kind, pattern } => {
                 let messages = Messages::new(pattern, random(), flow.start);
                 Some(Box::new(Application::Messages(Source::new(kind, messages, flow.bytes))))
             }
+            Spec::Requests(pattern) if !pattern.persistent => {
+                let user = browser::User::Requests(Requests::new(pattern, random(), flow.start));
+                Some(Box::new(Application::Browser(Browser::new(user, flow.start, 1, false).into())))
+            }
+            Spec::Web(pattern) => {
+                let user = browser::User::Web(Box::new(Web::new(pattern, random(), flow.start)));
+                let browser = Browser::new(user, flow.start, pattern.connections, pattern.persistent);
+                Some(Box::new(Application::Browser(browser.into())))
+            }
             Spec::Requests(pattern) => {
-                Some(Box::new(Application::Requests(Client::new(pattern, random(), flow.start))))
+                let user = User::Requests(Requests::new(pattern, random(), flow.start));
+                Some(Box::new(Application::Client(Client::new(user, flow.start))))
+            }
+            Spec::Video(pattern) => {
+                let user = User::Video(Box::new(Video::new(pattern, random(), flow.start)));
+                Some(Box::new(Application::Client(Client::new(user, flow.start))))
             }
         }
     }
@@ -39,7 +60,10 @@ impl Application {
     pub(crate) fn next_at(&self) -> Time {
         match self {
             Application::Messages(source) => source.next_at(),
-            Application::Requests(client) => client.next_at(),
+            Application::Client(client) => client.next_at(),
+            Application::Browser(browser) => browser.next_at(),
+            // What it does follows from what its client does.
+            Application::Connection(_) => Time::NEVER,
         }
     }
 
@@ -47,7 +71,10 @@ impl Application {
     pub(crate) fn act(&mut self, now: Time, sender: &mut Host) {
         match self {
             Application::Messages(source) => source.write(now, sender),
-            Application::Requests(client) => client.act(now, sender),
+            Application::Client(client) => client.act(now, sender),
+            // Its connections do.
+            Application::Browser(_) => {}
+            Application::Connection(connection) => connection.act(now, sender),
         }
     }
 
@@ -55,7 +82,9 @@ impl Application {
     pub(crate) fn is_done(&self) -> bool {
         match self {
             Application::Messages(source) => source.is_done(),
-            Application::Requests(client) => client.is_done(),
+            Application::Client(client) => client.is_done(),
+            Application::Browser(browser) => browser.is_done(),
+            Application::Connection(connection) => connection.is_done(),
         }
     }
 
@@ -63,23 +92,28 @@ impl Application {
     pub(crate) fn receive(&mut self, now: Time, receiver: &mut Host) {
         match self {
             Application::Messages(source) => source.arrived(now, receiver.delivered_bytes()),
-            Application::Requests(client) => client.serve(now, receiver),
+            Application::Client(client) => client.serve(now, receiver),
+            Application::Browser(_) => {}
+            Application::Connection(connection) => connection.serve(now, receiver),
         }
     }
 
     /// The receiver has yet to write what its socket did not take.
     pub(crate) fn is_answering(&self) -> bool {
         match self {
-            Application::Messages(_) => false,
-            Application::Requests(client) => client.is_answering(),
+            Application::Messages(_) | Application::Browser(_) => false,
+            Application::Client(client) => client.is_answering(),
+            Application::Connection(connection) => connection.is_answering(),
         }
     }
 
-    /// What was measured by the end of the flow.
-    pub(crate) fn summary(&self, end: Time, sender: &Host) -> ApplicationSummary {
+    /// What was measured until `over`, the end of the flow, in a run that ended at `end`.
+    pub(crate) fn summary(&self, over: Time, end: Time, sender: &Host) -> ApplicationSummary {
         match self {
-            Application::Messages(source) => source.summary(end),
-            Application::Requests(client) => client.summary(end, sender.delivered_bytes()),
+            Application::Messages(source) => source.summary(over),
+            Application::Client(client) => client.summary(over, end, sender.delivered_bytes()),
+            Application::Browser(browser) => browser.summary(over),
+            Application::Connection(_) => ApplicationSummary::default(),
         }
     }
 }

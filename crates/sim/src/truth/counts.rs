@@ -40,6 +40,25 @@ impl Counts {
         }
     }
 
+    /// Adds what was counted for another flow.
+    pub(super) fn absorb(&mut self, other: &Counts) {
+        self.needed += other.needed;
+        self.spurious_reordering += other.spurious_reordering;
+        self.spurious_delay += other.spurious_delay;
+        for &(cause, count) in &other.by_cause {
+            match self.by_cause.iter_mut().find(|known| known.0 == cause) {
+                Some((_, sum)) => *sum += count,
+                None => self.by_cause.push((cause, count)),
+            }
+        }
+        self.declarations.right += other.declarations.right;
+        self.declarations.blind += other.declarations.blind;
+        self.declarations.wrong += other.declarations.wrong;
+        self.late.absorb(&other.late);
+        self.repair.absorb(&other.repair);
+        self.displacement.absorb(&other.displacement);
+    }
+
     /// A transmission arrived so far from its place.
     #[inline]
     pub(super) fn displaced(&mut self, by: i64) {

@@ -12,10 +12,10 @@ use ackclock_events::Slot;
 use ackclock_traffic::Arrival;
 use ackclock_units::Time;
 
-use super::World;
 use super::routes::directions;
 use super::summary::Passed;
 use super::workload::Work;
+use super::{World, browsers};
 use crate::build::{self, Settings, Streams};
 use crate::error::RunError;
 use crate::flow::{Flow, Names, Sums};
@@ -59,6 +59,8 @@ struct Group {
     sums: Sums,
     /// If it is a workload.
     work: Option<Box<Work>>,
+    /// Its flows are the connections of this one's client, which opens them as it needs them.
+    client: Option<FlowId>,
 }
 
 /// The flow at a place.
@@ -96,20 +98,22 @@ impl Group {
 impl Turnover {
     /// `None` if all flows of a run stay.
     pub(super) fn new(spec: &RunSpec) -> Option<Box<Turnover>> {
-        if spec.sums.is_empty() {
+        let clients: Vec<_> = browsers::groups(&spec.flows).collect();
+        if spec.sums.is_empty() && clients.is_empty() {
             return None;
         }
         let mut first = spec.flows.len() as u64;
-        let group = |of: &SumSpec| {
+        let sums = spec.sums.iter().map(|of| (of.clone(), None));
+        let groups = sums.chain(clients).map(|(of, client)| {
             let number = first;
-            first += of.count();
+            first += if client.is_some() { browsers::MOST_CONNECTIONS } else { of.count() };
             let work = match &of.starts {
                 Starts::Workload { spec: workload, start } => Some(Work::new(&of.id, workload, *start, &spec.links)),
                 Starts::Listed(_) | Starts::Poisson { .. } => None,
             };
             Group {
-                spec: of.clone(),
                 names: Names::new(&of.group),
+                spec: of,
                 first: number,
                 created: 0,
                 next: None,
@@ -117,13 +121,14 @@ impl Turnover {
                 most_alive: 0,
                 sums: Sums::new(),
                 work: work.map(Box::new),
+                client,
             }
-        };
+        });
         Some(Box::new(Turnover {
             listed: spec.flows.len(),
             streams: Streams::of(spec),
             settings: Settings::default(),
-            groups: spec.sums.iter().map(group).collect(),
+            groups: groups.collect(),
             places: Vec::new(),
             free: Vec::new(),
             alive: 0,
@@ -146,6 +151,12 @@ impl Turnover {
 
     fn place(&mut self, flow: FlowId) -> Option<&mut Place> {
         self.places.get_mut(flow.index().checked_sub(self.listed)?)
+    }
+
+    /// The client whose connection a flow is.
+    fn client_of(&mut self, flow: FlowId) -> Option<FlowId> {
+        let group = self.place(flow)?.group;
+        self.groups[group].client
     }
 
     /// The number of a flow among all flows.
@@ -246,7 +257,24 @@ impl World {
         let of = &mut turnover.groups[group];
         let next = of.draw();
         of.next = None;
-        let Some((Start { at, stop, number }, arrival)) = next else { return };
+        if let Some((start, arrival)) = next {
+            let flow = self.create(now, group, start, arrival);
+            if let Some(turnover) = &mut self.turnover {
+                turnover.groups[group].next = Some(flow);
+            }
+        }
+    }
+
+    /// Creates a flow of a group; of a workload, what arrives with it.
+    fn create(
+        &mut self,
+        now: Time,
+        group: usize,
+        Start { at, stop, number }: Start,
+        arrival: Option<Arrival>,
+    ) -> FlowId {
+        let turnover = self.turnover.as_mut().expect("it has groups");
+        let of = &mut turnover.groups[group];
         let alike = match (&of.work, &arrival) {
             (Some(work), Some(arrival)) => work.group(arrival.path),
             _ => &of.spec.group,
@@ -263,7 +291,6 @@ impl World {
             built = built.with_bytes(arrival.bytes);
             work.created(flow, arrival);
         }
-        of.next = Some(flow);
         let [data, acks] = directions(&spec.path, spec.reverse);
         match turnover.place(flow) {
             Some(known) => {
@@ -286,6 +313,26 @@ impl World {
             }
         }
         self.prepare(now, flow);
+        flow
+    }
+
+    /// The client whose connection a flow is.
+    pub(super) fn client_of(&mut self, flow: FlowId) -> Option<FlowId> {
+        self.turnover.as_mut()?.client_of(flow)
+    }
+
+    /// A client opens a connection.
+    pub(super) fn connect(&mut self, now: Time, client: FlowId) -> FlowId {
+        let turnover = self.turnover.as_mut().expect("clients have groups");
+        // Those of clients are behind the others, in the order of the clients.
+        let group = turnover.groups.binary_search_by_key(&Some(client), |group| group.client);
+        let group = group.expect("each client has one");
+        let of = &mut turnover.groups[group];
+        let start = Start { at: now, stop: self.flows[client].stop(), number: of.created };
+        of.created += 1;
+        of.alive += 1;
+        turnover.alive += 1;
+        self.create(now, group, start, None)
     }
 
     /// Counts a flow in the sums of its group if nothing of it can happen any more.
@@ -310,6 +357,9 @@ impl World {
         }
         of.alive -= 1;
         turnover.alive -= 1;
+        if let Some(client) = of.client {
+            browsers::absorb(&mut self.flows, client, flow, ends.map(|host| &self.hosts[host]));
+        }
         if let Some(place) = turnover.place(flow) {
             place.exists = false;
         }
@@ -352,13 +402,17 @@ impl World {
                 if let Some(work) = &mut of.work {
                     work.add(flow, &self.flows[flow], ends);
                 }
+                if let Some(client) = of.client {
+                    browsers::absorb(&mut self.flows, client, flow, ends);
+                }
             }
         }
         let summary =
             |of: &Group| of.sums.summary(&of.spec.id, &of.names, of.spec.group.reverse, of.most_alive, self.end);
         let works = turnover.groups.iter().filter_map(|of| of.work.as_ref());
         let workloads = works.flat_map(|work| work.summary(self.end)).collect();
-        (listed, (turnover.groups.iter().map(summary).collect(), workloads))
+        let groups = turnover.groups.iter().filter(|of| of.client.is_none()).map(summary).collect();
+        (listed, (groups, workloads))
     }
 }
 

@@ -190,6 +190,7 @@ impl World {
                 state.close(now);
             }
         }
+        self.attend(now, host.flow(), (!host.is_sender()).then_some(packet.wire_len));
         self.pump(now, host, false);
         if self.turnover.is_some() {
             self.turn_over(now, host.flow());
@@ -230,6 +231,7 @@ impl World {
             }
             flow.drive(now, state);
         }
+        self.attend(now, host.flow(), None);
         let due = self.pump(now, host, by_timer);
         self.host_wakeups.arm(host.slot(), due);
         if self.turnover.is_some() {

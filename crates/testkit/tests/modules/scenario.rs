@@ -22,6 +22,8 @@ pub(crate) const LAYERS: Layers = Layers {
         "clock",
         "course",
         "distribution",
+        "video",
+        "web",
         "application",
         "link",
         "cc",

@@ -15,6 +15,53 @@ pub struct ApplicationSummary {
     /// Of a client that waits for answers; left out for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<RequestsSummary>,
+    /// Of a player of video; left out for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub video: Option<VideoSummary>,
+    /// Of a browser; left out for others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PagesSummary>,
+}
+
+/// What became of the pages of a browser.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct PagesSummary {
+    /// Pages that were asked for.
+    pub begun: u64,
+    /// Pages that have arrived with all of their objects.
+    pub loaded: u64,
+    /// Base documents and objects that have arrived as a whole.
+    pub objects: u64,
+    /// Bytes of them that have arrived in order.
+    pub response_bytes: u64,
+    /// From the request of a page until all of it has arrived.
+    pub load_ms: Spread,
+}
+
+/// What the viewer of a video has seen.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct VideoSummary {
+    /// Segments that have arrived as a whole.
+    pub segments: u64,
+    /// Changes of the bitrate from one of them to the next.
+    pub switches: u64,
+    /// Their mean bitrate, by their durations, bit/s.
+    pub bitrate_bps: f64,
+    /// From the start of the flow until playback began, s; `None` if it has not.
+    pub startup_s: Option<f64>,
+    /// How often the buffer was empty during playback.
+    pub rebuffers: u64,
+    /// How long playback has paused for that, s.
+    pub rebuffering_s: f64,
+    /// The share of this in the time since playback began, what followed the end left out.
+    pub rebuffering_ratio: f64,
+    /// How much of the video has been played, s.
+    pub played_s: f64,
+    /// Bytes of segments that have arrived in order.
+    pub response_bytes: u64,
+    /// From the request of a segment until it has arrived as a whole; the first one waits for the
+    /// connection.
+    pub download_ms: Spread,
 }
 
 /// What became of the requests of a client.

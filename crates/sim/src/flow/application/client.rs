@@ -1,102 +1,138 @@
-//! Requests and responses over one connection: the flow's sender asks, its receiver answers.
+//! Clients that ask for one thing after the other over one connection: the flow's sender asks, its
+//! receiver answers.
 
-use ackclock_trace::{ApplicationSummary, Histogram, RequestsSummary, Spread};
-use ackclock_traffic::{RequestPattern, Requests};
-use ackclock_units::{Random, Time};
+use ackclock_trace::{ApplicationSummary, Histogram, RequestsSummary, Spread, VideoSummary};
+use ackclock_traffic::{Exchange, Requests, Video};
+use ackclock_units::{Span, Time};
 
-use crate::host::{Host, Writable};
+use super::exchange::Exchanges;
+use crate::host::Host;
 
 /// Both ends of a connection over which one request at a time is answered.
 #[derive(Debug)]
 pub(crate) struct Client {
     start: Time,
-    requests: Requests,
-    /// What the client's socket has not taken of the request.
-    asking: u64,
-    /// Where the request ends in the client's stream.
-    asked: u64,
-    /// The response to write once the request is there.
-    owed: u64,
-    /// What the server's socket has not taken of the response.
-    answering: u64,
-    /// Where the response ends in the server's stream.
-    answered: u64,
+    user: User,
+    exchanges: Exchanges,
     completion: Histogram,
 }
 
-impl Client {
-    pub(super) fn new(pattern: &RequestPattern, random: Random, start: Time) -> Client {
-        Client {
-            start,
-            requests: Requests::new(pattern, random, start),
-            asking: 0,
-            asked: 0,
-            owed: 0,
-            answering: 0,
-            answered: 0,
-            completion: Histogram::new(),
+/// Who asks.
+#[derive(Debug)]
+pub(super) enum User {
+    Requests(Requests),
+    Video(Box<Video>),
+}
+
+impl User {
+    fn next_at(&self) -> Time {
+        match self {
+            User::Requests(requests) => requests.next_at(),
+            User::Video(video) => video.next_at(),
         }
     }
 
+    fn is_done(&self) -> bool {
+        match self {
+            User::Requests(requests) => requests.is_done(),
+            User::Video(video) => video.is_done(),
+        }
+    }
+
+    fn answered(&mut self, now: Time) -> Option<Span> {
+        match self {
+            User::Requests(requests) => requests.answered(now),
+            User::Video(video) => video.answered(now),
+        }
+    }
+
+    fn make(&mut self, now: Time) -> Option<Exchange> {
+        match self {
+            User::Requests(requests) => requests.make(now),
+            User::Video(video) => video.make(now),
+        }
+    }
+}
+
+impl Client {
+    pub(super) fn new(user: User, start: Time) -> Client {
+        Client { start, user, exchanges: Exchanges::default(), completion: Histogram::new() }
+    }
+
     pub(super) fn next_at(&self) -> Time {
-        self.requests.next_at()
+        self.user.next_at()
     }
 
     pub(super) fn is_done(&self) -> bool {
-        self.requests.is_done()
+        self.user.is_done()
     }
 
     /// The server has something to write.
     pub(super) fn is_answering(&self) -> bool {
-        self.answering > 0
+        self.exchanges.is_answering()
     }
 
     /// The client's turn, which has read what there was.
     pub(super) fn act(&mut self, now: Time, sender: &mut Host) {
-        if self.asking == 0
-            && sender.delivered_bytes() >= self.answered
-            && let Some(time) = self.requests.answered(now)
+        if self.exchanges.is_answered(sender)
+            && let Some(time) = self.user.answered(now)
         {
             self.completion.add(time.as_nanos());
         }
-        if let Some(exchange) = self.requests.make(now) {
-            self.asking = exchange.request;
-            self.asked += exchange.request;
-            self.owed = exchange.response;
-            self.answered += exchange.response;
+        if let Some(exchange) = self.user.make(now) {
+            self.exchanges.begin(exchange);
         }
-        put(now, sender, &mut self.asking);
+        self.exchanges.ask(now, sender);
     }
 
     /// The server's turn, which has read what there was.
     pub(super) fn serve(&mut self, now: Time, receiver: &mut Host) {
-        if self.owed > 0 && receiver.delivered_bytes() >= self.asked {
-            self.answering = std::mem::take(&mut self.owed);
-        }
-        put(now, receiver, &mut self.answering);
+        self.exchanges.serve(now, receiver);
     }
 
-    pub(super) fn summary(&self, end: Time, response_bytes: u64) -> ApplicationSummary {
-        let answered = self.completion.samples();
-        let active = end.since(self.start).as_secs_f64();
-        let requests = RequestsSummary {
-            made: self.requests.made(),
-            answered,
-            per_second: if active > 0.0 { answered as f64 / active } else { 0.0 },
-            response_bytes,
-            completion_ms: Spread::of(&self.completion, 1e-6),
-        };
-        ApplicationSummary { kind: "request", requests: Some(requests), ..ApplicationSummary::default() }
+    /// What was measured until `over`, when the connection was, in a run that ended at `end`.
+    pub(super) fn summary(&self, over: Time, end: Time, response_bytes: u64) -> ApplicationSummary {
+        match &self.user {
+            User::Requests(requests) => {
+                let active = over.since(self.start);
+                let requests = requests_summary(requests, &self.completion, active, response_bytes);
+                ApplicationSummary { kind: "request", requests: Some(requests), ..ApplicationSummary::default() }
+            }
+            User::Video(video) => {
+                // What is in the buffer is played when the connection has been closed.
+                let seen = video.report(end);
+                let whole = (seen.played + seen.rebuffering).as_secs_f64();
+                let video = VideoSummary {
+                    segments: seen.segments,
+                    switches: seen.switches,
+                    bitrate_bps: seen.bitrate,
+                    startup_s: seen.startup.map(Span::as_secs_f64),
+                    rebuffers: seen.rebuffers,
+                    rebuffering_s: seen.rebuffering.as_secs_f64(),
+                    rebuffering_ratio: if whole > 0.0 { seen.rebuffering.as_secs_f64() / whole } else { 0.0 },
+                    played_s: seen.played.as_secs_f64(),
+                    response_bytes,
+                    download_ms: Spread::of(&self.completion, 1e-6),
+                };
+                ApplicationSummary { kind: "video", video: Some(video), ..ApplicationSummary::default() }
+            }
+        }
     }
 }
 
-/// Writes what the socket takes.
-fn put(now: Time, host: &mut Host, left: &mut u64) {
-    while *left > 0 && host.is_writable() {
-        let taken = host.write(now, *left);
-        *left -= taken;
-        if taken == 0 {
-            break;
-        }
+/// What became of requests in the time of a flow.
+pub(super) fn requests_summary(
+    requests: &Requests,
+    completion: &Histogram,
+    active: Span,
+    response_bytes: u64,
+) -> RequestsSummary {
+    let answered = completion.samples();
+    RequestsSummary {
+        made: requests.made(),
+        answered,
+        per_second: if active > Span::ZERO { answered as f64 / active.as_secs_f64() } else { 0.0 },
+        response_bytes,
+        completion_ms: Spread::of(completion, 1e-6),
     }
 }

@@ -1,0 +1,151 @@
+//! Clients that open and close connections of their own: a browser, or one with a connection for
+//! each request. The connections are flows that come and go ([`Connection`] is their application);
+//! what is measured on them is added to what is measured on the client's flow, whose own connection
+//! stays closed.
+//!
+//! [`Connection`]: super::Connection
+
+use ackclock_trace::{ApplicationSummary, Histogram, PagesSummary, Spread};
+use ackclock_traffic::{Exchange, Requests, Web};
+use ackclock_units::Time;
+
+use super::client::requests_summary;
+use crate::flow::counts::Counts;
+use crate::host::Host;
+use crate::index::FlowId;
+
+/// Such a client.
+#[derive(Debug)]
+pub(crate) struct Browser {
+    start: Time,
+    user: User,
+    /// The most connections at a time, those that only close left out.
+    most: usize,
+    persistent: bool,
+    /// Open connections without a request, ...
+    idle: Vec<FlowId>,
+    /// ... and how many there are with one.
+    busy: usize,
+    times: Histogram,
+    /// What was counted on connections that are over.
+    counts: Counts,
+    /// Of their responses.
+    response_bytes: u64,
+}
+
+/// Who asks.
+#[derive(Debug)]
+pub(super) enum User {
+    Requests(Requests),
+    Web(Box<Web>),
+}
+
+/// Where a client asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// On a connection that it opens for it.
+    New,
+    Open(FlowId),
+}
+
+impl Browser {
+    pub(super) fn new(user: User, start: Time, most: usize, persistent: bool) -> Browser {
+        Browser {
+            start,
+            user,
+            most,
+            persistent,
+            idle: Vec::new(),
+            busy: 0,
+            times: Histogram::new(),
+            counts: Counts::default(),
+            response_bytes: 0,
+        }
+    }
+
+    pub(super) fn next_at(&self) -> Time {
+        match &self.user {
+            User::Requests(requests) => requests.next_at(),
+            User::Web(web) => web.next_at(),
+        }
+    }
+
+    /// Nothing will be asked for any more.
+    pub(crate) fn is_done(&self) -> bool {
+        match &self.user {
+            User::Requests(requests) => requests.is_done(),
+            User::Web(web) => web.is_done(),
+        }
+    }
+
+    /// A connection is for one request.
+    pub(crate) fn is_single(&self) -> bool {
+        !self.persistent
+    }
+
+    /// What is asked for now, and where, if there is something and a connection is free.
+    pub(crate) fn make(&mut self, now: Time) -> Option<(Exchange, Over)> {
+        if self.idle.is_empty() && self.busy >= self.most {
+            return None;
+        }
+        let exchange = match &mut self.user {
+            User::Requests(requests) => requests.make(now),
+            User::Web(web) => web.make(now),
+        }?;
+        self.busy += 1;
+        // The one that was used last has the widest window.
+        Some((exchange, self.idle.pop().map_or(Over::New, Over::Open)))
+    }
+
+    /// The answer on a connection has come.
+    pub(crate) fn answered(&mut self, now: Time, connection: FlowId) {
+        self.busy -= 1;
+        if self.persistent {
+            self.idle.push(connection);
+        }
+        let time = match &mut self.user {
+            User::Requests(requests) => requests.answered(now),
+            User::Web(web) => web.answered(now),
+        };
+        if let Some(time) = time {
+            self.times.add(time.as_nanos());
+        }
+    }
+
+    /// Connections that are not needed any more.
+    pub(crate) fn take_idle(&mut self) -> Vec<FlowId> {
+        std::mem::take(&mut self.idle)
+    }
+
+    /// A connection is over, or the run: what its ends have counted.
+    pub(crate) fn absorb(&mut self, sender: &Host, receiver: &Host) {
+        self.counts.add(&Counts::of(sender, receiver));
+        self.response_bytes += sender.delivered_bytes();
+    }
+
+    /// What was counted on connections that are over.
+    pub(in crate::flow) fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What was measured until `over`, when the client had done everything.
+    pub(super) fn summary(&self, over: Time) -> ApplicationSummary {
+        let active = over.since(self.start);
+        match &self.user {
+            User::Requests(requests) => {
+                let requests = requests_summary(requests, &self.times, active, self.response_bytes);
+                ApplicationSummary { kind: "request", requests: Some(requests), ..ApplicationSummary::default() }
+            }
+            User::Web(web) => {
+                let pages = PagesSummary {
+                    begun: web.begun(),
+                    loaded: self.times.samples(),
+                    objects: web.objects(),
+                    response_bytes: self.response_bytes,
+                    load_ms: Spread::of(&self.times, 1e-6),
+                };
+                ApplicationSummary { kind: "web", pages: Some(pages), ..ApplicationSummary::default() }
+            }
+        }
+    }
+}

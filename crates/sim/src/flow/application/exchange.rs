@@ -1,0 +1,128 @@
+//! Requests and responses on a connection, one at a time: the client at the flow's sender asks, the
+//! server at its receiver answers.
+
+use ackclock_traffic::Exchange;
+use ackclock_units::Time;
+
+use crate::host::{Host, Writable};
+
+/// What both ends of a connection have yet to write, and where it ends in their streams.
+#[derive(Debug, Default)]
+pub(super) struct Exchanges {
+    /// What the client's socket has not taken of the request.
+    asking: u64,
+    /// Where the request ends in the client's stream.
+    asked: u64,
+    /// The response to write once the request is there.
+    owed: u64,
+    /// What the server's socket has not taken of the response.
+    answering: u64,
+    /// Where the response ends in the server's stream.
+    answered: u64,
+}
+
+impl Exchanges {
+    /// The server has something to write.
+    pub(super) fn is_answering(&self) -> bool {
+        self.answering > 0
+    }
+
+    /// The client has all of the responses to what it has asked; `client` has read what there was.
+    pub(super) fn is_answered(&self, client: &Host) -> bool {
+        self.asking == 0 && client.delivered_bytes() >= self.answered
+    }
+
+    /// The server has written all responses to what it was asked.
+    fn is_served(&self) -> bool {
+        self.answered > 0 && self.owed == 0 && self.answering == 0
+    }
+
+    /// The client has a further request.
+    pub(super) fn begin(&mut self, exchange: Exchange) {
+        self.asking = exchange.request;
+        self.asked += exchange.request;
+        self.owed = exchange.response;
+        self.answered += exchange.response;
+    }
+
+    /// The client writes what its socket takes.
+    pub(super) fn ask(&mut self, now: Time, client: &mut Host) {
+        put(now, client, &mut self.asking);
+    }
+
+    /// The server's turn, which has read what there was.
+    pub(super) fn serve(&mut self, now: Time, server: &mut Host) {
+        if self.owed > 0 && server.delivered_bytes() >= self.asked {
+            self.answering = std::mem::take(&mut self.owed);
+        }
+        put(now, server, &mut self.answering);
+    }
+}
+
+/// One of the connections of a client that has several, or one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Connection {
+    exchanges: Exchanges,
+    /// It is for one exchange: the server closes behind its response.
+    is_single: bool,
+    /// A request was not answered.
+    is_busy: bool,
+    /// The client was not told of an answer.
+    has_answer: bool,
+    /// The client has no more requests.
+    is_ending: bool,
+}
+
+impl Connection {
+    /// The client has a request; the only one, if so.
+    pub(crate) fn begin(&mut self, exchange: Exchange, is_single: bool) {
+        self.exchanges.begin(exchange);
+        (self.is_busy, self.is_single) = (true, is_single);
+    }
+
+    /// The client has no further request.
+    pub(crate) fn end(&mut self) {
+        self.is_ending = true;
+    }
+
+    /// Whether there is an answer that was not asked after before.
+    pub(crate) fn take_answer(&mut self) -> bool {
+        std::mem::take(&mut self.has_answer)
+    }
+
+    pub(super) fn is_done(&self) -> bool {
+        self.is_ending && !self.is_busy
+    }
+
+    pub(super) fn is_answering(&self) -> bool {
+        self.exchanges.is_answering()
+    }
+
+    /// The client's turn, which has read what there was.
+    pub(super) fn act(&mut self, now: Time, client: &mut Host) {
+        self.exchanges.ask(now, client);
+        if self.is_busy && self.exchanges.is_answered(client) {
+            (self.is_busy, self.has_answer) = (false, true);
+            self.is_ending |= self.is_single;
+        }
+    }
+
+    /// The server's turn, which has read what there was.
+    pub(super) fn serve(&mut self, now: Time, server: &mut Host) {
+        self.exchanges.serve(now, server);
+        if self.is_single && self.exchanges.is_served() {
+            server.close(now);
+        }
+    }
+}
+
+/// Writes what the socket takes.
+fn put(now: Time, host: &mut Host, left: &mut u64) {
+    while *left > 0 && host.is_writable() {
+        let taken = host.write(now, *left);
+        *left -= taken;
+        if taken == 0 {
+            break;
+        }
+    }
+}

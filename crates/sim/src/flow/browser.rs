@@ -1,0 +1,71 @@
+//! What the flows of clients with connections of their own have, and those connections.
+
+use ackclock_units::Time;
+
+use super::counts::Counts;
+use super::{Application, Flow};
+use crate::flow::application::{Browser, Connection};
+use crate::host::Host;
+
+impl Flow {
+    /// The client that opens and closes connections, if the flow is of one.
+    pub(crate) fn browser(&mut self) -> Option<&mut Browser> {
+        match self.application.as_deref_mut() {
+            Some(Application::Browser(browser)) => Some(browser),
+            _ => None,
+        }
+    }
+
+    /// Whether the client may ask for more.
+    pub(crate) fn is_browsing(&self) -> bool {
+        self.started && !self.stopped && !self.aborted
+    }
+
+    /// What the flow carries as one of the connections of such a client.
+    pub(crate) fn connection(&mut self) -> Option<&mut Connection> {
+        match self.application.as_deref_mut() {
+            Some(Application::Connection(connection)) => Some(connection),
+            _ => None,
+        }
+    }
+
+    /// Its client may have more for it, or ends it.
+    pub(super) fn waits_for_client(&self) -> bool {
+        !self.closed && matches!(self.application.as_deref(), Some(Application::Connection(_)))
+    }
+
+    /// Its own ends do nothing: others carry what it asks for.
+    pub(super) fn is_carried(&self) -> bool {
+        matches!(self.application.as_deref(), Some(Application::Browser(_)))
+    }
+
+    /// What its ends have counted, and those of connections that are over.
+    pub(super) fn counts(&self, sender: &Host, receiver: &Host) -> Counts {
+        let mut counts = Counts::of(sender, receiver);
+        if let Some(Application::Browser(browser)) = self.application.as_deref() {
+            counts.add(browser.counts());
+        }
+        counts
+    }
+
+    /// When the application writes no more.
+    pub(crate) fn stop(&self) -> Option<Time> {
+        self.stop
+    }
+
+    /// It has come to its end.
+    pub(crate) fn has_nothing_more(&self) -> bool {
+        self.over.is_some()
+    }
+
+    /// A connection of the client of this flow is over, or the run: what was measured on it.
+    pub(crate) fn absorb(&mut self, connection: &Flow, [sender, receiver]: [&Host; 2]) {
+        self.rtt.absorb(&connection.rtt);
+        self.cwnd.absorb(&connection.cwnd);
+        self.truth.absorb(&connection.truth);
+        self.checksum_errors += connection.checksum_errors;
+        if let Some(browser) = self.browser() {
+            browser.absorb(sender, receiver);
+        }
+    }
+}
