@@ -35,7 +35,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
         duration: Span::from_secs(1_000_000_000),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction }],
+        links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction, medium: None }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),
             group: FlowGroup {

@@ -4,12 +4,15 @@
 //!
 //! [`Link`] is one direction of a link, [`LinkConfig`] and [`Impairments`] are its parameters,
 //! [`Course`] is how they change over time, with a [`Trace`], which a [`Model`] can draw,
-//! [`LinkEvent`] is what it reports to a [`LinkSink`], [`Decision`] is what its queue did, and
-//! [`Split`] chooses between two paths.
+//! [`LinkEvent`] is what it reports to a [`LinkSink`], [`Decision`] is what its queue did,
+//! [`Split`] chooses between two paths, and a [`Medium`] lets two links transmit in turn.
+
+pub use ackclock_traffic::Distribution;
 
 mod course;
 mod impairments;
 mod link;
+mod medium;
 mod recording;
 mod split;
 mod trace;
@@ -17,6 +20,7 @@ mod trace;
 pub use course::{Change, Course, Up};
 pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution, Loss, Markov, Reorder};
 pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Usage};
+pub use medium::{Medium, MediumConfig};
 pub use recording::{Action, Decision};
 pub use split::{Split, send_vector};
 pub use trace::{Format, Model, Notation, OPPORTUNITY, Trace, TraceError};

@@ -19,6 +19,7 @@ use crate::Course;
 use crate::impairments::Impairments;
 use crate::recording::{Decision, Recording};
 
+mod aggregate;
 mod event;
 mod varying;
 mod wire;

@@ -27,7 +27,7 @@ fn unknown_key() {
     9 | dealy = "5ms"
       | ^^^^^ unknown key
       |
-      = note: expected one of `rate`, `trace`, `queue`, `loss`, `burst`, `delay`, `overhead`, `duplicate`, `corrupt`, `jitter`, `jitter_distribution`, `jitter_correlation`, `reorder`, `schedule`, `reverse`
+      = note: expected one of `rate`, `trace`, `queue`, `loss`, `burst`, `delay`, `overhead`, `duplicate`, `corrupt`, `jitter`, `jitter_distribution`, `jitter_correlation`, `reorder`, `schedule`, `reverse`, `medium`
       = help: did you mean `delay`?
     "#);
 }
@@ -88,15 +88,15 @@ fn misspelt_unit() {
 
 #[test]
 fn packets_for_bytes() {
-    let queue = "delay = \"5ms\"\nqueue = { kind = \"bfifo\", limit = \"180p\" }";
-    insta::assert_snapshot!(refused("packets_for_bytes", "delay = \"5ms\"", queue), @r#"
-    error: links.wire.queue.limit: this is counted in bytes, not in packets
-      --> scenario.toml:10:35
+    let bucket = "delay = \"5ms\"\nburst = \"180p\"";
+    insta::assert_snapshot!(refused("packets_for_bytes", "delay = \"5ms\"", bucket), @r#"
+    error: links.wire.burst: this is counted in bytes, not in packets
+      --> scenario.toml:10:9
        |
-    10 | queue = { kind = "bfifo", limit = "180p" }
-       |                                   ^^^^^^ found the string "180p"
+    10 | burst = "180p"
+       |         ^^^^^^ found the string "180p"
        |
-       = note: expected a size in bytes, such as "64KiB" (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)
+       = note: expected a size in bytes, such as "64KiB" (B, kB, MB, GB, TB, KiB, MiB, GiB, TiB), or `false`
     "#);
 }
 
@@ -206,17 +206,6 @@ fn parameters_of_a_queue_that_do_not_fit_together() {
        |
     11 | queue = { kind = "red", min = "9kB", max = "8kB" }
        | ^^^^^ min must be below max
-    "#);
-    let text =
-        SMALL.replace("[[flows]]", "queue = { kind = \"blue\", limit = \"9kB\", threshold = \"5p\" }\n[[flows]]");
-    insta::assert_snapshot!(refuses("parameters_of_a_queue", &text), @r#"
-    error: links.wire.queue.threshold: not in the unit of `limit`
-      --> scenario.toml:11:53
-       |
-    11 | queue = { kind = "blue", limit = "9kB", threshold = "5p" }
-       |                                                     ^^^^ found the string "5p"
-       |
-       = note: expected packets if `limit` counts packets, else bytes
     "#);
 }
 

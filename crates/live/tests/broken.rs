@@ -80,7 +80,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
         duration: Span::from_secs(3600),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction }],
+        links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction, medium: None }],
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),

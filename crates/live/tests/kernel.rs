@@ -178,7 +178,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
         duration: Span::from_secs(12),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".to_owned(), forward: one.clone(), reverse: one }],
+        links: vec![LinkSpec { name: "link".to_owned(), forward: one.clone(), reverse: one, medium: None }],
         flows,
         sums: Vec::new(),
         windows: Vec::new(),

@@ -53,6 +53,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
         name: name.to_owned(),
         forward: direction(QueueSpec::Pie(PieConfig::default())),
         reverse: direction(QueueSpec::FqCodel(FqCodelConfig::default())),
+        medium: None,
     };
     let node = |host: &str, last: u8| {
         let unique = format!("ackt{}{host}", process::id());

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ackclock_aqm::{Drops, QueueSpec};
@@ -11,6 +11,7 @@ use ackclock_units::parameter::Configurable;
 use ackclock_units::{Random, Rate, Span, Time as Instant};
 
 use crate::document::Entry;
+use crate::extent::Extent;
 use crate::fields::Fields;
 use crate::parameters;
 use crate::quantity::{Bytes, Flag, Number, OneOf, Problem, RateOrUnlimited, Text, Time};
@@ -46,8 +47,16 @@ pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Option<Arc<Trace>>> {
         }
         _ => Format::Rates,
     };
-    let read = file.and_then(|file| match load(&table.file(&file), &file, format, repeats) {
-        Ok(trace) => Some(Arc::new(trace)),
+    let traces = table.traces();
+    let share = |path: PathBuf, file: &str| {
+        let read = || load(&path, file, format, repeats);
+        match traces {
+            Some(traces) => traces.get((path.clone(), format, repeats), read),
+            None => read().map(Arc::new),
+        }
+    };
+    let read = file.and_then(|file| match share(table.file(&file), &file) {
+        Ok(trace) => Some(trace),
         Err(problem) => {
             if let Some(entry) = table.get("file") {
                 table.reject("file", &entry.node, problem);
@@ -69,9 +78,15 @@ fn load(path: &Path, name: &str, format: Format, repeats: bool) -> Result<Trace,
     if bytes.len() as u64 > MAX_TRACE {
         return Err(Problem::new(format!("{name} is larger than {MAX_TRACE} bytes"), "a shorter trace"));
     }
-    let text =
-        String::from_utf8(bytes).map_err(|_| Problem::new(format!("{name} is not UTF-8"), "a trace, which is text"))?;
-    let trace = Trace::parse(&text, format, repeats).map_err(|error| {
+    let text = str::from_utf8(&bytes).map_err(|error| {
+        let before = &bytes[..error.valid_up_to()];
+        let line = 1 + before.iter().filter(|&&byte| byte == b'\n').count();
+        let byte = bytes.get(before.len()).copied().unwrap_or(0);
+        Problem::new(format!("{name}, line {line}: the byte 0x{byte:02x} is not UTF-8"), "a trace, which is text")
+    })?;
+    // A byte order mark is no part of the text.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let trace = Trace::parse(text, format, repeats).map_err(|error| {
         let line = error.line.map(|line| format!(", line {line}")).unwrap_or_default();
         Problem::new(format!("{name}{line}: {}", error.problem), error.expected)
     })?;
@@ -92,6 +107,8 @@ pub(crate) struct Base<'a> {
     /// The rate at the start; `Some(None)` is unlimited. `None` if a trace sets it.
     pub(crate) rate: Option<Option<Rate>>,
     pub(crate) queue: &'a QueueSpec,
+    /// What its sizes in other units refer to.
+    pub(crate) extent: Extent,
 }
 
 /// Reads the key `schedule`, or that of the other direction, which has been read there.
@@ -135,13 +152,14 @@ struct Queue {
     spec: QueueSpec,
     /// One that has been through all changes; `None` if its parameters are wrong anyway.
     tried: Option<Box<dyn ackclock_aqm::QueueDisc<Framed>>>,
+    extent: Extent,
 }
 
 impl Reading {
-    fn new(Base { rate, queue }: Base<'_>) -> Reading {
+    fn new(Base { rate, queue, extent }: Base<'_>) -> Reading {
         let spec = queue.clone();
         let tried = spec.problem().is_none().then(|| spec.build(Random::for_component(0, 0, "schedule")));
-        Reading { changes: Vec::new(), rate, ramps: [Instant::ZERO; 2], queue: Queue { spec, tried } }
+        Reading { changes: Vec::new(), rate, ramps: [Instant::ZERO; 2], queue: Queue { spec, tried, extent } }
     }
 
     fn change(&mut self, item: &mut Fields<'_>) {
@@ -153,6 +171,9 @@ impl Reading {
         let up = item.maybe("up", Flag);
         let drops = item.maybe("drop", Flag);
         let Some(at) = at.map(|at| Instant::ZERO + at) else { return };
+        if let (Some(rate), Some(_)) = (rate, self.rate) {
+            self.queue.extent.rate = rate;
+        }
         let queue = self.queue.change(item, at);
         let until = until.map(|until| Instant::ZERO + until);
         if let Some(before) = self.changes.last().map(|change| change.at)
@@ -224,7 +245,7 @@ impl Queue {
             item.table("queue", "a table of parameters, such as { limit = \"100p\" }")?.without_defaults();
         let name = self.spec.name();
         let mut spec = self.spec.clone();
-        parameters::read(&mut section, name, &mut spec);
+        parameters::read_with(&mut section, Some(&self.extent), name, &mut spec);
         section.finish();
         if spec.problem().is_some() {
             return None;

@@ -12,6 +12,7 @@ use crate::document::{Entry, Node, Table, Value};
 use crate::keys::{Domain, Keys};
 use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::{Diagnostic, Place, Report, did_you_mean, listed};
+use crate::traces::Traces;
 use crate::write;
 
 /// Defaults that were used one after another for want of keys in a table.
@@ -44,12 +45,27 @@ pub(crate) struct Context<'a> {
     pub(crate) keys: Option<RefCell<Keys>>,
     /// What the files that a scenario names are relative to.
     pub(crate) folder: &'a Path,
+    /// The whole document, for what depends on another part of it.
+    pub(crate) document: Option<&'a Table>,
+    /// Traces that are read once for all points.
+    pub(crate) traces: Option<&'a Traces>,
+    /// Sizes in other units than those of their keys, with what they came to.
+    pub(crate) converted: RefCell<Vec<Converted>>,
+}
+
+/// A size in another unit, as it stands in the document and in the unit of its key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Converted {
+    pub(crate) path: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(report: &'a Report, controllers: &'static [OwnController]) -> Context<'a> {
-        let (filled, chosen) = Default::default();
-        Context { report, controllers, filled, chosen, keys: None, folder: Path::new("") }
+        let (filled, chosen, converted) = Default::default();
+        let (keys, folder, document, traces) = (None, Path::new(""), None, None);
+        Context { report, controllers, filled, chosen, keys, folder, document, traces, converted }
     }
 }
 
@@ -130,6 +146,40 @@ impl<'a> Fields<'a> {
     /// Where a file is that the scenario names.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.cx.folder.join(name)
+    }
+
+    /// The traces that were read.
+    pub(crate) fn traces(&self) -> Option<&'a Traces> {
+        self.cx.traces
+    }
+
+    /// The whole document.
+    pub(crate) fn document(&self) -> Option<&'a Table> {
+        self.cx.document
+    }
+
+    /// Notes what a size came to.
+    pub(crate) fn converted(&self, key: &str, from: &Node, to: &Node) {
+        let (from, to) = (write::inline(from), write::inline(to));
+        self.cx.converted.borrow_mut().push(Converted { path: join(&self.path, key), from, to });
+    }
+
+    /// Whether this has happened below.
+    pub(crate) fn has_converted(&self) -> bool {
+        let below = |path: &str| path.strip_prefix(&*self.path).is_some_and(|rest| rest.starts_with('.'));
+        self.cx.converted.borrow().iter().any(|converted| below(&converted.path))
+    }
+
+    /// The value of a key that is read elsewhere.
+    pub(crate) fn peek(&self, key: &str) -> Option<&'a Node> {
+        self.find(key).map(|entry| &entry.node)
+    }
+
+    /// These keys in place of those that are here, without a word about what is wrong with them.
+    pub(crate) fn silent(&self, table: &'a Table) -> Fields<'a> {
+        let mut other = Fields::new(self.cx, table, &*self.path, &self.place);
+        other.silent = true;
+        other
     }
 
     /// How many errors there are so far.

@@ -6,12 +6,13 @@ use ackclock_emulator::{Course, HoldBack, Impairments, JitterDistribution, Reord
 use ackclock_sim::spec::{DirectionSpec, LinkSpec};
 use ackclock_units::{Rate, Span};
 
-use crate::document::{Entry, Value};
+use crate::document::{Entry, Table, Value};
+use crate::extent::Extent;
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
 use crate::quantity::{Bytes, Kind, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole};
 use crate::report::Diagnostic;
-use crate::{course, queue};
+use crate::{course, medium, queue};
 
 mod loss;
 
@@ -40,17 +41,19 @@ pub(crate) fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<LinkSpec
         return None;
     };
     let mut fields = Fields::new(cx, table, &path, &entry.key_place);
-    let (forward, schedule) = direction(&mut fields, None);
+    let (forward, schedule) = direction(&mut fields, &entry.key, None);
+    let sizes = fields.has_converted().then_some(table);
     let mut back = fields.table("reverse", "the keys that differ on the way back, such as { rate = \"1gbit\" }");
-    fields.finish();
     let reverse = match &mut back {
-        Some(back) => direction(back, Some((&forward, schedule))).0,
+        Some(back) => direction(back, &entry.key, Some(Forward { spec: &forward, schedule, sizes })).0,
         None => forward.clone(),
     };
+    let medium = medium::read(&mut fields, [&forward, &reverse]);
+    fields.finish();
     if let Some(back) = back {
         back.finish();
     }
-    Some(LinkSpec { name: entry.key.clone(), forward, reverse })
+    Some(LinkSpec { name: entry.key.clone(), forward, reverse, medium })
 }
 
 /// Whether a text can name a link or a flow: it becomes a part of dotted paths, where a number is
@@ -61,18 +64,37 @@ pub(crate) fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
 }
 
+/// What the way back takes from the other direction.
+#[derive(Clone, Copy)]
+struct Forward<'f, 'a> {
+    spec: &'f DirectionSpec,
+    /// Its schedule as it stands in the file.
+    schedule: Option<&'a Entry>,
+    /// Its keys, if sizes of its queue follow from its rate.
+    sizes: Option<&'a Table>,
+}
+
+/// What sizes of the queue of a direction refer to, in other units.
+fn extent(fields: &Fields<'_>, link: &str, rate: Option<Option<Rate>>, base: &DirectionSpec) -> Extent {
+    let overhead = fields.peek("overhead").and_then(|node| Bytes(0, MAX_OVERHEAD).read(node).ok());
+    // Nothing is said of sizes at a rate that is wrong.
+    let rate = rate.unwrap_or(Rate::from_bps(1));
+    Extent { link: link.to_owned(), rate, overhead: overhead.unwrap_or(base.overhead.into()) }
+}
+
 /// Reads the keys of a direction, and its schedule as it stands in the file; what the way back does
 /// not say is as in `forward`.
 fn direction<'a>(
     fields: &mut Fields<'a>,
-    forward: Option<(&DirectionSpec, Option<&'a Entry>)>,
+    link: &str,
+    forward: Option<Forward<'_, 'a>>,
 ) -> (DirectionSpec, Option<&'a Entry>) {
     // The way back takes these from the other direction without reading them.
     if forward.is_some() {
         fields.declare("queue", || queue::KINDS.kinds());
         fields.declare("loss", || loss::KINDS.kinds());
     }
-    let base = forward.map(|(forward, _)| forward.clone()).unwrap_or_else(|| DirectionSpec {
+    let base = forward.map(|forward| forward.spec.clone()).unwrap_or_else(|| DirectionSpec {
         rate: None,
         burst: None,
         delay: Span::ZERO,
@@ -82,8 +104,15 @@ fn direction<'a>(
         course: Course::default(),
     });
     let way_back = forward.is_some();
-    let (rate, trace) = pace(fields, forward.map(|(forward, _)| forward));
-    let queue = if way_back && fields.get("queue").is_none() { base.queue } else { queue::read(fields) };
+    let errors = fields.errors();
+    let (rate, trace) = pace(fields, forward.map(|forward| forward.spec));
+    let extent = extent(fields, link, (fields.errors() == errors).then_some(rate), &base);
+    let queue = match forward.and_then(|forward| forward.sizes) {
+        _ if !way_back || fields.get("queue").is_some() => queue::read(fields, &extent),
+        // Its sizes are those at the rate of this direction, if it has one.
+        Some(table) if extent.rate.is_some() => queue::read(&mut fields.silent(table), &extent),
+        _ => base.queue,
+    };
     let wire = base.impairments;
     let loss = if way_back && fields.get("loss").is_none() { wire.loss } else { loss::read(fields) };
     let mut spec = DirectionSpec {
@@ -103,10 +132,10 @@ fn direction<'a>(
         },
         course: Course::default(),
     };
-    let schedule = fields.get("schedule").or(forward.and_then(|(_, schedule)| schedule));
+    let schedule = fields.get("schedule").or(forward.and_then(|forward| forward.schedule));
     let rate = if trace.is_some() { None } else { Some(rate) };
     let errors = fields.errors();
-    let changes = course::schedule(fields, schedule, course::Base { rate, queue: &spec.queue });
+    let changes = course::schedule(fields, schedule, course::Base { rate, queue: &spec.queue, extent });
     spec.course = Course { schedule: changes, trace };
     if spec.burst.is_some() && !spec.course.is_constant() {
         let title = format!("{}: a token bucket (`burst`) does not change", fields.shown());

@@ -10,7 +10,7 @@ use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
 
 /// Keys that take a name in place of a table with `kind`: an override of `queue.limit` turns
 /// `queue = "pie"` into a table.
-const NAMED: [&str; 4] = ["queue", "cc", "loss_detector", "loss"];
+const NAMED: [&str; 5] = ["queue", "cc", "loss_detector", "loss", "medium"];
 
 /// Everything at the top of a document.
 const SECTIONS: [&str; 12] = [

@@ -1,20 +1,27 @@
 //! Parameters of algorithms, read as their configurations describe them ([`Configurable`]).
 
 use ackclock_aqm::Limit;
-use ackclock_units::Size;
 use ackclock_units::parameter::{self, Configurable, Setting, Visitor};
+use ackclock_units::{Size, parse_size};
 
 use crate::document::{self, Node};
+use crate::extent::{self, Extent};
 use crate::fields::Fields;
 use crate::keys::Domain;
 use crate::quantity::{
     Bytes, Flag, Kind, Number, OneOf, OrOff, Packets, PlainRate, PowerOfTwo, Problem, SizeOf, Time, Whole,
 };
 use crate::report::Diagnostic;
+use crate::write;
 
 /// Reads the parameters of `kind`; those that are left out stay as they are in `of`.
 pub(crate) fn read(fields: &mut Fields<'_>, kind: &str, of: &mut impl Configurable) {
-    of.parameters(&mut Reader(fields));
+    read_with(fields, None, kind, of);
+}
+
+/// The same for a queue, whose sizes may be in other units.
+pub(crate) fn read_with(fields: &mut Fields<'_>, extent: Option<&Extent>, kind: &str, of: &mut impl Configurable) {
+    of.parameters(&mut Reader { fields, extent });
     if let Some(problem) = of.problem() {
         let title = format!("{}: the parameters of `{kind}` do not fit together", fields.shown());
         fields.push(Diagnostic::new(title, fields.place(), problem.to_owned()));
@@ -24,13 +31,73 @@ pub(crate) fn read(fields: &mut Fields<'_>, kind: &str, of: &mut impl Configurab
 /// What is shown was in range when it was read.
 const MAX: u64 = u64::MAX;
 
-struct Reader<'f, 'a>(&'f mut Fields<'a>);
+struct Reader<'f, 'a> {
+    fields: &'f mut Fields<'a>,
+    /// What sizes in other units refer to.
+    extent: Option<&'f Extent>,
+}
+
+/// A domain, and whether what is expected is also a size in other units.
+struct InOtherUnits(parameter::Domain, bool);
+
+impl Kind for InOtherUnits {
+    type Held = parameter::Value;
+
+    fn read(&self, node: &Node) -> Result<parameter::Value, Problem> {
+        self.0.read(node).map_err(|problem| match node.str().map(parse_size) {
+            Some(Err(_)) if self.1 => expecting(problem, |size| format!("{size}; or {}", extent::OTHERS)),
+            _ => problem,
+        })
+    }
+
+    fn show(&self, held: &parameter::Value) -> document::Value {
+        self.0.show(held)
+    }
+
+    fn domain(&self) -> Domain {
+        self.0.domain()
+    }
+}
+
+impl Reader<'_, '_> {
+    fn kind(&self, of: &parameter::Parameter) -> InOtherUnits {
+        InOtherUnits(of.domain, self.extent.is_some() && extent::applies(of))
+    }
+
+    /// The value of a parameter that is in another unit than that of its domain.
+    fn converted(&mut self, of: &parameter::Parameter) -> Option<parameter::Value> {
+        let extent = self.extent.filter(|_| extent::applies(of))?;
+        let node = &self.fields.get(of.name)?.node;
+        let to = match extent.of(self.fields, of, node)? {
+            Ok(to) => to,
+            Err(problem) => {
+                self.fields.reject(of.name, node, problem);
+                return None;
+            }
+        };
+        match of.domain.read(&to) {
+            Ok(value) => {
+                self.fields.converted(of.name, node, &to);
+                Some(value)
+            }
+            Err(problem) => {
+                let title = format!("{}: it comes to {}", problem.title, write::inline(&to));
+                self.fields.reject(of.name, node, Problem { title, ..problem });
+                None
+            }
+        }
+    }
+}
 
 impl Visitor for Reader<'_, '_> {
     fn visit<T: Setting>(&mut self, of: parameter::Parameter, at: &mut T) {
-        let value = match of.derived {
-            Some(_) => self.0.maybe(of.name, of.domain),
-            None => Some(self.0.or(of.name, at.value(), of.domain)),
+        let errors = self.fields.errors();
+        let value = match (self.converted(&of), of.derived) {
+            (Some(value), _) => Some(value),
+            // It was wrong.
+            (None, _) if self.fields.errors() > errors => None,
+            (None, Some(_)) => self.fields.maybe(of.name, self.kind(&of)),
+            (None, None) => Some(self.fields.or(of.name, at.value(), self.kind(&of))),
         };
         if let Some(value) = value {
             *at = T::from_value(value).unwrap_or_else(|| unreachable!("`{}` cannot be {value:?}", of.name));
@@ -38,8 +105,9 @@ impl Visitor for Reader<'_, '_> {
     }
 
     fn feature<T: Configurable + Default>(&mut self, name: &'static str, _: &'static str, at: &mut Option<T>) {
-        *at = self.0.switch(name, at.take(), T::default(), |fields, mut on: T| {
-            on.parameters(&mut Reader(fields));
+        let extent = self.extent;
+        *at = self.fields.switch(name, at.take(), T::default(), |fields, mut on: T| {
+            on.parameters(&mut Reader { fields, extent });
             on
         });
     }

@@ -3,6 +3,7 @@
 
 use ackclock_sim::spec::QueueSpec;
 
+use crate::extent::Extent;
 use crate::fields::Fields;
 use crate::parameters;
 use crate::quantity::OneOf;
@@ -22,11 +23,11 @@ pub(crate) fn default() -> QueueSpec {
     by_name(DEFAULT)
 }
 
-/// Reads the key `queue`.
-pub(crate) fn read(fields: &mut Fields<'_>) -> QueueSpec {
+/// Reads the key `queue`; sizes in other units refer to `extent`.
+pub(crate) fn read(fields: &mut Fields<'_>, extent: &Extent) -> QueueSpec {
     fields.choose("queue", DEFAULT, &KINDS, |kind, fields| {
         let mut queue = by_name(kind);
-        parameters::read(fields, kind, &mut queue);
+        parameters::read_with(fields, Some(extent), kind, &mut queue);
         queue
     })
 }

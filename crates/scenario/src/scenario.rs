@@ -20,6 +20,7 @@ use crate::plan::Plan;
 use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::show::Defaults;
 use crate::sweep::Sweep;
+use crate::traces::Traces;
 use crate::{cc, document, expect, notes, overrides, sweep};
 
 /// The largest file that is read, in bytes.
@@ -166,7 +167,7 @@ impl Scenario {
         let mut sources = Sources::default();
         let source = sources.add("keys", text);
         let Some(root) = document::parse_document(text, source, &report) else { return Vec::new() };
-        let cx = Context { keys: Some(RefCell::default()), ..Context::new(&report, &[]) };
+        let cx = Context { keys: Some(RefCell::default()), document: root.table(), ..Context::new(&report, &[]) };
         Plan::read(&root, &cx);
         cx.keys.map(|keys| keys.into_inner().finish()).unwrap_or_default()
     }
@@ -190,12 +191,18 @@ impl Scenario {
         let sweep_defaults = cx.filled.take();
         let mut defaults = Defaults::default();
         let (mut plans, mut subjects) = (Vec::new(), Vec::new());
+        let traces = Traces::default();
         for point in 0..sweep.points() {
             let mut varied = original.clone();
             for (axis, index) in sweep.axes.iter().zip(sweep.indices(point)) {
                 overrides::set(&mut varied, &axis.path, &axis.place, axis.values[index].clone(), report);
             }
-            let cx = Context { folder, ..Context::new(report, controllers) };
+            let cx = Context {
+                folder,
+                document: varied.table(),
+                traces: Some(&traces),
+                ..Context::new(report, controllers)
+            };
             if let Some(plan) = Plan::read(&varied, &cx) {
                 let live = plan.timing.is_live();
                 subjects.push(Subject { shape: plan.shape(), duration: plan.duration, live });
@@ -204,6 +211,7 @@ impl Scenario {
             let mut filled = cx.filled.take();
             filled.extend(sweep_defaults.iter().cloned());
             defaults.add(filled, cx.chosen.take());
+            defaults.add_converted(cx.converted.take());
             if report.is_full() {
                 return None;
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::document::{Node, Value};
-use crate::fields::{Filled, FilledKey};
+use crate::fields::{Converted, Filled, FilledKey};
 use crate::overrides;
 use crate::report::{Place, Report};
 use crate::write;
@@ -21,6 +21,8 @@ pub(crate) struct Defaults {
     /// The tables with a kind, with how many points have them.
     chosen: BTreeMap<Arc<str>, usize>,
     points: usize,
+    /// Sizes in other units, with what they came to at the points.
+    converted: Vec<(String, String, Vec<String>)>,
 }
 
 /// The number of a table, and that of a key in it.
@@ -76,6 +78,17 @@ impl Defaults {
         }
     }
 
+    /// Adds what sizes in other units came to at one point.
+    pub(crate) fn add_converted(&mut self, converted: Vec<Converted>) {
+        for Converted { path, from, to } in converted {
+            match self.converted.iter_mut().find(|(known, as_written, _)| *known == path && *as_written == from) {
+                Some((_, _, values)) if values.contains(&to) => {}
+                Some((_, _, values)) => values.push(to),
+                None => self.converted.push((path, from, vec![to])),
+            }
+        }
+    }
+
     /// Fills the document in and writes it. A default is written where every point uses it, else
     /// under the kind that uses it; what differs from point to point for another reason has to stay
     /// out, and is named in a comment.
@@ -97,6 +110,9 @@ impl Defaults {
                 (false, Some(item)) => items.entry(item).or_default().push(at),
                 (false, None) => self.put(&mut root, 0, &[at]),
             }
+        }
+        for (path, from, values) in &self.converted {
+            text.push_str(&format!("# {path} = {from} comes to {}\n", values.join(", ")));
         }
         if !text.is_empty() {
             text.push('\n');

@@ -3,6 +3,7 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ackclock_scenario::{Override, Scenario};
 use ackclock_trace::{LinkSummary, Summary};
@@ -29,7 +30,7 @@ fn refused(link: &str) -> String {
 }
 
 /// A scenario in a folder of its own, beside a trace.
-fn with_trace(name: &str, trace: &str, keys: &str) -> Result<Scenario, String> {
+fn with_trace(name: &str, trace: impl AsRef<[u8]>, keys: &str) -> Result<Scenario, String> {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("course-{name}"));
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("a.trace"), trace).unwrap();
@@ -123,6 +124,27 @@ fn what_is_left_out_of_a_trace_is_shown() {
 }
 
 #[test]
+fn the_points_of_a_sweep_share_a_trace() {
+    let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("course-shared");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("a.trace"), "1\n2\n").unwrap();
+    fs::write(folder.join("b.trace"), "1\n3\n").unwrap();
+    let link = "trace = { file = \"a.trace\" }\nreverse = { trace = { file = \"a.trace\", loop = false } }";
+    let sweep = "[sweep]\naxes.\"links.wire.trace.file\" = [\"a.trace\", \"b.trace\"]\n\
+                 axes.\"links.wire.delay\" = [\"1ms\", \"2ms\"]\n";
+    let path = folder.join("scenario.toml");
+    fs::write(&path, scenario(link) + sweep).unwrap();
+    let scenario = Scenario::load(&path, &[]).unwrap();
+    let specs: Vec<_> = (0..4).map(|run| scenario.spec(run)).collect();
+    let forward = |run: usize| specs[run].links[0].forward.course.trace.as_ref().unwrap();
+    let reverse = |run: usize| specs[run].links[0].reverse.course.trace.as_ref().unwrap();
+    assert!(Arc::ptr_eq(forward(0), forward(1)) && Arc::ptr_eq(forward(2), forward(3)));
+    assert!((0..4).all(|run| Arc::ptr_eq(reverse(0), reverse(run))));
+    // Another file, and another way of reading one.
+    assert!(forward(0) != forward(2) && forward(0) != reverse(0));
+}
+
+#[test]
 fn traces_that_are_none() {
     for (name, trace, keys, found) in [
         ("empty", "", "", "a.trace: the trace is empty"),
@@ -135,6 +157,18 @@ fn traces_that_are_none() {
         let error = with_trace(name, trace, keys).expect_err("nonsense");
         assert!(error.contains(found), "{name}: {error}");
     }
+    for (name, bytes, found) in [
+        ("latin", &b"1\n2\n3 \xb5s\n"[..], "a.trace, line 3: the byte 0xb5 is not UTF-8"),
+        ("cut-off", b"1\n\xe2\x82", "a.trace, line 2: the byte 0xe2 is not UTF-8"),
+        ("nul", b"1\n\0\n", "a.trace, line 2: `\u{2400}` is not a whole number"),
+    ] {
+        let error = with_trace(name, bytes, "").expect_err("nonsense");
+        assert!(error.contains(found), "{name}: {error}");
+    }
+    assert!(with_trace("mark", "\u{feff}1\r\n2\r\n", "").is_ok());
+    let large = vec![b'\n'; (64 << 20) + 1];
+    let error = with_trace("large", &large, "").expect_err("nonsense");
+    assert!(error.contains("a.trace is larger than 67108864 bytes"), "{error}");
     let error = refused("trace = { file = \"nowhere/at-all\" }\nreverse = { rate = \"1gbit\" }");
     assert!(error.contains("links.wire.trace.file: cannot read nowhere/at-all"), "{error}");
     let both = refused("rate = \"1mbit\"\ntrace = { file = \"nowhere\" }");

@@ -49,7 +49,10 @@ fn direction(run: &RunSpec, link: &LinkSpec, way: &str, spec: &DirectionSpec) ->
         impairments: spec.impairments.clone(),
     };
     let queue = spec.queue.build(random("queue"));
-    let link = Link::with_course(config, queue, random("wire"), spec.course.clone());
+    let link = match &link.medium {
+        Some(_) => Link::on_medium(config, queue, random("wire")),
+        None => Link::with_course(config, queue, random("wire"), spec.course.clone()),
+    };
     Direction::new(id, spec.queue.name(), link)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ackclock_aqm::{Counters, DropReason};
-use ackclock_emulator::{Link, LinkEvent, LinkEventKind, LinkSink, Usage};
+use ackclock_emulator::{Link, LinkEvent, LinkEventKind, LinkSink, Medium, Usage};
 use ackclock_packet::Packet;
 use ackclock_trace::{Histogram, LinkSummary, LinkWindow};
 use ackclock_units::{Rate, Span, Time};
@@ -175,6 +175,16 @@ impl Direction {
     /// [`Link::catch_up`], with `events` as above.
     pub(crate) fn catch_up(&mut self, now: Time, events: &mut Vec<LinkEvent>) {
         self.link.catch_up(now, &mut Measuring { measures: &mut self.measures, events });
+    }
+
+    /// The link, to be asked.
+    pub(crate) fn link(&self) -> &Link {
+        &self.link
+    }
+
+    /// [`Medium::step`] of this link, with `events` as above.
+    pub(crate) fn take_step(&mut self, medium: &mut Medium, events: &mut Vec<LinkEvent>) {
+        medium.step(&mut self.link, &mut Measuring { measures: &mut self.measures, events });
     }
 
     /// The summary of a run that ended at `end`.

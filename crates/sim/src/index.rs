@@ -74,6 +74,21 @@ impl DirectionId {
         DirectionId(2 * link + 1)
     }
 
+    /// The link.
+    pub(crate) const fn link(self) -> usize {
+        self.0 / 2
+    }
+
+    /// Which of its two directions it is, 0 for forward.
+    pub(crate) const fn side(self) -> usize {
+        self.0 % 2
+    }
+
+    /// Both directions of its link.
+    pub(crate) const fn pair(self) -> [DirectionId; 2] {
+        [DirectionId::forward(self.link()), DirectionId::reverse(self.link())]
+    }
+
     /// The slot of its wakeup.
     #[inline]
     pub(crate) const fn slot(self) -> Slot {

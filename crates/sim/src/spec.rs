@@ -3,7 +3,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use ackclock_emulator::{Course, Impairments};
+use ackclock_emulator::{Course, Impairments, MediumConfig};
 use ackclock_tcp::Config;
 use ackclock_traffic::{Pattern, RequestPattern, VideoPattern, WebPattern};
 use ackclock_units::{Rate, Span, Time};
@@ -56,6 +56,9 @@ pub struct LinkSpec {
     pub forward: DirectionSpec,
     /// The way back.
     pub reverse: DirectionSpec,
+    /// The medium that both share; `None` if each has its own. With one, both have a rate, and
+    /// neither has a bucket or changes.
+    pub medium: Option<MediumConfig>,
 }
 
 /// One direction of a link: queue, transmitter, delay line.

@@ -41,7 +41,7 @@ pub(crate) fn pfifo(limit: u64) -> QueueSpec {
 
 pub(crate) fn link(name: &str, queue: QueueSpec) -> LinkSpec {
     let one = direction(queue);
-    LinkSpec { name: name.to_owned(), forward: one.clone(), reverse: one }
+    LinkSpec { name: name.to_owned(), forward: one.clone(), reverse: one, medium: None }
 }
 
 pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {

@@ -18,6 +18,7 @@ use crate::spec::RunSpec;
 use crate::truth::{Culprit, Reason};
 use crate::window::Windows;
 use ahead::MANY;
+use medium::Media;
 use outside::Outside;
 pub use outside::{Inbound, Outbound};
 use records::Records;
@@ -29,6 +30,7 @@ mod ahead;
 mod browsers;
 mod corruption;
 mod datagrams;
+mod medium;
 mod outside;
 mod records;
 mod routes;
@@ -72,6 +74,8 @@ pub struct World {
     outside: Option<Box<Outside>>,
     /// Flows that come and go; `None` if all stay.
     turnover: Option<Box<Turnover>>,
+    /// Media that the directions of links share; `None` if there are none.
+    media: Option<Box<Media>>,
     /// Visits to endpoints take the straight path.
     is_plain: bool,
     /// Links corrupt packets.
@@ -121,6 +125,7 @@ impl World {
             windows,
             outside,
             turnover: Turnover::new(spec),
+            media: Media::new(spec),
             is_plain: false,
             corrupts: corruption::occurs(spec),
             looks_ahead: spec.flows.len() >= MANY,
@@ -172,10 +177,16 @@ impl World {
 
     /// Every link does what is due until `now` on its sending side.
     fn catch_up(&mut self, now: Time) {
-        for direction in self.directions.ids() {
-            self.directions[direction].catch_up(now, &mut self.events);
-            self.settle(direction);
+        self.directions.ids().for_each(|direction| self.catch_up_direction(now, direction));
+    }
+
+    /// A link direction does what is due until `now` on its sending side.
+    fn catch_up_direction(&mut self, now: Time, direction: DirectionId) {
+        if self.media.is_some() {
+            self.share_medium(now, direction);
         }
+        self.directions[direction].catch_up(now, &mut self.events);
+        self.settle(direction);
     }
 
     /// The run is over: transmissions that ended since the last arrival are done, and every
@@ -250,6 +261,9 @@ impl World {
 
     /// Packets have arrived at the far end of a link direction.
     fn serve_direction(&mut self, now: Time, direction: DirectionId) {
+        if self.media.is_some() {
+            return self.serve_on_medium(now, direction);
+        }
         while let Some((at, packet)) = self.directions[direction].deliver(now, &mut self.events) {
             self.settle(direction);
             if self.looks_ahead {
@@ -284,6 +298,9 @@ impl World {
     }
 
     fn offer(&mut self, now: Time, direction: DirectionId, packet: Packet) {
+        if self.media.is_some() {
+            return self.offer_on_medium(now, direction, packet);
+        }
         let link = &mut self.directions[direction];
         link.offer(now, packet, &mut self.events);
         self.direction_wakeups.arm(direction.slot(), link.next_due());

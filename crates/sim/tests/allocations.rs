@@ -72,7 +72,12 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         duration: Span::from_secs(300),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "bottleneck".to_owned(), forward: direction.clone(), reverse: direction }],
+        links: vec![LinkSpec {
+            name: "bottleneck".to_owned(),
+            forward: direction.clone(),
+            reverse: direction,
+            medium: None,
+        }],
         flows: (0..2).map(flow).collect(),
     }
 }

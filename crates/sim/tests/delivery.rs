@@ -36,7 +36,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
         duration: Span::from_secs(1_000_000),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".into(), forward, reverse }],
+        links: vec![LinkSpec { name: "link".into(), forward, reverse, medium: None }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),
             group: FlowGroup {

@@ -102,7 +102,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
 }
 
 fn link(name: &str, forward: DirectionSpec, reverse: DirectionSpec) -> LinkSpec {
-    LinkSpec { name: name.to_owned(), forward, reverse }
+    LinkSpec { name: name.to_owned(), forward, reverse, medium: None }
 }
 
 /// A packet of no flow.

@@ -62,7 +62,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
         duration,
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".into(), forward: direction.clone(), reverse: direction }],
+        links: vec![LinkSpec { name: "link".into(), forward: direction.clone(), reverse: direction, medium: None }],
         flows: vec![FlowSpec { id: "d.0".into(), group: group.into(), start: Time::ZERO, stop: None, ends: None }],
         sums: Vec::new(),
         windows: Vec::new(),

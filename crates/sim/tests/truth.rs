@@ -112,7 +112,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
         duration: Span::from_secs(100_000),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".into(), forward, reverse }],
+        links: vec![LinkSpec { name: "link".into(), forward, reverse, medium: None }],
         flows: vec![FlowSpec {
             id: "flow.0".into(),
             group: FlowGroup {
@@ -263,7 +263,7 @@ proptest! {
     ) {
         let [first, second] = ways;
         let mut spec = transfer(Config { timestamps, ..config }, cc, first, back.clone());
-        spec.links.push(LinkSpec { name: "other".into(), forward: second, reverse: back });
+        spec.links.push(LinkSpec { name: "other".into(), forward: second, reverse: back, medium: None });
         spec.flows[0].secondary = Some(SecondarySpec { path: vec![1], vector });
         let mut rows = Rows::default();
         let flow = run(&spec, &mut Queue::default(), &mut rows);

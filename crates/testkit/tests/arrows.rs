@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("events", &["units"]),
     ("packet", &["units"]),
     ("traffic", &["units"]),
-    ("emulator", &["aqm", "packet"]),
+    ("emulator", &["aqm", "packet", "traffic"]),
     ("tcp", &["cc", "packet"]),
     ("packetdrill", &["tcp"]),
     ("trace", &["packet"]),
@@ -136,7 +136,7 @@ fn the_workspace_keeps_to_its_arrows() {
 
 #[test]
 fn arrows_reach_what_lies_behind_them() {
-    assert_eq!(reachable("emulator"), BTreeSet::from(["aqm", "packet", "units"]));
+    assert_eq!(reachable("emulator"), BTreeSet::from(["aqm", "packet", "traffic", "units"]));
     let fine = [
         package("ackclock-sim", &[("ackclock-aqm", None), ("ackclock-units", None), ("smoltcp", None)]),
         package(

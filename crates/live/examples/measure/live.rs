@@ -51,7 +51,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
         duration: Span::from_secs(3600),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction }],
+        links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction, medium: None }],
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),

@@ -20,6 +20,7 @@ use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 
 mod connections;
 mod peers;
+mod varying;
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -58,7 +59,7 @@ fn spec(tuns: [bool; 2], impairments: Impairments) -> RunSpec {
         duration: Span::from_secs(600),
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".to_owned(), forward: one.clone(), reverse: one }],
+        links: vec![LinkSpec { name: "link".to_owned(), forward: one.clone(), reverse: one, medium: None }],
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),

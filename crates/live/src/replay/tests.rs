@@ -57,6 +57,7 @@ fn spec() -> RunSpec {
         name: "narrow".to_owned(),
         forward: direction(QueueSpec::Pie(PieConfig::default())),
         reverse: direction(QueueSpec::FqCodel(FqCodelConfig::default())),
+        medium: None,
     };
     let wire = DirectionSpec {
         rate: None,
@@ -64,7 +65,7 @@ fn spec() -> RunSpec {
         impairments: Impairments::default(),
         ..direction(QueueSpec::Pie(PieConfig::default()))
     };
-    let wire = LinkSpec { name: "wire".to_owned(), forward: wire.clone(), reverse: wire };
+    let wire = LinkSpec { name: "wire".to_owned(), forward: wire.clone(), reverse: wire, medium: None };
     let router = RouterSpec { address: [192, 0, 0, 8].into(), address6: "fd00::8".parse().unwrap(), mtu: None };
     RunSpec {
         title: "Replay".to_owned(),

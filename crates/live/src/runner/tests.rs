@@ -110,7 +110,7 @@ fn spec(duration: Span, delay: Span) -> RunSpec {
         duration,
         seed: 1,
         run: 0,
-        links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction }],
+        links: vec![LinkSpec { name: "link".to_owned(), forward: direction.clone(), reverse: direction, medium: None }],
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),

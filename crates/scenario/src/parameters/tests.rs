@@ -107,7 +107,8 @@ generated from the descriptions in `aqm/src` and `cc/src`, where each parameter 
 Ranges are inclusive; one that depends on another parameter, as that of `queue_min` on `queue_threshold`, is given for its
 default. Where there is no fixed default, the rule that determines it is given. Times and rates are written with their unit,
 `\"20ms\"` and `\"10mbit\"`, packets and bytes as `\"180p\"` and `\"50kB\"`. In sources `s` is short for section, and FreeBSD's `cc.hd`
-for the sysctls below `net.inet.tcp.cc.hd`.
+for the sysctls below `net.inet.tcp.cc.hd`. Limits and thresholds of queues may also be in the other unit, a time or
+bandwidth-delay products (README, \"A scenario\").
 ";
 
 const CONTROLLERS: &str = "

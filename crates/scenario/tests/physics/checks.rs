@@ -97,7 +97,8 @@ pub(crate) fn all(outcome: &Outcome) -> Vec<Violation> {
         let id = json["id"].as_str().unwrap_or("");
         let rows: Vec<&Row> = outcome.queue.iter().filter(|row| row.str("link") == id).collect();
         queue(&mut laws, link, json, &rows);
-        transmitter(&mut laws, outcome, link, json, &rows);
+        let shared = outcome.spec.links[number / 2].medium.is_some();
+        transmitter(&mut laws, outcome, (link, shared), json, &rows);
         capacity(&mut laws, outcome, number, link, json);
     }
     sums(&mut laws, outcome);
@@ -367,13 +368,21 @@ fn near(rounded: Option<f64>, exact: Option<u64>) -> bool {
     }
 }
 
-/// A transmitter sends one packet after another, and is busy for as long as that takes.
-fn transmitter(laws: &mut Laws, outcome: &Outcome, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
+/// A transmitter sends one packet after another, and is busy for as long as that takes; on a shared
+/// medium, one aggregate after another.
+fn transmitter(laws: &mut Laws, outcome: &Outcome, (spec, shared): (&DirectionSpec, bool), json: &Json, rows: &[&Row]) {
     let id = json["id"].as_str().unwrap_or("");
     let Some(rate) = fastest(spec) else { return };
-    let sent: Vec<(u64, u64)> = (rows.iter().filter(|row| row.str("action") == "dequeue"))
+    let mut sent: Vec<(u64, u64)> = (rows.iter().filter(|row| row.str("action") == "dequeue"))
         .filter_map(|row| Some((row.nanos("time_s")?, row.number("size_bytes")?)))
         .collect();
+    if shared {
+        sent.dedup_by(|next, sum| {
+            let together = next.0 == sum.0;
+            sum.1 += if together { next.1 } else { 0 };
+            together
+        });
+    }
     let nanos = |bytes: u64| u128::from(bytes) * 8_000_000_000 / u128::from(rate);
     let bytes: u64 = sent.iter().map(|&(_, bytes)| bytes).sum();
     let end = u128::from(outcome.spec.duration.as_nanos());

@@ -2,7 +2,7 @@
 
 use ackclock_emulator::{Loss, Reorder};
 use ackclock_scenario::{Domain, Scenario};
-use ackclock_sim::spec::{CcSpec, DirectionSpec, HostSpec, QueueSpec, RunSpec};
+use ackclock_sim::spec::{CcSpec, DirectionSpec, HostSpec, LinkSpec, QueueSpec, RunSpec};
 use ackclock_units::{Span, Time, parse_rate, parse_span};
 use serde_json::{Value as Json, json};
 
@@ -152,7 +152,8 @@ fn names(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
         )
     };
     let jitter = document.sections.iter().any(|section| section.entries.iter().any(|(key, _)| key == "start_jitter"));
-    let random = outcome.spec.links.iter().any(|link| draws(&link.forward) || draws(&link.reverse))
+    let draws = |link: &LinkSpec| link.medium.is_some() || draws(&link.forward) || draws(&link.reverse);
+    let random = outcome.spec.links.iter().any(draws)
         || outcome.spec.flows.iter().any(|flow| {
             let host = |host: &HostSpec| matches!(host, HostSpec::Endpoint(endpoint) if chooses(&endpoint.cc));
             host(&flow.sender) || host(&flow.receiver) || flow.schedule.iter().any(|change| chooses(&change.cc))
@@ -289,12 +290,13 @@ fn scaled(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) {
         matches!(host, HostSpec::Endpoint(endpoint) if endpoint.profile == "rfc" && !endpoint.config.timestamps
             && matches!(&endpoint.cc, CcSpec::NewReno(config) if *config == ackclock_cc::NewRenoConfig::default()))
     };
-    let fits = outcome.spec.links.iter().all(|link| whole(&link.forward) && whole(&link.reverse))
-        && outcome
-            .spec
-            .flows
-            .iter()
-            .all(|flow| simple(&flow.sender) && simple(&flow.receiver) && flow.schedule.is_empty());
+    let fits =
+        outcome.spec.links.iter().all(|link| whole(&link.forward) && whole(&link.reverse) && link.medium.is_none())
+            && outcome
+                .spec
+                .flows
+                .iter()
+                .all(|flow| simple(&flow.sender) && simple(&flow.receiver) && flow.schedule.is_empty());
     // Arrivals at random are so many in a second.
     let arrives = document.sections.iter().any(|section| section.entries.iter().any(|(key, _)| key == "arrival_rate"));
     if !fits || arrives || !outcome.spec.sums.is_empty() {

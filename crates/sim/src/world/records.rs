@@ -106,8 +106,7 @@ impl World {
         let direction = |world: &World, n: usize| world.records.queues.as_ref()?.directions().get(n).copied();
         for n in 0.. {
             let Some(direction) = direction(self, n) else { break };
-            self.directions[direction].catch_up(now, &mut self.events);
-            self.settle(direction);
+            self.catch_up_direction(now, direction);
         }
         let World { records, directions, flows, routes, .. } = self;
         let Some(recording) = &mut records.queues else { return Ok(()) };

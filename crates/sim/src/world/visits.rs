@@ -14,11 +14,12 @@ use crate::record::TcpFact;
 
 impl World {
     /// Whether visits to endpoints take the straight path: nothing is recorded of flows, no host is
-    /// outside, nobody sends over two paths, no link corrupts packets, and all flows
-    /// stay.
+    /// outside, nobody sends over two paths, no link corrupts packets or shares a medium, and all
+    /// flows stay.
     pub(super) fn visits_are_plain(&self) -> bool {
         self.outside.is_none()
             && !self.corrupts
+            && self.media.is_none()
             && self.turnover.is_none()
             && !self.routes.are_shared()
             && self.records.tcp.is_none()
@@ -205,8 +206,7 @@ impl World {
         for route in routes {
             for hop in 0..self.routes.links(route).len() {
                 let direction = self.routes.links(route)[hop];
-                self.directions[direction].catch_up(now, &mut self.events);
-                self.settle(direction);
+                self.catch_up_direction(now, direction);
             }
         }
     }

@@ -13,8 +13,10 @@ pub(crate) const LAYERS: Layers = Layers {
         "quantity",
         "dscp",
         "write",
+        "traces",
         "fields",
         // Kinds with their parameters.
+        "extent",
         "parameters",
         "hystart",
         "queue",
@@ -24,6 +26,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "distribution",
         "video",
         "web",
+        "medium",
         "application",
         "link",
         "cc",
