@@ -35,7 +35,8 @@ const BANDS: usize = 4;
 pub enum PrioMap {
     /// Linux's three bands: by the low three bits of the codepoint, where the TOS byte of RFC 1349
     /// had its bits. Of these, minimized delay (4 and 5) is served first, maximized throughput (2
-    /// and 3) last, all else in between: AF42 before EF, which is with best effort, and before AF11.
+    /// and 3) last, all else in between: AF42 before EF, which is with best effort, and that before
+    /// AF11.
     Linux,
     /// Voice (CS6, CS7, EF, VA and the codepoint 4), then best effort, then what yields (CS1, LE).
     Diffserv3,
@@ -232,8 +233,8 @@ mod tests {
     }
 
     /// tc-prio(8): TOS 0x10 (minimize delay) is priority 6 and band 0, 0x8 (maximize throughput) is
-    /// 2 and band 2, 0x18 (both) is 4 and band 1; TOS 0 and all that RFC 1349 does not know is 0 and
-    /// band 1. The TOS byte of a codepoint is four times it.
+    /// 2 and band 2, 0x18 (both) is 4 and band 1; TOS 0 and all that RFC 1349 does not know is 0
+    /// and band 1. The TOS byte of a codepoint is four times it.
     #[test]
     fn linux_bands_are_those_of_the_tos_byte() {
         let band = |tos: u8| PrioMap::Linux.band(tos >> 2);

@@ -299,14 +299,7 @@ fn read<'a>(
     let stagger = fields.or("stagger", Span::ZERO, Time::Any);
     let route = route(&mut fields, setting);
     let traffic = Traffic::read(&mut fields, table, &route, setting.outside);
-    let dscp = fields.or("dscp", 0, Codepoint);
-    if let (Some(entry), Some([true, true])) = (table.get("dscp"), route.ends.as_ref().map(|ends| ends.kernels))
-        && setting.outside
-        && dscp != 0
-    {
-        let problem = Problem::new("not where both ends are kernels", "an end of our own: kernels choose their own");
-        fields.reject("dscp", &entry.node, problem);
-    }
+    let dscp = dscp(&mut fields, table, &route, setting.outside);
     let times = Times::read(&mut fields);
     let mut schedule = match &traffic {
         Traffic::Connection { sender, .. } => schedule::read(&mut fields, sender, times.start, duration),
@@ -357,6 +350,17 @@ fn read<'a>(
         restart_every,
         end: [stop, abort].into_iter().flatten().fold(duration, Span::min),
     })
+}
+
+/// The codepoint of packets of our own.
+fn dscp(fields: &mut Fields<'_>, table: &Table, route: &Route, outside: bool) -> u8 {
+    let dscp = fields.or("dscp", 0, Codepoint);
+    let kernels = outside && route.ends.as_ref().is_some_and(|ends| ends.kernels == [true, true]);
+    if let (true, true, Some(entry)) = (kernels, dscp != 0, table.get("dscp")) {
+        let problem = Problem::new("not where both ends are kernels", "an end of our own: kernels choose their own");
+        fields.reject("dscp", &entry.node, problem);
+    }
+    dscp
 }
 
 fn name(fields: &mut Fields<'_>, table: &Table) -> Option<String> {

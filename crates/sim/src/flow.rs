@@ -4,7 +4,7 @@ use std::mem::offset_of;
 use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
-use ackclock_tcp::{Acknowledgment, LimitedTime};
+use ackclock_tcp::Acknowledgment;
 use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Limited};
 use ackclock_units::{Span, Time, prefetch_part};
 
@@ -14,7 +14,7 @@ use crate::spec::{FlowGroup, FlowSpec, HostSpec};
 use crate::truth::Truth;
 pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
-use counts::Counts;
+use counts::{Counts, limited};
 pub(crate) use sums::Sums;
 use throughput::Throughput;
 
@@ -489,14 +489,4 @@ pub(crate) struct FlowMark {
     rtt: Histogram,
     cwnd: Histogram,
     counts: Counts,
-}
-
-/// What held a sender back, in seconds.
-fn limited(time: LimitedTime) -> Limited {
-    Limited {
-        cwnd: time.cwnd.as_secs_f64(),
-        rwnd: time.rwnd.as_secs_f64(),
-        app: time.app.as_secs_f64(),
-        pacing: time.pacing.as_secs_f64(),
-    }
 }

@@ -1,7 +1,7 @@
 //! Applications that know no packets: [`Distribution`]s of sizes and times, and [`Messages`], which
-//! says what an application writes and when, clients that wait for answers ([`Requests`], [`Web`], a
-//! browser, and [`Video`], a player), and [`Workload`], which says when flows of which sizes arrive.
-//! Time is an argument, and random numbers come from the stream that is handed in.
+//! says what an application writes and when, clients that wait for answers ([`Requests`], [`Web`],
+//! a browser, and [`Video`], a player), and [`Workload`], which says when flows of which sizes
+//! arrive. Time is an argument, and random numbers come from the stream that is handed in.
 
 mod columns;
 mod distribution;

@@ -211,7 +211,11 @@ fn random_scenarios_for_long() {
 fn every_key_is_drawn_or_named() {
     let mut draw = draw::Draw::new(0);
     let (mut names, mut left) = (BTreeSet::new(), BTreeMap::new());
-    for seed in 0..400 {
+    // Some keys belong to what is drawn rarely.
+    for seed in 0..4000 {
+        if seed >= 120 && left.is_empty() {
+            break;
+        }
         let document = draw::scenario(seed);
         for key in Scenario::keys(&document.text()) {
             // Whatever links, hosts and flows are called.
@@ -279,5 +283,7 @@ fn what_is_violated_is_found_and_shrunk() {
     });
     let Err(TestError::Fail(_, case)) = result else { panic!("no retransmission in 300 scenarios") };
     let keys: usize = case.document.sections.iter().map(|section| section.entries.len()).sum();
-    assert!(keys <= 9, "{}", case.document.text());
+    // Between hosts there are their addresses, and links cannot be taken out of a path.
+    let between_hosts = case.document.text().contains("[[paths]]");
+    assert!(keys <= if between_hosts { 13 } else { 9 }, "{}", case.document.text());
 }

@@ -1,5 +1,8 @@
 //! What the ends of a flow have counted.
 
+use ackclock_tcp::LimitedTime;
+use ackclock_trace::Limited;
+
 use crate::host::Host;
 use crate::watch::WatchCounts;
 
@@ -54,5 +57,15 @@ impl Counts {
             Host::Smoltcp(stock) => Counts { retransmitted_packets: stock.stats().retransmitted_packets, ..both },
             Host::Datagrams(_) => both,
         }
+    }
+}
+
+/// What held a sender back, in seconds.
+pub(super) fn limited(time: LimitedTime) -> Limited {
+    Limited {
+        cwnd: time.cwnd.as_secs_f64(),
+        rwnd: time.rwnd.as_secs_f64(),
+        app: time.app.as_secs_f64(),
+        pacing: time.pacing.as_secs_f64(),
     }
 }
