@@ -7,9 +7,11 @@ use self::chain::State;
 pub use self::chain::{GilbertElliott, Markov};
 use self::delay::Correlated;
 pub use self::delay::JitterDistribution;
+pub use self::table::JitterTable;
 
 mod chain;
 mod delay;
+mod table;
 
 /// Losses that are not a queue's decision.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,6 +42,8 @@ pub struct Impairments {
     pub jitter: Span,
     /// The distribution of jitter.
     pub jitter_distribution: JitterDistribution,
+    /// A table in place of the distribution.
+    pub jitter_table: Option<JitterTable>,
     /// How much the jitter of a packet depends on that of the packet before, from 0 to 1.
     pub jitter_correlation: f64,
     /// How packets change their order.
@@ -108,7 +112,10 @@ impl Impairments {
     /// The least that a packet takes from the end of its transmission to its arrival, where the
     /// propagation delay is `delay`.
     pub fn least_delay(&self, delay: Span) -> Span {
-        self.jitter_distribution.least(delay, self.jitter)
+        match &self.jitter_table {
+            Some(table) => delay::least(Some(table.entries()), delay, self.jitter),
+            None => self.jitter_distribution.least(delay, self.jitter),
+        }
     }
 }
 
@@ -207,17 +214,19 @@ impl Fate {
     /// When a packet arrives that was sent at `sent` and takes `delay`.
     pub(crate) fn arrival(&mut self, sent: Time, delay: Span) -> Time {
         let arrival = sent + delay;
-        let Impairments { jitter, jitter_distribution, reorder, .. } = self.impairments;
+        let Impairments { jitter, jitter_distribution, ref jitter_table, reorder, .. } = self.impairments;
         if jitter == Span::ZERO && !self.delay_changes {
             return arrival;
         }
         let at = if jitter == Span::ZERO {
             arrival
+        } else if let Some(table) = jitter_table {
+            self.delaying.delay(sent, arrival, jitter, Some(table.entries()))
         } else if jitter_distribution == JitterDistribution::Uniform && self.delaying.is_plain() {
             let extra = self.delaying.random().below(jitter.as_nanos().saturating_add(1));
             arrival + Span::from_nanos(extra)
         } else {
-            self.delaying.delay(sent, arrival, jitter, jitter_distribution)
+            self.delaying.delay(sent, arrival, jitter, jitter_distribution.table())
         };
         if reorder == Reorder::ByJitter {
             return at;

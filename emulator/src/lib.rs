@@ -18,7 +18,7 @@ mod split;
 mod trace;
 
 pub use course::{Change, Course, Up};
-pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution, Loss, Markov, Reorder};
+pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution, JitterTable, Loss, Markov, Reorder};
 pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Usage};
 pub use medium::{Medium, MediumConfig};
 pub use recording::{Action, Decision};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ackclock_emulator::{Course, HoldBack, Impairments, JitterDistribution, Reorder, Trace};
+use ackclock_emulator::{Course, HoldBack, Impairments, Reorder, Trace};
 use ackclock_sim::spec::{DirectionSpec, LinkSpec};
 use ackclock_units::{Rate, Span};
 
@@ -10,10 +10,11 @@ use crate::document::{Entry, Table, Value};
 use crate::extent::Extent;
 use crate::fields::{Context, Fields};
 use crate::keys::Domain;
-use crate::quantity::{Bytes, Kind, Number, OneOf, OrOff, Problem, RateOrUnlimited, Time, Whole};
+use crate::quantity::{Bytes, Kind, Number, OrOff, Problem, RateOrUnlimited, Time, Whole};
 use crate::report::Diagnostic;
 use crate::{course, medium, queue};
 
+mod jitter;
 mod loss;
 
 /// The most links of a run.
@@ -115,6 +116,8 @@ fn direction<'a>(
     };
     let wire = base.impairments;
     let loss = if way_back && fields.get("loss").is_none() { wire.loss } else { loss::read(fields) };
+    let jitter = (wire.jitter_distribution, wire.jitter_table);
+    let (jitter_distribution, jitter_table) = jitter::distribution(fields, jitter);
     let mut spec = DirectionSpec {
         rate,
         burst: fields.or("burst", base.burst.map(u64::from), OrOff(Bytes(1, MAX_BURST))).map(|burst| burst as u32),
@@ -126,7 +129,8 @@ fn direction<'a>(
             duplicate: fields.or("duplicate", wire.duplicate, Number(0.0, 1.0)),
             corrupt: fields.or("corrupt", wire.corrupt, Number(0.0, 1.0)),
             jitter: fields.or("jitter", wire.jitter, Time::Any),
-            jitter_distribution: distribution(fields, wire.jitter_distribution),
+            jitter_distribution,
+            jitter_table,
             jitter_correlation: fields.or("jitter_correlation", wire.jitter_correlation, Number(0.0, 1.0)),
             reorder: reorder(fields, wire.reorder),
         },
@@ -168,23 +172,6 @@ fn pace(fields: &mut Fields<'_>, forward: Option<&DirectionSpec>) -> (Option<Rat
             (fields.required("rate", RateOrUnlimited, expected).flatten(), None)
         }
     }
-}
-
-/// The names of all distributions of jitter.
-const DISTRIBUTIONS: [&str; JitterDistribution::ALL.len()] = {
-    let mut names = [""; JitterDistribution::ALL.len()];
-    let mut n = 0;
-    while n < names.len() {
-        names[n] = JitterDistribution::ALL[n].name();
-        n += 1;
-    }
-    names
-};
-
-fn distribution(fields: &mut Fields<'_>, base: JitterDistribution) -> JitterDistribution {
-    let kind = OneOf { what: "distribution", names: &DISTRIBUTIONS };
-    let name = fields.or("jitter_distribution", base.name(), kind);
-    JitterDistribution::ALL.into_iter().find(|distribution| distribution.name() == name).unwrap_or(base)
 }
 
 /// How far a packet may be held back, in packets: more than any sender has in flight.

@@ -50,13 +50,11 @@ impl JitterDistribution {
 
     /// The least that a packet takes which on average takes `delay`.
     pub(super) fn least(self, delay: Span, jitter: Span) -> Span {
-        let Some(lowest) = self.table().and_then(|table| table.iter().min()) else { return delay };
-        let offset = (u128::from(jitter.as_nanos()) * u128::from(lowest.unsigned_abs())).div_ceil(SCALE as u128);
-        delay - Span::from_nanos(u64::try_from(offset).unwrap_or(u64::MAX))
+        least(self.table(), delay, jitter)
     }
 
     /// Its quantiles, in units of 1/8192 of the jitter.
-    fn table(self) -> Option<&'static [i16; ENTRIES]> {
+    pub(super) fn table(self) -> Option<&'static [i16]> {
         static TABLES: [OnceLock<[i16; ENTRIES]>; 3] = [const { OnceLock::new() }; 3];
         match self {
             JitterDistribution::Uniform => None,
@@ -77,6 +75,13 @@ impl JitterDistribution {
             })),
         }
     }
+}
+
+/// The least that a packet takes which without jitter takes `delay`, by a table.
+pub(super) fn least(table: Option<&[i16]>, delay: Span, jitter: Span) -> Span {
+    let Some(&lowest) = table.and_then(|table| table.iter().min()).filter(|lowest| **lowest < 0) else { return delay };
+    let offset = (u128::from(jitter.as_nanos()) * u128::from(lowest.unsigned_abs())).div_ceil(SCALE as u128);
+    delay - Span::from_nanos(u64::try_from(offset).unwrap_or(u64::MAX))
 }
 
 const ENTRIES: usize = 4096;
@@ -160,13 +165,13 @@ impl Correlated {
     }
 
     /// When a packet arrives that was sent at `sent` and would arrive at `arrival`.
-    pub(super) fn delay(&mut self, sent: Time, arrival: Time, jitter: Span, of: JitterDistribution) -> Time {
+    pub(super) fn delay(&mut self, sent: Time, arrival: Time, jitter: Span, table: Option<&[i16]>) -> Time {
         let draw = self.next();
-        let Some(table) = of.table() else {
+        let Some(table) = table else {
             let extra = (u128::from(draw) * (u128::from(jitter.as_nanos()) + 1)) >> 32;
             return arrival + Span::from_nanos(u64::try_from(extra).unwrap_or(u64::MAX));
         };
-        let value = i128::from(table[((u64::from(draw) * ENTRIES as u64) >> 32) as usize]);
+        let value = i128::from(table[((u64::from(draw) * table.len() as u64) >> 32) as usize]);
         let offset = (i128::from(jitter.as_nanos()) * value).div_euclid(SCALE as i128);
         let span = Span::from_nanos(u64::try_from(offset.unsigned_abs()).unwrap_or(u64::MAX));
         // No packet arrives before it was sent.

@@ -1,11 +1,13 @@
 use super::*;
+use crate::impairments::Fate;
+use crate::{Impairments, JitterTable, Reorder};
 
 const MEAN: Time = Time::from_secs(100);
 
 /// Delays of so many packets around a mean of 100 s with a jitter of a second, in seconds.
 fn delays(of: JitterDistribution, correlation: f64, packets: usize) -> Vec<f64> {
     let mut correlated = Correlated::new(Random::for_component(1, 0, "jitter"), correlation);
-    let mut delay = || correlated.delay(Time::ZERO, MEAN, Span::from_secs(1), of);
+    let mut delay = || correlated.delay(Time::ZERO, MEAN, Span::from_secs(1), of.table());
     (0..packets).map(|_| delay().as_nanos() as f64 * 1e-9 - 100.0).collect()
 }
 
@@ -95,13 +97,69 @@ fn no_packet_arrives_before_it_was_sent() {
     let (sent, arrival) = (Time::from_millis(10), Time::from_millis(11));
     let mut at_once = 0;
     for _ in 0..10_000 {
-        let at = correlated.delay(sent, arrival, Span::from_millis(1), JitterDistribution::Normal);
+        let at = correlated.delay(sent, arrival, Span::from_millis(1), JitterDistribution::Normal.table());
         assert!(at >= sent);
         at_once += u32::from(at == sent);
     }
     // Those below one standard deviation: 15.9 %, with a deviation of 37.
     assert!((1587_f64 - f64::from(at_once)).abs() < 4.0 * 37.0, "{at_once}");
     // Nor does anything overflow.
-    let never = correlated.delay(Time::ZERO, Time::ZERO, Span::from_nanos(u64::MAX), JitterDistribution::Pareto);
+    let never =
+        correlated.delay(Time::ZERO, Time::ZERO, Span::from_nanos(u64::MAX), JitterDistribution::Pareto.table());
     assert!(never <= Time::NEVER);
+}
+
+#[test]
+fn a_table_from_a_file_replaces_the_distribution() {
+    // Four quantiles: -1, 0, 0.5 and 2 times the jitter of 8.192 ms, each with probability 1/4.
+    let table = JitterTable::parse("# of a measurement\n-8192 0\n\n  4096\t16384\r\n").unwrap();
+    let jitter = Span::from_micros(8192);
+    let impairments =
+        |jitter_table| Impairments { jitter, jitter_table, reorder: Reorder::ByJitter, ..Default::default() };
+    let mut fate = Fate::new(impairments(Some(table.clone())), Random::for_component(1, 0, "wire"));
+    let delay = Span::from_millis(20);
+    let mut found = std::collections::BTreeMap::new();
+    for _ in 0..40_000 {
+        *found.entry(fate.arrival(Time::ZERO, delay).as_nanos() / 1000).or_insert(0_u32) += 1;
+    }
+    assert!(found.keys().eq(&[11_808, 20_000, 24_096, 36_384]), "{found:?}");
+    // 10 000 +- 5 sqrt(40 000 * 3/16).
+    assert!(found.values().all(|count| count.abs_diff(10_000) < 434), "{found:?}");
+    assert_eq!(impairments(Some(table)).least_delay(delay), Span::from_micros(11_808));
+    // No packet arrives before it was sent.
+    let table = JitterTable::parse("-32768").unwrap();
+    let mut fate = Fate::new(impairments(Some(table.clone())), Random::for_component(1, 0, "wire"));
+    assert_eq!(fate.arrival(Time::from_secs(1), delay), Time::from_secs(1));
+    assert_eq!(impairments(Some(table)).least_delay(delay), Span::ZERO);
+    // One that only adds takes nothing from the delay.
+    assert_eq!(impairments(Some(JitterTable::parse("5 7").unwrap())).least_delay(delay), delay);
+}
+
+#[test]
+fn tables_that_are_none() {
+    let many = "1 ".repeat(16_385);
+    for (text, problem) in [
+        ("", "the table is empty; expected whole numbers, separated by blanks"),
+        ("# 1\n", "the table is empty; expected whole numbers, separated by blanks"),
+        (
+            "1 2\n3 x 4\n",
+            "line 2: `x` is no entry; expected a whole number from -32768 to 32767, in units of 1/8192 of the jitter",
+        ),
+        (
+            "1\n32768",
+            "line 2: `32768` is no entry; expected a whole number from -32768 to 32767, in units of 1/8192 of the jitter",
+        ),
+        (
+            "1.5",
+            "line 1: `1.5` is no entry; expected a whole number from -32768 to 32767, in units of 1/8192 of the jitter",
+        ),
+        (
+            "010",
+            "line 1: `010` is no entry; expected a whole number from -32768 to 32767, in units of 1/8192 of the jitter",
+        ),
+        (&many, "line 1: too many entries; expected at most 16384"),
+    ] {
+        assert_eq!(JitterTable::parse(text).unwrap_err().to_string(), problem);
+    }
+    assert!(JitterTable::parse(&many[2..]).is_ok());
 }
