@@ -307,8 +307,8 @@ impl Link {
 
     #[inline(never)]
     fn advance_by_some(&mut self, now: Time, events: &mut impl LinkSink) {
-        if self.varying.is_some() {
-            self.advance_varying(now, events);
+        if self.bucket.is_some() || self.varying.is_some() {
+            self.advance_otherwise(now, events);
             return;
         }
         // Nothing ends at `NEVER`, not even for a caller that asks what is due by then.
@@ -321,16 +321,24 @@ impl Link {
         }
     }
 
+    /// The same for a token bucket, and for a link that changes.
+    #[inline(never)]
+    fn advance_otherwise(&mut self, now: Time, events: &mut impl LinkSink) {
+        if self.varying.is_some() {
+            self.advance_varying(now, events);
+            return;
+        }
+        while self.until <= now && self.until < Time::NEVER {
+            self.spend_tokens(self.until, events);
+        }
+    }
+
     /// The transmitter is free: asks the queue for the next packet, or tells it that the link is
     /// idle.
     #[inline(always)]
     fn start_next(&mut self, now: Time, events: &mut impl LinkSink) {
-        if self.bucket.is_some() {
-            self.spend_tokens(now, events);
-            return;
-        }
         if self.waiting > 0 {
-            if let Some(end) = self.transmit_next(now, now, events) {
+            if let Some(end) = self.transmit_next(now, now, false, events) {
                 (self.state, self.until) = (Transmitter::Sends, end);
                 return;
             }
@@ -343,13 +351,12 @@ impl Link {
     }
 
     /// Packets leave at once while there are tokens. The queue is not told when none is left.
-    #[inline(never)]
     fn spend_tokens(&mut self, now: Time, events: &mut impl LinkSink) {
         (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
         while self.state == Transmitter::Idle
             && self.waiting > 0
             && let Some(start) = self.bucket.as_ref().map(|bucket| bucket.done.max(now))
-            && let Some(done) = self.transmit_next(now, start, events)
+            && let Some(done) = self.transmit_next(now, start, true, events)
             && let Some(bucket) = &mut self.bucket
         {
             bucket.done = done;
@@ -362,31 +369,35 @@ impl Link {
     }
 
     /// Takes a packet off the queue, whose transmission starts at `start`, and says when it ends.
-    /// `None` if there is none, or none yet.
+    /// With a bucket the packet is out at once. `None` if there is none, or none yet.
     #[inline(always)]
-    fn transmit_next(&mut self, now: Time, start: Time, events: &mut impl LinkSink) -> Option<Time> {
-        let Entry { packet: Framed(packet), enqueued_at } = &self.take_next(now, events)?;
+    fn transmit_next(&mut self, now: Time, start: Time, at_once: bool, events: &mut impl LinkSink) -> Option<Time> {
+        let mut dequeued = self.queue.dequeue(now, &mut self.drops);
+        let Entry { packet: Framed(packet), enqueued_at } = self.taken(now, &mut dequeued, events)?;
         let end = match &mut self.serializer {
             Some(serializer) => serializer.transmit(start, packet.wire_len),
             None => now,
         };
         let (sojourn, busy) = (now.since(*enqueued_at), end.since(start));
         self.report(now, LinkEventKind::Sent { sojourn, busy }, events);
-        // A bucket gives the packet out now.
-        let gone = if self.bucket.is_some() { now } else { end };
+        let gone = if at_once { now } else { end };
         self.wire.begin(gone, self.delay, packet, self.overhead);
         Some(end)
     }
 
-    /// Takes a packet off the queue. `None` if there is none, or none yet.
+    /// What the queue gave: a packet, if there is one that may go; the link waits for it otherwise.
     ///
     /// # Panics
     /// If the queue holds its packets back until a time that is not to come.
     #[inline(always)]
-    fn take_next(&mut self, now: Time, events: &mut impl LinkSink) -> Option<Entry<Framed>> {
-        let mut dequeued = self.queue.dequeue(now, &mut self.drops);
+    fn taken<'a>(
+        &mut self,
+        now: Time,
+        dequeued: &'a mut Dequeue<Framed>,
+        events: &mut impl LinkSink,
+    ) -> Option<&'a Entry<Framed>> {
         if let Some(recording) = &mut self.recording {
-            recording.dequeued(now, self.overhead, &mut dequeued, &*self.queue, &mut self.drops);
+            recording.dequeued(now, self.overhead, dequeued, &*self.queue, &mut self.drops);
         }
         self.waiting -= u64::from(matches!(dequeued, Dequeue::Packet(_)));
         if !self.drops.is_empty() {
@@ -395,7 +406,7 @@ impl Link {
         match dequeued {
             Dequeue::Packet(entry) => Some(entry),
             Dequeue::NotBefore(at) => {
-                self.hold_back(now, at);
+                self.hold_back(now, *at);
                 None
             }
             Dequeue::Empty => {

@@ -37,7 +37,8 @@ impl Link {
             if !aggregate.is_empty() && !self.fits(end.since(now), longest) {
                 break;
             }
-            let Some(Entry { packet: Framed(packet), enqueued_at }) = self.take_next(now, events) else {
+            let mut dequeued = self.queue.dequeue(now, &mut self.drops);
+            let Some(&Entry { packet: Framed(packet), enqueued_at }) = self.taken(now, &mut dequeued, events) else {
                 if self.state == Transmitter::HeldBack {
                     held = self.until;
                 }

@@ -294,7 +294,8 @@ impl Link {
 
     /// The transmission of the next packet begins, if the queue gives one.
     fn begin_varying(&mut self, varying: &mut Varying, at: Time, events: &mut impl LinkSink) -> bool {
-        let Some(entry) = self.take_next(at, events) else { return false };
+        let mut dequeued = self.queue.dequeue(at, &mut self.drops);
+        let Some(entry) = self.taken(at, &mut dequeued, events) else { return false };
         let Framed(packet) = &entry.packet;
         let sojourn = at.since(entry.enqueued_at);
         self.report(at, LinkEventKind::Sent { sojourn, busy: Span::ZERO }, events);
