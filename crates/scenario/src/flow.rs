@@ -226,17 +226,6 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
             root.push(error.note(format!("at most {most}")));
         }
     }
-    let passing = groups.iter().find(|group| group.arrivals.sums || group.alike.application.connections().is_some());
-    if let Some(passing) = passing.filter(|_| groups.iter().any(|group| group.alike.secondary.is_some())) {
-        let (key, other) = if passing.arrivals.sums {
-            ("results", "`results = \"each\"`")
-        } else {
-            ("application", "one connection that is `persistent`")
-        };
-        let title = format!("flows.{}.{key}: not in a run with `paths`", passing.id);
-        let error = Diagnostic::new(title, &node.place, "found here and in what follows");
-        root.push(error.note(format!("expected a `path` for all flows, or {other}")));
-    }
     let outside = groups.iter().find(|group| group.outside && group.alike.application.connections().is_some());
     if let Some(group) = outside {
         let title = format!("flows.{}.application: opens connections where packets come from outside", group.id);

@@ -103,10 +103,6 @@ pub(crate) fn read_all(root: &mut Fields<'_>, setting: Setting<'_>, groups: &[Gr
         root.reject("workloads", &entry.node, problem);
         return Vec::new();
     }
-    if let Some(group) = groups.iter().find(|group| group.alike.secondary.is_some()) {
-        let title = format!("not in a run with `paths` of a flow, as `{}` has", group.id);
-        root.reject("workloads", &entry.node, Problem::new(title, "a `path` for all of `[[flows]]`"));
-    }
     let mut taken: BTreeSet<&str> = groups.iter().map(|group| group.id.as_str()).collect();
     let mut workloads = Vec::new();
     for (index, item) in items.iter().enumerate() {

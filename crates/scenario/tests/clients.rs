@@ -299,25 +299,25 @@ fn a_stop_ends_a_browser() {
 }
 
 #[test]
-fn connections_of_a_client_do_not_go_with_two_paths() {
-    let web = "application = { kind = \"web\", page = \"1kB\", objects = 1, object = \"1kB\" }";
-    let short = "application = { kind = \"request\", size = \"1kB\", response = \"1kB\", persistent = false }";
-    for (keys, kind) in [(web, "web"), (short, "request")] {
-        let text = scenario("10mbit", "5s", keys)
+fn connections_of_a_client_take_two_paths() {
+    let web = "application = { kind = \"web\", page = \"20kB\", objects = 9, object = \"5kB\", pages = 1 }";
+    let short =
+        "application = { kind = \"request\", size = \"20kB\", response = \"1kB\", requests = 7, persistent = false }";
+    for (keys, connections) in [(web, 6), (short, 7)] {
+        let text = scenario("10mbit", "20s", keys)
             .replace("path = [\"wire\"]", "paths = [[\"wire\"], [\"other\"]]\nsplit = \"round_robin\"")
-            .replace("[[flows]]", "links.other = { rate = \"10mbit\" }\n[[flows]]");
-        let error = Scenario::parse("test.toml", text.as_bytes(), &[]).expect_err("it is refused").to_string();
-        let part = format!("flows.f.paths: not with `{kind}` that opens connections of its own");
-        assert!(error.contains(&part), "{error}");
-        // Nor beside a flow with two paths.
-        let other = "[[flows]]\nid = \"g\"\npaths = [[\"wire\"], [\"other\"]]\nsplit = \"round_robin\"\n";
-        let text = scenario("10mbit", "5s", &format!("{keys}\n{other}")).replacen(
-            "[[flows]]",
-            "links.other = { rate = \"10mbit\" }\n[[flows]]",
-            1,
-        );
-        let error = Scenario::parse("test.toml", text.as_bytes(), &[]).expect_err("it is refused").to_string();
-        assert!(error.contains("flows.f.application: not in a run with `paths`"), "{error}");
+            .replace("[[flows]]", "links.other = { rate = \"10mbit\", delay = \"25ms\" }\n[[flows]]");
+        let summary = run_all(&text);
+        let application = summary.flows[0].application.as_ref().expect("a client");
+        let bytes = application.pages.as_ref().map(|pages| (pages.loaded, pages.response_bytes));
+        let bytes = bytes.or_else(|| application.requests.as_ref().map(|all| (all.answered, all.response_bytes)));
+        assert_eq!(bytes, Some(if keys == web { (1, 65_000) } else { (7, 7000) }));
+        // What the client sends alternates in each connection, beginning with the first path; what
+        // comes back takes the first.
+        let packets = |id: &str| summary.links.iter().find(|link| link.id == id).expect("it is listed").offered;
+        let [first, second] = ["wire.forward", "other.forward"].map(packets);
+        assert!(second > 0 && (0..=connections).contains(&(first as i64 - second as i64)), "{first} {second}");
+        assert_eq!(packets("other.reverse"), 0);
     }
 }
 

@@ -42,16 +42,20 @@ fn places_that_are_given_again_change_nothing() {
                  [[flows]]\nid = \"cut\"\npath = [\"a\"]\nhost = \"linux-3.9\"\ncount = 3\nrestart_every = \"500ms\"\n\
                  abort = \"12s\"\nresults = \"sum\"\n\
                  [[flows]]\nid = \"stock\"\npath = [\"a\"]\nhost = \"smoltcp\"\nbytes = \"5kB\"\ncount = 40\narrival_rate = 5\n\
-                 results = \"sum\"\n"
+                 results = \"sum\"\n\
+                 [[flows]]\nid = \"both\"\npaths = [[\"a\"], [\"b\"]]\nsplit = \"round_robin\"\nbytes = \"9kB\"\n\
+                 count = 1000\narrival_rate = 30\nresults = \"sum\"\n"
             )
+            .replacen("[[flows]]", "[links.b]\nrate = \"10mbit\"\ndelay = \"1ms\"\n[[flows]]", 1)
             .replace("duration = \"20s\"", &format!("duration = \"20s\"\nseed = {seed}"));
             let summary = run(&text);
             assert_eq!(format!("{:?}", run_keeping(&text)), format!("{summary:?}"), "{kind} {seed}");
-            let [short, back, cut, stock] = &summary.groups[..] else { panic!("four groups") };
+            let [short, back, cut, stock, both] = &summary.groups[..] else { panic!("five groups") };
             assert!(short.started > 600 && short.completed + short.alive >= short.started, "{short:?}");
             assert!(back.most_alive < back.started / 2, "places were given again: {back:?}");
             assert!(cut.aborted > 0 && cut.completed == 0, "{cut:?}");
             assert!(stock.completed > 20, "{stock:?}");
+            assert!(both.completed > 400, "{both:?}");
             assert_eq!(summary.flows.len(), 1);
         }
     }
@@ -129,6 +133,28 @@ fn start_times_do_not_depend_on_the_results() {
 }
 
 #[test]
+fn flows_that_come_and_go_take_two_paths() {
+    let of = |results: &str| {
+        run(&format!(
+            "schema = 1\n[run]\nduration = \"20s\"\n[links.a]\nrate = \"10mbit\"\n[links.b]\nrate = \"10mbit\"\ndelay = \"2ms\"\n\
+             [[flows]]\nid = \"f\"\npaths = [[\"a\"], [\"b\"]]\nsplit = \"round_robin\"\nbytes = \"30kB\"\ncount = 20\n\
+             stagger = \"500ms\"\nresults = \"{results}\"\n"
+        ))
+    };
+    let (each, sum) = (of("each"), of("sum"));
+    let packets = |summary: &Summary<()>, id: &str| {
+        summary.links.iter().find(|link| link.id == id).expect("it is listed").offered
+    };
+    // Every other packet of each flow, of which the first takes the first path.
+    let [first, second] = ["a.forward", "b.forward"].map(|id| packets(&sum, id));
+    assert!((0..=20).contains(&(first as i64 - second as i64)), "{first} {second}");
+    assert_eq!([first, second], ["a.forward", "b.forward"].map(|id| packets(&each, id)));
+    assert_eq!(packets(&sum, "b.reverse"), 0);
+    let group = &sum.groups[0];
+    assert_eq!((group.completed, group.delivered_bytes), (20, 600_000));
+}
+
+#[test]
 fn keys_that_do_not_go_together_are_refused() {
     let of = |keys: &str| {
         let text = format!(
@@ -144,7 +170,6 @@ fn keys_that_do_not_go_together_are_refused() {
         ("path = [\"a\"]\nresults = \"all\"", "flows.f.results: unknown kind of results `all`"),
         ("path = [\"a\"]\ncount = 100_001\narrival_rate = 1", "flows.f.count: too large"),
         ("path = [\"a\"]\ncount = 100_001\nresults = \"sum\"", "flows.f.count: too large"),
-        ("paths = [[\"a\"], [\"b\"]]\nresults = \"sum\"", "flows.f.results: not in a run with `paths`"),
     ] {
         let error = of(keys).expect_err(keys);
         assert!(error.contains(title), "{keys}: {error}");

@@ -377,10 +377,6 @@ fn what_cannot_be_is_refused() {
             format!("{path}size = \"1kB\"\narrivals = \"1s\"\n[[flows]]\nid = \"w\"\n{path}"),
             "two flows or workloads are called `w`",
         ),
-        (
-            format!("{path}size = \"1kB\"\narrivals = \"1s\"\n[[flows]]\nid = \"f\"\npaths = [[\"a\"], [\"b\"]]"),
-            "workloads: not in a run with `paths` of a flow",
-        ),
     ] {
         let error = of(&keys).expect_err(&keys);
         assert!(error.contains(title), "{keys}: {error}");

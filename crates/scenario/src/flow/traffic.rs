@@ -116,10 +116,6 @@ pub(super) fn check(fields: &mut Fields<'_>, table: &Table, application: &Applic
         if table.get("bytes").is_some() {
             refuse("bytes", &format!("not with `{kind}`, which has `{own}`"), "one of the two");
         }
-        if application.connections().is_some() && table.get("paths").is_some() {
-            let title = format!("not with `{kind}` that opens connections of its own");
-            refuse("paths", &title, "a `path`, or one connection that is `persistent`");
-        }
     } else if *hosts[0] == HostSpec::Outside {
         refuse("application", "not where the sender is a kernel", "`bulk`, or a sender of our own");
     }

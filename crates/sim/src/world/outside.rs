@@ -137,8 +137,7 @@ impl Outside {
                 // The end at the first host of the pipe sends over both paths: data, or ACKs.
                 let host = if along { sender } else { receiver };
                 let [links, _] = directions(&path.path, false);
-                let secondary = routes.add(links, host.peer());
-                routes.share(host, split, secondary);
+                routes.share(host, split, links);
             }
         }
         Some(Box::new(Outside {

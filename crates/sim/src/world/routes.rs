@@ -4,22 +4,33 @@ use std::collections::BTreeMap;
 
 use ackclock_emulator::Split;
 
-use crate::index::{DirectionId, FlowId, HostId, RouteId, SplitId, Table};
-use crate::spec::RunSpec;
+use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, SplitId, Table};
+use crate::spec::{FlowSpec, RunSpec};
 
 /// Where packets go.
 #[derive(Debug)]
 pub(super) struct Routes {
-    /// Those of the packets of each host, and behind them others.
+    /// Those of the packets of each host, and behind them others. In a run in which a host sends
+    /// over two paths each host has two, the second of which is the same if it does not.
     all: Table<RouteId, Route>,
+    /// Whether each host has two.
+    are_shared: bool,
     /// The links of all paths, each path once: with many flows, few lists that stay at hand.
     links: Vec<DirectionId>,
     /// Where in them each path is.
     paths: BTreeMap<Vec<DirectionId>, u32>,
-    /// Which of two paths packets take.
+    /// Which of two paths the packets of several hosts take in turn.
     splits: Table<SplitId, Split>,
-    /// Hosts that send over two paths, in order of the hosts.
-    sharing: Vec<Sharing>,
+    /// Which of its two the packets of each host take; empty if there are never two.
+    by_host: Table<HostId, Taken>,
+}
+
+/// Which of its two paths a host sends over.
+#[derive(Clone, Copy, Debug)]
+enum Taken {
+    Primary,
+    Own(Split),
+    Shared(SplitId),
 }
 
 /// The way of packets.
@@ -33,46 +44,72 @@ struct Route {
     to: HostId,
 }
 
-/// A host that sends over two paths: the sender of a flow, or, where the paths of others do, its
-/// receiver.
-#[derive(Debug)]
-struct Sharing {
-    host: HostId,
-    split: SplitId,
-    /// The route over the secondary path.
-    secondary: RouteId,
-}
-
 impl Routes {
     /// The routes of all flows. Those of flows between hosts outside are given by
     /// [`Routes::set_links`] and [`Routes::share`].
     pub(super) fn new(spec: &RunSpec) -> Routes {
+        let mut groups = spec.flows.iter().map(|flow| &flow.group).chain(spec.sums.iter().map(|sum| &sum.group));
+        let mut pipes = spec.live.iter().flat_map(|live| &live.pipes);
+        let are_shared = groups.any(|group| group.secondary.is_some()) || pipes.any(|pipe| pipe.secondary.is_some());
         let mut routes = Routes {
             all: Table::new(),
+            are_shared,
             links: Vec::new(),
             paths: BTreeMap::new(),
             splits: Table::new(),
-            sharing: Vec::new(),
+            by_host: Table::new(),
         };
-        let flows = || spec.flows.iter().enumerate().map(|(number, flow)| (FlowId::new(number), flow));
-        for (id, flow) in flows() {
-            let [data, acks] = directions(&flow.path, flow.reverse);
-            routes.add(data, id.receiver());
-            routes.add(acks, id.sender());
-        }
-        for (id, flow) in flows().filter(|(_, flow)| flow.ends.is_none()) {
-            let Some(second) = &flow.secondary else { continue };
-            let split = routes.add_split(second.vector);
-            let [links, _] = directions(&second.path, flow.reverse);
-            let secondary = routes.add(links, id.receiver());
-            routes.share(id.sender(), split, secondary);
+        for (number, flow) in spec.flows.iter().enumerate() {
+            routes.add_flow(FlowId::new(number), flow);
         }
         routes
     }
 
+    /// The routes of a flow behind all others.
+    pub(super) fn add_flow(&mut self, id: FlowId, flow: &FlowSpec) {
+        let [data, acks] = directions(&flow.path, flow.reverse);
+        for (links, to) in [(data, id.receiver()), (acks, id.sender())] {
+            self.add(links.clone(), to);
+            if self.are_shared {
+                self.add(links, to);
+                self.by_host.push(Taken::Primary);
+            }
+        }
+        self.split(id, flow);
+    }
+
+    /// The routes of a flow in the place of one that is over.
+    pub(super) fn replace_flow(&mut self, id: FlowId, flow: &FlowSpec) {
+        let [data, acks] = directions(&flow.path, flow.reverse);
+        for (links, host) in [(data, id.sender()), (acks, id.receiver())] {
+            self.set_links(host, links);
+        }
+        self.split(id, flow);
+    }
+
+    /// The sender of a flow sends over two paths, if its specification says so. Between hosts
+    /// outside it is the path of both that says it.
+    fn split(&mut self, id: FlowId, flow: &FlowSpec) {
+        if !self.are_shared {
+            return;
+        }
+        self.by_host[id.sender()] = Taken::Primary;
+        if let Some(second) = flow.secondary.as_ref().filter(|_| flow.ends.is_none()) {
+            let [links, _] = directions(&second.path, flow.reverse);
+            self.set_second(id.sender(), links, Taken::Own(Split::new(second.vector)));
+        }
+    }
+
+    /// A route behind all others.
     pub(super) fn add(&mut self, links: Vec<DirectionId>, to: HostId) -> RouteId {
         let (first, hops) = self.place(links);
         self.all.push(Route { first, hops, to })
+    }
+
+    /// Both routes of a host.
+    fn of(&self, host: HostId) -> [RouteId; 2] {
+        let first = host.index() << u32::from(self.are_shared);
+        [first, first + usize::from(self.are_shared)].map(RouteId::new)
     }
 
     /// Where the links of a path are, and how many it has.
@@ -93,14 +130,23 @@ impl Routes {
     /// The packets of a host take these links.
     pub(super) fn set_links(&mut self, host: HostId, links: Vec<DirectionId>) {
         let (first, hops) = self.place(links);
-        let route = &mut self.all[RouteId::of_host(host)];
-        (route.first, route.hops) = (first, hops);
+        for id in self.of(host) {
+            let route = &mut self.all[id];
+            (route.first, route.hops) = (first, hops);
+        }
     }
 
-    /// A host sends over two paths.
-    pub(super) fn share(&mut self, host: HostId, split: SplitId, secondary: RouteId) {
-        let place = self.sharing.partition_point(|sharing| sharing.host < host);
-        self.sharing.insert(place, Sharing { host, split, secondary });
+    /// A host sends over two paths, the second of which has these links, in turn with others.
+    pub(super) fn share(&mut self, host: HostId, split: SplitId, links: Vec<DirectionId>) {
+        self.set_second(host, links, Taken::Shared(split));
+    }
+
+    fn set_second(&mut self, host: HostId, links: Vec<DirectionId>, taken: Taken) {
+        let (first, hops) = self.place(links);
+        let [_, second] = self.of(host);
+        let route = &mut self.all[second];
+        (route.first, route.hops) = (first, hops);
+        self.by_host[host] = taken;
     }
 
     /// The link behind so many others of a route; the host at the end if there is none.
@@ -125,34 +171,33 @@ impl Routes {
     /// Whether any host sends over two paths.
     #[inline]
     pub(super) fn are_shared(&self) -> bool {
-        !self.sharing.is_empty()
+        self.are_shared
     }
 
     /// The route of the next packet of a host.
     #[inline]
     pub(super) fn next(&mut self, host: HostId) -> RouteId {
-        if self.sharing.is_empty() {
+        if !self.are_shared {
             return RouteId::of_host(host);
         }
-        match self.shared(host).map(|sharing| (sharing.split, sharing.secondary)) {
-            Some((split, secondary)) if self.takes_secondary(split) => secondary,
-            _ => RouteId::of_host(host),
-        }
+        let split = match &mut self.by_host[host] {
+            Taken::Primary => None,
+            Taken::Own(split) => Some(split),
+            Taken::Shared(split) => Some(&mut self.splits[*split]),
+        };
+        let secondary = split.is_some_and(Split::takes_secondary);
+        self.of(host)[usize::from(secondary)]
     }
 
     /// Both routes of a host that sends over two.
     pub(super) fn both(&self, host: HostId) -> Option<[RouteId; 2]> {
-        self.shared(host).map(|sharing| [RouteId::of_host(host), sharing.secondary])
+        let taken = self.by_host.get(host)?;
+        (!matches!(taken, Taken::Primary)).then(|| self.of(host))
     }
 
     /// Whether the next packet takes the second path.
     pub(super) fn takes_secondary(&mut self, split: SplitId) -> bool {
         self.splits[split].takes_secondary()
-    }
-
-    fn shared(&self, host: HostId) -> Option<&Sharing> {
-        let place = self.sharing.binary_search_by_key(&host, |sharing| sharing.host).ok()?;
-        self.sharing.get(place)
     }
 }
 

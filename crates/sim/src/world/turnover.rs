@@ -12,7 +12,6 @@ use ackclock_events::Slot;
 use ackclock_traffic::Arrival;
 use ackclock_units::Time;
 
-use super::routes::directions;
 use super::summary::Passed;
 use super::workload::Work;
 use super::{World, browsers};
@@ -291,7 +290,6 @@ impl World {
             built = built.with_bytes(arrival.bytes);
             work.created(flow, arrival);
         }
-        let [data, acks] = directions(&spec.path, spec.reverse);
         match turnover.place(flow) {
             Some(known) => {
                 *known = place;
@@ -299,15 +297,14 @@ impl World {
                 for (host, state) in [flow.sender(), flow.receiver()].into_iter().zip(hosts) {
                     self.hosts[host] = state;
                 }
-                self.routes.set_links(flow.sender(), data);
-                self.routes.set_links(flow.receiver(), acks);
+                self.routes.replace_flow(flow, &spec);
             }
             None => {
                 turnover.places.push(place);
                 self.flows.push(built);
-                for (state, links) in hosts.into_iter().zip([data, acks]) {
-                    let host = self.hosts.push(state);
-                    self.routes.add(links, host.peer());
+                self.routes.add_flow(flow, &spec);
+                for state in hosts {
+                    self.hosts.push(state);
                     self.host_wakeups.add_slot();
                 }
             }
