@@ -13,6 +13,7 @@
 mod args;
 mod compare;
 mod drill;
+mod duration;
 mod execute;
 mod live;
 mod memory;

@@ -24,7 +24,7 @@ impl Progress {
         let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(runs as u64 * STEPS), target);
         let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-        if let Ok(style) = ProgressStyle::with_template("{elapsed} [{wide_bar}] {percent}% of {msg}") {
+        if let Ok(style) = ProgressStyle::with_template("{elapsed} [{wide_bar}] {percent}% of {msg}, {eta} left") {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_message(runs);

@@ -17,7 +17,7 @@ use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::{self, Report};
-use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, live, memory, print, print_line, say};
+use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, duration, live, memory, print, print_line, say};
 
 /// Carries out what the command line asks of a scenario. Returns the exit status.
 pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
@@ -31,6 +31,9 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
         say(&format!("note: {note}"));
     }
     let threads = threads(args, &scenario)?;
+    if let Some(note) = duration::note(&scenario, threads) {
+        say(&note);
+    }
     let mut session = Session::open(args, &scenario)?;
     let finished = session.execute(threads);
     match session.settle(finished)? {

@@ -294,11 +294,9 @@ fn read<'a>(
         Traffic::Connection { sender, .. } => schedule::read(&mut fields, sender, times.start, duration),
         Traffic::Datagrams(_) => Vec::new(),
     };
-    let arrivals = {
-        let every = times.restart_every.unwrap_or(Span::ZERO);
-        let others = [("stagger", stagger), ("start_jitter", times.start_jitter), ("restart_every", every)];
-        arrivals::read(&mut fields, table, setting.outside, others)
-    };
+    let every = times.restart_every.unwrap_or(Span::ZERO);
+    let others = [("stagger", stagger), ("start_jitter", times.start_jitter), ("restart_every", every)];
+    let arrivals = arrivals::read(&mut fields, table, setting.outside, others);
     times.check(&mut fields, table, stagger * (parallel - 1), duration);
     let Load { mut sender, mut receiver, bytes, write_size, application } = traffic.load();
     if let Some(ends) = route.ends.as_ref().filter(|_| setting.outside) {

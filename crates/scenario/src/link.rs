@@ -117,7 +117,7 @@ fn direction<'a>(
     let wire = base.impairments;
     let loss = if way_back && fields.get("loss").is_none() { wire.loss } else { loss::read(fields) };
     let jitter = (wire.jitter_distribution, wire.jitter_table);
-    let (jitter_distribution, jitter_table) = jitter::distribution(fields, jitter);
+    let jitter_table;
     let mut spec = DirectionSpec {
         rate,
         burst: fields.or("burst", base.burst.map(u64::from), OrOff(Bytes(1, MAX_BURST))).map(|burst| burst as u32),
@@ -129,7 +129,11 @@ fn direction<'a>(
             duplicate: fields.or("duplicate", wire.duplicate, Number(0.0, 1.0)),
             corrupt: fields.or("corrupt", wire.corrupt, Number(0.0, 1.0)),
             jitter: fields.or("jitter", wire.jitter, Time::Any),
-            jitter_distribution,
+            jitter_distribution: {
+                let distribution;
+                (distribution, jitter_table) = jitter::distribution(fields, jitter);
+                distribution
+            },
             jitter_table,
             jitter_correlation: fields.or("jitter_correlation", wire.jitter_correlation, Number(0.0, 1.0)),
             reorder: reorder(fields, wire.reorder),

@@ -127,12 +127,19 @@ impl Plan {
 
     /// The memory that a run takes, with the keys that set the numbers of its flows.
     pub(crate) fn memory(&self) -> (Memory, Vec<String>) {
-        let populations = self.groups.iter().map(Group::population);
-        let populations: Vec<Population<'_>> =
-            populations.chain(self.workloads.iter().map(Workload::population)).collect();
         let keys = self.groups.iter().map(|group| format!("flows.{}.count", group.id));
         let keys = keys.chain(self.workloads.iter().map(|workload| format!("workloads.{}.max_alive", workload.id)));
-        (Memory::of(&self.links, &populations, self.duration), keys.collect())
+        (Memory::of(&self.links, &self.populations(), self.duration), keys.collect())
+    }
+
+    fn populations(&self) -> Vec<Population<'_>> {
+        let listed = self.groups.iter().map(Group::population);
+        listed.chain(self.workloads.iter().map(Workload::population)).collect()
+    }
+
+    /// The most full packets that the transfers of a run send.
+    pub(crate) fn packets(&self) -> Option<f64> {
+        ackclock_sim::most_packets(&self.links, &self.populations(), self.duration)
     }
 
     pub(crate) fn shape(&self) -> Shape {

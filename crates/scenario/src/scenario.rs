@@ -283,6 +283,13 @@ impl Scenario {
         self.plans.iter().map(Plan::memory).collect()
     }
 
+    /// The most full packets that transfers send in all runs together, ACKs and other applications
+    /// not counted; `None` where nothing limits them.
+    pub fn packets(&self) -> Option<f64> {
+        let points = self.plans.iter().map(Plan::packets);
+        Some(points.sum::<Option<f64>>()? * self.repeat() as f64)
+    }
+
     /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one
     /// after another.
     pub fn is_live(&self) -> bool {

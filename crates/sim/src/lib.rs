@@ -8,6 +8,7 @@
 mod build;
 mod datagrams;
 mod direction;
+mod effort;
 mod error;
 mod flow;
 mod host;
@@ -28,6 +29,7 @@ use ackclock_trace::Summary;
 use ackclock_units::Time;
 
 pub use build::{RECEIVER_PORT, SENDER_PORT};
+pub use effort::most_packets;
 pub use error::RunError;
 pub use index::{DirectionId, FlowId, HostId};
 pub use memory::{Memory, Population};

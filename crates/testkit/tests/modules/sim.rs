@@ -21,6 +21,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "flow",
         "window",
         "memory",
+        "effort",
         // From specifications to components, and the loop over them.
         "build",
         "log",
