@@ -16,7 +16,7 @@ use ackclock_sim::spec::{
 };
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, Config, CwndValidation, DelayedAck, EcnFeedback,
-    InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, RrRules, TransferRules,
+    InitialWindow, LossDetector, NcrVariant, Pacing, PacingWhen, Prr, RrRules, StateRules, TransferRules,
 };
 use ackclock_trace::Summary;
 use ackclock_units::{Rate, Span, Time};
@@ -33,7 +33,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
         sums: Vec::new(),
         windows: Vec::new(),
         live: None,
-        duration: Span::from_secs(1_000_000),
+        duration: Span::from_secs(100_000_000),
         seed: 1,
         run: 0,
         links: vec![LinkSpec { name: "link".into(), forward, reverse, medium: None }],
@@ -178,6 +178,10 @@ fn any_config() -> impl Strategy<Value = Config> {
                 nagle,
                 slow_start_after_idle,
                 transfer,
+                // Half of all packets may be lost one way and a third the other way. Of one round trip
+                // for each byte, thousands of them, some fail as often in a row as hosts try.
+                max_retries: 200,
+                states: StateRules { syn_retries: 200, synack_retries: 200, ..StateRules::default() },
                 ..Config::default()
             }
         },
