@@ -1,5 +1,5 @@
-//! How a link direction changes in the course of time: a schedule of changes, and a trace of its
-//! rate.
+//! How a link direction changes in the course of time: a schedule of changes, a trace of its rate,
+//! or slots.
 //!
 //! What the transmitter does at the time of a change comes first: a packet whose last bit is sent
 //! at that time propagates by the delay and the loss before the change, and an opportunity of a
@@ -34,7 +34,7 @@ use std::sync::Arc;
 use ackclock_aqm::QueueSpec;
 use ackclock_units::{Rate, Span, Time};
 
-use crate::Trace;
+use crate::{Slots, Trace};
 
 /// How a link direction changes.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -45,12 +45,14 @@ pub struct Course {
     /// What the rate follows instead of [`crate::LinkConfig::rate`]; no change of the schedule has
     /// a rate then.
     pub trace: Option<Arc<Trace>>,
+    /// It transmits in slots; nothing changes then.
+    pub slots: Option<Slots>,
 }
 
 impl Course {
-    /// Whether nothing ever changes.
+    /// Whether nothing ever changes, and there are no slots.
     pub fn is_constant(&self) -> bool {
-        self.schedule.is_empty() && self.trace.is_none()
+        self.schedule.is_empty() && self.trace.is_none() && self.slots.is_none()
     }
 }
 

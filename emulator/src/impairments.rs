@@ -5,7 +5,7 @@ use ackclock_units::{Random, Span, Time};
 
 use self::chain::State;
 pub use self::chain::{GilbertElliott, Markov};
-use self::delay::Correlated;
+pub(crate) use self::delay::Correlated;
 pub use self::delay::JitterDistribution;
 pub use self::table::JitterTable;
 

@@ -19,7 +19,7 @@ mod trace;
 
 pub use course::{Change, Course, Up};
 pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution, JitterTable, Loss, Markov, Reorder};
-pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Usage};
+pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Slots, Usage};
 pub use medium::{Medium, MediumConfig};
 pub use recording::{Action, Decision};
 pub use split::{Split, send_vector};

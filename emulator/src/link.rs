@@ -12,6 +12,8 @@ use ackclock_packet::Packet;
 use ackclock_units::{Ecn, Random, Rate, Serializer, Span, Time};
 
 pub use self::event::{LinkEvent, LinkEventKind, LinkSink};
+use self::slots::Slot;
+pub use self::slots::Slots;
 pub use self::varying::Usage;
 use self::varying::Varying;
 use self::wire::Wire;
@@ -21,6 +23,7 @@ use crate::recording::{Decision, Recording};
 
 mod aggregate;
 mod event;
+mod slots;
 mod varying;
 mod wire;
 
@@ -110,6 +113,8 @@ pub struct Link {
     wire: Wire,
     /// What changes, and the transmitter of a link on which something does.
     varying: Option<Box<Varying>>,
+    /// When it may transmit, if that is not always.
+    slot: Option<Box<Slot>>,
 }
 
 /// The state of a transmitter.
@@ -119,7 +124,8 @@ enum Transmitter {
     Idle,
     /// It sends a packet, whose last bit is sent at the end.
     Sends,
-    /// The bucket has no tokens; on a link that changes, there is no opportunity, or an outage.
+    /// The bucket has no tokens; on a link that changes, there is no opportunity, or an outage; the
+    /// next slot has not begun.
     Refills,
     /// The queue holds its packets back: it is asked again at the end, or when a packet arrives.
     HeldBack,
@@ -157,18 +163,24 @@ impl Link {
             least_delay: config.impairments.least_delay(config.delay),
             wire: Wire::new(config.impairments, random),
             varying: None,
+            slot: None,
         }
     }
 
-    /// An empty link that changes over time.
+    /// An empty link that changes over time, or that transmits in slots.
     ///
     /// # Panics
-    /// If there is a bucket, and something changes.
+    /// If there is a bucket and something changes, or slots and anything else.
     pub fn with_course(config: LinkConfig, queue: Box<dyn QueueDisc<Framed>>, random: Random, course: Course) -> Link {
         if course.is_constant() {
             return Link::new(config, queue, random);
         }
         assert!(config.burst.is_none(), "a token bucket does not change");
+        if let Some(slots) = course.slots {
+            assert!(course.schedule.is_empty() && course.trace.is_none(), "a link with slots does not change");
+            let slot = Some(Box::new(Slot::new(slots, &random)));
+            return Link { slot, ..Link::new(config, queue, random) };
+        }
         let wire = Wire::changing(config.impairments.clone(), random.clone());
         let varying = Varying::new(&config, course);
         let delay = varying.least_delay();
@@ -307,7 +319,7 @@ impl Link {
 
     #[inline(never)]
     fn advance_by_some(&mut self, now: Time, events: &mut impl LinkSink) {
-        if self.bucket.is_some() || self.varying.is_some() {
+        if self.bucket.is_some() || self.varying.is_some() || self.slot.is_some() {
             self.advance_otherwise(now, events);
             return;
         }
@@ -321,12 +333,14 @@ impl Link {
         }
     }
 
-    /// The same for a token bucket, and for a link that changes.
+    /// The same for a token bucket, for slots, and for a link that changes.
     #[inline(never)]
     fn advance_otherwise(&mut self, now: Time, events: &mut impl LinkSink) {
         if self.varying.is_some() {
-            self.advance_varying(now, events);
-            return;
+            return self.advance_varying(now, events);
+        }
+        if self.slot.is_some() {
+            return self.advance_slots(now, events);
         }
         while self.until <= now && self.until < Time::NEVER {
             self.spend_tokens(self.until, events);

@@ -27,7 +27,7 @@ fn unknown_key() {
     9 | dealy = "5ms"
       | ^^^^^ unknown key
       |
-      = note: expected one of `rate`, `trace`, `queue`, `loss`, `burst`, `delay`, `overhead`, `duplicate`, `corrupt`, `jitter`, `jitter_distribution`, `jitter_correlation`, `reorder`, `schedule`, `reverse`, `medium`
+      = note: expected one of `rate`, `trace`, `queue`, `loss`, `burst`, `delay`, `overhead`, `duplicate`, `corrupt`, `jitter`, `jitter_distribution`, `jitter_correlation`, `reorder`, `schedule`, `slots`, `reverse`, `medium`
       = help: did you mean `delay`?
     "#);
 }

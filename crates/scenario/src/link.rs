@@ -16,6 +16,7 @@ use crate::{course, medium, queue};
 
 mod jitter;
 mod loss;
+mod slots;
 
 /// The most links of a run.
 pub(crate) const MAX_LINKS: usize = 10_000;
@@ -144,15 +145,36 @@ fn direction<'a>(
     let rate = if trace.is_some() { None } else { Some(rate) };
     let errors = fields.errors();
     let changes = course::schedule(fields, schedule, course::Base { rate, queue: &spec.queue, extent });
-    spec.course = Course { schedule: changes, trace };
-    if spec.burst.is_some() && !spec.course.is_constant() {
-        let title = format!("{}: a token bucket (`burst`) does not change", fields.shown());
-        let error = Diagnostic::new(title, fields.place(), "has a `schedule` or a `trace`");
-        fields.push(error.note("expected a transmitter, which is `burst = false`"));
-    }
+    let slots = slots::read(fields, base.course.slots);
+    spec.course = Course { schedule: changes, trace, slots };
+    check_course(fields, &spec);
     // What is wrong with a schedule is not wrong with the way back once more.
     let right = fields.errors() == errors;
     (spec, schedule.filter(|_| right))
+}
+
+/// What changes, or sends in slots, is a transmitter, and does nothing else.
+fn check_course(fields: &Fields<'_>, spec: &DirectionSpec) {
+    let Course { schedule, trace, slots } = &spec.course;
+    let changes = !schedule.is_empty() || trace.is_some();
+    let found = if spec.burst.is_some() && slots.is_some() {
+        (
+            "a token bucket (`burst`) has no slots",
+            "has `slots`",
+            "expected one of `burst` and `slots`; the other is `false`",
+        )
+    } else if spec.burst.is_some() && changes {
+        let expected = "expected a transmitter, which is `burst = false`";
+        ("a token bucket (`burst`) does not change", "has a `schedule` or a `trace`", expected)
+    } else if slots.is_some() && changes {
+        let expected = "expected a constant `rate`, or `slots = false`";
+        ("a link with `slots` does not change", "has a `schedule` or a `trace`", expected)
+    } else {
+        return;
+    };
+    let (title, label, expected) = found;
+    let error = Diagnostic::new(format!("{}: {title}", fields.shown()), fields.place(), label);
+    fields.push(error.note(expected));
 }
 
 /// The rate of a direction, which is the mean of a trace if there is one.

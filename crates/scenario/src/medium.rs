@@ -29,7 +29,8 @@ pub(crate) fn read(fields: &mut Fields<'_>, directions: [&DirectionSpec; 2]) -> 
     let entry = entry?;
     let found = directions.iter().find_map(|spec| problem(spec));
     if let Some(found) = found {
-        let expected = "a medium between directions with a constant `rate`, without `burst`, `schedule` and `trace`";
+        let expected =
+            "a medium between directions with a constant `rate`, without `burst`, `slots`, `schedule` and `trace`";
         fields.reject("medium", &entry.node, Problem::new(found, expected));
     }
     fields.choose("medium", "wifi", &KINDS, |_, fields| {
@@ -43,6 +44,8 @@ pub(crate) fn read(fields: &mut Fields<'_>, directions: [&DirectionSpec; 2]) -> 
 fn problem(spec: &DirectionSpec) -> Option<&'static str> {
     if spec.course.trace.is_some() {
         Some("the rate of a shared medium cannot follow a trace")
+    } else if spec.course.slots.is_some() {
+        Some("a link with a shared medium has no slots")
     } else if !spec.course.is_constant() {
         Some("a link with a shared medium cannot change by a schedule")
     } else if spec.rate.is_none() {

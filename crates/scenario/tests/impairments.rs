@@ -174,3 +174,49 @@ fn jitter_has_a_table_from_a_file() {
         assert!(error.contains(found), "{keys}: {error}");
     }
 }
+
+#[test]
+fn slots_limit_a_rate() {
+    // 2500 packets a second from 0 s on, of which every 10 ms ten get through, ten of them at once
+    // at the beginning.
+    let text = text("delay = \"5ms\"\nslots = { delay = \"10ms\", packets = 10 }")
+        .replace("rate = \"10mbit\"", "rate = \"unlimited\"")
+        + "transport = \"udp\"\napplication = { kind = \"cbr\", rate = \"20mbit\", size = \"1000B\" }\n";
+    let scenario = Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+    let spec = scenario.spec(0);
+    let summary = ackclock_sim::run(&spec, &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");
+    let sent = summary.links[0].dequeued;
+    assert!((4990..=5010).contains(&sent), "{sent}");
+    let slots =
+        |link: &ackclock_sim::spec::LinkSpec| [&link.forward, &link.reverse].map(|way| way.course.slots.clone());
+    let [forward, reverse] = slots(&spec.links[0]);
+    assert!(forward.is_some() && forward == reverse);
+    let off = text.replace("slots =", "reverse.slots = false\nslots =");
+    let scenario = Scenario::parse("test.toml", off.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+    assert!(matches!(slots(&scenario.spec(0).links[0]), [Some(_), None]));
+}
+
+#[test]
+fn slots_that_are_none() {
+    for (keys, problem) in [
+        ("slots = { packets = 10 }", "links.wire.slots: no time between slots"),
+        ("slots = { delay = \"1ms\", packets = 0 }", "links.wire.slots.packets: "),
+        ("slots = { delay = \"1ms\", bytes = \"0B\" }", "links.wire.slots.bytes: "),
+        ("slots = { delay = \"-1ms\" }", "links.wire.slots.delay: "),
+        ("slots = { delay = \"1ms\", size = 1 }", "links.wire.slots: unknown key `size`"),
+        ("slots = true", "links.wire.slots: not the right type"),
+        ("slots = { delay = \"1ms\" }\nburst = \"10kB\"", "links.wire: a token bucket (`burst`) has no slots"),
+        (
+            "slots = { delay = \"1ms\" }\nschedule = [{ at = \"1s\", delay = \"1ms\" }]",
+            "links.wire: a link with `slots` does not change",
+        ),
+        ("slots = { delay = \"1ms\" }\nmedium = \"wifi\"", "a link with a shared medium has no slots"),
+        (
+            "slots = { delay = \"1ms\", jitter = \"1ms\", jitter_distribution = { file = \"none.dist\" } }",
+            "links.wire.slots.jitter_distribution.file: cannot read",
+        ),
+    ] {
+        let error = refused(keys);
+        assert!(error.contains(problem), "{keys}: {error}");
+    }
+}

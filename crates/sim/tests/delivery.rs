@@ -178,8 +178,9 @@ fn any_config() -> impl Strategy<Value = Config> {
                 nagle,
                 slow_start_after_idle,
                 transfer,
-                // Half of all packets may be lost one way and a third the other way. Of one round trip
-                // for each byte, thousands of them, some fail as often in a row as hosts try.
+                // Half of all packets may be lost one way and a third the other way. Of one
+                // round trip for each byte, thousands of them, some fail as often in a row as
+                // hosts try.
                 max_retries: 200,
                 states: StateRules { syn_retries: 200, synack_retries: 200, ..StateRules::default() },
                 ..Config::default()

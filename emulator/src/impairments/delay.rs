@@ -54,7 +54,7 @@ impl JitterDistribution {
     }
 
     /// Its quantiles, in units of 1/8192 of the jitter.
-    pub(super) fn table(self) -> Option<&'static [i16]> {
+    pub(crate) fn table(self) -> Option<&'static [i16]> {
         static TABLES: [OnceLock<[i16; ENTRIES]>; 3] = [const { OnceLock::new() }; 3];
         match self {
             JitterDistribution::Uniform => None,
@@ -131,7 +131,7 @@ fn normal() -> [f64; ENTRIES] {
 /// last one, weighted by the correlation. So they are distributed less widely than the new ones,
 /// with `(1 - c) / (1 + c)` of the variance; `tc-netem(8)` says so.
 #[derive(Debug)]
-pub(super) struct Correlated {
+pub(crate) struct Correlated {
     random: Random,
     /// The correlation, of 2^32.
     weight: u64,
@@ -139,7 +139,7 @@ pub(super) struct Correlated {
 }
 
 impl Correlated {
-    pub(super) fn new(random: Random, correlation: f64) -> Correlated {
+    pub(crate) fn new(random: Random, correlation: f64) -> Correlated {
         let rho = (correlation.clamp(0.0, 1.0) * f64::from(u32::MAX)) as u64;
         Correlated { random, weight: if rho == 0 { 0 } else { rho + 1 }, last: None }
     }
@@ -165,7 +165,7 @@ impl Correlated {
     }
 
     /// When a packet arrives that was sent at `sent` and would arrive at `arrival`.
-    pub(super) fn delay(&mut self, sent: Time, arrival: Time, jitter: Span, table: Option<&[i16]>) -> Time {
+    pub(crate) fn delay(&mut self, sent: Time, arrival: Time, jitter: Span, table: Option<&[i16]>) -> Time {
         let draw = self.next();
         let Some(table) = table else {
             let extra = (u128::from(draw) * (u128::from(jitter.as_nanos()) + 1)) >> 32;

@@ -58,7 +58,7 @@ impl JitterTable {
     }
 
     /// Its entries.
-    pub(super) fn entries(&self) -> &[i16] {
+    pub(crate) fn entries(&self) -> &[i16] {
         &self.0
     }
 }

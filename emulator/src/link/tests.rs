@@ -15,6 +15,7 @@ use crate::{GilbertElliott, HoldBack, Loss, Markov, Reorder};
 mod classful;
 mod idle;
 mod shaper;
+mod slots;
 mod varying;
 
 const MBIT: u64 = 1_000_000;

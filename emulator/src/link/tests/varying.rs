@@ -16,12 +16,12 @@ fn rate(mbit: u64) -> Option<Option<Rate>> {
 }
 
 fn scheduled(config: LinkConfig, schedule: Vec<Change>) -> Link {
-    Link::with_course(config, pfifo(100_000), random("link"), Course { schedule, trace: None })
+    Link::with_course(config, pfifo(100_000), random("link"), Course { schedule, ..Course::default() })
 }
 
 fn traced(text: &str, format: Format, repeats: bool, config: LinkConfig) -> Link {
     let trace = Some(Arc::new(Trace::parse(text, format, repeats).unwrap()));
-    Link::with_course(config, pfifo(100_000), random("link"), Course { schedule: Vec::new(), trace })
+    Link::with_course(config, pfifo(100_000), random("link"), Course { trace, ..Course::default() })
 }
 
 fn mahimahi(text: &str, config: LinkConfig) -> Link {
@@ -282,7 +282,7 @@ fn any_course() -> impl Strategy<Value = Course> {
         if trace.is_some() {
             schedule.iter_mut().for_each(|change| change.rate = None);
         }
-        Course { schedule, trace }
+        Course { schedule, trace, slots: None }
     })
 }
 
@@ -300,7 +300,7 @@ proptest! {
     ) {
         let config = LinkConfig { burst: None, ..config };
         let schedule = times.into_iter().map(|at| change(us(at))).collect();
-        let course = Course { schedule, trace: None };
+        let course = Course { schedule, ..Course::default() };
         let mut constant = Link::new(config.clone(), build_queue(&queue), random("link"));
         let mut changing = Link::with_course(config, build_queue(&queue), random("link"), course);
         let (expected, mut events) = polled_late(&mut constant, &arrivals);

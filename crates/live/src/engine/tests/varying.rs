@@ -69,7 +69,7 @@ fn a_schedule_applies_to_packets_of_kernels() {
             change(50, up(Up::Passes)),
             change(60, Change { loss: Some(1.0), ..Change::default() }),
         ];
-        forward.course = Course { schedule, trace: None };
+        forward.course = Course { schedule, ..Course::default() };
     });
     let sent = [ms(0), Time::from_micros(9500), ms(19), ms(42), ms(52), ms(62)];
     // The second is half sent when the rate halves, and arrives by the delay at its end. The third

@@ -1,0 +1,53 @@
+//! The key `slots`: packets that arrive several at a time.
+
+use ackclock_emulator::Slots;
+use ackclock_units::Span;
+
+use super::jitter;
+use crate::document::Value;
+use crate::fields::Fields;
+use crate::keys::Domain;
+use crate::quantity::{Bytes, OrOff, Problem, Time, Whole};
+
+const EXPECTED: &str = "a table such as { delay = \"4ms\", packets = 16 }, or `false`";
+
+/// The most packets, and bytes, of a slot: as netem has it, whose numbers have 31 bits.
+const MOST: u64 = i32::MAX as u64;
+
+/// Reads the key; `base` is what it is without one.
+pub(super) fn read(fields: &mut Fields<'_>, base: Option<Slots>) -> Option<Slots> {
+    fields.declare("slots", || Domain::Either(vec![Domain::Flag, Domain::Table]));
+    let Some(node) = fields.get("slots").map(|entry| &entry.node) else {
+        if let Some(slots) = &base {
+            let mut section = fields.section("slots", "");
+            return Some(of(&mut section, slots.clone()));
+        }
+        return base;
+    };
+    match &node.value {
+        Value::Boolean(false) => None,
+        Value::Table(_) => {
+            let mut section = fields.section("slots", "");
+            let slots = of(&mut section, base.unwrap_or_default());
+            section.finish();
+            if slots.delay == Span::ZERO && slots.jitter == Span::ZERO {
+                fields.reject("slots", node, Problem::new("no time between slots", "a `delay`, a `jitter`, or both"));
+            }
+            Some(slots)
+        }
+        _ => {
+            fields.reject("slots", node, Problem::new("not the right type", EXPECTED));
+            base
+        }
+    }
+}
+
+fn of(section: &mut Fields<'_>, base: Slots) -> Slots {
+    let delay = section.or("delay", base.delay, Time::Any);
+    let jitter = section.or("jitter", base.jitter, Time::Any);
+    let (jitter_distribution, jitter_table) =
+        jitter::distribution(section, (base.jitter_distribution, base.jitter_table));
+    let packets = section.or("packets", base.packets, OrOff(Whole(1, MOST)));
+    let bytes = section.or("bytes", base.bytes, OrOff(Bytes(1, MOST)));
+    Slots { delay, jitter, jitter_distribution, jitter_table, packets, bytes }
+}

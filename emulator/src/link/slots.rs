@@ -1,0 +1,125 @@
+//! A transmitter that sends in slots: nothing between them, several packets in one.
+//!
+//! # Source
+//! Linux `net/sched/sch_netem.c`, `get_slot_next` and `netem_dequeue`; `tc-netem(8)`, `slot`.
+//!
+//! # Departures
+//! - Packets wait for slots in the queue discipline and propagate afterwards; in netem they
+//!   propagate first and wait in netem's own list, which no discipline sees.
+//! - A packet that comes to an idle link after a slot has begun waits for another one, as in netem.
+//!   netem also draws a slot when that packet is enqueued, before its delay, and uses it if it
+//!   begins later than the packet is due.
+//! - Packets of a slot are sent one after another at the rate of the link; one that comes meanwhile
+//!   may join them. The slot ends with the packet by which it is full, counted from its start.
+//! - The bytes of a packet are those of IP and the link's framing.
+
+use ackclock_aqm::Entry;
+use ackclock_units::{Random, Span, Time};
+
+use super::{Framed, Link, LinkEventKind, LinkSink, Transmitter};
+use crate::impairments::{Correlated, JitterDistribution, JitterTable};
+
+/// When slots begin and what they take.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Slots {
+    /// From the packet that fills a slot, or that comes after it has begun, to the next slot.
+    pub delay: Span,
+    /// Random delay: uniform from 0 to this, or a deviation around the delay.
+    pub jitter: Span,
+    /// The distribution of jitter.
+    pub jitter_distribution: JitterDistribution,
+    /// A table in place of the distribution.
+    pub jitter_table: Option<JitterTable>,
+    /// A slot is full with so many packets.
+    pub packets: Option<u64>,
+    /// A slot is full with the packet by which it has so many bytes.
+    pub bytes: Option<u64>,
+}
+
+/// The slot that has begun or that comes next.
+#[derive(Debug)]
+pub(super) struct Slot {
+    slots: Slots,
+    random: Correlated,
+    begins: Time,
+    /// What it still takes.
+    packets: u64,
+    bytes: u64,
+}
+
+impl Slot {
+    pub(super) fn new(slots: Slots, random: &Random) -> Slot {
+        let random = Random::for_component(random.clone().bits(), 0, "slots");
+        let random = Correlated::new(random, 0.0);
+        let mut first = Slot { slots, random, begins: Time::ZERO, packets: 0, bytes: 0 };
+        first.fill(Time::ZERO);
+        first
+    }
+
+    fn fill(&mut self, begins: Time) {
+        self.begins = begins;
+        self.packets = self.slots.packets.unwrap_or(u64::MAX);
+        self.bytes = self.slots.bytes.unwrap_or(u64::MAX);
+    }
+
+    /// The next slot, as of `now`.
+    fn draw(&mut self, now: Time) {
+        let Slots { delay, jitter, jitter_distribution, ref jitter_table, .. } = self.slots;
+        let table = jitter_table.as_ref().map_or(jitter_distribution.table(), |table| Some(table.entries()));
+        let begins = self.random.delay(now, now + delay, jitter, table);
+        self.fill(begins);
+    }
+
+    /// A packet is sent at `now`.
+    fn take(&mut self, now: Time, bytes: u32) {
+        self.packets -= 1;
+        self.bytes = self.bytes.saturating_sub(bytes.into());
+        if self.packets == 0 || self.bytes == 0 {
+            self.draw(now);
+        }
+    }
+}
+
+impl Link {
+    /// As `advance_by_some`, with slots.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn advance_slots(&mut self, now: Time, events: &mut impl LinkSink) {
+        let Some(mut slot) = self.slot.take() else { return };
+        while self.until <= now && self.until < Time::NEVER {
+            let at = self.until;
+            match self.state {
+                Transmitter::Sends => self.end_transmission(at, events),
+                Transmitter::Idle if slot.begins < at => slot.draw(at),
+                Transmitter::Idle | Transmitter::Refills | Transmitter::HeldBack => {}
+            }
+            self.start_in(&mut slot, at, events);
+        }
+        self.slot = Some(slot);
+    }
+
+    /// The transmitter is free: it takes a packet if the slot has begun.
+    fn start_in(&mut self, slot: &mut Slot, at: Time, events: &mut impl LinkSink) {
+        if self.waiting > 0 && slot.begins > at {
+            (self.state, self.until) = (Transmitter::Refills, slot.begins);
+            return;
+        }
+        if self.waiting > 0 {
+            let mut dequeued = self.queue.dequeue(at, &mut self.drops);
+            if let Some(Entry { packet: Framed(packet), enqueued_at }) = self.taken(at, &mut dequeued, events) {
+                let end = self.serializer.as_mut().map_or(at, |serializer| serializer.transmit(at, packet.wire_len));
+                let (sojourn, busy) = (at.since(*enqueued_at), end.since(at));
+                self.report(at, LinkEventKind::Sent { sojourn, busy }, events);
+                self.wire.begin(end, self.delay, packet, self.overhead);
+                slot.take(at, packet.wire_len);
+                (self.state, self.until) = (Transmitter::Sends, end);
+                return;
+            }
+            if self.waiting > 0 {
+                return;
+            }
+        }
+        (self.state, self.until) = (Transmitter::Idle, Time::NEVER);
+        self.queue.idle(at);
+    }
+}
