@@ -1,8 +1,8 @@
 //! `ackclock compare`: the numbers of two results beside each other.
 //!
-//! Runs are matched by the sweep's parameters and their number, flows, links, hosts and programs by
-//! id. Every number of the summary is compared, under the name by which an `[[expect]]` refers to
-//! it; the table shows the main ones.
+//! Runs are matched by the sweep's parameters and their number; flows, groups of flows, workloads
+//! with their size classes, links, hosts and programs by id. Every number of the summary is
+//! compared, under the name by which an `[[expect]]` refers to it; the table shows the main ones.
 
 mod table;
 
@@ -26,7 +26,7 @@ const MAX_SUMMARY: u64 = 1 << 30;
 const MAX_HELD: u64 = 1 << 30;
 
 /// Lists of the summary whose entries have an id.
-const WITH_ID: [&str; 3] = ["flows", "links", "commands"];
+const WITH_ID: [&str; 5] = ["flows", "groups", "workloads", "links", "commands"];
 
 /// Compares; the status to end with.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {

@@ -97,6 +97,48 @@ fn json_has_every_number_by_its_name() {
 }
 
 #[test]
+fn workloads_and_groups_are_matched_by_id() {
+    let folder = folder("compare_workloads");
+    let spread = |p99: f64| json!({ "p50": 1.0, "p99": p99 });
+    let workload = |id: &str, p99: f64| json!({ "id": id, "started": 10, "fct_ms": spread(p99) });
+    let group = |id: &str, started: u64| json!({ "id": id, "started": started, "fct_ms": spread(2.0) });
+    let summary = |workloads: Value, groups: Value| {
+        json!({
+            "schema": 1, "title": "t", "seed": 1, "run": 0, "clock": "virtual", "duration_s": 2.0, "params": {},
+            "flows": [], "links": [], "workloads": workloads, "groups": groups,
+        })
+    };
+    // In another order, and with a class more.
+    let a = summary(json!([workload("web", 4.0), workload("web.short", 8.0)]), json!([group("g", 5), group("h", 1)]));
+    let b = summary(
+        json!([workload("web.short", 6.0), workload("web", 5.0), workload("web.long", 1.0)]),
+        json!([group("h", 2)]),
+    );
+    for (name, value) in [("a.json", &a), ("b.json", &b)] {
+        fs::write(folder.join(name), format!("{value:#}")).unwrap();
+    }
+    let said = compare(&folder, &["a.json", "b.json", "--json"]);
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    let found: Value = serde_json::from_str(&said.out).expect("JSON");
+    let run = &found["runs"][0];
+    let metric = |name: &str| [&run["metrics"][name]["a"], &run["metrics"][name]["b"]].map(Value::as_f64);
+    assert_eq!(metric("workloads.web.fct_ms.p99"), [Some(4.0), Some(5.0)]);
+    assert_eq!(metric("workloads.web.short.fct_ms.p99"), [Some(8.0), Some(6.0)]);
+    assert_eq!(metric("workloads.web.long.fct_ms.p99"), [None, Some(1.0)]);
+    assert_eq!(metric("groups.h.started"), [Some(1.0), Some(2.0)]);
+    assert_eq!(run["only_in_a"], json!({ "groups": ["g"] }));
+    assert_eq!(run["only_in_b"], json!({ "workloads": ["web.long"] }));
+    let said = compare(&folder, &["a.json", "b.json"]);
+    // The id stands in the first line of its rows.
+    assert_eq!(line(&said.out, &["web.short", "started"]), ["web.short", "started", "10", "10", "+0.0"]);
+    assert_eq!(line(&said.out, &["FCT p99 ms", "8.000"]), ["FCT p99 ms", "8.000", "6.000", "-25.0"]);
+    assert_eq!(line(&said.out, &["h", "started", "+100.0"]), ["h", "started", "1", "2", "+100.0"]);
+    for only in ["only in A: group g\n", "only in B: workload web.long\n"] {
+        assert!(said.out.contains(only), "{}", said.out);
+    }
+}
+
+#[test]
 fn runs_of_sweeps_are_matched() {
     let folder = folder("compare_sweeps");
     assert_eq!(run(&folder, sweep(), &["--out", "all"]).status, 0);

@@ -21,6 +21,30 @@ const FLOW: [Row; 9] = [
     ("ece_acks", "ACKs with ECE", 1.0, 0),
 ];
 
+const GROUP: [Row; 8] = [
+    ("started", "started", 1.0, 0),
+    ("completed", "completed", 1.0, 0),
+    ("goodput_bps", "goodput Mbit/s", 1e6, 3),
+    ("fct_ms.p50", "FCT p50 ms", 1.0, 3),
+    ("fct_ms.p99", "FCT p99 ms", 1.0, 3),
+    ("rtt_ms.p50", "RTT p50 ms", 1.0, 2),
+    ("retransmitted_packets", "retransmissions", 1.0, 0),
+    ("timeouts", "timeouts", 1.0, 0),
+];
+
+const WORKLOAD: [Row; 10] = [
+    ("started", "started", 1.0, 0),
+    ("completed", "completed", 1.0, 0),
+    ("fct_ms.p50", "FCT p50 ms", 1.0, 3),
+    ("fct_ms.p99", "FCT p99 ms", 1.0, 3),
+    ("slowdown.p50", "slowdown p50", 1.0, 2),
+    ("slowdown.p99", "slowdown p99", 1.0, 2),
+    ("retransmitted_packets", "retransmissions", 1.0, 0),
+    ("timeouts", "timeouts", 1.0, 0),
+    ("requests.completed", "requests completed", 1.0, 0),
+    ("requests.completion_ms.p99", "request p99 ms", 1.0, 3),
+];
+
 const LINK: [Row; 6] = [
     ("utilization", "busy %", 0.01, 1),
     ("offered", "offered", 1.0, 0),
@@ -80,9 +104,13 @@ fn body(pair: &Pair<'_>) -> String {
     let mut whole = Table::new(1, ["run", "A", "B", "difference %"]);
     add(&mut whole, &[], &WHOLE, |name| pair.both(name));
     out.push_str(&whole.render());
-    for (list, kind, rows) in
-        [("flows", "flow", &FLOW[..]), ("links", "link", &LINK), ("commands", "command", &COMMAND)]
-    {
+    for (list, kind, rows) in [
+        ("flows", "flow", &FLOW[..]),
+        ("groups", "group", &GROUP),
+        ("workloads", "workload", &WORKLOAD),
+        ("links", "link", &LINK),
+        ("commands", "command", &COMMAND),
+    ] {
         let (shared, alone) = pair.ids(list);
         let mut table = Table::new(2, [kind, "", "A", "B", "difference %"]);
         for id in &shared {
