@@ -10,7 +10,8 @@ use crate::report::{Diagnostic, Place, Report, Sources, did_you_mean, listed};
 
 /// Keys that take a name in place of a table with `kind`: an override of `queue.limit` turns
 /// `queue = "pie"` into a table.
-const NAMED: [&str; 5] = ["queue", "cc", "loss_detector", "loss", "medium"];
+const NAMED: [&str; 10] =
+    ["queue", "cc", "loss_detector", "loss", "medium", "application", "algorithm", "pacing", "accecn_option", "split"];
 
 /// Everything at the top of a document.
 const SECTIONS: [&str; 12] = [

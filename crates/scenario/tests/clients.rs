@@ -351,7 +351,11 @@ fn the_resolved_scenario_names_what_a_client_does() {
         ),
         (
             "kind = \"video\", ladder = [\"1mbit\"], algorithm = \"bola\"",
-            ["segment = \"4s\"", "startup = \"4s\"", "variation = 1"],
+            ["segment = \"4s\"", "startup = \"4s\"", "algorithm = { kind = \"bola\", gamma_p = 5"],
+        ),
+        (
+            "kind = \"video\", ladder = [\"1mbit\"], algorithm = \"bba\"",
+            ["segment = \"4s\"", "variation = 1", "algorithm = { kind = \"bba\", reservoir ="],
         ),
         (
             "kind = \"web\", page = \"1kB\", objects = { distribution = \"uniform\", min = 0, max = 9 }, object = \"1kB\"",
@@ -362,11 +366,14 @@ fn the_resolved_scenario_names_what_a_client_does() {
             ["persistent = true", "requests = false", "think = \"0s\""],
         ),
     ] {
-        let resolved = |text: &str| Scenario::parse("test.toml", text.as_bytes(), &[]).expect("it is right").resolved();
-        let once = resolved(&scenario("10mbit", "5s", &format!("application = {{ {kind} }}")));
+        let parsed = |text: &str| Scenario::parse("test.toml", text.as_bytes(), &[]).expect("it is right");
+        let resolved = |text: &str| parsed(text).resolved();
+        let text = scenario("10mbit", "5s", &format!("application = {{ {kind} }}"));
+        let once = resolved(&text);
         for key in filled {
             assert!(once.contains(key), "no {key} in\n{once}");
         }
         assert_eq!(resolved(&once), once);
+        assert_eq!(parsed(&once).spec(0), parsed(&text).spec(0));
     }
 }
