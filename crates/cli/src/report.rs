@@ -9,10 +9,12 @@ use serde_json::{Map, Value};
 use crate::live;
 use crate::table::Table;
 use applications::Applications;
+use responsiveness::Responsiveness;
 
 mod applications;
 
 mod datagrams;
+mod responsiveness;
 mod workloads;
 
 /// Points with more flows get one line for all of them.
@@ -34,6 +36,7 @@ pub(crate) struct Report<'a> {
     workloads: Option<Table>,
     workloads_of_point: Vec<Vec<workloads::Line>>,
     applications: Applications,
+    responsiveness: Responsiveness,
 }
 
 /// What is shown of one flow, or of all, in one run.
@@ -64,6 +67,7 @@ impl<'a> Report<'a> {
             workloads: None,
             workloads_of_point: Vec::new(),
             applications: Applications::default(),
+            responsiveness: Responsiveness::default(),
         }
     }
 
@@ -82,6 +86,7 @@ impl<'a> Report<'a> {
         self.datagrams_of_point.push(datagrams::lines(summary));
         self.workloads_of_point.push(workloads::lines(summary));
         self.applications.add(summary);
+        self.responsiveness.add(summary);
     }
 
     /// Every run of the point at hand has been added.
@@ -112,6 +117,7 @@ impl<'a> Report<'a> {
             table.row(workloads::cells(axes.clone(), first, &alike));
         }
         self.applications.end_point(&names, &axes);
+        self.responsiveness.end_point(&names, &axes);
     }
 
     /// The text, with the results of the expectations if they were evaluated.
@@ -129,7 +135,8 @@ impl<'a> Report<'a> {
             for table in [&self.datagrams, &self.workloads].into_iter().flatten() {
                 let _ = writeln!(out, "\n{}", table.render().trim_end());
             }
-            self.applications.text().iter().for_each(|table| _ = writeln!(out, "\n{table}"));
+            let others = self.applications.text().into_iter().chain(self.responsiveness.text());
+            others.for_each(|table| _ = writeln!(out, "\n{table}"));
         } else {
             out.push_str(&self.body);
         }
@@ -393,6 +400,36 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
             flow.timeouts.to_string(),
         ]);
     }
+    let how = match summary.clock {
+        "virtual" => "simulated",
+        "live" => "in real time",
+        _ => "replayed",
+    };
+    let how = format!("{how}{}", if summary.partial { ", then broken off" } else { "" });
+    let parts = [
+        datagrams::detail(summary),
+        applications::detail(summary),
+        responsiveness::detail(summary),
+        groups(summary),
+        workloads::detail(summary),
+    ];
+    // Everything between two hosts may pass without a flow that watches it.
+    let flows = if summary.flows.is_empty() { String::new() } else { format!("{}\n", flows.render()) };
+    format!(
+        "{} s {how}, seed {}, {} data packets, Jain's index {}\n\n{flows}{}{}{}",
+        summary.duration_s,
+        summary.seed,
+        summary.packets,
+        fairness(summary),
+        parts.concat(),
+        links(summary),
+        live::detail(summary),
+    )
+}
+
+/// The table of links.
+fn links(summary: &Summary<Map<String, Value>>) -> String {
+    let cell = |value: Option<f64>, digits| value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits));
     let mut links = Table::new(
         2,
         ["link", "queue", "busy %", "offered", "dropped", "marked", "sojourn p50 ms", "p95", "backlog p50", "p95"],
@@ -411,24 +448,7 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
             cell(link.backlog_packets.quantiles.p95, 0),
         ]);
     }
-    let how = match summary.clock {
-        "virtual" => "simulated",
-        "live" => "in real time",
-        _ => "replayed",
-    };
-    let how = format!("{how}{}", if summary.partial { ", then broken off" } else { "" });
-    // Everything between two hosts may pass without a flow that watches it.
-    let flows = if summary.flows.is_empty() { String::new() } else { format!("{}\n", flows.render()) };
-    format!(
-        "{} s {how}, seed {}, {} data packets, Jain's index {}\n\n{flows}{}{}{}",
-        summary.duration_s,
-        summary.seed,
-        summary.packets,
-        fairness(summary),
-        datagrams::detail(summary) + &applications::detail(summary) + &groups(summary) + &workloads::detail(summary),
-        links.render(),
-        live::detail(summary),
-    )
+    links.render()
 }
 
 fn dropped(link: &LinkSummary) -> u64 {

@@ -6,10 +6,12 @@ use ackclock_traffic::{Distribution, OnOff, Pattern, RequestPattern, Trace};
 use crate::distribution::{self, Unit};
 use crate::fields::Fields;
 use crate::quantity::{Bytes, Flag, OneOf, OrOff, PlainRate, Problem, Time, Whole};
-use crate::{video, web};
+use crate::{probe, video, web};
 
-const KINDS: OneOf<'_> =
-    OneOf { what: "application", names: &["bulk", "cbr", "on_off", "poisson", "trace", "request", "web", "video"] };
+const KINDS: OneOf<'_> = OneOf {
+    what: "application",
+    names: &["bulk", "cbr", "on_off", "poisson", "trace", "request", "web", "video", "load", "probe"],
+};
 
 /// Reads `application`.
 pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
@@ -21,6 +23,8 @@ pub(crate) fn read(fields: &mut Fields<'_>) -> Application {
         "request" => request(fields),
         "web" => web::read(fields),
         "video" => video::read(fields),
+        "load" => Some(probe::load(fields)),
+        "probe" => Some(probe::foreign(fields)),
         _ => None,
     });
     application.unwrap_or_default()
@@ -32,6 +36,8 @@ pub(crate) fn of_client(application: &Application) -> Option<(&'static str, &'st
         Application::Requests(_) => Some(("request", "requests")),
         Application::Video(_) => Some(("video", "length")),
         Application::Web(_) => Some(("web", "pages")),
+        Application::Load(_) => Some(("load", "stop")),
+        Application::Probe(_) => Some(("probe", "stop")),
         Application::Bulk | Application::Messages { .. } | Application::Connection => None,
     }
 }

@@ -71,6 +71,7 @@ mod overrides;
 mod parameters;
 mod paths;
 mod plan;
+mod probe;
 mod quantity;
 mod queue;
 mod record;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ackclock_cc::CongestionControl;
 use ackclock_tcp::Acknowledgment;
 use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Limited};
+use ackclock_traffic::ProbeTimes;
 use ackclock_units::{Span, Time, prefetch_part};
 
 use crate::host::{Host, Writable};
@@ -452,9 +453,14 @@ impl Flow {
             application: self
                 .application
                 .as_ref()
-                .map(|application| application.summary(self.end(end), end, sender).into()),
+                .map(|application| application.summary(self.end(end), end, sender, receiver).into()),
             datagrams: datagrams::summary(sender, receiver),
         }
+    }
+
+    /// How long probes of responsiveness took, if it sends any.
+    pub(crate) fn probe_times(&self) -> Option<&ProbeTimes> {
+        self.application.as_ref()?.probe_times()
     }
 
     /// What stands at the start of a window.

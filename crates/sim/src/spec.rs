@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ackclock_emulator::{Course, Impairments, MediumConfig};
 use ackclock_tcp::Config;
-use ackclock_traffic::{Pattern, RequestPattern, VideoPattern, WebPattern};
+use ackclock_traffic::{LoadPattern, Pattern, ProbePattern, RequestPattern, VideoPattern, WebPattern};
 use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::QueueSpec;
@@ -169,6 +169,11 @@ pub enum Application {
     Video(VideoPattern),
     /// A browser with connections of its own; likewise, nor over second paths.
     Web(WebPattern),
+    /// Probes of responsiveness, each on a connection of its own; likewise.
+    Probe(ProbePattern),
+    /// Load with such probes between it, from or to the receiver; not with a smoltcp socket, nor
+    /// with an end outside.
+    Load(LoadPattern),
     /// One of the connections of a client that has several: what it carries the client says. Not
     /// for flows of a specification.
     Connection,
@@ -181,6 +186,7 @@ impl Application {
         match self {
             Application::Requests(pattern) if !pattern.persistent => Some(1),
             Application::Web(pattern) => Some(pattern.connections),
+            Application::Probe(pattern) => Some(pattern.most_open()),
             _ => None,
         }
     }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-pub use application::{ApplicationSummary, MessagesSummary, PagesSummary, RequestsSummary, VideoSummary};
+pub use application::{
+    ApplicationSummary, LoadSummary, MessagesSummary, PagesSummary, ProbesSummary, RequestsSummary,
+    ResponsivenessSummary, VideoSummary,
+};
 pub use datagrams::{DatagramSummary, LossBursts, Reordering, VoiceSummary};
 pub use group::{GroupSummary, Spread};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
@@ -55,6 +58,12 @@ pub struct Summary<P> {
     pub fairness_jain_forward: Option<f64>,
     /// That of the flows that send against their paths (`direction = "reverse"`); null without any.
     pub fairness_jain_reverse: Option<f64>,
+    /// Responsiveness, round trips per minute; left out if there are no probes of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub responsiveness_rpm: Option<f64>,
+    /// What it consists of; left out if there are no probes of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub responsiveness: Option<ResponsivenessSummary>,
     /// Parts of the run that were measured for themselves; left out if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
@@ -96,6 +105,8 @@ impl<P> Summary<P> {
             fairness_jain: self.fairness_jain,
             fairness_jain_forward: self.fairness_jain_forward,
             fairness_jain_reverse: self.fairness_jain_reverse,
+            responsiveness_rpm: self.responsiveness_rpm,
+            responsiveness: self.responsiveness,
             windows: self.windows,
             groups: self.groups,
             workloads: self.workloads,
@@ -126,6 +137,8 @@ impl<P> Summary<P> {
             fairness_jain: self.fairness_jain,
             fairness_jain_forward: self.fairness_jain_forward,
             fairness_jain_reverse: self.fairness_jain_reverse,
+            responsiveness_rpm: self.responsiveness_rpm,
+            responsiveness: self.responsiveness.clone(),
             windows: self.windows.clone(),
             groups: self.groups.clone(),
             workloads: self.workloads.clone(),

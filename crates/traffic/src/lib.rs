@@ -1,12 +1,15 @@
 //! Applications that know no packets: [`Distribution`]s of sizes and times, and [`Messages`], which
 //! says what an application writes and when, clients that wait for answers ([`Requests`], [`Web`],
-//! a browser, and [`Video`], a player), and [`Workload`], which says when flows of which sizes
-//! arrive. Time is an argument, and random numbers come from the stream that is handed in.
+//! a browser, and [`Video`], a player), probes of responsiveness ([`ProbePattern`],
+//! [`LoadPattern`], [`ProbeTimes`]), and [`Workload`], which says when flows of which sizes arrive.
+//! Time is an argument, and random numbers come from the stream that is handed in.
 
 mod columns;
 mod distribution;
 mod messages;
+mod probe;
 mod request;
+mod responsiveness;
 mod table;
 mod video;
 pub mod voice;
@@ -15,7 +18,9 @@ mod workload;
 
 pub use distribution::{Distribution, DistributionError};
 pub use messages::{Message, Messages, OnOff, Pattern, PatternError, Trace, TraceError, seconds};
+pub use probe::{LoadPattern, ProbePattern, Ticks, Transfer};
 pub use request::{Exchange, RequestPattern, Requests};
+pub use responsiveness::{ProbeTimes, Responsiveness, TRIMMED_MEAN_PERCENT, trimmed_mean};
 pub use table::{Table, TableError};
 pub use video::{Adaptation, Bba, Bola, Video, VideoPattern, VideoReport};
 pub use web::{Web, WebPattern};

@@ -15,7 +15,7 @@ struct Kind {
     values: fn(&ApplicationSummary) -> Option<Vec<Option<f64>>>,
 }
 
-const KINDS: [Kind; 3] = [
+const KINDS: [Kind; 5] = [
     Kind {
         name: "request",
         columns: &[("answered", 0), ("per s", 2), ("completion ms", 1), ("p50", 1), ("p95", 1), ("max", 1)],
@@ -41,6 +41,16 @@ const KINDS: [Kind; 3] = [
         ],
         values: |application| application.video.as_ref().map(video),
     },
+    Kind {
+        name: "load",
+        columns: &[("Mbit/s", 3), ("probes", 0), ("answered", 0), ("request p50 ms", 1), ("p95", 1), ("max", 1)],
+        values: load,
+    },
+    Kind {
+        name: "probe",
+        columns: &[("made", 0), ("answered", 0), ("TCP p50 ms", 1), ("TLS p50", 1), ("HTTP p50", 1), ("p95", 1)],
+        values: probe,
+    },
 ];
 
 fn requests(of: &RequestsSummary) -> Vec<Option<f64>> {
@@ -64,6 +74,20 @@ fn video(of: &VideoSummary) -> Vec<Option<f64>> {
         download.p50,
         download.p95,
     ]
+}
+
+fn load(of: &ApplicationSummary) -> Option<Vec<Option<f64>>> {
+    let (load, probes) = (of.load.as_ref()?, of.probes.as_ref()?);
+    let [_, p50, p95, max] = times(&probes.http_ms);
+    let counts = [probes.made, probes.answered].map(|count| Some(count as f64));
+    Some([Some(load.goodput_bps / 1e6)].into_iter().chain(counts).chain([p50, p95, max]).collect())
+}
+
+fn probe(of: &ApplicationSummary) -> Option<Vec<Option<f64>>> {
+    let probes = of.probes.as_ref().filter(|_| of.load.is_none())?;
+    let [[_, tcp, ..], [_, tls, ..], [_, p50, p95, _]] = [&probes.tcp_ms, &probes.tls_ms, &probes.http_ms].map(times);
+    let counts = [probes.made, probes.answered].map(|count| Some(count as f64));
+    Some(counts.into_iter().chain([tcp, tls, p50, p95]).collect())
 }
 
 /// Mean, median, 95th percentile and maximum.

@@ -93,6 +93,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
             "web:flows.0.application.page=\"20kB\"",
             "web:flows.0.application.objects=8",
             "web:flows.0.application.object=\"10kB\"",
+            "load:flows.0.application.interval=\"50ms\"",
             "video:flows.0.application.ladder=[\"200kbit\", \"500kbit\", \"1mbit\"]",
             "video:flows.0.application.segment=\"500ms\"",
             "video:flows.0.application.buffer=\"4s\"",

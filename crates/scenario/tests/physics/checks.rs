@@ -284,7 +284,8 @@ fn queue(laws: &mut Laws, spec: &DirectionSpec, json: &Json, rows: &[&Row]) {
     let mut waiting: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
     let mut dropped: BTreeMap<String, u64> = BTreeMap::new();
     let (mut enqueued, mut dequeued, mut marked, mut refused, mut last) = (0, 0, 0, 0, 0);
-    let one_line = !matches!(spec.queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::DualPi2(_));
+    let one_line =
+        !matches!(spec.queue, QueueSpec::FqCodel(_) | QueueSpec::FqPie(_) | QueueSpec::DualPi2(_) | QueueSpec::Prio(_));
     for row in rows {
         let (at, packet) = (row.nanos("time_s").unwrap_or(0), row.number("packet").unwrap_or(0));
         let size = row.number("size_bytes").unwrap_or(0);
@@ -453,7 +454,8 @@ fn capacity(laws: &mut Laws, outcome: &Outcome, number: usize, link: &DirectionS
 /// `tcp.csv` adds up to the flow's summary.
 fn tcp(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
     const LAW: &str = "tcp.csv adds up to the summary";
-    if !matches!(flow.sender, HostSpec::Endpoint(_)) {
+    // Connections of a client's own have rows under names of their own.
+    if !matches!(flow.sender, HostSpec::Endpoint(_)) || flow.application.connections().is_some() {
         return;
     }
     let rows = || outcome.tcp.iter().filter(|row| row.str("flow") == &*flow.id);

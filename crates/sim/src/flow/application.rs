@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use ackclock_trace::{ApplicationSummary, Histogram, MessagesSummary, Spread};
-use ackclock_traffic::{Messages, Requests, Video, Web};
+use ackclock_traffic::{Messages, ProbeTimes, Requests, Video, Web};
 use ackclock_units::{Random, Span, Time};
 
 use crate::host::{Host, Writable};
@@ -12,10 +12,13 @@ use crate::spec::{Application as Spec, FlowSpec};
 pub(crate) use browser::{Browser, Over};
 use client::{Client, User};
 pub(crate) use exchange::Connection;
+use load::Load;
 
 mod browser;
 mod client;
 mod exchange;
+mod load;
+mod probes;
 
 /// The application of a flow at both of its ends.
 #[derive(Debug)]
@@ -24,6 +27,7 @@ pub(crate) enum Application {
     Client(Client),
     Browser(Box<Browser>),
     Connection(Connection),
+    Load(Box<Load>),
 }
 
 impl Application {
@@ -49,6 +53,15 @@ impl Application {
                 let user = User::Requests(Requests::new(pattern, random(), flow.start));
                 Some(Box::new(Application::Client(Client::new(user, flow.start))))
             }
+            Spec::Probe(pattern) => {
+                let user = browser::User::Probes(Box::new(probes::Probes::new(pattern, flow.start)));
+                let browser = Browser::new(user, flow.start, pattern.most_open(), false);
+                Some(Box::new(Application::Browser(browser.into())))
+            }
+            Spec::Load(pattern) => {
+                let load = Load::new(pattern, random(), flow.start, flow.write_size);
+                Some(Box::new(Application::Load(load.into())))
+            }
             Spec::Video(pattern) => {
                 let user = User::Video(Box::new(Video::new(pattern, random(), flow.start)));
                 Some(Box::new(Application::Client(Client::new(user, flow.start))))
@@ -62,6 +75,7 @@ impl Application {
             Application::Messages(source) => source.next_at(),
             Application::Client(client) => client.next_at(),
             Application::Browser(browser) => browser.next_at(),
+            Application::Load(load) => load.next_at(),
             // What it does follows from what its client does.
             Application::Connection(_) => Time::NEVER,
         }
@@ -75,6 +89,7 @@ impl Application {
             // Its connections do.
             Application::Browser(_) => {}
             Application::Connection(connection) => connection.act(now, sender),
+            Application::Load(load) => load.act(now, sender),
         }
     }
 
@@ -85,6 +100,7 @@ impl Application {
             Application::Client(client) => client.is_done(),
             Application::Browser(browser) => browser.is_done(),
             Application::Connection(connection) => connection.is_done(),
+            Application::Load(_) => false,
         }
     }
 
@@ -95,6 +111,7 @@ impl Application {
             Application::Client(client) => client.serve(now, receiver),
             Application::Browser(_) => {}
             Application::Connection(connection) => connection.serve(now, receiver),
+            Application::Load(load) => load.serve(now, receiver),
         }
     }
 
@@ -104,16 +121,27 @@ impl Application {
             Application::Messages(_) | Application::Browser(_) => false,
             Application::Client(client) => client.is_answering(),
             Application::Connection(connection) => connection.is_answering(),
+            Application::Load(load) => load.is_answering(),
         }
     }
 
     /// What was measured until `over`, the end of the flow, in a run that ended at `end`.
-    pub(crate) fn summary(&self, over: Time, end: Time, sender: &Host) -> ApplicationSummary {
+    pub(crate) fn summary(&self, over: Time, end: Time, sender: &Host, receiver: &Host) -> ApplicationSummary {
         match self {
             Application::Messages(source) => source.summary(over),
             Application::Client(client) => client.summary(over, end, sender.delivered_bytes()),
             Application::Browser(browser) => browser.summary(over),
             Application::Connection(_) => ApplicationSummary::default(),
+            Application::Load(load) => load.summary(over, sender, receiver),
+        }
+    }
+
+    /// How long probes of responsiveness took, if it sends any.
+    pub(crate) fn probe_times(&self) -> Option<&ProbeTimes> {
+        match self {
+            Application::Browser(browser) => browser.probe_times(),
+            Application::Load(load) => Some(load.samples()),
+            Application::Messages(_) | Application::Client(_) | Application::Connection(_) => None,
         }
     }
 }

@@ -52,9 +52,9 @@ impl World {
         if let Some(bytes) = arrived {
             self.flows[client].measure_packet(now, bytes);
         }
-        if self.flows[flow].connection().is_some_and(|connection| connection.take_answer()) {
+        if let Some(steps) = self.flows[flow].connection().and_then(|connection| connection.take_answer()) {
             if let Some(browser) = self.flows[client].browser() {
-                browser.answered(now, flow);
+                browser.answered(now, flow, steps);
             }
             self.browse(now, client);
             // When the client does something by itself next may have changed.
@@ -66,14 +66,17 @@ impl World {
     fn browse(&mut self, now: Time, client: FlowId) {
         while self.flows[client].is_browsing() {
             let Some(browser) = self.flows[client].browser() else { return };
-            let is_single = browser.is_single();
+            let (is_single, is_probing, then) = (browser.is_single(), browser.is_probing(), browser.then());
             let Some((exchange, over)) = browser.make(now) else { break };
             let flow = match over {
                 Over::Open(flow) => flow,
                 Over::New => self.connect(now, client),
             };
             if let Some(connection) = self.flows[flow].connection() {
-                connection.begin(exchange, is_single);
+                match is_probing {
+                    true => connection.begin_two(now, exchange, then),
+                    false => connection.begin(exchange, is_single),
+                }
             }
             if over != Over::New {
                 self.wake(now, flow);

@@ -1,6 +1,7 @@
 //! The summary of a run.
 
-use ackclock_trace::{FlowSummary, GroupSummary, Summary, WorkloadSummary, jain};
+use ackclock_trace::{FlowSummary, GroupSummary, ResponsivenessSummary, Summary, WorkloadSummary, jain};
+use ackclock_traffic::{ProbeTimes, Responsiveness};
 use ackclock_units::{Random, Span, Time};
 
 use super::World;
@@ -52,11 +53,12 @@ impl World {
     pub fn summary(&mut self) -> Summary<()> {
         let end = self.pass_end();
         let (listed, passed) = self.take_groups();
+        let responsiveness = self.responsiveness(listed);
         let directions = &self.directions;
         let flows = (self.flows.iter_mut().zip(self.hosts.pairs()).take(listed))
             .map(|(flow, (sender, receiver))| flow.summary(end, sender, receiver, |link| &directions[link].id))
             .collect();
-        self.summarize(flows, passed)
+        self.summarize(flows, passed, responsiveness)
     }
 
     /// The summary, at the end of a run that nothing else is asked of. Each flow's state goes when
@@ -67,12 +69,13 @@ impl World {
     pub fn into_summary(mut self) -> Summary<()> {
         let end = self.pass_end();
         let (listed, passed) = self.take_groups();
+        let responsiveness = self.responsiveness(listed);
         let (flows, hosts) = (std::mem::take(&mut self.flows), std::mem::take(&mut self.hosts));
         let directions = &self.directions;
         let flows = (flows.into_iter().zip(hosts.into_pairs()).take(listed))
             .map(|(mut flow, [sender, receiver])| flow.summary(end, &sender, &receiver, |link| &directions[link].id))
             .collect();
-        self.summarize(flows, passed)
+        self.summarize(flows, passed, responsiveness)
     }
 
     /// Everything is done and measured that is so before the end of the run.
@@ -85,8 +88,22 @@ impl World {
         end
     }
 
+    /// What all probes of responsiveness come to; `None` if no flow sends any.
+    fn responsiveness(&self, listed: usize) -> Option<Responsiveness> {
+        let mut probing = self.flows.iter().take(listed).filter_map(|flow| flow.probe_times()).peekable();
+        probing.peek()?;
+        let mut all = ProbeTimes::default();
+        probing.for_each(|times| all.absorb(times));
+        Some(all.responsiveness())
+    }
+
     /// The summary of a run with these flows.
-    fn summarize(&mut self, flows: Vec<FlowSummary>, passed: Passed) -> Summary<()> {
+    fn summarize(
+        &mut self,
+        flows: Vec<FlowSummary>,
+        passed: Passed,
+        responsiveness: Option<Responsiveness>,
+    ) -> Summary<()> {
         let (groups, workloads) = passed;
         let end = self.end;
         let jain_of = |way: &str| jain(flows.iter().filter(|flow| flow.direction == way).map(|flow| flow.goodput_bps));
@@ -111,6 +128,17 @@ impl World {
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
             fairness_jain_forward: jain_of(FORWARD),
             fairness_jain_reverse: jain_of(REVERSE),
+            responsiveness_rpm: responsiveness.and_then(|of| of.rpm),
+            responsiveness: responsiveness.map(|of| ResponsivenessSummary {
+                foreign_rpm: of.foreign_rpm,
+                loaded_rpm: of.loaded_rpm,
+                tcp_ms: of.tcp,
+                tls_ms: of.tls,
+                http_ms: of.http,
+                loaded_ms: of.loaded,
+                foreign_probes: of.foreign_probes,
+                self_probes: of.self_probes,
+            }),
             flows,
             windows: self.windows.take(),
             groups,

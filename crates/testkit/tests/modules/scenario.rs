@@ -26,6 +26,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "distribution",
         "video",
         "web",
+        "probe",
         "medium",
         "application",
         "link",

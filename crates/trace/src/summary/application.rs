@@ -21,6 +21,62 @@ pub struct ApplicationSummary {
     /// Of a browser; left out for others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesSummary>,
+    /// Of probes of responsiveness; left out where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probes: Option<ProbesSummary>,
+    /// Of a connection with load and probes; left out of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadSummary>,
+}
+
+/// Responsiveness under working conditions: what all probes of a run come to
+/// (draft-ietf-ippm-responsiveness). Times are trimmed means, ms; null without samples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ResponsivenessSummary {
+    /// Round trips per minute on new connections.
+    pub foreign_rpm: Option<f64>,
+    /// Those on connections with load.
+    pub loaded_rpm: Option<f64>,
+    /// TCP handshake of a foreign probe.
+    pub tcp_ms: Option<f64>,
+    /// Its handshake of TLS.
+    pub tls_ms: Option<f64>,
+    /// Its request.
+    pub http_ms: Option<f64>,
+    /// Request on a connection with load.
+    pub loaded_ms: Option<f64>,
+    /// Foreign probes that were answered.
+    pub foreign_probes: u64,
+    /// Self probes that were answered.
+    pub self_probes: u64,
+}
+
+/// What became of probes of responsiveness.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct ProbesSummary {
+    /// Probes that were sent.
+    pub made: u64,
+    /// Those whose response has arrived as a whole.
+    pub answered: u64,
+    /// Those that were left out because too many were unanswered.
+    pub skipped: u64,
+    /// TCP handshakes, of new connections.
+    pub tcp_ms: Spread,
+    /// Handshakes of TLS, of new connections.
+    pub tls_ms: Spread,
+    /// From a request until its response has arrived.
+    pub http_ms: Spread,
+}
+
+/// The load that a connection has carried.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct LoadSummary {
+    /// `download`, `upload` or `idle`.
+    pub transfer: &'static str,
+    /// Bytes that have arrived in order that way, with requests or responses between them.
+    pub bytes: u64,
+    /// Those, over the time of the flow.
+    pub goodput_bps: f64,
 }
 
 /// What became of the pages of a browser.

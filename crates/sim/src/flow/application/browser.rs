@@ -6,10 +6,11 @@
 //! [`Connection`]: super::Connection
 
 use ackclock_trace::{ApplicationSummary, Histogram, PagesSummary, Spread};
-use ackclock_traffic::{Exchange, Requests, Web};
+use ackclock_traffic::{Exchange, ProbeTimes, Requests, Web};
 use ackclock_units::Time;
 
 use super::client::requests_summary;
+use super::probes::{Probes, Steps};
 use crate::flow::counts::Counts;
 use crate::host::Host;
 use crate::index::FlowId;
@@ -38,6 +39,7 @@ pub(crate) struct Browser {
 pub(super) enum User {
     Requests(Requests),
     Web(Box<Web>),
+    Probes(Box<Probes>),
 }
 
 /// Where a client asks.
@@ -67,6 +69,7 @@ impl Browser {
         match &self.user {
             User::Requests(requests) => requests.next_at(),
             User::Web(web) => web.next_at(),
+            User::Probes(probes) => probes.next_at(),
         }
     }
 
@@ -75,6 +78,7 @@ impl Browser {
         match &self.user {
             User::Requests(requests) => requests.is_done(),
             User::Web(web) => web.is_done(),
+            User::Probes(_) => false,
         }
     }
 
@@ -86,19 +90,44 @@ impl Browser {
     /// What is asked for now, and where, if there is something and a connection is free.
     pub(crate) fn make(&mut self, now: Time) -> Option<(Exchange, Over)> {
         if self.idle.is_empty() && self.busy >= self.most {
+            if let User::Probes(probes) = &mut self.user {
+                probes.skip(now);
+            }
             return None;
         }
         let exchange = match &mut self.user {
             User::Requests(requests) => requests.make(now),
             User::Web(web) => web.make(now),
+            User::Probes(probes) => probes.make(now),
         }?;
         self.busy += 1;
         // The one that was used last has the widest window.
         Some((exchange, self.idle.pop().map_or(Over::New, Over::Open)))
     }
 
-    /// The answer on a connection has come.
-    pub(crate) fn answered(&mut self, now: Time, connection: FlowId) {
+    /// What is asked for on the same connection behind that.
+    pub(crate) fn then(&self) -> Option<Exchange> {
+        match &self.user {
+            User::Probes(probes) => probes.then(),
+            User::Requests(_) | User::Web(_) => None,
+        }
+    }
+
+    /// It sends probes of responsiveness.
+    pub(crate) fn is_probing(&self) -> bool {
+        matches!(self.user, User::Probes(_))
+    }
+
+    /// How long probes of responsiveness took, if it sends any.
+    pub(super) fn probe_times(&self) -> Option<&ProbeTimes> {
+        match &self.user {
+            User::Probes(probes) => Some(probes.samples()),
+            User::Requests(_) | User::Web(_) => None,
+        }
+    }
+
+    /// The answer on a connection has come, which has taken these steps.
+    pub(crate) fn answered(&mut self, now: Time, connection: FlowId, steps: Steps) {
         self.busy -= 1;
         if self.persistent {
             self.idle.push(connection);
@@ -106,6 +135,10 @@ impl Browser {
         let time = match &mut self.user {
             User::Requests(requests) => requests.answered(now),
             User::Web(web) => web.answered(now),
+            User::Probes(probes) => {
+                probes.answered(now, steps);
+                None
+            }
         };
         if let Some(time) = time {
             self.times.add(time.as_nanos());
@@ -132,6 +165,7 @@ impl Browser {
     pub(super) fn summary(&self, over: Time) -> ApplicationSummary {
         let active = over.since(self.start);
         match &self.user {
+            User::Probes(probes) => probes.summary(),
             User::Requests(requests) => {
                 let requests = requests_summary(requests, &self.times, active, self.response_bytes);
                 ApplicationSummary { kind: "request", requests: Some(requests), ..ApplicationSummary::default() }

@@ -4,6 +4,7 @@
 use ackclock_traffic::Exchange;
 use ackclock_units::Time;
 
+use super::probes::Steps;
 use crate::host::{Host, Writable};
 
 /// What both ends of a connection have yet to write, and where it ends in their streams.
@@ -71,6 +72,10 @@ pub(crate) struct Connection {
     has_answer: bool,
     /// The client has no more requests.
     is_ending: bool,
+    /// What it asks for behind the first answer.
+    then: Option<Exchange>,
+    /// What has been done so far.
+    steps: Steps,
 }
 
 impl Connection {
@@ -80,14 +85,20 @@ impl Connection {
         (self.is_busy, self.is_single) = (true, is_single);
     }
 
+    /// The client has a request, and behind its answer another one, which is the last.
+    pub(crate) fn begin_two(&mut self, now: Time, first: Exchange, then: Option<Exchange>) {
+        self.begin(first, then.is_none());
+        (self.then, self.steps.asked) = (then, Some(now));
+    }
+
     /// The client has no further request.
     pub(crate) fn end(&mut self) {
         self.is_ending = true;
     }
 
-    /// Whether there is an answer that was not asked after before.
-    pub(crate) fn take_answer(&mut self) -> bool {
-        std::mem::take(&mut self.has_answer)
+    /// What has been done so far, if there is an answer that was not asked after before.
+    pub(crate) fn take_answer(&mut self) -> Option<Steps> {
+        std::mem::take(&mut self.has_answer).then_some(self.steps)
     }
 
     pub(super) fn is_done(&self) -> bool {
@@ -100,7 +111,15 @@ impl Connection {
 
     /// The client's turn, which has read what there was.
     pub(super) fn act(&mut self, now: Time, client: &mut Host) {
+        if self.steps.asked.is_some() && self.steps.open.is_none() && client.is_open() {
+            self.steps.open = Some(now);
+        }
         self.exchanges.ask(now, client);
+        if let Some(then) = self.then.take_if(|_| self.is_busy && self.exchanges.is_answered(client)) {
+            self.steps.secure = Some(now);
+            self.begin(then, true);
+            self.exchanges.ask(now, client);
+        }
         if self.is_busy && self.exchanges.is_answered(client) {
             (self.is_busy, self.has_answer) = (false, true);
             self.is_ending |= self.is_single;
