@@ -26,7 +26,7 @@ const MAX_SUMMARY: u64 = 1 << 30;
 const MAX_HELD: u64 = 1 << 30;
 
 /// Lists of the summary whose entries have an id.
-const WITH_ID: [&str; 5] = ["flows", "groups", "workloads", "links", "commands"];
+const WITH_ID: [&str; 6] = ["flows", "kinds", "groups", "workloads", "links", "commands"];
 
 /// Compares; the status to end with.
 pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<u8> {

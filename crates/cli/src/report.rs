@@ -9,11 +9,13 @@ use serde_json::{Map, Value};
 use crate::live;
 use crate::table::Table;
 use applications::Applications;
+use kinds::Kinds;
 use responsiveness::Responsiveness;
 
 mod applications;
 
 mod datagrams;
+mod kinds;
 mod responsiveness;
 mod workloads;
 
@@ -37,6 +39,7 @@ pub(crate) struct Report<'a> {
     workloads_of_point: Vec<Vec<workloads::Line>>,
     applications: Applications,
     responsiveness: Responsiveness,
+    kinds: Kinds,
 }
 
 /// What is shown of one flow, or of all, in one run.
@@ -68,6 +71,7 @@ impl<'a> Report<'a> {
             workloads_of_point: Vec::new(),
             applications: Applications::default(),
             responsiveness: Responsiveness::default(),
+            kinds: Kinds::default(),
         }
     }
 
@@ -87,6 +91,7 @@ impl<'a> Report<'a> {
         self.workloads_of_point.push(workloads::lines(summary));
         self.applications.add(summary);
         self.responsiveness.add(summary);
+        self.kinds.add(summary);
     }
 
     /// Every run of the point at hand has been added.
@@ -118,6 +123,7 @@ impl<'a> Report<'a> {
         }
         self.applications.end_point(&names, &axes);
         self.responsiveness.end_point(&names, &axes);
+        self.kinds.end_point(&names, &axes);
     }
 
     /// The text, with the results of the expectations if they were evaluated.
@@ -135,7 +141,8 @@ impl<'a> Report<'a> {
             for table in [&self.datagrams, &self.workloads].into_iter().flatten() {
                 let _ = writeln!(out, "\n{}", table.render().trim_end());
             }
-            let others = self.applications.text().into_iter().chain(self.responsiveness.text());
+            let others =
+                self.applications.text().into_iter().chain(self.responsiveness.text()).chain(self.kinds.text());
             others.for_each(|table| _ = writeln!(out, "\n{table}"));
         } else {
             out.push_str(&self.body);
@@ -410,6 +417,7 @@ fn detail(summary: &Summary<Map<String, Value>>) -> String {
         datagrams::detail(summary),
         applications::detail(summary),
         responsiveness::detail(summary),
+        kinds::detail(summary),
         groups(summary),
         workloads::detail(summary),
     ];

@@ -40,6 +40,85 @@ fn json_is_one_line_for_each_run_in_order() {
     assert_eq!(seen, [("1ms", 0), ("1ms", 1), ("5ms", 0), ("5ms", 1), ("9ms", 0), ("9ms", 1)]);
 }
 
+/// Two transfers one way, one the other way, and a call.
+const MIXED: &str = r#"schema = 1
+title = "mixed"
+[run]
+duration = "5s"
+[links.wire]
+rate = "5mbit"
+delay = "10ms"
+queue = "fq_codel"
+[[flows]]
+id = "down"
+path = ["wire"]
+count = 2
+[[flows]]
+id = "up"
+path = ["wire"]
+direction = "reverse"
+[[flows]]
+id = "voice"
+path = ["wire"]
+transport = "udp"
+application = "voip"
+"#;
+
+#[test]
+fn several_kinds_of_traffic_have_a_row_for_each_direction() {
+    let folder = folder("kinds");
+    let said = run(&folder, MIXED, &["--json"]);
+    let summary: Value = serde_json::from_str(&said.out).expect("one JSON object");
+    let rows = summary["kinds"].as_array().expect("kinds");
+    let ids: Vec<&str> = rows.iter().filter_map(|row| row["id"].as_str()).collect();
+    assert_eq!(ids, ["tcp.bulk.forward", "tcp.bulk.reverse", "udp.voip.forward"]);
+    let flow = |number: usize, key: &str| summary["flows"][number][key].as_f64().expect("a number");
+    let sum = flow(0, "goodput_bps") + flow(1, "goodput_bps");
+    assert_eq!(rows[0]["goodput_bps"].as_f64(), Some(sum));
+    let squares: f64 = [0, 1].map(|number| flow(number, "goodput_bps") * flow(number, "goodput_bps")).iter().sum();
+    let jain = rows[0]["fairness_jain"].as_f64().expect("an index");
+    assert!((jain - sum * sum / (2.0 * squares)).abs() < 1e-12, "{jain}");
+    assert_eq!(rows[2]["delay_p95_ms"], summary["flows"][3]["datagrams"]["delay_ms"]["p95"]);
+    assert_eq!(rows[2]["loss_ratio"], summary["flows"][3]["datagrams"]["loss_ratio"]);
+    // The same in the text of a run, and of a sweep.
+    let row = |text: &str, words: &[&str]| {
+        let found = text.lines().find(|line| words.iter().all(|word| line.contains(word)));
+        found.unwrap_or_else(|| panic!("{words:?} in {text}")).split_whitespace().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let cells = row(&run(&folder, MIXED, &[]).out, &["tcp", "bulk", "forward"]);
+    assert_eq!(cells[..5], ["tcp", "bulk", "forward", "2", &format!("{:.3}", sum / 1e6)]);
+    let sweep = format!("{MIXED}[sweep]\naxes.\"links.wire.delay\" = [\"10ms\", \"20ms\"]\n");
+    let cells = row(&run(&folder, sweep, &[]).out, &["10ms", "tcp", "bulk", "forward"]);
+    assert_eq!(cells[..6], ["10ms", "tcp", "bulk", "forward", "2", &format!("{:.3}", sum / 1e6)]);
+    // One kind is no table.
+    let said = run(&folder, SMALL, &["--json"]);
+    let summary: Value = serde_json::from_str(&said.out).expect("one JSON object");
+    assert!(summary.get("kinds").is_none() && summary.get("responsiveness_rpm").is_none());
+}
+
+#[test]
+fn responsiveness_is_in_the_text_and_a_metric() {
+    let folder = folder("responsiveness");
+    let text = "schema = 1\nrun.duration = \"10s\"\nlinks.wire = { rate = \"unlimited\", delay = \"15ms\" }\n\
+                [[flows]]\nid = \"load\"\npath = [\"wire\"]\nnagle = false\n\
+                application = { kind = \"load\", transfer = \"idle\" }\n\
+                [[flows]]\nid = \"probe\"\npath = [\"wire\"]\nnagle = false\napplication = \"probe\"\n\
+                [[expect]]\nmetric = \"responsiveness_rpm\"\nat_least = 2000\nat_most = 2000\n\
+                [[expect]]\nmetric = \"responsiveness.foreign_rpm\"\nat_most = 1999\n";
+    let said = run(&folder, text, &[]);
+    // 30 ms each.
+    assert!(
+        said.out
+            .lines()
+            .any(|line| line.split_whitespace().take(7).eq(["2000", "2000", "2000", "30.0", "30.0", "30.0", "30.0"])),
+        "{}",
+        said.out
+    );
+    assert_eq!(said.status, 1);
+    assert!(said.out.contains("2 checked, 1 missed"), "{}", said.out);
+    assert!(said.err.contains("responsiveness.foreign_rpm is 2000"), "{}", said.err);
+}
+
 #[test]
 fn the_keys_of_the_summary_are_a_contract() {
     let said = run(&folder("contract"), SMALL, &["--json"]);

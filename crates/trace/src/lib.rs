@@ -22,9 +22,9 @@ pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags};
 pub use summary::{
     ApplicationSummary, CommandSummary, DatagramSummary, Displacement, Distribution, FlowSummary, FlowWindow,
-    GroupSummary, IncastSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary,
-    LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, PagesSummary, ProbesSummary, Quantiles, Reordering,
-    RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread, Summary, VideoSummary, VoiceSummary,
-    WindowSummary, WorkloadSummary, jain,
+    GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary,
+    LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, PagesSummary, ProbesSummary, Quantiles,
+    Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread, Summary, VideoSummary,
+    VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

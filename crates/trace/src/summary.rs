@@ -11,12 +11,14 @@ pub use application::{
 };
 pub use datagrams::{DatagramSummary, LossBursts, Reordering, VoiceSummary};
 pub use group::{GroupSummary, Spread};
+pub use kind::{KindSummary, kinds};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
 pub use workload::{IncastSummary, WorkloadSummary};
 
 mod application;
 mod datagrams;
 mod group;
+mod kind;
 mod live;
 mod workload;
 
@@ -58,6 +60,9 @@ pub struct Summary<P> {
     pub fairness_jain_forward: Option<f64>,
     /// That of the flows that send against their paths (`direction = "reverse"`); null without any.
     pub fairness_jain_reverse: Option<f64>,
+    /// The flows by kind of traffic and direction; left out if all are of one kind.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub kinds: Vec<KindSummary>,
     /// Responsiveness, round trips per minute; left out if there are no probes of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub responsiveness_rpm: Option<f64>,
@@ -105,6 +110,7 @@ impl<P> Summary<P> {
             fairness_jain: self.fairness_jain,
             fairness_jain_forward: self.fairness_jain_forward,
             fairness_jain_reverse: self.fairness_jain_reverse,
+            kinds: self.kinds,
             responsiveness_rpm: self.responsiveness_rpm,
             responsiveness: self.responsiveness,
             windows: self.windows,
@@ -137,6 +143,7 @@ impl<P> Summary<P> {
             fairness_jain: self.fairness_jain,
             fairness_jain_forward: self.fairness_jain_forward,
             fairness_jain_reverse: self.fairness_jain_reverse,
+            kinds: self.kinds.clone(),
             responsiveness_rpm: self.responsiveness_rpm,
             responsiveness: self.responsiveness.clone(),
             windows: self.windows.clone(),

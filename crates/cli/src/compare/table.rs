@@ -21,6 +21,14 @@ const FLOW: [Row; 9] = [
     ("ece_acks", "ACKs with ECE", 1.0, 0),
 ];
 
+const KIND: [Row; 5] = [
+    ("goodput_bps", "goodput Mbit/s", 1e6, 3),
+    ("fairness_jain", "Jain's index", 1.0, 3),
+    ("delay_p50_ms", "delay p50 ms", 1.0, 2),
+    ("delay_p95_ms", "delay p95 ms", 1.0, 2),
+    ("loss_ratio", "lost %", 0.01, 3),
+];
+
 const GROUP: [Row; 8] = [
     ("started", "started", 1.0, 0),
     ("completed", "completed", 1.0, 0),
@@ -106,6 +114,7 @@ fn body(pair: &Pair<'_>) -> String {
     out.push_str(&whole.render());
     for (list, kind, rows) in [
         ("flows", "flow", &FLOW[..]),
+        ("kinds", "traffic", &KIND),
         ("groups", "group", &GROUP),
         ("workloads", "workload", &WORKLOAD),
         ("links", "link", &LINK),

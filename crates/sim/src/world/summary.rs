@@ -1,6 +1,6 @@
 //! The summary of a run.
 
-use ackclock_trace::{FlowSummary, GroupSummary, ResponsivenessSummary, Summary, WorkloadSummary, jain};
+use ackclock_trace::{FlowSummary, GroupSummary, ResponsivenessSummary, Summary, WorkloadSummary, jain, kinds};
 use ackclock_traffic::{ProbeTimes, Responsiveness};
 use ackclock_units::{Random, Span, Time};
 
@@ -128,6 +128,7 @@ impl World {
             fairness_jain: jain(flows.iter().map(|flow| flow.goodput_bps)),
             fairness_jain_forward: jain_of(FORWARD),
             fairness_jain_reverse: jain_of(REVERSE),
+            kinds: kinds(&flows),
             responsiveness_rpm: responsiveness.and_then(|of| of.rpm),
             responsiveness: responsiveness.map(|of| ResponsivenessSummary {
                 foreign_rpm: of.foreign_rpm,
