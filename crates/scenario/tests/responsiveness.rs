@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use ackclock_scenario::Scenario;
+use ackclock_sim::{Recorders, World};
 use ackclock_trace::{FlowSummary, ProbesSummary, ResponsivenessSummary, Summary};
 
 fn parse(text: &str) -> Scenario {
@@ -105,6 +106,28 @@ fn queues_and_send_buffers_count() {
         assert!(near(parts(&ahead).loaded_ms, of(100e3) + 5.0), "{transfer}: {:?}", parts(&ahead));
         assert!((load(&ahead).goodput_bps / rate - 1.0).abs() < 0.01, "{transfer}: {:?}", load(&ahead));
     }
+}
+
+#[test]
+fn places_of_connections_decide_nothing() {
+    let text = "schema = 1\nrun.duration = \"20s\"\nlinks.a = { rate = \"5mbit\", delay = \"20ms\", queue = \"codel\" }\n\
+         [[flows]]\nid = \"load\"\npath = [\"a\"]\ncount = 3\nnagle = false\napplication = \"load\"\n\
+         [[flows]]\nid = \"up\"\npath = [\"a\"]\nnagle = false\napplication = { kind = \"load\", transfer = \"upload\" }\n\
+         [[flows]]\nid = \"probe\"\npath = [\"a\"]\nnagle = false\napplication = \"probe\"\n";
+    let summary = |keeps: bool| {
+        let mut world = World::new(&parse(text).spec(0));
+        if keeps {
+            world.keep_places();
+        }
+        world.run(Recorders::default(), &mut |_| ControlFlow::Continue(())).expect("the data is intact");
+        world.summary()
+    };
+    let found = summary(false);
+    assert!(found.responsiveness_rpm.is_some_and(|rpm| rpm > 100.0 && rpm < 1500.0), "{found:?}");
+    assert_eq!(summary(true), found);
+    // The probes of loads begin at times of their own.
+    let first = |number: usize| probes(&found.flows[number]).http_ms.distribution;
+    assert_ne!(first(0), first(1));
 }
 
 #[test]
