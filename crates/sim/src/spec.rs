@@ -167,7 +167,7 @@ pub enum Application {
     Requests(RequestPattern),
     /// A player of video, to which the receiver sends segments; likewise.
     Video(VideoPattern),
-    /// A browser with connections of its own; likewise, nor over second paths.
+    /// A browser with connections of its own; likewise.
     Web(WebPattern),
     /// Probes of responsiveness, each on a connection of its own; likewise.
     Probe(ProbePattern),
