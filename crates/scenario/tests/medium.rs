@@ -100,10 +100,10 @@ fn what_a_medium_cannot_be_is_refused() {
         "rate = \"1mbit\"\nmedium = { contention = 5 }",
     ];
     insta::assert_snapshot!(cases.map(refused).join("\n"), @r#"
-    error: links.air.medium: a shared medium has no unlimited rate | = note: expected a medium between directions with a constant `rate`, without `burst`, `schedule` and `trace`
-    error: links.air.medium: a shared medium has no unlimited rate | = note: expected a medium between directions with a constant `rate`, without `burst`, `schedule` and `trace`
-    error: links.air.medium: a shared medium has no token bucket | = note: expected a medium between directions with a constant `rate`, without `burst`, `schedule` and `trace`
-    error: links.air.medium: a link with a shared medium cannot change by a schedule | = note: expected a medium between directions with a constant `rate`, without `burst`, `schedule` and `trace`
+    error: links.air.medium: a shared medium has no unlimited rate | = note: expected a medium between directions with a constant `rate`, without `burst`, `slots`, `schedule` and `trace`
+    error: links.air.medium: a shared medium has no unlimited rate | = note: expected a medium between directions with a constant `rate`, without `burst`, `slots`, `schedule` and `trace`
+    error: links.air.medium: a shared medium has no token bucket | = note: expected a medium between directions with a constant `rate`, without `burst`, `slots`, `schedule` and `trace`
+    error: links.air.medium: a link with a shared medium cannot change by a schedule | = note: expected a medium between directions with a constant `rate`, without `burst`, `slots`, `schedule` and `trace`
     error: links.air.medium: unknown medium `lte` | = note: expected one of `wifi`
     error: links.air.medium.aggregate_packets: must not be zero | = note: expected from 1 to 1024
     error: links.air.medium.aggregate_time: must not be zero | = note: expected a time with its unit, such as "20ms" (ns, us, ms, s, min, h)

@@ -35,6 +35,7 @@ pub(crate) const SUBJECTS: &[Subject] = &[
     table("links.wire", &[]),
     table("links.wire.reverse", &["links.wire.reverse={}"]),
     table("links.wire.reorder", &["links.wire.reorder={}"]),
+    table("links.wire.slots", &["links.wire.slots={delay=\"5ms\", jitter=\"2ms\"}"]),
     kinds(
         "links.wire.queue",
         &[
