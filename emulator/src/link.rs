@@ -111,6 +111,8 @@ pub struct Link {
     /// No packet arrives sooner after its transmission than this: jitter may take from the delay.
     least_delay: Span,
     wire: Wire,
+    /// Neither a bucket, nor slots, nor anything that changes.
+    is_plain: bool,
     /// What changes, and the transmitter of a link on which something does.
     varying: Option<Box<Varying>>,
     /// When it may transmit, if that is not always.
@@ -149,6 +151,7 @@ impl Link {
             let depth = serializer.transmit(Time::ZERO, burst.min(1 << 30)).since(Time::ZERO);
             Box::new(Bucket { depth, done: Time::ZERO })
         });
+        let is_plain = bucket.is_none();
         Link {
             state: Transmitter::Idle,
             overhead: config.overhead,
@@ -162,6 +165,7 @@ impl Link {
             delay: config.delay,
             least_delay: config.impairments.least_delay(config.delay),
             wire: Wire::new(config.impairments, random),
+            is_plain,
             varying: None,
             slot: None,
         }
@@ -179,14 +183,14 @@ impl Link {
         if let Some(slots) = course.slots {
             assert!(course.schedule.is_empty() && course.trace.is_none(), "a link with slots does not change");
             let slot = Some(Box::new(Slot::new(slots, &random)));
-            return Link { slot, ..Link::new(config, queue, random) };
+            return Link { slot, is_plain: false, ..Link::new(config, queue, random) };
         }
         let wire = Wire::changing(config.impairments.clone(), random.clone());
         let varying = Varying::new(&config, course);
         let delay = varying.least_delay();
         let least_delay = config.impairments.least_delay(delay);
-        Link { wire, delay, least_delay, varying: Some(Box::new(varying)), ..Link::new(config, queue, random) }
-            .scheduled()
+        let varying = Some(Box::new(varying));
+        Link { wire, delay, least_delay, varying, is_plain: false, ..Link::new(config, queue, random) }.scheduled()
     }
 
     /// Records every decision of the queue from now on, for [`Link::decisions`].
@@ -319,7 +323,7 @@ impl Link {
 
     #[inline(never)]
     fn advance_by_some(&mut self, now: Time, events: &mut impl LinkSink) {
-        if self.bucket.is_some() || self.varying.is_some() || self.slot.is_some() {
+        if !self.is_plain {
             self.advance_otherwise(now, events);
             return;
         }
