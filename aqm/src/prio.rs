@@ -6,11 +6,12 @@
 //! (`rt_tos2priority`) and `net/ipv4/route.c` (`ip_tos2prio`) for the priority that a forwarded
 //! packet has by its TOS byte, `net/sched/sch_generic.c` (`prio2band`) and tc-prio(8) for the band
 //! of a priority. The classes of [`PrioMap::Diffserv3`] and [`PrioMap::Diffserv4`] are those of
-//! CAKE's tins of these names (`net/sched/sch_cake.c`).
+//! CAKE's tins of these names (`net/sched/sch_cake.c` since it has DSCP 1 as LE, RFC 8622).
 //!
 //! # Departures
 //! - The two low bits of the TOS byte are ECN's. Linux's mask lets one of them through, but both
-//!   entries of each pair in its table are the same: here only the codepoint counts.
+//!   entries of each pair in its table are the same since its index 1 is no filler: here only the
+//!   codepoint counts.
 //! - Filters and priorities set by a socket do not exist, and bands hold a `pfifo`, no other
 //!   discipline. tc's `bands` and `priomap` are replaced by the maps.
 //! - The `pfifo` of a band has the `txqueuelen` of its device; here [`PrioConfig::limit`].

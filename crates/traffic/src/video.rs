@@ -7,7 +7,8 @@
 //!   and the startup phase of BBA-2 (section 6).
 //! - BOLA: Spiteri, Urgaonkar, Sitaraman, "BOLA: Near-Optimal Bitrate Adaptation for Online
 //!   Videos", INFOCOM 2016 and IEEE/ACM Transactions on Networking 28(4), 2020: BOLA-BASIC.
-//! - Ties between scores go to the higher bitrate, as in dash.js (`BolaRule`).
+//! - Ties between scores go to the higher bitrate, as in dash.js (`BolaRule`); in
+//!   the simulator of its authors (sabre) to the lower one.
 //!
 //! # Departures
 //! - BBA's map is that of bitrates also where the sizes of segments vary: there is no chunk map,

@@ -19,7 +19,11 @@
 //! - **Opus has no planning values from the ITU-T** on this scale. What stands here are those of
 //!   the WebRTC monitor rtcscore (Ie = 55 - 4.6 ln of the rate in bit/s, Bpl = 10 without in-band
 //!   redundancy): a practice, not a measurement, and for wideband speech on a narrowband scale.
-//!   Whoever has better ones sets `ie` and `bpl`.
+//!   There they are subtracted from 100 and loss takes its share of 100 - Ie, here from 93.2 and
+//!   95 - Ie: ratings of Opus compare with each other, not with those of other codecs. Whoever has
+//!   better ones sets `ie` and `bpl`.
+//! - There is no talker echo below 1 ms of delay. (Annex B's polynomial dips below 1 for an R under
+//!   6.5; the score does not.) Values outside the ranges that table 2 permits are extrapolated.
 
 use ackclock_units::{Span, maths};
 
@@ -148,6 +152,9 @@ impl Line {
 
     /// Talker echo, Idte (7-19 to 7-24).
     fn talker_echo(&self, delay: f64) -> f64 {
+        if delay < 1.0 {
+            return if self.stmr > 20.0 { self.sidetone(delay) } else { 0.0 };
+        }
         let roe = -1.5 * (self.noise() - self.rlr);
         let mut terv = self.telr - 40.0 * maths::log10((1.0 + delay / 10.0) / (1.0 + delay / 150.0))
             + 6.0 * maths::exp(-0.3 * delay * delay);

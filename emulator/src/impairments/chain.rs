@@ -7,7 +7,8 @@
 //!
 //! # Departures
 //! - Probabilities are not rounded to 32 bits, and a draw that is equal to a threshold is not a
-//!   case of its own (in Linux before 7.1 such a packet changes no state and is delivered).
+//!   case of its own (in Linux until 2026 such a packet changed no state of the four and was
+//!   delivered).
 //! - The chains advance when a packet has been transmitted, netem's when it is enqueued.
 
 use ackclock_units::Random;

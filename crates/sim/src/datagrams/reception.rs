@@ -256,7 +256,7 @@ impl Losses {
     }
 
     /// The mean length of loss periods over what independent losses of the same share would give,
-    /// 1 / (1 - share) (ITU-T G.107 section 3.5); `None` without losses.
+    /// 1 / (1 - share) (ITU-T G.107 section 7.5); `None` without losses.
     pub(crate) fn burst_ratio(&self) -> Option<f64> {
         let mean = self.summary().mean_length?;
         let received = self.passed - self.lost;

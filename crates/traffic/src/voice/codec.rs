@@ -21,9 +21,11 @@ pub struct Codec {
 
 /// The codecs by name.
 ///
-/// Of G.711, G.729, G.723.1 and GSM EFR the factors are those of G.113 appendix I, table I.4 (G.711
-/// with the loss concealment of its appendix I, and without; G.729 and G.723.1 with annex A and
-/// silence suppression, which here does not suppress anything); frames are those of RFC 3551
+/// Of G.711, G.729, G.723.1 and GSM EFR the factors are those of G.113 appendix I (G.711 with the
+/// loss concealment of its appendix I, and without; G.729 and G.723.1 with annex A and silence
+/// suppression, which here does not suppress anything: without it G.729A has an Ie of 10). They are
+/// fits: at 1 % loss the tables of 2001 have 25 for G.711 without concealment and 16 for GSM EFR,
+/// the model 17.9 and 13.2; frames are those of RFC 3551
 /// section 4.5. Of Opus see the departures of [the module](super); its rates are constant, its
 /// look-ahead is 6.5 ms of the 26.5 ms that RFC 6716 section 2 has for frames of 20 ms.
 pub const CODECS: &[Codec] = &[
