@@ -4,7 +4,7 @@ use ackclock_scenario::Scenario;
 
 /// Full packets in a second of one thread, with their ACKs: between what few flows do on a machine
 /// of 2020 and what 100,000 do (`benches/README.md`).
-const PACKETS_PER_SECOND: f64 = 600_000.0;
+const PACKETS_PER_SECOND: f64 = 1_000_000.0;
 
 /// What takes less is not worth a line, s.
 const WORTH_A_NOTE: f64 = 30.0;
@@ -48,13 +48,13 @@ mod tests {
         // 100,000 packets a second.
         assert_eq!(note(&scenario("100s", ""), 1), None);
         let note = |duration, more, threads| note(&scenario(duration, more), threads).expect("it is long");
-        assert_eq!(note("1000s", "", 2), "note: the run sends up to 100 million packets, which take about 3 minutes");
+        assert_eq!(note("1000s", "", 2), "note: the run sends up to 100 million packets, which take about 2 minutes");
         assert_eq!(
             note("1000s", "[sweep]\nrepeat = 36", 2),
-            "note: 36 runs send up to 3600 million packets, which take about 50 minutes"
+            "note: 36 runs send up to 3600 million packets, which take about 30 minutes"
         );
         assert!(note("400s", "", 1).ends_with("about a minute"));
-        assert!(note("100000s", "", 1).ends_with("about 5 hours"));
-        assert!(note("1000000s", "", 1).ends_with("about 2 days"));
+        assert!(note("100000s", "", 1).ends_with("about 3 hours"));
+        assert!(note("5000000s", "", 1).ends_with("about 6 days"));
     }
 }
