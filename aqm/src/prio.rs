@@ -4,9 +4,10 @@
 //! # Source
 //! Linux `net/sched/sch_prio.c`: bands, their order, a `pfifo` in each; `include/net/route.h`
 //! (`rt_tos2priority`) and `net/ipv4/route.c` (`ip_tos2prio`) for the priority that a forwarded
-//! packet has by its TOS byte, `net/sched/sch_generic.c` (`prio2band`) and tc-prio(8) for the band
-//! of a priority. The classes of [`PrioMap::Diffserv3`] and [`PrioMap::Diffserv4`] are those of
-//! CAKE's tins of these names (`net/sched/sch_cake.c` since it has DSCP 1 as LE, RFC 8622).
+//! packet has by its TOS byte, tc's default `priomap` (iproute2 `tc/q_prio.c`, tc-prio(8)) for
+//! the band of a priority. The classes of [`PrioMap::Diffserv3`] and [`PrioMap::Diffserv4`] are
+//! those of CAKE's tins of these names (`net/sched/sch_cake.c` since it has DSCP 1 as LE, RFC
+//! 8622).
 //!
 //! # Departures
 //! - The two low bits of the TOS byte are ECN's. Linux's mask lets one of them through, but both

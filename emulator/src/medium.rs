@@ -21,7 +21,8 @@
 //!
 //! # Departures
 //! - There are two stations, each with one access category. They do not collide: contention is
-//!   drawn once for an opportunity, whoever contends, and no rest is carried over to the next one.
+//!   drawn once for an opportunity, whoever contends, and no rest is carried over to the next one;
+//!   its backoff is continuous, not a number of slots, and its window does not double.
 //! - Frames are neither lost nor sent again by the medium; the link's impairments lose packets
 //!   after their transmission. Rates do not adapt.
 //! - Whether another packet fits is decided by the one that the queue would give next. If the queue

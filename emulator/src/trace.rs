@@ -18,7 +18,8 @@
 //! Mahimahi counts 4 bytes of a TUN device's header in every packet, which is why a full packet
 //! of 1500 bytes fills an opportunity of 1504; here framing is the link's (`overhead`, 4 bytes for
 //! the same). It refuses a larger packet, which here takes several opportunities, and a trace whose
-//! last time is 0, which here may be one that is not repeated.
+//! last time is 0, which here may be one that is not repeated; it ends with an error where such a
+//! trace does, and its clock has whole milliseconds, for arrivals as well.
 
 use ackclock_units::{Span, Time};
 

@@ -14,7 +14,8 @@ use crate::report::Place;
 
 const KINDS: OneOf = OneOf { what: "medium", names: &["wifi"] };
 
-/// The most packets of an aggregate: the window of block acknowledgments of 802.11be.
+/// The most packets of an aggregate: the window of block acknowledgments of 802.11be. The longest
+/// airtime is 4 ms unless it is given, the limit of Linux's ath9k.
 const MOST_PACKETS: u64 = 1024;
 
 /// Contention unless it is given, in microseconds: uniform between these. IEEE 802.11-2020 for best

@@ -126,7 +126,7 @@ impl Table {
     /// # Source
     /// Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, figure 4, as the points in
     /// `DCTCP_CDF` of the authors' generator (github.com/datacenter/empirical-traffic-gen). HPCC's
-    /// `WebSearch_distribution.txt` has the same ones; ns-2's `CDF_dctcp.tcl` has them rounded to
+    /// `WebSearch_distribution.txt` has the same ones; a version for ns-2 has them rounded to
     /// packets of 1.5 kB, at least 6, and with 1460 bytes each a mean of 1.66 MB.
     pub fn web_search() -> Table {
         Table { points: WEB_SEARCH.into() }

@@ -12,7 +12,8 @@
 //!
 //! # Departures
 //! - BBA's map is that of bitrates also where the sizes of segments vary: there is no chunk map,
-//!   nor a reservoir that follows it (BBA-1).
+//!   nor a reservoir that follows it (BBA-1), nor protection against outages, nor smoothing of
+//!   switches (BBA-Others). After the fast start of BBA-2 the fixed reservoir of BBA-0 follows.
 //! - BOLA neither shortens its buffer at the beginning and the end of a video (BOLA-FINITE), nor
 //!   limits bitrates by throughput (BOLA-O, BOLA-U), nor abandons segments on their way.
 //! - All bitrates of a segment vary by the same factor.

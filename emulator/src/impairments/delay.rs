@@ -129,7 +129,7 @@ fn normal() -> [f64; ENTRIES] {
 
 /// Numbers of 32 bits of which each depends on the one before it: the mean of a new one and the
 /// last one, weighted by the correlation. So they are distributed less widely than the new ones,
-/// with `(1 - c) / (1 + c)` of the variance; `tc-netem(8)` says so.
+/// with `(1 - c) / (1 + c)` of the variance.
 #[derive(Debug)]
 pub(crate) struct Correlated {
     random: Random,
