@@ -3,7 +3,10 @@
 //! Runs are matched by the sweep's parameters and their number; flows, groups of flows, workloads
 //! with their size classes, links, hosts and programs by id. Every number of the summary is
 //! compared, under the name by which an `[[expect]]` refers to it; the table shows the main ones.
+//! Points with several repetitions on both sides are compared by their means and spreads.
 
+mod parameters;
+mod points;
 mod table;
 
 use std::cell::Cell;
@@ -18,6 +21,8 @@ use serde_json::{Deserializer, Map, Value, json};
 
 use crate::args::CompareArgs;
 use crate::print;
+use parameters::Difference;
+use points::Point;
 
 /// The longest summary that is read, in bytes: 100,000 flows have some 200 MB.
 const MAX_SUMMARY: u64 = 1 << 30;
@@ -185,7 +190,11 @@ fn collect(name: &str, value: &Value, found: &mut Map<String, Value>) {
 struct Comparison<'a> {
     a: &'a Side,
     b: &'a Side,
+    /// Keys of their scenarios that differ.
+    parameters: Vec<Difference>,
     pairs: Vec<Pair<'a>>,
+    /// Points with repetitions, if there are any.
+    points: Vec<Point<'a>>,
     /// Runs without a counterpart, by readable names.
     alone: [Vec<String>; 2],
 }
@@ -206,9 +215,11 @@ struct Both {
 
 impl<'a> Comparison<'a> {
     fn new(a: &'a Side, b: &'a Side) -> Comparison<'a> {
+        let parameters = parameters::differences(&a.name, &b.name);
         if let ([left], [right]) = (&a.runs[..], &b.runs[..]) {
             // What is compared may well be two points of a sweep.
-            return Comparison { a, b, pairs: vec![Pair { a: left, b: right }], alone: [Vec::new(), Vec::new()] };
+            let pairs = vec![Pair { a: left, b: right }];
+            return Comparison { a, b, parameters, pairs, points: Vec::new(), alone: [Vec::new(), Vec::new()] };
         }
         let key = |run: &'a Run| (run.summary["params"].to_string(), run.summary["run"].to_string());
         let index = |side: &'a Side| side.runs.iter().map(|run| (key(run), run)).collect::<BTreeMap<_, _>>();
@@ -217,16 +228,20 @@ impl<'a> Comparison<'a> {
         let alone = [(a, &of_b), (b, &of_a)].map(|(side, others)| {
             side.runs.iter().filter(|run| !others.contains_key(&key(run))).map(Run::name).collect()
         });
-        Comparison { a, b, pairs, alone }
+        Comparison { a, b, parameters, pairs, points: points::all(a, b), alone }
     }
 
     fn json(&self) -> Value {
         let pairs: Vec<Value> = self.pairs.iter().map(Pair::json).collect();
+        let points: Vec<Value> = self.points.iter().map(Point::json).collect();
+        let parameters: Vec<Value> = self.parameters.iter().map(Difference::json).collect();
         json!({
             "schema": 1,
             "a": self.a.name,
             "b": self.b.name,
+            "parameters": parameters,
             "runs": pairs,
+            "points": points,
             "runs_only_in_a": self.alone[0],
             "runs_only_in_b": self.alone[1],
         })
@@ -236,11 +251,16 @@ impl<'a> Comparison<'a> {
 impl Run {
     /// Its parameters and its number.
     fn name(&self) -> String {
-        let params = self.summary["params"].as_object().into_iter().flatten();
-        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let mut parts: Vec<String> = params.map(|(axis, value)| format!("{axis} = {}", plain(value))).collect();
+        let mut parts = self.params();
         parts.push(format!("run {}", self.summary["run"]));
         parts.join(", ")
+    }
+
+    /// Its parameters.
+    fn params(&self) -> Vec<String> {
+        let params = self.summary["params"].as_object().into_iter().flatten();
+        let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        params.map(|(axis, value)| format!("{axis} = {}", plain(value))).collect()
     }
 
     /// The ids of a list.

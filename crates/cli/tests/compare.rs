@@ -145,7 +145,10 @@ fn runs_of_sweeps_are_matched() {
     assert_eq!(run(&folder, sweep(), &["--out", "some", "--set", "links.wire.delay=5ms"]).status, 0);
     let said = compare(&folder, &["all", "some"]);
     assert_eq!((said.status, said.err.as_str()), (0, ""));
-    assert_eq!(said.out.matches("\n== links.wire.delay = 5ms, run ").count(), 2, "{}", said.out);
+    // Both repetitions of the point together; each for itself in JSON.
+    assert_eq!(said.out.matches("\n== links.wire.delay = 5ms, 2 and 2 repetitions\n").count(), 1, "{}", said.out);
+    let runs: Value = serde_json::from_str(&compare(&folder, &["--json", "all", "some"]).out).expect("JSON");
+    assert_eq!(runs["runs"].as_array().map(Vec::len), Some(2));
     assert_eq!(said.out.matches("\nonly in A: links.wire.delay = ").count(), 4, "{}", said.out);
     // Two points of one sweep; run 4 is the first of the third point.
     let said = compare(&folder, &["--json", "all:0", "all/summary.jsonl:4"]);
@@ -192,4 +195,46 @@ fn a_file_without_an_end_is_refused() {
     let said: Said = output.into();
     assert_eq!(said.status, 2);
     assert!(said.err.starts_with("error: /dev/zero is not JSON: "), "{}", said.err);
+}
+
+#[test]
+fn repetitions_are_compared_by_their_spread() {
+    let folder = folder("compare_repetitions");
+    let random = SMALL.replace("delay", "loss = { kind = \"iid\", probability = 0.02 }\ndelay");
+    for (out, rate, repeat) in [("fast", "10mbit", 5), ("again", "10mbit", 6), ("slow", "2mbit", 5)] {
+        let said = run(
+            &folder,
+            &random,
+            &["--out", out, "--set", &format!("links.wire.rate={rate}"), "--set", &format!("sweep.repeat={repeat}")],
+        );
+        assert_eq!(said.status, 0, "{}", said.err);
+    }
+    let said = compare(&folder, &["--json", "fast", "slow"]);
+    let found: Value = serde_json::from_str(&said.out).expect("JSON");
+    let goodput = &found["points"][0]["metrics"]["links.wire.forward.rate_bps"];
+    assert_eq!((&goodput["a"]["mean"], &goodput["b"]["n"]), (&json!(10e6), &json!(5)));
+    // All of five above all of five: two of 252 orders, or a little more where two are the same.
+    let goodput = &found["points"][0]["metrics"]["flows.f.0.goodput_bps"];
+    let p = goodput["p"].as_f64().expect("a probability");
+    assert!((2.0 / 252.0 - 1e-12..0.02).contains(&p), "{p}");
+    let interval = goodput["a"]["mean_ci95"].as_array().expect("an interval");
+    let mean = goodput["a"]["mean"].as_f64().expect("a mean");
+    assert!(interval[0].as_f64() < Some(mean) && Some(mean) < interval[1].as_f64());
+    // What differs in the scenario comes first.
+    assert_eq!(found["parameters"], json!([{ "key": "links.wire.rate", "a": "\"10mbit\"", "b": "\"2mbit\"" }]));
+    let said = compare(&folder, &["fast", "slow"]);
+    assert!(said.out.contains("links.wire.rate  \"10mbit\"  \"2mbit\""), "{}", said.out);
+    assert!(said.out.contains("== 5 and 5 repetitions"), "{}", said.out);
+    assert_eq!(line(&said.out, &["goodput"]).last(), Some(&format!("{p:.3}").as_str()));
+    // The same scenario once more: five of its six repetitions are the same runs.
+    let said = compare(&folder, &["fast", "again"]);
+    let p: f64 = line(&said.out, &["goodput"]).last().and_then(|p| p.parse().ok()).expect("a probability");
+    assert!(p > 0.5, "{}", said.out);
+    // Where nothing is random, that is said.
+    for out in ["a", "b"] {
+        let said = run(&folder, SMALL, &["--out", out, "--set", "sweep.repeat=3"]);
+        assert_eq!(said.status, 0, "{}", said.err);
+    }
+    let said = compare(&folder, &["a", "b"]);
+    assert!(said.out.contains("the repetitions of A are all the same"), "{}", said.out);
 }

@@ -4,7 +4,7 @@
 //! ([`QueueRecord`]) during a run, [`TcpCsv`] every ACK of a flow and the truth about its losses
 //! and retransmissions ([`TcpRecord`]), [`SiftrLog`] every segment of a host ([`SiftrRecord`]),
 //! [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]), [`FlowCsv`] the flows of
-//! workloads ([`FlowRecord`]).
+//! workloads ([`FlowRecord`]). [`statistics`] says what repetitions come to.
 
 mod ertt;
 mod flows;
@@ -12,6 +12,7 @@ mod histogram;
 mod queue;
 mod rows;
 mod siftr;
+pub mod statistics;
 mod summary;
 mod tcp;
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::points::{Compared, Point, Spread};
 use super::{Both, Comparison, Pair, Run};
 use crate::table::Table;
 
@@ -73,9 +74,43 @@ const WHOLE: [Row; 5] = [
     ("live.lateness_ms.p99", "lateness p99 ms", 1.0, 3),
 ];
 
+/// The most keys that differ are listed.
+const MOST_KEYS: usize = 40;
+
+/// The lists of a summary with what is shown of their entries.
+const LISTS: [(&str, &str, &[Row]); 6] = [
+    ("flows", "flow", &FLOW),
+    ("kinds", "traffic", &KIND),
+    ("groups", "group", &GROUP),
+    ("workloads", "workload", &WORKLOAD),
+    ("links", "link", &LINK),
+    ("commands", "command", &COMMAND),
+];
+
 pub(super) fn text(comparison: &Comparison<'_>) -> String {
-    let Comparison { a, b, pairs, alone } = comparison;
+    let Comparison { a, b, parameters, pairs, points, alone } = comparison;
     let mut out = format!("A: {}\nB: {}\n", a.name, b.name);
+    if !parameters.is_empty() {
+        let mut table = Table::new(3, ["key", "A", "B"]);
+        for difference in parameters.iter().take(MOST_KEYS) {
+            let [a, b] = [&difference.a, &difference.b].map(|value| value.clone().unwrap_or_else(|| "-".to_owned()));
+            table.row(vec![difference.key.clone(), a, b]);
+        }
+        let _ = write!(out, "\n{}", table.render());
+        if parameters.len() > MOST_KEYS {
+            let _ = writeln!(out, "and {} keys more; --json has them all", parameters.len() - MOST_KEYS);
+        }
+    }
+    for point in points {
+        let _ = write!(out, "\n{}", of_point(point));
+    }
+    if !points.is_empty() {
+        out.push_str(
+            "\n+-: half of the 95 % confidence interval of the mean (Student's t). p: Mann-Whitney; at most 0.05 where the\n\
+             difference exceeds that between repetitions. --json has each run.\n",
+        );
+    }
+    let pairs = if points.is_empty() { &pairs[..] } else { &[] };
     for pair in pairs {
         if pairs.len() > 1 {
             let _ = write!(out, "\n== {}", pair.a.name());
@@ -112,14 +147,7 @@ fn body(pair: &Pair<'_>) -> String {
     let mut whole = Table::new(1, ["run", "A", "B", "difference %"]);
     add(&mut whole, &[], &WHOLE, |name| pair.both(name));
     out.push_str(&whole.render());
-    for (list, kind, rows) in [
-        ("flows", "flow", &FLOW[..]),
-        ("kinds", "traffic", &KIND),
-        ("groups", "group", &GROUP),
-        ("workloads", "workload", &WORKLOAD),
-        ("links", "link", &LINK),
-        ("commands", "command", &COMMAND),
-    ] {
+    for (list, kind, rows) in LISTS {
         let (shared, alone) = pair.ids(list);
         let mut table = Table::new(2, [kind, "", "A", "B", "difference %"]);
         for id in &shared {
@@ -145,6 +173,61 @@ fn body(pair: &Pair<'_>) -> String {
         }
     }
     out
+}
+
+/// The repetitions of a point.
+fn of_point(point: &Point<'_>) -> String {
+    let (first, counts) = (point.a[0], [point.a.len(), point.b.len()]);
+    let mut head = first.params();
+    head.push(format!("{} and {} repetitions", counts[0], counts[1]));
+    let mut out = format!("== {}\n", head.join(", "));
+    for (side, runs) in [("A", &point.a), ("B", &point.b)] {
+        if Point::are_same(runs) {
+            let _ = writeln!(
+                out,
+                "note: the repetitions of {side} are all the same: nothing in them is random (`start_jitter` of flows is one \
+                 remedy), and p says nothing"
+            );
+        }
+    }
+    let columns = ["A", "+-", "B", "+-", "difference %", "p"];
+    let mut whole = Table::new(1, ["run"].into_iter().chain(columns));
+    for row in &WHOLE {
+        add_spread(&mut whole, None, row, point.compare(row.0));
+    }
+    let _ = write!(out, "\n{}", whole.render());
+    for (list, kind, rows) in LISTS {
+        let mut table = Table::new(2, [kind, ""].into_iter().chain(columns));
+        let mut any = false;
+        for id in first.ids(list) {
+            let mut name = id;
+            for row in rows {
+                if add_spread(&mut table, Some(name), row, point.compare(&format!("{list}.{id}.{}", row.0))) {
+                    (name, any) = ("", true);
+                }
+            }
+        }
+        if any {
+            let _ = write!(out, "\n{}", table.render());
+        }
+    }
+    out
+}
+
+/// Adds a row if at least one side has the number; whether it did.
+fn add_spread(table: &mut Table, name: Option<&str>, row: &Row, compared: Compared) -> bool {
+    let &(_, label, unit, digits) = row;
+    if compared.a.count == 0 && compared.b.count == 0 {
+        return false;
+    }
+    let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{:.digits$}", value / unit));
+    let both = |spread: Spread| [cell(spread.mean), cell(spread.half())];
+    let mut cells: Vec<String> = name.map(str::to_owned).into_iter().chain([label.to_owned()]).collect();
+    cells.extend(both(compared.a).into_iter().chain(both(compared.b)));
+    cells.push(difference(compared.both()));
+    cells.push(compared.p.map_or_else(|| "-".to_owned(), |p| format!("{p:.3}")));
+    table.row(cells);
+    true
 }
 
 /// Adds the rows of which at least one side has a number; whether there were any.

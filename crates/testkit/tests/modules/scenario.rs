@@ -13,6 +13,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "quantity",
         "dscp",
         "write",
+        "values",
         "traces",
         "fields",
         // Kinds with their parameters.

@@ -1,0 +1,174 @@
+//! What repetitions say together: means, medians, confidence intervals, and whether two sets of
+//! them differ.
+//!
+//! # Source
+//! - Student's interval of a mean, by the quantile of the t distribution (`statrs`).
+//! - Bootstrap: the bias-corrected and accelerated interval (Efron, "Better Bootstrap Confidence
+//!   Intervals", J. Am. Stat. Assoc. 82, 1987; DiCiccio and Efron, "Bootstrap Confidence
+//!   Intervals", Statistical Science 11, 1996): z0 from the share of resamples below the estimate,
+//!   those equal to it by half, the acceleration from the jackknife.
+//! - Mann and Whitney, "On a Test of Whether one of Two Random Variables is Stochastically Larger
+//!   than the Other", Ann. Math. Stat. 18, 1947: exact for small samples without ties, otherwise by
+//!   the normal approximation with the corrections for ties and for continuity.
+
+use ackclock_units::{Random, maths};
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+/// Resamples of a bootstrap interval.
+pub const RESAMPLES: usize = 2000;
+
+/// Samples of so many values together are tested exactly if no two values are equal.
+const EXACT: usize = 40;
+
+/// An interval, ends included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Its lower end.
+    pub low: f64,
+    /// Its upper end.
+    pub high: f64,
+}
+
+/// The mean; `None` without values.
+pub fn mean(values: &[f64]) -> Option<f64> {
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+/// The median, of an even number of values the mean of the two in the middle; `None` without
+/// values.
+pub fn median(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let upper = *sorted.get(sorted.len() / 2)?;
+    Some(if sorted.len() % 2 == 1 { upper } else { (sorted[sorted.len() / 2 - 1] + upper) / 2.0 })
+}
+
+/// The standard deviation of a population of which these are a sample; `None` of fewer than two.
+pub fn deviation(values: &[f64]) -> Option<f64> {
+    let mean = mean(values).filter(|_| values.len() > 1)?;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    Some((squares / (values.len() - 1) as f64).sqrt())
+}
+
+/// The interval that has the mean with this confidence (0.95), by Student's t; `None` of fewer than
+/// two values.
+pub fn t_interval(values: &[f64], confidence: f64) -> Option<Interval> {
+    let (mean, deviation) = (mean(values)?, deviation(values)?);
+    let count = values.len() as f64;
+    let quantile = StudentsT::new(0.0, 1.0, count - 1.0).ok()?.inverse_cdf(0.5 + confidence / 2.0);
+    let half = quantile * deviation / count.sqrt();
+    Some(Interval { low: mean - half, high: mean + half })
+}
+
+/// The interval that has a statistic of the population with this confidence, by the bootstrap;
+/// `None` of fewer than two values, or where the statistic has no value.
+pub fn bootstrap_interval(
+    values: &[f64],
+    confidence: f64,
+    statistic: impl Fn(&[f64]) -> Option<f64>,
+    random: &mut Random,
+) -> Option<Interval> {
+    if values.len() < 2 {
+        return None;
+    }
+    let estimate = statistic(values)?;
+    let mut resample = vec![0.0; values.len()];
+    let mut found = Vec::with_capacity(RESAMPLES);
+    for _ in 0..RESAMPLES {
+        resample.iter_mut().for_each(|value| *value = values[random.below(values.len() as u64) as usize]);
+        found.push(statistic(&resample)?);
+    }
+    found.sort_by(f64::total_cmp);
+    let below = found.partition_point(|&value| value < estimate);
+    let equal = found.partition_point(|&value| value <= estimate) - below;
+    let share = (below as f64 + equal as f64 / 2.0) / RESAMPLES as f64;
+    if share <= 0.0 || share >= 1.0 {
+        // All resamples are on one side of the estimate.
+        return Some(Interval { low: *found.first()?, high: *found.last()? });
+    }
+    let (bias, acceleration) = (maths::normal_quantile(share), acceleration(values, &statistic)?);
+    let normal = Normal::standard();
+    let end = |tail: f64| {
+        let shifted = bias + maths::normal_quantile(tail);
+        let adjusted = normal.cdf(bias + shifted / (1.0 - acceleration * shifted));
+        let place = (adjusted * RESAMPLES as f64) as usize;
+        found[place.min(RESAMPLES - 1)]
+    };
+    let tail = (1.0 - confidence) / 2.0;
+    Some(Interval { low: end(tail), high: end(1.0 - tail) })
+}
+
+/// The skewness of what each value contributes to a statistic, by leaving one out at a time.
+fn acceleration(values: &[f64], statistic: &impl Fn(&[f64]) -> Option<f64>) -> Option<f64> {
+    let without = |left_out: usize| {
+        let others: Vec<f64> =
+            values.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, &value)| value).collect();
+        statistic(&others)
+    };
+    let parts: Vec<f64> = (0..values.len()).map(without).collect::<Option<_>>()?;
+    let mean = mean(&parts)?;
+    let power = |exponent: i32| -> f64 {
+        parts.iter().map(|part| (0..exponent).fold(1.0, |product, _| product * (mean - part))).sum()
+    };
+    let squares = power(2);
+    Some(if squares > 0.0 { power(3) / (6.0 * squares * squares.sqrt()) } else { 0.0 })
+}
+
+/// The probability that two samples of the same population differ in their ranks as much as these
+/// or more, either way; `None` if one is empty. Three values against three cannot go below 0.1,
+/// four against four not below 0.029.
+pub fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
+    if a.is_empty() || b.is_empty() {
+        return None;
+    }
+    let pairs = a.len() as f64 * b.len() as f64;
+    let wins = |value: &f64| -> f64 {
+        b.iter().map(|other| if value > other { 1.0 } else { f64::from(value == other) / 2.0 }).sum()
+    };
+    let u: f64 = a.iter().map(wins).sum();
+    let mut all: Vec<f64> = a.iter().chain(b).copied().collect();
+    all.sort_by(f64::total_cmp);
+    let ties: Vec<usize> = all.chunk_by(|one, next| one == next).map(<[f64]>::len).collect();
+    let beyond = (u - pairs / 2.0).abs();
+    if ties.len() == all.len() && all.len() <= EXACT {
+        return Some(exact(a.len(), b.len(), beyond));
+    }
+    let count = all.len() as f64;
+    let tied: f64 = ties.iter().map(|&ties| ties as f64).map(|ties| ties * ties * ties - ties).sum();
+    let variance = pairs / 12.0 * (count + 1.0 - tied / (count * (count - 1.0)));
+    if variance <= 0.0 {
+        return Some(1.0);
+    }
+    let z = (beyond - 0.5).max(0.0) / variance.sqrt();
+    Some((2.0 * Normal::standard().sf(z)).min(1.0))
+}
+
+/// The share of all orders of so many values of two kinds in which U is at least so far from its
+/// mean.
+fn exact(a: usize, b: usize, beyond: f64) -> f64 {
+    // Orders with each U, by the number of values of the first kind: a value of the second kind
+    // below so many of the first adds as many.
+    let most = a * b;
+    let mut orders = vec![vec![0.0; most + 1]; a + 1];
+    orders[0][0] = 1.0;
+    for value in 1..=a + b {
+        for firsts in (1..=a.min(value)).rev() {
+            let seconds = value - firsts;
+            if seconds > b {
+                continue;
+            }
+            for u in (seconds..=most).rev() {
+                let from = orders[firsts - 1][u - seconds];
+                orders[firsts][u] += from;
+            }
+        }
+    }
+    let last = &orders[a];
+    let all: f64 = last.iter().sum();
+    let far: f64 =
+        last.iter().enumerate().filter(|(u, _)| (*u as f64 - most as f64 / 2.0).abs() >= beyond).map(|(_, n)| n).sum();
+    far / all
+}
+
+#[cfg(test)]
+mod tests;
