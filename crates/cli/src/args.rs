@@ -107,6 +107,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
+    /// Go on with the sweep that --out holds a part of
+    ///
+    /// However it ended, the runs that had finished are kept, and the others are done; the files
+    /// are the same as of a sweep that was never interrupted. It must be the same scenario. With
+    /// nothing there it begins at the first run.
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+
     /// Print the scenario with overrides applied and defaults filled in, and run nothing
     #[arg(long)]
     pub(crate) show_config: bool,

@@ -68,12 +68,13 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Does all runs of a scenario; each records into files of its own, if there are places for them.
-/// `sink` gets the runs in order, on this thread, and may break off. The first run that fails, in
-/// order, ends everything; a signal ends those that go on, and what has finished is still given
-/// out.
+/// Does the runs of a scenario from `first` on; each records into files of its own, if there are
+/// places for them. `sink` gets the runs in order, on this thread, and may break off. The first run
+/// that fails, in order, ends everything; a signal ends those that go on, and what has finished is
+/// still given out.
 pub(crate) fn all(
     scenario: &Scenario,
+    first: usize,
     threads: usize,
     aside: &Aside<'_>,
     progress: &Progress,
@@ -81,12 +82,13 @@ pub(crate) fn all(
 ) -> Result<(), (usize, Failure)> {
     let mut failed = None;
     in_order(
-        scenario.runs(),
+        scenario.runs() - first,
         threads,
-        |run, stop| one(scenario, run, aside, progress, stop),
-        |run, result| match result {
-            Ok(done) => sink(run, done),
+        |job, stop| one(scenario, first + job, aside, progress, stop),
+        |job, result| match result {
+            Ok(done) => sink(first + job, done),
             Err(error) => {
+                let run = first + job;
                 let interrupted = matches!(error, Failure::Run(RunError::Interrupted));
                 failed.get_or_insert((run, error));
                 if interrupted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -11,6 +11,7 @@
 
 mod leftovers;
 mod lock;
+mod resume;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -57,13 +58,19 @@ pub(crate) struct Output {
     records: Vec<Sealed>,
     /// What was put aside, in a sentence.
     kept: Option<String>,
+    /// The results of runs that had finished before.
+    earlier: Vec<Value>,
+    /// What says which sweep it is, while it is not complete.
+    plan: Option<PathBuf>,
     lock: Option<Lock>,
 }
 
 impl Output {
     /// Makes sure, before anything runs, that the directory can be written and that nobody else's
     /// files are in it.
-    pub(crate) fn prepare(dir: &Path, scenario: &Scenario) -> anyhow::Result<Output> {
+    ///
+    /// With `resume` it goes on with what it holds of the same sweep.
+    pub(crate) fn prepare(dir: &Path, scenario: &Scenario, resume: bool) -> anyhow::Result<Output> {
         let made = match fs::metadata(dir) {
             Ok(found) if !found.is_dir() => bail!("{} is not a directory", dir.display()),
             Ok(_) => false,
@@ -77,8 +84,13 @@ impl Output {
         let unfinished = unfinished(dir);
         let listed = unfinished.iter().flat_map(names_in).filter_map(|name| name.split('/').next());
         let listed: BTreeSet<&str> = listed.collect();
+        let has_plan = resume::has_plan(dir);
         let is_known = |name: &OsString| {
-            is_partial(name) || leftovers::is_kept(name) || name.to_str().is_some_and(|name| listed.contains(name))
+            // The folder of runs may stand empty where their files are about to come or have gone.
+            (has_plan && name == RUNS)
+                || is_partial(name)
+                || leftovers::is_kept(name)
+                || name.to_str().is_some_and(|name| listed.contains(name))
         };
         if manifest(dir).is_none() && !names(dir)?.iter().all(is_known) {
             bail!(
@@ -87,10 +99,34 @@ impl Output {
             );
         }
         let lock = Some(Lock::take(dir)?);
+        if has_plan {
+            resume::remove_empty(&dir.join(RUNS));
+        }
+        let mut output = Output {
+            dir: dir.to_owned(),
+            made,
+            sweep,
+            runs,
+            summary: None,
+            records: Vec::new(),
+            kept: None,
+            earlier: Vec::new(),
+            plan: None,
+            lock,
+        };
+        if resume
+            && sweep
+            && let Some(found) = resume::take_up(dir, scenario, output.digits())?
+        {
+            (output.summary, output.records, output.earlier) = (found.summary, found.records, found.runs);
+            output.plan = output.summary.is_some().then(|| resume::plan(dir, scenario)).transpose()?;
+            return Ok(output);
+        }
         // Who had it until now may have completed it since.
-        let kept = leftovers::put_aside(dir, &names(dir)?, self::unfinished(dir).as_ref())?;
-        let mut output =
-            Output { dir: dir.to_owned(), made, sweep, runs, summary: None, records: Vec::new(), kept, lock };
+        output.kept = leftovers::put_aside(dir, &names(dir)?, self::unfinished(dir).as_ref())?;
+        if sweep {
+            output.plan = Some(resume::plan(dir, scenario)?);
+        }
         let name = if sweep { SUMMARIES } else { SUMMARY };
         let file = Partial::create(dir, name).with_context(|| format!("cannot write into {}", dir.display()))?;
         output.summary = Some(file);
@@ -102,9 +138,19 @@ impl Output {
         self.kept.as_deref()
     }
 
+    /// Those of the number of a run in a sweep.
+    fn digits(&self) -> usize {
+        (self.runs - 1).to_string().len().max(4)
+    }
+
+    /// The results of the first runs, which had finished before.
+    pub(crate) fn earlier(&self) -> &[Value] {
+        &self.earlier
+    }
+
     /// Where runs put what they record, for the threads that they are on.
     pub(crate) fn places(&self) -> Places {
-        Places { dir: self.dir.clone(), digits: self.sweep.then(|| (self.runs - 1).to_string().len().max(4)) }
+        Places { dir: self.dir.clone(), digits: self.sweep.then(|| self.digits()) }
     }
 
     /// Writes the summary of the next run, and keeps what it has recorded.
@@ -161,13 +207,23 @@ impl Output {
             }
         }
         manifest.publish(dir)?;
+        if let Some(plan) = self.plan.take() {
+            let _ = fs::remove_file(plan);
+        }
         Ok(())
     }
 }
 
 impl Drop for Output {
-    /// Takes away what a failed run began.
+    /// Takes away what a failed run began, but nothing that was there before.
     fn drop(&mut self) {
+        if !self.earlier.is_empty() {
+            self.summary.take().into_iter().for_each(Partial::leave);
+            self.records.drain(..).for_each(Sealed::leave);
+            return;
+        }
+        let plan = self.plan.take();
+        plan.into_iter().for_each(|plan| _ = fs::remove_file(plan));
         if self.summary.take().is_some() && self.made {
             self.records.clear();
             self.lock = None;
@@ -261,7 +317,10 @@ fn is_ours(name: &OsStr) -> bool {
             RECORDS.contains(&name) || printed.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         };
         let of_sweep = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('-')?.split_once('-'));
-        [MANIFEST, SUMMARY, SUMMARIES].contains(&name) || of_run(name) || of_sweep.is_some_and(|(_, name)| of_run(name))
+        [MANIFEST, SUMMARY, SUMMARIES].contains(&name)
+            || resume::is_plan(name)
+            || of_run(name)
+            || of_sweep.is_some_and(|(_, name)| of_run(name))
     })
 }
 

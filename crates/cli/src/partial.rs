@@ -1,7 +1,7 @@
 //! Files that do not appear until they are complete.
 
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -50,6 +50,34 @@ impl Partial {
         Ok(Partial { written, writer: BufWriter::new(file), hash: Sha256::new(), bytes: 0 })
     }
 
+    /// Goes on with the file that will be `name` behind its first lines, as far as they are whole
+    /// and `keep` takes them. `None` if it was not begun.
+    pub(crate) fn resume(dir: &Path, name: &str, mut keep: impl FnMut(&[u8]) -> bool) -> io::Result<Option<Partial>> {
+        let path = hidden(dir, name);
+        let mut file = match File::options().read(true).write(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let (mut bytes, mut hash, mut line) = (0, Sha256::new(), Vec::new());
+        let mut reader = BufReader::new(&file);
+        while reader.read_until(b'\n', &mut line)? > 0 && line.ends_with(b"\n") && keep(&line) {
+            hash.update(&line);
+            bytes += line.len() as u64;
+            line.clear();
+        }
+        file.set_len(bytes)?;
+        file.seek(SeekFrom::End(0))?;
+        let written = Hidden { path, name: name.to_owned(), published: false };
+        Ok(Some(Partial { written, writer: BufWriter::new(file), hash, bytes }))
+    }
+
+    /// Leaves the file as it is, for somebody who goes on with it.
+    pub(crate) fn leave(mut self) {
+        let _ = self.writer.flush();
+        self.written.published = true;
+    }
+
     /// Where it is now.
     pub(crate) fn path(&self) -> &Path {
         &self.written.path
@@ -92,6 +120,13 @@ impl Folder {
         let name = format!("{}/{file}", self.name);
         let path = hidden(&self.dir, &name);
         fs::rename(self.path.join(file), &path)?;
+        Sealed::of(path, name)
+    }
+}
+
+impl Sealed {
+    /// A hidden file that has all its contents, which will be `name`.
+    pub(crate) fn of(path: PathBuf, name: String) -> io::Result<Sealed> {
         let written = Hidden { path, name, published: false };
         let mut file = File::open(&written.path)?;
         let (mut hash, mut bytes, mut chunk) = (Sha256::new(), 0, vec![0; 64 << 10]);
@@ -140,6 +175,11 @@ impl Write for Partial {
 }
 
 impl Sealed {
+    /// Leaves the file as it is, for somebody who goes on with the output.
+    pub(crate) fn leave(mut self) {
+        self.written.published = true;
+    }
+
     /// Its name, and its entry in the manifest.
     pub(crate) fn listed(&self) -> (String, Value) {
         (self.written.name.clone(), self.entry.clone())

@@ -113,7 +113,7 @@ impl<'a> Session<'a> {
     /// Prepares the output before anything runs.
     fn open(args: &'a Args, scenario: &'a Scenario) -> anyhow::Result<Session<'a>> {
         let output = match &args.out {
-            Some(dir) => Some(Output::prepare(dir, scenario).context("cannot use --out")?),
+            Some(dir) => Some(Output::prepare(dir, scenario, args.resume).context("cannot use --out")?),
             None => None,
         };
         if let Some(kept) = output.as_ref().and_then(Output::kept) {
@@ -122,12 +122,18 @@ impl<'a> Session<'a> {
         if records(scenario) && output.is_none() {
             say("note: the files that `[record]` asks for are only written with --out DIR");
         }
+        let earlier = output.as_ref().map_or(&[][..], Output::earlier);
+        if !earlier.is_empty() {
+            let (earlier, runs) = (earlier.len(), scenario.runs());
+            say(&format!("note: {earlier} of {runs} runs had finished before; tables are of the others"));
+        }
+        let measures = earlier.iter().map(|run| scenario.measure(run)).collect();
         Ok(Session {
             args,
             scenario,
             output,
             report: Report::new(scenario),
-            measures: Vec::with_capacity(scenario.runs()),
+            measures,
             evaluations: Vec::new(),
             troubles: Vec::new(),
             ended_early: None,
@@ -145,11 +151,28 @@ impl<'a> Session<'a> {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();
         }
-        let progress = Progress::new(scenario.runs(), args.quiet);
+        let first = self.measures.len();
+        let progress = Progress::new(scenario.runs() - first, args.quiet);
+        for run in self.output.as_ref().map_or(&[][..], Output::earlier) {
+            if args.json && self.listening {
+                self.listening = match print_line(run) {
+                    Ok(printed) => printed.is_continue(),
+                    Err(error) => {
+                        self.written = Err(error);
+                        return Ok(());
+                    }
+                };
+            }
+        }
         if scenario.is_live() && !args.quiet {
             say(&live::heading(scenario));
         }
-        let finished = execute::all(scenario, threads, &aside, &progress, |run, done| self.take(run, done, &progress));
+        if first == scenario.runs() {
+            self.judge();
+            return Ok(());
+        }
+        let finished =
+            execute::all(scenario, first, threads, &aside, &progress, |run, done| self.take(run, done, &progress));
         progress.clear();
         finished
     }
@@ -286,7 +309,9 @@ impl<'a> Session<'a> {
         say(&format!("note: {run} was not completed; the results are partial, and expectations are not evaluated"));
         if !scenario.is_live() && scenario.runs() > 1 {
             let where_to = match &self.args.out {
-                Some(dir) if !self.measures.is_empty() => format!(", and are kept in {}", dir.display()),
+                Some(dir) if !self.measures.is_empty() => {
+                    format!(", and are kept in {}; --resume goes on with the others", dir.display())
+                }
                 _ => String::new(),
             };
             say(&format!("note: {} of {} runs had finished{where_to}", self.measures.len(), scenario.runs()));

@@ -187,7 +187,10 @@ fn a_signal_ends_a_sweep_and_keeps_the_runs_that_have_finished() {
         let said: Said = child.wait_with_output().expect("it ends").into();
         assert_eq!(said.status, 130, "{said:?}");
         let finished = indices(&folder.join("out/summary.jsonl"));
-        let note = format!("note: {} of 90000 runs had finished, and are kept in out\n", finished.len());
+        let count = finished.len();
+        let note = format!(
+            "note: {count} of 90000 runs had finished, and are kept in out; --resume goes on with the others\n"
+        );
         assert!(said.err.ends_with(&note), "{note}{}", said.err);
         assert!(finished.len() >= 3 && finished.is_sorted_by(|a, b| a < b), "{finished:?}");
         let manifest = manifest(&folder.join("out"));
@@ -284,4 +287,52 @@ fn what_was_killed_before_its_manifest_appeared_is_in_nobodys_way() {
     let said = run(&folder, SMALL, &args);
     assert_eq!(said.status, 2, "{}", said.err);
     assert!(out.join("letter.txt").exists() && out.join("summary.json").exists());
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sweep_that_is_interrupted_again_and_again_comes_to_the_same_end() {
+    let folder = folder("resumed");
+    // 60 runs of some 10 ms, which record.
+    let text = sweep().replace("repeat = 2", "repeat = 20").replace("bytes = \"100kB\"\n", "")
+        + "[record]\ntcp = true\n[[expect]]\nmetric = \"flows.f.0.goodput_bps\"\nat_least = 1\n";
+    fs::write(folder.join("scenario.toml"), &text).unwrap();
+    let args = ["--scenario", "scenario.toml", "--threads", "2", "--quiet"];
+    let start = |more: &[&str]| {
+        let mut command = ackclock();
+        command.current_dir(&folder).args(args).args(more).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("the binary runs")
+    };
+    let whole: Said = start(&["--out", "whole"]).wait_with_output().expect("it ends").into();
+    assert_eq!(whole.status, 0, "{whole:?}");
+    let mut kills = 0;
+    for signal in ["KILL", "TERM", "KILL", "INT"].iter().cycle() {
+        let mut child = start(&["--out", "out", "--resume"]);
+        thread::sleep(Duration::from_millis(60 + 23 * kills % 70));
+        let killed = Command::new("sh").args(["-c", &format!("kill -{signal} {}", child.id())]).status();
+        let _ = killed.expect("a shell");
+        let ended = child.wait().expect("it ends");
+        if ended.code() == Some(0) {
+            break;
+        }
+        kills += 1;
+        assert!(kills < 300, "it does not get on");
+    }
+    let said: Said = start(&["--out", "out", "--resume"]).wait_with_output().expect("it ends").into();
+    assert_eq!(
+        (said.status, said.err.as_str()),
+        (0, "note: 60 of 60 runs had finished before; tables are of the others\n")
+    );
+    assert!(kills >= 2, "{kills}");
+    assert_eq!(files(&folder.join("out")), files(&folder.join("whole")));
+    // What it holds of another scenario is not taken for this one.
+    let said: Said =
+        start(&["--out", "out", "--resume", "--set", "run.seed=7"]).wait_with_output().expect("it ends").into();
+    assert_eq!(said.status, 2);
+    assert!(said.err.contains("is of another scenario: `run.seed` was 1 and is 7 now"), "{}", said.err);
+    assert_eq!(files(&folder.join("out")), files(&folder.join("whole")));
+    // Nothing to go on with is no error.
+    let said: Said = start(&["--out", "new", "--resume"]).wait_with_output().expect("it ends").into();
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+    assert_eq!(files(&folder.join("new")), files(&folder.join("whole")));
 }

@@ -40,6 +40,8 @@ pub(super) fn put_aside(
             left.push((from, name.clone()));
         }
     }
+    // What was being run says nothing by itself.
+    left.retain(|(from, name)| !super::resume::is_plan(name) || fs::remove_file(from).is_err());
     // A manifest that was cut off says nothing.
     left.retain(|(from, name)| name != MANIFEST || read_manifest(from).is_some() || fs::remove_file(from).is_err());
     // Folders first: files may belong into them.
@@ -99,7 +101,7 @@ fn is_empty(path: &Path) -> bool {
 }
 
 /// The name that a hidden file would have got. Other names than these have no folders.
-fn plain(hidden: &str) -> String {
+pub(super) fn plain(hidden: &str) -> String {
     let name = hidden.strip_prefix('.').and_then(|name| name.strip_suffix(".partial")).unwrap_or(hidden);
     let of_run = |name: &str| match name.strip_prefix(COMMANDS).and_then(|file| file.strip_prefix('-')) {
         Some(file) => format!("{COMMANDS}/{file}"),

@@ -1,0 +1,193 @@
+//! Going on with a sweep that ended before its time: by a signal, a kill, a power failure.
+//!
+//! Runs are written in their order. The lines of the first so many are kept, byte for byte, and so
+//! are their records; whatever else was begun goes.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use ackclock_scenario::Scenario;
+use anyhow::{Context, bail};
+use serde_json::{Deserializer, Value, json};
+
+use super::{COMMANDS, MANIFEST, OURS, RECORDS, RUNS, SUMMARIES, is_ours, names, names_in, read_manifest, remove};
+use crate::partial::{self, Partial, Sealed};
+
+/// The hidden file that says what is being run, while it is.
+const PLAN: &str = "plan.json";
+
+/// The same until it is written.
+const NEW_PLAN: &str = "new-plan.json";
+
+/// What was there already.
+#[derive(Debug)]
+pub(super) struct Resumed {
+    /// Where further results go; `None` if there are all.
+    pub(super) summary: Option<Partial>,
+    pub(super) records: Vec<Sealed>,
+    /// The results of the runs that had finished, as JSON.
+    pub(super) runs: Vec<Value>,
+}
+
+/// Whether a name is that of the file that says what is being run.
+pub(super) fn is_plan(name: &str) -> bool {
+    [PLAN, NEW_PLAN].contains(&name)
+}
+
+/// Whether a sweep was begun here that has not come to its end.
+pub(super) fn has_plan(dir: &Path) -> bool {
+    read_manifest(&partial::hidden(dir, PLAN)).is_some()
+}
+
+/// Removes the folders in a folder that have nothing in them, and the folder if it has nothing
+/// else.
+pub(super) fn remove_empty(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let _ = fs::remove_dir(entry.path());
+    }
+    let _ = fs::remove_dir(folder);
+}
+
+/// Writes down what is being run, unless it is there.
+pub(super) fn plan(dir: &Path, scenario: &Scenario) -> anyhow::Result<PathBuf> {
+    let path = partial::hidden(dir, PLAN);
+    let plan = json!({ OURS: env!("CARGO_PKG_VERSION"), "scenario": scenario.resolved() });
+    if read_manifest(&path).as_ref() == Some(&plan) {
+        return Ok(path);
+    }
+    // It is there as a whole, or not at all.
+    let begun = partial::hidden(dir, NEW_PLAN);
+    let write = || {
+        let mut file = File::create(&begun)?;
+        write!(file, "{plan}")?;
+        file.sync_all()?;
+        fs::rename(&begun, &path)
+    };
+    write().with_context(|| format!("cannot write into {}", dir.display()))?;
+    Ok(path)
+}
+
+/// What there is of the same sweep in a directory. `digits` are those of the number of a run.
+pub(super) fn take_up(dir: &Path, scenario: &Scenario, digits: usize) -> anyhow::Result<Option<Resumed>> {
+    let complete = read_manifest(&dir.join(MANIFEST));
+    let hidden = read_manifest(&partial::hidden(dir, MANIFEST));
+    let Some(earlier) =
+        complete.as_ref().or(hidden.as_ref()).cloned().or_else(|| read_manifest(&partial::hidden(dir, PLAN)))
+    else {
+        return Ok(None);
+    };
+    check(dir, scenario, &earlier)?;
+    if complete.as_ref().is_some_and(|manifest| manifest["partial"] != true) {
+        let text =
+            fs::read(dir.join(SUMMARIES)).with_context(|| format!("cannot read {}", dir.join(SUMMARIES).display()))?;
+        let runs: Vec<Value> = Deserializer::from_slice(&text)
+            .into_iter()
+            .collect::<Result<_, _>>()
+            .with_context(|| format!("{} is not JSON", dir.join(SUMMARIES).display()))?;
+        // It was killed between this manifest and its own end.
+        let _ = fs::remove_file(partial::hidden(dir, PLAN));
+        return Ok(Some(Resumed { summary: None, records: Vec::new(), runs }));
+    }
+    // From here on nothing is complete until it is again. Each step may be the last: until all
+    // files are hidden, a hidden manifest lists them.
+    plan(dir, scenario)?;
+    if complete.is_some() {
+        fs::rename(dir.join(MANIFEST), partial::hidden(dir, MANIFEST))?;
+    }
+    hide(dir, SUMMARIES)?;
+    let mut runs = Vec::new();
+    let resumed = Partial::resume(dir, SUMMARIES, |line| {
+        // Of a sweep that was interrupted, runs may be missing between others.
+        let run = serde_json::from_slice::<Value>(line).ok().filter(|run| run["index"] == runs.len());
+        let is_next = run.is_some();
+        runs.extend(run);
+        is_next
+    })?;
+    let summary = match resumed {
+        Some(summary) => summary,
+        None => Partial::create(dir, SUMMARIES)?,
+    };
+    // What runs have recorded that had not finished, and what no run can have recorded.
+    let finished = |name: &str| {
+        let number = name.strip_prefix(RUNS).and_then(|rest| rest.get(1..1 + digits)?.parse::<usize>().ok());
+        number.is_some_and(|number| number < runs.len())
+    };
+    for name in names_in(&earlier).filter(|name| *name != SUMMARIES) {
+        if finished(name) { hide(dir, name)? } else { remove(dir, name) }
+    }
+    let manifest = partial::hidden(dir, MANIFEST);
+    if manifest.exists() {
+        fs::remove_file(manifest)?;
+    }
+    let records = records(dir, finished)?;
+    Ok(Some(Resumed { summary: Some(summary), records, runs }))
+}
+
+/// What finished runs have recorded, in the order of the runs; whatever else is hidden goes.
+fn records(dir: &Path, finished: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Sealed>> {
+    let mut records = Vec::new();
+    let mut left: Vec<String> =
+        names(dir)?.iter().filter(|name| is_ours(name)).filter_map(|name| name.to_str()).map(str::to_owned).collect();
+    left.sort();
+    for hidden in left {
+        let plain = super::leftovers::plain(&hidden);
+        let path = dir.join(&hidden);
+        if plain == SUMMARIES || is_plan(&plain) {
+            continue;
+        }
+        let of_run = plain.rsplit('/').next().is_some_and(|file| RECORDS.contains(&file)) || plain.contains(COMMANDS);
+        if finished(&plain) && of_run && path.is_file() {
+            records.push(Sealed::of(path, plain)?);
+        } else if path.is_dir() {
+            fs::remove_dir_all(path)?;
+        } else {
+            fs::remove_file(path)?;
+        }
+    }
+    // In the order of the runs, and of what each records.
+    let place = |name: &str| {
+        let file = name.rsplit('/').next().unwrap_or_default();
+        let run = name.split('/').nth(1).unwrap_or_default().to_owned();
+        (run, RECORDS.iter().position(|record| *record == file))
+    };
+    records.sort_by_key(|sealed| place(&sealed.listed().0));
+    Ok(records)
+}
+
+/// Whether it is the same scenario, and the same version of ackclock.
+fn check(dir: &Path, scenario: &Scenario, earlier: &Value) -> anyhow::Result<()> {
+    let (version, text) =
+        (earlier[OURS].as_str().unwrap_or_default(), earlier["scenario"].as_str().unwrap_or_default());
+    if version != env!("CARGO_PKG_VERSION") {
+        bail!("what {} holds is of ackclock {version}, and this is {}", dir.display(), env!("CARGO_PKG_VERSION"));
+    }
+    let resolved = scenario.resolved();
+    if text == resolved {
+        return Ok(());
+    }
+    let [before, now] = [text, &resolved].map(|text| ackclock_scenario::values(text).unwrap_or_default());
+    let differs = before.keys().chain(now.keys()).find(|key| before.get(*key) != now.get(*key));
+    let of = |values: &std::collections::BTreeMap<String, String>, key: &String| {
+        values.get(key).cloned().unwrap_or_else(|| "not there".to_owned())
+    };
+    match differs {
+        Some(key) => bail!(
+            "what {} holds is of another scenario: `{key}` was {} and is {} now",
+            dir.display(),
+            of(&before, key),
+            of(&now, key)
+        ),
+        None => bail!("what {} holds is of another scenario", dir.display()),
+    }
+}
+
+/// Gives a file back the name that it had before it was complete, if it is there.
+fn hide(dir: &Path, name: &str) -> anyhow::Result<()> {
+    let published = dir.join(name);
+    if super::depth_of(name).is_some() && published.is_file() {
+        fs::rename(&published, partial::hidden(dir, name))?;
+        published.ancestors().skip(1).take_while(|above| *above != dir).for_each(|above| _ = fs::remove_dir(above));
+    }
+    Ok(())
+}
