@@ -1,12 +1,14 @@
 //! The command line.
 
 use std::num::NonZeroU16;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Parser, Subcommand};
 
+use self::check::CheckArgs;
 use self::trace::TraceArgs;
 
+pub(crate) mod check;
 pub(crate) mod trace;
 
 /// A TCP and AQM laboratory: runs a scenario file on a virtual clock, or live, and prints what
@@ -30,10 +32,10 @@ pub(crate) mod trace;
         130  Ctrl-C (SIGINT) or SIGTERM: a live run keeps its results so far, a sweep the runs that had finished; \
         both are marked partial\n\n\
         Examples:\n  \
-        ackclock --scenario scenarios/teacup/two-newreno.toml\n  \
-        ackclock --scenario FILE --set links.bottleneck.delay=40ms --set flows.reno.cc=cubic\n  \
-        ackclock --scenario FILE --json | jq .fairness_jain\n  \
-        ackclock --scenario scenarios/live/iperf3-pie.toml --out out --record out.pcapng\n  \
+        ackclock scenarios/teacup/two-newreno.toml\n  \
+        ackclock FILE --set links.bottleneck.delay=40ms --set flows.reno.cc=cubic\n  \
+        ackclock FILE --json | jq .fairness_jain\n  \
+        ackclock scenarios/live/iperf3-pie.toml --out out --record out.pcapng\n  \
         ackclock packetdrill crates/tcp/tests/scripts"
 )]
 pub(crate) struct Cli {
@@ -47,6 +49,8 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Checks scenarios and runs nothing
+    Check(CheckArgs),
     /// Runs packetdrill scripts against the TCP endpoint, in virtual time
     Packetdrill(DrillArgs),
     /// Shows the numbers of two results side by side
@@ -59,9 +63,15 @@ pub(crate) enum Command {
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The scenario, a TOML file
-    #[arg(long, value_name = "FILE")]
-    pub(crate) scenario: PathBuf,
+    /// The scenario, a TOML file; `-` is standard input
+    ///
+    /// From standard input, files that the scenario names are relative to the current directory.
+    #[arg(value_name = "FILE", required_unless_present = "scenario")]
+    pub(crate) file: Option<PathBuf>,
+
+    /// The same as FILE
+    #[arg(long, value_name = "FILE", conflicts_with = "file")]
+    pub(crate) scenario: Option<PathBuf>,
 
     /// Set a key of the scenario; may be given several times
     ///
@@ -128,6 +138,13 @@ pub(crate) struct Args {
     /// Print no tables and no progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
+}
+
+impl Args {
+    /// The scenario, however it was given.
+    pub(crate) fn path(&self) -> &Path {
+        self.file.as_deref().or(self.scenario.as_deref()).unwrap_or(Path::new(""))
+    }
 }
 
 /// Runs packetdrill scripts against the TCP endpoint, in virtual time.

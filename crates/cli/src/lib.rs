@@ -5,12 +5,13 @@
 //! The types that a controller needs are in [`cc`] and [`units`].
 //!
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
-//! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
-//! packetdrill`, `compare`, `pattern` and `trace` are the commands of these names. Exit status: 0,
-//! 1 when an expectation was missed, a live run is not valid or a script did not pass, 2 for bad
-//! input, 3 when a run failed, 130 when runs were interrupted.
+//! cores and gives summaries in order, `table` and `output` write them down. `drill` is
+//! `ackclock packetdrill`, `check`, `compare`, `pattern` and `trace` are the commands of these
+//! names. Exit status: 0, 1 when an expectation was missed, a live run is not valid or a script
+//! did not pass, 2 for bad input, 3 when a run failed, 130 when runs were interrupted.
 
 mod args;
+mod check;
 mod compare;
 mod drill;
 mod duration;
@@ -58,26 +59,32 @@ const INTERRUPTED: u8 = 130;
 pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
     let cli = Cli::parse();
     let ended = match (&cli.command, &cli.scenario) {
+        (Some(Command::Check(args)), _) => check::run(args, controllers),
         (Some(Command::Packetdrill(args)), _) => drill::run(args),
         (Some(Command::Compare(args)), _) => compare::run(args),
         (Some(Command::Pattern(args)), _) => pattern::run(args),
         (Some(Command::Trace(args)), _) => trace::run(args),
         (None, Some(args)) => session::run(args, controllers),
-        (None, None) => Err(anyhow!("nothing to do: --scenario FILE or a command is missing")),
+        (None, None) => Err(anyhow!("nothing to do: a scenario or a command is missing")),
     };
     match ended {
         Ok(status) => ExitCode::from(status),
         Err(error) => {
-            say(&match error.downcast_ref::<LoadError>() {
-                // It has its own layout.
-                Some(LoadError::Scenario(error)) => {
-                    error.render(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
-                }
-                _ => format!("error: {error:#}"),
-            });
+            tell(&error);
             ExitCode::from(BAD_INPUT)
         }
     }
+}
+
+/// Writes an error to stderr.
+fn tell(error: &anyhow::Error) {
+    say(&match error.downcast_ref::<LoadError>() {
+        // It has its own layout.
+        Some(LoadError::Scenario(error)) => {
+            error.render(io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none())
+        }
+        _ => format!("error: {error:#}"),
+    });
 }
 
 /// Writes a line to stderr; there is nobody to tell if that fails.

@@ -66,7 +66,8 @@ fn fits(
     Ok((asked.unwrap_or_else(fewer), note))
 }
 
-fn mib(bytes: u64) -> String {
+/// In whole mebibytes, rounded up.
+pub(crate) fn mib(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
 

@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 
 use ackclock_live::LiveError;
-use ackclock_scenario::{Evaluation, Measures, Miss, Override, Scenario};
+use ackclock_scenario::{Evaluation, LoadError, Measures, Miss, Override, Scenario};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::OwnController;
 use ackclock_trace::Summary;
@@ -17,7 +17,7 @@ use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::report::{self, Report};
-use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, duration, live, memory, print, print_line, say};
+use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, check, duration, live, memory, print, print_line, say};
 
 /// Carries out what the command line asks of a scenario. Returns the exit status.
 pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
@@ -51,7 +51,14 @@ fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<Sc
     if let Some(clock) = &args.clock {
         overrides.push(Override { flag: "--clock".to_owned(), text: format!("run.clock={clock}") });
     }
-    Ok(Scenario::load_with(&args.scenario, &overrides, controllers)?)
+    check::load(args.path(), &overrides, controllers).map_err(|error| {
+        // A misspelt command is taken for a file.
+        let word = args.file.as_ref().and_then(|file| file.to_str()).filter(|name| !name.contains(['.', '/']));
+        match (&error, word) {
+            (LoadError::Read { .. }, Some(word)) => anyhow::Error::from(error).context(format!("no command `{word}`")),
+            _ => error.into(),
+        }
+    })
 }
 
 /// A capture is of one live run.

@@ -92,14 +92,28 @@ impl Scenario {
         overrides: &[Override],
         controllers: &'static [OwnController],
     ) -> Result<Scenario, LoadError> {
-        let read = |source| LoadError::Read { path: path.to_owned(), source };
-        let mut bytes = Vec::new();
-        File::open(path).map_err(read)?.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(read)?;
-        if bytes.len() as u64 > MAX_FILE {
-            return Err(LoadError::TooLarge { path: path.to_owned() });
-        }
+        let file = File::open(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+        let bytes = contents(path, file)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Ok(Scenario::parse_in(folder, &path.display().to_string(), &bytes, overrides, controllers)?)
+    }
+
+    /// Reads a stream that is no file, such as standard input; `name` is what errors call it, and
+    /// files that it names are relative to the current directory.
+    ///
+    /// # Errors
+    /// The stream cannot be read, or anything in it or in the overrides is wrong.
+    ///
+    /// # Panics
+    /// A controller has no name, or one that is taken.
+    pub fn load_from(
+        name: &str,
+        stream: impl Read,
+        overrides: &[Override],
+        controllers: &'static [OwnController],
+    ) -> Result<Scenario, LoadError> {
+        let bytes = contents(Path::new(name), stream)?;
+        Ok(Scenario::parse_in(Path::new(""), name, &bytes, overrides, controllers)?)
     }
 
     /// Reads a text; `name` is what errors call it, and files that it names are in the same
@@ -251,6 +265,19 @@ impl Scenario {
         self.plans.len() * self.repeat()
     }
 
+    /// The flows that a run has from the start and its workloads, at the point that has most of
+    /// them.
+    pub fn flows(&self) -> (usize, usize) {
+        let flows = |plan: &Plan| plan.groups.iter().map(|group| group.count() as usize).sum();
+        let most = |of: &dyn Fn(&Plan) -> usize| self.plans.iter().map(of).max().unwrap_or(0);
+        (most(&flows), most(&|plan| plan.workloads.len()))
+    }
+
+    /// The links of a run; a sweep does not vary their number.
+    pub fn links(&self) -> usize {
+        self.plans[0].links.len()
+    }
+
     /// The seed that all runs begin from, unless the sweep varies it.
     pub fn seed(&self) -> u64 {
         self.plans[0].seed
@@ -385,6 +412,17 @@ impl Scenario {
     pub fn resolved(&self) -> String {
         self.defaults.show(&self.root)
     }
+}
+
+/// All of a stream, unless that is too much; errors call it `path`.
+fn contents(path: &Path, stream: impl Read) -> Result<Vec<u8>, LoadError> {
+    let mut bytes = Vec::new();
+    let read = stream.take(MAX_FILE + 1).read_to_end(&mut bytes);
+    read.map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(LoadError::TooLarge { path: path.to_owned() });
+    }
+    Ok(bytes)
 }
 
 /// Writes the values that arguments left of the axes into the document, and drops the expectations

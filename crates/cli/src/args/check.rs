@@ -1,0 +1,40 @@
+//! The command line of `ackclock check`.
+
+use std::path::PathBuf;
+
+/// Checks scenarios and runs nothing.
+///
+/// Every point of a sweep is checked, as before a run. Errors and notes are printed on standard
+/// error; a scenario without them prints nothing.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0; 2 if a scenario cannot be read or is not valid.",
+    after_long_help = "Exit status:\n  \
+        0  every scenario is valid\n  \
+        2  a scenario cannot be read or is not valid, or a flag is wrong\n\n\
+        Examples:\n  \
+        ackclock check scenarios/*/*.toml\n  \
+        ackclock check -v FILE\n  \
+        ackclock check - < FILE"
+)]
+pub(crate) struct CheckArgs {
+    /// Scenarios; `-` is standard input
+    ///
+    /// Errors call standard input `<stdin>`. Files that a scenario names are relative to it, and
+    /// from standard input to the current directory.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+
+    /// Set a key of every scenario, as for a run; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Print a line for each valid scenario: its size and what a run needs
+    ///
+    /// The numbers of points and runs; the flows and links of a run; the full packets that the
+    /// transfers of all runs send at most, if anything limits them; and the memory of the largest
+    /// run, if its queues and windows fill. Numbers that differ between the points of a sweep are
+    /// those of the largest.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
