@@ -7,9 +7,11 @@ use clap::{Parser, Subcommand};
 
 use self::check::CheckArgs;
 use self::trace::TraceArgs;
+use self::verify::VerifyArgs;
 
 pub(crate) mod check;
 pub(crate) mod trace;
+pub(crate) mod verify;
 
 /// A TCP and AQM laboratory: runs a scenario file on a virtual clock, or live, and prints what
 /// happened.
@@ -59,6 +61,8 @@ pub(crate) enum Command {
     Pattern(PatternArgs),
     /// Draws a synthetic trace of a link's rate
     Trace(TraceArgs),
+    /// Repeats the runs of output directories and compares every file
+    Verify(VerifyArgs),
 }
 
 #[derive(Debug, clap::Args)]

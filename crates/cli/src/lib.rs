@@ -6,9 +6,9 @@
 //!
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is
-//! `ackclock packetdrill`, `check`, `compare`, `pattern` and `trace` are the commands of these
-//! names. Exit status: 0, 1 when an expectation was missed, a live run is not valid or a script
-//! did not pass, 2 for bad input, 3 when a run failed, 130 when runs were interrupted.
+//! `ackclock packetdrill`, `check`, `compare`, `pattern`, `trace` and `verify` are the commands of
+//! these names. Exit status: 0, 1 when an expectation was missed, a live run is not valid or a
+//! script did not pass, 2 for bad input, 3 when a run failed, 130 when runs were interrupted.
 
 mod args;
 mod check;
@@ -26,6 +26,7 @@ mod report;
 mod session;
 mod table;
 mod trace;
+mod verify;
 
 pub use ackclock_cc as cc;
 pub use ackclock_sim::spec::{OwnController, Parameter};
@@ -64,6 +65,7 @@ pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
         (Some(Command::Compare(args)), _) => compare::run(args),
         (Some(Command::Pattern(args)), _) => pattern::run(args),
         (Some(Command::Trace(args)), _) => trace::run(args),
+        (Some(Command::Verify(args)), _) => verify::run(args, controllers),
         (None, Some(args)) => session::run(args, controllers),
         (None, None) => Err(anyhow!("nothing to do: a scenario or a command is missing")),
     };

@@ -27,7 +27,7 @@ use serde_json::{Map, Value, json};
 use crate::partial::{self, Folder, Partial, Sealed};
 use lock::Lock;
 
-const MANIFEST: &str = "manifest.json";
+pub(crate) const MANIFEST: &str = "manifest.json";
 const SUMMARY: &str = "summary.json";
 const SUMMARIES: &str = "summary.jsonl";
 pub(crate) const QUEUE: &str = "queue.csv";
@@ -43,7 +43,7 @@ pub(crate) const COMMANDS: &str = "commands";
 const RUNS: &str = "runs";
 
 /// The key by which a manifest is known; its value is the version.
-const OURS: &str = "ackclock";
+pub(crate) const OURS: &str = "ackclock";
 
 /// A directory that is being filled.
 #[derive(Debug)]
@@ -273,7 +273,7 @@ fn remove(dir: &Path, name: &str) {
 
 /// The number of components in a file name. A manifest may have been edited: it must not refer to
 /// places outside the directory.
-fn depth_of(name: &str) -> Option<usize> {
+pub(crate) fn depth_of(name: &str) -> Option<usize> {
     let parts: Vec<Component<'_>> = Path::new(name).components().collect();
     match parts[..] {
         [Component::Normal(_)] => Some(1),
@@ -325,7 +325,7 @@ fn is_ours(name: &OsStr) -> bool {
 }
 
 /// The manifest of a complete output.
-fn manifest(dir: &Path) -> Option<Value> {
+pub(crate) fn manifest(dir: &Path) -> Option<Value> {
     read_manifest(&dir.join(MANIFEST))
 }
 

@@ -42,6 +42,22 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
     }
 }
 
+/// Does the runs of a scenario into `--out` and reports nothing but failures. Returns the exit
+/// status if they came to no end.
+pub(crate) fn again(args: &Args, scenario: &Scenario) -> anyhow::Result<Option<u8>> {
+    let threads = threads(args, scenario)?;
+    let mut session = Session::open(args, scenario)?;
+    let finished = session.execute(threads);
+    if let Some(status) = session.settle(finished)? {
+        return Ok(Some(status));
+    }
+    match &session.ended_early {
+        Some((_, BrokenOff::Interrupted)) => Ok(Some(INTERRUPTED)),
+        Some((_, BrokenOff::Failed(_))) => Ok(Some(RUN_FAILED)),
+        None => session.complete().map(|()| None),
+    }
+}
+
 fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<Scenario> {
     let mut overrides: Vec<Override> =
         args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();

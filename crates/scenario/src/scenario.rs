@@ -142,7 +142,14 @@ impl Scenario {
         Scenario::parse_in(folder, name, text, overrides, controllers)
     }
 
-    fn parse_in(
+    /// Reads a text whose files are in `folder` or relative to that.
+    ///
+    /// # Errors
+    /// Anything in it or in the overrides is wrong.
+    ///
+    /// # Panics
+    /// A controller has no name, or one that is taken.
+    pub fn parse_in(
         folder: &Path,
         name: &str,
         text: &[u8],
