@@ -55,6 +55,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Runs packetdrill scripts against the TCP endpoint, in virtual time
     Packetdrill(DrillArgs),
+    /// Prints or writes a scenario to begin with
+    New(NewArgs),
     /// Shows the numbers of two results side by side
     Compare(CompareArgs),
     /// Writes, or checks, the bytes that ackclock's endpoints send and expect
@@ -245,6 +247,17 @@ pub(crate) struct CompareArgs {
     /// Print every number as JSON
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Prints or writes a scenario to begin with.
+///
+/// It is a valid one with comments, which runs in a fraction of a second.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit status: 0; 2 if FILE exists or cannot be written.")]
+pub(crate) struct NewArgs {
+    /// Write it to this file, which must not exist, instead of standard output
+    #[arg(value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
 }
 
 /// Writes, or checks, the bytes that ackclock's endpoints send and expect.

@@ -6,9 +6,10 @@
 //!
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is
-//! `ackclock packetdrill`, `check`, `compare`, `pattern`, `trace` and `verify` are the commands of
-//! these names. Exit status: 0, 1 when an expectation was missed, a live run is not valid or a
-//! script did not pass, 2 for bad input, 3 when a run failed, 130 when runs were interrupted.
+//! `ackclock packetdrill`, `starter` is `ackclock new`, `check`, `compare`, `pattern`, `trace` and
+//! `verify` are the commands of these names. Exit status: 0, 1 when an expectation was missed, a
+//! live run is not valid or a script did not pass, 2 for bad input, 3 when a run failed, 130 when
+//! runs were interrupted.
 
 mod args;
 mod check;
@@ -24,6 +25,7 @@ mod pattern;
 mod progress;
 mod report;
 mod session;
+mod starter;
 mod table;
 mod trace;
 mod verify;
@@ -61,6 +63,7 @@ pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
     let cli = Cli::parse();
     let ended = match (&cli.command, &cli.scenario) {
         (Some(Command::Check(args)), _) => check::run(args, controllers),
+        (Some(Command::New(args)), _) => starter::run(args),
         (Some(Command::Packetdrill(args)), _) => drill::run(args),
         (Some(Command::Compare(args)), _) => compare::run(args),
         (Some(Command::Pattern(args)), _) => pattern::run(args),
