@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ackclock_aqm::{Counters, DropReason};
+use ackclock_aqm::{Counters, DropReason, Tally};
 use ackclock_emulator::{Link, LinkEvent, LinkEventKind, LinkSink, Medium, Usage};
 use ackclock_packet::Packet;
-use ackclock_trace::{Histogram, LinkSummary, LinkWindow};
+use ackclock_trace::{Histogram, LinkPoint, LinkSummary, LinkWindow};
 use ackclock_units::{Rate, Span, Time};
 
 use self::levels::Levels;
@@ -245,6 +245,41 @@ impl Direction {
         }
     }
 
+    /// What has been counted until now, to which the link has caught up.
+    pub(crate) fn count(&self, now: Time) -> DirectionCount {
+        let counters = self.link.queue().counters();
+        DirectionCount {
+            dequeued: counters.dequeued,
+            dropped: counters.dropped.iter().sum(),
+            marked: counters.marked.packets,
+            lost: self.measures.lost,
+            busy: self.measures.busy_by(now),
+            usage: self.link.usage().unwrap_or_default(),
+            sojourn_sum: self.measures.sojourn.sum(),
+            sojourns: self.measures.sojourn.samples() + self.measures.unqueued,
+        }
+    }
+
+    /// Bytes and packets that left the queue from `then` to `now`, a time of this length that has
+    /// just ended, and the other values of a series.
+    pub(crate) fn point(&self, now: &DirectionCount, then: &DirectionCount, length: Span) -> (u64, u64, LinkPoint) {
+        let queue = self.link.queue();
+        let (rate_bps, utilization) = self.rate_and_use(then.usage, now.busy - then.busy, length);
+        let backlog = queue.backlog();
+        let point = LinkPoint {
+            dropped_packets: now.dropped - then.dropped,
+            lost_packets: now.lost - then.lost,
+            marked_packets: now.marked - then.marked,
+            sojourn: mean(now.sojourn_sum - then.sojourn_sum, now.sojourns - then.sojourns),
+            backlog_packets: backlog.packets,
+            backlog_bytes: backlog.bytes,
+            probability: queue.probe().probability,
+            rate_bps,
+            utilization,
+        };
+        (now.dequeued.bytes - then.dequeued.bytes, now.dequeued.packets - then.dequeued.packets, point)
+    }
+
     /// What came since, in a window of this length that ends `now`, to which the link has caught
     /// up.
     pub(crate) fn since(&self, mark: &DirectionMark, length: Span, now: Time) -> LinkWindow {
@@ -272,6 +307,19 @@ impl Direction {
     }
 }
 
+/// What a link direction has counted at some time, for a series.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct DirectionCount {
+    dequeued: Tally,
+    dropped: u64,
+    marked: u64,
+    lost: u64,
+    busy: Span,
+    usage: Usage,
+    sojourn_sum: u128,
+    sojourns: u64,
+}
+
 /// What a link direction had measured at the start of a window.
 #[derive(Debug)]
 pub(crate) struct DirectionMark {
@@ -283,6 +331,11 @@ pub(crate) struct DirectionMark {
     bucket_empty: Option<Span>,
     sojourn: Histogram,
     backlog: Histogram,
+}
+
+/// The mean of so many times, rounded down.
+pub(crate) fn mean(sum: u128, samples: u64) -> Option<Span> {
+    sum.checked_div(samples.into()).map(|mean| Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX)))
 }
 
 fn share(part: Span, whole: Span) -> f64 {

@@ -15,6 +15,7 @@ use crate::spec::{FlowGroup, FlowSpec, HostSpec};
 use crate::truth::Truth;
 pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
+pub(crate) use counts::FlowCount;
 use counts::{Counts, limited};
 pub(crate) use sums::Sums;
 use throughput::Throughput;

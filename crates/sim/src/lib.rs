@@ -6,6 +6,7 @@
 //! streams: the same specification gives the same summary on every machine.
 
 mod build;
+mod capture;
 mod datagrams;
 mod direction;
 mod effort;
@@ -16,6 +17,7 @@ mod index;
 mod log;
 mod memory;
 mod record;
+mod series;
 pub mod spec;
 mod stock;
 mod truth;
@@ -33,7 +35,7 @@ pub use effort::most_packets;
 pub use error::RunError;
 pub use index::{DirectionId, FlowId, HostId};
 pub use memory::{Memory, Population};
-pub use record::{QueueRecorder, Recorders};
+pub use record::{CapturePoint, CaptureRecorder, QueueRecorder, Recorders, SeriesConfig, SeriesRecorder};
 pub use stock::IntegrityError;
 pub use truth::LOST_ON_LINK;
 pub use world::{Inbound, Outbound, World};

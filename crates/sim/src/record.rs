@@ -6,12 +6,12 @@ use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
 use ackclock_tcp::{Acknowledgment, CaState, Endpoint};
 use ackclock_trace::{
-    AckRecord, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink, SiftrSink, TcpEvent,
-    TcpRecord, TcpSink,
+    AckRecord, CaptureSink, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink, SeriesSink,
+    SiftrSink, TcpEvent, TcpRecord, TcpSink,
 };
-use ackclock_units::Time;
+use ackclock_units::{Span, Time};
 
-use crate::index::{DirectionId, FlowId, RouteId};
+use crate::index::{DirectionId, FlowId, HostId, RouteId};
 
 /// What of a run is recorded, and where it goes; nothing by default. A record changes no result.
 #[derive(Debug, Default)]
@@ -28,6 +28,10 @@ pub struct Recorders<'a> {
     pub ertt: Option<&'a mut dyn ErttSink>,
     /// Every flow of a workload, once it is over.
     pub flows: Option<&'a mut dyn FlowSink>,
+    /// Packets as bytes.
+    pub captures: Option<CaptureRecorder<'a>>,
+    /// Flows and link directions over time.
+    pub series: Option<SeriesRecorder<'a>>,
 }
 
 /// Which queues are recorded, and where it goes.
@@ -38,6 +42,45 @@ pub struct QueueRecorder<'a> {
     /// Gets the records in order of time, those of equal times by number of the direction. It may
     /// break the run off.
     pub sink: &'a mut dyn QueueSink,
+}
+
+/// Which intervals of a run are recorded, and where it goes.
+#[derive(Debug)]
+pub struct SeriesRecorder<'a> {
+    /// Which intervals.
+    pub config: SeriesConfig,
+    /// Gets the records of each interval once it has ended. It may break the run off.
+    pub sink: &'a mut dyn SeriesSink,
+}
+
+/// Where packets are captured, and where they go.
+#[derive(Debug)]
+pub struct CaptureRecorder<'a> {
+    /// A capture for each of these, no two the same.
+    pub points: &'a [CapturePoint],
+    /// How many bytes of a packet a capture has at most.
+    pub snaplen: u32,
+    /// Gets the packets, those of each capture in order of time. It may break the run off.
+    pub sink: &'a mut dyn CaptureSink,
+}
+
+/// A place at which packets are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CapturePoint {
+    /// A link direction. Interface 0 is before its queue, 1 behind it; what is dropped, or lost on
+    /// the link, is on interface 2 at the time at which that happens.
+    Direction(DirectionId),
+    /// An end of a flow.
+    Host(HostId),
+}
+
+/// The intervals of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SeriesConfig {
+    /// The length of an interval.
+    pub every: Span,
+    /// The length of the sliding windows; as many whole intervals as it takes.
+    pub window: Span,
 }
 
 /// Rows between two times that the records are put in order and handed on. On the live clock
@@ -82,6 +125,10 @@ impl QueueRecording {
 
     /// Takes a decision of a queue about a packet with this payload.
     pub(crate) fn add(&mut self, direction: DirectionId, decision: Decision, payload: Payload) {
+        // Another record may need the decisions of more queues.
+        if self.directions.binary_search(&direction).is_err() {
+            return;
+        }
         self.rows.push(Row { decision, direction, payload, number: self.number });
         self.number += 1;
     }
@@ -250,8 +297,6 @@ fn named<'a>(judged: Judged<'static>, link: &'a str) -> Judged<'a> {
 
 #[cfg(test)]
 mod tests {
-    use ackclock_units::Span;
-
     use super::*;
 
     #[derive(Debug)]

@@ -54,6 +54,11 @@ impl Windows {
         Windows { spans: spans.to_vec(), listed, edges, passed: 0, open: numbered().map(|_| None).collect(), done }
     }
 
+    /// How many flows are listed, the first ones.
+    pub(crate) fn listed(&self) -> usize {
+        self.listed
+    }
+
     /// When a window starts or ends next.
     pub(crate) fn next_edge(&self) -> Time {
         self.edges.get(self.passed).map_or(Time::NEVER, |edge| edge.0)

@@ -8,6 +8,7 @@ use ackclock_packet::{Packet, Pool, Segment};
 use ackclock_units::Time;
 
 use crate::build::{self, Streams};
+use crate::capture::Content;
 use crate::direction::Direction;
 use crate::error::RunError;
 use crate::flow::Flow;
@@ -15,7 +16,7 @@ use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, Table};
 use crate::record::Recorders;
 use crate::spec::RunSpec;
-use crate::truth::{Culprit, Reason};
+use crate::truth::{Culprit, LOST_ON_LINK, Reason};
 use crate::window::Windows;
 use ahead::MANY;
 use medium::Media;
@@ -208,6 +209,9 @@ impl World {
         }
         if now >= self.next_edge {
             self.pass_edges(now);
+            if self.next_edge <= now {
+                return Some(self.next_edge);
+            }
         }
         self.handled += 1;
         // It stays as it is until it is armed anew.
@@ -223,14 +227,29 @@ impl World {
         Some(now)
     }
 
-    /// Windows start and end that do so until `now`, before which everything has been handled.
+    /// Windows start and end, and intervals of a series end, that do so until `now`, before which
+    /// everything has been handled; or fewer of them, once many rows of the series wait.
     #[cold]
     fn pass_edges(&mut self, now: Time) {
         while self.next_edge <= now {
-            self.catch_up(self.next_edge);
+            let at = self.next_edge;
+            self.catch_up(at);
             let passing = self.passing_packets();
-            self.windows.pass(&self.flows, &self.hosts, &self.directions, passing);
-            self.next_edge = self.windows.next_edge();
+            let groups = if self.records.series.is_some() { self.passing_counts() } else { Vec::new() };
+            let World { windows, records, flows, hosts, directions, .. } = self;
+            while windows.next_edge() <= at {
+                windows.pass(flows, hosts, directions, passing);
+            }
+            self.next_edge = windows.next_edge();
+            if let Some(series) = &mut records.series {
+                if series.next_edge() <= at {
+                    series.pass(flows, hosts, &groups, directions);
+                }
+                self.next_edge = self.next_edge.min(series.next_edge());
+                if series.is_full() {
+                    break;
+                }
+            }
         }
     }
 
@@ -310,14 +329,14 @@ impl World {
     /// Deals with what a link reported: records it, and frees what will not arrive.
     #[inline]
     fn settle(&mut self, direction: DirectionId) {
-        if !self.events.is_empty() || self.records.queues.is_some() {
+        if !self.events.is_empty() || self.records.notes {
             self.settle_events(direction);
         }
     }
 
     #[cold]
     fn settle_events(&mut self, direction: DirectionId) {
-        if self.records.queues.is_some() {
+        if self.records.notes {
             self.note(direction);
         }
         let World { events, pool, flows, hosts, routes, records, outside, turnover, .. } = self;
@@ -335,6 +354,11 @@ impl World {
                 }
             };
             let to = routes.to(RouteId::of_packet(packet.route));
+            if let (LinkEventKind::Lost { .. }, Some(captures)) = (event.kind, &mut records.captures) {
+                let is_datagram = matches!(hosts.get(to), Some(Host::Datagrams(_)));
+                let content = Content::new(to.peer(), &pool.get(packet.slot).segment, &packet, is_datagram);
+                captures.lost(event.at, direction, LOST_ON_LINK, content);
+            }
             if let Some(turnover) = turnover {
                 turnover.lost(to.flow());
             }
@@ -363,10 +387,21 @@ impl World {
     /// Takes down what the queue of a link decided, while the packets' contents are there.
     #[cold]
     fn note(&mut self, direction: DirectionId) {
-        let Some(recording) = &mut self.records.queues else { return };
-        for decision in self.directions[direction].recorded().decisions() {
-            let payload = self.pool.get(decision.packet.slot).segment.payload;
-            recording.add(direction, decision, payload);
+        let World { records, directions, pool, hosts, routes, .. } = self;
+        for decision in directions[direction].recorded().decisions() {
+            let segment = &pool.get(decision.packet.slot).segment;
+            if let Some(recording) = &mut records.queues {
+                recording.add(direction, decision, segment.payload);
+            }
+            if let Some(captures) = &mut records.captures {
+                let to = routes.to(RouteId::of_packet(decision.packet.route));
+                let is_datagram = matches!(hosts.get(to), Some(Host::Datagrams(_)));
+                captures.decision(
+                    direction,
+                    &decision,
+                    Content::new(to.peer(), segment, &decision.packet, is_datagram),
+                );
+            }
         }
     }
 }

@@ -744,8 +744,7 @@ fn records_tell_of_packets_from_outside() {
             queues: Some(QueueRecorder { directions: &[DirectionId::forward(0)], sink: &mut queue }),
             tcp: Some(&mut tcp),
             siftr: Some(&mut siftr),
-            ertt: None,
-            flows: None,
+            ..Recorders::default()
         };
         let summary = run_with(&mut world, &mut kernels, &mut recorders, &[raw]);
         assert!(summary.flows[0].completed_s.is_some());

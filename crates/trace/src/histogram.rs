@@ -208,6 +208,11 @@ impl Histogram {
         self.samples + self.logged().len() as u64
     }
 
+    /// The sum of all values, each as often as it counts.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
     /// The weighted mean.
     pub fn mean(&self) -> Option<f64> {
         let total = self.total();

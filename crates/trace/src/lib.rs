@@ -4,23 +4,28 @@
 //! ([`QueueRecord`]) during a run, [`TcpCsv`] every ACK of a flow and the truth about its losses
 //! and retransmissions ([`TcpRecord`]), [`SiftrLog`] every segment of a host ([`SiftrRecord`]),
 //! [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]), [`FlowCsv`] the flows of
-//! workloads ([`FlowRecord`]). [`statistics`] says what repetitions come to.
+//! workloads ([`FlowRecord`]), [`SeriesCsv`] flows and links over time ([`SeriesRecord`]),
+//! [`PcapNg`] packets. [`statistics`] says what repetitions come to.
 
+mod capture;
 mod ertt;
 mod flows;
 mod histogram;
 mod queue;
 mod rows;
+mod series;
 mod siftr;
 pub mod statistics;
 mod summary;
 mod tcp;
 
+pub use capture::{CaptureRecord, CaptureSink, PcapNg};
 pub use ertt::{ERTT_COLUMNS, ErttCsv, ErttRecord, ErttSink};
 pub use flows::{FLOW_COLUMNS, FlowCsv, FlowRecord, FlowSink, slowdown_millionths};
 pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
-pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags};
+pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink};
+pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{
     ApplicationSummary, CommandSummary, DatagramSummary, Displacement, Distribution, FlowSummary, FlowWindow,
     GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary,

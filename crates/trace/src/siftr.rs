@@ -281,9 +281,14 @@ fn line(out: &mut String, record: &SiftrRecord, of: &SiftrConnection) {
     out.push('\n');
 }
 
-/// The address of a host.
+/// The address that the host of this number has in records: the sender of the first flow is
+/// 10.0.0.1, its receiver 10.0.0.2, and so on.
+pub fn host_address(host: u32) -> [u8; 4] {
+    NETWORK.wrapping_add(host.wrapping_add(1)).to_be_bytes()
+}
+
 fn address(out: &mut String, host: u32) {
-    for (index, octet) in NETWORK.wrapping_add(host + 1).to_be_bytes().into_iter().enumerate() {
+    for (index, octet) in host_address(host).into_iter().enumerate() {
         if index > 0 {
             out.push('.');
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use application::{
     ApplicationSummary, LoadSummary, MessagesSummary, PagesSummary, ProbesSummary, RequestsSummary,
@@ -13,6 +13,7 @@ pub use datagrams::{DatagramSummary, LossBursts, Reordering, VoiceSummary};
 pub use group::{GroupSummary, Spread};
 pub use kind::{KindSummary, kinds};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
+pub(crate) use name::Name;
 pub use workload::{IncastSummary, WorkloadSummary};
 
 mod application;
@@ -20,10 +21,11 @@ mod datagrams;
 mod group;
 mod kind;
 mod live;
+mod name;
 mod workload;
 
 /// What a run gives: one JSON object. Rates in bit/s, delays in ms, sizes in bytes, time in s.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary<P> {
     /// Version of this format: 1.
     pub schema: u32,
@@ -40,7 +42,8 @@ pub struct Summary<P> {
     /// digits.
     pub run_seed: String,
     /// `virtual`, `live` or `replay`.
-    pub clock: &'static str,
+    #[serde(deserialize_with = "name::one")]
+    pub clock: Name,
     /// Simulated time.
     pub duration_s: f64,
     /// The sweep's axes with this run's values.
@@ -61,32 +64,32 @@ pub struct Summary<P> {
     /// That of the flows that send against their paths (`direction = "reverse"`); null without any.
     pub fairness_jain_reverse: Option<f64>,
     /// The flows by kind of traffic and direction; left out if all are of one kind.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub kinds: Vec<KindSummary>,
     /// Responsiveness, round trips per minute; left out if there are no probes of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responsiveness_rpm: Option<f64>,
     /// What it consists of; left out if there are no probes of it.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub responsiveness: Option<ResponsivenessSummary>,
     /// Parts of the run that were measured for themselves; left out if there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<WindowSummary>,
     /// Groups of flows that are not listed (`results = "sum"`); left out if there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupSummary>,
     /// Completion times of workloads, of all flows and of each size class; left out if there are
     /// none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workloads: Vec<WorkloadSummary>,
     /// Whether the run was broken off; left out if it was not.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub partial: bool,
     /// How punctual a run on the live clock was; left out on another clock.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub live: Option<LiveSummary>,
     /// The programs that ran alongside; left out if there were none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
 }
 
@@ -167,18 +170,20 @@ impl<P> Summary<P> {
 /// recoveries, undos, `limited_s` and what the retransmissions and losses were in truth are 0. Of a
 /// receiver that is a kernel, what it has acknowledged counts as delivered, and every packet that
 /// has arrived as kept.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// Name of the flow and its number, `reno.0`.
     pub id: Arc<str>,
     /// `forward`, or `reverse` where the data goes against the path.
-    pub direction: &'static str,
+    #[serde(deserialize_with = "name::one")]
+    pub direction: Name,
     /// The sender's congestion control.
     pub cc: Arc<str>,
     /// The sender's host profile.
     pub host: Arc<str>,
     /// The sender's loss detector.
-    pub loss_detector: &'static str,
+    #[serde(deserialize_with = "name::one")]
+    pub loss_detector: Name,
     /// New payload bytes at the receiver over the flow's time.
     pub goodput_bps: f64,
     /// IP bytes at the receiver in windows of 2 s, one every 0.5 s: of everything that arrives,
@@ -204,7 +209,7 @@ pub struct FlowSummary {
     /// ACKs with the ECN echo.
     pub ece_acks: u64,
     /// Packets that an end discarded because of bit errors; left out if there were none.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub checksum_errors: u64,
     /// The farthest that a segment arrived behind a later one, in segments.
     pub reordering_max: u64,
@@ -236,15 +241,15 @@ pub struct FlowSummary {
     /// How far packets with data arrived from their places.
     pub displacement: Displacement,
     /// What the application measures; left out for bulk transfers.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Box<ApplicationSummary>>,
     /// What a flow of datagrams has beside; left out of other flows.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub datagrams: Option<Box<DatagramSummary>>,
 }
 
 /// How long what held a sender back, s. The rest of a flow's time it spent in opening and closing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limited {
     /// The congestion window was full.
     pub cwnd: f64,
@@ -257,7 +262,7 @@ pub struct Limited {
 }
 
 /// Every retransmission is one of these.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Retransmissions {
     /// Every earlier transmission of some of its data was lost.
     pub needed: u64,
@@ -267,11 +272,12 @@ pub struct Retransmissions {
     pub spurious_delay: u64,
     /// The needed ones by link direction (or `receiver`, where data was refused) and reason of the
     /// loss before.
-    pub by_queue: BTreeMap<String, BTreeMap<&'static str, u64>>,
+    #[serde(deserialize_with = "name::counts_by_place")]
+    pub by_queue: BTreeMap<String, BTreeMap<Name, u64>>,
 }
 
 /// Every transmission that was declared lost is counted once, as right or wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LossDeclarations {
     /// It was lost.
     pub right: u64,
@@ -284,7 +290,7 @@ pub struct LossDeclarations {
 /// Displacement of packets (RFC 5236): place in the order of arrival less place in the order of
 /// sending, with lost packets taken out. A retransmission is a packet of its own. Early packets
 /// have negative values, late ones positive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Displacement {
     /// Share of packets that arrived before their places.
     pub early: f64,
@@ -303,12 +309,13 @@ fn is_zero(count: &u64) -> bool {
 }
 
 /// One direction of a link.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkSummary {
     /// Name and direction: `bottleneck.forward`.
     pub id: String,
     /// The queue discipline.
-    pub queue: &'static str,
+    #[serde(deserialize_with = "name::one")]
+    pub queue: Name,
     /// Rate of the transmitter; null if it is unlimited. If it changes, the mean of what it could
     /// have sent.
     pub rate_bps: Option<u64>,
@@ -321,11 +328,12 @@ pub struct LinkSummary {
     /// Packets marked CE.
     pub marked: u64,
     /// Packets dropped, by reason.
-    pub dropped: BTreeMap<&'static str, u64>,
+    #[serde(deserialize_with = "name::counts")]
+    pub dropped: BTreeMap<Name, u64>,
     /// Packets that were on the wire twice.
     pub duplicated: u64,
     /// Packets that got a bit error, each copy for itself; left out if there were none.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub corrupted: u64,
     /// Share of the time in which a transmitter of the rate was busy; 0 for an unlimited rate. What
     /// a token bucket gives out at once takes its time at the rate here, too, so that this is at
@@ -341,7 +349,7 @@ pub struct LinkSummary {
 }
 
 /// A part of the run: what happened from its start on, and before its end.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WindowSummary {
     /// Its start.
     pub from_s: f64,
@@ -362,7 +370,7 @@ pub struct WindowSummary {
 }
 
 /// A flow in a window; names as in [`FlowSummary`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowWindow {
     /// Name of the flow and its number.
     pub id: Arc<str>,
@@ -391,7 +399,7 @@ pub struct FlowWindow {
 }
 
 /// A link direction in a window; names as in [`LinkSummary`].
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LinkWindow {
     /// Name and direction.
     pub id: String,
@@ -406,7 +414,8 @@ pub struct LinkWindow {
     /// Packets marked CE.
     pub marked: u64,
     /// Packets dropped, by reason.
-    pub dropped: BTreeMap<&'static str, u64>,
+    #[serde(deserialize_with = "name::counts")]
+    pub dropped: BTreeMap<Name, u64>,
     /// Packets that were on the wire twice.
     pub duplicated: u64,
     /// Share of the window in which a transmitter of the rate was busy.
@@ -429,7 +438,7 @@ pub fn jain(rates: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 /// Five percentiles; all null without samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quantiles {
     /// 5th percentile.
     pub p5: Option<f64>,
@@ -444,7 +453,7 @@ pub struct Quantiles {
 }
 
 /// Mean and percentiles; all null without samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeanQuantiles {
     /// Mean.
     pub mean: Option<f64>,
@@ -454,7 +463,7 @@ pub struct MeanQuantiles {
 }
 
 /// Extremes, percentiles and the number of samples; all null without samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Distribution {
     /// Smallest.
     pub min: Option<f64>,

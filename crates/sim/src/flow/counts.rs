@@ -1,13 +1,16 @@
 //! What the ends of a flow have counted.
 
 use ackclock_tcp::LimitedTime;
-use ackclock_trace::Limited;
+use ackclock_trace::{FlowPoint, Limited};
+use ackclock_units::Time;
 
+use super::Flow;
+use crate::direction::mean;
 use crate::host::Host;
 use crate::watch::WatchCounts;
 
 /// What the two ends have counted.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Counts {
     pub(super) sent_packets: u64,
     pub(super) retransmitted_packets: u64,
@@ -57,6 +60,71 @@ impl Counts {
             Host::Smoltcp(stock) => Counts { retransmitted_packets: stock.stats().retransmitted_packets, ..both },
             Host::Datagrams(_) => both,
         }
+    }
+}
+
+impl Flow {
+    /// Whether it has not started, or came to its end before.
+    pub(crate) fn is_idle_since(&self, then: Time) -> bool {
+        !self.started || self.finished.or(self.over).is_some_and(|over| over < then)
+    }
+
+    /// What has been counted until now.
+    pub(crate) fn count(&self, sender: &Host, receiver: &Host) -> FlowCount {
+        FlowCount {
+            bytes: self.throughput.total(),
+            rtt_sum: self.rtt.sum(),
+            rtt_samples: self.rtt.samples(),
+            counts: self.counts(sender, receiver),
+        }
+    }
+}
+
+/// What a flow has counted at some time, for a series.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct FlowCount {
+    /// Bytes of packets that arrived at the receiver.
+    pub(super) bytes: u64,
+    pub(super) rtt_sum: u128,
+    pub(super) rtt_samples: u64,
+    pub(super) counts: Counts,
+}
+
+impl FlowCount {
+    /// Adds what others have counted.
+    pub(crate) fn add(&mut self, other: &FlowCount) {
+        self.bytes += other.bytes;
+        self.rtt_sum += other.rtt_sum;
+        self.rtt_samples += other.rtt_samples;
+        self.counts.add(&other.counts);
+    }
+
+    /// The same of a connection whose bytes are counted elsewhere.
+    pub(crate) fn without_bytes(self) -> FlowCount {
+        FlowCount { bytes: 0, ..self }
+    }
+
+    /// Bytes and data packets since `then`, and the other values of a series; of many flows there
+    /// is no sender.
+    pub(crate) fn since(&self, then: &FlowCount, sender: Option<&Host>) -> (u64, u64, FlowPoint) {
+        let (now, before) = (&self.counts, &then.counts);
+        let snapshot = match sender {
+            Some(Host::Endpoint(endpoint)) => Some(endpoint.snapshot()),
+            Some(Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_)) | None => None,
+        };
+        let point = FlowPoint {
+            delivered_bytes: now.delivered_bytes.saturating_sub(before.delivered_bytes),
+            retransmitted_packets: now.retransmitted_packets.saturating_sub(before.retransmitted_packets),
+            timeouts: now.timeouts.saturating_sub(before.timeouts),
+            rtt: mean(self.rtt_sum - then.rtt_sum, self.rtt_samples - then.rtt_samples),
+            srtt: snapshot.and_then(|now| now.srtt),
+            cwnd: snapshot.map(|now| now.cwnd),
+            ssthresh: snapshot.map(|now| now.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX),
+            in_flight: snapshot.map(|now| now.pipe),
+        };
+        // A flow of programs outside begins anew with its first packet.
+        let bytes = self.bytes.saturating_sub(then.bytes);
+        (bytes, now.sent_packets.saturating_sub(before.sent_packets), point)
     }
 }
 

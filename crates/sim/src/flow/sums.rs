@@ -3,7 +3,7 @@
 use ackclock_trace::{GroupSummary, Histogram, Spread};
 use ackclock_units::{Span, Time};
 
-use super::{Counts, FORWARD, Flow, Names, REVERSE};
+use super::{Counts, FORWARD, Flow, FlowCount, Names, REVERSE};
 use crate::host::Host;
 
 /// What was counted of the flows of a group that have ended.
@@ -22,6 +22,8 @@ pub(crate) struct Sums {
     /// Of those that were completed, bit/s.
     goodput: Histogram,
     rtt: Histogram,
+    /// Bytes of packets that arrived.
+    arrived: u64,
 }
 
 impl Sums {
@@ -38,6 +40,7 @@ impl Sums {
             bytes: Histogram::new(),
             goodput: Histogram::new(),
             rtt: Histogram::new(),
+            arrived: 0,
         }
     }
 
@@ -53,6 +56,7 @@ impl Sums {
         self.first_start = self.first_start.min(flow.start);
         self.bytes.add(counts.delivered_bytes);
         self.rtt.absorb(&flow.rtt);
+        self.arrived += flow.throughput.total();
         if let Some(completed) = flow.completed {
             let fct = completed.since(flow.start);
             self.completed += 1;
@@ -61,6 +65,11 @@ impl Sums {
                 self.goodput.add((counts.delivered_bytes as f64 * 8.0 / fct.as_secs_f64()).round() as u64);
             }
         }
+    }
+
+    /// What they have counted, for a series.
+    pub(crate) fn count(&self) -> FlowCount {
+        FlowCount { bytes: self.arrived, rtt_sum: self.rtt.sum(), rtt_samples: self.rtt.samples(), counts: self.counts }
     }
 
     /// Data packets that the senders have put on the wire.

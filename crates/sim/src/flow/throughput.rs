@@ -20,6 +20,8 @@ pub(super) struct Throughput {
     current: usize,
     /// Steps completed.
     completed: u64,
+    /// Bytes of all completed steps.
+    past: u64,
     windows: Histogram,
 }
 
@@ -31,6 +33,7 @@ impl Throughput {
             steps: [0; WINDOW_STEPS],
             current: 0,
             completed: 0,
+            past: 0,
             windows: Histogram::new(),
         }
     }
@@ -48,6 +51,7 @@ impl Throughput {
     #[inline(never)]
     fn pass(&mut self, now: Time) {
         while now.since(self.step_start) >= STEP {
+            self.past += self.bytes;
             self.steps[self.current] = std::mem::take(&mut self.bytes);
             self.completed += 1;
             if self.completed >= WINDOW_STEPS as u64 {
@@ -64,6 +68,11 @@ impl Throughput {
                 self.step_start += STEP * silent;
             }
         }
+    }
+
+    /// All bytes that have arrived.
+    pub(super) fn total(&self) -> u64 {
+        self.past + self.bytes
     }
 
     pub(super) fn summary(&mut self, end: Time) -> MeanQuantiles {

@@ -94,6 +94,7 @@ impl World {
             ecn,
             class: Class::new(self.flows[host.flow()].dscp, false),
         };
+        self.capture(now, host, false, packet);
         self.forward(now, packet);
     }
 }

@@ -243,7 +243,7 @@ impl World {
             return false;
         }
         while self.advance(now).is_some() {}
-        if now >= self.next_edge {
+        while now >= self.next_edge {
             self.pass_edges(now);
         }
         let route = match (inbound.end, &self.outside) {

@@ -2,14 +2,18 @@
 
 use std::ops::ControlFlow;
 
-use ackclock_trace::{ErttSink, QueueSink, SiftrSink, TcpSink};
+use ackclock_packet::Packet;
+use ackclock_trace::{CaptureSink, ErttSink, QueueSink, SeriesSink, SiftrSink, TcpSink};
 use ackclock_units::Time;
 
 use super::World;
+use crate::capture::{Captures, Content};
 use crate::error::RunError;
-use crate::index::{DirectionId, RouteId};
+use crate::host::Host;
+use crate::index::{DirectionId, HostId, RouteId};
 use crate::log::HostLog;
-use crate::record::{QueueRecorder, QueueRecording, Recorders, TcpRecording};
+use crate::record::{CaptureRecorder, QueueRecorder, QueueRecording, Recorders, SeriesRecorder, TcpRecording};
+use crate::series::Series;
 use crate::truth::RECEIVER;
 
 /// What is recorded and was not handed on yet; by default nothing is.
@@ -21,6 +25,14 @@ pub(super) struct Records {
     pub(super) tcp: Option<Box<TcpRecording>>,
     /// What hosts log.
     pub(super) log: Option<Box<HostLog>>,
+    /// Flows and links over time.
+    pub(super) series: Option<Box<Series>>,
+    /// Packets as bytes.
+    pub(super) captures: Option<Box<Captures>>,
+    /// Decisions of queues are needed.
+    pub(super) notes: bool,
+    /// There is anything to hand on, ever.
+    is_recording: bool,
 }
 
 impl World {
@@ -34,7 +46,14 @@ impl World {
             directions.iter().for_each(|&direction| self.directions[direction].recorded().record());
             self.records.queues = Some(Box::new(QueueRecording::new(directions)));
         }
+        if let Some(CaptureRecorder { points, snaplen, .. }) = &recorders.captures {
+            let captures = Captures::new(points, *snaplen);
+            captures.directions().for_each(|direction| self.directions[direction].recorded().record());
+            self.records.captures = Some(Box::new(captures));
+        }
+        self.records.notes = recorders.queues.is_some() || recorders.captures.is_some();
         let is_recording = recorders.queues.is_some()
+            || recorders.captures.is_some()
             || recorders.tcp.is_some()
             || recorders.siftr.is_some()
             || recorders.ertt.is_some();
@@ -47,6 +66,12 @@ impl World {
         }
         self.records.log =
             HostLog::new(recorders.siftr.is_some(), recorders.ertt.is_some().then_some(self.flows.len()));
+        if let Some(SeriesRecorder { config, .. }) = &recorders.series {
+            let series = Series::new(*config, self.windows.listed(), self.directions.len());
+            self.next_edge = self.next_edge.min(series.next_edge());
+            self.records.series = Some(Box::new(series));
+        }
+        self.records.is_recording = is_recording || recorders.flows.is_some() || recorders.series.is_some();
         if recorders.tcp.is_some() {
             self.records.tcp = Some(Box::new(TcpRecording::new()));
         }
@@ -59,6 +84,16 @@ impl World {
     /// An interruption by a recorder.
     #[inline]
     pub fn keep_up(&mut self, now: Time, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        if self.records.is_recording { self.hand_on_some(now, recorders) } else { Ok(()) }
+    }
+
+    #[inline(never)]
+    fn hand_on_some(&mut self, now: Time, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        if let Some(SeriesRecorder { sink, .. }) = &mut recorders.series
+            && self.records.series.as_ref().is_some_and(|series| series.is_full())
+        {
+            self.hand_on_series(*sink)?;
+        }
         if let Some(sink) = &mut recorders.tcp
             && self.records.tcp.as_ref().is_some_and(|recording| recording.is_full())
         {
@@ -68,6 +103,11 @@ impl World {
             && self.records.queues.as_ref().is_some_and(|recording| recording.is_full())
         {
             self.hand_on(now, now, *sink)?;
+        }
+        if let Some(CaptureRecorder { sink, .. }) = &mut recorders.captures
+            && self.records.captures.as_ref().is_some_and(|captures| captures.is_full())
+        {
+            self.hand_on_captures(*sink)?;
         }
         if let Some(sink) = &mut recorders.flows
             && self.has_many_rows()
@@ -89,6 +129,9 @@ impl World {
         if let Some(QueueRecorder { sink, .. }) = &mut recorders.queues {
             self.hand_on(self.end, Time::NEVER, *sink)?;
         }
+        if let Some(SeriesRecorder { sink, .. }) = &mut recorders.series {
+            self.hand_on_last_series(*sink)?;
+        }
         if let Some(sink) = &mut recorders.tcp {
             self.finish();
             self.hand_on_tcp(self.end, Time::NEVER, *sink)?;
@@ -96,7 +139,22 @@ impl World {
         if let Some(sink) = &mut recorders.flows {
             self.hand_on_last_flows(*sink)?;
         }
+        if let Some(CaptureRecorder { sink, .. }) = &mut recorders.captures {
+            self.catch_up(self.end);
+            self.hand_on_captures(*sink)?;
+        }
         self.check_data()
+    }
+
+    /// A packet arrives at a host, or leaves it.
+    #[inline]
+    pub(super) fn capture(&mut self, now: Time, host: HostId, inbound: bool, packet: Packet) {
+        if let Some(captures) = &mut self.records.captures {
+            let is_datagram = matches!(self.hosts[host], Host::Datagrams(_));
+            let from = if inbound { host.peer() } else { host };
+            let segment = &self.pool.get(packet.slot).segment;
+            captures.at_host(now, host, inbound, Content::new(from, segment, &packet, is_datagram));
+        }
     }
 
     /// Hands the records from before `until` on. Late calls change nothing, so that early ones do
@@ -129,6 +187,42 @@ impl World {
         match recording.hand_on(until, link, |flow| &flows[flow].id, sink) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// Hands on the rows of the intervals that have ended.
+    #[cold]
+    fn hand_on_series(&mut self, sink: &mut dyn SeriesSink) -> Result<(), RunError> {
+        let Some(mut series) = self.records.series.take() else { return Ok(()) };
+        let handed_on = series.hand_on(&self.flows, |group| self.name_of_group(group), &self.directions, sink);
+        self.records.series = Some(series);
+        match handed_on {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// The same for all others, at the end of the run.
+    fn hand_on_last_series(&mut self, sink: &mut dyn SeriesSink) -> Result<(), RunError> {
+        while self.next_edge <= self.end {
+            self.pass_edges(self.end);
+            self.hand_on_series(sink)?;
+        }
+        self.catch_up(self.end);
+        let groups = self.passing_counts();
+        let World { records, flows, hosts, directions, end, .. } = self;
+        if let Some(series) = &mut records.series {
+            series.end(*end, flows, hosts, &groups, directions);
+        }
+        self.hand_on_series(sink)
+    }
+
+    /// Hands on the packets that were captured.
+    #[cold]
+    fn hand_on_captures(&mut self, sink: &mut dyn CaptureSink) -> Result<(), RunError> {
+        match self.records.captures.as_mut().map(|captures| captures.hand_on(sink)) {
+            None | Some(ControlFlow::Continue(())) => Ok(()),
+            Some(ControlFlow::Break(())) => Err(RunError::Interrupted),
         }
     }
 

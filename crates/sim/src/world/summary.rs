@@ -81,8 +81,10 @@ impl World {
     /// Everything is done and measured that is so before the end of the run.
     fn pass_end(&mut self) -> Time {
         let end = self.end;
+        while self.next_edge <= end {
+            self.pass_edges(end);
+        }
         self.finish();
-        self.pass_edges(end);
         let passing = self.passing_packets();
         self.windows.break_off(end, &self.flows, &self.hosts, &self.directions, passing);
         end

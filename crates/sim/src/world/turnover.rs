@@ -17,8 +17,9 @@ use super::workload::Work;
 use super::{World, browsers};
 use crate::build::{self, Settings, Streams};
 use crate::error::RunError;
-use crate::flow::{Flow, Names, Sums};
+use crate::flow::{Flow, FlowCount, Names, Sums};
 use crate::index::{FlowId, HostId};
+use crate::series::GroupCount;
 use crate::spec::{FlowSpec, MAX_ALIVE, RunSpec, Start, Starts, SumSpec};
 
 /// The flows of a run that come and go.
@@ -373,6 +374,30 @@ impl World {
         let existing = turnover.places.iter().enumerate().filter(|(_, place)| place.exists);
         let existing = existing.map(|(place, _)| FlowId::new(turnover.listed + place).sender());
         ended + existing.map(|host| self.hosts[host].sent_packets()).sum::<u64>()
+    }
+
+    /// What flows that come and go have counted so far, by groups.
+    pub(super) fn passing_counts(&self) -> Vec<GroupCount> {
+        let Some(turnover) = &self.turnover else { return Vec::new() };
+        let ended = |group: &Group| GroupCount {
+            client: group.client,
+            // A client's flow has counted its connections that are over.
+            count: if group.client.is_some() { FlowCount::default() } else { group.sums.count() },
+        };
+        let mut groups: Vec<GroupCount> = turnover.groups.iter().map(ended).collect();
+        for (number, place) in turnover.places.iter().enumerate().filter(|(_, place)| place.exists) {
+            let flow = FlowId::new(turnover.listed + number);
+            let group = &mut groups[place.group];
+            let count = self.flows[flow].count(&self.hosts[flow.sender()], &self.hosts[flow.receiver()]);
+            // Its bytes were measured on the client's flow.
+            group.count.add(&if group.client.is_some() { count.without_bytes() } else { count });
+        }
+        groups
+    }
+
+    /// The name of a group.
+    pub(super) fn name_of_group(&self, group: usize) -> &str {
+        self.turnover.as_ref().and_then(|turnover| turnover.groups.get(group)).map_or("", |group| &group.spec.id)
     }
 
     /// At the end of the run: counts the flows of which nothing can happen any more.

@@ -24,6 +24,7 @@ impl World {
             && !self.routes.are_shared()
             && self.records.tcp.is_none()
             && self.records.log.is_none()
+            && self.records.captures.as_ref().is_none_or(|captures| !captures.has_hosts())
     }
 
     /// A packet has reached its host.
@@ -135,6 +136,7 @@ impl World {
         if self.leaves(host) {
             return self.leave(now, host, packet);
         }
+        self.capture(now, host, true, packet);
         if packet.class.is_corrupted() {
             return self.discard_corrupted(now, host, packet);
         }
@@ -286,6 +288,7 @@ impl World {
             ecn,
             class,
         };
+        self.capture(now, host, false, packet);
         match &self.outside {
             Some(outside) if wire_len > outside.mtu(host) => self.refuse(now, host, packet),
             _ => self.forward(now, packet),

@@ -1,37 +1,38 @@
 //! The results of applications that are no bulk transfers.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Spread;
+use super::{Name, Spread};
 
 /// What the application of a flow measures: its kind, and the part that belongs to it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ApplicationSummary {
     /// `cbr`, `on_off` and so on.
-    pub kind: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub kind: Name,
     /// Of an application that writes on its own; left out for others.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<MessagesSummary>,
     /// Of a client that waits for answers; left out for others.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<RequestsSummary>,
     /// Of a player of video; left out for others.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub video: Option<VideoSummary>,
     /// Of a browser; left out for others.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pages: Option<PagesSummary>,
     /// Of probes of responsiveness; left out where there are none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probes: Option<ProbesSummary>,
     /// Of a connection with load and probes; left out of others.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<LoadSummary>,
 }
 
 /// Responsiveness under working conditions: what all probes of a run come to
 /// (draft-ietf-ippm-responsiveness). Times are trimmed means, ms; null without samples.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ResponsivenessSummary {
     /// Round trips per minute on new connections.
     pub foreign_rpm: Option<f64>,
@@ -52,7 +53,7 @@ pub struct ResponsivenessSummary {
 }
 
 /// What became of probes of responsiveness.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProbesSummary {
     /// Probes that were sent.
     pub made: u64,
@@ -69,10 +70,11 @@ pub struct ProbesSummary {
 }
 
 /// The load that a connection has carried.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadSummary {
     /// `download`, `upload` or `idle`.
-    pub transfer: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub transfer: Name,
     /// Bytes that have arrived in order that way, with requests or responses between them.
     pub bytes: u64,
     /// Those, over the time of the flow.
@@ -80,7 +82,7 @@ pub struct LoadSummary {
 }
 
 /// What became of the pages of a browser.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PagesSummary {
     /// Pages that were asked for.
     pub begun: u64,
@@ -95,7 +97,7 @@ pub struct PagesSummary {
 }
 
 /// What the viewer of a video has seen.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VideoSummary {
     /// Segments that have arrived as a whole.
     pub segments: u64,
@@ -121,7 +123,7 @@ pub struct VideoSummary {
 }
 
 /// What became of the requests of a client.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RequestsSummary {
     /// Requests that were made.
     pub made: u64,
@@ -137,7 +139,7 @@ pub struct RequestsSummary {
 }
 
 /// What became of the messages of an application that writes without waiting for an answer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MessagesSummary {
     /// Messages that the socket of the sender has taken as a whole.
     pub written: u64,

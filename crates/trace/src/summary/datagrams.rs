@@ -1,8 +1,8 @@
 //! The results of a flow of datagrams.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{Distribution, Spread};
+use super::{Distribution, Name, Spread};
 
 /// What a flow of datagrams (`transport = "udp"`) has beside what every flow has. Of its other
 /// results `goodput_bps` and `delivered_bytes` count payload that arrived, copies left out, in any
@@ -11,10 +11,11 @@ use super::{Distribution, Spread};
 /// A datagram is lost if a queue or a link has dropped every copy of it. One that is on its way at
 /// the end of the run is neither lost nor received. Of an echo (`ping`) all of this is about round
 /// trips: it is received when the answer has arrived, and lost if the request or the answer was.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DatagramSummary {
     /// The kind of application.
-    pub application: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub application: Name,
     /// Datagrams sent.
     pub sent: u64,
     /// Those of them that arrived.
@@ -40,12 +41,12 @@ pub struct DatagramSummary {
     /// Arrivals out of order.
     pub reordering: Reordering,
     /// The quality of a call (`voip`); left out where there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub voice: Option<VoiceSummary>,
 }
 
 /// Losses in the order of sending (RFC 3357).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LossBursts {
     /// Loss periods: losses without an arrival between them.
     pub count: u64,
@@ -60,7 +61,7 @@ pub struct LossBursts {
 }
 
 /// Arrivals out of order (RFC 4737).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Reordering {
     /// Datagrams that arrived after one that was sent later.
     pub reordered: u64,
@@ -73,10 +74,11 @@ pub struct Reordering {
 }
 
 /// A call as its listener hears it: the E-model (ITU-T G.107) over a playout buffer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct VoiceSummary {
     /// The codec.
-    pub codec: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub codec: Name,
     /// Datagrams that arrived too late to be played, share of those sent and known of.
     pub late_ratio: Option<f64>,
     /// Those lost or late.

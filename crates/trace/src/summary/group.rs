@@ -2,25 +2,27 @@
 
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Distribution;
+use super::{Distribution, Name};
 use crate::Histogram;
 
 /// A group of flows with `results = "sum"`; names as in [`super::FlowSummary`]. Flows that never
 /// started are not counted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct GroupSummary {
     /// Name of the group.
     pub id: String,
     /// `forward`, or `reverse` where the data goes against the path.
-    pub direction: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub direction: Name,
     /// The senders' congestion control.
     pub cc: Arc<str>,
     /// The senders' host profile.
     pub host: Arc<str>,
     /// The senders' loss detector.
-    pub loss_detector: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub loss_detector: Name,
     /// Flows that started.
     pub started: u64,
     /// Those of them whose last byte was delivered and acknowledged (`bytes`).
@@ -62,7 +64,7 @@ pub struct GroupSummary {
 }
 
 /// Mean, extremes and percentiles; all null without samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Mean.
     pub mean: Option<f64>,

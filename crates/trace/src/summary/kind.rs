@@ -1,22 +1,25 @@
 //! The flows of a run by kind of traffic and direction.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::{FlowSummary, jain};
+use super::{FlowSummary, Name, jain};
 
 /// Flows of one kind whose data goes one way. That of clients (`request`, `web`, `video`, `load`
 /// with a download) is what they ask for, which goes against the direction of the flow. Flows that
 /// are not listed (`results = "sum"`, workloads) are left out.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindSummary {
     /// Transport, kind and direction, `udp.voip.forward`.
     pub id: String,
     /// `tcp` or `udp`.
-    pub transport: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub transport: Name,
     /// The kind of application.
-    pub kind: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub kind: Name,
     /// Which way the data goes: `forward` or `reverse`.
-    pub direction: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub direction: Name,
     /// How many flows.
     pub flows: u64,
     /// Sum of their goodputs.

@@ -1,14 +1,15 @@
 //! What a run in real time adds to its summary.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use super::Distribution;
+use super::{Distribution, Name};
 
 /// How punctual a run on the live clock was, and what happened to packets outside it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LiveSummary {
     /// The clock that times were read from.
-    pub clock: &'static str,
+    #[serde(deserialize_with = "super::name::one")]
+    pub clock: Name,
     /// How long before its time something was waited for without sleeping, ms.
     pub spin_ms: f64,
     /// How much later than due packets were handed to their device.
@@ -26,14 +27,14 @@ pub struct LiveSummary {
     /// Of a replay: how many packets that it sent were compared with what the recorded run sent; 0
     /// if that was another scenario, the capture another tool's, or the replay broken off. Left out
     /// of a run in real time.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared_packets: Option<u64>,
     /// The hosts behind devices, in the order of the scenario.
     pub hosts: Vec<LiveHost>,
 }
 
 /// Times by which something came too late, ms; `None` without samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "quantiles by their names")]
 pub struct Lateness {
     pub p50: Option<f64>,
@@ -44,7 +45,7 @@ pub struct Lateness {
 }
 
 /// The traffic of a host behind a device.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LiveHost {
     /// Its name.
     pub id: String,
@@ -74,7 +75,7 @@ pub struct LiveHost {
 }
 
 /// A program that ran on a host.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandSummary {
     /// Its name.
     pub id: String,
@@ -95,15 +96,15 @@ pub struct CommandSummary {
     /// Why it did not start, or why its output could not be read.
     pub error: Option<String>,
     /// Round-trip times that it printed, if its output is parsed as that of ping.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_ms: Option<RoundTrips>,
     /// What it printed, if its output is parsed as JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub json: Option<serde_json::Value>,
 }
 
 /// Round-trip times that a program printed; all null without samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RoundTrips {
     /// As of flows, before the further percentile in JSON.
     #[serde(flatten)]

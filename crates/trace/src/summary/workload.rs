@@ -1,11 +1,11 @@
 //! The results of a workload: completion times by size.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::Spread;
 
 /// The flows of a workload, or those of one size class. Flows that never started are not counted.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadSummary {
     /// Name of the workload; for a class with the name of the class, `web.up_to_100kB`.
     pub id: String,
@@ -30,12 +30,12 @@ pub struct WorkloadSummary {
     /// Completion times over the ideal ones.
     pub slowdown: Spread,
     /// Of an incast, in the row of the workload; left out of others.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub requests: Option<IncastSummary>,
 }
 
 /// The requests of an incast, which several flows answer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IncastSummary {
     /// Requests that were made.
     pub made: u64,

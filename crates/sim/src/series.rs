@@ -1,0 +1,201 @@
+//! Flows and link directions over time.
+//!
+//! As with windows, nothing is measured twice: what has been counted is noted at the end of each
+//! interval, and subtracted from what has been counted at the end of the next. A run without a
+//! series pays nothing for it.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+
+use ackclock_trace::{SeriesOf, SeriesRecord, SeriesSink};
+use ackclock_units::{Span, Time};
+
+use crate::direction::{Direction, DirectionCount};
+use crate::flow::{Flow, FlowCount};
+use crate::host::Host;
+use crate::index::{DirectionId, FlowId, HostId, Table};
+use crate::record::SeriesConfig;
+
+/// Rows that wait at most before more intervals end.
+const BATCH: usize = 4096;
+
+/// The series of a run, and the rows that were not handed on yet.
+#[derive(Debug)]
+pub(crate) struct Series {
+    every: Span,
+    /// Intervals of a sliding window.
+    intervals: usize,
+    /// The interval that goes on.
+    from: Time,
+    to: Time,
+    flows: Vec<(FlowCount, Sliding)>,
+    groups: Vec<(FlowCount, Sliding)>,
+    directions: Vec<(DirectionCount, Sliding)>,
+    rows: Vec<Row>,
+}
+
+/// The bytes in the last intervals.
+#[derive(Clone, Debug, Default)]
+struct Sliding {
+    sum: u64,
+    last: VecDeque<u64>,
+}
+
+/// What flows that are not listed have counted until now.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct GroupCount {
+    /// The flow whose connections they are; its own count has those that are over.
+    pub(crate) client: Option<FlowId>,
+    pub(crate) count: FlowCount,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    from: Time,
+    to: Time,
+    whose: Whose,
+    bytes: u64,
+    window: Option<(u64, Span)>,
+    packets: u64,
+    of: SeriesOf,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Whose {
+    Flow(FlowId),
+    Group(usize),
+    Direction(DirectionId),
+}
+
+impl Series {
+    /// The series of a run with so many flows that are listed, and link directions.
+    pub(crate) fn new(config: SeriesConfig, flows: usize, directions: usize) -> Series {
+        // An interval without length would never end.
+        let every = config.every.max(Span::from_nanos(1));
+        let intervals = config.window.as_nanos().div_ceil(every.as_nanos()).max(1);
+        Series {
+            every,
+            intervals: usize::try_from(intervals).unwrap_or(usize::MAX),
+            from: Time::ZERO,
+            to: Time::ZERO + every,
+            flows: vec![Default::default(); flows],
+            groups: Vec::new(),
+            directions: vec![Default::default(); directions],
+            rows: Vec::new(),
+        }
+    }
+
+    /// When the interval ends that goes on.
+    pub(crate) fn next_edge(&self) -> Time {
+        self.to
+    }
+
+    /// Whether rows ought to be handed on before another interval ends.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows.len() >= BATCH
+    }
+
+    /// The interval ends. All that happened before has been measured, and nothing else.
+    pub(crate) fn pass(
+        &mut self,
+        flows: &Table<FlowId, Flow>,
+        hosts: &Table<HostId, Host>,
+        groups: &[GroupCount],
+        directions: &Table<DirectionId, Direction>,
+    ) {
+        self.close(self.to, flows, hosts, groups, directions);
+        self.from = self.to;
+        self.to += self.every;
+    }
+
+    /// The run has ended, and with it the interval.
+    pub(crate) fn end(
+        &mut self,
+        end: Time,
+        flows: &Table<FlowId, Flow>,
+        hosts: &Table<HostId, Host>,
+        groups: &[GroupCount],
+        directions: &Table<DirectionId, Direction>,
+    ) {
+        if end > self.from {
+            self.close(end, flows, hosts, groups, directions);
+        }
+        (self.from, self.to) = (end, Time::NEVER);
+    }
+
+    fn close(
+        &mut self,
+        to: Time,
+        flows: &Table<FlowId, Flow>,
+        hosts: &Table<HostId, Host>,
+        groups: &[GroupCount],
+        directions: &Table<DirectionId, Direction>,
+    ) {
+        let Series { from, intervals, every, .. } = *self;
+        let length = to.since(from);
+        let is_whole = length == every;
+        let mut row = |whose, sliding: &mut Sliding, bytes, packets, of| {
+            let window = sliding.add(bytes, intervals).filter(|_| is_whole);
+            let window = window.map(|bytes| (bytes, every * intervals as u64));
+            self.rows.push(Row { from, to, whose, bytes, window, packets, of });
+        };
+        let ends = flows.ids().zip(flows.iter()).zip(hosts.pairs());
+        for (((id, flow), (sender, receiver)), (then, sliding)) in ends.zip(&mut self.flows) {
+            let mut now = flow.count(sender, receiver);
+            groups.iter().filter(|group| group.client == Some(id)).for_each(|group| now.add(&group.count));
+            // A client that has come to its end may open another connection.
+            if flow.is_idle_since(from) && now == *then {
+                continue;
+            }
+            let (bytes, packets, point) = now.since(then, Some(sender));
+            row(Whose::Flow(id), sliding, bytes, packets, SeriesOf::Flow(point));
+            *then = now;
+        }
+        self.groups.resize(groups.len(), Default::default());
+        for ((number, GroupCount { client, count }), (then, sliding)) in groups.iter().enumerate().zip(&mut self.groups)
+        {
+            if client.is_none() && *count != FlowCount::default() {
+                let (bytes, packets, point) = count.since(then, None);
+                row(Whose::Group(number), sliding, bytes, packets, SeriesOf::Group(point));
+                *then = *count;
+            }
+        }
+        for ((id, direction), (then, sliding)) in directions.ids().zip(directions.iter()).zip(&mut self.directions) {
+            let now = direction.count(to);
+            let (bytes, packets, point) = direction.point(&now, then, length);
+            row(Whose::Direction(id), sliding, bytes, packets, SeriesOf::Link(point));
+            *then = now;
+        }
+    }
+
+    /// Hands all rows on; `group` names a group.
+    pub(crate) fn hand_on<'a>(
+        &mut self,
+        flows: &'a Table<FlowId, Flow>,
+        group: impl Fn(usize) -> &'a str,
+        directions: &'a Table<DirectionId, Direction>,
+        sink: &mut dyn SeriesSink,
+    ) -> ControlFlow<()> {
+        self.rows.drain(..).try_for_each(|row| {
+            let Row { from, to, whose, bytes, window, packets, of } = row;
+            let id = match whose {
+                Whose::Flow(flow) => &*flows[flow].id,
+                Whose::Group(number) => group(number),
+                Whose::Direction(direction) => &directions[direction].id,
+            };
+            sink.record(&SeriesRecord { from, to, id, bytes, window, packets, of })
+        })
+    }
+}
+
+impl Sliding {
+    /// Adds an interval; the sum of the last `most` ones, once there are so many.
+    fn add(&mut self, bytes: u64, most: usize) -> Option<u64> {
+        self.sum += bytes;
+        self.last.push_back(bytes);
+        if self.last.len() > most {
+            self.sum -= self.last.pop_front().unwrap_or(0);
+        }
+        (self.last.len() == most).then_some(self.sum)
+    }
+}

@@ -1,0 +1,267 @@
+//! `series.csv`: flows and link directions over time.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use ackclock_units::{Span, Time};
+
+use crate::rows::{Rows, millis, number, seconds, text, whole};
+
+/// What a flow or a link direction did in one interval of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SeriesRecord<'a> {
+    /// Start of the interval.
+    pub from: Time,
+    /// Its end, which does not belong to it.
+    pub to: Time,
+    /// The flow, or the link direction.
+    pub id: &'a str,
+    /// Bytes of packets: those that arrived at the flow's receiver, or that left the link's queue.
+    pub bytes: u64,
+    /// The same in the sliding window that ends with the interval, and the window's length; `None`
+    /// before there is a whole window.
+    pub window: Option<(u64, Span)>,
+    /// Data packets that the flow's sender sent, or packets that left the link's queue.
+    pub packets: u64,
+    /// What only flows or only links have.
+    pub of: SeriesOf,
+}
+
+/// Whose values a [`SeriesRecord`] has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SeriesOf {
+    /// Those of a flow.
+    Flow(FlowPoint),
+    /// The sums of flows of which the summary has sums alone; none of their variables.
+    Group(FlowPoint),
+    /// Those of a link direction.
+    Link(LinkPoint),
+}
+
+/// The values of a flow. Variables of the sender are those at the end of the interval; `None` where
+/// it does not tell them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FlowPoint {
+    /// Bytes of the stream that the receiving application read.
+    pub delivered_bytes: u64,
+    /// Data packets sent again.
+    pub retransmitted_packets: u64,
+    /// Expiries of the retransmission timer.
+    pub timeouts: u64,
+    /// Mean of the RTT samples.
+    pub rtt: Option<Span>,
+    /// Smoothed RTT.
+    pub srtt: Option<Span>,
+    /// Congestion window, bytes.
+    pub cwnd: Option<u64>,
+    /// Slow start threshold, bytes; `None` before there is one.
+    pub ssthresh: Option<u64>,
+    /// Bytes that are believed to be in the network.
+    pub in_flight: Option<u64>,
+}
+
+/// The values of a link direction.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkPoint {
+    /// Packets that the queue dropped.
+    pub dropped_packets: u64,
+    /// Packets that the link lost behind its queue.
+    pub lost_packets: u64,
+    /// Packets that the queue marked.
+    pub marked_packets: u64,
+    /// Mean time in the queue of the packets that left it.
+    pub sojourn: Option<Span>,
+    /// Packets in the queue at the end of the interval.
+    pub backlog_packets: u64,
+    /// Their bytes.
+    pub backlog_bytes: u64,
+    /// The drop or mark probability at the end of the interval; `None` where the law has none.
+    pub probability: Option<f64>,
+    /// The link's rate; the mean of what was possible on a link that changes. `None` without limit.
+    pub rate_bps: Option<u64>,
+    /// The share of the rate that was used.
+    pub utilization: f64,
+}
+
+/// Where the records of a run go, in order of time; at equal times flows come first,
+/// then groups, then links.
+pub trait SeriesSink: fmt::Debug {
+    /// Takes a record; may break the run off.
+    fn record(&mut self, record: &SeriesRecord<'_>) -> ControlFlow<()>;
+}
+
+/// The first line of a [`SeriesCsv`].
+pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_throughput_bps,goodput_bps,packets,\
+                                  retransmitted_packets,timeouts,rtt_ms,srtt_ms,cwnd_bytes,ssthresh_bytes,\
+                                  in_flight_bytes,dropped_packets,lost_packets,marked_packets,sojourn_ms,\
+                                  backlog_packets,backlog_bytes,probability,rate_bps,utilization";
+
+/// Writes records as CSV (RFC 4180, lines end with a line feed): a row for each flow and link
+/// direction and each interval. Allocates nothing for a row.
+///
+/// - `from_s`, `to_s`: the interval. What happens at its end belongs to the next one. The last one
+///   ends with the run, and may be shorter.
+/// - `kind`: `flow`, `group` (the flows of a workload, or others of which the summary has sums
+///   alone, together) or `link`. `id`: the flow, `reno.0`, the group, `web`, or the link direction,
+///   `bottleneck.forward`.
+/// - `throughput_bps`: bits per second of packets that arrived at the receiver, headers included,
+///   or that left the link's queue, framing included. `window_throughput_bps`: the same in the
+///   sliding window that ends at `to_s`, as TEACUP plots it; empty until there is a whole one.
+/// - `packets`: data packets that the sender sent, or packets that left the queue.
+///
+/// The columns of flows and groups, empty for links:
+///
+/// - `goodput_bps`: bits per second that the receiving application read.
+/// - `retransmitted_packets`, `timeouts`: data packets sent again, and expiries of the timer.
+/// - `rtt_ms`: mean of the RTT samples in the interval; empty without any.
+/// - `srtt_ms`, `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`: the sender's variables at
+///   `to_s`; empty where it does not tell them.
+///
+/// The columns of links, empty for flows:
+///
+/// - `dropped_packets`, `lost_packets`, `marked_packets`: packets that the queue dropped, that were
+///   lost behind it, and that the queue marked.
+/// - `sojourn_ms`: mean time in the queue of the packets that left it; empty without any.
+/// - `backlog_packets`, `backlog_bytes`, `probability`: the queue at `to_s`; the last one is empty
+///   where the law has no probability.
+/// - `rate_bps`, `utilization`: the link's rate (the mean of what was possible on one that changes;
+///   empty without limit), and the share of it that was used.
+///
+/// Counts of all rows add up to those of the summary, and rates times the lengths of the intervals
+/// to its bytes.
+#[derive(Debug)]
+pub struct SeriesCsv<W>(Rows<W>);
+
+impl<W: Write> SeriesCsv<W> {
+    /// A file that contains only its header.
+    pub fn new(out: W) -> SeriesCsv<W> {
+        SeriesCsv(Rows::new(out, SERIES_COLUMNS))
+    }
+
+    /// Writes what is left, and gives the writer back.
+    ///
+    /// # Errors
+    /// The first error of the writer, whenever it happened. It has broken the run off then.
+    pub fn finish(self) -> io::Result<W> {
+        self.0.finish()
+    }
+}
+
+impl<W: Write + fmt::Debug> SeriesSink for SeriesCsv<W> {
+    fn record(&mut self, record: &SeriesRecord<'_>) -> ControlFlow<()> {
+        self.0.add(|out| row(out, record))
+    }
+}
+
+fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
+    let length = record.to.since(record.from);
+    seconds(out, record.from);
+    out.push(',');
+    seconds(out, record.to);
+    out.push_str(match record.of {
+        SeriesOf::Flow(_) => ",flow,",
+        SeriesOf::Group(_) => ",group,",
+        SeriesOf::Link(_) => ",link,",
+    });
+    text(out, record.id);
+    out.push(',');
+    rate(out, record.bytes, length);
+    out.push(',');
+    if let Some((bytes, length)) = record.window {
+        rate(out, bytes, length);
+    }
+    out.push(',');
+    match &record.of {
+        SeriesOf::Flow(flow) | SeriesOf::Group(flow) => {
+            rate(out, flow.delivered_bytes, length);
+            each(out, [Some(record.packets), Some(flow.retransmitted_packets), Some(flow.timeouts)]);
+            out.push(',');
+            millis(out, flow.rtt);
+            out.push(',');
+            millis(out, flow.srtt);
+            each(out, [flow.cwnd, flow.ssthresh, flow.in_flight]);
+            out.push_str(",,,,,,,,,");
+        }
+        SeriesOf::Link(link) => {
+            each(out, [Some(record.packets)]);
+            out.push_str(",,,,,,,");
+            each(out, [link.dropped_packets, link.lost_packets, link.marked_packets].map(Some));
+            out.push(',');
+            millis(out, link.sojourn);
+            each(out, [link.backlog_packets, link.backlog_bytes].map(Some));
+            out.push(',');
+            number(out, link.probability)?;
+            each(out, [link.rate_bps]);
+            fmt::Write::write_fmt(out, format_args!(",{:.6}", link.utilization))?;
+        }
+    }
+    out.push('\n');
+    Ok(())
+}
+
+/// Whole numbers, with a comma before each.
+fn each<const N: usize>(out: &mut String, numbers: [Option<u64>; N]) {
+    for number in numbers {
+        out.push(',');
+        if let Some(number) = number {
+            whole(out, number);
+        }
+    }
+}
+
+/// Bytes per time as whole bits per second, to the nearest.
+fn rate(out: &mut String, bytes: u64, length: Span) {
+    let nanos = u128::from(length.as_nanos()).max(1);
+    let bits = (u128::from(bytes) * 8_000_000_000 + nanos / 2) / nanos;
+    whole(out, u64::try_from(bits).unwrap_or(u64::MAX));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_the_columns_of_their_kind() {
+        let mut csv = SeriesCsv::new(Vec::new());
+        let flow = FlowPoint {
+            delivered_bytes: 1000,
+            retransmitted_packets: 1,
+            timeouts: 0,
+            rtt: Some(Span::from_micros(20_500)),
+            srtt: Some(Span::from_millis(20)),
+            cwnd: Some(14_480),
+            ssthresh: None,
+            in_flight: Some(2896),
+        };
+        let link = LinkPoint {
+            dropped_packets: 2,
+            lost_packets: 0,
+            marked_packets: 3,
+            sojourn: Some(Span::from_millis(5)),
+            backlog_packets: 4,
+            backlog_bytes: 6000,
+            probability: Some(0.25),
+            rate_bps: Some(1_000_000),
+            utilization: 0.5,
+        };
+        let record = SeriesRecord {
+            from: Time::from_millis(500),
+            to: Time::from_millis(1000),
+            id: "reno.0",
+            bytes: 1040,
+            window: Some((3000, Span::from_millis(1500))),
+            packets: 7,
+            of: SeriesOf::Flow(flow),
+        };
+        assert!(csv.record(&record).is_continue());
+        let of = SeriesOf::Link(link);
+        assert!(csv.record(&SeriesRecord { id: "wire.forward", window: None, of, ..record }).is_continue());
+        let written = String::from_utf8(csv.finish().unwrap()).unwrap();
+        let rows = "0.500000000,1.000000000,flow,reno.0,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,\n\
+                    0.500000000,1.000000000,link,wire.forward,16640,,,7,,,,,,,,2,0,3,5.000000,4,6000,0.25,1000000,0.500000\n";
+        assert_eq!(written, format!("{SERIES_COLUMNS}\n{rows}"));
+        let columns = SERIES_COLUMNS.split(',').count();
+        assert!(rows.lines().all(|row| row.split(',').count() == columns));
+    }
+}
