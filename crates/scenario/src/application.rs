@@ -8,7 +8,7 @@ use crate::fields::Fields;
 use crate::quantity::{Bytes, Flag, OneOf, OrOff, PlainRate, Problem, Time, Whole};
 use crate::{probe, video, web};
 
-const KINDS: OneOf<'_> = OneOf {
+pub(crate) const KINDS: OneOf<'_> = OneOf {
     what: "application",
     names: &["bulk", "cbr", "on_off", "poisson", "trace", "request", "web", "video", "load", "probe"],
 };

@@ -12,7 +12,7 @@ use crate::fields::Fields;
 use crate::quantity::{Bytes, Number, OneOf, PlainRate, Problem, Time};
 
 const TRANSPORTS: OneOf = OneOf { what: "transport", names: &["tcp", "udp"] };
-const APPLICATIONS: OneOf =
+pub(crate) const APPLICATIONS: OneOf =
     OneOf { what: "application over UDP", names: &["cbr", "on_off", "poisson", "trace", "voip", "ping"] };
 const CODEC_NAMES: OneOf = OneOf { what: "codec", names: &names() };
 const CODEPOINTS: OneOf = OneOf { what: "ECN codepoint", names: &["off", "ect0", "ect1"] };

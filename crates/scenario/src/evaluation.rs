@@ -68,6 +68,9 @@ const NO_SAMPLES: &str = "has no samples";
 /// Why there is no value: a ratio to 0 is none, whichever way it would go.
 const RELATIVE_TO_ZERO: &str = "has no value, since what it is relative to is 0";
 
+/// Why there is no value: there is no result.
+const FAILED: &str = "has no value, since the run failed";
+
 /// An expectation at one point of the sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
@@ -93,6 +96,8 @@ pub struct Evaluation {
     missed: Vec<usize>,
     /// The runs in which it is relative to 0.
     to_zero: Vec<usize>,
+    /// Those that failed, or whose run to compare with has.
+    failed: Vec<usize>,
 }
 
 impl Evaluation {
@@ -103,6 +108,7 @@ impl Evaluation {
         bounds: Bounds,
         runs: OfRuns,
         values: Vec<Option<f64>>,
+        failed: Vec<usize>,
     ) -> Evaluation {
         let is_ratio_to_zero = |value: Option<f64>| value.is_some_and(|value| !value.is_finite());
         let to_zero = (0..values.len()).filter(|&run| is_ratio_to_zero(values[run])).collect();
@@ -135,16 +141,19 @@ impl Evaluation {
             met,
             missed: if runs == OfRuns::Each { missed } else { Vec::new() },
             to_zero,
+            failed,
         }
     }
 
     /// Why there is no value in a run, or for a statistic.
     fn reason(&self, run: Option<usize>) -> Option<&'static str> {
-        let (lacks, to_zero) = match run {
-            Some(run) => (self.values[run].is_none(), self.to_zero.contains(&run)),
-            None => (self.values.contains(&None), !self.to_zero.is_empty()),
-        };
-        lacks.then_some(if to_zero { RELATIVE_TO_ZERO } else { NO_SAMPLES })
+        let among = |runs: &[usize]| run.map_or(!runs.is_empty(), |run| runs.contains(&run));
+        let lacks = run.map_or(self.values.contains(&None), |run| self.values[run].is_none());
+        lacks.then_some(match (among(&self.failed), among(&self.to_zero)) {
+            (true, _) => FAILED,
+            (false, true) => RELATIVE_TO_ZERO,
+            (false, false) => NO_SAMPLES,
+        })
     }
 
     /// What was not met: a run each, or the point as a whole.
@@ -262,7 +271,7 @@ mod tests {
     fn the_runs_are_judged_each_or_together() {
         let bounds = Bounds { at_least: None, at_most: Some(3.0) };
         let values = || vec![Some(1.0), Some(2.0), Some(9.0)];
-        let of = |runs, values| Evaluation::new(2, "m".to_owned(), bounds, runs, values);
+        let of = |runs, values| Evaluation::new(2, "m".to_owned(), bounds, runs, values, Vec::new());
         let each = of(OfRuns::Each, values());
         assert_eq!((each.met, each.runs_met, each.found), (false, 2, None));
         // The third run of the third point of three runs each.
@@ -282,7 +291,7 @@ mod tests {
     #[test]
     fn a_ratio_to_zero_meets_no_bound() {
         let bounds = Bounds { at_least: Some(3.0), at_most: None };
-        let of = |runs, values| Evaluation::new(0, "m".to_owned(), bounds, runs, values);
+        let of = |runs, values| Evaluation::new(0, "m".to_owned(), bounds, runs, values, Vec::new());
         // 5/0, 0/0, 5/1, and one without samples.
         let values = || vec![Some(f64::INFINITY), Some(f64::NAN), Some(5.0), None];
         let each = of(OfRuns::Each, values());
@@ -294,5 +303,20 @@ mod tests {
         let high = of(OfRuns::named("p95"), values());
         assert_eq!((high.met, high.found, high.misses()[0].reason), (false, None, to_zero));
         assert_eq!(high.json(Map::new())["reason"], RELATIVE_TO_ZERO);
+    }
+
+    #[test]
+    fn a_run_that_failed_meets_no_bound() {
+        let bounds = Bounds { at_least: Some(0.0), at_most: None };
+        let values = || vec![Some(1.0), None, Some(2.0)];
+        let of = |runs| Evaluation::new(0, "m".to_owned(), bounds, runs, values(), vec![1]);
+        let each = of(OfRuns::Each);
+        assert_eq!((each.met, each.runs_met), (false, 2));
+        assert_eq!(
+            each.misses().iter().map(|miss| (miss.run, miss.reason)).collect::<Vec<_>>(),
+            [(Some(1), Some(FAILED))]
+        );
+        let median = of(OfRuns::named("median"));
+        assert_eq!((median.met, median.found, median.misses()[0].reason), (false, None, Some(FAILED)));
     }
 }

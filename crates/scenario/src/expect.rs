@@ -98,7 +98,7 @@ pub(crate) struct Expect {
 /// not about the flows of a whole run.
 pub(crate) type Gathered = [Option<Vec<Option<f64>>>; 2];
 
-/// The values of every expectation in one run.
+/// The values of every expectation in one run; none at all for a run that failed.
 pub type Measures = Vec<Option<f64>>;
 
 impl Expect {
@@ -150,7 +150,7 @@ impl Expect {
     pub(crate) fn applies(&self, sweep: &Sweep, point: usize) -> bool {
         let indices = sweep.indices(point);
         let meets = |(axis, values): &(usize, Vec<Node>)| {
-            values.iter().any(|value| value.same(&sweep.axes[*axis].values[indices[*axis]]))
+            values.iter().any(|value| value.same(&sweep.axes[*axis].values.at(indices[*axis])))
         };
         let measured = |point: &usize| !self.absent.contains(point);
         self.when.iter().all(meets)
@@ -201,11 +201,10 @@ impl Expect {
     /// The point to compare with; `None` if this point is it, or a `--set` took it out of the
     /// sweep.
     fn baseline(&self, sweep: &Sweep, point: usize) -> Option<usize> {
-        let mut indices = sweep.indices(point);
-        for (axis, value) in &self.baseline {
-            indices[*axis] = sweep.axes[*axis].values.iter().position(|other| other.same(value))?;
+        if self.baseline.is_empty() {
+            return None;
         }
-        Some(sweep.point(&indices)).filter(|&baseline| baseline != point)
+        sweep.moved(point, &self.baseline).filter(|&baseline| baseline != point)
     }
 
     /// Compares the measures (of expectation `number`) at every point with the bounds.
@@ -220,8 +219,12 @@ impl Expect {
                     value(run).zip(value(baseline * repeat + run % repeat)).map(|(value, base)| value / base)
                 }
             });
+            // Only a run that failed has fewer measures than there are expectations.
+            let has_failed = |run: usize| measures.get(run).is_some_and(|measures| measures.len() <= number);
+            let base = self.baseline(sweep, point).unwrap_or(point);
+            let failed = (0..repeat).filter(|run| [point, base].iter().any(|of| has_failed(of * repeat + run)));
             let (metric, bounds) = (self.name(sweep), Bounds { at_least: self.at_least, at_most: self.at_most });
-            Evaluation::new(point, metric, bounds, self.runs, values.collect())
+            Evaluation::new(point, metric, bounds, self.runs, values.collect(), failed.collect())
         });
         judged.collect()
     }
@@ -265,7 +268,7 @@ pub(crate) fn read_all<'a>(
     root: &mut Fields<'a>,
     cx: &'a Context<'a>,
     sweep: &Sweep,
-    subjects: &[Subject],
+    subjects: &[(usize, Subject)],
 ) -> (Vec<Expect>, Vec<Window>) {
     let (mut expects, mut windows) = (Vec::new(), Vec::new());
     let Some(entry) = root.get("expect") else { return (expects, windows) };
@@ -283,7 +286,8 @@ pub(crate) fn read_all<'a>(
             None => root.reject("expect", item, Problem::new("not an expectation", expected)),
         }
     }
-    let flows = subjects.iter().map(|subject| subject.shape.flows.iter().map(|(_, count)| count).sum::<u64>()).max();
+    let flows =
+        subjects.iter().map(|(_, subject)| subject.shape.flows.iter().map(|(_, count)| count).sum::<u64>()).max();
     let marks = flows.unwrap_or(0).saturating_mul(windows.len() as u64);
     if marks > MAX_MARKS {
         let title = format!("{marks} flows in windows are too many");
@@ -293,10 +297,15 @@ pub(crate) fn read_all<'a>(
     (expects, windows)
 }
 
-fn read(mut fields: Fields<'_>, sweep: &Sweep, subjects: &[Subject], windows: &mut Vec<Window>) -> Option<Expect> {
+fn read(
+    mut fields: Fields<'_>,
+    sweep: &Sweep,
+    subjects: &[(usize, Subject)],
+    windows: &mut Vec<Window>,
+) -> Option<Expect> {
     let window = window(&mut fields);
     let of = if window.is_some() { Part::Window } else { Part::Run };
-    let first = &subjects.first()?.shape;
+    let first = &subjects.first()?.1.shape;
     let quantity = quantity(&mut fields, of, first);
     let ratio_to = match fields.get("ratio_to").map(|entry| &entry.node) {
         None => None,
@@ -337,7 +346,7 @@ fn read(mut fields: Fields<'_>, sweep: &Sweep, subjects: &[Subject], windows: &m
     });
     let (ratio_to, ratio_node) = ratio_to.unzip();
     let live = [Some(&quantity), ratio_to.as_ref()].into_iter().flatten().any(|quantity| quantity.metric.is_live());
-    let absent = subjects.iter().enumerate().filter(|(_, subject)| live && !subject.live).map(|(point, _)| point);
+    let absent = subjects.iter().filter(|(_, subject)| live && !subject.live).map(|&(point, _)| point);
     let absent = absent.collect();
     let expect = Expect { quantity, ratio_to, window, runs, at_most, at_least, when, baseline, absent };
     let result =
@@ -390,12 +399,12 @@ impl Expect {
         &self,
         fields: &mut Fields<'_>,
         sweep: &Sweep,
-        subjects: &[Subject],
+        subjects: &[(usize, Subject)],
         node: &Node,
         ratio_node: Option<&Node>,
     ) -> bool {
         let mut checked: BTreeSet<&Subject> = BTreeSet::new();
-        for (point, subject) in subjects.iter().enumerate() {
+        for &(point, ref subject) in subjects {
             if !self.applies(sweep, point) || !checked.insert(subject) {
                 continue;
             }
@@ -456,12 +465,21 @@ fn axes(fields: &mut Fields<'_>, key: &'static str, sweep: &Sweep, several: bool
             continue;
         };
         let axis = &sweep.axes[number];
-        let known = |node: &Node| axis.values.iter().chain(&axis.before).any(|value| value.same(node));
+        let known = |node: &Node| axis.before.iter().any(|value| value.same(node)) || axis.values.has(node);
         let values = match entry.node.array() {
             // The values of the axis may be arrays themselves.
             Some(items) if several && !known(&entry.node) => items.to_vec(),
             _ => vec![entry.node.clone()],
         };
+        if axis.before.is_empty() {
+            let expected = "an axis with listed values";
+            fields.reject(
+                &format!("{key}.\"{}\"", entry.key),
+                &entry.node,
+                Problem::new("drawn from a range", expected),
+            );
+            continue;
+        }
         for value in values.iter().filter(|value| !known(value)) {
             let problem = Problem::new("not a value of the axis", format!("one of {}", sweep::listed(&axis.before)));
             fields.reject(&format!("{key}.\"{}\"", entry.key), value, problem);

@@ -250,7 +250,7 @@ fn knobs(fields: &mut Fields<'_>, config: &mut Config) {
 
 const ACC_ECN_RULES: OneOf = OneOf { what: "rules of Accurate ECN", names: &["rfc9768", "linux"] };
 const ACC_ECN_OPTION: OneOf = OneOf { what: "AccECN option", names: &["off", "minimum", "full", "persist"] };
-const DETECTORS: OneOf =
+pub(crate) const DETECTORS: OneOf =
     OneOf { what: "loss detector", names: &["rfc6675", "linux", "ncr", "ncr-aggressive", "rr-tcp", "rack"] };
 const SPACES: OneOf = OneOf { what: "rule for the send buffer", names: &["bytes", "segments"] };
 const PACING: OneOf = OneOf { what: "pacing", names: &["auto", "on", "off"] };

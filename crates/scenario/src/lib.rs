@@ -1,9 +1,9 @@
 //! Scenario files: TOML, checked, to runs; errors that point at their place.
 //!
 //! [`Scenario::load`] reads a file, applies overrides, and reads every point of its sweep, so that
-//! whatever is wrong is found before anything runs. A scenario then gives the
-//! [`RunSpec`](ackclock_sim::spec::RunSpec) of each run, judges the summaries, and writes itself
-//! back with every default filled in ([`Scenario::resolved`]).
+//! whatever is wrong is found before anything runs; of very many points, some with every value. A
+//! scenario then gives the [`RunSpec`](ackclock_sim::spec::RunSpec) of each run, judges the
+//! summaries, and writes itself back with every default filled in ([`Scenario::resolved`]).
 //!
 //! # The format
 //!
@@ -45,6 +45,7 @@
 //! the path of a capture from the working directory, feeds what came from hosts in virtual time.
 
 mod application;
+mod catalogue;
 mod cc;
 mod clock;
 mod command;
@@ -71,6 +72,7 @@ mod overrides;
 mod parameters;
 mod paths;
 mod plan;
+mod points;
 mod probe;
 mod quantity;
 mod queue;
@@ -88,11 +90,13 @@ mod workload;
 mod write;
 
 pub use ackclock_sim::Memory;
+pub use catalogue::{CATEGORIES, Described, Item, item, items, nearest_category};
 pub use evaluation::{Evaluation, Miss, Spread};
 pub use expect::Measures;
 pub use flow::MAX_FLOWS;
 pub use keys::{Domain, Key};
+pub use record::Capture;
 pub use report::ScenarioError;
 pub use scenario::{LoadError, Override, Scenario};
-pub use sweep::MAX_RUNS;
+pub use sweep::{MAX_READ, MAX_RUNS};
 pub use values::values;

@@ -328,6 +328,17 @@ fn numbers(value: &Value, path: &str, fields: &mut Vec<String>) {
     }
 }
 
+/// Every metric of a whole run, by what it is measured on.
+pub(crate) fn all() -> Vec<(&'static str, Vec<String>)> {
+    let of = |of: Of| {
+        let id = if of == Of::Live { "" } else { ".ID" };
+        (of.prefix(), fields(Part::Run, of).iter().map(|field| format!("{}{id}.{field}", of.prefix())).collect())
+    };
+    let run = ("run", Part::Run.top().iter().map(|&name| name.to_owned()).collect());
+    let listed = Of::listed(Part::Run).iter().copied().chain([Of::Live]).map(of);
+    std::iter::once(run).chain(listed).collect()
+}
+
 /// Says which part of the path is wrong, and what it may have been.
 fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
     let top = || part.top().iter().copied();

@@ -7,14 +7,14 @@ use crate::flow::Group;
 use crate::plan::Plan;
 
 /// Sentences, each once.
-pub(crate) fn of(plans: &[Plan], expects: &[Expect]) -> Vec<String> {
+pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();
     let mut note = |text: String| {
         if !notes.contains(&text) {
             notes.push(text);
         }
     };
-    for plan in plans.iter().filter(|plan| !plan.network.nodes.is_empty() && !plan.timing.is_live()) {
+    for plan in plans.filter(|plan| !plan.network.nodes.is_empty() && !plan.timing.is_live()) {
         let clock = match plan.timing.clock {
             Some(Clock::Replay(_)) => "a replay",
             _ => "the virtual clock",

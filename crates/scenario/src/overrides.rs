@@ -35,6 +35,9 @@ const VARIED: [&str; 7] = ["run", "hosts", "links", "paths", "flows", "workloads
 /// A path into the document: keys, and indices of arrays as digits.
 pub(crate) type Path = Vec<String>;
 
+/// What stands for every id, or every name, of a section.
+const EVERY: &str = "*";
+
 /// Reads `key=value`, puts it into the document and returns what it set. `name` is what errors call
 /// the argument.
 pub(crate) fn apply_argument(
@@ -43,7 +46,17 @@ pub(crate) fn apply_argument(
     text: &str,
     sources: &mut Sources,
     report: &Report,
-) -> Option<(Path, Node)> {
+) -> Vec<(Path, Node)> {
+    read_argument(root, name, text, sources, report).unwrap_or_default()
+}
+
+fn read_argument(
+    root: &mut Node,
+    name: &str,
+    text: &str,
+    sources: &mut Sources,
+    report: &Report,
+) -> Option<Vec<(Path, Node)>> {
     let source = sources.add(name, text);
     let whole = Place::new(source, 0..text.len());
     let mut quoted = false;
@@ -58,9 +71,12 @@ pub(crate) fn apply_argument(
     };
     let key = Place::new(source, 0..equals);
     let node = value(&text[equals + 1..], source, equals + 1, report)?;
-    let path = resolve(root, &split(&text[..equals]), &key, true, report)?;
-    set(root, &path, &key, node.clone(), report);
-    Some((path, node))
+    let paths = resolve(root, &split(&text[..equals]), &key, true, report)?;
+    let each = paths.into_iter().map(|path| {
+        set(root, &path, &key, node.clone(), report);
+        (path, node.clone())
+    });
+    Some(each.collect())
 }
 
 /// The value of an argument: as in TOML, or else a string, so that units need no quotes.
@@ -92,10 +108,16 @@ pub(crate) fn split(text: &str) -> Path {
     parts
 }
 
-/// The path with flow ids turned into indices; `None` if what it names does not exist, which is
-/// reported at `place`. A sweep may not vary what it is itself made of: `argument` is true for
-/// `--set`, which may.
-pub(crate) fn resolve(root: &Node, path: &[String], place: &Place, argument: bool, report: &Report) -> Option<Path> {
+/// The path with flow ids turned into indices, or all paths where it has `*` in place of an id;
+/// `None` if what it names does not exist, which is reported at `place`. A sweep may not vary what
+/// it is itself made of: `argument` is true for `--set`, which may.
+pub(crate) fn resolve(
+    root: &Node,
+    path: &[String],
+    place: &Place,
+    argument: bool,
+    report: &Report,
+) -> Option<Vec<Path>> {
     let fail = |title: String, label: &str, note: String, help: Option<String>| {
         report.push(Diagnostic::new(title, place, label).note(note).help(help));
         None
@@ -118,10 +140,15 @@ pub(crate) fn resolve(root: &Node, path: &[String], place: &Place, argument: boo
         let note = "expected the path of one key, such as `links.bottleneck.delay`".to_owned();
         return fail(format!("`{shown}` is not the path of a key"), "a whole section", note, None);
     }
-    let Some(name) = path.get(1).filter(|_| named) else { return Some(path.to_vec()) };
+    let Some(name) = path.get(1).filter(|_| named) else { return Some(vec![path.to_vec()]) };
     // What there is one of, `flow` of `flows`.
     let one = &section[..section.len() - 1];
     let found = document.get(section).map(|entry| &entry.node);
+    if name == EVERY {
+        let all: Vec<Path> = every(found).into_iter().map(|name| with_name(path, name)).collect();
+        let none = || fail(format!("`{shown}`: there are no {section}"), "names nothing", String::new(), None);
+        return if all.is_empty() { none() } else { Some(all) };
+    }
     if section == "hosts" || section == "links" {
         let tables = found.and_then(Node::table);
         if path.len() > 2 && tables.is_none_or(|tables| tables.get(name).is_none()) {
@@ -130,7 +157,7 @@ pub(crate) fn resolve(root: &Node, path: &[String], place: &Place, argument: boo
             let note = format!("the {section} are {}", listed(names));
             return fail(format!("`{shown}`: there is no {one} `{name}`"), &format!("names no {one}"), note, help);
         }
-        return Some(path.to_vec());
+        return Some(vec![path.to_vec()]);
     }
     let items = found.and_then(Node::array).unwrap_or(&[]);
     let id = |item: &Node| item.table().and_then(|item| item.get("id")?.node.str().map(str::to_owned));
@@ -151,9 +178,22 @@ pub(crate) fn resolve(root: &Node, path: &[String], place: &Place, argument: boo
         let help = did_you_mean(name, names());
         return fail(format!("`{shown}`: there is no {one} `{name}`"), &format!("names no {one}"), note, help);
     };
+    Some(vec![with_name(path, index.to_string())])
+}
+
+/// The names, or the numbers, of what a section has.
+fn every(section: Option<&Node>) -> Vec<String> {
+    match section.map(|section| &section.value) {
+        Some(Value::Table(table)) => table.keys().map(str::to_owned).collect(),
+        Some(Value::Array(items)) => (0..items.len()).map(|index| index.to_string()).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn with_name(path: &[String], name: String) -> Path {
     let mut path = path.to_vec();
-    path[1] = index.to_string();
-    Some(path)
+    path[1] = name;
+    path
 }
 
 /// Puts a value at a path; the tables between are made.

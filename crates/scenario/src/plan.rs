@@ -83,7 +83,8 @@ impl Plan {
                 let setting = Setting { links: &links, names: &names, network: &network, outside, duration };
                 let groups = flow::read_all(&mut fields, cx, setting);
                 let workloads = workload::read_all(&mut fields, setting, &groups);
-                (groups, workloads, record::read(&mut fields, &links), network, commands)
+                let recorded = record::read(&mut fields, &links, &groups, duration, outside);
+                (groups, workloads, recorded, network, commands)
             }
             None => {
                 for key in ["flows", "workloads", "record", "paths", "commands"] {

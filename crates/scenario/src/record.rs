@@ -1,15 +1,34 @@
 //! `[record]`: what is recorded during a run, for `--out`.
 
-use ackclock_sim::DirectionId;
 use ackclock_sim::spec::LinkSpec;
+use ackclock_sim::{CapturePoint, DirectionId, FlowId, SeriesConfig};
+use ackclock_units::Span;
 
 use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::quantity::{Flag, Problem};
-use crate::report::{listed, nearest};
+use crate::flow::Group;
+use crate::quantity::{Bytes, Flag, OrOff, Problem, Time};
+use crate::report::{Diagnostic, listed, nearest};
 
 const EXPECTED: &str =
     "`true` for all link directions, `false` for none, or an array of some, such as [\"bottleneck.forward\"]";
+
+/// TEACUP's: its throughput is that of windows of 2 s.
+const SLIDING: Span = Span::from_secs(2);
+
+/// The most intervals in a run: each is a row per flow and link direction.
+const MAX_INTERVALS: u64 = 1_000_000;
+
+/// The most intervals in a sliding window: each takes memory per flow and link direction.
+const MAX_IN_WINDOW: u64 = 10_000;
+
+/// Headers are whole in captures: 20 bytes of IPv4, and up to 60 of TCP.
+const SNAPLEN: u64 = 96;
+const MIN_SNAPLEN: u64 = 20;
+const MAX_SNAPLEN: u64 = 65_535;
+
+/// The most captures of a run: each is an open file.
+const MAX_CAPTURES: usize = 200;
 
 /// How many ids an error lists.
 const MAX_LISTED: usize = 10;
@@ -27,18 +46,133 @@ pub(crate) struct Record {
     pub(crate) ertt: bool,
     /// Whether every flow of a workload is.
     pub(crate) flows: bool,
+    /// The intervals of the time series, if there is to be one.
+    pub(crate) series: Option<SeriesConfig>,
+    /// Where packets are captured, with the names of the files and of their interfaces.
+    pub(crate) captures: Vec<Capture>,
+    pub(crate) snaplen: u32,
+}
+
+/// A capture of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capture {
+    /// Where.
+    pub point: CapturePoint,
+    /// Its file, without an extension: `bottleneck.forward`, `reno.0.sender`.
+    pub name: String,
 }
 
 /// Reads `[record]`.
-pub(crate) fn read(root: &mut Fields<'_>, links: &[LinkSpec]) -> Record {
-    let mut fields = root.section("record", "a section `[record]` with `queue`, `tcp`, `siftr`, `ertt` or `flows`");
+pub(crate) fn read(
+    root: &mut Fields<'_>,
+    links: &[LinkSpec],
+    groups: &[Group],
+    duration: Span,
+    outside: bool,
+) -> Record {
+    let expected = "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt` or `flows`";
+    let mut fields = root.section("record", expected);
     let queues = queues(&mut fields, links);
     let tcp = fields.or("tcp", false, Flag);
     let siftr = fields.or("siftr", false, Flag);
     let ertt = fields.or("ertt", false, Flag);
     let flows = fields.or("flows", false, Flag);
+    let series = series(&mut fields, duration);
+    let captures = captures(&mut fields, links, groups, outside);
+    let snaplen = fields.or("pcap_snaplen", SNAPLEN, Bytes(MIN_SNAPLEN, MAX_SNAPLEN)) as u32;
     fields.finish();
-    Record { queues, tcp, siftr, ertt, flows }
+    Record { queues, tcp, siftr, ertt, flows, series, captures, snaplen }
+}
+
+/// The places at which packets are captured.
+fn captures(fields: &mut Fields<'_>, links: &[LinkSpec], groups: &[Group], outside: bool) -> Vec<Capture> {
+    let expected = "an array of link directions and flows, such as [\"bottleneck.forward\", \"reno.0\"], or `false`";
+    let Some(entry) = fields.get("pcap") else {
+        fields.fill("pcap", false);
+        return Vec::new();
+    };
+    let items = match &entry.node.value {
+        Value::Boolean(false) => return Vec::new(),
+        Value::Array(items) => items,
+        _ => {
+            fields.reject("pcap", &entry.node, Problem::new("not the right type", expected));
+            return Vec::new();
+        }
+    };
+    if outside && !items.is_empty() {
+        let problem = Problem::new("captures the virtual clock alone", "--record FILE, which captures a live run");
+        fields.reject("pcap", &entry.node, problem);
+        return Vec::new();
+    }
+    let mut captures: Vec<Capture> = Vec::new();
+    for item in items {
+        let found = item.str().map(|name| points(name, links, groups)).unwrap_or_default();
+        if found.is_empty() {
+            fields.reject("pcap", item, unknown_point(item, links, groups));
+        }
+        let is_new = |capture: &Capture| !captures.iter().any(|other| other.point == capture.point);
+        let new: Vec<Capture> = found.into_iter().filter(is_new).collect();
+        captures.extend(new);
+    }
+    if captures.len() > MAX_CAPTURES {
+        let title = format!("{} captures are too many", captures.len());
+        let problem = Problem::new(title, format!("at most {MAX_CAPTURES} files; a flow has two"));
+        fields.reject("pcap", &entry.node, problem);
+        captures.clear();
+    }
+    captures
+}
+
+/// The captures of this name: a link direction, a flow, or all flows of a group.
+fn points(name: &str, links: &[LinkSpec], groups: &[Group]) -> Vec<Capture> {
+    if let Some(direction) = direction(name, links) {
+        return vec![Capture { point: CapturePoint::Direction(direction), name: name.to_owned() }];
+    }
+    let matches = |id: &str| id == name || id.rsplit_once('.').is_some_and(|(group, _)| group == name);
+    let found = ids_of(groups).zip(0..).filter(|(id, _)| matches(id)).take(MAX_CAPTURES + 1);
+    found
+        .flat_map(|(id, number)| {
+            let flow = FlowId::new(number);
+            [(flow.sender(), "sender"), (flow.receiver(), "receiver")]
+                .map(|(host, end)| Capture { point: CapturePoint::Host(host), name: format!("{id}.{end}") })
+        })
+        .collect()
+}
+
+/// The listed flows in the order of their numbers.
+fn ids_of(groups: &[Group]) -> impl Iterator<Item = String> {
+    let listed = groups.iter().filter(|group| !group.arrivals.sums);
+    listed.flat_map(|group| (0..group.count()).map(|number| format!("{}.{number}", group.id)))
+}
+
+fn unknown_point(item: &Node, links: &[LinkSpec], groups: &[Group]) -> Problem {
+    let known: Vec<String> = ids(links).chain(ids_of(groups).take(1000)).collect();
+    let more = if known.len() > MAX_LISTED { " and others" } else { "" };
+    let listed = listed(known.iter().take(MAX_LISTED).map(String::as_str));
+    let mut problem =
+        Problem::new("there is no such link direction or flow", format!("link directions or flows: {listed}{more}"));
+    let near = item.str().and_then(|name| nearest(name, known.iter().map(String::as_str)));
+    problem.help = near.map(|near| format!("did you mean `{near}`?"));
+    problem
+}
+
+/// The intervals of the time series, and the windows over them.
+fn series(fields: &mut Fields<'_>, duration: Span) -> Option<SeriesConfig> {
+    let every = fields.or("series", None, OrOff(Time::Positive));
+    let window = fields.or("series_window", SLIDING, Time::Positive);
+    let every = every?;
+    let intervals = |length: Span| length.as_nanos().div_ceil(every.as_nanos());
+    for (key, of, length, most) in
+        [("series", "run", duration, MAX_INTERVALS), ("series_window", "sliding window", window, MAX_IN_WINDOW)]
+    {
+        if intervals(length) > most {
+            let title = format!("record.{key}: {} intervals in the {of}", intervals(length));
+            let place = fields.peek(key).or(fields.peek("series")).map_or(fields.place(), |node| &node.place);
+            fields.push(Diagnostic::new(title, place, format!("at most {most}")));
+            return None;
+        }
+    }
+    Some(SeriesConfig { every, window })
 }
 
 fn queues(fields: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<DirectionId> {

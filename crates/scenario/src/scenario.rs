@@ -6,21 +6,22 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ackclock_sim::spec::{OwnController, RunSpec};
-use ackclock_sim::{DirectionId, Memory};
+use ackclock_sim::{DirectionId, Memory, SeriesConfig};
 use ackclock_trace::Summary;
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::document::{Node, Value};
 use crate::evaluation::{Evaluation, Miss};
-use crate::expect::{Expect, Gathered, Measures, Subject, Window};
+use crate::expect::{Expect, Gathered, Measures, Window};
 use crate::fields::{Context, Fields};
 use crate::keys::Key;
 use crate::plan::Plan;
+use crate::points::{Gained, Points};
+use crate::record::Capture;
 use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::show::Defaults;
-use crate::sweep::Sweep;
-use crate::traces::Traces;
+use crate::sweep::{MAX_READ, Sweep};
 use crate::{cc, document, expect, notes, overrides, sweep};
 
 /// The largest file that is read, in bytes.
@@ -32,8 +33,7 @@ pub struct Scenario {
     title: String,
     root: Node,
     sweep: Sweep,
-    /// One for each point of the sweep.
-    plans: Vec<Plan>,
+    points: Points,
     expects: Vec<Expect>,
     /// What the expectations look at beside whole runs.
     windows: Vec<Window>,
@@ -209,42 +209,20 @@ impl Scenario {
         let cx = Context::new(report, controllers);
         let mut fields = Fields::new(&cx, original.table()?, "", &original.place);
         let sweep = sweep::read(&original, &mut fields, &cx, &pinned);
-        let sweep_defaults = cx.filled.take();
-        let mut defaults = Defaults::default();
-        let (mut plans, mut subjects) = (Vec::new(), Vec::new());
-        let traces = Traces::default();
-        for point in 0..sweep.points() {
-            let mut varied = original.clone();
-            for (axis, index) in sweep.axes.iter().zip(sweep.indices(point)) {
-                overrides::set(&mut varied, &axis.path, &axis.place, axis.values[index].clone(), report);
-            }
-            let cx = Context {
-                folder,
-                document: varied.table(),
-                traces: Some(&traces),
-                ..Context::new(report, controllers)
-            };
-            if let Some(plan) = Plan::read(&varied, &cx) {
-                let live = plan.timing.is_live();
-                subjects.push(Subject { shape: plan.shape(), duration: plan.duration, live });
-                plans.push(plan);
-            }
-            let mut filled = cx.filled.take();
-            filled.extend(sweep_defaults.iter().cloned());
-            defaults.add(filled, cx.chosen.take());
-            defaults.add_converted(cx.converted.take());
-            if report.is_full() {
-                return None;
-            }
-        }
+        let (points, Gained { defaults, subjects }) = Points::read(&sweep, &original, folder, &cx, sources)?;
         let (expects, windows) =
             if report.len() == 0 { expect::read_all(&mut fields, &cx, &sweep, &subjects) } else { Default::default() };
         let title = original.table()?.get("title").and_then(|entry| entry.node.str()).unwrap_or("").to_owned();
+        if !points.is_all_known() && points.known().any(|plan| plan.timing.clock.is_some()) {
+            let place = original.table()?.get("sweep").map_or(&original.place, |entry| &entry.key_place);
+            let title = format!("the sweep has {} points on the live clock, or of replays", sweep.points());
+            report.push(Diagnostic::new(title, place, "too many").note(format!("at most {MAX_READ}")));
+        }
         if report.len() > 0 {
             return None;
         }
         pin(&mut root, &sweep, &expects);
-        Some(Scenario { title, root, sweep, plans, expects, windows, defaults })
+        Some(Scenario { title, root, sweep, points, expects, windows, defaults })
     }
 
     /// The title.
@@ -269,36 +247,50 @@ impl Scenario {
 
     /// How many runs there are.
     pub fn runs(&self) -> usize {
-        self.plans.len() * self.repeat()
+        self.sweep.points() * self.repeat()
     }
 
     /// The flows that a run has from the start and its workloads, at the point that has most of
     /// them.
     pub fn flows(&self) -> (usize, usize) {
         let flows = |plan: &Plan| plan.groups.iter().map(|group| group.count() as usize).sum();
-        let most = |of: &dyn Fn(&Plan) -> usize| self.plans.iter().map(of).max().unwrap_or(0);
+        let most = |of: &dyn Fn(&Plan) -> usize| self.points.known().map(of).max().unwrap_or(0);
         (most(&flows), most(&|plan| plan.workloads.len()))
     }
 
     /// The links of a run; a sweep does not vary their number.
     pub fn links(&self) -> usize {
-        self.plans[0].links.len()
+        self.points.first().links.len()
     }
 
     /// The seed that all runs begin from, unless the sweep varies it.
     pub fn seed(&self) -> u64 {
-        self.plans[0].seed
+        self.points.first().seed
     }
 
     /// A run: the repetitions of a point follow each other; the last axis moves fastest from point
     /// to point.
     ///
     /// # Panics
-    /// There are no more than [`Scenario::runs`].
+    /// There are no more than [`Scenario::runs`], or it is one that [`Scenario::read_spec`]
+    /// refuses.
     pub fn spec(&self, run: usize) -> RunSpec {
-        let plan = &self.plans[run / self.repeat()];
+        self.read_spec(run).unwrap_or_else(|error| panic!("run {run}: {}", error.render(false)))
+    }
+
+    /// The same run, of whatever point.
+    ///
+    /// # Errors
+    /// Its point is wrong. Of at most [`MAX_READ`](crate::MAX_READ) points none is: they have been
+    /// read.
+    ///
+    /// # Panics
+    /// There are no more than [`Scenario::runs`].
+    pub fn read_spec(&self, run: usize) -> Result<RunSpec, ScenarioError> {
+        assert!(run < self.runs(), "there is no run {run}");
+        let plan = self.points.plan(run / self.repeat(), &self.sweep)?;
         let run = (run % self.repeat()) as u64;
-        RunSpec {
+        Ok(RunSpec {
             title: self.title.clone(),
             duration: plan.duration,
             seed: plan.seed,
@@ -308,57 +300,77 @@ impl Scenario {
             sums: plan.sums(run),
             windows: self.windows.iter().map(|&window| plan.window(window)).collect(),
             live: plan.live().map(Box::new),
-        }
+        })
     }
 
-    /// The memory that a run of each point takes, estimated, with the keys that set the numbers of
-    /// its flows.
+    /// The memory that a run of each point read in advance takes, estimated, with the keys that set
+    /// the numbers of its flows.
     pub fn memory(&self) -> Vec<(Memory, Vec<String>)> {
-        self.plans.iter().map(Plan::memory).collect()
+        self.points.known().map(Plan::memory).collect()
     }
 
     /// The most full packets that transfers send in all runs together, ACKs and other applications
     /// not counted; `None` where nothing limits them.
     pub fn packets(&self) -> Option<f64> {
-        let points = self.plans.iter().map(Plan::packets);
-        Some(points.sum::<Option<f64>>()? * self.repeat() as f64)
+        let points = self.points.known().map(Plan::packets);
+        let share = self.sweep.points() as f64 / points.len() as f64;
+        Some(points.sum::<Option<f64>>()? * self.repeat() as f64 * share)
     }
 
     /// Whether any run takes as long as it says, by the machine's clock. Such runs are done one
     /// after another.
     pub fn is_live(&self) -> bool {
-        self.plans.iter().any(|plan| plan.timing.is_live())
+        self.points.known().any(|plan| plan.timing.is_live())
     }
 
     /// What the clock leaves out of what the file says, in sentences; nothing on the live clock.
     pub fn notes(&self) -> Vec<String> {
-        notes::of(&self.plans, &self.expects)
+        notes::of(self.points.known(), &self.expects)
     }
 
     /// The link directions whose queues are to be recorded.
     pub fn recorded_queues(&self) -> &[DirectionId] {
         // A sweep varies neither the links' names nor this.
-        &self.plans[0].recorded.queues
+        &self.points.first().recorded.queues
     }
 
     /// Whether ACKs, retransmissions and losses of all flows are to be recorded.
     pub fn records_tcp(&self) -> bool {
-        self.plans[0].recorded.tcp
+        self.points.first().recorded.tcp
     }
 
     /// Whether every segment that a host sends or receives is to be recorded.
     pub fn records_siftr(&self) -> bool {
-        self.plans[0].recorded.siftr
+        self.points.first().recorded.siftr
     }
 
     /// Whether the measurements of enhanced round-trip times are to be recorded.
     pub fn records_ertt(&self) -> bool {
-        self.plans[0].recorded.ertt
+        self.points.first().recorded.ertt
     }
 
     /// Whether every flow of a workload is to be recorded.
     pub fn records_flows(&self) -> bool {
-        self.plans[0].recorded.flows
+        self.points.first().recorded.flows
+    }
+
+    /// The intervals of the time series that a run records, if it does.
+    pub fn series(&self) -> Option<SeriesConfig> {
+        self.points.first().recorded.series
+    }
+
+    /// Whether packets are to be captured in any run.
+    pub fn records_packets(&self) -> bool {
+        self.points.known().any(|plan| !plan.recorded.captures.is_empty())
+    }
+
+    /// The captures of a run, and how many bytes of a packet they have at most.
+    ///
+    /// # Errors
+    /// As [`Scenario::read_spec`].
+    pub fn captures(&self, run: usize) -> Result<(Vec<Capture>, u32), ScenarioError> {
+        let plan = self.points.plan(run / self.repeat(), &self.sweep)?;
+        Ok((plan.recorded.captures.clone(), plan.recorded.snaplen))
     }
 
     /// The axes with their values in a run.
@@ -368,7 +380,7 @@ impl Scenario {
             .axes
             .iter()
             .zip(indices)
-            .map(|(axis, index)| (axis.name.clone(), json(&axis.values[index])))
+            .map(|(axis, index)| (axis.name.clone(), json(&axis.values.at(index))))
             .collect()
     }
 
@@ -392,6 +404,11 @@ impl Scenario {
         }
         let rest = to_json(&summary.without_flows());
         self.expects.iter().zip(gathered).map(|(expect, gathered)| expect.measure_with(&rest, gathered)).collect()
+    }
+
+    /// How many expectations there are.
+    pub fn expectations(&self) -> usize {
+        self.expects.len()
     }
 
     /// How many comparisons [`Scenario::evaluations`] makes: one for each run, or for each point by
@@ -436,14 +453,8 @@ fn contents(path: &Path, stream: impl Read) -> Result<Vec<u8>, LoadError> {
 /// on others.
 fn pin(root: &mut Node, sweep: &Sweep, expects: &[Expect]) {
     let Value::Table(root) = &mut root.value else { return };
-    if let Some(Value::Table(section)) = root.get_mut("sweep").map(|entry| &mut entry.node.value)
-        && let Some(Value::Table(axes)) = section.get_mut("axes").map(|entry| &mut entry.node.value)
-    {
-        for axis in &sweep.axes {
-            if let Some(Value::Array(values)) = axes.get_mut(&axis.name).map(|entry| &mut entry.node.value) {
-                *values = axis.values.clone();
-            }
-        }
+    if let Some(section) = root.get_mut("sweep") {
+        sweep.pin(&mut section.node);
     }
     if let Some(Value::Array(items)) = root.get_mut("expect").map(|entry| &mut entry.node.value) {
         let mut kept = expects.iter().map(|expect| (0..sweep.points()).any(|point| expect.applies(sweep, point)));

@@ -1,133 +1,288 @@
-//! `[sweep]`: axes, the grid of their values, repetitions.
+//! `[sweep]`: what varies from point to point, and repetitions.
+//!
+//! The points are all combinations of groups: each axis of `axes` is one, each table of `zip`
+//! (whose axes move together), `points` as a whole, and what `sample` draws from `ranges` as a
+//! whole.
 
+mod listed;
+mod sample;
+
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use crate::document::Node;
+use crate::document::{Node, Value};
 use crate::fields::{Context, Fields};
 use crate::overrides::{self, Path};
 use crate::quantity::{Problem, Whole};
 use crate::report::{Diagnostic, Place};
 use crate::write::inline;
+use sample::Drawn;
 
-/// The most runs of a sweep.
-pub const MAX_RUNS: u64 = 100_000;
+/// The most runs of a sweep: what they leave in memory is checked against what there is, this
+/// bound keeps numbers of runs from overflowing.
+pub const MAX_RUNS: u64 = 1 << 40;
 
-/// The most points of a grid: each is read and kept.
-const MAX_POINTS: u64 = 10_000;
+/// The most points that are read in advance, and kept; of more than these, a part is.
+pub const MAX_READ: usize = 10_000;
 
 /// The most axes: each is compared with every other one.
 const MAX_AXES: usize = 1000;
 
-/// The most values of the file times points, for the same reason.
+/// The most values of the file times points that are read in advance.
 const MAX_VALUES: u64 = 20_000_000;
+
+/// The values of an axis.
+#[derive(Clone, Debug)]
+pub(crate) enum Values {
+    Listed(Vec<Node>),
+    Drawn(Drawn),
+}
+
+impl Values {
+    pub(crate) fn at(&self, index: usize) -> Cow<'_, Node> {
+        match self {
+            Values::Listed(values) => Cow::Borrowed(&values[index]),
+            Values::Drawn(drawn) => Cow::Owned(drawn.at(index)),
+        }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Values::Listed(values) => values.len(),
+            Values::Drawn(drawn) => drawn.len(),
+        }
+    }
+
+    pub(crate) fn has(&self, node: &Node) -> bool {
+        (0..self.len()).any(|index| self.at(index).same(node))
+    }
+}
 
 /// One axis.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     /// The path as written.
     pub(crate) name: String,
-    pub(crate) path: Path,
+    /// What it sets: several keys where `*` stands for ids.
+    pub(crate) paths: Vec<Path>,
     pub(crate) place: Place,
-    pub(crate) values: Vec<Node>,
-    /// All values in the file, where `--set` has left one.
+    pub(crate) values: Values,
+    /// All values in the file, where `--set` has left fewer; none of what is drawn.
     pub(crate) before: Vec<Node>,
+    /// The number of the group with which it moves.
+    pub(crate) group: usize,
+}
+
+/// Where in `[sweep]` the axes of a group are written.
+#[derive(Clone, Copy, Debug)]
+enum Section {
+    Axes,
+    Zip(usize),
+    Points,
+    Ranges,
+}
+
+/// Axes that move together.
+#[derive(Clone, Debug)]
+pub(crate) struct Group {
+    section: Section,
+    len: usize,
 }
 
 /// A sweep, or a single run: no axes and one repetition.
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep {
     pub(crate) axes: Vec<Axis>,
+    groups: Vec<Group>,
     pub(crate) repeat: u64,
     /// Whether the file asks for a sweep at all.
     pub(crate) declared: bool,
 }
 
 impl Sweep {
-    /// How many points the grid has.
+    /// How many points there are.
     pub(crate) fn points(&self) -> usize {
-        self.axes.iter().map(|axis| axis.values.len()).product()
+        self.groups.iter().map(|group| group.len).product()
     }
 
-    /// Which value each axis has at a point; the last axis moves fastest.
-    pub(crate) fn indices(&self, mut point: usize) -> Vec<usize> {
-        let mut indices = vec![0; self.axes.len()];
-        for (axis, index) in self.axes.iter().zip(&mut indices).rev() {
-            *index = point % axis.values.len();
-            point /= axis.values.len();
+    /// Which value each axis has at a point; the last group moves fastest.
+    pub(crate) fn indices(&self, point: usize) -> Vec<usize> {
+        let rows = self.rows(point);
+        self.axes.iter().map(|axis| rows[axis.group]).collect()
+    }
+
+    fn rows(&self, mut point: usize) -> Vec<usize> {
+        let mut rows = vec![0; self.groups.len()];
+        for (group, row) in self.groups.iter().zip(&mut rows).rev() {
+            *row = point % group.len;
+            point /= group.len;
         }
-        indices
+        rows
     }
 
-    /// The point of these indices.
-    pub(crate) fn point(&self, indices: &[usize]) -> usize {
-        self.axes.iter().zip(indices).fold(0, |point, (axis, index)| point * axis.values.len() + index)
+    /// The point that has these values on these axes and is like `point` otherwise; axes that move
+    /// together with one of these follow it, if no other value leaves them as they are. `None` if
+    /// there is none, or more than one.
+    pub(crate) fn moved(&self, point: usize, to: &[(usize, Node)]) -> Option<usize> {
+        let mut rows = self.rows(point);
+        for (number, group) in self.groups.iter().enumerate() {
+            let of_group = |axis: &usize| self.axes[*axis].group == number;
+            let wanted: Vec<&(usize, Node)> = to.iter().filter(|(axis, _)| of_group(axis)).collect();
+            if wanted.is_empty() {
+                continue;
+            }
+            let at = |axis: usize, row: usize| self.axes[axis].values.at(row);
+            let meets = |row: &usize| wanted.iter().all(|(axis, value)| at(*axis, *row).same(value));
+            let rest =
+                (0..self.axes.len()).filter(of_group).filter(|axis| wanted.iter().all(|(other, _)| other != axis));
+            let rest: Vec<usize> = rest.collect();
+            let like = |row: &usize| rest.iter().all(|&axis| at(axis, *row).same(&at(axis, rows[number])));
+            let mut met = (0..group.len).filter(meets);
+            let row = match (0..group.len).find(|row| meets(row) && like(row)) {
+                Some(row) => row,
+                None => met.next().filter(|_| met.next().is_none())?,
+            };
+            rows[number] = row;
+        }
+        Some(self.groups.iter().zip(rows).fold(0, |point, (group, row)| point * group.len + row))
+    }
+
+    /// The points that are read in advance, where the document has so many values: all, or of too
+    /// many those that differ from the first by one value of one group, as far as there is room,
+    /// and as many evenly spaced ones.
+    pub(crate) fn in_advance(&self, values: u64) -> Vec<usize> {
+        let (points, room) = (self.points(), (MAX_VALUES / values.max(1)).max(2) as usize);
+        if points <= MAX_READ.min(room) {
+            return (0..points).collect();
+        }
+        let half = MAX_READ.min(room) / 2;
+        let mut some: BTreeSet<usize> =
+            (0..half).map(|number| (number as u128 * points as u128 / half as u128) as usize).collect();
+        let mut stride = points;
+        for group in &self.groups {
+            stride /= group.len;
+            some.extend((0..group.len).take(half / self.groups.len()).map(|row| row * stride));
+        }
+        some.into_iter().collect()
+    }
+
+    /// Sets what varies to its values at a point.
+    pub(crate) fn set(&self, point: usize, root: &mut Node, report: &crate::report::Report) {
+        for (axis, index) in self.axes.iter().zip(self.indices(point)) {
+            let value = axis.values.at(index);
+            for path in &axis.paths {
+                overrides::set(root, path, &axis.place, value.clone().into_owned(), report);
+            }
+        }
+    }
+
+    /// Writes the values that arguments have left into the document.
+    pub(crate) fn pin(&self, section: &mut Node) {
+        for axis in &self.axes {
+            let Value::Table(section) = &mut section.value else { return };
+            let group = &self.groups[axis.group];
+            let key = match group.section {
+                Section::Axes => "axes",
+                Section::Ranges => "ranges",
+                Section::Zip(_) => "zip",
+                Section::Points => "points",
+            };
+            let values = || match &axis.values {
+                Values::Listed(values) => values.clone(),
+                Values::Drawn(_) => Vec::new(),
+            };
+            match (group.section, section.get_mut(key).map(|entry| &mut entry.node.value)) {
+                (Section::Axes, Some(Value::Table(axes))) => set_in(axes, &axis.name, Value::Array(values())),
+                (Section::Ranges, Some(Value::Table(ranges))) => {
+                    if let Values::Drawn(drawn) = &axis.values
+                        && let Some(range) = drawn.pinned()
+                    {
+                        set_in(ranges, &axis.name, range);
+                    }
+                }
+                (Section::Zip(number), Some(Value::Array(zips))) => {
+                    if let Some(Value::Table(zip)) = zips.get_mut(number).map(|zip| &mut zip.value) {
+                        set_in(zip, &axis.name, Value::Array(values()));
+                    }
+                }
+                (Section::Points, Some(Value::Array(points))) => {
+                    points.truncate(group.len);
+                    for (point, value) in points.iter_mut().zip(values()) {
+                        if let Value::Table(point) = &mut point.value {
+                            set_in(point, &axis.name, value.value);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }
 
+fn set_in(table: &mut crate::document::Table, key: &str, value: Value) {
+    if let Some(entry) = table.get_mut(key) {
+        entry.node.value = value;
+    }
+}
+
+/// What `--set` has set.
+pub(crate) type Pinned = [(Path, Node)];
+
 /// Reads `[sweep]`. An axis whose path an argument set has that value alone.
-pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<'a>, pinned: &[(Path, Node)]) -> Sweep {
+pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<'a>, pinned: &Pinned) -> Sweep {
     let declared = root.get("sweep").is_some();
-    let mut sweep = Sweep { axes: Vec::new(), repeat: 1, declared };
+    let mut sweep = Sweep { axes: Vec::new(), groups: Vec::new(), repeat: 1, declared };
     let Some(mut fields) = root.table("sweep", "a section `[sweep]` with `axes` and `repeat`") else { return sweep };
     sweep.repeat = fields.or("repeat", 1, Whole(1, MAX_RUNS));
-    let expected = "paths with their values: axes.\"links.bottleneck.delay\" = [\"10ms\", \"40ms\"]";
-    if let Some(entry) = fields.get("axes") {
-        match entry.node.table() {
-            None => fields.reject("axes", &entry.node, Problem::new("not a table", expected)),
-            Some(table) if table.0.len() > MAX_AXES => {
-                let problem =
-                    Problem::new(format!("{} axes are too many", table.0.len()), format!("at most {MAX_AXES}"));
-                fields.reject("axes", &entry.node, problem);
-            }
-            Some(table) => {
-                for axis in &table.0 {
-                    let path = overrides::split(&axis.key);
-                    if axis.node.table().is_some() {
-                        let title = format!("sweep.axes.{}: not an array", axis.key);
-                        let error = Diagnostic::new(title, &axis.key_place, "a path without quotes becomes a table");
-                        cx.report.push(error.note(format!("expected {expected}")));
-                        continue;
-                    }
-                    let values = match axis.node.array() {
-                        Some(values) if !values.is_empty() => values,
-                        array => {
-                            let problem = if array.is_some() { "the axis is empty" } else { "not an array" };
-                            fields.reject(
-                                &format!("axes.\"{}\"", axis.key),
-                                &axis.node,
-                                Problem::new(problem, expected),
-                            );
-                            continue;
-                        }
-                    };
-                    let mut seen = BTreeSet::new();
-                    for value in values.iter().filter(|value| !seen.insert(inline(value))) {
-                        let title = format!("sweep.axes.\"{}\": the same value twice", axis.key);
-                        cx.report.push(Diagnostic::new(title, &value.place, format!("found {} again", value.found())));
-                    }
-                    let Some(path) = overrides::resolve(root_node, &path, &axis.key_place, false, cx.report) else {
-                        continue;
-                    };
-                    let pin = pinned.iter().rev().find(|(pinned, _)| *pinned == path).map(|(_, node)| node.clone());
-                    let (name, place) = (axis.key.clone(), axis.key_place.clone());
-                    let before = values.to_vec();
-                    let values = pin.map_or_else(|| before.clone(), |node| vec![node]);
-                    sweep.axes.push(Axis { name, path, place, values, before });
-                }
-            }
-        }
-    }
+    let reader = Reader { root: root_node, cx, pinned };
+    reader.axes(&mut fields, &mut sweep);
+    reader.zips(&mut fields, &mut sweep);
+    reader.points(&mut fields, &mut sweep);
+    reader.sample(&mut fields, &mut sweep);
     fields.finish();
+    if sweep.axes.len() > MAX_AXES {
+        let place = &sweep.axes[MAX_AXES].place;
+        let error = Diagnostic::new(format!("{} axes are too many", sweep.axes.len()), place, "one too many");
+        cx.report.push(error.note(format!("at most {MAX_AXES}")));
+        (sweep.axes, sweep.groups) = Default::default();
+    }
     overlaps(&sweep, cx);
     size(&mut sweep, root_node, cx);
     sweep
+}
+
+/// What the sections of a sweep are read with.
+struct Reader<'r> {
+    root: &'r Node,
+    cx: &'r Context<'r>,
+    pinned: &'r Pinned,
+}
+
+impl Reader<'_> {
+    /// The keys that an axis sets, and the value that an argument has set them to. `None` if they
+    /// do not exist, which is reported.
+    fn resolve(&self, name: &str, place: &Place) -> Option<(Vec<Path>, Option<Node>)> {
+        let paths = overrides::resolve(self.root, &overrides::split(name), place, false, self.cx.report)?;
+        let pin = |path: &Path| self.pinned.iter().rev().find(|(pinned, _)| pinned == path).map(|(_, node)| node);
+        let pins: Vec<&Node> = paths.iter().filter_map(pin).collect();
+        let Some(&first) = pins.first() else { return Some((paths, None)) };
+        if pins.len() < paths.len() || pins.iter().any(|other| !other.same(first)) {
+            let title = format!("the axis `{name}` varies keys that arguments set, and others");
+            let error = Diagnostic::new(title, place, "neither all of them are set to one value, nor none");
+            self.cx.report.push(error.note("set all keys of the axis to one value, or list the axis by ids"));
+            return None;
+        }
+        let first = first.clone();
+        Some((paths, Some(first)))
+    }
 }
 
 /// Two axes of one key, or of a table and a key in it, would depend on their order.
 fn overlaps(sweep: &Sweep, cx: &Context<'_>) {
     for (index, axis) in sweep.axes.iter().enumerate() {
         for other in &sweep.axes[..index] {
-            if axis.path.starts_with(&other.path) || other.path.starts_with(&axis.path) {
+            let overlap = |a: &Path, b: &Path| a.starts_with(b) || b.starts_with(a);
+            if axis.paths.iter().any(|path| other.paths.iter().any(|other| overlap(path, other))) {
                 let title = format!("the axes `{}` and `{}` overlap", other.name, axis.name);
                 cx.report.push(Diagnostic::new(title, &axis.place, "varies the same key as the other axis"));
             }
@@ -136,25 +291,32 @@ fn overlaps(sweep: &Sweep, cx: &Context<'_>) {
 }
 
 fn size(sweep: &mut Sweep, root: &Node, cx: &Context<'_>) {
-    let points = sweep.axes.iter().fold(1u64, |points, axis| points.saturating_mul(axis.values.len() as u64));
+    let points = sweep.groups.iter().fold(1u64, |points, group| points.saturating_mul(group.len as u64));
     let runs = points.saturating_mul(sweep.repeat);
-    let values = root.count();
-    let (title, most) = if points > MAX_POINTS || runs > MAX_RUNS {
-        let most = format!("at most {MAX_POINTS} points and {MAX_RUNS} runs");
-        (format!("the sweep has {points} points and {runs} runs"), most)
-    } else if points > 1 && values.saturating_mul(points) > MAX_VALUES {
-        let most = format!("at most {MAX_VALUES} values in all points together");
-        (format!("the sweep has {points} points, each with the {values} values of the file"), most)
-    } else {
+    if runs <= MAX_RUNS {
         return;
-    };
+    }
+    let shown = |number: u64| if number == u64::MAX { "too many".to_owned() } else { number.to_string() };
+    let title = format!("the sweep has {} points and {} runs", shown(points), shown(runs));
     let place = root.table().and_then(|table| table.get("sweep")).map_or(&root.place, |entry| &entry.key_place);
-    cx.report.push(Diagnostic::new(title, place, "too many").note(most));
-    sweep.axes.clear();
+    cx.report.push(Diagnostic::new(title, place, "too many").note(format!("at most {MAX_RUNS} runs")));
+    (sweep.axes, sweep.groups) = Default::default();
 }
 
 /// The values of an axis as a readable list.
 pub(crate) fn listed(values: &[Node]) -> String {
     let shown: Vec<String> = values.iter().take(10).map(inline).collect();
     shown.join(", ")
+}
+
+/// Rejects a value that stands where that of a path should, because the path has no quotes.
+fn unquoted(section: &str, entry: &crate::document::Entry, expected: &str, cx: &Context<'_>) {
+    let title = format!("sweep.{section}.{}: not an array", entry.key);
+    let error = Diagnostic::new(title, &entry.key_place, "a path without quotes becomes a table");
+    cx.report.push(error.note(format!("expected {expected}")));
+}
+
+/// Rejects what is there of a key.
+fn reject(fields: &Fields<'_>, key: &str, node: &Node, problem: &str, expected: &str) {
+    fields.reject(key, node, Problem::new(problem, expected));
 }

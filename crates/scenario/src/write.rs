@@ -54,9 +54,9 @@ fn section(out: &mut String, header: &str, table: &Table) {
     for entry in &table.0 {
         // One line for each axis: a grid on a single line cannot be read.
         match &entry.node.value {
-            Value::Table(axes) if header == "[sweep]" && entry.key == "axes" => {
+            Value::Table(axes) if header == "[sweep]" && ["axes", "ranges"].contains(&entry.key.as_str()) => {
                 for axis in &axes.0 {
-                    let _ = writeln!(out, "axes.{} = {}", key(&axis.key), inline(&axis.node));
+                    let _ = writeln!(out, "{}.{} = {}", entry.key, key(&axis.key), inline(&axis.node));
                 }
             }
             _ => line(out, entry),

@@ -268,12 +268,12 @@ fn large_files_are_read_or_refused() {
     let flow = "[[flows]]\nid = \"f\"\npath = [\"a\"]\n";
     let values: Vec<String> = (0..100_000).map(|n| format!("\"{n}us\"")).collect();
     let axis = format!("[sweep]\naxes.\"links.a.delay\" = [{}]\n", values.join(", "));
-    assert!(Scenario::parse("large", format!("{base}{flow}{axis}").as_bytes(), &[]).is_err());
+    survives(format!("{base}{flow}{axis}").as_bytes(), &[]);
     let packets: Vec<String> = (1..100_000).map(|n| n.to_string()).collect();
     let list = format!("loss = {{ kind = \"list\", packets = [{}] }}\n", packets.join(", "));
     survives(format!("{base}{list}{flow}").as_bytes(), &[]);
     let axis = format!("[sweep]\naxes.\"links.a.delay\" = [{}]\n", values[..5000].join(", "));
-    assert!(Scenario::parse("large", format!("{base}{list}{flow}{axis}").as_bytes(), &[]).is_err());
+    survives(format!("{base}{list}{flow}{axis}").as_bytes(), &[]);
 }
 
 /// An error says what is wrong in a few lines, however long a name is that it is about.

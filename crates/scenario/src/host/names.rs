@@ -39,7 +39,7 @@ const fn of(name: &'static str, profile: fn() -> Profile) -> Named {
 pub(crate) struct Hosts;
 
 impl Hosts {
-    fn names() -> [&'static str; 10] {
+    pub(crate) fn names() -> [&'static str; 10] {
         HOSTS.map(|host| host.name)
     }
 }

@@ -46,6 +46,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "trace",
     // In runs of its own: crates/scenario/tests/workloads.rs.
     "workloads",
+    // The names of links and flows: crates/cli/tests/pcap.rs.
+    "record.pcap",
     // What a file says about its runs, not what a run is.
     "title",
     "sweep",

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use ackclock_scenario::Scenario;
 use ackclock_sim::spec::{HostSpec, RunSpec, Starts};
-use ackclock_sim::{DirectionId, QueueRecorder, Recorders, RunError, World};
-use ackclock_trace::{ErttCsv, FlowCsv, QueueCsv, SiftrLog, TcpCsv};
+use ackclock_sim::{DirectionId, QueueRecorder, Recorders, RunError, SeriesConfig, SeriesRecorder, World};
+use ackclock_trace::{ErttCsv, FlowCsv, QueueCsv, SeriesCsv, SiftrLog, TcpCsv};
 use ackclock_units::{Span, Time};
 
 use crate::draw;
@@ -38,6 +38,7 @@ struct Written {
     siftr: Vec<u8>,
     ertt: Vec<u8>,
     flows: Vec<u8>,
+    series: Vec<u8>,
 }
 
 /// Runs for so many steps, with segments predicted or not; gives also how many of the segments that
@@ -62,13 +63,16 @@ fn run(spec: &RunSpec, predicts: bool, most: u64) -> (Written, [u64; 2]) {
     let directions: Vec<DirectionId> = DirectionId::all(spec.links.len()).collect();
     let (mut queue, mut tcp) = (QueueCsv::new(Vec::new()), TcpCsv::new(Vec::new()));
     let (mut siftr, mut ertt) = (SiftrLog::new(Vec::new()), ErttCsv::new(Vec::new()));
-    let mut rows = FlowCsv::new(Vec::new());
+    let (mut rows, mut series) = (FlowCsv::new(Vec::new()), SeriesCsv::new(Vec::new()));
+    let config = SeriesConfig { every: Span::from_millis(50), window: Span::from_millis(100) };
     let mut recorders = Recorders {
         queues: Some(QueueRecorder { directions: &directions, sink: &mut queue }),
         tcp: Some(&mut tcp),
         siftr: Some(&mut siftr),
         ertt: Some(&mut ertt),
         flows: Some(&mut rows),
+        captures: None,
+        series: Some(SeriesRecorder { config, sink: &mut series }),
     };
     let end = Time::ZERO + spec.duration;
     let mut world = World::new(&spec);
@@ -92,6 +96,7 @@ fn run(spec: &RunSpec, predicts: bool, most: u64) -> (Written, [u64; 2]) {
         siftr: siftr.finish(end).expect("memory"),
         ertt: ertt.finish().expect("memory"),
         flows: rows.finish().expect("memory"),
+        series: series.finish().expect("memory"),
     };
     (written, arrived)
 }
@@ -109,6 +114,7 @@ fn compare(name: &str, spec: &RunSpec, most: u64) -> [u64; 2] {
         ("siftr.log", &with.siftr, &without.siftr),
         ("ertt.csv", &with.ertt, &without.ertt),
         ("flows.csv", &with.flows, &without.flows),
+        ("series.csv", &with.series, &without.series),
     ] {
         let differs = a.iter().zip(b).position(|(a, b)| a != b);
         assert!(differs.is_none() && a.len() == b.len(), "{name}: {record} differs at byte {differs:?}");

@@ -1,0 +1,147 @@
+//! `docs/parameters.md` is what the catalogue has of algorithms, and the catalogue has everything.
+
+use std::fmt::Write;
+
+use super::*;
+
+const HEAD: &str = "\
+# Parameters
+
+The parameters of queue disciplines and congestion controllers, by the keys that a scenario sets next to `kind`. This file is
+generated from the descriptions in `aqm/src` and `cc/src`, where each parameter is documented:
+`ACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-scenario parameters` writes it.
+
+Ranges are inclusive; one that depends on another parameter, as that of `queue_min` on `queue_threshold`, is given for its
+default. Where there is no fixed default, the rule that determines it is given. Times and rates are written with their unit,
+`\"20ms\"` and `\"10mbit\"`, packets and bytes as `\"180p\"` and `\"50kB\"`. In sources `s` is short for section, and FreeBSD's `cc.hd`
+for the sysctls below `net.inet.tcp.cc.hd`. Limits and thresholds of queues may also be in the other unit, a time or
+bandwidth-delay products (README, \"A scenario\").
+";
+
+const CONTROLLERS: &str = "
+## Congestion controllers
+
+Defaults are those of the host `rfc`. On other hosts NewReno, and what the others share with it, CUBIC, DCTCP and CDG are as their
+stacks have them; `--show-config` prints what a host has.
+";
+
+const HYSTART: &str = "
+## Slow start
+
+The key `hystart` of a host, next to `cc`.
+";
+
+fn table(out: &mut String, title: &str, rows: &[Described]) {
+    let _ = write!(out, "\n### {title}\n\n");
+    let _ = writeln!(out, "| Parameter | Unit | Default | Range | Source |\n|---|---|---|---|---|");
+    for Described { name, unit, default, range, source } in rows {
+        let _ = writeln!(out, "| `{name}` | {unit} | {default} | {range} | {source} |");
+    }
+}
+
+fn document() -> String {
+    let mut out = format!("{HEAD}\n## Queue disciplines\n");
+    for item in queues() {
+        table(&mut out, &format!("`{}`", item.name), &item.keys);
+    }
+    out.push_str(CONTROLLERS);
+    for item in controllers() {
+        let variant = item.selected_by.map_or(String::new(), |variant| format!(", `{variant}`"));
+        table(&mut out, &format!("`{}`{variant}", item.name), &item.keys);
+        if let Some(other) = item.and_of {
+            let _ = write!(out, "\nAnd the parameters of `{other}`.\n");
+        }
+    }
+    out.push_str(HYSTART);
+    let [linux, _, rfc] = &slow_starts()[..] else { panic!("three sets of rules") };
+    table(&mut out, "`rules = \"linux-3.9\"` and `\"linux-6.1\"`", &linux.keys);
+    table(&mut out, "`rules = \"rfc9406\"`", &rfc.keys);
+    out
+}
+
+#[test]
+fn the_documented_parameters_are_those_of_the_algorithms() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/parameters.md");
+    let document = document();
+    if std::env::var_os("ACKCLOCK_WRITE_DOCS").is_some() {
+        std::fs::write(path, &document).expect("the file can be written");
+    }
+    let found = std::fs::read_to_string(path).unwrap_or_default();
+    let differs = document.lines().zip(found.lines().chain(std::iter::repeat(""))).find(|(line, found)| line != found);
+    assert!(
+        document == found,
+        "docs/parameters.md is out of date: {differs:?}\nACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-scenario parameters writes it"
+    );
+}
+
+#[test]
+fn every_category_has_items_with_keys() {
+    for category in CATEGORIES {
+        let items = items(category);
+        assert!(items.len() >= 3, "{category}");
+        assert!(items.iter().all(|item| !item.name.is_empty()), "{category}");
+        assert!(items.iter().flat_map(|item| &item.keys).all(|key| !key.name.is_empty()), "{category}");
+    }
+    assert_eq!(items("nothing"), []);
+}
+
+fn key<'a>(items: &'a [Item], item: &str, key: &str) -> &'a Described {
+    let item = items.iter().find(|found| found.name == item).unwrap_or_else(|| panic!("no {item}"));
+    item.keys.iter().find(|found| found.name == key).unwrap_or_else(|| panic!("{} has no {key}", item.name))
+}
+
+#[test]
+fn keys_of_hosts_and_applications_are_those_of_the_parser() {
+    let hosts = items("hosts");
+    assert_eq!(hosts.len(), Profile::all().len() + 1, "and smoltcp");
+    // RFC 6298's second, and Linux's `TCP_RTO_MIN`.
+    assert_ne!(key(&hosts, "linux-6.1", "min_rto.time").default, key(&hosts, "rfc", "min_rto.time").default);
+    assert_eq!(key(&hosts, "linux-6.1", "min_rto.time").default, "`\"200ms\"`");
+    assert_eq!(key(&hosts, "linux-6.1", "min_rto.time").unit, "time");
+    let applications = items("applications");
+    let rate = key(&applications, "cbr", "rate");
+    assert_eq!((rate.unit.as_str(), rate.default.as_str(), rate.range.as_str()), ("rate", "required", "above 0"));
+}
+
+#[test]
+fn metrics_have_the_units_of_their_names() {
+    let metrics = items("metrics");
+    for (item, name, unit) in [
+        ("flows", "flows.ID.goodput_bps", "bit/s"),
+        ("flows", "flows.ID.rtt_ms.p50", "ms"),
+        ("flows", "flows.ID.start_s", "s"),
+        ("links", "links.ID.dropped.early", ""),
+        ("run", "fairness_jain", ""),
+    ] {
+        assert_eq!(key(&metrics, item, name).unit, unit, "{name}");
+    }
+}
+
+#[test]
+fn the_keys_are_those_of_every_section_with_all_kinds_and_hosts() {
+    let keys = items("keys");
+    // Each is asked for only if something else is said: a kind, a host, `true`, another section.
+    for (section, name) in [
+        ("run", "run.lateness_limit"),
+        ("links", "links.NAME.queue.floyd.mark_p"),
+        ("links", "links.NAME.trace.opportunity"),
+        ("links", "links.NAME.reverse.loss.p14"),
+        ("flows", "flows[].cc.bw_probe_base"),
+        ("flows", "flows[].loss_detector.fack"),
+        ("flows", "flows[].application.codec"),
+        ("flows", "flows[].receiver.hystart.css_rounds"),
+        ("workloads", "workloads[].arrivals.senders"),
+        ("paths", "paths[].router.mtu"),
+        ("sweep", "sweep.repeat"),
+        ("expect", "expect[].ratio_to.reduce"),
+    ] {
+        key(&keys, section, name);
+    }
+    // Of `ecn`, all that queues, hosts and datagrams read under this name.
+    assert!(key(&keys, "flows", "flows[].ecn").range.contains("`\"accecn\"`"));
+    assert!(key(&keys, "flows", "flows[].ecn").range.contains("`\"ect1\"`"));
+    assert_eq!(key(&keys, "links", "links.NAME.overhead").default, "`\"0B\"`");
+    assert_eq!(key(&keys, "links", "links.NAME.delay").unit, "time");
+    assert_eq!(key(&keys, "run", "run.duration").default, "required");
+    assert_eq!(key(&keys, "links", "links.NAME.loss.packets").default, "required by some kinds");
+}

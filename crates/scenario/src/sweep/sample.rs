@@ -1,0 +1,297 @@
+//! Axes whose values are drawn: `sample` and `ranges`.
+//!
+//! Independent draws, or a Latin hypercube: each range is cut into as many equal parts as there are
+//! points, and each part is drawn from once, in an order of its own for each axis. Every axis has a
+//! random stream of its own, derived from `run.seed` of the file and the name of the axis, so that
+//! an axis more or less leaves the others as they are.
+//!
+//! # Source
+//!
+//! McKay, Beckman, Conover: A comparison of three methods for selecting values of input variables
+//! in the analysis of output from a computer code, Technometrics 21 (1979), section 2.
+//!
+//! # Departures
+//!
+//! Values are rounded to four significant digits, so that they can be read and written again.
+
+use ackclock_units::{Random, Rate, Size, Span, maths, parse_rate, parse_size, parse_span};
+
+use super::{Axis, Group, Reader, Section, Sweep, Values, reject, unquoted};
+use crate::document::{Entry, Node, Table, Value};
+use crate::fields::Fields;
+use crate::quantity::{Kind, OneOf, Problem, SizeOf, Whole};
+use crate::report::{Diagnostic, Place};
+
+const RANGES: &str = "paths with their ranges: \"links.bottleneck.rate\" = { min = \"1mbit\", max = \"100mbit\", \
+                      scale = \"log\" }, or { values = [\"pie\", \"codel\"] }";
+const SCALE: OneOf<'_> = OneOf { what: "scale", names: &["linear", "log"] };
+
+/// The most points that are drawn; each takes 8 bytes for an axis.
+const MOST: u64 = u32::MAX as u64;
+
+/// Significant digits of what is drawn.
+const DIGITS: usize = 4;
+
+/// What values are of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Span,
+    Rate,
+    Bytes,
+    Packets,
+    Whole,
+    Real,
+}
+
+/// Where values are drawn from.
+#[derive(Clone, Debug)]
+enum Range {
+    Between { unit: Unit, min: f64, max: f64, log: bool },
+    Among(Vec<Node>),
+}
+
+/// What was drawn for an axis.
+#[derive(Clone, Debug)]
+pub(crate) struct Drawn {
+    range: Range,
+    /// Parts of the range, from 0 to below 1.
+    parts: Vec<f64>,
+    place: Place,
+    /// Whether an argument has set the only value.
+    pinned: bool,
+}
+
+impl Drawn {
+    pub(super) fn at(&self, index: usize) -> Node {
+        let part = self.parts[index];
+        match &self.range {
+            Range::Among(values) => {
+                let number = (part * values.len() as f64) as usize;
+                values[number.min(values.len() - 1)].clone()
+            }
+            &Range::Between { unit, min, max, log } => {
+                let value = match log {
+                    true => maths::exp(maths::ln(min) + part * (maths::ln(max) - maths::ln(min))),
+                    false => min + part * (max - min),
+                };
+                Node::new(shown(unit, rounded(value).clamp(min, max)), self.place.clone())
+            }
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
+    /// The range as it is written where an argument has left one value.
+    pub(super) fn pinned(&self) -> Option<Value> {
+        let Range::Among(values) = &self.range else { return None };
+        let mut table = Table::default();
+        table.set(
+            "values",
+            self.place.clone(),
+            Node { value: Value::Array(values.clone()), place: self.place.clone() },
+        );
+        self.pinned.then_some(Value::Table(table))
+    }
+}
+
+/// To four significant digits. By a text, which is exact to the last digit on every platform.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.digits$e}", digits = DIGITS - 1).parse().unwrap_or(value)
+}
+
+fn shown(unit: Unit, value: f64) -> Value {
+    // Not negative: what parses is not.
+    let whole = value.round() as u64;
+    match unit {
+        Unit::Span => Span::from_nanos(whole).into(),
+        Unit::Rate => Rate::from_bps(whole).map_or_else(|| Value::Float(value), Value::from),
+        Unit::Bytes => SizeOf(0, u64::MAX).show(&ackclock_aqm::Limit::Bytes(whole)),
+        Unit::Packets => SizeOf(0, u64::MAX).show(&ackclock_aqm::Limit::Packets(whole)),
+        Unit::Whole => Value::Integer(value.round() as i128),
+        Unit::Real => Value::Float(value),
+    }
+}
+
+/// An end of a range.
+fn end(node: &Node) -> Option<(Unit, f64)> {
+    match &node.value {
+        Value::Integer(number) => Some((Unit::Whole, *number as f64)),
+        Value::Float(number) => Some((Unit::Real, *number)).filter(|_| number.is_finite()),
+        Value::String(text) => {
+            let span = parse_span(text).ok().map(|span| (Unit::Span, span.as_nanos() as f64));
+            let rate = || parse_rate(text).ok().map(|rate| (Unit::Rate, rate.as_bps() as f64));
+            let size = || match parse_size(text).ok()? {
+                Size::Bytes(bytes) => Some((Unit::Bytes, bytes as f64)),
+                Size::Packets(packets) => Some((Unit::Packets, packets as f64)),
+            };
+            span.or_else(rate).or_else(size)
+        }
+        _ => None,
+    }
+}
+
+/// A Latin hypercube is drawn in strata, in an order of its own for each axis.
+fn parts(latin: bool, points: usize, mut random: Random) -> Vec<f64> {
+    if !latin {
+        return (0..points).map(|_| random.unit()).collect();
+    }
+    let mut strata: Vec<f64> = (0..points).map(|stratum| stratum as f64).collect();
+    for last in (1..points).rev() {
+        strata.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    strata.iter_mut().for_each(|stratum| *stratum = (*stratum + random.unit()) / points as f64);
+    strata
+}
+
+impl Reader<'_> {
+    /// Reads `sample` and `ranges`: together they are a group.
+    pub(super) fn sample(&self, fields: &mut Fields<'_>, sweep: &mut Sweep) {
+        let ranges = fields.get("ranges");
+        let Some(mut sample) = fields.table("sample", "a section `[sweep.sample]` with `lhs` or `random`") else {
+            if let Some(ranges) = ranges.filter(|_| fields.get("sample").is_none()) {
+                reject(fields, "ranges", &ranges.node, "nothing is drawn from them", "`sample = { lhs = 100 }` beside");
+            }
+            return;
+        };
+        let (lhs, random) = (sample.maybe("lhs", Whole(1, MOST)), sample.maybe("random", Whole(1, MOST)));
+        if sample.get("lhs").is_some() == sample.get("random").is_some() {
+            sample.missing("lhs", "either `lhs` or `random`, the number of points");
+        }
+        sample.finish();
+        let Some(ranges) = ranges else { return fields.missing("ranges", RANGES) };
+        let Some(table) = ranges.node.table().filter(|table| !table.0.is_empty()) else {
+            return reject(fields, "ranges", &ranges.node, "not a table with ranges", RANGES);
+        };
+        let Some(points) = lhs.or(random) else { return };
+        let (group, seed) = (sweep.groups.len(), self.seed());
+        for axis in &table.0 {
+            if !axis.key.contains('.') {
+                unquoted("ranges", axis, RANGES, self.cx);
+                continue;
+            }
+            let Some((range, before)) = self.range(axis) else { continue };
+            let Some((paths, pin)) = self.resolve(&axis.key, &axis.key_place) else { continue };
+            let pinned = pin.is_some();
+            let range = pin.map_or(range, |pin| Range::Among(vec![pin]));
+            let random = Random::for_component(seed, 0, &format!("sweep.ranges.{}", axis.key));
+            let (name, place) = (axis.key.clone(), axis.key_place.clone());
+            let parts = parts(lhs.is_some(), points as usize, random);
+            let values = Values::Drawn(Drawn { range, parts, place: axis.node.place.clone(), pinned });
+            sweep.axes.push(Axis { name, paths, place, values, before, group });
+        }
+        if sweep.axes.last().is_some_and(|axis| axis.group == group) {
+            sweep.groups.push(Group { section: Section::Ranges, len: points as usize });
+        }
+    }
+
+    /// The seed of the file; a sweep over it has drawn nothing from its values.
+    fn seed(&self) -> u64 {
+        let run = self.root.table().and_then(|root| root.get("run")?.node.table());
+        let seed = run.and_then(|run| match run.get("seed")?.node.value {
+            Value::Integer(seed) => u64::try_from(seed).ok(),
+            _ => None,
+        });
+        seed.unwrap_or(1)
+    }
+
+    /// Reads a range, and the values that it lists.
+    fn range(&self, axis: &Entry) -> Option<(Range, Vec<Node>)> {
+        let path = format!("sweep.ranges.\"{}\"", axis.key);
+        let Some(table) = axis.node.table() else {
+            let error = Diagnostic::new(format!("{path}: not a range"), &axis.node.place, "found here");
+            self.cx.report.push(error.note(format!("expected {RANGES}")));
+            return None;
+        };
+        let mut fields = Fields::new(self.cx, table, path, &axis.node.place);
+        let read = match fields.get("values") {
+            Some(values) => match values.node.array().filter(|values| !values.is_empty()) {
+                Some(values) => Some((Range::Among(values.to_vec()), values.to_vec())),
+                None => {
+                    reject(&fields, "values", &values.node, "not an array with values", RANGES);
+                    None
+                }
+            },
+            None => between(&mut fields).map(|range| (range, Vec::new())),
+        };
+        fields.finish();
+        read
+    }
+}
+
+fn between(fields: &mut Fields<'_>) -> Option<Range> {
+    let scale = fields.maybe("scale", SCALE);
+    let ends = ["min", "max"].map(|key| fields.get(key).map(|entry| (key, &entry.node)));
+    let [Some(min), Some(max)] = ends else {
+        let missing = if ends[0].is_none() { "min" } else { "max" };
+        fields.missing(missing, RANGES);
+        return None;
+    };
+    let read = |(key, node): (&str, &Node)| {
+        let found = end(node);
+        if found.is_none() {
+            let expected = "a number, or a quantity with its unit: a time, a rate, a size";
+            fields.reject(key, node, Problem::new("not a number with a unit", expected));
+        }
+        found
+    };
+    let (from, to) = (read(min)?, read(max)?);
+    let unit = match (from.0, to.0) {
+        (Unit::Whole, Unit::Real) | (Unit::Real, Unit::Whole) => Unit::Real,
+        (a, b) if a == b => a,
+        _ => {
+            fields.reject("max", max.1, Problem::new("not the unit of `min`", "two quantities of the same kind"));
+            return None;
+        }
+    };
+    let log = scale == Some("log");
+    if from.1 >= to.1 {
+        fields.reject("max", max.1, Problem::new("not more than `min`", "a range that is not empty"));
+        return None;
+    }
+    if log && from.1 <= 0.0 {
+        fields.reject("min", min.1, Problem::new("must be positive on a logarithmic scale", "more than 0"));
+        return None;
+    }
+    Some(Range::Between { unit, min: from.1, max: to.1, log })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latin_hypercube_has_one_value_in_each_part() {
+        let points = 1000;
+        let drawn = parts(true, points, Random::for_component(7, 0, "a"));
+        let mut strata: Vec<usize> = drawn.iter().map(|part| (part * points as f64) as usize).collect();
+        assert!(!strata.is_sorted());
+        strata.sort_unstable();
+        assert_eq!(strata, (0..points).collect::<Vec<_>>());
+        // The mean of stratified draws has a standard deviation of 1 / (sqrt(12) n^1.5) = 9.1e-6.
+        let mean = drawn.iter().sum::<f64>() / points as f64;
+        assert!((mean - 0.5).abs() < 5.0 * 9.1e-6, "{mean}");
+        // Two axes are independent: the correlation of two permutations has 1 / sqrt(n - 1) =
+        // 0.032.
+        let other = parts(true, points, Random::for_component(7, 0, "b"));
+        let covariance: f64 = drawn.iter().zip(&other).map(|(a, b)| (a - 0.5) * (b - 0.5)).sum::<f64>();
+        assert!((covariance * 12.0 / points as f64).abs() < 4.0 * 0.032, "{covariance}");
+    }
+
+    #[test]
+    fn values_have_four_digits_and_stay_in_their_range() {
+        for (value, expected) in [(0.0, 0.0), (1234.56, 1235.0), (0.000_123_456, 0.000_123_5), (99_999.0, 100_000.0)] {
+            assert_eq!(rounded(value), expected);
+        }
+        assert_eq!(shown(Unit::Span, rounded(12_345_678.0)), Value::from("12350us"));
+        assert_eq!(shown(Unit::Rate, rounded(98_765_432.0)), Value::from("98770kbit"));
+        let range = Range::Between { unit: Unit::Whole, min: 12_345.0, max: 12_346.0, log: false };
+        let drawn = Drawn { range, parts: vec![0.0, 0.999], place: Place::new(0, 0..0), pinned: false };
+        assert_eq!([0, 1].map(|index| drawn.at(index).value), [Value::Integer(12_345), Value::Integer(12_346)]);
+        // In the middle of a logarithmic scale is the geometric mean.
+        let range = Range::Between { unit: Unit::Rate, min: 1e6, max: 1e8, log: true };
+        let drawn = Drawn { range, parts: vec![0.0, 0.5], place: Place::new(0, 0..0), pinned: false };
+        assert_eq!([0, 1].map(|index| drawn.at(index).value), ["1mbit", "10mbit"].map(Value::from));
+    }
+}
