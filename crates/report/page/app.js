@@ -1,0 +1,307 @@
+// The page: menus, charts and tables. What is in a figure, figures.js says.
+"use strict";
+
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const { escape, show } = Figures;
+  const main = document.getElementById("main");
+  const charts = [];
+  const errors = [];
+  window.addEventListener("error", (event) => { errors.push(event.message); report(); });
+
+  // What a test of the page reads.
+  function report() {
+    document.body.dataset.errors = errors.join("; ");
+    document.body.dataset.charts = charts.length;
+  }
+
+  function element(tag, attributes = {}, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes)) {
+      if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+      else if (value !== undefined) made.setAttribute(name, value);
+    }
+    made.append(...children);
+    return made;
+  }
+
+  function theme() {
+    return document.documentElement.dataset.theme === "dark" ? Figures.DARK : Figures.LIGHT;
+  }
+
+  // A chart whose figure is made anew when its choice, the theme or the width changes.
+  function chart(parent, figure, name) {
+    const box = element("div", { class: "chart", role: "img", "aria-label": name, "data-figure": name });
+    parent.append(box);
+    let drawn = null;
+    const draw = () => {
+      const found = figure(theme(), box.clientWidth || 860);
+      if (drawn) drawn.dispose();
+      drawn = null;
+      box.replaceChildren();
+      if (!found || !found.option.series.length) {
+        box.style.height = "auto";
+        box.append(element("p", { class: "hint" }, "There is nothing to draw for this choice."));
+        box.dataset.marks = 0;
+        return;
+      }
+      box.style.height = `${found.height}px`;
+      drawn = echarts.init(box, null, { renderer: "canvas" });
+      found.option.toolbox = { right: 0, top: found.option.legend ? 16 : -4, feature: { saveAsImage: { name, pixelRatio: 2, backgroundColor: getComputedStyle(document.documentElement).getPropertyValue("--page") } }, itemSize: 13 };
+      drawn.setOption(found.option);
+      box.dataset.marks = found.option.series.reduce((sum, series) => sum + (series.data || []).length, 0);
+    };
+    const handle = { box, draw, get drawn() { return drawn; } };
+    charts.push(handle);
+    draw();
+    report();
+    return handle;
+  }
+
+  function section(id, title) {
+    const made = element("section", { id }, element("h2", {}, title));
+    main.append(made);
+    document.getElementById("nav").append(element("a", { href: `#${id}` }, title));
+    return made;
+  }
+
+  function menu(text, options, value, change) {
+    const list = element("select", { "aria-label": text, onchange: (event) => change(event.target.value) });
+    for (const [key, name] of options) list.append(element("option", key === value ? { value: key, selected: "" } : { value: key }, name));
+    return element("label", {}, text, list);
+  }
+
+  const KINDS = [["boxes", "Box plots"], ["cdf", "CDFs"], ["scatter", "Throughput and delay"], ["heat", "Heat map"]];
+
+  function sweep() {
+    const axes = data.axes.filter((axis) => axis.values.length > 1);
+    const start = Figures.main(data);
+    if (!start || (data.runs.index.length < 2)) return;
+    const made = section("figures", "Figures");
+    const kinds = KINDS.filter(([kind]) => kind !== "heat" || axes.length > 1);
+    const state = { kind: "boxes", ...Figures.choice(data, start.subject, start.metric), across: start.across };
+    const tabs = element("div", { class: "tabs", role: "group" });
+    const menus = element("div", { class: "menus" });
+    const hint = element("p", { class: "hint" });
+    made.append(tabs, menus, hint);
+    const one = chart(made, (colors, width) => Figures[state.kind](data, state, colors, width), "figure");
+
+    function update() {
+      tabs.replaceChildren(...kinds.map(([kind, name]) => element("button", {
+        type: "button", "aria-pressed": String(kind === state.kind), "data-kind": kind,
+        onclick: () => { state.kind = kind; update(); },
+      }, name)));
+      const dimensions = Figures.dimensions(data, state.subject);
+      const named = (none) => (none ? [["", none]] : []).concat(dimensions.map((one) => [one.name, one.label]));
+      const metrics = Figures.metrics(data, state.subject).map((name) => [name, Figures.label(name)]);
+      const set = (key) => (value) => { state[key] = value; update(); };
+      const all = [
+        menu("of", Object.keys(data.subjects).map((name) => [name, Figures.SUBJECTS[name] || name]), state.subject, (subject) => {
+          const metric = Figures.metrics(data, subject)[0];
+          Object.assign(state, Figures.choice(data, subject, metric), { across: Figures.metrics(data, subject).find((name) => /^(rtt|sojourn|fct)/.test(name)) || metric });
+          update();
+        }),
+        menu(state.kind === "scatter" ? "up" : "metric", metrics, state.metric, set("metric")),
+      ];
+      if (state.kind === "scatter") all.push(menu("across", metrics, state.across, set("across")));
+      if (state.kind === "heat") {
+        const other = dimensions.map((one) => one.name).find((name) => name !== state.x);
+        if (!state.y || state.y === state.x) state.y = other;
+        // An axis has one place.
+        for (const key of ["column", "row"]) if ([state.x, state.y].includes(state[key])) state[key] = "";
+      }
+      if (state.kind === "boxes" || state.kind === "heat") all.push(menu("x axis", named(state.kind === "heat" ? "" : "none"), state.x, set("x")));
+      if (state.kind === "heat") all.push(menu("y axis", named(""), state.y, set("y")));
+      else all.push(menu("colour", named("none"), state.color, set("color")));
+      all.push(menu("columns", named("none"), state.column, set("column")), menu("rows", named("none"), state.row, set("row")));
+      // Axes that are not drawn: all of their values, or one.
+      const drawn = state.kind === "heat" ? ["x", "y", "column", "row"] : state.kind === "boxes" ? ["x", "color", "column", "row"] : ["color", "column", "row"];
+      state.only = Object.fromEntries(Object.entries(state.only || {}).filter(([name]) =>
+        dimensions.some((one) => one.name === name) && !drawn.some((key) => state[key] === name)));
+      for (const one of dimensions.filter((one) => !drawn.some((key) => state[key] === one.name) && one.values.length <= 200)) {
+        const options = [["", "all"]].concat(one.values.map((value, at) => [String(at), String(value)]));
+        const chosen = state.only[one.name];
+        all.push(menu(`only ${one.label}`, options, chosen === undefined ? "" : String(chosen), (value) => {
+          if (value === "") delete state.only[one.name];
+          else state.only[one.name] = Number(value);
+          update();
+        }));
+      }
+      menus.replaceChildren(...all);
+      hint.textContent = {
+        boxes: state.metric.endsWith("*")
+          ? "Boxes from the quartiles, whiskers from the 5th to the 95th percentile within runs, each the mean over the runs of the box."
+          : "Boxes have the quartiles and the median of runs, whiskers reach from the smallest to the largest.",
+        cdf: "The fraction of values that are at most so large.",
+        scatter: "A point for each row; crosses are means, and ellipses contain one standard deviation.",
+        heat: "Means of the runs of each cell.",
+      }[state.kind];
+      one.draw();
+    }
+    update();
+  }
+
+  function table() {
+    const subjects = Object.entries(data.statistics).filter(([, found]) => found.runs.length);
+    if (!subjects.length) return;
+    const made = section("table", "Table");
+    const start = Figures.main(data) || { subject: subjects[0][0] };
+    const state = { subject: start.subject, metric: start.metric, filter: "", all: false };
+    const menus = element("div", { class: "menus" });
+    const place = element("div", { class: "scroll", tabindex: "0" });
+    const more = element("p", { class: "hint" });
+    made.append(menus, element("p", { class: "hint" }, "95 % confidence intervals of the mean, by Student's t and by the bootstrap (BCa); n is the number of repetitions."), place, more);
+
+    function update(keep) {
+      const found = data.statistics[state.subject];
+      const names = Figures.metrics(data, state.subject).filter((name) => found.metrics[name]);
+      if (!names.includes(state.metric)) state.metric = names[0];
+      if (!keep) {
+        menus.replaceChildren(
+          menu("of", subjects.map(([name]) => [name, Figures.SUBJECTS[name] || name]), state.subject, (value) => { state.subject = value; update(); }),
+          menu("metric", names.map((name) => [name, Figures.label(name)]), state.metric, (value) => { state.metric = value; update(); }),
+          element("label", {}, "rows with", element("input", { type: "search", placeholder: "any text", oninput: (event) => { state.filter = event.target.value; update(true); } })),
+        );
+      }
+      const columns = found.metrics[state.metric] || [[], [], [], [], [], [], [], []];
+      const [unit, scale] = Figures.unit(state.metric, columns[1]);
+      const axes = data.axes.filter((axis) => axis.values.length > 1);
+      const paths = data.axes.map((axis) => axis.name);
+      const ids = data.subjects[state.subject].names.id;
+      const heads = [...axes.map((axis) => Figures.short(axis.name, paths)), ...(ids ? ["id"] : [])];
+      const numbers = ["n", "mean", "median", "s", "t: from", "to", "bootstrap: from", "to"];
+      const rows = [];
+      found.runs.forEach((run, row) => {
+        if (!columns[0][row]) return;
+        const texts = axes.map((axis) => axis.values[axis.rows[run]] ?? "").concat(ids ? [ids.known[found.ids[row]]] : []);
+        if (state.filter && !texts.join(" ").toLowerCase().includes(state.filter.toLowerCase())) return;
+        rows.push([texts, columns.map((column, place) => (place ? (column[row] === null ? "–" : show(column[row] * scale)) : column[row]))]);
+      });
+      const head = element("tr", {}, ...heads.map((text) => element("th", { class: "name" }, text)), ...numbers.map((text) => element("th", {}, text)));
+      const body = rows.slice(0, state.all ? rows.length : 500).map(([texts, values]) => element("tr", {},
+        ...texts.map((text) => element("td", { class: "name" }, String(text))), ...values.map((value) => element("td", {}, String(value)))));
+      place.replaceChildren(element("table", {}, element("caption", {}, Figures.title(state.metric, unit)), element("thead", {}, head), element("tbody", {}, ...body)));
+      more.replaceChildren();
+      if (rows.length > body.length) {
+        more.append(`The first 500 of ${rows.length} rows. `, element("button", { type: "button", onclick: () => { state.all = true; update(true); } }, "Show all"));
+      }
+    }
+    update();
+  }
+
+  function expectations() {
+    if (!data.expectations.length) return;
+    const missed = data.expectations.filter((one) => one.met === false).length;
+    const made = section("expectations", "Expectations");
+    const keys = ["met", "metric", "params", "expected", "found", "runs_met", "runs", "reason"].filter((key) =>
+      data.expectations.some((one) => one[key] !== null && one[key] !== undefined));
+    made.append(element("p", {}, missed ? `${missed} of ${data.expectations.length} were missed.` : `All ${data.expectations.length} were met.`));
+    const text = (value) => (value === undefined || value === null ? "" : typeof value === "object" ? Object.entries(value).map(([key, value]) => `${key} ${value}`).join(", ") : typeof value === "number" ? show(value) : String(value));
+    const rows = data.expectations.map((one) => element("tr", {}, ...keys.map((key) => {
+      const verdict = typeof one[key] === "boolean";
+      return element("td", { class: verdict ? (one[key] ? "name met" : "name missed") : "name" }, verdict ? (one[key] ? "met" : "missed") : text(one[key]));
+    })));
+    made.append(element("div", { class: "scroll", tabindex: "0" }, element("table", {},
+      element("thead", {}, element("tr", {}, ...keys.map((key) => element("th", { class: "name" }, key)))), element("tbody", {}, ...rows))));
+  }
+
+  function runs() {
+    if (!data.records.length) return;
+    const made = section("run", data.records.length > 1 ? "Runs over time" : "Over time");
+    const state = { record: 0, link: "", flow: "" };
+    const menus = element("div", { class: "menus" });
+    const hint = element("p", { class: "hint" }, "Drag below a figure, or turn the wheel with Ctrl, to zoom: all of its panels follow. Names switch lines off.");
+    const place = element("div");
+    made.append(menus, hint, place);
+    function update() {
+      const record = data.records[state.record];
+      const links = Object.keys(record.queues);
+      const flows = Object.keys(record.sequences);
+      if (!links.includes(state.link)) state.link = links[0];
+      if (!flows.includes(state.flow)) state.flow = flows[0];
+      const set = (key) => (value) => { state[key] = value; update(); };
+      const all = [];
+      if (data.records.length > 1) all.push(menu("run", data.records.map((one, number) => [String(number), one.name]), String(state.record), (value) => { state.record = Number(value); update(); }));
+      if (links.length > 1) all.push(menu("queue", links.map((link) => [link, link]), state.link, set("link")));
+      if (flows.length > 1) all.push(menu("sequence numbers of", flows.map((flow) => [flow, flow]), state.flow, set("flow")));
+      menus.replaceChildren(...all);
+      menus.hidden = !all.length;
+      menus.style.display = all.length ? "" : "none";
+      for (let at = charts.length - 1; at >= 0; at--) {
+        if (place.contains(charts[at].box)) {
+          if (charts[at].drawn) charts[at].drawn.dispose();
+          charts.splice(at, 1);
+        }
+      }
+      place.replaceChildren();
+      if (record.series) chart(place, (colors, width) => Figures.time(record, colors, width), "time");
+      if (state.link) {
+        place.append(element("h3", {}, `Every decision of the queue of ${state.link}`), thinned(Object.values(record.queues[state.link])));
+        chart(place, (colors, width) => Figures.queue(record, state.link, colors, width), "queue");
+      }
+      if (state.flow) {
+        place.append(element("h3", {}, `Sequence numbers of ${state.flow}`), thinned(Object.values(record.sequences[state.flow])));
+        chart(place, (colors, width) => Figures.sequence(record, state.flow, colors, width), "sequence");
+      }
+    }
+    update();
+  }
+
+  function thinned(kinds) {
+    const shown = kinds.some((kind) => kind.of > kind.points.length);
+    return element("p", { class: "hint" }, shown ? "There are more points than are shown: every second, fourth, ... is left out." : "");
+  }
+
+  function scenario() {
+    const made = section("scenario", "Scenario");
+    for (const output of data.outputs) {
+      if (data.outputs.length > 1) made.append(element("h3", {}, output.dir));
+      made.append(element("details", {}, element("summary", {}, "Every key, with its value or default"), element("pre", {}, output.scenario || "")));
+    }
+  }
+
+  function about() {
+    document.getElementById("title").textContent = data.title;
+    const runs = data.runs.index.length;
+    const partial = data.outputs.some((output) => output.partial);
+    const versions = [...new Set(data.outputs.map((output) => output.version))].join(", ");
+    document.getElementById("about").textContent = `${runs} run${runs === 1 ? "" : "s"}, seed ${[...new Set(data.outputs.map((output) => output.seed))].join(", ")}, ackclock ${versions}.` +
+      (partial ? " Partial results: not all runs had finished." : "");
+    for (const note of data.notes) main.append(element("p", { class: "note" }, note));
+  }
+
+  function recolor() {
+    for (const one of charts) one.draw();
+    report();
+  }
+
+  const dark = window.matchMedia("(prefers-color-scheme: dark)");
+  document.documentElement.dataset.theme = dark.matches ? "dark" : "light";
+  document.getElementById("theme").addEventListener("click", () => {
+    document.documentElement.dataset.theme = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
+    recolor();
+  });
+  let before = null;
+  window.addEventListener("beforeprint", () => { before = document.documentElement.dataset.theme; document.documentElement.dataset.theme = "light"; recolor(); });
+  window.addEventListener("afterprint", () => { document.documentElement.dataset.theme = before; recolor(); });
+  let width = window.innerWidth;
+  let waiting = 0;
+  window.addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { if (window.innerWidth !== width) { width = window.innerWidth; recolor(); } }, 150);
+  });
+
+  try {
+    about();
+    sweep();
+    runs();
+    table();
+    expectations();
+    scenario();
+  } catch (error) {
+    errors.push(String(error && error.stack || error));
+  }
+  globalThis.Page = { data, charts, errors };
+  report();
+  document.body.dataset.ready = "yes";
+})();

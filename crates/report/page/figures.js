@@ -1,0 +1,589 @@
+// What is in each figure: functions from the data of a report and a choice of metrics and axes to an
+// option of ECharts and a height. They touch no document, so that they also run without a browser.
+"use strict";
+
+const Figures = (() => {
+  // Okabe and Ito's colours, which people with any colour vision tell apart; the first is replaced
+  // where the background is dark.
+  const PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8C6D1F", "#7F7F7F"];
+  const LIGHT = { text: "#1b1f24", muted: "#59636e", line: "#d1d9e0", palette: PALETTE };
+  const DARK = { text: "#e6edf3", muted: "#9198a1", line: "#3d444d", palette: ["#4FA8DC", ...PALETTE.slice(1)] };
+  const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow"];
+  const VIRIDIS = ["#440154", "#3b528b", "#21918c", "#5ec962", "#fde725"];
+
+  const WORDS = {
+    goodput: "Goodput", throughput: "Throughput", rtt: "RTT", srtt: "Smoothed RTT", fct: "Flow completion time",
+    cwnd: "Congestion window", ssthresh: "Slow start threshold", in_flight: "In flight", sojourn: "Queueing delay",
+    backlog: "Queue length", fairness_jain: "Jain's fairness index", utilization: "Utilization",
+    retransmitted_packets: "Retransmitted packets", sent_packets: "Data packets sent", timeouts: "Timeouts",
+    dropped: "Drops", marked: "Marks", mean: "mean", min: "minimum", max: "maximum", p5: "5th percentile",
+    p25: "25th percentile", p50: "median", p75: "75th percentile", p95: "95th percentile", p99: "99th percentile",
+    "*": "within runs", probability: "Drop or mark probability", responsiveness_rpm: "Responsiveness (RPM)",
+  };
+  const SUFFIX = /_(bps|ms|s|bytes)$/;
+  const SUBJECTS = {
+    flows: "flows", links: "link directions", groups: "groups of flows", workloads: "workloads",
+    kinds: "kinds of traffic", run: "runs",
+  };
+
+  function words(part) {
+    const plain = part.replace(SUFFIX, "");
+    return WORDS[part] || WORDS[plain] || plain.replaceAll("_", " ");
+  }
+
+  function capital(text) {
+    return text.charAt(0).toUpperCase() + text.slice(1);
+  }
+
+  function label(metric) {
+    return capital(metric.split(".").map(words).join(", "));
+  }
+
+  // The unit of a metric, and by what its values are multiplied for it.
+  function unit(metric, values) {
+    const part = metric.split(".").find((part) => SUFFIX.test(part));
+    const most = values.reduce((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
+    switch (part && part.match(SUFFIX)[1]) {
+      case "bps": return most >= 1e9 ? ["Gbit/s", 1e-9] : most >= 1e6 ? ["Mbit/s", 1e-6] : ["kbit/s", 1e-3];
+      case "ms": return most >= 1e4 ? ["s", 1e-3] : ["ms", 1];
+      case "s": return most < 1 ? ["ms", 1e3] : ["s", 1];
+      case "bytes": return most >= 1e6 ? ["MB", 1e-6] : most >= 1e3 ? ["kB", 1e-3] : ["bytes", 1];
+    }
+    if (/utilization|bucket_empty/.test(metric)) return ["%", 100];
+    if (/packets|dropped|marked|enqueued|dequeued|offered/.test(metric)) return ["packets", 1];
+    return ["", 1];
+  }
+
+  function title(metric, unit) {
+    return unit ? `${label(metric)} (${unit})` : label(metric);
+  }
+
+  function show(value) {
+    if (value === null || value === undefined || Number.isNaN(value)) return "–";
+    const size = Math.abs(value);
+    if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(2);
+    return String(Number(value.toPrecision(size >= 1000 ? 6 : 4)));
+  }
+
+  function escape(text) {
+    return String(text).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+  }
+
+  // The last part of a path that tells it from the others.
+  function short(name, names) {
+    const parts = name.split(".");
+    for (let count = 1; count < parts.length; count++) {
+      const end = parts.slice(-count).join(".");
+      if (end !== "kind" && !names.some((other) => other !== name && other.endsWith("." + end))) return end;
+    }
+    return name;
+  }
+
+  // By what the rows of a subject may be told apart: axes, and names that differ.
+  function dimensions(data, subject) {
+    const rows = data.subjects[subject].runs;
+    const names = data.axes.map((axis) => axis.name);
+    const axes = data.axes.filter((axis) => axis.values.length > 1).map((axis) => ({
+      name: axis.name, label: short(axis.name, names), values: axis.values, is_axis: true,
+      of: (row) => axis.rows[rows[row]] ?? -1,
+    }));
+    const own = Object.entries(data.subjects[subject].names).filter(([, names]) => names.known.length > 1);
+    return axes.concat(own.map(([name, names]) => ({
+      name, label: name === "id" ? SUBJECTS[subject].replace(/s$/, "") : name, values: names.known,
+      of: (row) => names.rows[row],
+    })));
+  }
+
+  const QUANTILES = ["p5", "p25", "p50", "p75", "p95"];
+
+  // The metrics of a subject; where there are quantiles, their distribution as well.
+  function metrics(data, subject) {
+    const names = Object.keys(data.subjects[subject].metrics);
+    const whole = names.filter((name) => name.endsWith(".p50")).map((name) => name.slice(0, -3) + "*");
+    const complete = whole.filter((name) => QUANTILES.every((q) => names.includes(name.slice(0, -1) + q)));
+    const order = (name) => {
+      const place = MAIN.indexOf(name);
+      return place < 0 ? MAIN.length : place;
+    };
+    return names.concat(complete).sort((a, b) => order(a) - order(b) || a.localeCompare(b));
+  }
+
+  const MAIN = [
+    "goodput_bps", "throughput_bps.mean", "rtt_ms.p50", "rtt_ms.p95", "rtt_ms.*", "throughput_bps.*", "sojourn_ms.p50",
+    "sojourn_ms.p95", "sojourn_ms.*", "utilization", "fct_s", "fct_ms.p99", "fairness_jain", "retransmitted_packets",
+    "timeouts", "marked",
+  ];
+
+  // The first choice of dimensions: the axis with most values across, then others.
+  function choice(data, subject, metric) {
+    const all = dimensions(data, subject);
+    const axes = all.filter((one) => one.is_axis).sort((a, b) => b.values.length - a.values.length);
+    const own = all.filter((one) => !one.is_axis);
+    const order = axes.map((one) => one.name);
+    // What tells rows apart otherwise: controllers before flows.
+    const by = (own.find((one) => one.name === "cc") || own.find((one) => one.name === "id") || {}).name;
+    const [x, second, third, fourth] = order;
+    if (x === undefined) return { subject, metric, x: by || "", color: "", column: "", row: "" };
+    // A few ids have a colour each; axes then have facets.
+    if (by && all.find((one) => one.name === by).values.length <= 8) {
+      return { subject, metric, x, color: by, column: second || "", row: third || "" };
+    }
+    return { subject, metric, x, color: second || "", column: third || "", row: fourth || "" };
+  }
+
+  // The values of a metric in rows; of a distribution, its five quantiles.
+  function column(data, subject, metric) {
+    const all = data.subjects[subject].metrics;
+    if (!metric.endsWith(".*")) return all[metric] || [];
+    const columns = QUANTILES.map((q) => all[metric.slice(0, -1) + q]);
+    return columns[0].map((_, row) => (columns.some((one) => one[row] === null) ? null : columns.map((one) => one[row])));
+  }
+
+  function flat(values) {
+    return values.flat().filter((value) => value !== null);
+  }
+
+  // R's quantile of type 7, of sorted values.
+  function quantile(sorted, q) {
+    const at = (sorted.length - 1) * q;
+    const low = Math.floor(at);
+    return sorted[low] + (at - low) * ((sorted[low + 1] ?? sorted[low]) - sorted[low]);
+  }
+
+  function mean(values) {
+    return values.reduce((sum, value) => sum + value, 0) / values.length;
+  }
+
+  // Smallest, quartiles and largest; of distributions, the means of their quantiles.
+  function box(values) {
+    if (Array.isArray(values[0])) return QUANTILES.map((_, q) => mean(values.map((value) => value[q])));
+    const sorted = [...values].sort((a, b) => a - b);
+    return [0, 0.25, 0.5, 0.75, 1].map((q) => quantile(sorted, q));
+  }
+
+  // Rows with a value, by facet and colour.
+  function grouped(data, choice) {
+    const all = dimensions(data, choice.subject);
+    const none = { name: "", label: "", values: [""], of: () => 0 };
+    const find = (name) => all.find((one) => one.name === name) || none;
+    const [x, color, facet, row] = [choice.x, choice.color, choice.column, choice.row].map(find);
+    // Only rows with the values that were asked for.
+    const only = Object.entries(choice.only || {}).map(([name, value]) => [find(name), value]).filter(([one]) => one.name);
+    const values = column(data, choice.subject, choice.metric).map((value, row) =>
+      (only.every(([one, at]) => one.of(row) === at) ? value : null));
+    const [name, scale] = unit(choice.metric, flat(values));
+    const scaled = values.map((value) =>
+      value === null ? null : Array.isArray(value) ? value.map((one) => one * scale) : value * scale);
+    return { x, color, facet, row, values: scaled, unit: name };
+  }
+
+  function base(theme) {
+    return {
+      animation: false, color: theme.palette, backgroundColor: "transparent",
+      textStyle: { color: theme.text, fontFamily: "system-ui, sans-serif" },
+      aria: { enabled: true },
+    };
+  }
+
+  function axis(theme, more) {
+    return {
+      nameTextStyle: { color: theme.text }, axisLabel: { color: theme.text, hideOverlap: true },
+      axisLine: { show: true, lineStyle: { color: theme.muted } }, axisTick: { show: true, lineStyle: { color: theme.muted } },
+      splitLine: { lineStyle: { color: theme.line } }, ...more,
+    };
+  }
+
+  function legend(theme, names, more) {
+    return {
+      type: "scroll", top: 0, textStyle: { color: theme.text }, pageTextStyle: { color: theme.text },
+      inactiveColor: theme.muted, data: names, ...more,
+    };
+  }
+
+  // Facets side by side as far as there is room, each with its title.
+  function facets(group, wide, width) {
+    const cells = group.row.values.flatMap((row, r) => group.facet.values.map((column, c) => ({ r, c, row, column })));
+    const across = Math.max(1, Math.min(group.facet.values.length, Math.floor(width / wide)));
+    // A row of facets begins anew with each value of the row, and where the page ends.
+    const lines = Math.ceil(group.facet.values.length / across);
+    for (const cell of cells) {
+      cell.left = cell.c % across;
+      cell.top = cell.r * lines + Math.floor(cell.c / across);
+      const part = (dimension, value) => (dimension.name ? `${dimension.label} ${value}` : "");
+      cell.title = [part(group.facet, cell.column), part(group.row, cell.row)].filter(Boolean).join(", ");
+    }
+    return { cells, across, down: group.row.values.length * lines };
+  }
+
+  // The frame of a figure with facets: grids, axes and titles; `cells` get the number of their grid.
+  function frame(group, theme, width, x, y) {
+    const { cells, across, down } = facets(group, 280, width);
+    const has_legend = group.color.name !== "";
+    const [top, high, gap] = [has_legend ? 40 : 14, 190, 78];
+    const [left, right] = [62, 14];
+    const wide = (width - left - right - (across - 1) * 58) / across;
+    const option = { ...base(theme), grid: [], xAxis: [], yAxis: [], series: [], title: [] };
+    cells.forEach((cell, number) => {
+      const at = { left: left + cell.left * (wide + 58), top: top + 22 + cell.top * (high + gap) };
+      option.grid.push({ ...at, width: wide, height: high });
+      option.xAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 28, ...x }));
+      option.yAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 46, ...y, name: cell.left === 0 ? y.name : "" }));
+      option.title.push({
+        text: cell.title, left: at.left, top: at.top - 24,
+        textStyle: { color: theme.text, fontSize: 12, fontWeight: "normal", width: wide, overflow: "truncate" },
+      });
+    });
+    if (has_legend) option.legend = legend(theme, group.color.values.filter((_, number) => number < 60));
+    return { option, cells, height: top + 22 + down * (high + gap) - gap + 52 };
+  }
+
+  // A round number of steps over these values, which all facets have.
+  function extent(values) {
+    let [low, high] = extremes(values);
+    if (!Number.isFinite(low)) return {};
+    if (low === high) [low, high] = [low - Math.abs(low) / 10 - (low === 0 ? 1 : 0), high + Math.abs(high) / 10];
+    if (low > 0 && low < high / 2) low = 0;
+    const step = 10 ** Math.floor(Math.log10(high - low));
+    const by = [0.1, 0.2, 0.5, 1, 2].map((one) => one * step).find((one) => (high - low) / one <= 6) || 2 * step;
+    const exact = (value) => Number(value.toPrecision(12));
+    return { min: exact(Math.floor(low / by) * by), max: exact(Math.ceil(high / by) * by), interval: exact(by) };
+  }
+
+  // Math.min of very many values exceeds what a call may have.
+  function extremes(values) {
+    let [low, high] = [Infinity, -Infinity];
+    for (const value of values) {
+      if (value < low) low = value;
+      if (value > high) high = value;
+    }
+    return [low, high];
+  }
+
+  function rows_of(group, cell) {
+    const rows = [];
+    group.values.forEach((value, row) => {
+      if (value !== null && group.facet.of(row) === cell.c && group.row.of(row) === cell.r) rows.push(row);
+    });
+    return rows;
+  }
+
+  function boxes(data, choice, theme = LIGHT, width = 860) {
+    const group = grouped(data, choice);
+    const name = title(choice.metric, group.unit);
+    const x = { type: "category", data: group.x.values, name: group.x.label };
+    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(flat(group.values)), name });
+    const is_distribution = choice.metric.endsWith(".*");
+    const texts = is_distribution
+      ? ["5th percentile", "25th percentile", "median", "75th percentile", "95th percentile"]
+      : ["smallest", "lower quartile", "median", "upper quartile", "largest"];
+    cells.forEach((cell, number) => {
+      const rows = rows_of(group, cell);
+      group.color.values.forEach((color, c) => {
+        const counts = [];
+        const items = group.x.values.map((_, at) => {
+          const values = rows.filter((row) => group.x.of(row) === at && group.color.of(row) === c).map((row) => group.values[row]);
+          counts.push(values.length);
+          return values.length ? box(values) : ["-", "-", "-", "-", "-"];
+        });
+        if (!counts.some((count) => count > 0)) return;
+        const paint = theme.palette[c % theme.palette.length];
+        option.series.push({
+          type: "boxplot", name: color || label(choice.metric), data: items, xAxisIndex: number, yAxisIndex: number,
+          boxWidth: [4, 28], itemStyle: { color: paint + "40", borderColor: paint, borderWidth: 1.5 },
+          tooltip: {
+            formatter: (item) => {
+              const five = item.value.slice(-5);
+              const lines = texts.map((text, n) => `${text}: ${show(five[n])} ${group.unit}`);
+              const runs = `${counts[item.dataIndex]} value${counts[item.dataIndex] === 1 ? "" : "s"}`;
+              return [`<b>${escape(item.seriesName)}</b>, ${escape(item.name)}`, ...lines, runs].join("<br>");
+            },
+          },
+        });
+      });
+    });
+    option.tooltip = { trigger: "item", confine: true };
+    return { option, height };
+  }
+
+  function cdf(data, choice, theme = LIGHT, width = 860) {
+    const group = grouped(data, { ...choice, metric: choice.metric.replace(/\*$/, "p50") });
+    const metric = choice.metric.replace(/\*$/, "p50");
+    const x = { type: "value", ...extent(flat(group.values)), name: title(metric, group.unit) };
+    const { option, cells, height } = frame(group, theme, width, x, { type: "value", min: 0, max: 1, name: "Fraction of values" });
+    cells.forEach((cell, number) => {
+      const rows = rows_of(group, cell);
+      group.color.values.forEach((color, c) => {
+        const sorted = rows.filter((row) => group.color.of(row) === c).map((row) => group.values[row]).sort((a, b) => a - b);
+        if (!sorted.length) return;
+        const points = sorted.map((value, n) => [value, (n + 1) / sorted.length]);
+        option.series.push({
+          type: "line", step: "end", name: color || label(metric), xAxisIndex: number, yAxisIndex: number,
+          data: [[sorted[0], 0], ...points], showSymbol: sorted.length < 30, symbolSize: 4,
+          symbol: SYMBOLS[c % SYMBOLS.length], lineStyle: { width: 1.5 },
+          itemStyle: { color: theme.palette[c % theme.palette.length] },
+        });
+      });
+    });
+    option.tooltip = {
+      trigger: "item", confine: true,
+      formatter: (item) => `<b>${escape(item.seriesName)}</b><br>${show(item.value[1] * 100)} % up to ${show(item.value[0])} ${group.unit}`,
+    };
+    return { option, height };
+  }
+
+  function heat(data, choice, theme = LIGHT, width = 860) {
+    // Distributions have a median each.
+    const metric = choice.metric.replace(/\*$/, "p50");
+    const group = grouped(data, { ...choice, metric, color: "", y: undefined });
+    const other = dimensions(data, choice.subject).find((one) => one.name === choice.y);
+    if (!other || !group.x.name) return null;
+    const x = { type: "category", data: group.x.values, name: group.x.label, splitArea: { show: false } };
+    const y = { type: "category", data: other.values, name: other.label, nameGap: 46 };
+    const { option, cells, height } = frame(group, theme, width - 70, x, y);
+    const all = [];
+    cells.forEach((cell, number) => {
+      const rows = rows_of(group, cell);
+      const items = [];
+      group.x.values.forEach((_, a) => other.values.forEach((_, b) => {
+        const values = rows.filter((row) => group.x.of(row) === a && other.of(row) === b).map((row) => group.values[row]);
+        if (values.length) items.push([a, b, mean(values), values.length]);
+      }));
+      all.push(...items.map((item) => item[2]));
+      option.series.push({
+        type: "heatmap", name: label(metric), data: items, xAxisIndex: number, yAxisIndex: number, encode: { value: 2 },
+        label: { show: items.length <= 60 && cells.length <= 4, formatter: (item) => show(item.value[2]), color: "#fff", textBorderColor: "#0008", textBorderWidth: 2 },
+        itemStyle: { borderColor: "transparent" },
+      });
+    });
+    const [low, high] = extremes(all);
+    option.visualMap = {
+      min: low, max: high > low ? high : low + 1, dimension: 2, calculable: true, right: 0, top: 34, itemHeight: 120,
+      text: [group.unit || "value", ""], textStyle: { color: theme.text }, inRange: { color: VIRIDIS }, precision: 2,
+    };
+    option.tooltip = {
+      confine: true,
+      formatter: (item) => `${escape(group.x.label)} ${escape(group.x.values[item.value[0]])}, ${escape(other.label)} ${escape(other.values[item.value[1]])}<br>` +
+        `<b>${escape(title(metric, group.unit))}</b>: mean ${show(item.value[2])} of ${item.value[3]}`,
+    };
+    return { option, height };
+  }
+
+  // The ellipse in which two thirds of points with these means and covariances are: one standard
+  // deviation along its axes.
+  function ellipse(points) {
+    const [mx, my] = [mean(points.map((p) => p[0])), mean(points.map((p) => p[1]))];
+    const over = (f) => points.reduce((sum, p) => sum + f(p[0] - mx, p[1] - my), 0) / Math.max(1, points.length - 1);
+    const [xx, yy, xy] = [over((x) => x * x), over((_, y) => y * y), over((x, y) => x * y)];
+    const root = Math.sqrt(((xx - yy) / 2) ** 2 + xy * xy);
+    const [a, b] = [Math.sqrt(Math.max(0, (xx + yy) / 2 + root)), Math.sqrt(Math.max(0, (xx + yy) / 2 - root))];
+    const turn = Math.atan2(2 * xy, xx - yy) / 2;
+    const line = [];
+    for (let step = 0; step <= 60; step++) {
+      const [u, v] = [a * Math.cos((step * Math.PI) / 30), b * Math.sin((step * Math.PI) / 30)];
+      line.push([mx + u * Math.cos(turn) - v * Math.sin(turn), my + u * Math.sin(turn) + v * Math.cos(turn)]);
+    }
+    return { line, center: [mx, my] };
+  }
+
+  // Throughput against delay: up and to the right is better, as in Copa's and Pantheon's papers.
+  function scatter(data, choice, theme = LIGHT, width = 860) {
+    const over = { ...choice, metric: choice.across.replace(/\*$/, "p50") };
+    const group = grouped(data, { ...choice, metric: choice.metric.replace(/\*$/, "p50"), x: "" });
+    const across = grouped(data, over);
+    const delay = /_ms|_s$/.test(over.metric);
+    const x = { type: "value", ...extent(flat(across.values)), inverse: delay, name: title(over.metric, across.unit) + (delay ? ", less is better" : "") };
+    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent(flat(group.values)), name: title(choice.metric.replace(/\*$/, "p50"), group.unit) });
+    cells.forEach((cell, number) => {
+      const rows = rows_of(group, cell).filter((row) => across.values[row] !== null);
+      group.color.values.forEach((color, c) => {
+        const points = rows.filter((row) => group.color.of(row) === c).map((row) => [across.values[row], group.values[row]]);
+        if (!points.length) return;
+        const common = { name: color || label(choice.metric), xAxisIndex: number, yAxisIndex: number, itemStyle: { color: theme.palette[c % theme.palette.length] } };
+        option.series.push({ ...common, type: "scatter", data: points, symbol: SYMBOLS[c % SYMBOLS.length], symbolSize: points.length > 200 ? 4 : 7, large: points.length > 2000 });
+        if (points.length > 2) {
+          const { line, center } = ellipse(points);
+          option.series.push({ ...common, type: "line", data: line, symbol: "none", lineStyle: { width: 1.5 }, silent: true, tooltip: { show: false } });
+          option.series.push({ ...common, type: "scatter", data: [center], symbol: "path://M-1,-6H1V-1H6V1H1V6H-1V1H-6V-1H-1Z", symbolSize: 12 });
+        }
+      });
+    });
+    option.tooltip = {
+      confine: true, trigger: "item",
+      formatter: (item) => `<b>${escape(item.seriesName)}</b><br>${show(item.value[1])} ${group.unit}<br>${show(item.value[0])} ${across.unit}`,
+    };
+    return { option, height };
+  }
+
+  const PANELS = [
+    ["flow", "throughput_bps", "Throughput"], ["flow", "rtt_ms", "RTT"], ["flow", "cwnd_bytes", "Congestion window"],
+    ["flow", "in_flight_bytes", "In flight"], ["flow", "retransmitted_packets", "Retransmissions"],
+    ["link", "sojourn_ms", "Queueing delay"], ["link", "backlog_packets", "Queue"], ["link", "dropped_packets", "Drops"],
+    ["link", "marked_packets", "Marks"], ["link", "probability", "Probability"], ["link", "utilization", "Utilization"],
+  ];
+  const MOST_LINES = 24;
+
+  // Panels over each other with one axis of time.
+  function stack(theme, width, panels, names) {
+    const [top, high, gap, left] = [40, 110, 26, 66];
+    const option = { ...base(theme), grid: [], xAxis: [], yAxis: [], series: [], title: [] };
+    panels.forEach((panel, number) => {
+      const at = top + 18 + number * (high + gap);
+      const last = number === panels.length - 1;
+      option.grid.push({ left, top: at, width: width - left - 18, height: high });
+      option.xAxis.push(axis(theme, {
+        type: "value", gridIndex: number, min: 0, max: panel.end, name: last ? "Time (s)" : "", nameLocation: "middle", nameGap: 26,
+        axisLabel: { show: last, color: theme.text }, splitLine: { show: false }, axisPointer: { show: true, label: { show: false } },
+      }));
+      option.yAxis.push(axis(theme, { type: "value", gridIndex: number, min: panel.min, splitNumber: 3, name: panel.unit, nameLocation: "middle", nameGap: 48 }));
+      option.title.push({ text: panel.title, left, top: at - 20, textStyle: { color: theme.text, fontSize: 12, fontWeight: "normal" } });
+      for (const series of panel.series) option.series.push({ ...series, xAxisIndex: number, yAxisIndex: number });
+    });
+    const all = panels.map((_, number) => number);
+    option.axisPointer = { link: [{ xAxisIndex: "all" }] };
+    option.dataZoom = [
+      { type: "inside", xAxisIndex: all, filterMode: "none", zoomOnMouseWheel: "ctrl" },
+      { type: "slider", xAxisIndex: all, filterMode: "none", height: 18, bottom: 6, textStyle: { color: theme.text }, brushSelect: true },
+    ];
+    option.legend = legend(theme, names);
+    return { option, height: top + 18 + panels.length * (high + gap) + 56 };
+  }
+
+  function color_of(theme, names, name) {
+    return theme.palette[names.indexOf(name) % theme.palette.length];
+  }
+
+  function time(record, theme = LIGHT, width = 860) {
+    if (!record.series) return null;
+    // Links on which nothing waits tell nothing.
+    const busy = (one) => one.kind !== "link" || ["backlog_packets", "dropped_packets", "sojourn_ms"].some((key) => (one.values[key] || []).some((value) => value > 0));
+    const is_link = (line) => (line.kind === "link" ? 1 : 0);
+    const lines = record.series.filter(busy).sort((a, b) => is_link(a) - is_link(b)).slice(0, MOST_LINES);
+    const names = lines.map((line) => line.id);
+    const panels = [];
+    for (const [kind, key, text] of PANELS) {
+      const having = lines.filter((line) => (line.kind === "link") === (kind === "link") && line.values[key]);
+      if (!having.some((line) => line.values[key].some((value) => value > 0))) continue;
+      const [name, scale] = unit(key, having.flatMap((line) => line.values[key]));
+      const series = having.map((line) => ({
+        type: "line", name: line.id, showSymbol: false, sampling: "minmax", lineStyle: { width: 1.2 }, connectNulls: false,
+        itemStyle: { color: color_of(theme, names, line.id) },
+        data: line.values.to_s.map((to, n) => [to, line.values[key][n] === null ? null : line.values[key][n] * scale]),
+      }));
+      panels.push({ title: title_of(text, key), unit: name === "packets" && /dropped|marked|retrans/.test(key) ? "per interval" : name, min: 0, end: record.duration_s, series });
+    }
+    if (!panels.length) return null;
+    const { option, height } = stack(theme, width, panels, names);
+    option.tooltip = {
+      trigger: "axis", confine: true, axisPointer: { type: "line" },
+      formatter: (items) => {
+        const units = panels.map((panel) => panel.unit);
+        const lines = items.filter((item) => item.value[1] !== null).map((item) =>
+          `${item.marker}${escape(item.seriesName)}: ${show(item.value[1])} ${units[item.axisIndex] || ""}`);
+        return [`${show(items[0].value[0])} s`, ...lines.slice(0, 24)].join("<br>");
+      },
+    };
+    return { option, height };
+  }
+
+  function title_of(text, key) {
+    return key === "rtt_ms" || key === "sojourn_ms" ? `${text}, mean of the interval` : text;
+  }
+
+  // What a queue did with every packet.
+  function queue(record, link, theme = LIGHT, width = 860) {
+    const found = record.queues[link];
+    if (!found) return null;
+    const points = (kind) => (found[kind] ? found[kind].points : []);
+    const dots = (name, kind, symbol, color, size) => ({ type: "scatter", name, data: points(kind), symbol, symbolSize: size, large: !symbol, itemStyle: { color } });
+    const line = (name, kind, color) => ({ type: "line", step: "end", name, data: points(kind), showSymbol: false, sampling: "minmax", lineStyle: { width: 1 }, itemStyle: { color } });
+    const [one, two, three, four, five] = theme.palette;
+    const cross = "path://M-4,-5L-5,-4L-1,0L-5,4L-4,5L0,1L4,5L5,4L1,0L5,-4L4,-5L0,-1Z";
+    const panels = [
+      { title: "Delay of each packet that left, and of those that were dropped or marked", unit: "ms", min: 0, series: [
+        dots("departures", "delay_ms", "circle", one, 2.5), dots("marks", "marks", "triangle", two, 7), dots("drops", "drops", cross, five, 8)] },
+      { title: "Queue", unit: "packets", min: 0, series: [line("backlog", "backlog", three)] },
+    ];
+    if (points("probability").length) panels.push({ title: "Drop or mark probability", unit: "", min: 0, series: [line("probability", "probability", four)] });
+    panels.forEach((panel) => { panel.end = record.duration_s; });
+    const names = panels.flatMap((panel) => panel.series).filter((series) => series.data.length).map((series) => series.name);
+    const { option, height } = stack(theme, width, panels, names);
+    option.tooltip = { trigger: "item", confine: true, formatter: (item) => `<b>${escape(item.seriesName)}</b><br>${show(item.value[0])} s<br>${show(item.value[1])}` };
+    return { option, height };
+  }
+
+  // Sequence numbers over time, as tcptrace draws them.
+  function sequence(record, flow, theme = LIGHT, width = 860) {
+    const found = record.sequences[flow];
+    if (!found) return null;
+    const kilo = (kind) => (found[kind] ? found[kind].points.map(([at, seq]) => [at, seq / 1e3]) : []);
+    const lengths = found.again ? found.again.points.map(([, from, to]) => to - from) : [];
+    const steps = found.sent ? found.sent.points.slice(1, 200).map(([, seq], n) => seq - found.sent.points[n][1]).filter((step) => step > 0) : [];
+    const segment = Math.min(...lengths.filter((length) => length > 0), ...steps, 1460);
+    const sacked = found.sacked ? found.sacked.points.map(([at, ack, count]) => [at, (ack + count * segment) / 1e3]) : [];
+    const [one, two, three, four, five] = theme.palette;
+    const cross = "path://M-4,-5L-5,-4L-1,0L-5,4L-4,5L0,1L4,5L5,4L1,0L5,-4L4,-5L0,-1Z";
+    const dots = (name, data, symbol, color, size) => ({ type: "scatter", name, data, symbol, symbolSize: size, itemStyle: { color }, large: symbol === "rect" });
+    const series = [
+      dots("data at the first queue", kilo("sent"), "rect", one, 2.5),
+      { type: "line", step: "end", name: "acknowledged", data: kilo("acked"), showSymbol: false, sampling: "lttb", lineStyle: { width: 1.2 }, itemStyle: { color: three } },
+      dots("highest SACK", sacked, "circle", four, 3),
+      dots("sent again", kilo("again"), "triangle", two, 7),
+      dots("dropped", kilo("dropped"), cross, five, 9),
+      dots("declared lost", kilo("lost"), "emptyCircle", theme.palette[5], 8),
+    ].filter((one) => one.data.length);
+    if (!series.length) return null;
+    const { option, height } = stack(theme, width, [{ title: "Sequence number", unit: "kB", end: record.duration_s, series }], series.map((one) => one.name));
+    option.grid[0].height = 360;
+    option.yAxis[0].splitNumber = 6;
+    option.dataZoom.push({ type: "inside", yAxisIndex: [0], filterMode: "none", zoomOnMouseWheel: "ctrl" });
+    option.tooltip = { trigger: "item", confine: true, formatter: (item) => `<b>${escape(item.seriesName)}</b><br>${show(item.value[0])} s<br>${show(item.value[1])} kB` };
+    return { option, height: height + 250 };
+  }
+
+  // The subject and the metrics of throughput and delay that there are.
+  function main(data) {
+    const subject = ["flows", "groups", "workloads", "links", "run"].find((name) => data.subjects[name]);
+    if (!subject) return null;
+    const all = metrics(data, subject);
+    const first = (...names) => names.find((name) => all.includes(name));
+    return {
+      subject, metric: first("throughput_bps.mean", "goodput_bps") || all[0],
+      across: first("rtt_ms.p50", "sojourn_ms.p50", "fct_s", "fct_ms.p50"),
+    };
+  }
+
+  // The figures that a page shows first, for files.
+  function first(data) {
+    const found = [];
+    const add = (name, figure) => { if (figure) found.push({ name, figure }); };
+    if (data.axes.some((axis) => axis.values.length > 1) || data.runs.index.length > 1) {
+      for (const subject of Object.keys(data.subjects)) {
+        for (const metric of metrics(data, subject).filter((metric) => MAIN.includes(metric))) {
+          add(`box-${subject}-${metric.replace(".*", "-within")}`, boxes(data, choice(data, subject, metric)));
+          add(`cdf-${subject}-${metric}`, metric.endsWith("*") ? null : cdf(data, choice(data, subject, metric)));
+        }
+      }
+      const { subject, metric, across } = main(data) || {};
+      if (across) add(`throughput-delay-${subject}`, scatter(data, { ...choice(data, subject, metric), across }));
+      const axes = dimensions(data, subject).filter((one) => one.is_axis);
+      if (axes.length > 1) {
+        for (const name of [metric, across].filter(Boolean)) {
+          add(`heat-${subject}-${name}`, heat(data, { subject, metric: name, x: axes[0].name, y: axes[1].name, column: "", row: "" }));
+        }
+      }
+    }
+    for (const record of data.records) {
+      const run = data.runs.index[record.run];
+      add(`run-${run}-time`, time(record));
+      for (const link of Object.keys(record.queues)) add(`run-${run}-queue-${link}`, queue(record, link));
+      for (const flow of Object.keys(record.sequences)) add(`run-${run}-sequence-${flow}`, sequence(record, flow));
+    }
+    return found;
+  }
+
+  return {
+    LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, boxes, cdf, heat,
+    scatter, time, queue, sequence, main, first, capital,
+  };
+})();
+globalThis.Figures = Figures;

@@ -1,0 +1,236 @@
+//! Output directories.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde_json::{Map, Value, json};
+
+use crate::columns::Subject;
+
+/// The longest line of summaries that is read, in bytes.
+const MAX_LINE: u64 = 1 << 30;
+
+/// Lists of a summary that have objects with ids, with the keys of names that tell them apart.
+const LISTS: [(&str, &[&str]); 5] = [
+    ("flows", &["id", "cc", "host", "loss_detector", "direction"]),
+    ("links", &["id", "queue"]),
+    ("groups", &["id", "cc", "host", "direction"]),
+    ("workloads", &["id"]),
+    ("kinds", &["id"]),
+];
+
+/// Of which runs the results are.
+#[derive(Debug)]
+pub(crate) struct Results {
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) subjects: Vec<Subject>,
+    pub(crate) expectations: Vec<Value>,
+}
+
+/// A directory.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) dir: PathBuf,
+    pub(crate) title: String,
+    manifest: Value,
+    pub(crate) is_sweep: bool,
+}
+
+/// A run.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// Which output.
+    pub(crate) output: usize,
+    /// Its number in the output.
+    pub(crate) index: u64,
+    /// Which repetition of its point.
+    pub(crate) repetition: u64,
+    pub(crate) params: Map<String, Value>,
+    pub(crate) duration_s: f64,
+}
+
+impl Output {
+    fn read(dir: &Path) -> anyhow::Result<Output> {
+        let path = dir.join("manifest.json");
+        let text = fs::read(&path)
+            .with_context(|| format!("cannot read {}: an output directory of ackclock has it", path.display()))?;
+        let manifest: Value =
+            serde_json::from_slice(&text).with_context(|| format!("{} is not JSON", path.display()))?;
+        if !manifest["ackclock"].is_string() {
+            bail!("{} was not written by ackclock", path.display());
+        }
+        let title = manifest["title"].as_str().unwrap_or_default();
+        let title = if title.is_empty() { dir.display().to_string() } else { title.to_owned() };
+        let is_sweep = dir.join("summary.jsonl").exists();
+        Ok(Output { dir: dir.to_owned(), title, manifest, is_sweep })
+    }
+
+    /// Whether the manifest lists a file.
+    pub(crate) fn has(&self, file: &str) -> bool {
+        self.manifest["files"].get(file).is_some()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        json!({
+            "dir": self.dir.display().to_string(),
+            "title": self.title,
+            "version": self.manifest["ackclock"],
+            "seed": self.manifest["seed"],
+            "runs": self.manifest["runs"],
+            "partial": self.manifest["partial"] == true,
+            "scenario": self.manifest["scenario"],
+        })
+    }
+
+    /// The summaries, in the order of the runs.
+    fn each(&self, mut see: impl FnMut(Value)) -> anyhow::Result<()> {
+        let name = if self.is_sweep { "summary.jsonl" } else { "summary.json" };
+        let path = self.dir.join(name);
+        let file = File::open(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let mut reader = BufReader::new(file);
+        let invalid = |number: usize| format!("{}: summary {number} is not one of ackclock", path.display());
+        for number in 0.. {
+            let mut text = Vec::new();
+            let mut bounded = std::io::Read::take(&mut reader, MAX_LINE);
+            let read = match self.is_sweep {
+                true => bounded.read_until(b'\n', &mut text),
+                false => std::io::Read::read_to_end(&mut bounded, &mut text),
+            };
+            if read.with_context(|| format!("cannot read {}", path.display()))? == 0 {
+                return Ok(());
+            }
+            let summary: Value = serde_json::from_slice(&text).with_context(|| invalid(number))?;
+            if summary["schema"] != 1 {
+                bail!("{}: its `schema` is not 1", invalid(number));
+            }
+            see(summary);
+        }
+        Ok(())
+    }
+}
+
+/// Reads all results.
+pub(crate) fn results(dirs: &[PathBuf]) -> anyhow::Result<Results> {
+    let outputs = dirs.iter().map(|dir| Output::read(dir)).collect::<anyhow::Result<Vec<_>>>()?;
+    let names = ["flows", "links", "groups", "workloads", "kinds", "run"];
+    let mut results = Results {
+        outputs: Vec::new(),
+        runs: Vec::new(),
+        subjects: names.map(Subject::new).into(),
+        expectations: Vec::new(),
+    };
+    for (number, output) in outputs.iter().enumerate() {
+        output.each(|summary| results.add(number, &summary))?;
+    }
+    if results.runs.is_empty() {
+        bail!("{} holds no run", dirs[0].display());
+    }
+    results.outputs = outputs;
+    results.subjects.iter_mut().for_each(Subject::forget_constants);
+    results.subjects.retain(|subject| !subject.runs.is_empty() && !subject.metrics.is_empty());
+    Ok(results)
+}
+
+impl Results {
+    fn add(&mut self, output: usize, summary: &Value) {
+        let run = self.runs.len();
+        let mut rest = summary.as_object().cloned().unwrap_or_default();
+        for (list, keys) in LISTS {
+            let Some(Value::Array(objects)) = rest.remove(list) else { continue };
+            let Some(subject) = self.subjects.iter_mut().find(|subject| subject.name == list) else { continue };
+            for object in &objects {
+                let name = |key| (key, object[key].as_str().unwrap_or_default());
+                let names: Vec<(&str, &str)> = keys.iter().map(|&key| name(key)).collect();
+                subject.add(run, object, &names);
+            }
+        }
+        if let Some(Value::Array(expectations)) = rest.remove("expectations") {
+            self.expectations.extend(expectations);
+        }
+        let params = match rest.remove("params") {
+            Some(Value::Object(params)) => params,
+            _ => Map::new(),
+        };
+        let number = |key: &str| rest.get(key).and_then(Value::as_u64).unwrap_or(0);
+        self.runs.push(Run {
+            output,
+            index: number("index"),
+            repetition: number("run"),
+            params,
+            duration_s: rest.get("duration_s").and_then(Value::as_f64).unwrap_or(0.0),
+        });
+        // What counts runs, or is in lists, is no result.
+        for key in ["schema", "seed", "run", "index", "duration_s", "windows", "commands", "live"] {
+            rest.remove(key);
+        }
+        if let Some(subject) = self.subjects.iter_mut().find(|subject| subject.name == "run") {
+            subject.add(run, &Value::Object(rest), &[]);
+        }
+    }
+
+    /// The axes with their values in the order in which they occur.
+    pub(crate) fn axes(&self) -> Vec<Value> {
+        let mut axes: Vec<(&str, Vec<Value>)> = Vec::new();
+        for run in &self.runs {
+            for (name, value) in &run.params {
+                let place = axes.iter().position(|axis| axis.0 == name).unwrap_or_else(|| {
+                    axes.push((name, Vec::new()));
+                    axes.len() - 1
+                });
+                if !axes[place].1.contains(value) {
+                    axes[place].1.push(value.clone());
+                }
+            }
+        }
+        let as_text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let mut all: Vec<Value> = Vec::new();
+        if self.outputs.len() > 1 {
+            let names: Vec<String> = self.outputs.iter().map(|output| output.dir.display().to_string()).collect();
+            let rows: Vec<usize> = self.runs.iter().map(|run| run.output).collect();
+            all.push(json!({ "name": "output", "values": names, "rows": rows }));
+        }
+        for (name, values) in axes {
+            let row = |run: &Run| values.iter().position(|value| Some(value) == run.params.get(name));
+            let rows: Vec<Option<usize>> = self.runs.iter().map(row).collect();
+            let values: Vec<String> = values.iter().map(as_text).collect();
+            all.push(json!({ "name": name, "values": values, "rows": rows }));
+        }
+        all
+    }
+
+    pub(crate) fn runs(&self) -> Value {
+        json!({
+            "output": self.runs.iter().map(|run| run.output).collect::<Vec<_>>(),
+            "index": self.runs.iter().map(|run| run.index).collect::<Vec<_>>(),
+            "repetition": self.runs.iter().map(|run| run.repetition).collect::<Vec<_>>(),
+        })
+    }
+
+    /// A run as titles have it.
+    pub(crate) fn name_of(&self, run: usize) -> String {
+        let Run { output, index, repetition, params, .. } = &self.runs[run];
+        let values = params.iter().map(|(name, value)| {
+            let last = name.rsplit('.').next().unwrap_or(name);
+            format!("{last} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+        });
+        let mut name = values.collect::<Vec<_>>().join(", ");
+        if self.runs.iter().filter(|other| other.output == *output && other.params == *params).count() > 1 {
+            name = format!("{name}{}repetition {repetition}", if name.is_empty() { "" } else { ", " });
+        }
+        if self.outputs.len() > 1 {
+            name = format!("{}: {name}", self.outputs[*output].dir.display());
+        }
+        if self.outputs[*output].is_sweep { format!("run {index}: {name}") } else { name }
+    }
+
+    /// The first run of each point of each output.
+    pub(crate) fn first_runs(&self) -> Vec<usize> {
+        let mut seen = BTreeSet::new();
+        let point = |run: &Run| (run.output, Value::Object(run.params.clone()).to_string());
+        (0..self.runs.len()).filter(|&run| seen.insert(point(&self.runs[run]))).collect()
+    }
+}

@@ -1,0 +1,328 @@
+//! The records of runs: series, decisions of queues, and what a sender learnt.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use anyhow::Context;
+use csv::{Reader, StringRecord};
+use serde_json::{Map, Value, json};
+
+use crate::Options;
+use crate::columns::numbers;
+use crate::read::{Output, Results};
+
+/// The most numbers in a page: some 8 bytes each.
+const MOST_NUMBERS: usize = 3_000_000;
+
+/// The most points of a kind in one picture of a record of all packets: beyond them every second
+/// one is left out, and so on.
+const MOST_POINTS: usize = 20_000;
+
+/// The most flows of which there is a sequence diagram.
+const MOST_FLOWS: usize = 8;
+
+/// The records of the runs that were asked for, or of the first repetitions.
+pub(crate) fn all(results: &Results, options: &Options, notes: &mut Vec<String>) -> anyhow::Result<Vec<Value>> {
+    let asked = |run: &usize| options.runs.contains(&results.runs[*run].index);
+    let runs: Vec<usize> = match options.runs.is_empty() {
+        true => results.first_runs(),
+        false => (0..results.runs.len()).filter(asked).collect(),
+    };
+    if let Some(missing) = options.runs.iter().find(|&&run| !results.runs.iter().any(|found| found.index == run)) {
+        anyhow::bail!("there is no run {missing}; runs count from 0");
+    }
+    let (mut found, mut left) = (Vec::new(), MOST_NUMBERS);
+    for (number, &run) in runs.iter().enumerate() {
+        let Some(records) = of(results, run)? else { continue };
+        let size = size_of(&records);
+        if size > left {
+            let shown = found.len();
+            notes.push(format!("Records of {shown} of {} runs are shown: --run N chooses others.", runs.len()));
+            if shown == 0 && number == 0 {
+                notes.push("Longer intervals of the series, or a shorter run, have fewer points.".to_owned());
+            }
+            break;
+        }
+        left -= size;
+        found.push(records);
+    }
+    Ok(found)
+}
+
+/// How many numbers there are.
+fn size_of(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => items.iter().map(size_of).sum(),
+        Value::Object(keys) => keys.values().map(size_of).sum(),
+        _ => 1,
+    }
+}
+
+/// The records of a run; `None` without any.
+fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
+    let of = &results.runs[run];
+    let output = &results.outputs[of.output];
+    let series = open(output, of.index, "series.csv")?.map(series).transpose()?;
+    let queue = open(output, of.index, "queue.csv")?.map(queue).transpose()?;
+    let tcp = open(output, of.index, "tcp.csv")?.map(tcp).transpose()?;
+    if series.is_none() && queue.is_none() && tcp.is_none() {
+        return Ok(None);
+    }
+    let (queues, sent) = queue.unwrap_or_default();
+    let sequences = sequences(sent, tcp.unwrap_or_default());
+    Ok(Some(json!({
+        "run": run,
+        "name": results.name_of(run),
+        "duration_s": of.duration_s,
+        "series": series,
+        "queues": queues,
+        "sequences": sequences,
+    })))
+}
+
+/// A record with its name, for errors.
+struct Sheet {
+    name: String,
+    reader: Reader<File>,
+    columns: BTreeMap<String, usize>,
+}
+
+/// Opens a record of a run, if it was written.
+fn open(output: &Output, index: u64, file: &str) -> anyhow::Result<Option<Sheet>> {
+    let name = match output.is_sweep {
+        true => {
+            let folder = |digits: usize| format!("runs/{index:0digits$}/{file}");
+            // As many digits as the number of the last run has.
+            (4..=20).map(folder).find(|name| output.has(name)).unwrap_or_default()
+        }
+        false => file.to_owned(),
+    };
+    if !output.has(&name) {
+        return Ok(None);
+    }
+    let path = output.dir.join(&name);
+    let mut reader = Reader::from_path(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let header = reader.headers().with_context(|| format!("cannot read {}", path.display()))?;
+    let columns = header.iter().enumerate().map(|(place, name)| (name.to_owned(), place)).collect();
+    Ok(Some(Sheet { name: path.display().to_string(), reader, columns }))
+}
+
+impl Sheet {
+    /// The place of a column.
+    fn column(&self, name: &str) -> anyhow::Result<usize> {
+        self.columns.get(name).copied().with_context(|| format!("{} has no column `{name}`", self.name))
+    }
+
+    /// The next row.
+    fn next(&mut self, row: &mut StringRecord) -> anyhow::Result<bool> {
+        self.reader.read_record(row).with_context(|| format!("cannot read {}", self.name))
+    }
+}
+
+fn number(row: &StringRecord, place: usize) -> Option<f64> {
+    row.get(place)?.parse().ok()
+}
+
+/// The columns of flows, groups and links over time.
+fn series(mut sheet: Sheet) -> anyhow::Result<Value> {
+    let [from, to, kind, id] = ["from_s", "to_s", "kind", "id"].map(|name| sheet.column(name));
+    let (from, to, kind, id) = (from?, to?, kind?, id?);
+    let metrics: Vec<(String, usize)> = (sheet.columns.iter())
+        .filter(|&(_, &place)| ![from, to, kind, id].contains(&place))
+        .map(|(name, &place)| (name.clone(), place))
+        .collect();
+    let mut order: Vec<(String, String)> = Vec::new();
+    let mut found: BTreeMap<(String, String), Vec<Vec<Option<f64>>>> = BTreeMap::new();
+    let mut row = StringRecord::new();
+    while sheet.next(&mut row)? {
+        let key = (row[kind].to_owned(), row[id].to_owned());
+        let columns = found.entry(key).or_insert_with_key(|key| {
+            order.push(key.clone());
+            vec![Vec::new(); metrics.len() + 2]
+        });
+        let values = [from, to].into_iter().chain(metrics.iter().map(|metric| metric.1));
+        columns.iter_mut().zip(values).for_each(|(column, place)| column.push(number(&row, place)));
+    }
+    let all = order.into_iter().filter_map(|key| {
+        let columns = found.remove(&key)?;
+        let mut values = Map::new();
+        let names = ["from_s", "to_s"].into_iter().chain(metrics.iter().map(|metric| metric.0.as_str()));
+        for (name, column) in names.zip(&columns).filter(|(_, column)| column.iter().any(Option::is_some)) {
+            values.insert(name.to_owned(), numbers(column.iter().copied()));
+        }
+        Some(json!({ "kind": key.0, "id": key.1, "values": values }))
+    });
+    Ok(all.collect())
+}
+
+/// Points of which every second one is left out whenever there are too many.
+#[derive(Debug)]
+struct Thinned {
+    points: Vec<Vec<f64>>,
+    every: usize,
+    seen: usize,
+}
+
+impl Default for Thinned {
+    fn default() -> Thinned {
+        Thinned { points: Vec::new(), every: 1, seen: 0 }
+    }
+}
+
+impl Thinned {
+    fn add(&mut self, point: &[f64]) {
+        if self.seen.is_multiple_of(self.every) {
+            if self.points.len() == MOST_POINTS {
+                let mut place = 0;
+                self.points.retain(|_| {
+                    place += 1;
+                    place % 2 == 1
+                });
+                self.every *= 2;
+            }
+            if self.seen.is_multiple_of(self.every) {
+                self.points.push(point.to_vec());
+            }
+        }
+        self.seen += 1;
+    }
+
+    fn json(&self) -> Value {
+        let points = self.points.iter().map(|point| numbers(point.iter().copied().map(Some)));
+        json!({ "points": points.collect::<Vec<_>>(), "of": self.seen })
+    }
+}
+
+/// The data that flows sent, and what of it was dropped.
+type Sent = BTreeMap<String, [Thinned; 2]>;
+
+/// What queues did, by link direction, and what flows sent into the first of them.
+fn queue(mut sheet: Sheet) -> anyhow::Result<(Map<String, Value>, Sent)> {
+    let names = ["time_s", "link", "flow", "seq_bytes", "action", "sojourn_ms", "probability", "backlog_packets"];
+    let places = names.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let [time, link, flow, seq, action, sojourn, probability, backlog] = places[..] else {
+        return Ok(Default::default());
+    };
+    let mut links: Vec<(String, BTreeMap<&str, Thinned>)> = Vec::new();
+    let mut sent = Sent::new();
+    // The link on which a flow's data was seen first.
+    let mut first: BTreeMap<String, String> = BTreeMap::new();
+    let mut row = StringRecord::new();
+    while sheet.next(&mut row)? {
+        let Some(at) = number(&row, time) else { continue };
+        let place = links.iter().position(|known| known.0 == row[link]).unwrap_or_else(|| {
+            links.push((row[link].to_owned(), BTreeMap::new()));
+            links.len() - 1
+        });
+        let kinds = &mut links[place].1;
+        let waited = number(&row, sojourn).unwrap_or(0.0);
+        match &row[action] {
+            "dequeue" => kinds.entry("delay_ms").or_default().add(&[at, waited]),
+            "drop" => kinds.entry("drops").or_default().add(&[at, waited]),
+            "mark" => kinds.entry("marks").or_default().add(&[at, waited]),
+            _ => {}
+        }
+        if let Some(probability) = number(&row, probability) {
+            kinds.entry("probability").or_default().add(&[at, probability]);
+        }
+        if let Some(backlog) = number(&row, backlog) {
+            kinds.entry("backlog").or_default().add(&[at, backlog]);
+        }
+        let is_offer = &row[action] == "enqueue" || (&row[action] == "drop" && row[sojourn].is_empty());
+        if let Some(seq) = number(&row, seq) {
+            let flow = &row[flow];
+            if !first.contains_key(flow) {
+                first.insert(flow.to_owned(), row[link].to_owned());
+            }
+            if first[flow] == row[link] && (sent.contains_key(flow) || sent.len() < MOST_FLOWS) {
+                let [offered, dropped] = sent.entry(flow.to_owned()).or_default();
+                if is_offer {
+                    offered.add(&[at, seq]);
+                }
+                if &row[action] == "drop" {
+                    dropped.add(&[at, seq]);
+                }
+            }
+        }
+    }
+    let links = links.into_iter().map(|(link, kinds)| {
+        let kinds: Map<String, Value> = kinds.iter().map(|(&kind, points)| (kind.to_owned(), points.json())).collect();
+        (link, Value::Object(kinds))
+    });
+    Ok((links.collect(), sent))
+}
+
+/// What the ACKs of a flow said, and what it sent again.
+#[derive(Debug, Default)]
+struct Learnt {
+    acked: Thinned,
+    /// The end of what was SACKed.
+    sacked: Thinned,
+    again: Thinned,
+    lost: Thinned,
+}
+
+fn tcp(mut sheet: Sheet) -> anyhow::Result<BTreeMap<String, Learnt>> {
+    let names = ["time_s", "flow", "event", "ack_bytes", "fackets_out", "seq_bytes", "len_bytes", "since_s"];
+    let places = names.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let [time, flow, event, ack, fackets, seq, len, since] = places[..] else { return Ok(BTreeMap::new()) };
+    let mut flows: BTreeMap<String, Learnt> = BTreeMap::new();
+    let mut row = StringRecord::new();
+    while sheet.next(&mut row)? {
+        let name = &row[flow];
+        if !flows.contains_key(name) && flows.len() == MOST_FLOWS {
+            continue;
+        }
+        let learnt = flows.entry(name.to_owned()).or_default();
+        match &row[event] {
+            "ack" => {
+                let (Some(at), Some(ack)) = (number(&row, time), number(&row, ack)) else { continue };
+                learnt.acked.add(&[at, ack]);
+                if let Some(fackets) = number(&row, fackets).filter(|&fackets| fackets > 0.0) {
+                    learnt.sacked.add(&[at, ack, fackets]);
+                }
+            }
+            kind => {
+                let (Some(at), Some(seq)) = (number(&row, since), number(&row, seq)) else { continue };
+                let to = seq + number(&row, len).unwrap_or(0.0);
+                let points = if kind == "retransmission" { &mut learnt.again } else { &mut learnt.lost };
+                points.add(&[at, seq, to]);
+            }
+        }
+    }
+    Ok(flows)
+}
+
+/// What is in the sequence diagram of each flow.
+fn sequences(sent: Sent, learnt: BTreeMap<String, Learnt>) -> Map<String, Value> {
+    let mut flows: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
+    for (flow, [offered, dropped]) in &sent {
+        let all = flows.entry(flow.clone()).or_default();
+        all.insert("sent".to_owned(), offered.json());
+        all.insert("dropped".to_owned(), dropped.json());
+    }
+    for (flow, learnt) in &learnt {
+        let all = flows.entry(flow.clone()).or_default();
+        let kinds =
+            [("acked", &learnt.acked), ("sacked", &learnt.sacked), ("again", &learnt.again), ("lost", &learnt.lost)];
+        all.extend(kinds.map(|(kind, points)| (kind.to_owned(), points.json())));
+    }
+    flows.into_iter().map(|(flow, all)| (flow, Value::Object(all))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_second_point_is_left_out_when_there_are_too_many() {
+        let mut thinned = Thinned::default();
+        let most = MOST_POINTS as u32;
+        for number in 0..5 * most {
+            thinned.add(&[f64::from(number)]);
+        }
+        assert_eq!((thinned.seen, thinned.every), (5 * MOST_POINTS, 8));
+        assert!(thinned.points.iter().enumerate().all(|(place, point)| point[0] == 8.0 * place as f64));
+        assert_eq!(thinned.points.len(), 5 * MOST_POINTS / 8);
+    }
+}
