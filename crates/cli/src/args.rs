@@ -6,10 +6,19 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, Subcommand};
 
 use self::check::CheckArgs;
+use self::export::ExportArgs;
+use self::list::ListArgs;
+use self::merge::MergeArgs;
+use self::report::ReportArgs;
 use self::trace::TraceArgs;
 use self::verify::VerifyArgs;
+use crate::selection::{Only, Shard};
 
 pub(crate) mod check;
+pub(crate) mod export;
+pub(crate) mod list;
+pub(crate) mod merge;
+pub(crate) mod report;
 pub(crate) mod trace;
 pub(crate) mod verify;
 
@@ -29,8 +38,9 @@ pub(crate) mod verify;
         each is reported on standard error\n  \
         2    bad input: the scenario, an override, a capture, --out or another flag; or a requirement of a live run is \
         missing\n  \
-        3    a run failed: on the virtual clock a defect of ackclock; a live run whose device vanished, or whose disk \
-        is full, keeps its results so far, marked partial\n  \
+        3    a run failed: on the virtual clock too many flows, or a defect of ackclock; the other runs of a sweep are \
+        done all the same; a live run whose device vanished, or whose disk is full, keeps its results so far, marked \
+        partial\n  \
         130  Ctrl-C (SIGINT) or SIGTERM: a live run keeps its results so far, a sweep the runs that had finished; \
         both are marked partial\n\n\
         Examples:\n  \
@@ -57,10 +67,18 @@ pub(crate) enum Command {
     Packetdrill(DrillArgs),
     /// Prints or writes a scenario to begin with
     New(NewArgs),
+    /// Lists queues, controllers, hosts, metrics, keys and so on, with parameters and ranges
+    List(ListArgs),
     /// Shows the numbers of two results side by side
     Compare(CompareArgs),
+    /// Makes one result of the parts of a sweep
+    Merge(MergeArgs),
+    /// Writes the records of a run for mahimahi's scripts or Flent
+    Export(ExportArgs),
     /// Writes, or checks, the bytes that ackclock's endpoints send and expect
     Pattern(PatternArgs),
+    /// Draws the figures of results: a page, or files
+    Report(ReportArgs),
     /// Draws a synthetic trace of a link's rate
     Trace(TraceArgs),
     /// Repeats the runs of output directories and compares every file
@@ -82,8 +100,9 @@ pub(crate) struct Args {
     /// Set a key of the scenario; may be given several times
     ///
     /// KEY is a dotted path; a flow is addressed by its id or its index: `flows.reno.cc`,
-    /// `flows.0.cc`. VALUE is TOML, or else a string, so that `delay=40ms` needs no quotes. Setting
-    /// the path of a sweep's axis reduces the axis to this value.
+    /// `flows.0.cc`, and `flows.*.cc` is that of every flow. VALUE is TOML, or else a string, so
+    /// that `delay=40ms` needs no quotes. Setting the path of a sweep's axis reduces the axis to
+    /// this value.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
@@ -128,8 +147,29 @@ pub(crate) struct Args {
     /// However it ended, the runs that had finished are kept, and the others are done; the files
     /// are the same as of a sweep that was never interrupted. It must be the same scenario. With
     /// nothing there it begins at the first run.
-    #[arg(long, requires = "out")]
+    #[arg(long, requires = "out", conflicts_with = "overwrite")]
     pub(crate) resume: bool,
+
+    /// Replace what --out holds even if it is a part of a sweep, or of a run that was broken off
+    ///
+    /// Complete results are replaced without it.
+    #[arg(long, requires = "out")]
+    pub(crate) overwrite: bool,
+
+    /// Do only these runs of a sweep: numbers of runs (`7`, `3-9`), or a point and its repetitions
+    /// (`4:0`, `4:0-2`), separated by commas
+    ///
+    /// Runs, points and repetitions count from 0. Runs have the numbers, seeds and results that
+    /// they have in the whole sweep; expectations are not evaluated.
+    #[arg(long, value_name = "RUNS", conflicts_with = "shard")]
+    pub(crate) only: Option<Only>,
+
+    /// Do only share I of N of the runs of a sweep, from 0/N to N-1/N
+    ///
+    /// For arrays of jobs on a cluster: share I has the runs I, I + N, I + 2N and so on. `ackclock
+    /// merge` makes one result of all shares, and evaluates the expectations.
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
 
     /// Print the scenario with overrides applied and defaults filled in, and run nothing
     #[arg(long)]
@@ -147,6 +187,27 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// What does all runs into a directory.
+    pub(crate) fn into_dir(out: PathBuf) -> Args {
+        Args {
+            file: None,
+            scenario: None,
+            set: Vec::new(),
+            seed: None,
+            clock: None,
+            record: None,
+            json: false,
+            out: Some(out),
+            resume: false,
+            overwrite: false,
+            only: None,
+            shard: None,
+            show_config: false,
+            threads: None,
+            quiet: true,
+        }
+    }
+
     /// The scenario, however it was given.
     pub(crate) fn path(&self) -> &Path {
         self.file.as_deref().or(self.scenario.as_deref()).unwrap_or(Path::new(""))

@@ -1,5 +1,6 @@
 //! Runs on all cores; results in the order of the runs, whatever finishes first.
 
+mod captures;
 mod sheets;
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use ackclock_live::{LiveError, Options, Outcome};
-use ackclock_scenario::Scenario;
+use ackclock_scenario::{Scenario, ScenarioError};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::{Clock, LiveSpec, RunSpec};
 use ackclock_trace::Summary;
@@ -21,6 +22,7 @@ use anyhow::Context;
 use crate::output::{COMMANDS, Places};
 use crate::partial::{Folder, Sealed};
 use crate::progress::Progress;
+use crate::selection::Selection;
 
 use sheets::Sheets;
 
@@ -48,6 +50,8 @@ pub(crate) enum BrokenOff {
 pub(crate) enum Failure {
     /// It failed by itself.
     Run(RunError),
+    /// Its point of the sweep is wrong.
+    Point(Box<ScenarioError>),
     /// It has hosts outside, and could not begin.
     Live(LiveError),
     /// What it recorded could not be written.
@@ -68,29 +72,36 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Does the runs of a scenario from `first` on; each records into files of its own, if there are
-/// places for them. `sink` gets the runs in order, on this thread, and may break off. The first run
-/// that fails, in order, ends everything; a signal ends those that go on, and what has finished is
-/// still given out.
+/// Does the selected runs of a scenario from place `first` on; each records into files of its own,
+/// if there are places for them. `sink` gets the runs in order, on this thread, and may break off.
+/// In a sweep it also gets those that fail by themselves; any other failure, the first in order,
+/// ends everything. A signal ends those that go on, and what has finished is still given out.
 pub(crate) fn all(
     scenario: &Scenario,
+    selection: &Selection,
     first: usize,
     threads: usize,
     aside: &Aside<'_>,
     progress: &Progress,
-    mut sink: impl FnMut(usize, Done) -> ControlFlow<()>,
+    mut sink: impl FnMut(usize, Result<Done, String>) -> ControlFlow<()>,
 ) -> Result<(), (usize, Failure)> {
     let mut failed = None;
+    let run = |job: usize| selection.run(first + job).unwrap_or_else(|| unreachable!("there are as many jobs as runs"));
     in_order(
-        scenario.runs() - first,
+        selection.len() - first,
         threads,
-        |job, stop| one(scenario, first + job, aside, progress, stop),
+        |job, stop| one(scenario, run(job), aside, progress, stop),
         |job, result| match result {
-            Ok(done) => sink(first + job, done),
+            Ok(done) => sink(run(job), Ok(done)),
+            Err(Failure::Run(error)) if scenario.is_sweep() && error != RunError::Interrupted => {
+                sink(run(job), Err(error.to_string()))
+            }
+            Err(Failure::Point(error)) if scenario.is_sweep() => {
+                sink(run(job), Err(format!("its point is wrong: {error}")))
+            }
             Err(error) => {
-                let run = first + job;
                 let interrupted = matches!(error, Failure::Run(RunError::Interrupted));
-                failed.get_or_insert((run, error));
+                failed.get_or_insert((run(job), error));
                 if interrupted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             }
         },
@@ -108,8 +119,9 @@ pub(crate) fn in_order<T: Send>(
     mut sink: impl FnMut(usize, T) -> ControlFlow<()>,
 ) {
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let (sender, results) = mpsc::channel();
-    let worker = |sender: mpsc::Sender<(usize, T)>| {
+    // Whoever is far ahead of the sink waits for it: results take memory.
+    let (sender, results) = mpsc::sync_channel(2 * threads);
+    let worker = |sender: mpsc::SyncSender<(usize, T)>| {
         // Jobs are taken one by one from the front, so that results wait for few others before they
         // can be given out.
         loop {
@@ -157,7 +169,7 @@ fn one(
     if !scenario.is_live() && ackclock_live::interrupted() {
         return Err(Failure::Run(RunError::Interrupted));
     }
-    let spec = scenario.spec(run);
+    let spec = scenario.read_spec(run).map_err(|error| Failure::Point(Box::new(error)))?;
     let mut sheets = Sheets::open(scenario, run, aside.places).map_err(Failure::Output)?;
     if let Some(live) = &spec.live {
         return outside(&spec, live, run, sheets, aside, progress);

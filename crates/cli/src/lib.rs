@@ -5,11 +5,11 @@
 //! The types that a controller needs are in [`cc`] and [`units`].
 //!
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
-//! cores and gives summaries in order, `table` and `output` write them down. `drill` is
-//! `ackclock packetdrill`, `starter` is `ackclock new`, `check`, `compare`, `pattern`, `trace` and
-//! `verify` are the commands of these names. Exit status: 0, 1 when an expectation was missed, a
-//! live run is not valid or a script did not pass, 2 for bad input, 3 when a run failed, 130 when
-//! runs were interrupted.
+//! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
+//! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `check`, `compare`,
+//! `export`, `list`, `merge`, `pattern`, `trace` and `verify` are the commands of these names. Exit
+//! status: 0, 1 when an expectation was missed, a live run is not valid or a script did not pass, 2
+//! for bad input, 3 when a run failed, 130 when runs were interrupted.
 
 mod args;
 mod check;
@@ -17,13 +17,18 @@ mod compare;
 mod drill;
 mod duration;
 mod execute;
+mod export;
+mod figures;
+mod list;
 mod live;
 mod memory;
+mod merge;
 mod output;
 mod partial;
 mod pattern;
 mod progress;
 mod report;
+mod selection;
 mod session;
 mod starter;
 mod table;
@@ -63,10 +68,14 @@ pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
     let cli = Cli::parse();
     let ended = match (&cli.command, &cli.scenario) {
         (Some(Command::Check(args)), _) => check::run(args, controllers),
+        (Some(Command::List(args)), _) => list::run(args),
         (Some(Command::New(args)), _) => starter::run(args),
         (Some(Command::Packetdrill(args)), _) => drill::run(args),
         (Some(Command::Compare(args)), _) => compare::run(args),
+        (Some(Command::Merge(args)), _) => merge::run(args, controllers),
+        (Some(Command::Export(args)), _) => export::run(args),
         (Some(Command::Pattern(args)), _) => pattern::run(args),
+        (Some(Command::Report(args)), _) => figures::run(args),
         (Some(Command::Trace(args)), _) => trace::run(args),
         (Some(Command::Verify(args)), _) => verify::run(args, controllers),
         (None, Some(args)) => session::run(args, controllers),

@@ -15,11 +15,26 @@ use crate::say;
 /// system does not tell how much memory it has.
 pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<usize> {
     let Some(available) = available() else { return Ok(asked.unwrap_or(cores)) };
+    let kept = kept(scenario);
+    if kept > available {
+        bail!(
+            "{} runs leave about {} in memory until all have finished, and {} are available",
+            scenario.runs(),
+            mib(kept),
+            mib(available)
+        );
+    }
     let (threads, note) = fits(scenario, asked, cores, available)?;
     if let Some(note) = note {
         say(&note);
     }
     Ok(threads)
+}
+
+/// What is kept of all runs until the last one has finished, in bytes: the measures that
+/// expectations judge, which are 16 bytes each, and what draws of a sample take.
+fn kept(scenario: &Scenario) -> u64 {
+    (scenario.runs() as u64).saturating_mul(24 + 16 * scenario.expectations() as u64)
 }
 
 fn fits(

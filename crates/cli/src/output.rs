@@ -15,8 +15,8 @@ mod resume;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Component, Path, PathBuf};
 
 use ackclock_scenario::Scenario;
@@ -25,22 +25,26 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::partial::{self, Folder, Partial, Sealed};
+use crate::selection::Selection;
 use lock::Lock;
 
 pub(crate) const MANIFEST: &str = "manifest.json";
-const SUMMARY: &str = "summary.json";
-const SUMMARIES: &str = "summary.jsonl";
+pub(crate) const SUMMARY: &str = "summary.json";
+pub(crate) const SUMMARIES: &str = "summary.jsonl";
 pub(crate) const QUEUE: &str = "queue.csv";
 pub(crate) const TCP: &str = "tcp.csv";
 pub(crate) const SIFTR: &str = "siftr.log";
 pub(crate) const ERTT: &str = "ertt.csv";
 pub(crate) const FLOWS: &str = "flows.csv";
-/// What a run may record.
-const RECORDS: [&str; 5] = [QUEUE, TCP, SIFTR, ERTT, FLOWS];
+pub(crate) const SERIES: &str = "series.csv";
+/// The extension of captures.
+pub(crate) const PCAPNG: &str = ".pcapng";
+/// What a run may record, captures apart.
+const RECORDS: [&str; 6] = [QUEUE, TCP, SIFTR, ERTT, FLOWS, SERIES];
 /// The folder with what programs have printed.
 pub(crate) const COMMANDS: &str = "commands";
 /// The folder with one folder for each run of a sweep.
-const RUNS: &str = "runs";
+pub(crate) const RUNS: &str = "runs";
 
 /// The key by which a manifest is known; its value is the version.
 pub(crate) const OURS: &str = "ackclock";
@@ -58,8 +62,10 @@ pub(crate) struct Output {
     records: Vec<Sealed>,
     /// What was put aside, in a sentence.
     kept: Option<String>,
-    /// The results of runs that had finished before.
-    earlier: Vec<Value>,
+    /// How many runs had finished before: the first of the sweep.
+    earlier: usize,
+    /// Which runs these are, unless all.
+    part: Option<(&'static str, String)>,
     /// What says which sweep it is, while it is not complete.
     plan: Option<PathBuf>,
     lock: Option<Lock>,
@@ -69,17 +75,16 @@ impl Output {
     /// Makes sure, before anything runs, that the directory can be written and that nobody else's
     /// files are in it.
     ///
-    /// With `resume` it goes on with what it holds of the same sweep.
-    pub(crate) fn prepare(dir: &Path, scenario: &Scenario, resume: bool) -> anyhow::Result<Output> {
-        let made = match fs::metadata(dir) {
-            Ok(found) if !found.is_dir() => bail!("{} is not a directory", dir.display()),
-            Ok(_) => false,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                fs::create_dir_all(dir).with_context(|| format!("cannot create the directory {}", dir.display()))?;
-                true
-            }
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", dir.display())),
-        };
+    /// With `resume` it goes on with what it holds of the same sweep. `overwrite` permits to
+    /// replace results that are partial.
+    pub(crate) fn prepare(
+        dir: &Path,
+        scenario: &Scenario,
+        selection: &Selection,
+        resume: bool,
+        overwrite: bool,
+    ) -> anyhow::Result<Output> {
+        let made = make(dir)?;
         let (sweep, runs) = (scenario.is_sweep(), scenario.runs());
         let unfinished = unfinished(dir);
         let listed = unfinished.iter().flat_map(names_in).filter_map(|name| name.split('/').next());
@@ -99,6 +104,9 @@ impl Output {
             );
         }
         let lock = Some(Lock::take(dir)?);
+        if !resume && !overwrite {
+            leftovers::refuse_partial(dir)?;
+        }
         if has_plan {
             resume::remove_empty(&dir.join(RUNS));
         }
@@ -110,22 +118,23 @@ impl Output {
             summary: None,
             records: Vec::new(),
             kept: None,
-            earlier: Vec::new(),
+            earlier: 0,
+            part: selection.part().cloned(),
             plan: None,
             lock,
         };
         if resume
             && sweep
-            && let Some(found) = resume::take_up(dir, scenario, output.digits())?
+            && let Some(found) = resume::take_up(dir, scenario, selection, output.digits())?
         {
             (output.summary, output.records, output.earlier) = (found.summary, found.records, found.runs);
-            output.plan = output.summary.is_some().then(|| resume::plan(dir, scenario)).transpose()?;
+            output.plan = output.summary.is_some().then(|| resume::plan(dir, scenario, selection)).transpose()?;
             return Ok(output);
         }
         // Who had it until now may have completed it since.
         output.kept = leftovers::put_aside(dir, &names(dir)?, self::unfinished(dir).as_ref())?;
         if sweep {
-            output.plan = Some(resume::plan(dir, scenario)?);
+            output.plan = Some(resume::plan(dir, scenario, selection)?);
         }
         let name = if sweep { SUMMARIES } else { SUMMARY };
         let file = Partial::create(dir, name).with_context(|| format!("cannot write into {}", dir.display()))?;
@@ -143,9 +152,20 @@ impl Output {
         (self.runs - 1).to_string().len().max(4)
     }
 
-    /// The results of the first runs, which had finished before.
-    pub(crate) fn earlier(&self) -> &[Value] {
-        &self.earlier
+    /// How many runs had finished before: the first of the sweep.
+    pub(crate) fn earlier(&self) -> usize {
+        self.earlier
+    }
+
+    /// Gives the lines of the runs that had finished before, in their order.
+    pub(crate) fn each_earlier(&self, mut each: impl FnMut(&str) -> anyhow::Result<()>) -> anyhow::Result<()> {
+        if self.earlier == 0 {
+            return Ok(());
+        }
+        let path = self.summary.as_ref().map_or_else(|| self.dir.join(SUMMARIES), |file| file.path().to_owned());
+        let read = || format!("cannot read {}", path.display());
+        let file = BufReader::new(File::open(&path).with_context(read)?);
+        file.lines().take(self.earlier).try_for_each(|line| each(&line.with_context(read)?))
     }
 
     /// Where runs put what they record, for the threads that they are on.
@@ -170,9 +190,15 @@ impl Output {
         file.flush()
     }
 
+    /// Writes the line of the next run of a sweep as it is, and keeps what it has recorded.
+    pub(crate) fn add_line(&mut self, line: &str, records: impl IntoIterator<Item = Sealed>) -> io::Result<()> {
+        self.records.extend(records);
+        self.summary.as_mut().map_or(Ok(()), |file| writeln!(file, "{line}"))
+    }
+
     /// Completes the directory, after all runs, or after as many as there were until one was broken
     /// off.
-    pub(crate) fn finish(mut self, scenario: &Scenario, partial: bool) -> anyhow::Result<()> {
+    pub(crate) fn finish(mut self, scenario: &Scenario, partial: bool, failed: usize) -> anyhow::Result<()> {
         let Some(summary) = self.summary.take() else { return Ok(()) };
         let dir = &self.dir;
         let mut sealed = vec![summary.seal()?];
@@ -186,8 +212,14 @@ impl Output {
             "files": files,
             "scenario": scenario.resolved(),
         });
+        if let Some((key, part)) = &self.part {
+            manifest[*key] = part.as_str().into();
+        }
         if partial {
             manifest["partial"] = true.into();
+        }
+        if failed > 0 {
+            manifest["failed"] = failed.into();
         }
         let mut file = Partial::create(dir, MANIFEST)?;
         writeln!(file, "{manifest:#}")?;
@@ -217,7 +249,7 @@ impl Output {
 impl Drop for Output {
     /// Takes away what a failed run began, but nothing that was there before.
     fn drop(&mut self) {
-        if !self.earlier.is_empty() {
+        if self.earlier > 0 {
             self.summary.take().into_iter().for_each(Partial::leave);
             self.records.drain(..).for_each(Sealed::leave);
             return;
@@ -258,6 +290,19 @@ impl Places {
             Some(digits) => format!("{RUNS}/{run:0digits$}/{file}"),
             None => file.to_owned(),
         }
+    }
+}
+
+/// Makes sure that a directory is there. Tells whether it was not.
+fn make(dir: &Path) -> anyhow::Result<bool> {
+    match fs::metadata(dir) {
+        Ok(found) if !found.is_dir() => bail!("{} is not a directory", dir.display()),
+        Ok(_) => Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            fs::create_dir_all(dir).with_context(|| format!("cannot create the directory {}", dir.display()))?;
+            Ok(true)
+        }
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", dir.display())),
     }
 }
 
@@ -314,7 +359,9 @@ fn is_ours(name: &OsStr) -> bool {
         // A record, the folder of what programs print, or a file of it.
         let of_run = |name: &str| {
             let printed = name.strip_prefix(COMMANDS);
-            RECORDS.contains(&name) || printed.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+            RECORDS.contains(&name)
+                || name.ends_with(PCAPNG)
+                || printed.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
         };
         let of_sweep = name.strip_prefix(RUNS).and_then(|rest| rest.strip_prefix('-')?.split_once('-'));
         [MANIFEST, SUMMARY, SUMMARIES].contains(&name)

@@ -3,21 +3,27 @@
 use std::fmt::Write;
 
 use ackclock_scenario::{Evaluation, Scenario};
-use ackclock_trace::{FlowSummary, GroupSummary, LinkSummary, Summary, jain};
+use ackclock_trace::statistics::deviation;
+use ackclock_trace::{FlowSummary, GroupSummary, Summary, jain};
 use serde_json::{Map, Value};
 
-use crate::live;
 use crate::table::Table;
 use applications::Applications;
 use kinds::Kinds;
+use repetitions::Repetitions;
 use responsiveness::Responsiveness;
 
 mod applications;
 
 mod datagrams;
+mod detail;
 mod kinds;
+mod repetitions;
 mod responsiveness;
 mod workloads;
+
+/// The most points that are listed in tables.
+const MAX_POINTS: usize = 10_000;
 
 /// Points with more flows get one line for all of them.
 const MAX_FLOW_LINES: usize = 8;
@@ -31,6 +37,9 @@ pub(crate) struct Report<'a> {
     /// The runs of the point at hand, and the number of one of them.
     point: Vec<Vec<Line>>,
     run: usize,
+    repetitions: Repetitions,
+    /// How many runs of that point failed.
+    failed: usize,
     /// The same of flows of datagrams, if there are any.
     datagrams: Option<Table>,
     datagrams_of_point: Vec<Vec<datagrams::Line>>,
@@ -58,13 +67,17 @@ const DIGITS: [usize; COLUMNS.len()] = [3, 1, 1, 1, 0, 0, 0, 3];
 impl<'a> Report<'a> {
     pub(crate) fn new(scenario: &'a Scenario) -> Report<'a> {
         let axes: Vec<&str> = scenario.axes().collect();
-        let header = short(&axes).into_iter().chain(["flow".to_owned()]).chain(COLUMNS.map(str::to_owned));
+        let count = (scenario.repeat() > 1).then(|| "n".to_owned());
+        let header = short(&axes).into_iter().chain(["flow".to_owned()]).chain(count);
+        let header = header.chain(COLUMNS.map(str::to_owned));
         Report {
             scenario,
             body: String::new(),
             sweep: Table::new(axes.len() + 1, header),
             point: Vec::new(),
             run: 0,
+            repetitions: Repetitions::default(),
+            failed: 0,
             datagrams: None,
             datagrams_of_point: Vec::new(),
             workloads: None,
@@ -77,15 +90,15 @@ impl<'a> Report<'a> {
 
     /// Adds a run; they come in order.
     pub(crate) fn add(&mut self, run: usize, summary: &Summary<Map<String, Value>>) {
-        if !self.scenario.is_sweep() {
-            self.body = detail(summary);
+        if self.is_beyond(run) {
             return;
         }
-        // Some runs of a point may be missing where others have been broken off.
-        if run / self.scenario.repeat() != self.run / self.scenario.repeat() {
-            self.end_point();
+        if !self.scenario.is_sweep() {
+            self.body = detail::text(summary);
+            return;
         }
-        self.run = run;
+        self.reach(run);
+        self.repetitions.add(summary);
         self.point.push(lines(summary));
         self.datagrams_of_point.push(datagrams::lines(summary));
         self.workloads_of_point.push(workloads::lines(summary));
@@ -94,17 +107,50 @@ impl<'a> Report<'a> {
         self.kinds.add(summary);
     }
 
+    /// Adds a run that failed.
+    pub(crate) fn fail(&mut self, run: usize) {
+        if self.is_beyond(run) {
+            return;
+        }
+        self.reach(run);
+        self.failed += 1;
+    }
+
+    /// Whether a run is of a point that is not listed any more.
+    fn is_beyond(&self, run: usize) -> bool {
+        run / self.scenario.repeat() >= MAX_POINTS
+    }
+
+    /// Comes to a run.
+    fn reach(&mut self, run: usize) {
+        // Some runs of a point may be missing where others have been broken off.
+        if run / self.scenario.repeat() != self.run / self.scenario.repeat() {
+            self.end_point();
+        }
+        self.run = run;
+    }
+
     /// Every run of the point at hand has been added.
     fn end_point(&mut self) {
         let runs = std::mem::take(&mut self.point);
+        let failed = std::mem::take(&mut self.failed);
+        self.repetitions.end_point();
         let axes: Vec<String> = self.scenario.params(self.run).values().map(plain).collect();
         for (number, first) in runs.first().into_iter().flatten().enumerate() {
             let mut cells = axes.clone();
             cells.push(first.name.clone());
+            let of_flow = || runs.iter().filter_map(|run| run.get(number));
+            cells.extend((self.scenario.repeat() > 1).then(|| of_flow().count().to_string()));
             for (column, &digits) in DIGITS.iter().enumerate() {
-                let values = runs.iter().filter_map(|run| run.get(number)?.values[column]).collect();
-                cells.push(median(values).map_or_else(|| "-".to_owned(), |value| fixed(value, digits)));
+                cells.push(cell(of_flow().filter_map(|line| line.values[column]).collect(), digits));
             }
+            self.sweep.row(cells);
+        }
+        if failed > 0 {
+            let mut cells = axes.clone();
+            cells.push(format!("{failed} of {} failed", failed + runs.len()));
+            cells.extend((self.scenario.repeat() > 1).then(|| "-".to_owned()));
+            cells.extend(COLUMNS.map(|_| "-".to_owned()));
             self.sweep.row(cells);
         }
         let runs = std::mem::take(&mut self.datagrams_of_point);
@@ -135,15 +181,22 @@ impl<'a> Report<'a> {
             let _ = writeln!(out, "{}", scenario.title());
         }
         if scenario.is_sweep() {
-            let medians = if scenario.repeat() > 1 { ", medians over the runs of a point" } else { "" };
+            let medians =
+                if scenario.repeat() > 1 { ", medians +- standard deviations over the n runs of a point" } else { "" };
             let runs = if scenario.runs() == 1 { "1 run".to_owned() } else { format!("{} runs", scenario.runs()) };
             let _ = writeln!(out, "{runs}{medians}\n\n{}", self.sweep.render().trim_end());
+            if scenario.runs() / scenario.repeat() > MAX_POINTS {
+                let _ = writeln!(out, "the first {MAX_POINTS} points; --out and --json have all of them");
+            }
             for table in [&self.datagrams, &self.workloads].into_iter().flatten() {
                 let _ = writeln!(out, "\n{}", table.render().trim_end());
             }
             let others =
                 self.applications.text().into_iter().chain(self.responsiveness.text()).chain(self.kinds.text());
             others.for_each(|table| _ = writeln!(out, "\n{table}"));
+            if let Some(note) = self.repetitions.note() {
+                let _ = writeln!(out, "\n{note}");
+            }
         } else {
             out.push_str(&self.body);
         }
@@ -248,6 +301,7 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
     if flows.len() > MAX_FLOW_LINES {
         let both = ways.iter().all(|(flows, ..)| !flows.is_empty());
         let there = ways.iter().filter(|(flows, ..)| !flows.is_empty());
+        let groups = by_group(flows).into_iter().chain(groups);
         return there
             .map(|(flows, way, jain)| {
                 let name = format!("{} flows", flows.len());
@@ -276,6 +330,29 @@ fn lines(summary: &Summary<Map<String, Value>>) -> Vec<Line> {
         .collect()
 }
 
+/// A line for each group of flows, if there are several of them.
+fn by_group(flows: &[FlowSummary]) -> Vec<Line> {
+    let key = |flow: &FlowSummary| {
+        (flow.id.rsplit_once('.').map_or(&*flow.id, |(group, _)| group).to_owned(), flow.direction)
+    };
+    let mut groups: Vec<((String, &str), Vec<&FlowSummary>)> = Vec::new();
+    for flow in flows.iter().filter(|flow| flow.datagrams.is_none()) {
+        let key = key(flow);
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, alike)) => alike.push(flow),
+            None => groups.push((key, vec![flow])),
+        }
+    }
+    if groups.len() < 2 {
+        return Vec::new();
+    }
+    let line = |((id, _), flows): &((String, &str), Vec<&FlowSummary>)| {
+        let count = if flows.len() == 1 { "1 flow".to_owned() } else { format!("{} flows", flows.len()) };
+        total(format!("{id}: {count}"), flows, jain(flows.iter().map(|flow| flow.goodput_bps)))
+    };
+    groups.iter().map(line).collect()
+}
+
 /// The line of flows that are listed together.
 fn group_line(group: &GroupSummary) -> Line {
     let rtt = group.rtt_ms.distribution.quantiles;
@@ -290,50 +367,6 @@ fn group_line(group: &GroupSummary) -> Line {
         None,
     ];
     Line { name: group.id.clone(), values }
-}
-
-/// The table of flows that are listed together.
-fn groups(summary: &Summary<Map<String, Value>>) -> String {
-    if summary.groups.is_empty() {
-        return String::new();
-    }
-    let cell = |value: Option<f64>, digits| value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits));
-    let header = [
-        "group",
-        "cc",
-        "host",
-        "started",
-        "completed",
-        "alive",
-        "goodput Mbit/s",
-        "FCT ms",
-        "p50",
-        "p99",
-        "RTT p50 ms",
-        "sent",
-        "retrans.",
-        "timeouts",
-    ];
-    let mut table = Table::new(3, header);
-    for group in &summary.groups {
-        table.row(vec![
-            group.id.clone(),
-            group.cc.to_string(),
-            group.host.to_string(),
-            group.started.to_string(),
-            group.completed.to_string(),
-            group.alive.to_string(),
-            fixed(group.goodput_bps / 1e6, 3),
-            cell(group.fct_ms.mean, 1),
-            cell(group.fct_ms.distribution.quantiles.p50, 1),
-            cell(group.fct_ms.p99, 1),
-            cell(group.rtt_ms.distribution.quantiles.p50, 1),
-            group.sent_packets.to_string(),
-            group.retransmitted_packets.to_string(),
-            group.timeouts.to_string(),
-        ]);
-    }
-    format!("{}\n", table.render())
 }
 
 /// One line for many flows that send the same way.
@@ -353,17 +386,10 @@ fn total(name: String, flows: &[&FlowSummary], jain: Option<f64>) -> Line {
     Line { name, values }
 }
 
-/// Jain's index as text: with flows in both directions, one for each.
-fn fairness(summary: &Summary<Map<String, Value>>) -> String {
-    let cell = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| fixed(value, 3));
-    if summary.flows.iter().any(|flow| flow.datagrams.is_some()) {
-        return datagrams::fairness(summary);
-    }
-    let one_way = |way: &str| summary.flows.iter().all(|flow| flow.direction == way);
-    if one_way("forward") || one_way("reverse") {
-        return cell(summary.fairness_jain);
-    }
-    format!("{} forward, {} reverse", cell(summary.fairness_jain_forward), cell(summary.fairness_jain_reverse))
+/// The median of the runs of a point, with the standard deviation if there are several.
+fn cell(values: Vec<f64>, digits: usize) -> String {
+    let spread = deviation(&values).map(|spread| format!(" +-{}", fixed(spread, digits)));
+    median(values).map_or_else(|| "-".to_owned(), |value| fixed(value, digits) + &spread.unwrap_or_default())
 }
 
 fn median(mut values: Vec<f64>) -> Option<f64> {
@@ -371,96 +397,6 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
     let middle = values.len() / 2;
     let upper = *values.get(middle)?;
     Some(if values.len() % 2 == 1 { upper } else { (values[middle - 1] + upper) / 2.0 })
-}
-
-/// One run: flows, links, totals.
-fn detail(summary: &Summary<Map<String, Value>>) -> String {
-    let cell = |value: Option<f64>, digits| value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits));
-    let mut flows = Table::new(
-        3,
-        [
-            "flow",
-            "cc",
-            "host",
-            "goodput Mbit/s",
-            "RTT p5 ms",
-            "p50",
-            "p95",
-            "cwnd p50 kB",
-            "sent",
-            "retrans.",
-            "timeouts",
-        ],
-    );
-    for flow in &summary.flows {
-        flows.row(vec![
-            flow.id.to_string(),
-            flow.cc.to_string(),
-            flow.host.to_string(),
-            fixed(flow.goodput_bps / 1e6, 3),
-            cell(flow.rtt_ms.quantiles.p5, 1),
-            cell(flow.rtt_ms.quantiles.p50, 1),
-            cell(flow.rtt_ms.quantiles.p95, 1),
-            cell(flow.cwnd_bytes.p50.map(|bytes| bytes / 1e3), 1),
-            flow.sent_packets.to_string(),
-            flow.retransmitted_packets.to_string(),
-            flow.timeouts.to_string(),
-        ]);
-    }
-    let how = match summary.clock {
-        "virtual" => "simulated",
-        "live" => "in real time",
-        _ => "replayed",
-    };
-    let how = format!("{how}{}", if summary.partial { ", then broken off" } else { "" });
-    let parts = [
-        datagrams::detail(summary),
-        applications::detail(summary),
-        responsiveness::detail(summary),
-        kinds::detail(summary),
-        groups(summary),
-        workloads::detail(summary),
-    ];
-    // Everything between two hosts may pass without a flow that watches it.
-    let flows = if summary.flows.is_empty() { String::new() } else { format!("{}\n", flows.render()) };
-    format!(
-        "{} s {how}, seed {}, {} data packets, Jain's index {}\n\n{flows}{}{}{}",
-        summary.duration_s,
-        summary.seed,
-        summary.packets,
-        fairness(summary),
-        parts.concat(),
-        links(summary),
-        live::detail(summary),
-    )
-}
-
-/// The table of links.
-fn links(summary: &Summary<Map<String, Value>>) -> String {
-    let cell = |value: Option<f64>, digits| value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits));
-    let mut links = Table::new(
-        2,
-        ["link", "queue", "busy %", "offered", "dropped", "marked", "sojourn p50 ms", "p95", "backlog p50", "p95"],
-    );
-    for link in &summary.links {
-        links.row(vec![
-            link.id.clone(),
-            link.queue.to_owned(),
-            fixed(link.utilization * 100.0, 1),
-            link.offered.to_string(),
-            dropped(link).to_string(),
-            link.marked.to_string(),
-            cell(link.sojourn_ms.quantiles.p50, 1),
-            cell(link.sojourn_ms.quantiles.p95, 1),
-            cell(link.backlog_packets.quantiles.p50, 0),
-            cell(link.backlog_packets.quantiles.p95, 0),
-        ]);
-    }
-    links.render()
-}
-
-fn dropped(link: &LinkSummary) -> u64 {
-    link.dropped.values().sum()
 }
 
 #[cfg(test)]
@@ -471,6 +407,30 @@ mod tests {
     fn axes_are_named_by_what_tells_them_apart() {
         assert_eq!(short(&["links.a.queue.kind", "links.a.delay"]), ["queue.kind", "delay"]);
         assert_eq!(short(&["links.a.delay", "links.b.delay"]), ["a.delay", "b.delay"]);
+    }
+
+    #[test]
+    fn several_runs_have_a_spread() {
+        // The squares of -1, 0 and 1 over n - 1.
+        assert_eq!(cell(vec![3.0, 1.0, 2.0], 2), "2.00 +-1.00");
+        assert_eq!(cell(vec![3.0], 1), "3.0");
+        assert_eq!(cell(vec![], 1), "-");
+    }
+
+    #[test]
+    fn many_flows_have_a_line_for_each_group() {
+        let flow = |id: &str, goodput: f64| FlowSummary {
+            id: id.into(),
+            direction: "forward",
+            goodput_bps: goodput,
+            ..FlowSummary::default()
+        };
+        let flows = [flow("a.0", 1e6), flow("b.0", 5e6), flow("a.1", 3e6)];
+        let lines: Vec<_> =
+            by_group(&flows).into_iter().map(|line| (line.name, line.values[0], line.values[7])).collect();
+        // Jain's index of 1 and 3 is 16 / 20.
+        assert_eq!(lines, [("a: 2 flows".into(), Some(4.0), Some(0.8)), ("b: 1 flow".into(), Some(5.0), Some(1.0))]);
+        assert!(by_group(&flows[..1]).is_empty());
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! A scenario from its file to the exit status: its runs, what is reported of them, and what is
 //! kept.
 
+mod result;
+
 use std::ops::ControlFlow;
 
 use ackclock_live::LiveError;
@@ -9,14 +11,17 @@ use ackclock_sim::RunError;
 use ackclock_sim::spec::OwnController;
 use ackclock_trace::Summary;
 use anyhow::{Context, bail};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::args::Args;
 use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
+use crate::partial::Sealed;
 use crate::progress::Progress;
 use crate::report::{self, Report};
+use crate::selection::Selection;
+use result::{Ended, RunResult, Stored};
+
 use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, check, duration, live, memory, print, print_line, say};
 
 /// Carries out what the command line asks of a scenario. Returns the exit status.
@@ -56,6 +61,30 @@ pub(crate) fn again(args: &Args, scenario: &Scenario) -> anyhow::Result<Option<u
         Some((_, BrokenOff::Failed(_))) => Ok(Some(RUN_FAILED)),
         None => session.complete().map(|()| None),
     }
+}
+
+/// Completes a directory with the runs of others: for each run, `next` gives its line and its
+/// records. Returns the exit status.
+pub(crate) fn merged(
+    args: &Args,
+    scenario: &Scenario,
+    mut next: impl FnMut(usize) -> anyhow::Result<(String, Vec<Sealed>)>,
+) -> anyhow::Result<u8> {
+    let mut session = Session::open(args, scenario)?;
+    for run in 0..scenario.runs() {
+        let (mut line, records) = next(run)?;
+        session.take_line(&line)?;
+        let expectations = session.judge();
+        if !expectations.is_empty() && line.ends_with('}') {
+            // As `RunResult` has it: behind everything else.
+            line.pop();
+            line = format!("{line},\"expectations\":{}}}", serde_json::to_string(&expectations)?);
+        }
+        if let Some(output) = &mut session.output {
+            output.add_line(&line, records).context("cannot write the summary")?;
+        }
+    }
+    session.finish()
 }
 
 fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<Scenario> {
@@ -102,26 +131,21 @@ fn records(scenario: &Scenario) -> bool {
         || scenario.records_siftr()
         || scenario.records_ertt()
         || scenario.records_flows()
-}
-
-/// A run in the output. It is written as it is serialized: flows are many.
-#[derive(Serialize)]
-struct RunResult<'a> {
-    #[serde(flatten)]
-    summary: &'a Summary<Map<String, Value>>,
-    /// With the last run.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    expectations: Vec<Value>,
+        || scenario.series().is_some()
+        || scenario.records_packets()
 }
 
 /// The runs of a scenario as far as they have come.
 struct Session<'a> {
     args: &'a Args,
     scenario: &'a Scenario,
+    selection: Selection,
     output: Option<Output>,
     report: Report<'a>,
     measures: Vec<Measures>,
     evaluations: Vec<Evaluation>,
+    /// The runs of the sweep that failed.
+    failed: usize,
     /// What makes live runs unreliable.
     troubles: Vec<String>,
     /// The run that came to no end, and why.
@@ -135,8 +159,11 @@ struct Session<'a> {
 impl<'a> Session<'a> {
     /// Prepares the output before anything runs.
     fn open(args: &'a Args, scenario: &'a Scenario) -> anyhow::Result<Session<'a>> {
+        let selection = Selection::of(scenario, args.only.as_ref(), args.shard)?;
         let output = match &args.out {
-            Some(dir) => Some(Output::prepare(dir, scenario, args.resume).context("cannot use --out")?),
+            Some(dir) => Some(
+                Output::prepare(dir, scenario, &selection, args.resume, args.overwrite).context("cannot use --out")?,
+            ),
             None => None,
         };
         if let Some(kept) = output.as_ref().and_then(Output::kept) {
@@ -145,24 +172,76 @@ impl<'a> Session<'a> {
         if records(scenario) && output.is_none() {
             say("note: the files that `[record]` asks for are only written with --out DIR");
         }
-        let earlier = output.as_ref().map_or(&[][..], Output::earlier);
-        if !earlier.is_empty() {
-            let (earlier, runs) = (earlier.len(), scenario.runs());
-            say(&format!("note: {earlier} of {runs} runs had finished before; tables are of the others"));
+        if !selection.is_all() && scenario.expectations() > 0 {
+            let merge = if args.shard.is_some() { "; `ackclock merge` does" } else { "" };
+            say(&format!("note: a part of the runs does not evaluate expectations{merge}"));
         }
-        let measures = earlier.iter().map(|run| scenario.measure(run)).collect();
-        Ok(Session {
+        let mut session = Session {
             args,
             scenario,
+            selection,
             output,
             report: Report::new(scenario),
-            measures,
+            measures: Vec::new(),
             evaluations: Vec::new(),
+            failed: 0,
             troubles: Vec::new(),
             ended_early: None,
             listening: true,
             written: Ok(()),
-        })
+        };
+        session.take_earlier()?;
+        Ok(session)
+    }
+
+    /// Takes in the results of the runs that had finished before.
+    fn take_earlier(&mut self) -> anyhow::Result<()> {
+        if self.output.as_ref().map_or(0, Output::earlier) == 0 {
+            return Ok(());
+        }
+        let Some(output) = self.output.take() else { return Ok(()) };
+        let (earlier, runs) = (output.earlier(), self.selection.len());
+        say(&format!("note: {earlier} of {runs} runs had finished before"));
+        let taken = output.each_earlier(|line| self.take_line(line));
+        self.output = Some(output);
+        taken
+    }
+
+    /// Takes in a run that has finished, from its line.
+    fn take_line(&mut self, line: &str) -> anyhow::Result<()> {
+        let stored = Stored::read(line)?;
+        let run = self.selection.run(self.measures.len()).context("more lines than runs")?;
+        self.troubles_of(run, &stored.summary);
+        match stored.error() {
+            Some(error) => self.fail(run, error),
+            None => self.measures.push(self.scenario.measure(&stored.json)),
+        }
+        if self.shows_tables() && stored.error().is_none() {
+            self.report.add(run, &stored.summary);
+        }
+        if self.args.json && self.listening {
+            self.listening = print(&format!("{line}\n"))?.is_continue();
+        }
+        Ok(())
+    }
+
+    fn shows_tables(&self) -> bool {
+        !self.args.json && !self.args.quiet
+    }
+
+    fn troubles_of<P>(&mut self, run: usize, summary: &Summary<P>) {
+        let name = report::name_of(self.scenario, run);
+        self.troubles.extend(live::troubles(summary).map(|trouble| format!("{trouble} ({name})")));
+    }
+
+    /// Takes in that a run of the sweep failed.
+    fn fail(&mut self, run: usize, error: &str) {
+        say(&format!("error: {} failed: {error}", report::name_of(self.scenario, run)));
+        self.failed += 1;
+        self.measures.push(Measures::new());
+        if self.shows_tables() {
+            self.report.fail(run);
+        }
     }
 
     /// Does all runs, so many at the same time, and takes in their results in order.
@@ -175,35 +254,29 @@ impl<'a> Session<'a> {
             let _ = ackclock_live::listen();
         }
         let first = self.measures.len();
-        let progress = Progress::new(scenario.runs() - first, args.quiet);
-        for run in self.output.as_ref().map_or(&[][..], Output::earlier) {
-            if args.json && self.listening {
-                self.listening = match print_line(run) {
-                    Ok(printed) => printed.is_continue(),
-                    Err(error) => {
-                        self.written = Err(error);
-                        return Ok(());
-                    }
-                };
-            }
-        }
+        let progress = Progress::new(self.selection.len() - first, args.quiet);
         if scenario.is_live() && !args.quiet {
             say(&live::heading(scenario));
         }
-        if first == scenario.runs() {
+        if first == self.selection.len() {
             self.judge();
             return Ok(());
         }
-        let finished =
-            execute::all(scenario, first, threads, &aside, &progress, |run, done| self.take(run, done, &progress));
+        let selection = self.selection.clone();
+        let sink = |run, done| self.take(run, done, &progress);
+        let finished = execute::all(scenario, &selection, first, threads, &aside, &progress, sink);
         progress.clear();
         finished
     }
 
     /// Takes in the results of a run. Breaks off when nobody reads on and nothing is kept, or what
     /// is there is not complete.
-    fn take(&mut self, run: usize, done: Done, progress: &Progress) -> ControlFlow<()> {
-        self.written = self.add(run, done, progress);
+    fn take(&mut self, run: usize, done: Result<Done, String>, progress: &Progress) -> ControlFlow<()> {
+        let ended = match done {
+            Ok(done) => Ended::of(done, self.scenario.is_sweep()),
+            Err(error) => Ended::failed(self.scenario, run, error),
+        };
+        self.written = self.add(run, ended, progress);
         let unheard = !self.listening && self.output.is_none();
         if self.written.is_err() || self.ended_early.is_some() || unheard {
             ControlFlow::Break(())
@@ -212,18 +285,21 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn add(&mut self, run: usize, done: Done, progress: &Progress) -> anyhow::Result<()> {
-        let Done { summary, records, broken_off } = done;
+    fn add(&mut self, run: usize, ended: Ended, progress: &Progress) -> anyhow::Result<()> {
+        let Ended { summary, records, error, broken_off } = ended;
         let mut summary = summary.with_params(self.scenario.params(run));
         summary.index = run as u64;
-        let name = report::name_of(self.scenario, run);
-        self.troubles.extend(live::troubles(&summary).map(|trouble| format!("{trouble} ({name})")));
-        self.measures.push(self.scenario.measure_summary(&summary));
+        self.troubles_of(run, &summary);
+        match &error {
+            Some(error) => progress.suspended(|| self.fail(run, error)),
+            None => self.measures.push(self.scenario.measure_summary(&summary)),
+        }
         self.ended_early = broken_off.map(|why| (run, why));
-        let result = RunResult { summary: &summary, expectations: self.judge() };
+        let expectations = self.judge();
+        let result = RunResult { summary: &summary, failed: error.is_some(), error: error.as_deref(), expectations };
         if self.args.json && self.listening {
             self.listening = progress.suspended(|| print_line(&result))?.is_continue();
-        } else if !self.args.json && !self.args.quiet {
+        } else if self.shows_tables() && error.is_none() {
             self.report.add(run, &summary);
         }
         match &mut self.output {
@@ -235,7 +311,7 @@ impl<'a> Session<'a> {
     /// The expectations, after the last run: they are about all runs.
     fn judge(&mut self) -> Vec<Value> {
         let scenario = self.scenario;
-        if self.measures.len() < scenario.runs() || self.ended_early.is_some() {
+        if self.measures.len() < scenario.runs() || self.ended_early.is_some() || !self.selection.is_all() {
             return Vec::new();
         }
         self.evaluations = scenario.evaluations(&self.measures);
@@ -264,6 +340,10 @@ impl<'a> Session<'a> {
         match finished {
             Ok(()) => Ok(None),
             Err((_, Failure::Output(error))) => Err(error),
+            Err((run, Failure::Point(error))) => {
+                say(&format!("error: {}: {error}", report::name_of(self.scenario, run)));
+                Ok(Some(BAD_INPUT))
+            }
             Err((run, Failure::Run(error))) => {
                 say(&format!("error: {} failed: {error}", report::name_of(self.scenario, run)));
                 Ok(Some(RUN_FAILED))
@@ -311,15 +391,19 @@ impl<'a> Session<'a> {
     fn complete(&mut self) -> anyhow::Result<()> {
         std::mem::replace(&mut self.written, Ok(()))?;
         match self.output.take() {
-            Some(output) => output.finish(self.scenario, self.ended_early.is_some()).context("cannot complete --out"),
+            Some(output) => {
+                let finished = output.finish(self.scenario, self.ended_early.is_some(), self.failed);
+                finished.context("cannot complete --out")
+            }
             None => Ok(()),
         }
     }
 
     /// Prints the report, if it is wanted and there is anything in it.
     fn show(&mut self) -> anyhow::Result<()> {
-        if !self.args.json && !self.args.quiet && !self.measures.is_empty() {
-            let judged = self.ended_early.is_none().then_some(&self.evaluations[..]);
+        if self.shows_tables() && !self.measures.is_empty() {
+            let whole = self.ended_early.is_none() && self.selection.is_all();
+            let judged = whole.then_some(&self.evaluations[..]);
             let _ = print(&self.report.text(judged))?;
         }
         Ok(())
@@ -337,7 +421,7 @@ impl<'a> Session<'a> {
                 }
                 _ => String::new(),
             };
-            say(&format!("note: {} of {} runs had finished{where_to}", self.measures.len(), scenario.runs()));
+            say(&format!("note: {} of {} runs had finished{where_to}", self.measures.len(), self.selection.len()));
         }
         match why {
             BrokenOff::Interrupted => INTERRUPTED,
@@ -352,7 +436,14 @@ impl<'a> Session<'a> {
         for miss in &misses {
             say(&self.missed(miss));
         }
-        if misses.is_empty() && self.troubles.is_empty() { 0 } else { MISSED }
+        match (self.failed, misses.is_empty() && self.troubles.is_empty()) {
+            (0, true) => 0,
+            (0, false) => MISSED,
+            (failed, _) => {
+                say(&format!("error: {failed} of {} runs failed", self.selection.len()));
+                RUN_FAILED
+            }
+        }
     }
 
     fn missed(&self, miss: &Miss) -> String {

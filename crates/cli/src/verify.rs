@@ -85,19 +85,12 @@ fn verify(dir: &Path, args: &VerifyArgs, controllers: &'static [OwnController]) 
         ));
     }
     let again = Temporary::create()?;
+    let part = |key: &str| manifest[key].as_str();
     let asked = Args {
-        file: None,
-        scenario: None,
-        set: Vec::new(),
-        seed: None,
-        clock: None,
-        record: None,
-        json: false,
-        out: Some(again.0.clone()),
-        resume: false,
-        show_config: false,
         threads: args.threads,
-        quiet: true,
+        only: part("only").and_then(|text| text.parse().ok()),
+        shard: part("shard").and_then(|text| text.parse().ok()),
+        ..Args::into_dir(again.0.clone())
     };
     if let Some(status) = session::again(&asked, &scenario)? {
         return Ok(Verdict::Broken(status));
@@ -138,12 +131,17 @@ fn compare(dir: &Path, files: &Map<String, Value>, again: &Path) -> anyhow::Resu
 }
 
 /// The scenario of a manifest, whose files are in `folder` or relative to that.
-fn read(dir: &Path, folder: &Path, text: &str, controllers: &'static [OwnController]) -> anyhow::Result<Scenario> {
+pub(crate) fn read(
+    dir: &Path,
+    folder: &Path,
+    text: &str,
+    controllers: &'static [OwnController],
+) -> anyhow::Result<Scenario> {
     let name = format!("{} (scenario)", dir.join(output::MANIFEST).display());
     Ok(Scenario::parse_in(folder, &name, text.as_bytes(), &[], controllers).map_err(LoadError::from)?)
 }
 
-fn hash(path: &Path) -> io::Result<String> {
+pub(crate) fn hash(path: &Path) -> io::Result<String> {
     let mut file = File::open(path)?;
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {

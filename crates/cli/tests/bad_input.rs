@@ -286,15 +286,15 @@ fn too_many_flows() {
 
 #[test]
 fn too_many_runs() {
-    let sweep = "[sweep]\nrepeat = 50_001\naxes.\"links.wire.delay\" = [\"1ms\", \"2ms\"]\n";
+    let sweep = "[sweep]\nrepeat = 600_000_000_000\naxes.\"links.wire.delay\" = [\"1ms\", \"2ms\"]\n";
     insta::assert_snapshot!(refuses("too_many_runs", &format!("{SMALL}{sweep}")), @r#"
-    error: the sweep has 2 points and 100002 runs
+    error: the sweep has 2 points and 1200000000000 runs
       --> scenario.toml:15:2
        |
     15 | [sweep]
        |  ^^^^^ too many
        |
-       = note: at most 10000 points and 100000 runs
+       = note: at most 1099511627776 runs
     "#);
 }
 

@@ -170,7 +170,7 @@ fn a_killed_run_leaves_nothing_that_looks_complete() {
     // It is in nobody's way, and is put aside under the names that it would have got.
     fs::write(out.join(".mine.partial"), "").unwrap();
     let finished = read(&out.join(".summary.jsonl.partial"));
-    let said = run(&folder, recording(SMALL), &["--out", "out", "-q"]);
+    let said = run(&folder, recording(SMALL), &["--out", "out", "-q", "--overwrite"]);
     let note = "note: the results that a killed run left in out are kept in out/unfinished-1, with ";
     assert!(said.status == 0 && said.err.starts_with(note) && said.err.lines().count() == 1, "{said:?}");
     assert_eq!(names(&out), [".mine.partial", "manifest.json", "queue.csv", "summary.json", "unfinished-1"]);
@@ -269,7 +269,7 @@ fn an_unknown_key() {
     17 | queues = true
        | ^^^^^^ unknown key
        |
-       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`, `flows`
+       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`, `flows`, `series`, `series_window`, `pcap`, `pcap_snaplen`
        = help: did you mean `queue`?
     ");
 }
@@ -284,7 +284,7 @@ fn not_a_section() {
     1 | record=true
       |        ^^^^ found `true`
       |
-      = note: expected a section `[record]` with `queue`, `tcp`, `siftr`, `ertt` or `flows`
+      = note: expected a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt` or `flows`
     ");
 }
 

@@ -4,12 +4,13 @@ use std::io;
 use std::path::PathBuf;
 
 use ackclock_scenario::Scenario;
-use ackclock_sim::{DirectionId, QueueRecorder, Recorders};
-use ackclock_trace::{ErttCsv, ErttSink, FlowCsv, FlowSink, QueueCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink};
+use ackclock_sim::{DirectionId, QueueRecorder, Recorders, SeriesConfig, SeriesRecorder};
+use ackclock_trace::{ErttCsv, ErttSink, FlowCsv, FlowSink, QueueCsv, SeriesCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink};
 use ackclock_units::Time;
 use anyhow::Context;
 
-use crate::output::{ERTT, FLOWS, Places, QUEUE, SIFTR, TCP};
+use super::captures::Captures;
+use crate::output::{ERTT, FLOWS, Places, QUEUE, SERIES, SIFTR, TCP};
 use crate::partial::{Partial, Sealed};
 
 /// The files that a run writes while it goes on; none by default.
@@ -21,8 +22,10 @@ pub(super) struct Sheets<'a> {
     siftr: Option<SiftrLog<Partial>>,
     ertt: Option<ErttCsv<Partial>>,
     flows: Option<FlowCsv<Partial>>,
+    series: Option<(SeriesConfig, SeriesCsv<Partial>)>,
+    captures: Captures,
     /// Where they are, for what cannot be written.
-    paths: [Option<PathBuf>; 5],
+    paths: [Option<PathBuf>; 6],
 }
 
 impl<'a> Sheets<'a> {
@@ -36,7 +39,10 @@ impl<'a> Sheets<'a> {
         let siftr = file(scenario.records_siftr(), SIFTR)?;
         let ertt = file(scenario.records_ertt(), ERTT)?;
         let flows = file(scenario.records_flows(), FLOWS)?;
-        let paths = [&queue, &tcp, &siftr, &ertt, &flows].map(|file| file.as_ref().map(|file| file.path().to_owned()));
+        let intervals = scenario.series();
+        let series = file(intervals.is_some(), SERIES)?;
+        let paths =
+            [&queue, &tcp, &siftr, &ertt, &flows, &series].map(|file| file.as_ref().map(|file| file.path().to_owned()));
         Ok(Sheets {
             directions,
             queue: queue.map(QueueCsv::new),
@@ -44,6 +50,8 @@ impl<'a> Sheets<'a> {
             siftr: siftr.map(SiftrLog::new),
             ertt: ertt.map(ErttCsv::new),
             flows: flows.map(FlowCsv::new),
+            series: intervals.zip(series.map(SeriesCsv::new)),
+            captures: Captures::open(scenario, run, places)?,
             paths,
         })
     }
@@ -51,11 +59,13 @@ impl<'a> Sheets<'a> {
     pub(super) fn recorders(&mut self) -> Recorders<'_> {
         let directions = self.directions;
         Recorders {
+            captures: self.captures.recorder(),
             queues: self.queue.as_mut().map(|sink| QueueRecorder { directions, sink }),
             tcp: self.tcp.as_mut().map(|sink| sink as &mut dyn TcpSink),
             siftr: self.siftr.as_mut().map(|sink| sink as &mut dyn SiftrSink),
             ertt: self.ertt.as_mut().map(|sink| sink as &mut dyn ErttSink),
             flows: self.flows.as_mut().map(|sink| sink as &mut dyn FlowSink),
+            series: self.series.as_mut().map(|(config, sink)| SeriesRecorder { config: *config, sink }),
         }
     }
 
@@ -68,6 +78,7 @@ impl<'a> Sheets<'a> {
             self.siftr.map(|log| log.finish(end)),
             self.ertt.map(ErttCsv::finish),
             self.flows.map(FlowCsv::finish),
+            self.series.map(|(_, csv)| csv.finish()),
         ];
         let (mut records, mut failed) = (Vec::new(), Ok(()));
         for (written, path) in written.into_iter().zip(self.paths) {
@@ -78,6 +89,8 @@ impl<'a> Sheets<'a> {
                 Err(error) => failed = failed.and(Err(error)),
             }
         }
-        (records, failed)
+        let (captures, written) = self.captures.finish();
+        records.extend(captures);
+        (records, failed.and(written))
     }
 }

@@ -6,7 +6,9 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+
+use crate::partial;
 
 use super::{COMMANDS, MANIFEST, RUNS, SUMMARIES, depth_of, is_ours, names_in, read_manifest};
 
@@ -17,6 +19,45 @@ const KEPT: &str = "unfinished-";
 pub(super) fn is_kept(name: &OsString) -> bool {
     let number = name.to_str().and_then(|name| name.strip_prefix(KEPT));
     number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Refuses a directory with results that are partial: to replace them is for the user to decide.
+pub(super) fn refuse_partial(dir: &Path) -> anyhow::Result<()> {
+    let resumable = |runs: usize, of: &str| {
+        let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+        format!(
+            "{} holds {runs}{of} of a sweep that was broken off; --resume goes on with the others, --overwrite \
+             begins again",
+            dir.display()
+        )
+    };
+    if let Some(manifest) = super::manifest(dir) {
+        let lines = count_lines(&dir.join(SUMMARIES));
+        return match (manifest["partial"] == true, lines) {
+            (false, _) => Ok(()),
+            (true, Some(runs)) => bail!(resumable(runs, &format!(" of {}", manifest["runs"]))),
+            (true, None) => {
+                bail!("{} holds the results of a run that was broken off; --overwrite replaces them", dir.display())
+            }
+        };
+    }
+    let hidden = partial::hidden(dir, SUMMARIES);
+    let runs = [hidden, dir.join(SUMMARIES)].iter().filter_map(|path| count_lines(path)).max().unwrap_or(0);
+    if super::resume::has_plan(dir) && runs > 0 {
+        bail!(resumable(runs, ""));
+    }
+    Ok(())
+}
+
+/// The whole lines of a file, if it is there.
+fn count_lines(path: &Path) -> Option<usize> {
+    let mut reader = BufReader::new(File::open(path).ok()?);
+    let (mut lines, mut line) = (0, Vec::new());
+    while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) && line.ends_with(b"\n") {
+        lines += 1;
+        line.clear();
+    }
+    Some(lines)
 }
 
 /// Moves what was left among these names in the directory, if there is anything in it, to a folder

@@ -9,10 +9,11 @@ use std::path::{Path, PathBuf};
 
 use ackclock_scenario::Scenario;
 use anyhow::{Context, bail};
-use serde_json::{Deserializer, Value, json};
+use serde_json::{Value, json};
 
 use super::{COMMANDS, MANIFEST, OURS, RECORDS, RUNS, SUMMARIES, is_ours, names, names_in, read_manifest, remove};
 use crate::partial::{self, Partial, Sealed};
+use crate::selection::Selection;
 
 /// The hidden file that says what is being run, while it is.
 const PLAN: &str = "plan.json";
@@ -26,8 +27,8 @@ pub(super) struct Resumed {
     /// Where further results go; `None` if there are all.
     pub(super) summary: Option<Partial>,
     pub(super) records: Vec<Sealed>,
-    /// The results of the runs that had finished, as JSON.
-    pub(super) runs: Vec<Value>,
+    /// How many runs had finished.
+    pub(super) runs: usize,
 }
 
 /// Whether a name is that of the file that says what is being run.
@@ -50,9 +51,12 @@ pub(super) fn remove_empty(folder: &Path) {
 }
 
 /// Writes down what is being run, unless it is there.
-pub(super) fn plan(dir: &Path, scenario: &Scenario) -> anyhow::Result<PathBuf> {
+pub(super) fn plan(dir: &Path, scenario: &Scenario, selection: &Selection) -> anyhow::Result<PathBuf> {
     let path = partial::hidden(dir, PLAN);
-    let plan = json!({ OURS: env!("CARGO_PKG_VERSION"), "scenario": scenario.resolved() });
+    let mut plan = json!({ OURS: env!("CARGO_PKG_VERSION"), "scenario": scenario.resolved() });
+    if let Some((key, part)) = selection.part() {
+        plan[*key] = part.as_str().into();
+    }
     if read_manifest(&path).as_ref() == Some(&plan) {
         return Ok(path);
     }
@@ -69,7 +73,12 @@ pub(super) fn plan(dir: &Path, scenario: &Scenario) -> anyhow::Result<PathBuf> {
 }
 
 /// What there is of the same sweep in a directory. `digits` are those of the number of a run.
-pub(super) fn take_up(dir: &Path, scenario: &Scenario, digits: usize) -> anyhow::Result<Option<Resumed>> {
+pub(super) fn take_up(
+    dir: &Path,
+    scenario: &Scenario,
+    selection: &Selection,
+    digits: usize,
+) -> anyhow::Result<Option<Resumed>> {
     let complete = read_manifest(&dir.join(MANIFEST));
     let hidden = read_manifest(&partial::hidden(dir, MANIFEST));
     let Some(earlier) =
@@ -77,31 +86,28 @@ pub(super) fn take_up(dir: &Path, scenario: &Scenario, digits: usize) -> anyhow:
     else {
         return Ok(None);
     };
-    check(dir, scenario, &earlier)?;
+    check(dir, scenario, selection, &earlier)?;
     if complete.as_ref().is_some_and(|manifest| manifest["partial"] != true) {
         let text =
             fs::read(dir.join(SUMMARIES)).with_context(|| format!("cannot read {}", dir.join(SUMMARIES).display()))?;
-        let runs: Vec<Value> = Deserializer::from_slice(&text)
-            .into_iter()
-            .collect::<Result<_, _>>()
-            .with_context(|| format!("{} is not JSON", dir.join(SUMMARIES).display()))?;
+        let runs = text.iter().filter(|&&byte| byte == b'\n').count();
         // It was killed between this manifest and its own end.
         let _ = fs::remove_file(partial::hidden(dir, PLAN));
         return Ok(Some(Resumed { summary: None, records: Vec::new(), runs }));
     }
     // From here on nothing is complete until it is again. Each step may be the last: until all
     // files are hidden, a hidden manifest lists them.
-    plan(dir, scenario)?;
+    plan(dir, scenario, selection)?;
     if complete.is_some() {
         fs::rename(dir.join(MANIFEST), partial::hidden(dir, MANIFEST))?;
     }
     hide(dir, SUMMARIES)?;
-    let mut runs = Vec::new();
+    let mut runs = 0;
     let resumed = Partial::resume(dir, SUMMARIES, |line| {
         // Of a sweep that was interrupted, runs may be missing between others.
-        let run = serde_json::from_slice::<Value>(line).ok().filter(|run| run["index"] == runs.len());
-        let is_next = run.is_some();
-        runs.extend(run);
+        let is_next = serde_json::from_slice::<Value>(line)
+            .is_ok_and(|run| selection.run(runs).is_some_and(|next| run["index"] == next));
+        runs += usize::from(is_next);
         is_next
     })?;
     let summary = match resumed {
@@ -111,7 +117,7 @@ pub(super) fn take_up(dir: &Path, scenario: &Scenario, digits: usize) -> anyhow:
     // What runs have recorded that had not finished, and what no run can have recorded.
     let finished = |name: &str| {
         let number = name.strip_prefix(RUNS).and_then(|rest| rest.get(1..1 + digits)?.parse::<usize>().ok());
-        number.is_some_and(|number| number < runs.len())
+        number.is_some_and(|number| selection.run(runs).is_none_or(|next| number < next))
     };
     for name in names_in(&earlier).filter(|name| *name != SUMMARIES) {
         if finished(name) { hide(dir, name)? } else { remove(dir, name) }
@@ -156,11 +162,18 @@ fn records(dir: &Path, finished: impl Fn(&str) -> bool) -> anyhow::Result<Vec<Se
 }
 
 /// Whether it is the same scenario, and the same version of ackclock.
-fn check(dir: &Path, scenario: &Scenario, earlier: &Value) -> anyhow::Result<()> {
+fn check(dir: &Path, scenario: &Scenario, selection: &Selection, earlier: &Value) -> anyhow::Result<()> {
     let (version, text) =
         (earlier[OURS].as_str().unwrap_or_default(), earlier["scenario"].as_str().unwrap_or_default());
     if version != env!("CARGO_PKG_VERSION") {
         bail!("what {} holds is of ackclock {version}, and this is {}", dir.display(), env!("CARGO_PKG_VERSION"));
+    }
+    let part =
+        |value: Option<(&str, &str)>| value.map_or("all runs".to_owned(), |(key, part)| format!("--{key} {part}"));
+    let before = ["only", "shard"].into_iter().find_map(|key| Some((key, earlier[key].as_str()?)));
+    let now = selection.part().map(|(key, part)| (*key, part.as_str()));
+    if before != now {
+        bail!("what {} holds is of {}, and asked for is {}", dir.display(), part(before), part(now));
     }
     let resolved = scenario.resolved();
     if text == resolved {

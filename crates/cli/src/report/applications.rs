@@ -3,7 +3,7 @@
 use ackclock_trace::{ApplicationSummary, FlowSummary, PagesSummary, RequestsSummary, Spread, Summary, VideoSummary};
 use serde_json::{Map, Value};
 
-use super::{MAX_FLOW_LINES, fixed, median};
+use super::{MAX_FLOW_LINES, cell, median};
 use crate::table::Table;
 
 /// The table of a kind.
@@ -154,8 +154,9 @@ impl Applications {
                     let columns = kind.columns.iter().map(|(name, _)| (*name).to_owned());
                     Table::new(axes.len() + 1, axes.iter().cloned().chain([kind.name.to_owned()]).chain(columns))
                 });
-                let cells = medians(kind, &alike).into_iter().zip(kind.columns);
-                let cells = cells.map(|(value, &(_, digits))| value.map_or("-".to_owned(), |v| fixed(v, digits)));
+                let cells = kind.columns.iter().enumerate().map(|(column, &(_, digits))| {
+                    cell(alike.iter().filter_map(|line| line.values[column]).collect(), digits)
+                });
                 table.row(values.iter().cloned().chain([first.name.clone()]).chain(cells).collect());
             }
         }

@@ -4,7 +4,7 @@
 use ackclock_trace::{DatagramSummary, FlowSummary, Summary, jain};
 use serde_json::{Map, Value};
 
-use super::{MAX_FLOW_LINES, fixed, median};
+use super::{MAX_FLOW_LINES, cell, fixed, median};
 use crate::table::Table;
 
 const COLUMNS: [&str; 10] =
@@ -110,7 +110,7 @@ pub(super) fn cells(mut cells: Vec<String>, first: &Line, runs: &[&Line]) -> Vec
     cells.extend([first.name.clone(), first.application.to_owned()]);
     for (column, &digits) in DIGITS.iter().enumerate() {
         let values = runs.iter().filter_map(|line| line.values[column]).collect();
-        cells.push(median(values).map_or_else(|| "-".to_owned(), |value| fixed(value, digits)));
+        cells.push(cell(values, digits));
     }
     cells
 }

@@ -3,7 +3,7 @@
 use ackclock_trace::{KindSummary, Summary};
 use serde_json::{Map, Value};
 
-use super::{fixed, median};
+use super::cell;
 use crate::table::Table;
 
 const COLUMNS: [&str; 6] = ["flows", "goodput Mbit/s", "Jain's index", "delay p50 ms", "p95", "lost %"];
@@ -63,10 +63,10 @@ impl Kinds {
                 Table::new(axes.len() + 3, axes.iter().cloned().chain(names).chain(COLUMNS.map(str::to_owned)))
             });
             let names = first.names.map(str::to_owned);
-            let cells = DIGITS.iter().enumerate().map(|(column, &digits)| {
-                let value = median(alike().filter_map(|line| line.values[column]).collect());
-                value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits))
-            });
+            let cells = DIGITS
+                .iter()
+                .enumerate()
+                .map(|(column, &digits)| cell(alike().filter_map(|line| line.values[column]).collect(), digits));
             table.row(values.iter().cloned().chain(names).chain(cells).collect());
         }
     }

@@ -3,7 +3,7 @@
 use ackclock_trace::{ResponsivenessSummary, Summary};
 use serde_json::{Map, Value};
 
-use super::{fixed, median};
+use super::cell;
 use crate::table::Table;
 
 const COLUMNS: [&str; 9] =
@@ -53,10 +53,10 @@ impl Responsiveness {
         }
         let header = axes.iter().cloned().chain(COLUMNS.map(str::to_owned));
         let table = self.table.get_or_insert_with(|| Table::new(axes.len(), header));
-        let cells = DIGITS.iter().enumerate().map(|(column, &digits)| {
-            let value = median(runs.iter().filter_map(|run| run[column]).collect());
-            value.map_or_else(|| "-".to_owned(), |value| fixed(value, digits))
-        });
+        let cells = DIGITS
+            .iter()
+            .enumerate()
+            .map(|(column, &digits)| cell(runs.iter().filter_map(|run| run[column]).collect(), digits));
         table.row(values.iter().cloned().chain(cells).collect());
     }
 

@@ -3,7 +3,7 @@
 use ackclock_trace::{Distribution, Spread, Summary};
 use serde_json::{Map, Value};
 
-use super::{fixed, median};
+use super::cell;
 use crate::table::Table;
 
 const COLUMNS: [&str; 14] = [
@@ -78,7 +78,7 @@ pub(super) fn cells(mut axes: Vec<String>, first: &Line, alike: &[&Line]) -> Vec
     axes.push(first.name.clone());
     for (column, &digits) in DIGITS.iter().enumerate() {
         let values = alike.iter().filter_map(|line| line.values[column]).collect();
-        axes.push(median(values).map_or_else(|| "-".to_owned(), |value| fixed(value, digits)));
+        axes.push(cell(values, digits));
     }
     axes
 }

@@ -1,0 +1,58 @@
+//! The command line of `ackclock export`.
+
+use std::path::PathBuf;
+
+use clap::ValueEnum;
+
+/// Writes a run's records in the format of another program.
+///
+/// The run is in a directory that --out has written. `mahimahi` is the log of mm-link for one link
+/// direction, which mm-throughput-graph and mm-delay-graph plot; it needs `[record] queue`.
+/// `flent` is a data file of Flent, which `flent -i FILE.flent.gz` plots; it needs `[record]
+/// series`. docs/export.md says what becomes of what.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Exit status: 0; 2 if the results cannot be read or lack the record, or FILE cannot be written.",
+    after_long_help = "Exit status:\n  \
+        0  the file was written\n  \
+        2  bad input: a flag, a directory that cannot be read or has no such record, a file that cannot be written\n\n\
+        Examples:\n  \
+        ackclock export out --format mahimahi --link bottleneck.forward | mm-delay-graph > delay.svg\n  \
+        ackclock export out --format flent -o out.flent.gz\n  \
+        ackclock export sweep --run 7 --format flent -o 7.flent.gz"
+)]
+pub(crate) struct ExportArgs {
+    /// A directory that --out has written
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
+
+    /// The format
+    #[arg(long, value_enum)]
+    pub(crate) format: ExportFormat,
+
+    /// The run of a sweep, from 0
+    #[arg(long, value_name = "N")]
+    pub(crate) run: Option<u64>,
+
+    /// The link direction whose log is written (mahimahi), such as bottleneck.forward
+    #[arg(long, value_name = "LINK.DIRECTION", required_if_eq("format", "mahimahi"))]
+    pub(crate) link: Option<String>,
+
+    /// Write a line for each drop, too (mahimahi)
+    ///
+    /// As mm-link does. mm-throughput-graph does not know these lines and refuses them.
+    #[arg(long)]
+    pub(crate) drops: bool,
+
+    /// Write to this file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// The log of mahimahi's mm-link
+    Mahimahi,
+    /// A data file of Flent, compressed
+    Flent,
+}

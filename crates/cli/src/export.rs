@@ -1,0 +1,164 @@
+//! `ackclock export`: records of a run for other programs.
+
+mod flent;
+mod mahimahi;
+mod sheet;
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::args::export::{ExportArgs, ExportFormat};
+use crate::output::{self, OURS, SUMMARIES, SUMMARY};
+use crate::partial::Partial;
+use crate::print_with;
+use sheet::Sheet;
+
+/// The longest summary that is read, in bytes.
+const MAX_SUMMARY: u64 = 1 << 30;
+
+/// Exports; the status to end with.
+pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<u8> {
+    if args.format == ExportFormat::Flent && (args.link.is_some() || args.drops) {
+        bail!("--link and --drops are for --format mahimahi; a file of Flent has all links");
+    }
+    let run = Run::open(&args.dir, args.run)?;
+    let write = |out: &mut dyn Write| match args.format {
+        ExportFormat::Mahimahi => mahimahi::write(&run, args.link.as_deref().unwrap_or_default(), args.drops, out),
+        ExportFormat::Flent => flent::write(&run, out),
+    };
+    match &args.output {
+        None => to_stdout(write)?,
+        Some(path) => to_file(path, write)?,
+    }
+    Ok(0)
+}
+
+/// A reader that has left is no error.
+fn to_stdout(write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let mut failed = None;
+    let ended = print_with(|out| {
+        write(out).or_else(|error| match error.downcast::<io::Error>() {
+            Ok(error) => Err(error),
+            Err(error) => {
+                failed = Some(error);
+                Ok(())
+            }
+        })
+    })?;
+    match (failed, ended) {
+        (Some(error), ControlFlow::Continue(())) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The file appears when it is complete.
+fn to_file(path: &Path, write: impl FnOnce(&mut dyn Write) -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let cannot = || format!("--output: cannot write {}", path.display());
+    if path.is_dir() {
+        bail!("{}: it is a directory", cannot());
+    }
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = path.file_name().and_then(|name| name.to_str()).with_context(cannot)?;
+    let mut file = Partial::create(folder, name).with_context(cannot)?;
+    write(&mut file).map_err(|error| if error.is::<io::Error>() { error.context(cannot()) } else { error })?;
+    file.seal().with_context(cannot)?.publish(folder).with_context(cannot)
+}
+
+/// A run in an output directory.
+#[derive(Debug)]
+struct Run {
+    dir: PathBuf,
+    manifest: Value,
+    summary: Value,
+    /// Its number, in a sweep.
+    number: Option<u64>,
+}
+
+impl Run {
+    fn open(dir: &Path, number: Option<u64>) -> anyhow::Result<Run> {
+        let Some(manifest) = output::manifest(dir) else {
+            bail!("{}: it holds no manifest.json that ackclock has written", dir.display());
+        };
+        let is_sweep = !manifest["files"][SUMMARIES].is_null();
+        let runs = manifest["runs"].as_u64().unwrap_or(1);
+        let number = match (is_sweep, number) {
+            (false, None | Some(0)) => None,
+            (true, Some(number)) if number < runs => Some(number),
+            (true, None) => {
+                bail!(
+                    "{}: it is a sweep of {runs} runs; expected --run N, from 0 to {}",
+                    dir.display(),
+                    runs.max(1) - 1
+                )
+            }
+            (_, Some(number)) => bail!("--run {number}: expected a run from 0 to {}", runs.max(1) - 1),
+        };
+        let path = dir.join(if is_sweep { SUMMARIES } else { SUMMARY });
+        let summary = summary(&path, number)?;
+        Ok(Run { dir: dir.to_owned(), manifest, summary, number })
+    }
+
+    /// A record of the run; `None` if it was not asked for.
+    fn sheet(&self, file: &str) -> anyhow::Result<Option<Sheet>> {
+        let is_listed = |name: &String| !self.manifest["files"][name].is_null();
+        let name = match self.number {
+            None => Some(file.to_owned()).filter(is_listed),
+            // As many digits as the number of the last run has.
+            Some(number) => (4..=20).map(|digits| format!("runs/{number:0digits$}/{file}")).find(is_listed),
+        };
+        name.map(|name| Sheet::open(&self.dir.join(name))).transpose()
+    }
+
+    /// The title of the scenario, or else the name of the directory.
+    fn title(&self) -> String {
+        match self.manifest["title"].as_str() {
+            Some(title) if !title.is_empty() => title.to_owned(),
+            _ => self.dir.display().to_string(),
+        }
+    }
+
+    /// What the run is of, in a line.
+    fn origin(&self) -> String {
+        let version = self.manifest[OURS].as_str().unwrap_or_default();
+        let seed = &self.summary["seed"];
+        match self.number {
+            None => format!("ackclock {version}, seed {seed}"),
+            Some(number) => format!("ackclock {version}, run {number}, seed {seed}, {}", self.summary["params"]),
+        }
+    }
+
+    /// The objects of a list of the summary.
+    fn list(&self, key: &str) -> &[Value] {
+        self.summary[key].as_array().map_or(&[], Vec::as_slice)
+    }
+}
+
+/// The summary of a run: a file, or the line with its number.
+fn summary(path: &Path, number: Option<u64>) -> anyhow::Result<Value> {
+    let cannot = || format!("cannot read {}", path.display());
+    let mut reader = BufReader::new(File::open(path).with_context(cannot)?);
+    loop {
+        let mut text = Vec::new();
+        let mut bounded = reader.by_ref().take(MAX_SUMMARY);
+        let read = match number {
+            None => bounded.read_to_end(&mut text),
+            Some(_) => bounded.read_until(b'\n', &mut text),
+        };
+        if read.with_context(cannot)? == 0 {
+            bail!("{}: there is no result of run {}", path.display(), number.unwrap_or(0));
+        }
+        let invalid = || format!("{} is not a summary of ackclock", path.display());
+        let summary: Value = serde_json::from_slice(&text).with_context(invalid)?;
+        if summary["schema"] != 1 {
+            bail!("{}: its `schema` is not 1", invalid());
+        }
+        if number.is_none_or(|number| summary["index"] == number) {
+            return Ok(summary);
+        }
+    }
+}

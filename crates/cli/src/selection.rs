@@ -1,0 +1,234 @@
+//! Which runs of a sweep are done: all, some (`--only`), or a share of them (`--shard`).
+
+use std::fmt;
+use std::ops::Range;
+use std::str::FromStr;
+
+use ackclock_scenario::Scenario;
+use anyhow::{Context, bail};
+
+/// What is asked for on the command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Only(Vec<Item>);
+
+/// Runs, or repetitions of a point; ends are included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Item {
+    Runs(usize, usize),
+    Of(usize, usize, usize),
+}
+
+/// One of so many shares, counted from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shard {
+    index: usize,
+    of: usize,
+}
+
+/// A number, or two of them with a hyphen between.
+fn span(text: &str) -> Option<(usize, usize)> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let (from, to) = (from.trim().parse().ok()?, to.trim().parse().ok()?);
+    (from <= to).then_some((from, to))
+}
+
+impl FromStr for Only {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Only, String> {
+        let item = |item: &str| match item.split_once(':') {
+            None => span(item).map(|(from, to)| Item::Runs(from, to)),
+            Some((point, runs)) => {
+                let (from, to) = span(runs)?;
+                Some(Item::Of(point.trim().parse().ok()?, from, to))
+            }
+        };
+        let items: Option<Vec<Item>> = text.split(',').map(item).collect();
+        items.map(Only).ok_or_else(|| {
+            "expected numbers of runs (`7`, `3-9`) or of a point and its repetitions (`4:0`, `4:0-2`), counted from 0 and \
+             separated by commas"
+                .to_owned()
+        })
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let parts = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+        match parts {
+            Some((index, of)) if index < of => Ok(Shard { index, of }),
+            Some((_, of)) => Err(format!("shards count from 0: expected 0/{of} to {}/{of}", of.max(1) - 1)),
+            None => Err("expected the number of a shard, from 0, and how many there are: `0/16`".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Only {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, item) in self.0.iter().enumerate() {
+            f.write_str(if number > 0 { "," } else { "" })?;
+            let (point, from, to) = match *item {
+                Item::Runs(from, to) => (None, from, to),
+                Item::Of(point, from, to) => (Some(point), from, to),
+            };
+            point.map_or(Ok(()), |point| write!(f, "{point}:"))?;
+            if from == to { write!(f, "{from}") } else { write!(f, "{from}-{to}") }?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index, self.of)
+    }
+}
+
+/// The runs that are done, in ascending order.
+#[derive(Clone, Debug)]
+pub(crate) struct Selection {
+    which: Which,
+    len: usize,
+    /// As it was asked for; nothing for all.
+    part: Option<(&'static str, String)>,
+}
+
+#[derive(Clone, Debug)]
+enum Which {
+    All,
+    Ranges(Vec<Range<usize>>),
+    Shard(Shard),
+}
+
+impl Selection {
+    pub(crate) fn of(scenario: &Scenario, only: Option<&Only>, shard: Option<Shard>) -> anyhow::Result<Selection> {
+        let runs = scenario.runs();
+        if (only.is_some() || shard.is_some()) && !scenario.is_sweep() {
+            bail!("--only and --shard require a sweep, and the scenario has none");
+        }
+        if let Some(only) = only {
+            let mut ranges = only.0.iter().map(|item| range(*item, scenario)).collect::<anyhow::Result<Vec<_>>>()?;
+            ranges.sort_by_key(|range| range.start);
+            // What is named twice is done once.
+            let mut merged: Vec<Range<usize>> = Vec::new();
+            for range in ranges {
+                match merged.last_mut().filter(|last| range.start <= last.end) {
+                    Some(last) => last.end = last.end.max(range.end),
+                    None => merged.push(range),
+                }
+            }
+            let len = merged.iter().map(Range::len).sum();
+            return Ok(Selection { which: Which::Ranges(merged), len, part: Some(("only", only.to_string())) });
+        }
+        Ok(match shard {
+            Some(shard) => {
+                let len = runs.saturating_sub(shard.index).div_ceil(shard.of);
+                Selection { which: Which::Shard(shard), len, part: Some(("shard", shard.to_string())) }
+            }
+            None => Selection { which: Which::All, len: runs, part: None },
+        })
+    }
+
+    /// How many runs these are.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_all(&self) -> bool {
+        self.part.is_none()
+    }
+
+    /// The key and the value by which a manifest has it, unless it is all.
+    pub(crate) fn part(&self) -> Option<&(&'static str, String)> {
+        self.part.as_ref()
+    }
+
+    /// The run at a place in the order.
+    pub(crate) fn run(&self, place: usize) -> Option<usize> {
+        if place >= self.len {
+            return None;
+        }
+        match &self.which {
+            Which::All => Some(place),
+            Which::Shard(shard) => Some(place * shard.of + shard.index),
+            Which::Ranges(ranges) => {
+                let mut left = place;
+                ranges.iter().find_map(|range| {
+                    let found = (left < range.len()).then(|| range.start + left);
+                    left = left.saturating_sub(range.len());
+                    found
+                })
+            }
+        }
+    }
+}
+
+fn range(item: Item, scenario: &Scenario) -> anyhow::Result<Range<usize>> {
+    let (runs, repeat) = (scenario.runs(), scenario.repeat());
+    let (from, to) = match item {
+        Item::Runs(from, to) => (from, to),
+        Item::Of(point, from, to) => {
+            if point >= runs / repeat {
+                bail!("--only: there is no point {point}; they count from 0, and there are {}", runs / repeat);
+            }
+            if to >= repeat {
+                bail!("--only: there is no repetition {to} of a point; they count from 0, and there are {repeat}");
+            }
+            (point * repeat + from, point * repeat + to)
+        }
+    };
+    if to >= runs {
+        bail!("--only: there is no run {to}; runs count from 0, and there are {runs}");
+    }
+    Ok(from..to.checked_add(1).context("a number of a run")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        let text = "schema = 1\n[run]\nduration = \"1s\"\n[links.a]\nrate = \"1mbit\"\n[[flows]]\nid = \"f\"\n\
+                    path = [\"a\"]\n[sweep]\nrepeat = 4\naxes.\"flows.f.count\" = [1, 2, 3]\n";
+        Scenario::parse("test.toml", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn runs(selection: &Selection) -> Vec<usize> {
+        (0..selection.len()).filter_map(|place| selection.run(place)).collect()
+    }
+
+    #[test]
+    fn runs_are_named_by_their_numbers_or_by_point_and_repetition() {
+        let only = |text: &str| {
+            let only: Only = text.parse().expect("it is well-formed");
+            assert_eq!(only.to_string().parse(), Ok(only.clone()));
+            Selection::of(&scenario(), Some(&only), None).map(|selection| runs(&selection)).map_err(|e| e.to_string())
+        };
+        assert_eq!(only("7"), Ok(vec![7]));
+        assert_eq!(only("9-11, 2,3-4,2"), Ok(vec![2, 3, 4, 9, 10, 11]));
+        assert_eq!(only("2:0,1:2-3"), Ok(vec![6, 7, 8]));
+        assert!(only("12").is_err_and(|error| error.contains("there is no run 12")));
+        assert!(only("3:0").is_err_and(|error| error.contains("there is no point 3")));
+        assert!(only("0:4").is_err_and(|error| error.contains("there is no repetition 4")));
+        for wrong in ["", "x", "3-", "4-3", "1:", ":1", "1,,2", "-1"] {
+            assert!(wrong.parse::<Only>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn shards_are_disjoint_and_complete() {
+        for of in [1, 2, 5, 12, 16] {
+            let shard = |index| format!("{index}/{of}").parse::<Shard>().expect("a shard");
+            let mut all: Vec<usize> = (0..of)
+                .flat_map(|index| runs(&Selection::of(&scenario(), None, Some(shard(index))).expect("a sweep")))
+                .collect();
+            all.sort_unstable();
+            assert_eq!(all, (0..12).collect::<Vec<_>>(), "{of}");
+        }
+        for wrong in ["16/16", "0/0", "1", "a/b", "-1/3", "1/"] {
+            assert!(wrong.parse::<Shard>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! `ackclock report`: the page, in a browser where there is one, and figures as files.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{Said, ackclock, folder, run};
+
+/// Two axes, three repetitions that differ, and every record that has a picture.
+const SWEEP: &str = r#"
+schema = 1
+title  = "Two <controllers> & queues"
+run    = { duration = "2s" }
+record = { series = "100ms", queue = true, tcp = true }
+
+[links.wire]
+rate  = "5mbit"
+delay = "10ms"
+queue = { kind = "pie", limit = "60p" }
+
+[[flows]]
+id           = "f"
+count        = 2
+path         = ["wire"]
+start_jitter = "300ms"
+
+[sweep]
+repeat = 3
+axes."links.wire.queue.kind" = ["pfifo", "pie"]
+axes."flows.f.cc" = ["newreno", "cubic"]
+
+[[expect]]
+metric   = "flows.f.0.goodput_bps"
+at_least = 1
+
+[[expect]]
+metric  = "flows.f.1.goodput_bps"
+at_most = 1
+"#;
+
+/// What drives the page: every kind of figure with every metric, every subject, menus, tooltips,
+/// zoom, both colours. Errors are noted by the page itself.
+const DRIVE: &str = r##"
+    const marks = [], tips = [];
+    const set = (list, value) => { list.value = value; list.dispatchEvent(new Event("change")); };
+    const lists = () => [...document.querySelectorAll("#figures select")];
+    const metrics = () => lists().find((list) => ["metric", "up"].includes(list.getAttribute("aria-label")));
+    const figure = document.querySelector("[data-figure=figure]");
+    for (const tab of [...document.querySelectorAll("[data-kind]")].map((tab) => tab.dataset.kind)) {
+        document.querySelector(`[data-kind=${tab}]`).click();
+        for (const subject of [...lists()[0].options].map((option) => option.value)) {
+            set(lists()[0], subject);
+            for (const metric of [...metrics().options].map((option) => option.value).slice(0, 12)) {
+                set(metrics(), metric);
+                marks.push(`${tab} ${subject} ${metric} ${figure.dataset.marks}`);
+            }
+        }
+        for (const list of lists().slice(2).filter((list) => !list.getAttribute("aria-label").startsWith("only"))) {
+            const name = list.getAttribute("aria-label");
+            for (const value of [...list.options].map((option) => option.value)) {
+                const same = lists().find((list) => list.getAttribute("aria-label") === name);
+                if (same) set(same, value);
+            }
+        }
+    }
+    document.querySelector("[data-kind=cdf]").click();
+    set(lists()[0], "flows");
+    set(lists().find((list) => list.getAttribute("aria-label") === "columns"), "");
+    const whole = Number(figure.dataset.marks);
+    const only = () => lists().find((list) => list.getAttribute("aria-label") === "only queue.kind");
+    set(only(), "0");
+    document.body.dataset.only = [whole, Number(figure.dataset.marks)].join(" ");
+    set(only(), "");
+    for (const one of document.querySelectorAll("#run select, #table select")) {
+        for (const option of [...one.options]) if (one.isConnected) set(one, option.value);
+    }
+    document.querySelector("[data-kind=boxes]").click();
+    set(lists()[0], "flows");
+    for (const chart of Page.charts) {
+        chart.drawn.dispatchAction({ type: "showTip", seriesIndex: 0, dataIndex: 1 });
+        tips.push(chart.box.textContent.trim().length);
+    }
+    const time = Page.charts.find((chart) => chart.box.dataset.figure === "time").drawn;
+    time.dispatchAction({ type: "dataZoom", dataZoomIndex: 1, start: 25, end: 50 });
+    const zooms = time.getModel().getComponent("xAxis", 0) && time.getOption().dataZoom.map((zoom) => zoom.start);
+    document.getElementById("theme").click();
+    document.body.dataset.marks = marks.join("\n");
+    document.body.dataset.tips = tips.join(" ");
+    document.body.dataset.zooms = zooms.join(" ");
+    document.body.dataset.overflow = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+    document.body.dataset.rows = document.querySelectorAll("#table tbody tr").length;
+    document.body.dataset.verdicts = [...document.querySelectorAll("#expectations td.met, #expectations td.missed")].map((cell) => cell.textContent).join(" ");
+    document.body.dataset.driven = "yes";
+"##;
+
+fn report(folder: &Path, args: &[&str]) -> Said {
+    ackclock().current_dir(folder).arg("report").args(args).output().expect("the binary runs").into()
+}
+
+fn good(said: &Said) {
+    assert_eq!((said.status, said.err.as_str()), (0, ""));
+}
+
+fn browser() -> Option<PathBuf> {
+    let names = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
+    let path = std::env::var_os("PATH")?;
+    let found = std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
+    found.into_iter().find(|program| program.is_file())
+}
+
+/// The document of a page after its scripts have run.
+fn open(browser: &Path, page: &Path) -> String {
+    let url = format!("file://{}", page.display());
+    let profile = page.with_extension("profile");
+    let opened = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--virtual-time-budget=20000"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .args(["--window-size=1280,1000", "--dump-dom", &url])
+        .output()
+        .expect("it was found");
+    let _ = fs::remove_dir_all(&profile);
+    String::from_utf8_lossy(&opened.stdout).into_owned()
+}
+
+/// The value of an attribute of the body.
+fn attribute<'a>(document: &'a str, name: &str) -> &'a str {
+    let body = document.find("<body").map_or("", |at| &document[at..]);
+    let body = &body[..body.find('>').unwrap_or(0)];
+    let Some((_, rest)) = body.split_once(&format!("data-{name}=\"")) else { return "there is none" };
+    rest.split('"').next().unwrap_or("")
+}
+
+#[test]
+#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
+fn every_figure_of_the_page_can_be_chosen_and_has_marks() {
+    let Some(browser) = browser() else {
+        eprintln!("skipped: no Chromium in PATH");
+        return;
+    };
+    let folder = folder("report_page");
+    run(&folder, SWEEP, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out"]));
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    let (before, after) = page.rsplit_once("</body>").unwrap();
+    fs::write(folder.join("driven.html"), format!("{before}<script>{DRIVE}</script></body>{after}")).unwrap();
+    let document = open(&browser, &fs::canonicalize(folder.join("driven.html")).unwrap());
+    assert_eq!(attribute(&document, "errors"), "");
+    assert_eq!((attribute(&document, "ready"), attribute(&document, "driven")), ("yes", "yes"));
+    let marks: Vec<&str> = attribute(&document, "marks").split('\n').collect();
+    for kind in ["boxes", "cdf", "scatter", "heat"] {
+        assert!(marks.iter().filter(|line| line.starts_with(kind)).count() >= 20, "{marks:#?}");
+    }
+    let empty: Vec<&&str> = marks.iter().filter(|line| line.ends_with(" 0")).collect();
+    assert!(empty.is_empty(), "nothing is drawn for {empty:?}");
+    let tips: Vec<u32> = attribute(&document, "tips").split(' ').map(|length| length.parse().unwrap()).collect();
+    // The figure, time, queue and sequence numbers.
+    assert!(tips.len() == 4 && tips.iter().all(|&length| length > 5), "{tips:?}");
+    assert_eq!(attribute(&document, "zooms"), "25 25");
+    assert_eq!(attribute(&document, "overflow"), "0");
+    // 4 points of 3 runs of 2 flows, or half of them; each of the two lines begins at 0.
+    assert_eq!(attribute(&document, "only"), "26 14");
+    // 4 points of 2 flows or of 2 directions, or of the run, whichever was looked at last.
+    assert!(attribute(&document, "rows").parse::<u32>().unwrap() >= 4);
+    let verdicts = attribute(&document, "verdicts");
+    assert!(verdicts.starts_with("met met met met") && verdicts.ends_with("missed"), "{verdicts}");
+}
+
+#[test]
+fn the_page_needs_nothing_else_and_repeats() {
+    let folder = folder("report_alone");
+    run(&folder, SWEEP, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "-o", "one.html"]));
+    good(&report(&folder, &["out", "-o", "two.html"]));
+    let page = fs::read_to_string(folder.join("one.html")).unwrap();
+    assert_eq!(page, fs::read_to_string(folder.join("two.html")).unwrap());
+    for tag in ["src=\"", "<link", "@import", "{{"] {
+        let markup = page.split("<script>").next().unwrap();
+        assert!(!markup.contains(tag), "{tag}");
+    }
+    // What is in the scenario ends no element of the page.
+    assert!(page.contains("<title>Two &lt;controllers> &amp; queues</title>"));
+    assert_eq!(page.matches("</script>").count(), 4);
+}
+
+#[test]
+fn figures_are_files() {
+    let folder = folder("report_svg");
+    run(&folder, SWEEP, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "--svg", "figures", "--run", "3"]));
+    let names: Vec<String> = fs::read_dir(folder.join("figures"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    for name in [
+        "box-flows-goodput_bps",
+        "cdf-flows-rtt_ms.p50",
+        "box-flows-rtt_ms-within",
+        "throughput-delay-flows",
+        "heat-flows-rtt_ms.p50",
+        "run-3-time",
+        "run-3-queue-wire.forward",
+        "run-3-sequence-f.0",
+    ] {
+        assert!(names.contains(&format!("{name}.svg")), "{name}: {names:?}");
+        let svg = fs::read_to_string(folder.join("figures").join(format!("{name}.svg"))).unwrap();
+        let mut reader = quick_xml::Reader::from_str(&svg);
+        let (mut texts, mut paths) = (0, 0);
+        loop {
+            match reader.read_event().expect("it is XML") {
+                quick_xml::events::Event::Start(tag) if tag.name().as_ref() == "text" => texts += 1,
+                quick_xml::events::Event::Start(tag) if ["path", "polyline"].contains(&tag.name().as_ref()) => {
+                    paths += 1;
+                }
+                quick_xml::events::Event::Eof => break,
+                _ => {}
+            }
+        }
+        assert!(texts > 5 && paths > 10, "{name}: {texts} texts, {paths} paths");
+    }
+    assert!(!names.iter().any(|name| name.contains("run-0")));
+    // A metric has its unit.
+    let svg = fs::read_to_string(folder.join("figures/box-flows-goodput_bps.svg")).unwrap();
+    assert!(svg.contains("Goodput (Mbit/s)") && svg.contains("newreno") && svg.contains("pie"), "{svg}");
+}
+
+#[test]
+fn what_is_no_output_is_refused() {
+    let folder = folder("report_refused");
+    run(&folder, SWEEP, &["--out", "out", "-q"]);
+    fs::create_dir(folder.join("empty")).unwrap();
+    for (arguments, error) in [
+        (&["empty"][..], "cannot read empty/manifest.json: an output directory of ackclock has it"),
+        (&["out", "--run", "12"], "there is no run 12; runs count from 0"),
+        (&["out", "-o", "empty"], "cannot write empty: it is a directory"),
+        (&["out", "-o", "missing/page.html"], "cannot write missing/page.html"),
+    ] {
+        let said = report(&folder, arguments);
+        assert!(said.status == 2 && said.err.contains(error), "{arguments:?}: {said:?}");
+    }
+    // A record that was cut off, and one of something else.
+    let record = folder.join("out/runs/0000/series.csv");
+    fs::write(&record, "from_s,to_s,kind\n0,1,flow\n").unwrap();
+    let said = report(&folder, &["out"]);
+    assert!(said.status == 2 && said.err.contains("has no column `id`"), "{said:?}");
+    fs::write(folder.join("out/summary.jsonl"), "{\"schema\": 2}\n").unwrap();
+    let said = report(&folder, &["out"]);
+    assert!(
+        said.status == 2 && said.err.contains("summary 0 is not one of ackclock: its `schema` is not 1"),
+        "{said:?}"
+    );
+}
