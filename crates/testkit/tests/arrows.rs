@@ -21,7 +21,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("sim", &["events", "emulator", "tcp", "trace", "traffic"]),
     ("live", &["sim"]),
     ("scenario", &["sim", "emulator"]),
-    ("cli", &["live", "packetdrill", "scenario", "sim", "trace"]),
+    ("report", &["trace"]),
+    ("cli", &["live", "packetdrill", "report", "scenario", "sim", "trace"]),
 ];
 
 /// Crates for tests and benches: they may use everything, and nothing but tests and benches may use

@@ -20,11 +20,13 @@ pub(crate) const LAYERS: Layers = Layers {
         // Measures of flows and of parts of a run.
         "flow",
         "window",
+        "series",
         "memory",
         "effort",
         // From specifications to components, and the loop over them.
         "build",
         "log",
+        "capture",
         "world",
     ],
     composes: &[],
