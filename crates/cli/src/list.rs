@@ -12,6 +12,9 @@ use crate::{print, print_line};
 /// Columns of the overview.
 const WIDTH: usize = 100;
 
+/// A column's title, and its cell for a key.
+type Column = (&'static str, fn(&Described) -> &str);
+
 /// Prints what was asked for; the status to end with.
 pub(crate) fn run(args: &ListArgs) -> anyhow::Result<u8> {
     let Some(category) = &args.category else {
@@ -81,14 +84,14 @@ fn text(item: &Item) -> String {
         let _ = write!(out, " ({selected_by})");
     }
     out.push('\n');
-    let columns: [(&str, fn(&Described) -> &str); 5] = [
+    let columns: [Column; 5] = [
         ("name", |key| &key.name),
         ("unit", |key| &key.unit),
         ("default", |key| &key.default),
         ("range", |key| &key.range),
         ("source", |key| &key.source),
     ];
-    let used = |(_, cell): &&(&str, fn(&Described) -> &str)| item.keys.iter().any(|key| !cell(key).is_empty());
+    let used = |(_, cell): &&Column| item.keys.iter().any(|key| !cell(key).is_empty());
     let columns: Vec<_> = columns.iter().filter(used).collect();
     if !item.keys.is_empty() {
         let mut table = Table::new(columns.len(), columns.iter().map(|(title, _)| *title));
