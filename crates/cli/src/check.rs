@@ -69,7 +69,7 @@ fn outline(scenario: &Scenario) -> String {
     let (flows, workloads) = scenario.flows();
     let mut parts = vec![
         counted(runs / scenario.repeat(), "point"),
-        counted(runs, "run"),
+        format!("{}{}", if scenario.is_adaptive() { "at most " } else { "" }, counted(runs, "run")),
         counted(flows, "flow"),
         counted(scenario.links(), "link"),
     ];

@@ -1,14 +1,14 @@
 //! Runs on all cores; results in the order of the runs, whatever finishes first.
 
+mod adaptive;
 mod captures;
+mod order;
 mod sheets;
 
-use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use ackclock_live::{LiveError, Options, Outcome};
@@ -22,8 +22,10 @@ use anyhow::Context;
 use crate::output::{COMMANDS, Places};
 use crate::partial::{Folder, Sealed};
 use crate::progress::Progress;
-use crate::selection::Selection;
+use crate::selection::Walk;
 
+use adaptive::Adaptive;
+use order::Each;
 use sheets::Sheets;
 
 /// A run that has come to its end, or has something to show for the time that it took.
@@ -34,6 +36,13 @@ pub(crate) struct Done {
     pub(crate) records: Vec<Sealed>,
     /// Why it has not come to its end.
     pub(crate) broken_off: Option<BrokenOff>,
+}
+
+impl Done {
+    /// Whether it failed by itself, as a run of a sweep may.
+    pub(crate) fn has_failed(&self) -> bool {
+        matches!(&self.broken_off, Some(BrokenOff::Failed(error)) if error.is::<RunError>())
+    }
 }
 
 /// What ends a run with hosts outside before its time.
@@ -72,40 +81,40 @@ pub(crate) fn cores() -> usize {
     thread::available_parallelism().map_or(1, NonZeroUsize::get)
 }
 
-/// Does the selected runs of a scenario from place `first` on; each records into files of its own,
-/// if there are places for them. `sink` gets the runs in order, on this thread, and may break off.
-/// In a sweep it also gets those that fail by themselves; any other failure, the first in order,
-/// ends everything. A signal ends those that go on, and what has finished is still given out.
+/// Does the runs of a walk; each records into files of its own, if there are places for them.
+/// `sink` gets the runs in order, on this thread, and may break off. In a sweep it also gets those
+/// that fail by themselves; any other failure, the first in order, ends everything. A signal ends
+/// those that go on, and what has finished is still given out.
 pub(crate) fn all(
-    scenario: &Scenario,
-    selection: &Selection,
-    first: usize,
+    walk: &Walk<'_>,
     threads: usize,
     aside: &Aside<'_>,
     progress: &Progress,
     mut sink: impl FnMut(usize, Result<Done, String>) -> ControlFlow<()>,
 ) -> Result<(), (usize, Failure)> {
+    let scenario = walk.scenario();
     let mut failed = None;
-    let run = |job: usize| selection.run(first + job).unwrap_or_else(|| unreachable!("there are as many jobs as runs"));
-    in_order(
-        selection.len() - first,
-        threads,
-        |job, stop| one(scenario, run(job), aside, progress, stop),
-        |job, result| match result {
-            Ok(done) => sink(run(job), Ok(done)),
-            Err(Failure::Run(error)) if scenario.is_sweep() && error != RunError::Interrupted => {
-                sink(run(job), Err(error.to_string()))
-            }
-            Err(Failure::Point(error)) if scenario.is_sweep() => {
-                sink(run(job), Err(format!("its point is wrong: {error}")))
-            }
-            Err(error) => {
-                let interrupted = matches!(error, Failure::Run(RunError::Interrupted));
-                failed.get_or_insert((run(job), error));
-                if interrupted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-            }
-        },
-    );
+    let run = |job: usize| walk.ahead(job).unwrap_or_else(|| unreachable!("there are as many jobs as runs"));
+    let work = |job, stop: &AtomicBool| one(scenario, run(job), aside, progress, stop);
+    let sorted = |job, result| match result {
+        Ok(done) => sink(run(job), Ok(done)),
+        Err(Failure::Run(error)) if scenario.is_sweep() && error != RunError::Interrupted => {
+            sink(run(job), Err(error.to_string()))
+        }
+        Err(Failure::Point(error)) if scenario.is_sweep() => {
+            sink(run(job), Err(format!("its point is wrong: {error}")))
+        }
+        Err(error) => {
+            let interrupted = matches!(error, Failure::Run(RunError::Interrupted));
+            failed.get_or_insert((run(job), error));
+            if interrupted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        }
+    };
+    if walk.is_adaptive() {
+        order::in_order(&Adaptive::from(walk, threads, progress), threads, work, sorted);
+    } else {
+        in_order(walk.left(), threads, work, sorted);
+    }
     failed.map_or(Ok(()), Err)
 }
 
@@ -116,47 +125,9 @@ pub(crate) fn in_order<T: Send>(
     jobs: usize,
     threads: usize,
     work: impl Fn(usize, &AtomicBool) -> T + Sync,
-    mut sink: impl FnMut(usize, T) -> ControlFlow<()>,
+    sink: impl FnMut(usize, T) -> ControlFlow<()>,
 ) {
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    // Whoever is far ahead of the sink waits for it: results take memory.
-    let (sender, results) = mpsc::sync_channel(2 * threads);
-    let worker = |sender: mpsc::SyncSender<(usize, T)>| {
-        // Jobs are taken one by one from the front, so that results wait for few others before they
-        // can be given out.
-        loop {
-            let job = next.fetch_add(1, Ordering::Relaxed);
-            if job >= jobs || stop.load(Ordering::Relaxed) {
-                return;
-            }
-            if sender.send((job, work(job, &stop))).is_err() {
-                return;
-            }
-        }
-    };
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(jobs)).build();
-    thread::scope(|scope| {
-        let worker = &worker;
-        scope.spawn(move || match pool {
-            Ok(pool) => {
-                pool.broadcast(|_| worker(sender.clone()));
-            }
-            // No more threads to be had: this one is left.
-            Err(_) => worker(sender),
-        });
-        let mut waiting = BTreeMap::new();
-        let mut due = 0;
-        for (job, result) in results {
-            waiting.insert(job, result);
-            while let Some(result) = waiting.remove(&due) {
-                if sink(due, result).is_break() {
-                    stop.store(true, Ordering::Relaxed);
-                    return;
-                }
-                due += 1;
-            }
-        }
-    });
+    order::in_order(&Each::of(jobs), threads.min(jobs), work, sink);
 }
 
 fn one(

@@ -17,6 +17,7 @@ use crate::args::Args;
 use crate::args::merge::MergeArgs;
 use crate::output::{self, OURS, RUNS, SUMMARIES};
 use crate::partial::{Partial, Sealed};
+use crate::selection::{Selection, Walk};
 use crate::{session, verify};
 
 /// Merges; the status to end with.
@@ -48,6 +49,9 @@ fn is_same(a: &Path, b: &Path) -> bool {
 
 /// Whether the parts have every run once.
 fn complete(dirs: &[PathBuf], scenario: &Scenario) -> anyhow::Result<()> {
+    if scenario.is_adaptive() {
+        return complete_walk(dirs, scenario);
+    }
     let mut has: Vec<Option<usize>> = vec![None; scenario.runs()];
     for (number, dir) in dirs.iter().enumerate() {
         let mut part = Part::open(dir)?;
@@ -65,6 +69,27 @@ fn complete(dirs: &[PathBuf], scenario: &Scenario) -> anyhow::Result<()> {
     let of = missing_shards(dirs);
     let of = if of.is_empty() { format!("; the first is run {first}") } else { format!(": shard {}", of.join(", ")) };
     bail!("the parts are not complete: {which} of {} missing{of}", has.len())
+}
+
+/// The same where runs decide which others there are.
+fn complete_walk(dirs: &[PathBuf], scenario: &Scenario) -> anyhow::Result<()> {
+    let mut parts = dirs.iter().map(|dir| Part::open(dir)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut walk = Walk::new(scenario, Selection::of(scenario, None, None)?);
+    while let Some(run) = walk.next() {
+        let mut has = parts.iter_mut().filter(|part| part.next == Some(run));
+        let part = has.next().with_context(|| format!("the parts are not complete: run {run} is missing"))?;
+        if let Some(other) = has.next() {
+            bail!("run {run} is in {} and in {}", part.dir.display(), other.dir.display());
+        }
+        let summary: Value = serde_json::from_str(&part.line)?;
+        let measures = if summary["failed"] == true { Vec::new() } else { scenario.measure(&summary) };
+        walk.step(run, &measures);
+        part.advance()?;
+    }
+    match parts.iter().find_map(|part| Some((part.next?, &part.dir))) {
+        Some((run, dir)) => bail!("{} has a run {run}, which the sweep does not need", dir.display()),
+        None => Ok(()),
+    }
 }
 
 /// The shards that no part is, if all parts are shards of as many.

@@ -31,6 +31,11 @@ impl Progress {
         Progress { bar }
     }
 
+    /// So many runs will not be done.
+    pub(crate) fn leave_out(&self, runs: usize) {
+        self.bar.dec_length(runs as u64 * STEPS);
+    }
+
     /// The part of one run.
     pub(crate) fn meter(&self, duration: Span) -> Meter<'_> {
         Meter { bar: &self.bar, duration, steps: 0 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ackclock_scenario::{Evaluation, Scenario};
+use ackclock_scenario::{Evaluation, Measures, Scenario};
 use ackclock_trace::statistics::deviation;
 use ackclock_trace::{FlowSummary, GroupSummary, Summary, jain};
 use serde_json::{Map, Value};
@@ -37,6 +37,8 @@ pub(crate) struct Report<'a> {
     /// The runs of the point at hand, and the number of one of them.
     point: Vec<Vec<Line>>,
     run: usize,
+    /// How many runs have been added.
+    runs: usize,
     repetitions: Repetitions,
     /// How many runs of that point failed.
     failed: usize,
@@ -76,6 +78,7 @@ impl<'a> Report<'a> {
             sweep: Table::new(axes.len() + 1, header),
             point: Vec::new(),
             run: 0,
+            runs: 0,
             repetitions: Repetitions::default(),
             failed: 0,
             datagrams: None,
@@ -90,6 +93,7 @@ impl<'a> Report<'a> {
 
     /// Adds a run; they come in order.
     pub(crate) fn add(&mut self, run: usize, summary: &Summary<Map<String, Value>>) {
+        self.runs += 1;
         if self.is_beyond(run) {
             return;
         }
@@ -109,6 +113,7 @@ impl<'a> Report<'a> {
 
     /// Adds a run that failed.
     pub(crate) fn fail(&mut self, run: usize) {
+        self.runs += 1;
         if self.is_beyond(run) {
             return;
         }
@@ -183,7 +188,8 @@ impl<'a> Report<'a> {
         if scenario.is_sweep() {
             let medians =
                 if scenario.repeat() > 1 { ", medians +- standard deviations over the n runs of a point" } else { "" };
-            let runs = if scenario.runs() == 1 { "1 run".to_owned() } else { format!("{} runs", scenario.runs()) };
+            let runs = if scenario.is_adaptive() { self.runs } else { scenario.runs() };
+            let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
             let _ = writeln!(out, "{runs}{medians}\n\n{}", self.sweep.render().trim_end());
             if scenario.runs() / scenario.repeat() > MAX_POINTS {
                 let _ = writeln!(out, "the first {MAX_POINTS} points; --out and --json have all of them");
@@ -204,7 +210,8 @@ impl<'a> Report<'a> {
         if scenario.repeat() > 1 && !evaluations.is_empty() {
             let _ = write!(out, "\n{}", spreads(scenario, evaluations));
         }
-        match (scenario.checks(), scenario.misses(evaluations).len()) {
+        let checks = evaluations.iter().map(Evaluation::checks).sum::<usize>();
+        match (checks, scenario.misses(evaluations).len()) {
             (0, _) => {}
             (checks, 0) => _ = writeln!(out, "\nexpectations: {checks} checked, all met"),
             (checks, misses) => _ = writeln!(out, "\nexpectations: {checks} checked, {misses} missed"),
@@ -252,6 +259,15 @@ pub(crate) fn name_of(scenario: &Scenario, run: usize) -> String {
         parts.push(format!("run {}", run % scenario.repeat()));
     }
     parts.join(", ")
+}
+
+/// That points have had the most runs of an adaptive sweep, and are not known well enough.
+pub(crate) fn unsettled(scenario: &Scenario, measures: &[Option<Measures>]) -> Option<String> {
+    let (known, points) = scenario.unsettled(measures)?;
+    let (repeat, all) = (scenario.repeat(), scenario.runs() / scenario.repeat());
+    let first = name_of_point(scenario, *points.first()?);
+    let points = points.len();
+    Some(format!("note: after {repeat} runs, {points} of {all} points do not have {known}; the first is {first}"))
 }
 
 /// A number without needless digits.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-use ackclock_scenario::Scenario;
+use ackclock_scenario::{Measures, Scenario};
 use anyhow::{Context, bail};
 
 /// What is asked for on the command line.
@@ -99,7 +99,8 @@ pub(crate) struct Selection {
 enum Which {
     All,
     Ranges(Vec<Range<usize>>),
-    Shard(Shard),
+    /// Of so many runs each, which stay together.
+    Shard(Shard, usize),
 }
 
 impl Selection {
@@ -124,8 +125,10 @@ impl Selection {
         }
         Ok(match shard {
             Some(shard) => {
-                let len = runs.saturating_sub(shard.index).div_ceil(shard.of);
-                Selection { which: Which::Shard(shard), len, part: Some(("shard", shard.to_string())) }
+                // Whether a point is settled depends on all its runs.
+                let block = if scenario.is_adaptive() { scenario.repeat() } else { 1 };
+                let len = (runs / block).saturating_sub(shard.index).div_ceil(shard.of) * block;
+                Selection { which: Which::Shard(shard, block), len, part: Some(("shard", shard.to_string())) }
             }
             None => Selection { which: Which::All, len: runs, part: None },
         })
@@ -152,7 +155,7 @@ impl Selection {
         }
         match &self.which {
             Which::All => Some(place),
-            Which::Shard(shard) => Some(place * shard.of + shard.index),
+            Which::Shard(shard, block) => Some((place / block * shard.of + shard.index) * block + place % block),
             Which::Ranges(ranges) => {
                 let mut left = place;
                 ranges.iter().find_map(|range| {
@@ -161,6 +164,77 @@ impl Selection {
                     found
                 })
             }
+        }
+    }
+}
+
+/// The runs that are done one after another. In an adaptive sweep, what they measure decides which
+/// come next; runs that are named one by one are all done.
+#[derive(Clone, Debug)]
+pub(crate) struct Walk<'a> {
+    scenario: &'a Scenario,
+    selection: Selection,
+    /// How far it has come in the selection.
+    place: usize,
+    /// What the runs of the point at hand have measured, in an adaptive sweep.
+    of_point: Vec<Measures>,
+    /// How many runs have been done.
+    done: usize,
+}
+
+impl<'a> Walk<'a> {
+    pub(crate) fn new(scenario: &'a Scenario, selection: Selection) -> Walk<'a> {
+        Walk { scenario, selection, place: 0, of_point: Vec::new(), done: 0 }
+    }
+
+    pub(crate) fn scenario(&self) -> &'a Scenario {
+        self.scenario
+    }
+
+    pub(crate) fn is_adaptive(&self) -> bool {
+        self.scenario.is_adaptive() && !matches!(self.selection.which, Which::Ranges(_))
+    }
+
+    /// The run that is next, if there is one.
+    pub(crate) fn next(&self) -> Option<usize> {
+        self.selection.run(self.place)
+    }
+
+    /// The run that comes so many after the next, if none before is left out.
+    pub(crate) fn ahead(&self, runs: usize) -> Option<usize> {
+        self.selection.run(self.place + runs)
+    }
+
+    /// How many runs are left, at most.
+    pub(crate) fn left(&self) -> usize {
+        self.selection.len() - self.place
+    }
+
+    /// How many runs have been done.
+    pub(crate) fn done(&self) -> usize {
+        self.done
+    }
+
+    /// What the runs of the point at hand have measured, in an adaptive sweep.
+    pub(crate) fn of_point(&self) -> &[Measures] {
+        &self.of_point
+    }
+
+    /// A run has been done, and has measured this. If it is not the next one, because that was not
+    /// completed, the walk stays where it is.
+    pub(crate) fn step(&mut self, run: usize, measures: &Measures) {
+        self.done += 1;
+        if self.next() != Some(run) {
+            return;
+        }
+        self.place += 1;
+        if !self.is_adaptive() {
+            return;
+        }
+        self.of_point.push(measures.clone());
+        if self.scenario.is_settled(&self.of_point) {
+            self.place += self.scenario.repeat() - self.of_point.len();
+            self.of_point.clear();
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::output::Output;
 use crate::partial::Sealed;
 use crate::progress::Progress;
 use crate::report::{self, Report};
-use crate::selection::Selection;
+use crate::selection::{Selection, Walk};
 use result::{Ended, RunResult, Stored};
 
 use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, check, duration, live, memory, print, print_line, say};
@@ -71,7 +71,7 @@ pub(crate) fn merged(
     mut next: impl FnMut(usize) -> anyhow::Result<(String, Vec<Sealed>)>,
 ) -> anyhow::Result<u8> {
     let mut session = Session::open(args, scenario)?;
-    for run in 0..scenario.runs() {
+    while let Some(run) = session.walk.next() {
         let (mut line, records) = next(run)?;
         session.take_line(&line)?;
         let expectations = session.judge();
@@ -139,10 +139,13 @@ fn records(scenario: &Scenario) -> bool {
 struct Session<'a> {
     args: &'a Args,
     scenario: &'a Scenario,
-    selection: Selection,
+    walk: Walk<'a>,
+    /// Whether it is about all runs, and not a part of them.
+    is_whole: bool,
     output: Option<Output>,
     report: Report<'a>,
-    measures: Vec<Measures>,
+    /// What was measured in each run, of all.
+    measures: Vec<Option<Measures>>,
     evaluations: Vec<Evaluation>,
     /// The runs of the sweep that failed.
     failed: usize,
@@ -179,7 +182,8 @@ impl<'a> Session<'a> {
         let mut session = Session {
             args,
             scenario,
-            selection,
+            is_whole: selection.is_all(),
+            walk: Walk::new(scenario, selection),
             output,
             report: Report::new(scenario),
             measures: Vec::new(),
@@ -200,8 +204,8 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let Some(output) = self.output.take() else { return Ok(()) };
-        let (earlier, runs) = (output.earlier(), self.selection.len());
-        say(&format!("note: {earlier} of {runs} runs had finished before"));
+        let runs = at_most(self.scenario, self.walk.left());
+        say(&format!("note: {} of {runs} runs had finished before", output.earlier()));
         let taken = output.each_earlier(|line| self.take_line(line));
         self.output = Some(output);
         taken
@@ -210,11 +214,11 @@ impl<'a> Session<'a> {
     /// Takes in a run that has finished, from its line.
     fn take_line(&mut self, line: &str) -> anyhow::Result<()> {
         let stored = Stored::read(line)?;
-        let run = self.selection.run(self.measures.len()).context("more lines than runs")?;
+        let run = self.walk.next().context("more lines than runs")?;
         self.troubles_of(run, &stored.summary);
         match stored.error() {
             Some(error) => self.fail(run, error),
-            None => self.measures.push(self.scenario.measure(&stored.json)),
+            None => self.keep(run, self.scenario.measure(&stored.json)),
         }
         if self.shows_tables() && stored.error().is_none() {
             self.report.add(run, &stored.summary);
@@ -238,9 +242,19 @@ impl<'a> Session<'a> {
     fn fail(&mut self, run: usize, error: &str) {
         say(&format!("error: {} failed: {error}", report::name_of(self.scenario, run)));
         self.failed += 1;
-        self.measures.push(Measures::new());
+        self.keep(run, Measures::new());
         if self.shows_tables() {
             self.report.fail(run);
+        }
+    }
+
+    /// Keeps what was measured in a run.
+    fn keep(&mut self, run: usize, measures: Measures) {
+        self.walk.step(run, &measures);
+        if self.is_whole {
+            // Those between were not needed, or not completed.
+            self.measures.resize(run, None);
+            self.measures.push(Some(measures));
         }
     }
 
@@ -253,18 +267,17 @@ impl<'a> Session<'a> {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();
         }
-        let first = self.measures.len();
-        let progress = Progress::new(self.selection.len() - first, args.quiet);
+        let progress = Progress::new(self.walk.left(), args.quiet);
         if scenario.is_live() && !args.quiet {
             say(&live::heading(scenario));
         }
-        if first == self.selection.len() {
+        if self.walk.left() == 0 {
             self.judge();
             return Ok(());
         }
-        let selection = self.selection.clone();
+        let walk = self.walk.clone();
         let sink = |run, done| self.take(run, done, &progress);
-        let finished = execute::all(scenario, &selection, first, threads, &aside, &progress, sink);
+        let finished = execute::all(&walk, threads, &aside, &progress, sink);
         progress.clear();
         finished
     }
@@ -292,7 +305,7 @@ impl<'a> Session<'a> {
         self.troubles_of(run, &summary);
         match &error {
             Some(error) => progress.suspended(|| self.fail(run, error)),
-            None => self.measures.push(self.scenario.measure_summary(&summary)),
+            None => self.keep(run, self.scenario.measure_summary(&summary)),
         }
         self.ended_early = broken_off.map(|why| (run, why));
         let expectations = self.judge();
@@ -311,7 +324,7 @@ impl<'a> Session<'a> {
     /// The expectations, after the last run: they are about all runs.
     fn judge(&mut self) -> Vec<Value> {
         let scenario = self.scenario;
-        if self.measures.len() < scenario.runs() || self.ended_early.is_some() || !self.selection.is_all() {
+        if self.walk.next().is_some() || self.ended_early.is_some() || !self.is_whole {
             return Vec::new();
         }
         self.evaluations = scenario.evaluations(&self.measures);
@@ -355,7 +368,7 @@ impl<'a> Session<'a> {
     /// Completes the output and reports the results. Returns the exit status.
     fn finish(mut self) -> anyhow::Result<u8> {
         let live = self.scenario.is_live();
-        if self.ended_early.is_some() && self.measures.is_empty() && !live {
+        if self.ended_early.is_some() && self.walk.done() == 0 && !live {
             // There is nothing to keep, and an earlier output stays as it is.
             self.output = None;
         }
@@ -372,6 +385,9 @@ impl<'a> Session<'a> {
         }
         for trouble in &self.troubles {
             say(trouble);
+        }
+        if self.is_whole {
+            report::unsettled(self.scenario, &self.measures).iter().for_each(|note| say(note));
         }
         match completed {
             Ok(()) => {}
@@ -401,8 +417,8 @@ impl<'a> Session<'a> {
 
     /// Prints the report, if it is wanted and there is anything in it.
     fn show(&mut self) -> anyhow::Result<()> {
-        if self.shows_tables() && !self.measures.is_empty() {
-            let whole = self.ended_early.is_none() && self.selection.is_all();
+        if self.shows_tables() && self.walk.done() > 0 {
+            let whole = self.ended_early.is_none() && self.is_whole;
             let judged = whole.then_some(&self.evaluations[..]);
             let _ = print(&self.report.text(judged))?;
         }
@@ -416,12 +432,14 @@ impl<'a> Session<'a> {
         say(&format!("note: {run} was not completed; the results are partial, and expectations are not evaluated"));
         if !scenario.is_live() && scenario.runs() > 1 {
             let where_to = match &self.args.out {
-                Some(dir) if !self.measures.is_empty() => {
+                Some(dir) if self.walk.done() > 0 => {
                     format!(", and are kept in {}; --resume goes on with the others", dir.display())
                 }
                 _ => String::new(),
             };
-            say(&format!("note: {} of {} runs had finished{where_to}", self.measures.len(), self.selection.len()));
+            let done = self.walk.done();
+            let of = at_most(scenario, done + self.walk.left());
+            say(&format!("note: {done} of {of} runs had finished{where_to}"));
         }
         match why {
             BrokenOff::Interrupted => INTERRUPTED,
@@ -440,7 +458,7 @@ impl<'a> Session<'a> {
             (0, true) => 0,
             (0, false) => MISSED,
             (failed, _) => {
-                say(&format!("error: {failed} of {} runs failed", self.selection.len()));
+                say(&format!("error: {failed} of {} runs failed", self.walk.done()));
                 RUN_FAILED
             }
         }
@@ -458,6 +476,11 @@ impl<'a> Session<'a> {
         };
         format!("expect missed: {metric} {found}, expected {expected} ({place})")
     }
+}
+
+/// A number of runs, which may be fewer in the end if a sweep is adaptive.
+fn at_most(scenario: &Scenario, runs: usize) -> String {
+    if scenario.is_adaptive() { format!("at most {runs}") } else { runs.to_string() }
 }
 
 /// Whether the capture that a run is fed with has ended it: what came before is kept, and the input

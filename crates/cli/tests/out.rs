@@ -293,8 +293,8 @@ fn what_was_killed_before_its_manifest_appeared_is_in_nobodys_way() {
 #[test]
 fn a_sweep_that_is_interrupted_again_and_again_comes_to_the_same_end() {
     let folder = folder("resumed");
-    // 60 runs of some 10 ms, which record.
-    let text = sweep().replace("repeat = 2", "repeat = 20").replace("bytes = \"100kB\"\n", "")
+    // 180 runs of some 10 ms, which record.
+    let text = sweep().replace("repeat = 2", "repeat = 60").replace("bytes = \"100kB\"\n", "")
         + "[record]\ntcp = true\n[[expect]]\nmetric = \"flows.f.0.goodput_bps\"\nat_least = 1\n";
     fs::write(folder.join("scenario.toml"), &text).unwrap();
     let args = ["--scenario", "scenario.toml", "--threads", "2", "--quiet"];
@@ -319,7 +319,7 @@ fn a_sweep_that_is_interrupted_again_and_again_comes_to_the_same_end() {
         assert!(kills < 300, "it does not get on");
     }
     let said: Said = start(&["--out", "out", "--resume"]).wait_with_output().expect("it ends").into();
-    assert_eq!((said.status, said.err.as_str()), (0, "note: 60 of 60 runs had finished before\n"));
+    assert_eq!((said.status, said.err.as_str()), (0, "note: 180 of 180 runs had finished before\n"));
     assert!(kills >= 2, "{kills}");
     assert_eq!(files(&folder.join("out")), files(&folder.join("whole")));
     // What it holds of another scenario is not taken for this one.

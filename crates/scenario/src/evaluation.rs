@@ -76,6 +76,8 @@ const FAILED: &str = "has no value, since the run failed";
 pub struct Evaluation {
     /// The number of the point, from 0.
     pub point: usize,
+    /// The number of its first run.
+    first: usize,
     /// The metric, with its reduction, its window and what it is relative to.
     pub metric: String,
     /// The bounds.
@@ -101,9 +103,10 @@ pub struct Evaluation {
 }
 
 impl Evaluation {
-    /// What a run is relative to is 0 where its value is not finite.
+    /// Of a point with the number of its first run. What a run is relative to is 0 where its value
+    /// is not finite.
     pub(crate) fn new(
-        point: usize,
+        (point, first): (usize, usize),
         metric: String,
         bounds: Bounds,
         runs: OfRuns,
@@ -131,6 +134,7 @@ impl Evaluation {
         let runs_met = values.len() - missed.len();
         Evaluation {
             point,
+            first,
             metric,
             expected: bounds.text(),
             runs: runs.name(),
@@ -156,12 +160,17 @@ impl Evaluation {
         })
     }
 
+    /// How many comparisons were made: one for each run, or one of a statistic of them.
+    pub fn checks(&self) -> usize {
+        if self.runs == "each" { self.values.len() } else { 1 }
+    }
+
     /// What was not met: a run each, or the point as a whole.
     pub(crate) fn misses(&self) -> Vec<Miss> {
-        let (point, runs) = (self.point, self.values.len());
+        let (point, first, runs) = (self.point, self.first, self.values.len());
         let miss = |run: Option<usize>, metric: &str, found| Miss {
             point,
-            run: run.map(|run| point * runs + run),
+            run: run.map(|run| first + run),
             metric: metric.to_owned(),
             found,
             reason: self.reason(run),
@@ -271,7 +280,7 @@ mod tests {
     fn the_runs_are_judged_each_or_together() {
         let bounds = Bounds { at_least: None, at_most: Some(3.0) };
         let values = || vec![Some(1.0), Some(2.0), Some(9.0)];
-        let of = |runs, values| Evaluation::new(2, "m".to_owned(), bounds, runs, values, Vec::new());
+        let of = |runs, values| Evaluation::new((2, 6), "m".to_owned(), bounds, runs, values, Vec::new());
         let each = of(OfRuns::Each, values());
         assert_eq!((each.met, each.runs_met, each.found), (false, 2, None));
         // The third run of the third point of three runs each.
@@ -291,7 +300,7 @@ mod tests {
     #[test]
     fn a_ratio_to_zero_meets_no_bound() {
         let bounds = Bounds { at_least: Some(3.0), at_most: None };
-        let of = |runs, values| Evaluation::new(0, "m".to_owned(), bounds, runs, values, Vec::new());
+        let of = |runs, values| Evaluation::new((0, 0), "m".to_owned(), bounds, runs, values, Vec::new());
         // 5/0, 0/0, 5/1, and one without samples.
         let values = || vec![Some(f64::INFINITY), Some(f64::NAN), Some(5.0), None];
         let each = of(OfRuns::Each, values());
@@ -309,7 +318,7 @@ mod tests {
     fn a_run_that_failed_meets_no_bound() {
         let bounds = Bounds { at_least: Some(0.0), at_most: None };
         let values = || vec![Some(1.0), None, Some(2.0)];
-        let of = |runs| Evaluation::new(0, "m".to_owned(), bounds, runs, values(), vec![1]);
+        let of = |runs| Evaluation::new((0, 0), "m".to_owned(), bounds, runs, values(), vec![1]);
         let each = of(OfRuns::Each);
         assert_eq!((each.met, each.runs_met), (false, 2));
         assert_eq!(

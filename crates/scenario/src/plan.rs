@@ -6,9 +6,9 @@ use ackclock_units::{Span, Time as Instant};
 
 use crate::clock::Timing;
 use crate::document::{Node, Value};
-use crate::expect::Window;
 use crate::fields::{Context, Fields};
 use crate::flow::{Group, Setting};
+use crate::measurement::Window;
 use crate::metric::Shape;
 use crate::paths::Network;
 use crate::quantity::{Problem, Text, Time, Whole};

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use ackclock_sim::spec::OwnController;
 
 use crate::document::{Node, Value};
-use crate::expect::Subject;
 use crate::fields::Context;
+use crate::measurement::Subject;
 use crate::plan::Plan;
 use crate::report::{Report, ScenarioError, Sources};
 use crate::show::Defaults;

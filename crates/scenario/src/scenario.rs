@@ -1,28 +1,29 @@
 //! A checked scenario: how it is loaded, and what it gives.
 
-use std::cell::{OnceCell, RefCell};
+mod results;
+
+use std::cell::RefCell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ackclock_sim::spec::{OwnController, RunSpec};
 use ackclock_sim::{DirectionId, Memory, SeriesConfig};
-use ackclock_trace::Summary;
-use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::document::{Node, Value};
-use crate::evaluation::{Evaluation, Miss};
-use crate::expect::{Expect, Gathered, Measures, Window};
+use crate::expect::Expect;
 use crate::fields::{Context, Fields};
 use crate::keys::Key;
+use crate::measurement::{self, Window};
 use crate::plan::Plan;
 use crate::points::{Gained, Points};
 use crate::record::Capture;
 use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::show::Defaults;
 use crate::sweep::{MAX_READ, Sweep};
-use crate::{cc, document, expect, notes, overrides, sweep};
+use crate::until::Until;
+use crate::{cc, document, expect, notes, overrides, sweep, until};
 
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -35,6 +36,8 @@ pub struct Scenario {
     sweep: Sweep,
     points: Points,
     expects: Vec<Expect>,
+    /// What says when a point has been repeated often enough.
+    until: Option<Until>,
     /// What the expectations look at beside whole runs.
     windows: Vec<Window>,
     defaults: Defaults,
@@ -210,8 +213,12 @@ impl Scenario {
         let mut fields = Fields::new(&cx, original.table()?, "", &original.place);
         let sweep = sweep::read(&original, &mut fields, &cx, &pinned);
         let (points, Gained { defaults, subjects }) = Points::read(&sweep, &original, folder, &cx, sources)?;
-        let (expects, windows) =
-            if report.len() == 0 { expect::read_all(&mut fields, &cx, &sweep, &subjects) } else { Default::default() };
+        let (mut expects, mut windows, mut until) = (Vec::new(), Vec::new(), None);
+        if report.len() == 0 {
+            expects = expect::read_all(&mut fields, &cx, &sweep, &subjects, &mut windows);
+            until = until::read(original.table()?, &cx, &subjects, &mut windows);
+            measurement::check_windows(&original, &subjects, &windows, report);
+        }
         let title = original.table()?.get("title").and_then(|entry| entry.node.str()).unwrap_or("").to_owned();
         if !points.is_all_known() && points.known().any(|plan| plan.timing.clock.is_some()) {
             let place = original.table()?.get("sweep").map_or(&original.place, |entry| &entry.key_place);
@@ -222,7 +229,7 @@ impl Scenario {
             return None;
         }
         pin(&mut root, &sweep, &expects);
-        Some(Scenario { title, root, sweep, points, expects, windows, defaults })
+        Some(Scenario { title, root, sweep, points, expects, until, windows, defaults })
     }
 
     /// The title.
@@ -240,7 +247,7 @@ impl Scenario {
         self.sweep.axes.iter().map(|axis| axis.name.as_str())
     }
 
-    /// How often each point of the sweep is run.
+    /// How often each point of the sweep is run, at most if [`Scenario::is_adaptive`].
     pub fn repeat(&self) -> usize {
         self.sweep.repeat as usize
     }
@@ -248,6 +255,11 @@ impl Scenario {
     /// How many runs there are.
     pub fn runs(&self) -> usize {
         self.sweep.points() * self.repeat()
+    }
+
+    /// How often each point is run at least: as often as at most, unless [`Scenario::is_adaptive`].
+    pub fn repeat_at_least(&self) -> usize {
+        self.sweep.at_least as usize
     }
 
     /// The flows that a run has from the start and its workloads, at the point that has most of
@@ -384,53 +396,6 @@ impl Scenario {
             .collect()
     }
 
-    /// What the expectations come to in one run, from its summary as JSON.
-    pub fn measure(&self, summary: &Json) -> Measures {
-        self.expects.iter().map(|expect| expect.measure(summary)).collect()
-    }
-
-    /// The same from the summary itself, whose flows become JSON one by one, those that are looked
-    /// at.
-    pub fn measure_summary<P>(&self, summary: &Summary<P>) -> Measures {
-        if self.expects.is_empty() {
-            return Vec::new();
-        }
-        let mut gathered: Vec<Gathered> = self.expects.iter().map(Expect::nothing_gathered).collect();
-        for flow in &summary.flows {
-            let json = OnceCell::new();
-            for (expect, gathered) in self.expects.iter().zip(&mut gathered) {
-                expect.gather(gathered, &flow.id, || json.get_or_init(|| to_json(flow)));
-            }
-        }
-        let rest = to_json(&summary.without_flows());
-        self.expects.iter().zip(gathered).map(|(expect, gathered)| expect.measure_with(&rest, gathered)).collect()
-    }
-
-    /// How many expectations there are.
-    pub fn expectations(&self) -> usize {
-        self.expects.len()
-    }
-
-    /// How many comparisons [`Scenario::evaluations`] makes: one for each run, or for each point by
-    /// a statistic of its runs.
-    pub fn checks(&self) -> usize {
-        self.expects.iter().map(|expect| expect.checks(&self.sweep)).sum()
-    }
-
-    /// What became of every expectation at every point that it is about, from the measures of all
-    /// runs in their order.
-    pub fn evaluations(&self, measures: &[Measures]) -> Vec<Evaluation> {
-        let judged = |(number, expect): (usize, &Expect)| expect.judge(number, &self.sweep, measures);
-        self.expects.iter().enumerate().flat_map(judged).collect()
-    }
-
-    /// What of that was not met, in the order of the points and runs.
-    pub fn misses(&self, evaluations: &[Evaluation]) -> Vec<Miss> {
-        let mut misses: Vec<Miss> = evaluations.iter().flat_map(Evaluation::misses).collect();
-        misses.sort_by_key(|miss| (miss.point, miss.run));
-        misses
-    }
-
     /// The file with overrides applied and defaults filled in, as TOML: a scenario that gives the
     /// same runs.
     pub fn resolved(&self) -> String {
@@ -463,11 +428,6 @@ fn pin(root: &mut Node, sweep: &Sweep, expects: &[Expect]) {
             root.0.retain(|entry| entry.key != "expect");
         }
     }
-}
-
-/// Numbers, names and tables of them are all that a summary has.
-fn to_json(part: &impl Serialize) -> Json {
-    serde_json::to_value(part).unwrap_or_default()
 }
 
 fn json(node: &Node) -> Json {

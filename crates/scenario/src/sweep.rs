@@ -22,6 +22,12 @@ use sample::Drawn;
 /// bound keeps numbers of runs from overflowing.
 pub const MAX_RUNS: u64 = 1 << 40;
 
+/// The most runs of a point that `until` may end earlier: each is judged with all before it.
+const MAX_REPEAT: u64 = 10_000;
+
+/// The fewest runs of such a point, unless the file says otherwise.
+const FEWEST: u64 = 5;
+
 /// The most points that are read in advance, and kept; of more than these, a part is.
 pub const MAX_READ: usize = 10_000;
 
@@ -94,7 +100,10 @@ pub(crate) struct Group {
 pub(crate) struct Sweep {
     pub(crate) axes: Vec<Axis>,
     groups: Vec<Group>,
+    /// Runs of each point, at most.
     pub(crate) repeat: u64,
+    /// The fewest runs of each point, where `until` ends them.
+    pub(crate) at_least: u64,
     /// Whether the file asks for a sweep at all.
     pub(crate) declared: bool,
 }
@@ -231,9 +240,9 @@ pub(crate) type Pinned = [(Path, Node)];
 /// Reads `[sweep]`. An axis whose path an argument set has that value alone.
 pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<'a>, pinned: &Pinned) -> Sweep {
     let declared = root.get("sweep").is_some();
-    let mut sweep = Sweep { axes: Vec::new(), groups: Vec::new(), repeat: 1, declared };
+    let mut sweep = Sweep { axes: Vec::new(), groups: Vec::new(), repeat: 1, at_least: 1, declared };
     let Some(mut fields) = root.table("sweep", "a section `[sweep]` with `axes` and `repeat`") else { return sweep };
-    sweep.repeat = fields.or("repeat", 1, Whole(1, MAX_RUNS));
+    (sweep.at_least, sweep.repeat) = repeat(&mut fields);
     let reader = Reader { root: root_node, cx, pinned };
     reader.axes(&mut fields, &mut sweep);
     reader.zips(&mut fields, &mut sweep);
@@ -249,6 +258,29 @@ pub(crate) fn read<'a>(root_node: &Node, root: &mut Fields<'a>, cx: &'a Context<
     overlaps(&sweep, cx);
     size(&mut sweep, root_node, cx);
     sweep
+}
+
+/// Reads how often points are repeated: so often, or at least and at most so often. What says when
+/// it is enough is read where metrics are known.
+fn repeat(fields: &mut Fields<'_>) -> (u64, u64) {
+    if fields.peek("repeat").is_none_or(|node| node.table().is_none()) {
+        let repeat = fields.or("repeat", 1, Whole(1, MAX_RUNS));
+        return (repeat, repeat);
+    }
+    let Some(mut table) = fields.table("repeat", "") else { return (1, 1) };
+    let min = table.or("min", FEWEST, Whole(2, MAX_REPEAT));
+    let max = table.required("max", Whole(2, MAX_REPEAT), "the most runs of a point");
+    if table.get("until").is_none() {
+        table.missing("until", "`until = { metric = \"...\", ci95 = 0.05 }`");
+    } else {
+        table.table("until", "a table with `metric` and `ci95`");
+    }
+    if let (Some(max), Some(entry)) = (max.filter(|&max| max < min), table.get("max")) {
+        let problem = Problem::new(format!("{max}, which is less than `min`, {min}"), "at least as many");
+        table.reject("max", &entry.node, problem);
+    }
+    table.finish();
+    (min, max.unwrap_or(min))
 }
 
 /// What the sections of a sweep are read with.

@@ -29,9 +29,9 @@ fn summary(rtts: [Option<f64>; 2]) -> Value {
 fn judge(expect: &str) -> Vec<Miss> {
     let scenario = scenario(&format!("[[expect]]\n{expect}\n"));
     assert_eq!(scenario.runs(), 8);
-    let measures: Vec<Measures> = (0..8)
+    let measures: Vec<Option<Measures>> = (0..8)
         .map(|run| f64::from(run) + 1.0)
-        .map(|rtt| scenario.measure(&summary([Some(rtt), Some(10.0 * rtt)])))
+        .map(|rtt| Some(scenario.measure(&summary([Some(rtt), Some(10.0 * rtt)]))))
         .collect();
     let misses = scenario.misses(&scenario.evaluations(&measures));
     assert!(misses.len() <= scenario.checks());
@@ -84,7 +84,7 @@ fn a_baseline_is_the_same_run_with_other_values() {
 #[test]
 fn no_samples_meet_no_bound() {
     let scenario = scenario("[[expect]]\nmetric = \"flows.*.rtt_ms.p50\"\nreduce = \"min\"\nat_least = 0\n");
-    let measures: Vec<Measures> = (0..8).map(|_| scenario.measure(&summary([Some(1.0), None]))).collect();
+    let measures: Vec<Option<Measures>> = (0..8).map(|_| Some(scenario.measure(&summary([Some(1.0), None])))).collect();
     let misses = scenario.misses(&scenario.evaluations(&measures));
     assert_eq!(misses.len(), 8);
     assert!(misses.iter().all(|miss| miss.found.is_none()));
@@ -96,7 +96,8 @@ fn a_ratio_to_0_is_a_miss_with_its_reason() {
         "[[expect]]\nmetric = \"flows.f.0.rtt_ms.p50\"\nratio_to = \"flows.f.1.rtt_ms.p50\"\nat_least = 1\n\
          [[expect]]\nmetric = \"flows.f.1.rtt_ms.p50\"\nbaseline = { \"links.a.delay\" = \"1ms\" }\nat_least = 1\n",
     );
-    let measures: Vec<Measures> = (0..8).map(|_| to_zero.measure(&summary([Some(5.0), Some(0.0)]))).collect();
+    let measures: Vec<Option<Measures>> =
+        (0..8).map(|_| Some(to_zero.measure(&summary([Some(5.0), Some(0.0)])))).collect();
     let misses = to_zero.misses(&to_zero.evaluations(&measures));
     // All 8 runs of the one, and those at 2 ms of the other.
     assert_eq!((misses.len(), to_zero.checks()), (12, 12));
@@ -143,7 +144,8 @@ fn a_statistic_of_the_runs_of_a_point_is_judged_with_its_spread() {
     assert_eq!(judge("metric = \"flows.f.0.rtt_ms.p50\"\nruns = \"p25\"\nat_most = 0")[3].found, Some(7.25));
     let scenario = scenario("[[expect]]\nmetric = \"flows.f.0.rtt_ms.p50\"\nruns = \"mean\"\nat_least = 1\n");
     assert_eq!(scenario.checks(), 4);
-    let measures: Vec<Measures> = (0..8).map(|run| scenario.measure(&summary([Some(f64::from(run)), None]))).collect();
+    let measures: Vec<Option<Measures>> =
+        (0..8).map(|run| Some(scenario.measure(&summary([Some(f64::from(run)), None])))).collect();
     let json = scenario.evaluations(&measures)[1].json(scenario.params(2));
     assert_eq!(
         json,

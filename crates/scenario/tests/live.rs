@@ -184,7 +184,7 @@ fn what_a_clock_leaves_out_is_said() {
     );
     // What does not apply is neither met nor missed.
     assert_eq!(scenario.checks(), 1);
-    assert_eq!(scenario.evaluations(&[vec![None, Some(5.0)]]).len(), 1);
+    assert_eq!(scenario.evaluations(&[Some(vec![None, Some(5.0)])]).len(), 1);
 }
 
 #[test]

@@ -294,7 +294,7 @@ fn metrics_are_of_workloads_and_classes() {
     ] {
         let of = scenario(&text(metric));
         let measured = of.measure_summary(&run(&text(metric)));
-        let evaluations = of.evaluations(&[measured]);
+        let evaluations = of.evaluations(&[Some(measured)]);
         assert!(of.misses(&evaluations).is_empty(), "{metric}: {evaluations:?}");
     }
     let error =

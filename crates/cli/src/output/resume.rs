@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::{COMMANDS, MANIFEST, OURS, RECORDS, RUNS, SUMMARIES, is_ours, names, names_in, read_manifest, remove};
 use crate::partial::{self, Partial, Sealed};
-use crate::selection::Selection;
+use crate::selection::{Selection, Walk};
 
 /// The hidden file that says what is being run, while it is.
 const PLAN: &str = "plan.json";
@@ -102,14 +102,16 @@ pub(super) fn take_up(
         fs::rename(dir.join(MANIFEST), partial::hidden(dir, MANIFEST))?;
     }
     hide(dir, SUMMARIES)?;
-    let mut runs = 0;
+    let mut walk = Walk::new(scenario, selection.clone());
     let resumed = Partial::resume(dir, SUMMARIES, |line| {
         // Of a sweep that was interrupted, runs may be missing between others.
-        let is_next = serde_json::from_slice::<Value>(line)
-            .is_ok_and(|run| selection.run(runs).is_some_and(|next| run["index"] == next));
-        runs += usize::from(is_next);
-        is_next
+        let run = serde_json::from_slice::<Value>(line).ok();
+        let Some((run, next)) = run.zip(walk.next()).filter(|(run, next)| run["index"] == *next) else { return false };
+        let measures = if walk.is_adaptive() && run["failed"] != true { scenario.measure(&run) } else { Vec::new() };
+        walk.step(next, &measures);
+        true
     })?;
+    let (runs, next) = (walk.done(), walk.next());
     let summary = match resumed {
         Some(summary) => summary,
         None => Partial::create(dir, SUMMARIES)?,
@@ -117,7 +119,7 @@ pub(super) fn take_up(
     // What runs have recorded that had not finished, and what no run can have recorded.
     let finished = |name: &str| {
         let number = name.strip_prefix(RUNS).and_then(|rest| rest.get(1..1 + digits)?.parse::<usize>().ok());
-        number.is_some_and(|number| selection.run(runs).is_none_or(|next| number < next))
+        number.is_some_and(|number| next.is_none_or(|next| number < next))
     };
     for name in names_in(&earlier).filter(|name| *name != SUMMARIES) {
         if finished(name) { hide(dir, name)? } else { remove(dir, name) }

@@ -1,7 +1,6 @@
 //! The results of one run: what is written of them, and what is read again when a sweep is resumed.
 
 use ackclock_scenario::Scenario;
-use ackclock_sim::RunError;
 use ackclock_trace::Summary;
 use ackclock_units::Random;
 use anyhow::Context;
@@ -39,10 +38,10 @@ pub(super) struct Ended {
 
 impl Ended {
     pub(super) fn of(done: Done, is_sweep: bool) -> Ended {
+        let has_failed = is_sweep && done.has_failed();
         let Done { summary, records, broken_off } = done;
-        let of_its_own = |error: &anyhow::Error| is_sweep && error.is::<RunError>();
         let (error, broken_off) = match broken_off {
-            Some(BrokenOff::Failed(error)) if of_its_own(&error) => (Some(format!("{error:#}")), None),
+            Some(BrokenOff::Failed(error)) if has_failed => (Some(format!("{error:#}")), None),
             broken_off => (None, broken_off),
         };
         Ended { summary, records, error, broken_off }
@@ -110,7 +109,10 @@ impl Stored {
 
 #[cfg(test)]
 mod tests {
+    use ackclock_sim::RunError;
+
     use super::*;
+
     #[test]
     fn a_failed_run_is_a_summary_without_results() {
         let text = "schema = 1\n[run]\nduration = \"1s\"\nseed = 3\n[links.a]\nrate = \"1mbit\"\n\

@@ -11,13 +11,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::mem::discriminant;
 
 use crate::document::{self, Node, Table, Value};
-use crate::expect::{self, Subject};
+use crate::expect;
 use crate::fields::{Context, Fields};
 use crate::keys::{Domain, Key};
+use crate::measurement::Subject;
 use crate::overrides;
 use crate::plan::Plan;
 use crate::report::{Place, Report};
-use crate::sweep;
+use crate::{sweep, until};
 
 /// Documents with nothing in their sections: what has to be there.
 const BARE: [&str; 4] = [
@@ -93,6 +94,8 @@ delay = "10ms"
 [[flows]]
 id = "flow"
 path = ["NAME"]
+[sweep]
+repeat = { max = 9, until = { metric = "flows.flow.0.goodput_bps", ci95 = 0.1 } }
 [[expect]]
 metric = "flows.flow.0.goodput_bps"
 at_least = 0
@@ -307,12 +310,10 @@ fn read(root: &Node) -> Vec<Key> {
         let sweep = sweep::read(root, &mut fields, &cx, &[]);
         let subject =
             |plan: Plan| Subject { shape: plan.shape(), duration: plan.duration, live: plan.timing.is_live() };
-        expect::read_all(
-            &mut fields,
-            &cx,
-            &sweep,
-            &plan.map(|plan| (0, subject(plan))).into_iter().collect::<Vec<_>>(),
-        );
+        let subjects: Vec<_> = plan.map(|plan| (0, subject(plan))).into_iter().collect();
+        let mut windows = Vec::new();
+        expect::read_all(&mut fields, &cx, &sweep, &subjects, &mut windows);
+        until::read(table, &cx, &subjects, &mut windows);
     }
     cx.keys.map(|keys| keys.into_inner().finish()).unwrap_or_default()
 }

@@ -133,6 +133,8 @@ fn the_keys_are_those_of_every_section_with_all_kinds_and_hosts() {
         ("workloads", "workloads[].arrivals.senders"),
         ("paths", "paths[].router.mtu"),
         ("sweep", "sweep.repeat"),
+        ("sweep", "sweep.repeat.min"),
+        ("sweep", "sweep.repeat.until.ci95"),
         ("expect", "expect[].ratio_to.reduce"),
     ] {
         key(&keys, section, name);

@@ -47,6 +47,8 @@ pub(crate) const LAYERS: Layers = Layers {
         "show",
         "sweep",
         "metric",
+        "measurement",
+        "until",
         "evaluation",
         "expect",
         "plan",

@@ -1,0 +1,105 @@
+//! What a scenario measures in its runs, and what these come to together.
+
+use std::cell::OnceCell;
+
+use ackclock_trace::Summary;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use super::Scenario;
+use crate::evaluation::{Evaluation, Miss};
+use crate::expect::{Expect, Measures};
+use crate::measurement::{Gathered, Measurement};
+use crate::until::Until;
+
+impl Scenario {
+    /// Whether points are repeated until a confidence interval is narrow enough.
+    pub fn is_adaptive(&self) -> bool {
+        self.until.is_some()
+    }
+
+    /// Whether a point needs no more runs than it has had, given what was measured in each of
+    /// these, in order. A sweep that is not adaptive needs all.
+    pub fn is_settled(&self, runs: &[Measures]) -> bool {
+        let enough = |until: &Until| {
+            // What a run has failed to measure is no value.
+            let values: Vec<f64> = runs.iter().filter_map(|run| *run.get(self.expects.len())?).collect();
+            runs.len() as u64 >= self.sweep.at_least && until.is_met(&values)
+        };
+        runs.len() >= self.repeat() || self.until.as_ref().is_some_and(enough)
+    }
+
+    /// What ends the repetitions of a point, in words, and the points of which that was never met,
+    /// from the measures of all runs in their order.
+    pub fn unsettled(&self, measures: &[Option<Measures>]) -> Option<(String, Vec<usize>)> {
+        let until = self.until.as_ref()?;
+        let values = |runs: &[Option<Measures>]| -> Option<Vec<f64>> {
+            // One that was left out is missing where the condition was met.
+            let runs =
+                runs.iter().map(Option::as_ref).collect::<Option<Vec<_>>>().filter(|_| runs.len() == self.repeat());
+            Some(runs?.iter().filter_map(|run| *run.get(self.expects.len())?).collect())
+        };
+        let not_met = |runs: &[Option<Measures>]| values(runs).is_some_and(|values| !until.is_met(&values));
+        let points = measures.chunks(self.repeat()).enumerate().filter(|(_, runs)| not_met(runs));
+        Some((until.text(), points.map(|(point, _)| point).collect()))
+    }
+
+    /// What is measured of each run: by the expectations, and to see whether a point is settled.
+    fn measurements(&self) -> impl Iterator<Item = &Measurement> {
+        let until = self.until.iter().map(|until| &until.measurement);
+        self.expects.iter().map(|expect| &expect.measurement).chain(until)
+    }
+
+    /// What the expectations come to in one run, from its summary as JSON, and what says whether
+    /// its point is settled.
+    pub fn measure(&self, summary: &Json) -> Measures {
+        self.measurements().map(|measurement| measurement.measure(summary)).collect()
+    }
+
+    /// The same from the summary itself, whose flows become JSON one by one, those that are looked
+    /// at.
+    pub fn measure_summary<P>(&self, summary: &Summary<P>) -> Measures {
+        let mut gathered: Vec<Gathered> = self.measurements().map(Measurement::nothing_gathered).collect();
+        if gathered.is_empty() {
+            return Vec::new();
+        }
+        for flow in &summary.flows {
+            let json = OnceCell::new();
+            for (measurement, gathered) in self.measurements().zip(&mut gathered) {
+                measurement.gather(gathered, &flow.id, || json.get_or_init(|| to_json(flow)));
+            }
+        }
+        let rest = to_json(&summary.without_flows());
+        self.measurements().zip(gathered).map(|(measured, gathered)| measured.measure_with(&rest, gathered)).collect()
+    }
+
+    /// How many expectations there are.
+    pub fn expectations(&self) -> usize {
+        self.expects.len()
+    }
+
+    /// How many comparisons [`Scenario::evaluations`] makes, at most if the sweep is adaptive: one
+    /// for each run, or for each point by a statistic of its runs.
+    pub fn checks(&self) -> usize {
+        self.expects.iter().map(|expect| expect.checks(&self.sweep)).sum()
+    }
+
+    /// What became of every expectation at every point that it is about, from the measures of all
+    /// runs in their order; `None` for those that a settled point did not need.
+    pub fn evaluations(&self, measures: &[Option<Measures>]) -> Vec<Evaluation> {
+        let judged = |(number, expect): (usize, &Expect)| expect.judge(number, &self.sweep, measures);
+        self.expects.iter().enumerate().flat_map(judged).collect()
+    }
+
+    /// What of that was not met, in the order of the points and runs.
+    pub fn misses(&self, evaluations: &[Evaluation]) -> Vec<Miss> {
+        let mut misses: Vec<Miss> = evaluations.iter().flat_map(Evaluation::misses).collect();
+        misses.sort_by_key(|miss| (miss.point, miss.run));
+        misses
+    }
+}
+
+/// Numbers, names and tables of them are all that a summary has.
+fn to_json(part: &impl Serialize) -> Json {
+    serde_json::to_value(part).unwrap_or_default()
+}
