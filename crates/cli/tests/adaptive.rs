@@ -71,13 +71,13 @@ fn files(dir: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut folders = vec![dir.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder").flatten() {
-            match entry.path() {
-                path if path.is_dir() => folders.push(path),
-                path => {
-                    _ = found
-                        .insert(path.strip_prefix(dir).expect("below").to_owned(), fs::read(&path).expect("a file"))
-                }
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
             }
+            let name = path.strip_prefix(dir).expect("below").to_owned();
+            found.insert(name, fs::read(&path).expect("a file"));
         }
     }
     found
