@@ -399,7 +399,7 @@ fn siftr_logs_every_segment_of_both_hosts() {
 #[test]
 fn ertt_has_a_row_for_each_measurement() {
     let folder = folder("record_ertt");
-    let args = ["--set", "flows.f.cc=cdg", "--set", "record.ertt=true"];
+    let args = ["--set", "flows.f.host=freebsd-9.2", "--set", "flows.f.cc=cdg", "--set", "record.ertt=true"];
     good(&run(&folder, SMALL, &[&args[..], &["--out", "out", "-q"]].concat()));
     let rows = read(&folder.join("out/ertt.csv"));
     let rows: Vec<Vec<&str>> = rows.lines().skip(1).map(|row| row.split(',').collect()).collect();

@@ -10,7 +10,7 @@ use crate::document::{Node, Table};
 use crate::dscp::Codepoint;
 use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
-use crate::host::{self, Place};
+use crate::host::Place;
 use crate::link::is_name;
 use crate::paths::{self, Links, Network};
 use crate::quantity::{OneOf, Problem, Text, Time, Whole};
@@ -373,8 +373,8 @@ fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
         }
     };
     let places = match &ends {
-        Some(ends) => ends.mtus.map(|mtu| Place { host: host::KERNEL, mtu: Some(mtu) }),
-        None => [Place { host: if named { host::KERNEL } else { host::DEFAULT }, mtu: None }; 2],
+        Some(ends) => ends.mtus.map(|mtu| Place { mtu: Some(mtu) }),
+        None => [Place { mtu: None }; 2],
     };
     Route { ends, path, secondary, reverse, places }
 }

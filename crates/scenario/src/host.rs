@@ -16,7 +16,7 @@ use crate::{cc, hystart};
 
 mod names;
 
-pub(crate) use names::{DEFAULT, Hosts, KERNEL, Named};
+pub(crate) use names::{Hosts, Named};
 
 /// A host of this program: its specification, with the profile that it started from.
 #[derive(Clone, Debug)]
@@ -52,8 +52,6 @@ const MAX_STOCK_BUFFER: u64 = 64 << 20;
 /// Where an end of a flow stands.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place {
-    /// The profile that it has if it names none.
-    pub(crate) host: Named,
     /// The MTU of the host that it is on, if it is on one in particular.
     pub(crate) mtu: Option<u16>,
 }
@@ -103,9 +101,9 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&Host>, place: Place) -
         (None, Some(base)) => with_knobs(fields, place.fitted(base.clone()), true),
         (None, None) => {
             if fields.get("host").is_none() {
-                fields.fill("host", Hosts.show(&place.host));
+                fields.fill("host", Hosts.show(&names::DEFAULT));
             }
-            with_knobs(fields, place.filled(place.host.host()), false)
+            with_knobs(fields, place.filled(names::DEFAULT.host()), false)
         }
         (Some(name), base) => with_knobs(fields, place.filled(facing(name.host(), base)), false),
     };
@@ -115,8 +113,8 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: Option<&Host>, place: Place) -
 
 /// An end that the file says nothing of, out of the box. `other` is the other end.
 pub(crate) fn left_out(fields: &mut Fields<'_>, other: &Host, place: Place) -> Host {
-    fields.fill("host", Hosts.show(&place.host));
-    with_knobs(fields, place.filled(facing(place.host.host(), Some(other))), false)
+    fields.fill("host", Hosts.show(&names::DEFAULT));
+    with_knobs(fields, place.filled(facing(names::DEFAULT.host(), Some(other))), false)
 }
 
 /// A host with the feedback of ECN that the other end's controller takes, if it takes one in

@@ -172,7 +172,7 @@ fn a_short_request_takes_the_handshake_and_its_transmissions() {
 
 #[test]
 fn a_response_of_two_rounds_takes_two_round_trips() {
-    let keys = "initial_window = \"10p\"\n\
+    let keys = "host = \"rfc\"\n\
                 application = { kind = \"request\", size = \"200B\", response = \"20kB\", requests = 1 }";
     let flow = run("5s", keys);
     // The request is there after 2 * 20.048 + 20.2016 ms. Of 13 packets of 1500 bytes and one of

@@ -61,9 +61,9 @@ fn what_is_left_out_has_its_default() {
     assert_eq!((&*flow.id, flow.start, flow.stop, flow.bytes), ("f.0", Time::ZERO, None, None));
     assert_eq!(flow.sender, flow.receiver);
     let HostSpec::Endpoint(endpoint) = &flow.sender else { panic!("a profile") };
-    let rfc = Profile::rfc();
-    assert_eq!((endpoint.profile.as_str(), &endpoint.config), ("rfc", &rfc.endpoint));
-    assert_eq!(endpoint.cc, CcSpec::Cubic(rfc.cubic));
+    let linux = Profile::linux_6_1();
+    assert_eq!((endpoint.profile.as_str(), &endpoint.config), ("linux-6.1", &linux.endpoint));
+    assert_eq!(endpoint.cc, CcSpec::Cubic(linux.cubic));
 }
 
 #[test]
@@ -428,8 +428,10 @@ fn hystart_is_a_choice_for_any_congestion_control() {
     let (linux39, linux61) = (linux(HystartRules::Linux39), linux(HystartRules::Linux61));
     let rfc9406 = SlowStartRules::HystartPlusPlus(HystartPlusPlusConfig::default());
     for (keys, rules) in [
-        ("", SlowStartRules::Standard),
-        ("hystart = true", linux61),
+        ("", linux61),
+        ("hystart = false", SlowStartRules::Standard),
+        ("host = \"rfc\"", SlowStartRules::Standard),
+        ("host = \"rfc\"\nhystart = true", linux61),
         ("hystart = \"linux-3.9\"", linux39),
         ("cc = \"newreno\"\nhystart = \"hystart++\"", rfc9406),
         ("cc = \"newreno\"\nhystart = \"rfc9406\"", rfc9406),

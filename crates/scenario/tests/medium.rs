@@ -51,7 +51,7 @@ fn acks_take_their_share_of_the_air() {
 
 #[test]
 fn two_directions_that_are_full_have_half_each() {
-    let flows = flow("up", "") + &flow("down", "direction = \"reverse\"");
+    let flows = flow("up", "host = \"rfc\"") + &flow("down", "host = \"rfc\"\ndirection = \"reverse\"");
     let air = |medium: &str| {
         let summary = run(&text(&format!("rate = \"20mbit\"\nqueue = {{ limit = \"100p\" }}\n{medium}"), &flows));
         [0, 1].map(|flow| summary.flows[flow].goodput_bps / 1e6)

@@ -75,7 +75,7 @@ fn loaded(transfer: &str, replenish: &str) -> Summary<()> {
     run(&format!(
         "schema = 1\nrun.duration = \"40s\"\n\
          links.a = {{ rate = \"10mbit\", delay = \"20ms\", queue = {{ kind = \"pfifo\", limit = \"1000p\" }} }}\n\
-         [[flows]]\nid = \"load\"\npath = [\"a\"]\nnagle = false\nsend_buffer = \"300kB\"\nreceive_buffer = \"100kB\"\n\
+         [[flows]]\nid = \"load\"\npath = [\"a\"]\nhost = \"rfc\"\nnagle = false\nsend_buffer = \"300kB\"\nreceive_buffer = \"100kB\"\n\
          application = {{ kind = \"load\", transfer = \"{transfer}\", warmup = \"10s\"{replenish} }}\n\
          [[flows]]\nid = \"probe\"\npath = [\"a\"]\nstart = \"10s\"\nnagle = false\napplication = \"probe\"\n"
     ))

@@ -61,7 +61,7 @@ impl Traffic {
 
 /// Sender and receiver of connections over a path that is theirs alone.
 pub(crate) fn hosts_over_path(fields: &mut Fields<'_>) -> [Host; 2] {
-    let place = Place { host: host::DEFAULT, mtu: None };
+    let place = Place { mtu: None };
     let sender = host::read(fields, None, place);
     let receiver = receiver(fields, &sender, place, false);
     [sender, receiver]

@@ -14,12 +14,11 @@ pub(crate) struct Named {
     pub(super) profile: Option<fn() -> Profile>,
 }
 
-const RFC: Named = of("rfc", Profile::rfc);
 const LINUX_6_1: Named = of("linux-6.1", Profile::linux_6_1);
 
 /// Every host.
 const HOSTS: [Named; 10] = [
-    RFC,
+    of("rfc", Profile::rfc),
     of("freebsd-9.2", Profile::freebsd_9_2),
     of("freebsd-14", Profile::freebsd_14),
     of("linux-2.4", Profile::linux_2_4),
@@ -61,12 +60,9 @@ impl Kind for Hosts {
     }
 }
 
-/// The host of a flow over a path that does not name one.
-pub(crate) const DEFAULT: Named = RFC;
-
-/// The host of a flow between hosts that does not name one: what stands in for a kernel on the
+/// The host of a flow that does not name one. Between hosts it stands in for a kernel on the
 /// virtual clock.
-pub(crate) const KERNEL: Named = LINUX_6_1;
+pub(crate) const DEFAULT: Named = LINUX_6_1;
 
 #[cfg(test)]
 mod tests {

@@ -15,6 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ackclock_scenario::{Override, Scenario};
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use stages::{STAGES, SUBJECTS, Subject};
@@ -58,8 +59,23 @@ fn overrides(settings: &[String]) -> Vec<Override> {
     settings.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect()
 }
 
+/// The stages are for the host `rfc` where they name none.
+fn hosts(stage: &str, settings: &[String]) -> Vec<String> {
+    let root = DeTable::parse(stage).expect("TOML");
+    let flows = root.get_ref().get("flows").and_then(|flows| flows.get_ref().as_array());
+    let names_none = |(number, flow): (usize, &Spanned<DeValue<'_>>)| {
+        let is_set = |key: &str| settings.iter().any(|text| text.starts_with(&format!("flows.{number}.{key}=")));
+        let flow = flow.get_ref().as_table();
+        // Datagrams have no host of TCP.
+        let has = |key: &str| is_set(key) || flow.is_some_and(|flow| flow.contains_key(key));
+        (!has("host") && !has("transport")).then(|| format!("flows.{number}.host=\"rfc\""))
+    };
+    flows.into_iter().flat_map(|flows| flows.iter()).enumerate().filter_map(names_none).collect()
+}
+
 fn parse(stage: &str, settings: &[String]) -> Result<Scenario, String> {
-    Scenario::parse("stage", stage.as_bytes(), &overrides(settings)).map_err(|error| error.to_string())
+    let all = [hosts(stage, settings), settings.to_vec()].concat();
+    Scenario::parse("stage", stage.as_bytes(), &overrides(&all)).map_err(|error| error.to_string())
 }
 
 /// The words in backticks of what an error expects.
