@@ -129,6 +129,24 @@ disciplines! {
     "prio" => Prio(PrioConfig) = PrioConfig::default(), |config, _| Prio::new(config);
 }
 
+impl QueueSpec {
+    /// Whether it ever marks a packet that can carry a mark (RFC 3168) instead of dropping it.
+    pub fn marks(&self) -> bool {
+        match self {
+            QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Prio(_) => false,
+            QueueSpec::Sfb(_) | QueueSpec::DualPi2(_) => true,
+            QueueSpec::Red(config) => config.ecn,
+            QueueSpec::Blue(config) => config.ecn,
+            QueueSpec::Cobalt(config) => config.ecn,
+            QueueSpec::Pie(config) => config.ecn,
+            QueueSpec::FqPie(config) => config.ecn,
+            // The threshold marks without it.
+            QueueSpec::Codel(config) => config.ecn || config.ce_threshold.is_some(),
+            QueueSpec::FqCodel(config) => config.ecn || config.ce_threshold.is_some(),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use ackclock_units::Time;

@@ -1,10 +1,12 @@
-//! Notes on the parts of a scenario with hosts behind devices that a clock leaves out.
+//! Notes on a scenario: parts with hosts behind devices that a clock leaves out, and controllers
+//! that go by marks over queues that do not mark.
 
-use ackclock_sim::spec::{Clock, HostSpec};
+use ackclock_sim::spec::{Clock, DirectionSpec, FlowGroup, HostSpec};
 
 use crate::expect::Expect;
 use crate::flow::Group;
 use crate::plan::Plan;
+use crate::workload::Workload;
 
 /// Sentences, each once.
 pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) -> Vec<String> {
@@ -14,7 +16,13 @@ pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) 
             notes.push(text);
         }
     };
-    for plan in plans.filter(|plan| !plan.network.nodes.is_empty() && !plan.timing.is_live()) {
+    for plan in plans {
+        let groups = plan.groups.iter().map(|group| (format!("flows.{}", group.id), &*group.alike));
+        let groups = groups.chain(plan.workloads.iter().flat_map(Workload::groups));
+        groups.filter_map(|(name, group)| without_marks(plan, &name, group)).for_each(&mut note);
+        if plan.network.nodes.is_empty() || plan.timing.is_live() {
+            continue;
+        }
         let clock = match plan.timing.clock {
             Some(Clock::Replay(_)) => "a replay",
             _ => "the virtual clock",
@@ -36,6 +44,33 @@ pub(crate) fn of<'p>(plans: impl Iterator<Item = &'p Plan>, expects: &[Expect]) 
         note(format!("expectations about `live` and `commands` apply on the live clock alone: {left_out} left out"));
     }
     notes
+}
+
+/// That a controller which goes by marks meets no queue that marks.
+fn without_marks(plan: &Plan, name: &str, group: &FlowGroup) -> Option<String> {
+    let HostSpec::Endpoint(sender) = &group.sender else { return None };
+    let controllers = [&sender.cc].into_iter().chain(group.schedule.iter().map(|change| &change.cc));
+    // RFC 8257 and the requirements of L4S (RFC 9331) leave losses to rules for classic traffic.
+    let cc = controllers.map(|cc| cc.name()).find(|name| ["dctcp", "prague"].contains(name))?;
+    let marks = |direction: &DirectionSpec| {
+        let changes = direction.course.schedule.iter().filter_map(|change| change.queue.as_ref());
+        [&direction.queue].into_iter().chain(changes).any(|queue| queue.marks())
+    };
+    let secondary = group.secondary.iter().flat_map(|secondary| &secondary.path);
+    let data = |&link: &usize| {
+        let link = &plan.links[link];
+        if group.reverse { &link.reverse } else { &link.forward }
+    };
+    let directions: Vec<&DirectionSpec> = group.path.iter().chain(secondary).map(data).collect();
+    if directions.iter().any(|direction| marks(direction)) {
+        return None;
+    }
+    let queues: Vec<&str> = directions.iter().map(|direction| direction.queue.name()).collect();
+    Some(format!(
+        "{name}: `{cc}` goes by ECN marks, and no queue on its way marks ({}): it reacts to losses alone; `dualpi2` \
+         marks, and others do with `ecn = true`",
+        queues.join(", ")
+    ))
 }
 
 /// Who takes the places of kernels in a flow.

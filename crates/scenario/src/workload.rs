@@ -51,6 +51,11 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
+    /// What its flows have in common, for each path, with its name.
+    pub(crate) fn groups(&self) -> impl Iterator<Item = (String, &FlowGroup)> {
+        self.groups.iter().map(|group| (format!("workloads.{}", self.id), &**group))
+    }
+
     /// What its flows take memory for.
     pub(crate) fn population(&self) -> Population<'_> {
         Population {
