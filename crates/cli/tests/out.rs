@@ -308,7 +308,8 @@ fn a_sweep_that_is_interrupted_again_and_again_comes_to_the_same_end() {
     let mut kills = 0;
     for signal in ["KILL", "TERM", "KILL", "INT"].iter().cycle() {
         let mut child = start(&["--out", "out", "--resume"]);
-        thread::sleep(Duration::from_millis(60 + 23 * kills % 70));
+        // Later and later, so that it gets on however busy the machine is.
+        thread::sleep(Duration::from_millis(40 + 23 * kills % 70 + 4 * kills));
         let killed = Command::new("sh").args(["-c", &format!("kill -{signal} {}", child.id())]).status();
         let _ = killed.expect("a shell");
         let ended = child.wait().expect("it ends");
