@@ -84,12 +84,13 @@ fn text(item: &Item) -> String {
         let _ = write!(out, " ({selected_by})");
     }
     out.push('\n');
-    let columns: [Column; 5] = [
+    let columns: [Column; 6] = [
         ("name", |key| &key.name),
         ("unit", |key| &key.unit),
         ("default", |key| &key.default),
         ("range", |key| &key.range),
         ("source", |key| &key.source),
+        ("meaning", |key| &key.meaning),
     ];
     let used = |(_, cell): &&Column| item.keys.iter().any(|key| !cell(key).is_empty());
     let columns: Vec<_> = columns.iter().filter(used).collect();

@@ -50,6 +50,9 @@ pub struct Described {
     pub range: String,
     /// Where it is from.
     pub source: String,
+    /// What it means, in a line.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub meaning: String,
 }
 
 /// All items of a category; none if there is no such category.
@@ -142,7 +145,8 @@ fn found_as(found: &crawl::Found) -> Described {
         _ => "depends on other keys".to_owned(),
     };
     let (unit, range) = (unit_of(&domain), range_of(&domain));
-    Described { name: found.path.clone(), unit, default, range, source: String::new() }
+    let meaning = meanings::meaning(&found.path).to_owned();
+    Described { name: found.path.clone(), unit, default, range, source: String::new(), meaning }
 }
 
 fn described(name: String, key: &Key) -> Described {
@@ -151,7 +155,8 @@ fn described(name: String, key: &Key) -> Described {
         (None, true) => "required".to_owned(),
         (None, false) => String::new(),
     };
-    Described { name, unit: unit_of(&key.domain), default, range: range_of(&key.domain), source: String::new() }
+    let (unit, range) = (unit_of(&key.domain), range_of(&key.domain));
+    Described { name, unit, default, range, ..Described::default() }
 }
 
 fn kinds(key: &str, names: &[&str]) -> Vec<Item> {
@@ -304,7 +309,8 @@ impl Rows {
 
     fn push(&mut self, name: &str, unit: &str, default: &str, range: &str, source: &str) {
         let [unit, default, range, source] = [unit, default, range, source].map(str::to_owned);
-        self.rows.push(Described { name: format!("{}{name}", self.feature), unit, default, range, source });
+        let name = format!("{}{name}", self.feature);
+        self.rows.push(Described { name, unit, default, range, source, meaning: String::new() });
     }
 }
 
@@ -339,5 +345,6 @@ pub fn nearest_category(name: &str) -> Option<&'static str> {
 }
 
 mod crawl;
+mod meanings;
 #[cfg(test)]
 mod tests;

@@ -35,8 +35,7 @@ pub struct Summary<P> {
     pub seed: u64,
     /// Which repetition of the sweep point this is, from 0.
     pub run: u64,
-    /// Which run of the scenario this is, from 0: the line of `summary.jsonl`, the folder in
-    /// `runs`, what `compare DIR:N` takes.
+    /// Which run of the scenario this is, from 0: the folder in `runs`, what `compare DIR:N` takes.
     pub index: u64,
     /// What every random stream of this run is derived from, by `seed` and `run`: 16 hexadecimal
     /// digits.

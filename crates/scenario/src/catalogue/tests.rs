@@ -9,13 +9,13 @@ const HEAD: &str = "\
 
 The parameters of queue disciplines and congestion controllers, by the keys that a scenario sets next to `kind`. This file is
 generated from the descriptions in `aqm/src` and `cc/src`, where each parameter is documented:
-`ACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-scenario parameters` writes it.
+`ACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-scenario documented` writes it.
 
 Ranges are inclusive; one that depends on another parameter, as that of `queue_min` on `queue_threshold`, is given for its
 default. Where there is no fixed default, the rule that determines it is given. Times and rates are written with their unit,
 `\"20ms\"` and `\"10mbit\"`, packets and bytes as `\"180p\"` and `\"50kB\"`. In sources `s` is short for section, and FreeBSD's `cc.hd`
 for the sysctls below `net.inet.tcp.cc.hd`. Limits and thresholds of queues may also be in the other unit, a time or
-bandwidth-delay products (README, \"A scenario\").
+bandwidth-delay products ([quantities](scenarios.md#quantities)).
 ";
 
 const CONTROLLERS: &str = "
@@ -34,7 +34,7 @@ The key `hystart` of a host, next to `cc`.
 fn table(out: &mut String, title: &str, rows: &[Described]) {
     let _ = write!(out, "\n### {title}\n\n");
     let _ = writeln!(out, "| Parameter | Unit | Default | Range | Source |\n|---|---|---|---|---|");
-    for Described { name, unit, default, range, source } in rows {
+    for Described { name, unit, default, range, source, .. } in rows {
         let _ = writeln!(out, "| `{name}` | {unit} | {default} | {range} | {source} |");
     }
 }
@@ -59,19 +59,91 @@ fn document() -> String {
     out
 }
 
-#[test]
-fn the_documented_parameters_are_those_of_the_algorithms() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/parameters.md");
-    let document = document();
-    if std::env::var_os("ACKCLOCK_WRITE_DOCS").is_some() {
-        std::fs::write(path, &document).expect("the file can be written");
+const KEYS: &str = "\
+# Keys of a scenario
+
+Every key that a scenario file can have, as the parser knows them: `ackclock list keys` prints the same. `NAME` stands for the id of
+a host or link, `[]` for an entry of a list, such as `[[flows]]`. A quantity is written with its unit: `\"20ms\"`, `\"10mbit\"`,
+`\"180p\"`, `\"600KiB\"`. Defaults of flows are those of the host `linux-6.1`; [the hosts](hosts.md) have their own. This page is
+generated.
+
+What is not repeated here: `links.NAME.reverse` has the keys of the link that apply to a direction, `flows[].receiver` those of a host,
+`workloads[]` those of a flow's hosts. Parameters of queues, congestion controllers and slow start are on
+[a page of their own](parameters.md).
+";
+
+const HOSTS: &str = "\
+# Hosts
+
+The settings of each host profile, each a key of a flow as well; only the values in which a host differs from `rfc` are listed, but for
+`rfc` itself. `ackclock list hosts` prints all. The profiles are described in `crates/tcp/src/stack/profile`, with what each leaves
+out. This page is generated.
+";
+
+fn keys_page() -> String {
+    let mut out = KEYS.to_owned();
+    let of_flows: Vec<String> = sections()
+        .into_iter()
+        .flat_map(|item| item.keys)
+        .filter_map(|key| Some(key.name.strip_prefix("flows[].")?.to_owned()))
+        .collect();
+    for item in sections() {
+        let _ = write!(out, "\n## `{}`\n\n| Key | Unit | Default | Range | |\n|---|---|---|---|---|\n", item.name);
+        let is_repeated = |name: &str| {
+            let as_of_flow =
+                name.strip_prefix("workloads[].").is_some_and(|key| of_flows.iter().any(|known| known == key));
+            name.contains(".reverse.") || name.contains(".receiver.") || as_of_flow || meanings::is_parameter(name)
+        };
+        for Described { name, unit, default, range, meaning, .. } in
+            item.keys.iter().filter(|key| !is_repeated(&key.name))
+        {
+            let _ = writeln!(out, "| `{name}` | {unit} | {default} | {range} | {meaning} |");
+        }
     }
-    let found = std::fs::read_to_string(path).unwrap_or_default();
+    out
+}
+
+fn hosts_page() -> String {
+    let mut out = HOSTS.to_owned();
+    let hosts = items("hosts");
+    let rfc = &hosts.iter().find(|host| host.name == "rfc").expect("a host").keys;
+    for host in &hosts {
+        let is_same = |key: &&Described| host.name == "rfc" || !rfc.contains(key);
+        let _ = write!(out, "\n## `{}`\n\n| Key | Default | |\n|---|---|---|\n", host.name);
+        for Described { name, default, .. } in host.keys.iter().filter(is_same).filter(|key| !key.default.is_empty()) {
+            let _ = writeln!(out, "| `{name}` | {default} | {} |", meanings::meaning(&format!("flows[].{name}")));
+        }
+    }
+    out
+}
+
+/// A page of `docs` is what is generated.
+fn check(file: &str, document: &str) {
+    let path = format!("{}/../../docs/{file}", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("ACKCLOCK_WRITE_DOCS").is_some() {
+        std::fs::write(&path, document).expect("the file can be written");
+    }
+    let found = std::fs::read_to_string(&path).unwrap_or_default();
     let differs = document.lines().zip(found.lines().chain(std::iter::repeat(""))).find(|(line, found)| line != found);
     assert!(
         document == found,
-        "docs/parameters.md is out of date: {differs:?}\nACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-scenario parameters writes it"
+        "docs/{file} is out of date: {differs:?}\nACKCLOCK_WRITE_DOCS=1 cargo test -p ackclock-scenario documented writes it"
     );
+}
+
+#[test]
+fn the_documented_parameters_are_those_of_the_algorithms() {
+    check("parameters.md", &document());
+}
+
+#[test]
+fn the_documented_keys_are_those_of_the_parser() {
+    check("keys.md", &keys_page());
+}
+
+#[test]
+fn the_documented_hosts_are_the_profiles() {
+    check("hosts.md", &hosts_page());
 }
 
 #[test]

@@ -35,12 +35,16 @@ pub struct LiveSummary {
 
 /// Times by which something came too late, ms; `None` without samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "quantiles by their names")]
 pub struct Lateness {
+    /// The median.
     pub p50: Option<f64>,
+    /// The 99th percentile.
     pub p99: Option<f64>,
+    /// The 99.9th percentile.
     pub p99_9: Option<f64>,
+    /// The largest.
     pub max: Option<f64>,
+    /// How many there are.
     pub samples: u64,
 }
 
