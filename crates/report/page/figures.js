@@ -219,14 +219,20 @@ const Figures = (() => {
   function frame(group, theme, width, x, y) {
     const { cells, across, down } = facets(group, 280, width);
     const has_legend = group.color.name !== "";
-    const [top, high, gap] = [has_legend ? 40 : 14, 190, 78];
     const [left, right] = [62, 14];
     const wide = (width - left - right - (across - 1) * 58) / across;
+    // Names that do not fit side by side are turned, as long as there are few.
+    const names = x.type === "category" ? x.data.map(String) : [];
+    const turned = names.length <= 24 && names.some((name) => name.length * 7.5 > wide / names.length);
+    const below = turned ? Math.min(60, Math.max(...names.map((name) => name.length)) * 4) : 0;
+    const [top, high, gap] = [has_legend ? 40 : 14, 190, 78 + below];
     const option = { ...base(theme), grid: [], xAxis: [], yAxis: [], series: [], title: [] };
     cells.forEach((cell, number) => {
       const at = { left: left + cell.left * (wide + 58), top: top + 22 + cell.top * (high + gap) };
       option.grid.push({ ...at, width: wide, height: high });
-      option.xAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 28, ...x }));
+      const cut = { width: 96, overflow: "truncate" };
+      const labels = turned ? { axisLabel: { color: theme.text, rotate: 35, interval: 0, ...cut } } : {};
+      option.xAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 28 + below, ...labels, ...x }));
       option.yAxis.push(axis(theme, { gridIndex: number, nameLocation: "middle", nameGap: 46, ...y, name: cell.left === 0 ? y.name : "" }));
       option.title.push({
         text: cell.title, left: at.left, top: at.top - 24,
@@ -234,7 +240,7 @@ const Figures = (() => {
       });
     });
     if (has_legend) option.legend = legend(theme, group.color.values.filter((_, number) => number < 60));
-    return { option, cells, height: top + 22 + down * (high + gap) - gap + 52 };
+    return { option, cells, height: top + 22 + down * (high + gap) - gap + 52 + below };
   }
 
   // A round number of steps over these values, which all facets have.

@@ -186,7 +186,6 @@ impl Results {
                 }
             }
         }
-        let as_text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let mut all: Vec<Value> = Vec::new();
         if self.outputs.len() > 1 {
             let names: Vec<String> = self.outputs.iter().map(|output| output.dir.display().to_string()).collect();
@@ -196,7 +195,7 @@ impl Results {
         for (name, values) in axes {
             let row = |run: &Run| values.iter().position(|value| Some(value) == run.params.get(name));
             let rows: Vec<Option<usize>> = self.runs.iter().map(row).collect();
-            let values: Vec<String> = values.iter().map(as_text).collect();
+            let values: Vec<String> = values.iter().map(shown).collect();
             all.push(json!({ "name": name, "values": values, "rows": rows }));
         }
         all
@@ -215,7 +214,7 @@ impl Results {
         let Run { output, index, repetition, params, .. } = &self.runs[run];
         let values = params.iter().map(|(name, value)| {
             let last = name.rsplit('.').next().unwrap_or(name);
-            format!("{last} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+            format!("{last} {}", shown(value))
         });
         let mut name = values.collect::<Vec<_>>().join(", ");
         if self.runs.iter().filter(|other| other.output == *output && other.params == *params).count() > 1 {
@@ -232,5 +231,37 @@ impl Results {
         let mut seen = BTreeSet::new();
         let point = |run: &Run| (run.output, Value::Object(run.params.clone()).to_string());
         (0..self.runs.len()).filter(|&run| seen.insert(point(&self.runs[run]))).collect()
+    }
+}
+/// A value of an axis for people: of a table its `kind` and then its keys, of a list its entries.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(entries) => entries
+            .iter()
+            .map(shown)
+            .collect::<Vec<_>>()
+            .join(if entries.iter().any(Value::is_array) { " + " } else { " " }),
+        Value::Object(table) => {
+            let kind = table.get("kind").map(shown);
+            let keys =
+                table.iter().filter(|(key, _)| *key != "kind").map(|(key, value)| format!("{key} {}", shown(value)));
+            kind.into_iter().chain(keys).collect::<Vec<_>>().join(", ")
+        }
+        value => value.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_axes_are_written_for_people() {
+        let of = |value: Value| shown(&value);
+        assert_eq!(of(json!("pie")), "pie");
+        assert_eq!(of(json!({ "limit": "1000p", "kind": "pfifo" })), "pfifo, limit 1000p");
+        assert_eq!(of(json!([["hspa", "far"], ["wlan"]])), "hspa far + wlan");
+        assert_eq!((of(json!(0.5)), of(json!(true))), ("0.5".to_owned(), "true".to_owned()));
     }
 }

@@ -19,7 +19,10 @@ const BROWSER: &str = "globalThis.setTimeout = () => 0; globalThis.clearTimeout 
 const DRAW: &str = "
     JSON.stringify(Figures.first(data).map(({ name, figure }) => {
         const chart = echarts.init(null, null, { renderer: 'svg', ssr: true, width: 860, height: figure.height });
-        chart.setOption({ ...figure.option, backgroundColor: '#fff' });
+        // A file has nothing to zoom with; widths of text are estimates without a browser.
+        const { dataZoom, legend, ...option } = figure.option;
+        const wide = legend ? { legend: { ...legend, itemGap: 28 } } : {};
+        chart.setOption({ ...option, ...wide, backgroundColor: '#fff' });
         const svg = chart.renderToSVGString();
         chart.dispose();
         return [name, svg];

@@ -32,6 +32,9 @@ Keys are only ever added. The last part of a name tells the unit: `_s` seconds, 
 `sweep.repeat.until`: `flows.reno.0.rtt_ms.p50`, `links.bottleneck.forward.dropped.early`, `fairness_jain`. `ackclock list metrics`
 prints them.
 
+A run of a sweep that failed has `failed` and `error`, and the last run of a sweep `expectations`: what became of each
+([expectations](expectations.md)).
+
 This page is generated from the source.
 ";
 
