@@ -178,11 +178,30 @@ fn the_page_of_metrics_is_up_to_date() {
 
 #[test]
 fn a_struct_becomes_a_table() {
-    let source = "/// All of [`Inner`].\npub struct Summary<P> {\n    /// How many.\n    pub count: u64,\n    /// Its `a` and\n    \
-                  /// its b.\n    #[serde(default)]\n    pub inner: Option<Inner>,\n    /// Not seen.\n    #[serde(flatten)]\n    \
-                  pub flat: Flat,\n}\n/// One.\npub struct Inner {\n    /// In ms.\n    pub delay_ms: f64,\n}\n\
-                  pub struct Flat {\n    /// Flat out.\n    pub rate_bps: Option<f64>,\n}\n";
-    let page = page(&[source.to_owned()]);
+    let lines = [
+        "/// All of [`Inner`].",
+        "pub struct Summary<P> {",
+        "    /// How many.",
+        "    pub count: u64,",
+        "    /// Its `a` and",
+        "    /// its b.",
+        "    #[serde(default)]",
+        "    pub inner: Option<Inner>,",
+        "    /// Not seen.",
+        "    #[serde(flatten)]",
+        "    pub flat: Flat,",
+        "}",
+        "/// One.",
+        "pub struct Inner {",
+        "    /// In ms.",
+        "    pub delay_ms: f64,",
+        "}",
+        "pub struct Flat {",
+        "    /// Flat out.",
+        "    pub rate_bps: Option<f64>,",
+        "}",
+    ];
+    let page = page(&[lines.join("\n")]);
     let expected = "\n## Run\n\nAll of `Inner`.\n\n| key | value | |\n|---|---|---|\n| `count` | number | How many. |\n\
                     | `inner` | [Inner](#inner) | Its `a` and its b. |\n| `rate_bps` | number | Flat out. |\n\
                     \n## Inner\n\nOne.\n\n| key | value | |\n|---|---|---|\n| `delay_ms` | number | In ms. |\n";

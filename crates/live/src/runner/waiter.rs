@@ -2,8 +2,8 @@
 //!
 //! Tokio's own timers have a resolution of a millisecond; a timerfd in its event loop wakes within
 //! tens of microseconds, or a tenth of a millisecond where an idle virtual processor has to be
-//! woken by its host (docs/live-accuracy.md). Where more punctuality is needed, the loop waits without
-//! sleeping ([`super::drive`]).
+//! woken by its host (docs/live-accuracy.md). Where more punctuality is needed, the loop waits
+//! without sleeping ([`super::drive`]).
 
 use std::future::poll_fn;
 use std::io;
