@@ -10,6 +10,7 @@ use self::export::ExportArgs;
 use self::list::ListArgs;
 use self::merge::MergeArgs;
 use self::report::ReportArgs;
+use self::shell::{CompletionsArgs, ManArgs, SchemaArgs};
 use self::trace::TraceArgs;
 use self::verify::VerifyArgs;
 use crate::selection::{Only, Shard};
@@ -19,6 +20,7 @@ pub(crate) mod export;
 pub(crate) mod list;
 pub(crate) mod merge;
 pub(crate) mod report;
+pub(crate) mod shell;
 pub(crate) mod trace;
 pub(crate) mod verify;
 
@@ -83,6 +85,12 @@ pub(crate) enum Command {
     Trace(TraceArgs),
     /// Repeats the runs of output directories and compares every file
     Verify(VerifyArgs),
+    /// Prints a JSON Schema of scenario files, for editors
+    Schema(SchemaArgs),
+    /// Prints completions for a shell
+    Completions(CompletionsArgs),
+    /// Prints the manual page, or writes one for each command
+    Man(ManArgs),
 }
 
 #[derive(Debug, clap::Args)]

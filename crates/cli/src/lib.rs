@@ -30,6 +30,7 @@ mod progress;
 mod report;
 mod selection;
 mod session;
+mod shell;
 mod starter;
 mod table;
 mod trace;
@@ -78,6 +79,9 @@ pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
         (Some(Command::Report(args)), _) => figures::run(args),
         (Some(Command::Trace(args)), _) => trace::run(args),
         (Some(Command::Verify(args)), _) => verify::run(args, controllers),
+        (Some(Command::Schema(_)), _) => shell::schema(),
+        (Some(Command::Completions(args)), _) => shell::completions(args),
+        (Some(Command::Man(args)), _) => shell::man(args),
         (None, Some(args)) => session::run(args, controllers),
         (None, None) => Err(anyhow!("nothing to do: a scenario or a command is missing")),
     };

@@ -18,6 +18,8 @@ use crate::scenario::Scenario;
 use crate::write::inline;
 use crate::{application, datagrams, host, metric};
 
+pub use schema::schema;
+
 /// What there are catalogues of.
 pub const CATEGORIES: [&str; 8] =
     ["queues", "controllers", "slow-start", "detectors", "hosts", "applications", "metrics", "keys"];
@@ -346,5 +348,6 @@ pub fn nearest_category(name: &str) -> Option<&'static str> {
 
 mod crawl;
 mod meanings;
+mod schema;
 #[cfg(test)]
 mod tests;

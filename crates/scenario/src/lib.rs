@@ -92,7 +92,7 @@ mod workload;
 mod write;
 
 pub use ackclock_sim::Memory;
-pub use catalogue::{CATEGORIES, Described, Item, item, items, nearest_category};
+pub use catalogue::{CATEGORIES, Described, Item, item, items, nearest_category, schema};
 pub use evaluation::{Evaluation, Miss, Spread};
 pub use expect::Measures;
 pub use flow::MAX_FLOWS;

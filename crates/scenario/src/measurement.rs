@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use crate::document::Node;
 use crate::fields::Fields;
+use crate::keys::Domain;
 use crate::metric::{Metric, Part, Shape, Unknown};
-use crate::quantity::{OneOf, Problem, Text, Time};
+use crate::quantity::{Kind, OneOf, Problem, Text, Time};
 use crate::report::{Diagnostic, Report, listed};
 
 /// The most flows times windows of a run: what is measured at the start of a window is kept until
@@ -232,6 +233,7 @@ pub(crate) fn read<'a>(
     let of = if window.is_some() { Part::Window } else { Part::Run };
     let first = &subjects.first()?.1.shape;
     let quantity = quantity(fields, of, first);
+    fields.declare("ratio_to", || Domain::Either(vec![Text.domain(), Domain::Table]));
     let ratio_to = match fields.get("ratio_to").map(|entry| &entry.node) {
         None => None,
         Some(node) if node.table().is_none() => {

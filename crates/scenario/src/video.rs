@@ -45,7 +45,7 @@ impl Kind for Ladder {
     }
 
     fn domain(&self) -> Domain {
-        Domain::Text(EXAMPLE)
+        Domain::Structure
     }
 }
 
