@@ -1,4 +1,4 @@
-//! A congestion controller of one's own, run from a scenario: the guide in CONTRIBUTING.md quotes
+//! A congestion controller of one's own, run from a scenario: the guide in docs/extending.md quotes
 //! this file.
 //!
 //!     cargo run --release --example own_controller -- --scenario crates/cli/examples/own_controller.toml

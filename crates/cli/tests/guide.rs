@@ -1,4 +1,4 @@
-//! The guide of CONTRIBUTING.md has the controller that is compiled, and the controller does what
+//! The guide, docs/extending.md, has the controller that is compiled, and the controller does what
 //! its scenario says; the gallery lists every scenario.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ fn file(path: &str) -> String {
 
 #[test]
 fn the_guide_quotes_the_example() {
-    let (guide, example) = (file("CONTRIBUTING.md"), file("crates/cli/examples/own_controller.rs"));
+    let (guide, example) = (file("docs/extending.md"), file("crates/cli/examples/own_controller.rs"));
     let after = guide.split_once("## Write your own controller").expect("the guide").1;
     let quote = after.split_once("```rust\n").and_then(|(_, rest)| rest.split_once("```")).expect("the code").0;
     let code = &example[example.find("use ").expect("code")..];
