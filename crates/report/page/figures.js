@@ -345,7 +345,7 @@ const Figures = (() => {
     if (!other || !group.x.name) return null;
     const x = { type: "category", data: group.x.values, name: group.x.label, splitArea: { show: false } };
     const y = { type: "category", data: other.values, name: other.label, nameGap: 46 };
-    const { option, cells, height } = frame(group, theme, width - 70, x, y);
+    const { option, cells, height } = frame(group, theme, width - 84, x, y);
     const all = [];
     cells.forEach((cell, number) => {
       const rows = rows_of(group, cell);
@@ -364,7 +364,7 @@ const Figures = (() => {
     const [low, high] = extremes(all);
     option.visualMap = {
       min: low, max: high > low ? high : low + 1, dimension: 2, calculable: true, right: 0, top: 34, itemHeight: 120,
-      text: [group.unit || "value", ""], textStyle: { color: theme.text }, inRange: { color: VIRIDIS }, precision: 2,
+      text: [group.unit || "value", ""], textStyle: { color: theme.text }, inRange: { color: VIRIDIS }, formatter: show,
     };
     option.tooltip = {
       confine: true,
