@@ -114,6 +114,34 @@ fn links_of_the_book_stay_in_it() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
+/// The most bytes of a figure, and of all: a book is to be loaded over slow links as well.
+const FIGURE: u64 = 64 << 10;
+const FIGURES: u64 = 1 << 20;
+
+#[test]
+fn every_figure_is_shown_and_can_be_drawn_anew() {
+    let docs = root().join("docs");
+    let script = read(&docs.join("update-figures"));
+    let drawn: BTreeSet<String> =
+        script.lines().filter_map(|line| line.strip_prefix("draw ")?.split(' ').next()).map(str::to_owned).collect();
+    let mut sizes = Vec::new();
+    let mut figures = BTreeSet::new();
+    for entry in fs::read_dir(docs.join("images")).expect("a folder").flatten() {
+        figures.insert(entry.path().file_stem().expect("a name").to_string_lossy().into_owned());
+        sizes.push((entry.metadata().expect("a file").len(), entry.path()));
+    }
+    assert_eq!(drawn, figures, "docs/update-figures draws what docs/images has");
+    let shown: BTreeSet<String> = pages(&docs)
+        .iter()
+        .flat_map(|page| targets(&read(page)))
+        .filter_map(|target| Some(target.strip_suffix(".svg")?.rsplit('/').next()?.to_owned()))
+        .collect();
+    assert_eq!(shown, figures, "a page shows each figure");
+    let large: Vec<_> = sizes.iter().filter(|(size, _)| *size > FIGURE).collect();
+    assert!(large.is_empty(), "over {FIGURE} bytes: {large:?}");
+    assert!(sizes.iter().map(|(size, _)| size).sum::<u64>() <= FIGURES);
+}
+
 /// Every key of a JSON value, but those that are names of a scenario or a program.
 fn keys(value: &Value, maps: &BTreeSet<&str>, found: &mut BTreeSet<String>) {
     match value {
