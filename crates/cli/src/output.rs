@@ -85,6 +85,8 @@ impl Output {
         overwrite: bool,
     ) -> anyhow::Result<Output> {
         let made = make(dir)?;
+        // First of all: while another run completes the directory, it looks like anybody's.
+        let lock = Some(Lock::take(dir)?);
         let (sweep, runs) = (scenario.is_sweep(), scenario.runs());
         let unfinished = unfinished(dir);
         let listed = unfinished.iter().flat_map(names_in).filter_map(|name| name.split('/').next());
@@ -103,7 +105,6 @@ impl Output {
                 dir.display()
             );
         }
-        let lock = Some(Lock::take(dir)?);
         if !resume && !overwrite {
             leftovers::refuse_partial(dir)?;
         }
@@ -131,8 +132,7 @@ impl Output {
             output.plan = output.summary.is_some().then(|| resume::plan(dir, scenario, selection)).transpose()?;
             return Ok(output);
         }
-        // Who had it until now may have completed it since.
-        output.kept = leftovers::put_aside(dir, &names(dir)?, self::unfinished(dir).as_ref())?;
+        output.kept = leftovers::put_aside(dir, &names(dir)?, unfinished.as_ref())?;
         if sweep {
             output.plan = Some(resume::plan(dir, scenario, selection)?);
         }

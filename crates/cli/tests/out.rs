@@ -235,6 +235,11 @@ fn a_directory_is_filled_by_one_run_at_a_time() {
         let holder = format!("error: cannot use --out: out is in use by process {}\n", child.id());
         assert_eq!((said.status, said.out.as_str(), said.err), (2, "", holder));
     }
+    // While a run completes the directory, its files are there before the manifest that lists them.
+    fs::write(folder.join("out/summary.json"), "{}").expect("a file can be written");
+    let said = run(&folder, SMALL, &["--out", "out"]);
+    assert!(said.err.contains("is in use by process "), "{said:?}");
+    fs::remove_file(folder.join("out/summary.json")).expect("removed");
     child.kill().expect("it still runs");
     child.wait().expect("it has ended");
     // A killed run holds nothing.
