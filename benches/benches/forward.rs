@@ -28,7 +28,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
         netns: None,
         mtu: 1500,
     };
-    let pipe = PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: None };
+    let pipe = PipeSpec { between: [0, 1], path: vec![0], split: None, router: None };
     RunSpec {
         title: String::new(),
         // The world's time goes on as long as the bench does.
@@ -40,7 +40,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
             id: "flow.0".into(),
             group: FlowGroup {
                 path: vec![0],
-                secondary: None,
+                split: None,
                 reverse: false,
                 sender: HostSpec::Outside,
                 receiver: HostSpec::Outside,

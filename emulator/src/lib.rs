@@ -22,5 +22,5 @@ pub use impairments::{GilbertElliott, HoldBack, Impairments, JitterDistribution,
 pub use link::{Framed, Link, LinkConfig, LinkEvent, LinkEventKind, LinkSink, Slots, Usage};
 pub use medium::{Medium, MediumConfig};
 pub use recording::{Action, Decision};
-pub use split::{Split, send_vector};
+pub use split::{MAX_PATHS, Split, SplitRule, send_vector};
 pub use trace::{Format, Model, Notation, OPPORTUNITY, Trace, TraceError};

@@ -1,32 +1,133 @@
-//! The choice between two paths, packet by packet.
+//! The choice between several paths, packet by packet, flow by flow, or over time.
 //!
 //! # Source
-//! The send vector of Yedugundla's and Kaspar's packet schedulers as the thesis on reordering over
-//! aggregated paths (Oslo 2015) gives it: section 5.2, algorithm 1.
+//! - `Vector`: the send vector of Yedugundla's and Kaspar's packet schedulers as the thesis on
+//!   reordering over aggregated paths (Oslo 2015) gives it: section 5.2, algorithm 1.
+//! - `Weighted`: weighted round robin in its smooth form, which spreads the turns of a path evenly
+//!   (the `smooth weighted round-robin` of nginx, 2012): each path gains its weight, the one with
+//!   the most is taken, the first of several, and pays the sum of all.
+//! - `Random`: each packet by itself with the weights as odds, as `wrandom` of Linux's former
+//!   multipath routing.
+//! - `FlowHash`: equal-cost multipath by hash threshold (RFC 2992) with regions as large as the
+//!   weights, as Linux's next-hop groups have them.
+//! - `Flip`: a route that changes every period, as in studies of route flaps.
+//!
+//! # Departures
+//! `FlowHash` takes the flow hash of the simulation (one for each direction of a flow) in place of
+//! one over addresses and ports.
+
+use ackclock_units::{Random, Span, Time};
 
 /// Positions of a send vector.
 const LEN: u32 = u64::BITS;
 
-/// Sends each packet over the primary (0) or the secondary path (1), cycling through a vector of 64
-/// bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The most paths of a split.
+pub const MAX_PATHS: usize = 16;
+
+/// Which packets take which of several paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SplitRule {
+    /// Of two paths: cycling through a vector of 64 bits, the lowest first, in which a 1 is the
+    /// second path.
+    Vector(u64),
+    /// In turn, each as often as its weight says.
+    Weighted(Vec<u32>),
+    /// At random, with these odds.
+    Random(Vec<u32>),
+    /// All packets of a flow over one path, chosen by the flow's hash with these weights.
+    FlowHash(Vec<u32>),
+    /// All packets over one path, and after each period over the next one.
+    Flip {
+        /// How long a path is taken; above 0.
+        period: Span,
+        /// How many there are.
+        paths: usize,
+    },
+}
+
+impl SplitRule {
+    /// One packet each in turn.
+    pub fn round_robin(paths: usize) -> SplitRule {
+        SplitRule::Weighted(vec![1; paths])
+    }
+
+    /// How many paths it is for.
+    pub fn paths(&self) -> usize {
+        match self {
+            SplitRule::Vector(_) => 2,
+            SplitRule::Weighted(weights) | SplitRule::Random(weights) | SplitRule::FlowHash(weights) => weights.len(),
+            SplitRule::Flip { paths, .. } => *paths,
+        }
+    }
+}
+
+/// A split as far as it has come.
+#[derive(Clone, Debug)]
 pub struct Split {
-    vector: u64,
+    rule: SplitRule,
+    /// The position in a send vector.
     position: u32,
+    /// What each path of a weighted round robin has gained.
+    gains: [i64; MAX_PATHS],
+    /// The sum of the weights.
+    total: u64,
+    random: Random,
 }
 
 impl Split {
-    /// Begins at the first position of `vector`, its lowest bit; a 1 is the secondary path.
-    pub fn new(vector: u64) -> Split {
-        Split { vector, position: 0 }
+    /// Begins with the first packet.
+    ///
+    /// # Panics
+    /// There are fewer than two paths or more than [`MAX_PATHS`], all weights are 0, or a period is.
+    pub fn new(rule: SplitRule, random: Random) -> Split {
+        assert!((2..=MAX_PATHS).contains(&rule.paths()), "{} paths", rule.paths());
+        let total = match &rule {
+            SplitRule::Vector(_) => 1,
+            SplitRule::Weighted(weights) | SplitRule::Random(weights) | SplitRule::FlowHash(weights) => {
+                weights.iter().map(|&weight| u64::from(weight)).sum()
+            }
+            SplitRule::Flip { period, .. } => period.as_nanos(),
+        };
+        assert!(total > 0, "no path is ever taken");
+        Split { rule, position: 0, gains: [0; MAX_PATHS], total, random }
     }
 
-    /// Whether the next packet takes the secondary path.
-    pub fn takes_secondary(&mut self) -> bool {
-        let secondary = self.vector >> self.position & 1 == 1;
-        self.position = (self.position + 1) % LEN;
-        secondary
+    /// The path of the next packet, from 0, which enters at `now`.
+    pub fn next(&mut self, now: Time, flow_hash: u64) -> usize {
+        match &self.rule {
+            SplitRule::Vector(vector) => {
+                let second = vector >> self.position & 1;
+                self.position = (self.position + 1) % LEN;
+                second as usize
+            }
+            SplitRule::Weighted(weights) => {
+                let mut most = 0;
+                for (path, &weight) in weights.iter().enumerate() {
+                    self.gains[path] += i64::from(weight);
+                    if self.gains[path] > self.gains[most] {
+                        most = path;
+                    }
+                }
+                self.gains[most] -= self.total as i64;
+                most
+            }
+            SplitRule::Random(weights) => region(weights, self.random.below(self.total)),
+            SplitRule::FlowHash(weights) => {
+                region(weights, (u128::from(flow_hash) * u128::from(self.total) >> u64::BITS) as u64)
+            }
+            SplitRule::Flip { paths, .. } => (now.as_nanos() / self.total % *paths as u64) as usize,
+        }
     }
+}
+
+/// The path in whose share of all weights a number below their sum is.
+fn region(weights: &[u32], number: u64) -> usize {
+    let mut end = 0;
+    let ends_behind = |&weight: &u32| {
+        end += u64::from(weight);
+        number < end
+    };
+    weights.iter().position(ends_behind).unwrap_or(weights.len() - 1)
 }
 
 /// The send vector for these weights of the primary and the secondary path: the share of the
@@ -46,26 +147,84 @@ pub fn send_vector(primary: u32, secondary: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn equal_weights_alternate_and_begin_with_the_primary_path() {
-        // r = 1/2: bits 2, 4, ..., 64 counted from 1.
-        assert_eq!(send_vector(1, 1), Some(0xaaaa_aaaa_aaaa_aaaa));
-        let mut split = Split::new(0xaaaa_aaaa_aaaa_aaaa);
-        let taken: Vec<bool> = (0..130).map(|_| split.takes_secondary()).collect();
-        assert!(taken.iter().enumerate().all(|(n, &secondary)| secondary == (n % 2 == 1)));
+    fn split(rule: SplitRule) -> Split {
+        Split::new(rule, Random::for_component(1, 0, "split"))
+    }
+
+    fn taken(rule: SplitRule, packets: usize) -> Vec<usize> {
+        let mut split = split(rule);
+        (0..packets).map(|_| split.next(Time::ZERO, 0)).collect()
     }
 
     #[test]
-    fn the_share_is_a_multiple_of_a_64th() {
-        // r = 1/4: 16 bits at 4, 8, ..., 64.
+    fn equal_weights_alternate() {
+        assert_eq!(send_vector(1, 1), Some(0xaaaa_aaaa_aaaa_aaaa));
+        let alternating: Vec<usize> = (0..130).map(|n| n % 2).collect();
+        assert_eq!(taken(SplitRule::Vector(0xaaaa_aaaa_aaaa_aaaa), 130), alternating);
+        assert_eq!(taken(SplitRule::round_robin(2), 130), alternating);
+        assert_eq!(taken(SplitRule::round_robin(5), 12), [0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1]);
+    }
+
+    #[test]
+    fn unequal_weights_are_spread() {
+        // r = 1/4: positions 4, 8, ..., counted from 1.
         assert_eq!(send_vector(3, 1), Some(0x8888_8888_8888_8888));
-        // r = 1/3: round(64/3) = 21 bits, the first three at round(64/21) = 3, round(128/21) = 6,
-        // round(192/21) = 9.
+        // r = 21/64 in place of 1/3: positions round(i * 64 / 21).
         let third = send_vector(2, 1).unwrap();
         assert_eq!((third.count_ones(), third & 0x1ff), (21, 0b1_0010_0100));
         assert_eq!((send_vector(1, 0), send_vector(0, 7), send_vector(0, 0)), (Some(0), Some(u64::MAX), None));
+        // The example of nginx's commit: weights 5, 1, 1.
+        assert_eq!(taken(SplitRule::Weighted(vec![5, 1, 1]), 14), [0, 0, 1, 0, 2, 0, 0, 0, 0, 1, 0, 2, 0, 0]);
+        // A path without weight is never taken.
+        assert_eq!(taken(SplitRule::Weighted(vec![0, 1]), 4), [1; 4]);
+    }
+
+    #[test]
+    fn routes_change_with_time_alone() {
+        let mut split = split(SplitRule::Flip { period: Span::from_millis(10), paths: 3 });
+        let at = [0, 9, 10, 19, 20, 29, 30, 65].map(|ms| split.next(Time::from_millis(ms), ms));
+        assert_eq!(at, [0, 0, 1, 1, 2, 2, 0, 0]);
+    }
+
+    #[test]
+    fn a_flow_keeps_its_path_and_flows_have_shares() {
+        let mut split = split(SplitRule::FlowHash(vec![1, 0, 3]));
+        // Hash thresholds: the first quarter of all hashes, then nothing, then the rest.
+        let quarter = u64::MAX / 4;
+        let of = [0, quarter - 1, quarter + 1, u64::MAX].map(|hash| split.next(Time::ZERO, hash));
+        assert_eq!(of, [0, 0, 2, 2]);
+    }
+
+    proptest! {
+        /// After a whole turn each path was taken as often as its weight says, and never far from
+        /// it in between; at random, about as often.
+        #[test]
+        fn paths_have_their_shares(weights in prop::collection::vec(0u32..20, 2..=MAX_PATHS), turns in 1usize..4) {
+            let total: u32 = weights.iter().sum();
+            prop_assume!(total > 0);
+            let order = taken(SplitRule::Weighted(weights.clone()), total as usize * turns);
+            for (path, &weight) in weights.iter().enumerate() {
+                let mut count = 0.0;
+                for (number, &taken) in order.iter().enumerate() {
+                    count += f64::from(u8::from(taken == path));
+                    let share = f64::from(weight) / f64::from(total) * (number + 1) as f64;
+                    prop_assert!((count - share).abs() < weights.len() as f64, "path {path} after {number}");
+                }
+                prop_assert_eq!(count, f64::from(weight) * turns as f64);
+            }
+            let drawn = taken(SplitRule::Random(weights.clone()), 4000);
+            for (path, &weight) in weights.iter().enumerate() {
+                let share = f64::from(weight) / f64::from(total);
+                let found = drawn.iter().filter(|&&taken| taken == path).count() as f64 / 4000.0;
+                // Six standard deviations.
+                prop_assert!((found - share).abs() <= 6.0 * (share * (1.0 - share) / 4000.0).sqrt(), "{path}: {found}");
+            }
+        }
+
     }
 
     #[test]

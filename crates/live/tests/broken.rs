@@ -87,7 +87,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: [("l", 1), ("r", 2)].map(node).into(),
-            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: Some(router) }],
+            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: Some(router) }],
             commands: [Some(ping), breaks].into_iter().flatten().collect(),
             spin: Span::ZERO,
             lateness_limit: None,

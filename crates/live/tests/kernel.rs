@@ -185,7 +185,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node("ours", false, OURS), node("kernel", true, KERNEL)],
-            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: None }],
+            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: None }],
             commands: Vec::new(),
             spin: Span::ZERO,
             lateness_limit: None,
@@ -200,7 +200,7 @@ fn flow(id: &str, number: usize, sender: HostSpec, receiver: HostSpec) -> FlowSp
         id: id.into(),
         group: FlowGroup {
             path: vec![0],
-            secondary: None,
+            split: None,
             reverse: !from_ours,
             sender,
             receiver,

@@ -66,12 +66,8 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
         }
     };
     let router = RouterSpec { address: [192, 0, 0, 8].into(), address6: "fd00::8".parse().unwrap(), mtu: None };
-    let pipe = |between: [usize; 2], link: usize| PipeSpec {
-        between,
-        path: vec![link],
-        secondary: None,
-        router: Some(router),
-    };
+    let pipe =
+        |between: [usize; 2], link: usize| PipeSpec { between, path: vec![link], split: None, router: Some(router) };
     let command = |(number, &(node, at, run)): (usize, &(usize, u64, &str))| CommandSpec {
         id: format!("command{number}"),
         node,
@@ -107,7 +103,7 @@ fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [Hos
         id: id.into(),
         group: FlowGroup {
             path,
-            secondary: None,
+            split: None,
             reverse,
             sender,
             receiver,

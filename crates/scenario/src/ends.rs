@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use ackclock_sim::spec::{EndsSpec, SecondarySpec};
+use ackclock_sim::spec::{EndsSpec, SplitSpec, WayBack};
 
 use crate::fields::Fields;
 use crate::paths::{self, Network};
@@ -17,7 +17,7 @@ const DATA: OneOf = OneOf { what: "kind of data", names: &["any", "pattern"] };
 pub(crate) struct Ends {
     pub(crate) spec: EndsSpec,
     pub(crate) path: Vec<usize>,
-    pub(crate) secondary: Option<SecondarySpec>,
+    pub(crate) split: Option<SplitSpec>,
     /// The data goes from the second host of the path to the first.
     pub(crate) reverse: bool,
     /// Whether sender and receiver are kernels.
@@ -91,11 +91,21 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
         fields.reject("to", &entry.node, Problem::new(title, expected));
         return None;
     };
+    // Data against the direction of the paths takes the way back.
+    let (path, split) = match pipe.split.clone() {
+        Some(SplitSpec { others, along: acks, back: WayBack::Split(rule), after_handshake }) if !along => {
+            let back = WayBack::Split(acks);
+            (pipe.path.clone(), Some(SplitSpec { others, along: rule, back, after_handshake }))
+        }
+        Some(split @ SplitSpec { back: WayBack::Over(path), .. }) if !along => {
+            (split.path(&pipe.path, path).to_vec(), None)
+        }
+        split => (pipe.path.clone(), split),
+    };
     Some(Ends {
         spec: EndsSpec { nodes: [from, to], port, source_port, check },
-        path: pipe.path.clone(),
-        // What comes back takes the first of two paths.
-        secondary: pipe.secondary.clone().filter(|_| along),
+        path,
+        split,
         reverse: !along,
         kernels,
         mtus: [from, to].map(|node| nodes[node].mtu),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SecondarySpec};
+use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SplitSpec};
 use ackclock_units::{Random, Span, Time as Instant};
 
 use crate::document::{Node, Table};
@@ -255,7 +255,7 @@ const DIRECTIONS: OneOf = OneOf { what: "direction", names: &["forward", "revers
 struct Route {
     ends: Option<Ends>,
     path: Vec<usize>,
-    secondary: Option<SecondarySpec>,
+    split: Option<SplitSpec>,
     reverse: bool,
     places: [Place; 2],
 }
@@ -308,11 +308,11 @@ fn read<'a>(
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
     fields.finish();
-    let Route { ends, path, secondary, reverse, .. } = route;
+    let Route { ends, path, split, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
     let alike = FlowGroup {
         path,
-        secondary,
+        split,
         reverse,
         sender,
         receiver,
@@ -364,19 +364,19 @@ fn name(fields: &mut Fields<'_>, table: &Table) -> Option<String> {
 fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
     let named = ends::are_named(fields);
     let ends = if named { ends::read(fields, setting.network) } else { None };
-    let (path, secondary, reverse) = match &ends {
-        Some(ends) => (ends.path.clone(), ends.secondary.clone(), ends.reverse),
+    let (path, split, reverse) = match &ends {
+        Some(ends) => (ends.path.clone(), ends.split.clone(), ends.reverse),
         None if named => (Vec::new(), None, false),
         None => {
-            let (path, secondary) = paths::of(fields, setting.names);
-            (path, secondary, fields.or("direction", "forward", DIRECTIONS) == "reverse")
+            let (path, split) = paths::of(fields, setting.names);
+            (path, split, fields.or("direction", "forward", DIRECTIONS) == "reverse")
         }
     };
     let places = match &ends {
         Some(ends) => ends.mtus.map(|mtu| Place { mtu: Some(mtu) }),
         None => [Place { mtu: None }; 2],
     };
-    Route { ends, path, secondary, reverse, places }
+    Route { ends, path, split, reverse, places }
 }
 
 /// Leaves to kernels which ends are theirs.

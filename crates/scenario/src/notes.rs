@@ -56,12 +56,12 @@ fn without_marks(plan: &Plan, name: &str, group: &FlowGroup) -> Option<String> {
         let changes = direction.course.schedule.iter().filter_map(|change| change.queue.as_ref());
         [&direction.queue].into_iter().chain(changes).any(|queue| queue.marks())
     };
-    let secondary = group.secondary.iter().flat_map(|secondary| &secondary.path);
+    let others = group.split.iter().flat_map(|split| &split.others).flatten();
     let data = |&link: &usize| {
         let link = &plan.links[link];
         if group.reverse { &link.reverse } else { &link.forward }
     };
-    let directions: Vec<&DirectionSpec> = group.path.iter().chain(secondary).map(data).collect();
+    let directions: Vec<&DirectionSpec> = group.path.iter().chain(others).map(data).collect();
     if directions.iter().any(|direction| marks(direction)) {
         return None;
     }

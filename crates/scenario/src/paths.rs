@@ -3,14 +3,16 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use ackclock_emulator::send_vector;
-use ackclock_sim::spec::{LinkSpec, NodeSpec, PipeSpec, RouterSpec, SecondarySpec};
+use ackclock_emulator::{MAX_PATHS, SplitRule, send_vector};
+use ackclock_sim::spec::{LinkSpec, NodeSpec, PipeSpec, RouterSpec, SplitSpec, WayBack};
+use ackclock_units::Span;
 
-use crate::document::Node;
+use crate::document::{Node, Value};
 use crate::fields::Fields;
 use crate::hosts::{MIN_MTU, RouterAddress, RouterAddress6};
-use crate::quantity::{Bytes, Kind, OneOf, Problem, Whole};
-use crate::report::{Diagnostic, did_you_mean, listed};
+use crate::keys::Domain;
+use crate::quantity::{Bytes, Kind, OneOf, Problem, Time, Whole};
+use crate::report::{Diagnostic, Place, did_you_mean, listed};
 
 /// The links by name.
 pub(crate) type Links<'n> = BTreeMap<&'n str, usize>;
@@ -83,10 +85,10 @@ pub(crate) fn read_all(root: &mut Fields<'_>, links: &Links<'_>, nodes: &[NodeSp
     for (index, item) in items.iter().enumerate() {
         let Some(mut fields) = root.item("paths", index, item, expected) else { continue };
         let between = between(&mut fields, nodes, &pipes);
-        let (path, secondary) = of(&mut fields, links);
+        let (path, split) = of(&mut fields, links);
         let router = fields.switch("router", Some(ROUTER), ROUTER, router);
         fields.finish();
-        pipes.extend(between.map(|between| PipeSpec { between, path, secondary, router }));
+        pipes.extend(between.map(|between| PipeSpec { between, path, split, router }));
     }
     pipes
 }
@@ -135,11 +137,10 @@ fn between(fields: &mut Fields<'_>, nodes: &[NodeSpec], pipes: &[PipeSpec]) -> O
     None
 }
 
-/// One path, or two that data takes in turn.
-pub(crate) fn of(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Option<SecondarySpec>) {
+/// One path, or several over which packets are spread.
+pub(crate) fn of(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Option<SplitSpec>) {
     let one = fields.get("path").map(|entry| &entry.node);
-    let two = fields.get("paths");
-    let Some(entry) = two else {
+    let Some(entry) = fields.get("paths") else {
         let path = match one {
             Some(node) => links_of(fields, "path", node, links),
             None => {
@@ -149,56 +150,137 @@ pub(crate) fn of(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Opt
         };
         return (path, None);
     };
-    let vector = split(fields);
-    let expected = "two paths, first the primary one, over which ACKs return, such as [[\"hspa\"], [\"wlan\"]]";
+    let expected = "two to 16 paths, such as [[\"hspa\"], [\"wlan\"]]";
     if one.is_some() {
         let title = format!("{}: `path` and `paths` exclude each other", fields.shown());
         fields.push(
             Diagnostic::new(title, &entry.key_place, "conflicts with `path`").note(format!("expected {expected}")),
         );
     }
-    let Some([first, second]) = entry.node.array() else {
-        fields.reject("paths", &entry.node, Problem::new("not two paths", expected));
+    let Some(nodes) = entry.node.array().filter(|nodes| (2..=MAX_PATHS).contains(&nodes.len())) else {
+        fields.reject("paths", &entry.node, Problem::new("not several paths", expected));
         return (Vec::new(), None);
     };
-    let [path, other] = [first, second].map(|node| links_of(fields, "paths", node, links));
-    (path, Some(SecondarySpec { path: other, vector }))
+    let along = split(fields, nodes.len());
+    let back = back(fields, &along);
+    let after_handshake = fields.or("diverge", "start", DIVERGE) == "handshake";
+    let mut paths = nodes.iter().map(|node| links_of(fields, "paths", node, links));
+    let first = paths.next().unwrap_or_default();
+    let others = paths.collect();
+    (first, Some(SplitSpec { others, along, back, after_handshake }))
 }
 
-const SPLITS: OneOf = OneOf { what: "split", names: &["round_robin", "send_vector"] };
+const SPLITS: OneOf =
+    OneOf { what: "split", names: &["round_robin", "weighted", "send_vector", "random", "flow_hash", "flip"] };
+const DIVERGE: OneOf = OneOf { what: "time to diverge", names: &["start", "handshake"] };
 
 /// Weights of paths are no finer.
 const MAX_WEIGHT: u64 = 1 << 20;
 
-/// Which packets take the second path.
-fn split(fields: &mut Fields<'_>) -> u64 {
-    let alternating = send_vector(1, 1).unwrap_or_default();
+/// Which packets take which of so many paths.
+fn split(fields: &mut Fields<'_>, paths: usize) -> SplitRule {
+    let equal = || vec![1; paths];
     fields.choose("split", "round_robin", &SPLITS, |kind, fields| match kind {
-        "send_vector" => weights(fields).and_then(|[first, second]| send_vector(first, second)).unwrap_or(alternating),
-        _ => alternating,
+        "weighted" => SplitRule::Weighted(weights(fields, paths, true).unwrap_or_else(equal)),
+        "random" => SplitRule::Random(weights(fields, paths, false).unwrap_or_else(equal)),
+        "flow_hash" => SplitRule::FlowHash(weights(fields, paths, false).unwrap_or_else(equal)),
+        "send_vector" => match weights(fields, paths, true).as_deref() {
+            Some(&[first, second]) => SplitRule::Vector(send_vector(first, second).unwrap_or_default()),
+            Some(_) => {
+                let title = format!("{}: a send vector is for two paths", fields.shown());
+                let error = Diagnostic::new(title, fields.place(), format!("there are {paths}"));
+                fields.push(error.note("expected two paths, or the split `weighted`"));
+                SplitRule::round_robin(paths)
+            }
+            None => SplitRule::round_robin(paths),
+        },
+        "flip" => {
+            let expected = "how long all packets take one path, such as \"10s\"";
+            let period = fields.required("period", Time::Positive, expected);
+            SplitRule::Flip { period: period.unwrap_or(Span::from_secs(1)), paths }
+        }
+        _ => SplitRule::round_robin(paths),
     })
 }
 
-fn weights(fields: &mut Fields<'_>) -> Option<[u32; 2]> {
-    let expected = "the weights of the two paths, whole numbers, such as [2, 1]";
+/// The odds or shares of so many paths; if they may be left out, all are the same.
+fn weights(fields: &mut Fields<'_>, paths: usize, are_required: bool) -> Option<Vec<u32>> {
+    let expected = format!("the weights of the {paths} paths, whole numbers, such as [2, 1]");
     let Some(entry) = fields.get("weights") else {
-        fields.missing("weights", expected);
+        if are_required {
+            fields.missing("weights", &expected);
+        } else {
+            fields.fill("weights", Value::Array(vec![Node::new(1u64, Place::new(0, 0..0)); paths]));
+        }
         return None;
     };
-    let Some([first, second]) = entry.node.array() else {
-        fields.reject("weights", &entry.node, Problem::new("not two weights", expected));
+    let Some(nodes) = entry.node.array().filter(|nodes| nodes.len() == paths) else {
+        fields.reject("weights", &entry.node, Problem::new(format!("not {paths} weights"), expected));
         return None;
     };
     let weight = |node| {
         let read = Whole(0, MAX_WEIGHT).read(node);
         read.map_err(|problem| fields.reject("weights", node, problem)).ok()
     };
-    let (first, second) = (weight(first)? as u32, weight(second)? as u32);
-    if first == 0 && second == 0 {
-        fields.reject("weights", &entry.node, Problem::new("neither path has a weight", expected));
+    let weights: Vec<u32> = nodes.iter().map(|node| weight(node).map(|weight| weight as u32)).collect::<Option<_>>()?;
+    if weights.iter().all(|&weight| weight == 0) {
+        fields.reject("weights", &entry.node, Problem::new("no path has a weight", expected));
         return None;
     }
-    Some([first, second])
+    Some(weights)
+}
+
+/// The way back over paths along which packets take this split.
+fn back(fields: &mut Fields<'_>, along: &SplitRule) -> WayBack {
+    let way = fields.or("return_path", Way::Over(0), WayOf(along.paths()));
+    match way {
+        Way::Over(path) => WayBack::Over(path),
+        Way::Split => WayBack::Split(along.clone()),
+    }
+}
+
+/// The way back as it is written.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Over(usize),
+    Split,
+}
+
+/// A way back over so many paths.
+struct WayOf(usize);
+
+impl Kind for WayOf {
+    type Held = Way;
+
+    fn read(&self, node: &Node) -> Result<Way, Problem> {
+        let expected =
+            || format!("`\"first\"`, `\"second\"`, the number of a path from 1 to {}, or `\"split\"`", self.0);
+        match &node.value {
+            Value::String(name) => match name.as_str() {
+                "first" => Ok(Way::Over(0)),
+                "second" => Ok(Way::Over(1)),
+                "split" => Ok(Way::Split),
+                _ => Err(Problem::new("no way back", expected())),
+            },
+            _ => match Whole(1, self.0 as u64).read(node) {
+                Ok(number) => Ok(Way::Over(number as usize - 1)),
+                Err(_) => Err(Problem::new("no way back", expected())),
+            },
+        }
+    }
+
+    fn show(&self, held: &Way) -> Value {
+        match held {
+            Way::Over(0) => "first".into(),
+            Way::Over(1) => "second".into(),
+            Way::Over(path) => (*path as u64 + 1).into(),
+            Way::Split => "split".into(),
+        }
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Name(vec!["first", "second", "split"]), Domain::Whole(1, self.0 as u64)])
+    }
 }
 
 fn path_expected(links: &Links<'_>) -> String {

@@ -164,7 +164,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
     let group = |path| {
         Arc::new(FlowGroup {
             path,
-            secondary: None,
+            split: None,
             reverse,
             sender: sender.clone(),
             receiver: receiver.clone(),

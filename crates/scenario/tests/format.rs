@@ -7,7 +7,7 @@ use ackclock_cc::{
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_scenario::{Override, Scenario};
-use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SecondarySpec, SmoltcpCc};
+use ackclock_sim::spec::{CcSpec, FlowSpec, HostSpec, QueueSpec, RunSpec, SmoltcpCc, SplitRule, SplitSpec, WayBack};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{
     AccEcnOption, AccEcnRule, AccEcnRules, AdaptiveRules, CONTROLLERS, EcnFeedback, InitialWindow, LossDetector,
@@ -640,21 +640,24 @@ fn a_flow_takes_one_path_or_two() {
     let two = format!("{BASE}[links.second]\nrate = \"1mbit\"\n[[flows]]\nid = \"f\"\n");
     let read = |keys: &str| {
         let flow = scenario(&format!("{two}{keys}\n")).spec(0).flows.remove(0);
-        (flow.path.clone(), flow.secondary.clone())
+        (flow.path.clone(), flow.split.clone())
     };
-    let over = |path: usize, second: usize, vector| (vec![path], Some(SecondarySpec { path: vec![second], vector }));
+    let over = |path: usize, second: usize, along| {
+        let others = vec![vec![second]];
+        (vec![path], Some(SplitSpec { others, along, back: WayBack::Over(0), after_handshake: false }))
+    };
     // The links are numbered in order of the file.
     let names: Vec<String> =
         scenario(&format!("{two}path = [\"second\"]\n")).spec(0).links.iter().map(|link| link.name.clone()).collect();
     assert_eq!(names[1], "second");
     let first = &names[0];
     assert_eq!(read("path = [\"second\"]"), (vec![1], None));
-    let alternating = 0xaaaa_aaaa_aaaa_aaaa;
-    assert_eq!(read(&format!("paths = [[\"{first}\"], [\"second\"]]")), over(0, 1, alternating));
+    let alternating = SplitRule::round_robin(2);
+    assert_eq!(read(&format!("paths = [[\"{first}\"], [\"second\"]]")), over(0, 1, alternating.clone()));
     let paths = format!("paths = [[\"second\"], [\"{first}\"]]");
     assert_eq!(read(&format!("{paths}\nsplit = \"round_robin\"")), over(1, 0, alternating));
     let vector = format!("{paths}\nsplit = {{ kind = \"send_vector\", weights = [3, 1] }}");
-    assert_eq!(read(&vector), over(1, 0, 0x8888_8888_8888_8888));
+    assert_eq!(read(&vector), over(1, 0, SplitRule::Vector(0x8888_8888_8888_8888)));
 }
 
 #[test]

@@ -61,11 +61,11 @@ fn hosts_and_paths_become_a_live_run() {
     assert_eq!((right.addresses.len(), right.addresses[1].1, right.mtu), (2, 64, 9000));
     assert_eq!((own.tun.as_deref(), own.netns.as_deref()), (None, None));
     let [first, second] = live.pipes.as_slice() else { panic!("two paths") };
-    assert_eq!((first.between, first.path.as_slice(), first.secondary.is_some()), ([0, 1], &[0][..], false));
+    assert_eq!((first.between, first.path.as_slice(), first.split.is_some()), ([0, 1], &[0][..], false));
     let router = first.router.unwrap();
     assert_eq!((router.address, router.mtu), (Ipv4Addr::new(192, 0, 0, 8), None));
     assert_eq!((second.between, second.router), ([2, 0], None));
-    assert_eq!(second.secondary.as_ref().unwrap().path, [1]);
+    assert_eq!(second.split.as_ref().unwrap().others, [[1]]);
 }
 
 #[test]
@@ -119,9 +119,9 @@ fn our_end_of_a_flow_stays_ours() {
     // The ports of a group follow each other.
     let ports = [first, second].map(|flow| flow.ends.unwrap().source_port);
     assert_eq!(ports, [Some(900), Some(901)]);
-    assert_eq!((first.secondary.as_ref().map(|second| second.path.clone()), first.reverse), (Some(vec![1]), false));
+    assert_eq!((first.split.as_ref().map(|split| split.others.clone()), first.reverse), (Some(vec![vec![1]]), false));
     // Against the order of the path's hosts, data takes its first way alone.
-    assert_eq!((back.secondary.is_none(), back.reverse), (true, true));
+    assert_eq!((back.split.is_none(), back.reverse), (true, true));
     assert_eq!(back.sender, HostSpec::Outside);
     let HostSpec::Endpoint(receiver) = &back.receiver else { panic!("ours") };
     assert_eq!((receiver.profile.as_str(), back.ends.unwrap().check), ("linux-6.1", true));

@@ -68,7 +68,7 @@ impl Streams {
         Streams { seed: spec.seed, run: spec.run }
     }
 
-    fn random(self, name: &str) -> Random {
+    pub(crate) fn random(self, name: &str) -> Random {
         Random::for_component(self.seed, self.run, name)
     }
 }

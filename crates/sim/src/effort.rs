@@ -52,7 +52,8 @@ fn slowest(links: &[LinkSpec], group: &FlowGroup) -> Vec<Option<DirectionId>> {
         directions.filter(|&direction| rate(links, direction).is_some()).min_by_key(|&direction| rate(links, direction))
     };
     let mut ways = vec![least(&group.path, group.reverse)];
-    ways.extend(group.secondary.iter().map(|second| least(&second.path, group.reverse)));
+    let others = group.split.iter().flat_map(|split| &split.others);
+    ways.extend(others.map(|path| least(path, group.reverse)));
     ways
 }
 

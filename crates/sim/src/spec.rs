@@ -10,6 +10,7 @@ use ackclock_units::{Rate, Span, Time};
 
 pub use ackclock_aqm::QueueSpec;
 pub use ackclock_cc::{CcSpec, OwnController, Parameter};
+pub use ackclock_emulator::SplitRule;
 
 pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
@@ -103,8 +104,8 @@ pub struct FlowSpec {
 pub struct FlowGroup {
     /// Indices of the links that the data passes, in order.
     pub path: Vec<usize>,
-    /// A second path that data takes in turn with `path`; ACKs come back over `path` alone.
-    pub secondary: Option<SecondarySpec>,
+    /// Further paths, and what takes which; `None` if there is `path` alone.
+    pub split: Option<SplitSpec>,
     /// Data against the direction of `path`: the sender stands at its far end.
     pub reverse: bool,
     /// The end that sends data and opens the connection.
@@ -210,13 +211,38 @@ pub struct CcChange {
     pub cc: CcSpec,
 }
 
-/// The second of two paths.
+/// Several paths in place of one: the first, and others.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SecondarySpec {
-    /// Indices of its links, in order.
-    pub path: Vec<usize>,
-    /// Which packets take it, by turns of 64: a bit for each, the lowest for the first.
-    pub vector: u64,
+pub struct SplitSpec {
+    /// Indices of the links of the others, in order: one to 15 of them.
+    pub others: Vec<Vec<usize>>,
+    /// Which packets along the paths take which; for a flow, its data.
+    pub along: SplitRule,
+    /// Which way packets take that come back; for a flow, its ACKs.
+    pub back: WayBack,
+    /// Whether packets with SYN take the first path both ways and are not counted.
+    pub after_handshake: bool,
+}
+
+/// The way back over several paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WayBack {
+    /// Over one of them, by its number from 0.
+    Over(usize),
+    /// Over all.
+    Split(SplitRule),
+}
+
+impl SplitSpec {
+    /// The links of the path with this number, of which `first` is number 0.
+    pub fn path<'s>(&'s self, first: &'s [usize], number: usize) -> &'s [usize] {
+        number.checked_sub(1).map_or(first, |other| &self.others[other])
+    }
+
+    /// The links of all paths, of which `first` are those of the first.
+    pub fn paths<'s>(&'s self, first: &'s [usize]) -> impl Iterator<Item = &'s [usize]> {
+        [first].into_iter().chain(self.others.iter().map(Vec::as_slice))
+    }
 }
 
 /// One end of a connection.

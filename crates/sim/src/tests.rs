@@ -49,7 +49,7 @@ pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
         id: format!("{name}.0").into(),
         group: FlowGroup {
             path,
-            secondary: None,
+            split: None,
             reverse: false,
             sender: endpoint(ecn),
             receiver: endpoint(ecn),
@@ -301,7 +301,12 @@ fn packets_alternate_over_two_paths_and_acks_take_the_first() {
     let links = || vec![link("a", pfifo(1000)), link("b", pfifo(1000))];
     let over = |vector| {
         let mut flow = small(flow("f", vec![0], false));
-        flow.secondary = Some(SecondarySpec { path: vec![1], vector });
+        flow.split = Some(SplitSpec {
+            others: vec![vec![1]],
+            along: SplitRule::Vector(vector),
+            back: WayBack::Over(0),
+            after_handshake: false,
+        });
         run_to_end(&spec(links(), vec![flow]))
     };
     let half = over(0xaaaa_aaaa_aaaa_aaaa);

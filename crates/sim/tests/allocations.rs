@@ -48,7 +48,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         id: format!("{}.{number}", cc.name()).into(),
         group: FlowGroup {
             path: vec![0],
-            secondary: None,
+            split: None,
             reverse: false,
             sender: host(),
             receiver: host(),
@@ -170,7 +170,7 @@ fn packets_from_outside_cost_no_allocation() {
         netns: None,
         mtu: 1500,
     };
-    let pipe = PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: None };
+    let pipe = PipeSpec { between: [0, 1], path: vec![0], split: None, router: None };
     spec.live = Some(Box::new(LiveSpec {
         clock: Clock::Real,
         nodes: vec![node(1), node(2)],

@@ -41,7 +41,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
             id: "flow.0".into(),
             group: FlowGroup {
                 path: vec![0],
-                secondary: None,
+                split: None,
                 reverse: false,
                 sender,
                 receiver,

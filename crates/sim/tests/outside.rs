@@ -16,7 +16,7 @@ use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder, send_vector};
 use ackclock_packet::{Class, Segment, flow_hash};
 use ackclock_sim::spec::{
     Application, CcSpec, Clock, DirectionSpec, EndpointSpec, EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec,
-    LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, SecondarySpec,
+    LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, SplitRule, SplitSpec, WayBack,
 };
 use ackclock_sim::{DirectionId, FlowId, HostId, Inbound, Outbound, QueueRecorder, Recorders, World};
 use ackclock_tcp::{Config, EcnFeedback, Endpoint, Ports, Shutdown, State};
@@ -63,6 +63,16 @@ fn queues() -> [QueueSpec; 11] {
     ]
 }
 
+/// What goes along takes the second path as a vector says.
+fn over_second(vector: u64) -> SplitSpec {
+    SplitSpec {
+        others: vec![vec![1]],
+        along: SplitRule::Vector(vector),
+        back: WayBack::Over(0),
+        after_handshake: false,
+    }
+}
+
 /// Two hosts behind devices, and one in this process; between the two a path over the links, with a
 /// second one if asked for.
 fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
@@ -74,12 +84,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
         mtu: 1500,
     };
     let router = RouterSpec { address: Ipv4Addr::UNSPECIFIED, address6: Ipv6Addr::UNSPECIFIED, mtu: None };
-    let pipe = PipeSpec {
-        between: [LEFT, RIGHT],
-        path: vec![0],
-        secondary: vector.map(|vector| SecondarySpec { path: vec![1], vector }),
-        router: Some(router),
-    };
+    let pipe = PipeSpec { between: [LEFT, RIGHT], path: vec![0], split: vector.map(over_second), router: Some(router) };
     RunSpec {
         title: String::new(),
         duration: Span::from_secs(60),
@@ -387,7 +392,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
         id: "flow.0".into(),
         group: FlowGroup {
             path: vec![0],
-            secondary: None,
+            split: None,
             reverse: back,
             sender: endpoint(config),
             receiver: endpoint(config),
@@ -612,7 +617,7 @@ fn inside(spec: &RunSpec) -> Summary<()> {
     let live = spec.live.take().expect("it has hosts outside");
     for flow in &mut spec.flows {
         flow.ends = None;
-        flow.secondary = live.pipes[0].secondary.clone().filter(|_| !flow.reverse);
+        flow.split = live.pipes[0].split.clone().filter(|_| !flow.reverse);
     }
     ackclock_sim::run(&spec, &mut |_| std::ops::ControlFlow::Continue(())).expect("the data is intact")
 }

@@ -9,7 +9,7 @@ use ackclock_cc::{CdgConfig, ChdConfig, CubicConfig, NewRenoConfig, VegasConfig}
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
     Application, CcSpec, DirectionSpec, EndpointSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, QueueSpec, RunSpec,
-    SecondarySpec,
+    SplitRule, SplitSpec, WayBack,
 };
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, run_recorded};
 use ackclock_tcp::Config;
@@ -117,7 +117,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
             id: "flow.0".into(),
             group: FlowGroup {
                 path: vec![0],
-                secondary: None,
+                split: None,
                 reverse: false,
                 sender: host(),
                 receiver: host(),
@@ -264,7 +264,12 @@ proptest! {
         let [first, second] = ways;
         let mut spec = transfer(Config { timestamps, ..config }, cc, first, back.clone());
         spec.links.push(LinkSpec { name: "other".into(), forward: second, reverse: back, medium: None });
-        spec.flows[0].secondary = Some(SecondarySpec { path: vec![1], vector });
+        spec.flows[0].split = Some(SplitSpec {
+            others: vec![vec![1]],
+            along: SplitRule::Vector(vector),
+            back: WayBack::Over(0),
+            after_handshake: false,
+        });
         let mut rows = Rows::default();
         let flow = run(&spec, &mut Queue::default(), &mut rows);
         prop_assert_eq!(flow.delivered_bytes, BYTES);

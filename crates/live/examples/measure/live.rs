@@ -58,7 +58,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node(0)?, node(1)?],
-            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: Some(router) }],
+            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: Some(router) }],
             commands: Vec::new(),
             spin: Span::from_nanos(settings.spin.as_nanos() as u64),
             lateness_limit: None,

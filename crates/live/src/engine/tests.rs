@@ -66,7 +66,7 @@ fn spec(tuns: [bool; 2], impairments: Impairments) -> RunSpec {
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node("left", LEFT, tuns[0]), node("right", RIGHT, tuns[1])],
-            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: Some(router) }],
+            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: Some(router) }],
             commands: Vec::new(),
             spin: Span::ZERO,
             lateness_limit: None,
@@ -93,7 +93,7 @@ fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u
         id: "flow.0".into(),
         group: FlowGroup {
             path: vec![0],
-            secondary: None,
+            split: None,
             reverse: nodes[0] > nodes[1],
             sender,
             receiver,

@@ -79,7 +79,7 @@ fn spec() -> RunSpec {
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node("left", LEFT), node("right", RIGHT)],
-            pipes: vec![PipeSpec { between: [0, 1], path: vec![0, 1], secondary: None, router: Some(router) }],
+            pipes: vec![PipeSpec { between: [0, 1], path: vec![0, 1], split: None, router: Some(router) }],
             commands: Vec::new(),
             spin: Span::ZERO,
             lateness_limit: None,

@@ -117,7 +117,7 @@ fn spec(duration: Span, delay: Span) -> RunSpec {
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: ["left", "right"].into_iter().zip(ADDRESSES).map(node).collect(),
-            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], secondary: None, router: None }],
+            pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: None }],
             commands: Vec::new(),
             spin: Span::ZERO,
             lateness_limit: None,

@@ -32,7 +32,7 @@ fn node(name: &str, addresses: &[&str]) -> NodeSpec {
 
 /// Two hosts, or more, of which the first two have a path between them.
 fn spec(nodes: Vec<NodeSpec>) -> LiveSpec {
-    let pipe = PipeSpec { between: [0, 1], path: Vec::new(), secondary: None, router: None };
+    let pipe = PipeSpec { between: [0, 1], path: Vec::new(), split: None, router: None };
     LiveSpec {
         clock: Clock::Real,
         pipes: if nodes.len() > 1 { vec![pipe] } else { Vec::new() },

@@ -70,7 +70,7 @@ pub(crate) fn hosts_over_path(fields: &mut Fields<'_>) -> [Host; 2] {
 /// Sender and receiver.
 fn hosts(fields: &mut Fields<'_>, route: &Route) -> [Host; 2] {
     let mut sender = host::read(fields, None, route.places[0]);
-    if let (Some(_), Host::Endpoint(endpoint, _)) = (&route.secondary, &mut sender) {
+    if let (Some(_), Host::Endpoint(endpoint, _)) = (&route.split, &mut sender) {
         // Which path the first data takes depends on it.
         endpoint.config.transfer.bare_handshake_ack = true;
     }

@@ -60,7 +60,7 @@ pub(crate) fn directions<'a>(
 
 /// The paths of a flow's data.
 pub(crate) fn paths(flow: &FlowSpec) -> impl Iterator<Item = &[usize]> {
-    [Some(flow.path.as_slice()), flow.secondary.as_ref().map(|second| second.path.as_slice())].into_iter().flatten()
+    [flow.path.as_slice()].into_iter().chain(flow.split.iter().flat_map(|split| split.others.iter().map(Vec::as_slice)))
 }
 
 /// The highest rate that a direction ever has; `None` if it is unlimited.

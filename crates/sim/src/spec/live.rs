@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use ackclock_units::Span;
 
-use super::SecondarySpec;
+use super::SplitSpec;
 
 /// Where time comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +70,9 @@ pub struct PipeSpec {
     /// Indices of the links from the first to the second, in order; the way back takes their other
     /// directions.
     pub path: Vec<usize>,
-    /// A second path that packets from the first host to the second take in turn with it.
-    pub secondary: Option<SecondarySpec>,
+    /// Further paths, and what takes which, from the first host to the second and back; `None` if
+    /// there is `path` alone.
+    pub split: Option<SplitSpec>,
     /// What a router at the entry of the path does; `None` is a wire.
     pub router: Option<RouterSpec>,
 }

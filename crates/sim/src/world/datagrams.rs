@@ -85,11 +85,12 @@ impl World {
             Some(turnover) => turnover.left(host.flow()),
             None => host.flow().index() as u64,
         };
+        let flow_hash = flow_hash(number, !host.is_sender());
         let packet = Packet {
-            flow_hash: flow_hash(number, !host.is_sender()),
+            flow_hash,
             slot: std::mem::replace(&mut self.spare, self.pool.claim()),
             wire_len: datagram.wire_len(),
-            route: self.routes.next(host).number(),
+            route: self.routes.next(host, now, flow_hash, || false).number(),
             hop: 0,
             ecn,
             class: Class::new(self.flows[host.flow()].dscp, false),

@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use ackclock_packet::{Class, Packet, Pool, Segment};
+use ackclock_packet::{Class, Flags, Packet, Pool, Segment};
 use ackclock_tcp::IcmpError;
 use ackclock_units::{Ecn, Span, Time};
 
@@ -21,7 +21,7 @@ use super::routes::{Routes, directions};
 use super::{Contents, World};
 use crate::host::Host;
 use crate::index::{FlowId, HostId, RouteId, SplitId, Table};
-use crate::spec::{PipeSpec, RunSpec};
+use crate::spec::{PipeSpec, RunSpec, WayBack};
 use crate::truth::{Culprit, Reason};
 
 /// Type and code of the message about it (RFC 792, RFC 1191 section 4).
@@ -52,10 +52,17 @@ pub(super) struct Outside {
 #[derive(Debug)]
 struct Pipe {
     between: [usize; 2],
-    /// Of packets of no flow: along and back.
-    routes: [RouteId; 2],
-    /// What is shared with a second path along: which split, and its route for packets of no flow.
-    second: Option<(SplitId, RouteId)>,
+    along: Way,
+    back: Way,
+}
+
+/// One of the two ways between hosts.
+#[derive(Debug)]
+struct Way {
+    /// Of packets of no flow, by path.
+    routes: Vec<RouteId>,
+    /// Which of several paths packets take; `None` if there is one.
+    split: Option<SplitId>,
 }
 
 /// A packet from a host outside.
@@ -98,16 +105,45 @@ pub struct Outbound {
     pub end: Option<HostId>,
 }
 
+impl Way {
+    /// Of packets along these paths, against their directions if `reverse`.
+    fn new<'s>(
+        paths: impl Iterator<Item = &'s [usize]>,
+        reverse: bool,
+        to: HostId,
+        split: Option<SplitId>,
+        routes: &mut Routes,
+    ) -> Way {
+        let route = |path| routes.add(directions(path, reverse)[0].clone(), to);
+        Way { routes: paths.map(route).collect(), split }
+    }
+
+    /// The route of the next packet.
+    fn next(&self, routes: &mut Routes, now: Time, flow_hash: u64) -> RouteId {
+        let path = self.split.map_or(0, |split| routes.take(split, now, flow_hash));
+        self.routes[path]
+    }
+}
+
 impl Pipe {
-    fn new(spec: &PipeSpec, hosts: &Table<HostId, Host>, routes: &mut Routes) -> Pipe {
-        let [along, back] = directions(&spec.path, false);
+    fn new(number: usize, spec: &PipeSpec, hosts: &Table<HostId, Host>, routes: &mut Routes) -> Pipe {
         let [first, second] = spec.between.map(|node| HostId::of_node(node, hosts));
-        let [along, back] = [routes.add(along, second), routes.add(back, first)];
-        let second = spec.secondary.as_ref().map(|path| {
-            let [along, _] = directions(&path.path, false);
-            (routes.add_split(path.vector), routes.add(along, second))
-        });
-        Pipe { between: spec.between, routes: [along, back], second }
+        let path = || [spec.path.as_slice()].into_iter();
+        let Some(split) = &spec.split else {
+            let [along, back] =
+                [Way::new(path(), false, second, None, routes), Way::new(path(), true, first, None, routes)];
+            return Pipe { between: spec.between, along, back };
+        };
+        let along = routes.add_split(&split.along, &format!("paths.{number}.split"));
+        let along = Way::new(split.paths(&spec.path), false, second, Some(along), routes);
+        let back = match &split.back {
+            WayBack::Over(path) => Way::new([split.path(&spec.path, *path)].into_iter(), true, first, None, routes),
+            WayBack::Split(rule) => {
+                let back = routes.add_split(rule, &format!("paths.{number}.back"));
+                Way::new(split.paths(&spec.path), true, first, Some(back), routes)
+            }
+        };
+        Pipe { between: spec.between, along, back }
     }
 }
 
@@ -116,7 +152,8 @@ impl Outside {
     /// path.
     pub(super) fn new(spec: &RunSpec, hosts: &Table<HostId, Host>, routes: &mut Routes) -> Option<Box<Outside>> {
         let live = spec.live.as_deref()?;
-        let pipes: Vec<Pipe> = live.pipes.iter().map(|pipe| Pipe::new(pipe, hosts, routes)).collect();
+        let pipes: Vec<Pipe> =
+            live.pipes.iter().enumerate().map(|(number, pipe)| Pipe::new(number, pipe, hosts, routes)).collect();
         let mut nodes: Table<HostId, usize> = hosts.iter().map(|_| 0).collect();
         let mut mtus: Table<HostId, u32> = hosts.iter().map(|_| u32::MAX).collect();
         for (number, flow) in spec.flows.iter().enumerate() {
@@ -130,14 +167,14 @@ impl Outside {
                     mtus[host] = router.mtu.map_or(device, |own| own.min(device)).into();
                 }
             }
-            let [data, acks] = directions(&live.pipes[pipe].path, !along);
-            routes.set_links(sender, data);
-            routes.set_links(receiver, acks);
-            if let (Some((split, _)), Some(path)) = (pipes[pipe].second, &live.pipes[pipe].secondary) {
-                // The end at the first host of the pipe sends over both paths: data, or ACKs.
-                let host = if along { sender } else { receiver };
-                let [links, _] = directions(&path.path, false);
-                routes.share(host, split, links);
+            let (of, spec) = (&pipes[pipe], &live.pipes[pipe]);
+            let (forth, back) = if along { (sender, receiver) } else { (receiver, sender) };
+            for (host, way, reverse) in [(forth, &of.along, false), (back, &of.back, true)] {
+                match (way.split, &spec.split) {
+                    // The end at a host sends over several paths: data, or ACKs.
+                    (Some(shared), Some(split)) => routes.share(host, shared, &spec.path, split, reverse),
+                    _ => routes.set_links(host, routes.links(way.routes[0]).to_vec()),
+                }
             }
         }
         Some(Box::new(Outside {
@@ -158,14 +195,10 @@ impl Outside {
     }
 
     /// The route of a packet of no flow.
-    fn route(&self, routes: &mut Routes, from: usize, to: usize) -> Option<RouteId> {
+    fn route(&self, routes: &mut Routes, from: usize, to: usize, now: Time, flow_hash: u64) -> Option<RouteId> {
         let (pipe, along) = find(&self.pipes, from, to)?;
-        let Pipe { routes: [there, back], second, .. } = self.pipes[pipe];
-        Some(match second {
-            _ if !along => back,
-            Some((split, secondary)) if routes.takes_secondary(split) => secondary,
-            _ => there,
-        })
+        let pipe = &self.pipes[pipe];
+        Some(if along { &pipe.along } else { &pipe.back }.next(routes, now, flow_hash))
     }
 
     /// A packet is no more. Its token comes back with the last copy.
@@ -247,11 +280,15 @@ impl World {
             self.pass_edges(now);
         }
         let route = match (inbound.end, &self.outside) {
-            (Some(end), _) => self.routes.next(end),
-            (None, Some(outside)) => match outside.route(&mut self.routes, inbound.from, inbound.to) {
-                Some(route) => route,
-                None => return false,
-            },
+            (Some(end), _) => self.routes.next(end, now, inbound.flow_hash, || {
+                inbound.segment.is_some_and(|segment| segment.flags.contains(Flags::SYN))
+            }),
+            (None, Some(outside)) => {
+                match outside.route(&mut self.routes, inbound.from, inbound.to, now, inbound.flow_hash) {
+                    Some(route) => route,
+                    None => return false,
+                }
+            }
             (None, None) => return false,
         };
         let slot = self.spare;

@@ -1,36 +1,48 @@
-//! The ways that packets take: which link directions, and which of two paths.
+//! The ways that packets take: which link directions, and which of several paths.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use ackclock_emulator::Split;
+use ackclock_units::Time;
 
+use crate::build::Streams;
 use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, SplitId, Table};
-use crate::spec::{FlowSpec, RunSpec};
+use crate::spec::{FlowSpec, RunSpec, SplitRule, SplitSpec, WayBack};
 
 /// Where packets go.
 #[derive(Debug)]
 pub(super) struct Routes {
-    /// Those of the packets of each host, and behind them others. In a run in which a host sends
-    /// over two paths each host has two, the second of which is the same if it does not.
+    /// Those of the packets of each host, and behind them others. Each host has as many as the one
+    /// with the most paths in the run, which are the same if it has a single path.
     all: Table<RouteId, Route>,
-    /// Whether each host has two.
-    are_shared: bool,
+    /// How many each host has.
+    width: usize,
+    streams: Streams,
     /// The links of all paths, each path once: with many flows, few lists that stay at hand.
     links: Vec<DirectionId>,
     /// Where in them each path is.
     paths: BTreeMap<Vec<DirectionId>, u32>,
-    /// Which of two paths the packets of several hosts take in turn.
+    /// Which of several paths the packets of several hosts take.
     splits: Table<SplitId, Split>,
-    /// Which of its two the packets of each host take; empty if there are never two.
+    /// Which of its paths the packets of each host take; empty if nobody has several.
     by_host: Table<HostId, Taken>,
 }
 
-/// Which of its two paths a host sends over.
-#[derive(Clone, Copy, Debug)]
+/// Which of its paths a host sends over.
+#[derive(Debug)]
 enum Taken {
-    Primary,
-    Own(Split),
-    Shared(SplitId),
+    First,
+    Own(Spread<Box<Split>>),
+    Shared(Spread<SplitId>),
+}
+
+/// Packets of a host over several paths.
+#[derive(Clone, Copy, Debug)]
+struct Spread<S> {
+    split: S,
+    /// Whether those with SYN take the first path and are not counted.
+    after_handshake: bool,
 }
 
 /// The way of packets.
@@ -48,12 +60,14 @@ impl Routes {
     /// The routes of all flows. Those of flows between hosts outside are given by
     /// [`Routes::set_links`] and [`Routes::share`].
     pub(super) fn new(spec: &RunSpec) -> Routes {
-        let mut groups = spec.flows.iter().map(|flow| &flow.group).chain(spec.sums.iter().map(|sum| &sum.group));
-        let mut pipes = spec.live.iter().flat_map(|live| &live.pipes);
-        let are_shared = groups.any(|group| group.secondary.is_some()) || pipes.any(|pipe| pipe.secondary.is_some());
+        let groups = spec.flows.iter().map(|flow| &flow.group).chain(spec.sums.iter().map(|sum| &sum.group));
+        let pipes = spec.live.iter().flat_map(|live| &live.pipes);
+        let splits = groups.filter_map(|group| group.split.as_ref());
+        let splits = splits.chain(pipes.filter_map(|pipe| pipe.split.as_ref()));
         let mut routes = Routes {
             all: Table::new(),
-            are_shared,
+            width: 1 + splits.map(|split| split.others.len()).max().unwrap_or(0),
+            streams: Streams::of(spec),
             links: Vec::new(),
             paths: BTreeMap::new(),
             splits: Table::new(),
@@ -69,10 +83,11 @@ impl Routes {
     pub(super) fn add_flow(&mut self, id: FlowId, flow: &FlowSpec) {
         let [data, acks] = directions(&flow.path, flow.reverse);
         for (links, to) in [(data, id.receiver()), (acks, id.sender())] {
-            self.add(links.clone(), to);
-            if self.are_shared {
-                self.add(links, to);
-                self.by_host.push(Taken::Primary);
+            for _ in 0..self.width {
+                self.add(links.clone(), to);
+            }
+            if self.are_shared() {
+                self.by_host.push(Taken::First);
             }
         }
         self.split(id, flow);
@@ -87,16 +102,32 @@ impl Routes {
         self.split(id, flow);
     }
 
-    /// The sender of a flow sends over two paths, if its specification says so. Between hosts
+    /// The ends of a flow send over several paths, if its specification says so. Between hosts
     /// outside it is the path of both that says it.
     fn split(&mut self, id: FlowId, flow: &FlowSpec) {
-        if !self.are_shared {
+        if !self.are_shared() {
             return;
         }
-        self.by_host[id.sender()] = Taken::Primary;
-        if let Some(second) = flow.secondary.as_ref().filter(|_| flow.ends.is_none()) {
-            let [links, _] = directions(&second.path, flow.reverse);
-            self.set_second(id.sender(), links, Taken::Own(Split::new(second.vector)));
+        let [sender, receiver] = [id.sender(), id.receiver()];
+        for host in [sender, receiver] {
+            self.by_host[host] = Taken::First;
+        }
+        let Some(split) = flow.split.as_ref().filter(|_| flow.ends.is_none()) else { return };
+        let own = |routes: &Routes, rule: &SplitRule, way: &str| {
+            let random = routes.streams.random(&format!("flows.{}.{way}", flow.id));
+            let boxed = Box::new(Split::new(rule.clone(), random));
+            Taken::Own(Spread { split: boxed, after_handshake: split.after_handshake })
+        };
+        let along = own(self, &split.along, "split");
+        self.set_paths(sender, &flow.path, split, flow.reverse, along);
+        match &split.back {
+            WayBack::Over(path) => {
+                self.set_links(receiver, directions(split.path(&flow.path, *path), !flow.reverse)[0].clone())
+            }
+            WayBack::Split(rule) => {
+                let back = own(self, rule, "acks");
+                self.set_paths(receiver, &flow.path, split, !flow.reverse, back);
+            }
         }
     }
 
@@ -106,10 +137,9 @@ impl Routes {
         self.all.push(Route { first, hops, to })
     }
 
-    /// Both routes of a host.
-    fn of(&self, host: HostId) -> [RouteId; 2] {
-        let first = host.index() << u32::from(self.are_shared);
-        [first, first + usize::from(self.are_shared)].map(RouteId::new)
+    /// The route of a host over its path with this number.
+    fn of(&self, host: HostId, path: usize) -> RouteId {
+        RouteId::new(host.index() * self.width + path)
     }
 
     /// Where the links of a path are, and how many it has.
@@ -123,29 +153,37 @@ impl Routes {
         (end, hops)
     }
 
-    pub(super) fn add_split(&mut self, vector: u64) -> SplitId {
-        self.splits.push(Split::new(vector))
+    /// A split that several hosts share; `name` is that of its random stream.
+    pub(super) fn add_split(&mut self, rule: &SplitRule, name: &str) -> SplitId {
+        self.splits.push(Split::new(rule.clone(), self.streams.random(name)))
     }
 
     /// The packets of a host take these links.
     pub(super) fn set_links(&mut self, host: HostId, links: Vec<DirectionId>) {
-        let (first, hops) = self.place(links);
-        for id in self.of(host) {
-            let route = &mut self.all[id];
-            (route.first, route.hops) = (first, hops);
+        let place = self.place(links);
+        for path in 0..self.width {
+            self.set_path(host, path, place);
         }
     }
 
-    /// A host sends over two paths, the second of which has these links, in turn with others.
-    pub(super) fn share(&mut self, host: HostId, split: SplitId, links: Vec<DirectionId>) {
-        self.set_second(host, links, Taken::Shared(split));
+    fn set_path(&mut self, host: HostId, path: usize, place: (u32, u32)) {
+        let id = self.of(host, path);
+        let route = &mut self.all[id];
+        (route.first, route.hops) = place;
     }
 
-    fn set_second(&mut self, host: HostId, links: Vec<DirectionId>, taken: Taken) {
-        let (first, hops) = self.place(links);
-        let [_, second] = self.of(host);
-        let route = &mut self.all[second];
-        (route.first, route.hops) = (first, hops);
+    /// A host sends over several paths, against their directions if `reverse`, in turn with others.
+    pub(super) fn share(&mut self, host: HostId, shared: SplitId, first: &[usize], split: &SplitSpec, reverse: bool) {
+        let taken = Taken::Shared(Spread { split: shared, after_handshake: split.after_handshake });
+        self.set_paths(host, first, split, reverse, taken);
+    }
+
+    fn set_paths(&mut self, host: HostId, first: &[usize], split: &SplitSpec, reverse: bool, taken: Taken) {
+        for (number, path) in split.paths(first).enumerate() {
+            let [links, _] = directions(path, reverse);
+            let place = self.place(links);
+            self.set_path(host, number, place);
+        }
         self.by_host[host] = taken;
     }
 
@@ -168,36 +206,42 @@ impl Routes {
         self.all[route].to
     }
 
-    /// Whether any host sends over two paths.
+    /// Whether any host has several paths.
     #[inline]
     pub(super) fn are_shared(&self) -> bool {
-        self.are_shared
+        self.width > 1
     }
 
-    /// The route of the next packet of a host.
+    /// The route of the next packet of a host, which enters at `now`.
     #[inline]
-    pub(super) fn next(&mut self, host: HostId) -> RouteId {
-        if !self.are_shared {
+    pub(super) fn next(&mut self, host: HostId, now: Time, flow_hash: u64, is_handshake: impl Fn() -> bool) -> RouteId {
+        if !self.are_shared() {
             return RouteId::of_host(host);
         }
-        let split = match &mut self.by_host[host] {
-            Taken::Primary => None,
-            Taken::Own(split) => Some(split),
-            Taken::Shared(split) => Some(&mut self.splits[*split]),
+        let path = match &mut self.by_host[host] {
+            Taken::First => 0,
+            Taken::Own(Spread { after_handshake: true, .. }) | Taken::Shared(Spread { after_handshake: true, .. })
+                if is_handshake() =>
+            {
+                0
+            }
+            Taken::Own(own) => own.split.next(now, flow_hash),
+            Taken::Shared(shared) => self.splits[shared.split].next(now, flow_hash),
         };
-        let secondary = split.is_some_and(Split::takes_secondary);
-        self.of(host)[usize::from(secondary)]
+        self.of(host, path)
     }
 
-    /// Both routes of a host that sends over two.
-    pub(super) fn both(&self, host: HostId) -> Option<[RouteId; 2]> {
+    /// The numbers of the routes of a host that sends over several paths, as many as there are at
+    /// most.
+    pub(super) fn several(&self, host: HostId) -> Option<Range<usize>> {
         let taken = self.by_host.get(host)?;
-        (!matches!(taken, Taken::Primary)).then(|| self.of(host))
+        let first = self.of(host, 0).index();
+        (!matches!(taken, Taken::First)).then_some(first..first + self.width)
     }
 
-    /// Whether the next packet takes the second path.
-    pub(super) fn takes_secondary(&mut self, split: SplitId) -> bool {
-        self.splits[split].takes_secondary()
+    /// The path of the next packet of a shared split.
+    pub(super) fn take(&mut self, split: SplitId, now: Time, flow_hash: u64) -> usize {
+        self.splits[split].next(now, flow_hash)
     }
 }
 

@@ -4,12 +4,12 @@
 //! have a straight path of their own, which does the same as the other one without asking at each
 //! step what else there might be.
 
-use ackclock_packet::{Class, Packet, flow_hash};
+use ackclock_packet::{Class, Flags, Packet, flow_hash};
 use ackclock_units::{Ecn, Time};
 
 use super::{Contents, World};
 use crate::host::{Host, range_sent};
-use crate::index::{HostId, RouteId};
+use crate::index::{HostId, Id, RouteId};
 use crate::record::TcpFact;
 
 impl World {
@@ -130,7 +130,7 @@ impl World {
     /// A packet has reached its host, which may be any.
     #[inline(never)]
     fn arrive_observed(&mut self, now: Time, host: HostId, packet: Packet) {
-        if !host.is_sender() && self.routes.are_shared() {
+        if self.routes.are_shared() {
             self.catch_up_paths(now, host.peer());
         }
         if self.leaves(host) {
@@ -204,8 +204,8 @@ impl World {
     /// happened there before.
     #[cold]
     fn catch_up_paths(&mut self, now: Time, sender: HostId) {
-        let Some(routes) = self.routes.both(sender) else { return };
-        for route in routes {
+        let Some(routes) = self.routes.several(sender) else { return };
+        for route in routes.map(RouteId::new) {
             for hop in 0..self.routes.links(route).len() {
                 let direction = self.routes.links(route)[hop];
                 self.catch_up_direction(now, direction);
@@ -279,11 +279,14 @@ impl World {
             Some(turnover) => turnover.left(host.flow()),
             None => host.flow().index() as u64,
         };
+        let flow_hash = flow_hash(number, !host.is_sender());
+        let is_handshake = || contents.segment.flags.contains(Flags::SYN);
+        let route = self.routes.next(host, now, flow_hash, is_handshake).number();
         let packet = Packet {
-            flow_hash: flow_hash(number, !host.is_sender()),
+            flow_hash,
             slot: std::mem::replace(&mut self.spare, self.pool.claim()),
             wire_len,
-            route: self.routes.next(host).number(),
+            route,
             hop: 0,
             ecn,
             class,

@@ -34,7 +34,7 @@ impl Bed {
         let spec = LiveSpec {
             clock: Clock::Real,
             nodes: vec![node("left", 1), node("right", 2)],
-            pipes: vec![PipeSpec { between: [0, 1], path: Vec::new(), secondary: None, router: Some(SPEC) }],
+            pipes: vec![PipeSpec { between: [0, 1], path: Vec::new(), split: None, router: Some(SPEC) }],
             commands: Vec::new(),
             spin: Span::ZERO,
             lateness_limit: None,
