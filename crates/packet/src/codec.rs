@@ -35,6 +35,7 @@ mod kind {
     pub(super) const SACK_PERMITTED: u8 = 4;
     pub(super) const SACK: u8 = 5;
     pub(super) const TIMESTAMPS: u8 = 8;
+    pub(super) const MPTCP: u8 = crate::mptcp::KIND;
     pub(super) const FAST_OPEN: u8 = 34;
     pub(super) const EXPERIMENT: u8 = 254;
     pub(super) const ACC_ECN_0: u8 = 172;
@@ -231,6 +232,12 @@ fn write_options(segment: &Segment, layout: OptionLayout, out: &mut [u8]) {
                 }
                 put(fast_open.cookie());
             }
+            TcpOption::Mptcp(options) => {
+                for option in options.encoded() {
+                    put(option);
+                    (option.len()..option.len().next_multiple_of(4)).for_each(|_| put(&[kind::NOP]));
+                }
+            }
         }
     }
     debug_assert_eq!(at, out.len(), "options_len() disagrees with the layout");
@@ -314,7 +321,12 @@ fn read_options(mut options: &[u8], segment: &mut Segment) {
                 // The length counts kind and length themselves: below 2 or past the header it is
                 // impossible.
                 let Some(data) = options.get(2..usize::from(len)) else { return };
-                read_option(kind, data, segment);
+                if kind == kind::MPTCP {
+                    // They fit: all of them are from one header.
+                    segment.mptcp.push_bytes(&options[..usize::from(len)]);
+                } else {
+                    read_option(kind, data, segment);
+                }
                 options = &options[usize::from(len)..];
             }
             [_] => return,

@@ -10,7 +10,7 @@
 //! FreeBSD's Fast Open option follows SACK-permitted without padding where there are no timestamps;
 //! here it begins a word, so that the length is that of Linux.
 
-use crate::{AccEcn, FastOpen, SackBlocks, Segment, Timestamps};
+use crate::{AccEcn, FastOpen, MptcpOptions, SackBlocks, Segment, Timestamps};
 
 #[cfg(test)]
 mod tests;
@@ -19,9 +19,9 @@ mod tests;
 const MAX_OPTIONS: u32 = 40;
 
 /// The most options, paddings included, of one segment: MSS, SACK-permitted, a NOP and the window
-/// scale, two NOPs each before timestamps and SACK, these two, AccECN, Fast Open, and the paddings
-/// before and behind them and of the end.
-const MAX_ITEMS: usize = 22;
+/// scale, two NOPs each before timestamps and SACK, these two, AccECN, Fast Open, MPTCP, and the
+/// paddings before and behind them and of the end.
+const MAX_ITEMS: usize = 23;
 
 /// The order of options and their padding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub enum TcpOption {
     AccEcn(AccEcn),
     /// TCP Fast Open.
     FastOpen(FastOpen),
+    /// All of MPTCP, each padded with NOPs.
+    Mptcp(MptcpOptions),
 }
 
 impl TcpOption {
@@ -71,6 +73,7 @@ impl TcpOption {
             TcpOption::Sack(blocks) => 2 + 8 * blocks.as_slice().len(),
             TcpOption::AccEcn(option) => option.len(),
             TcpOption::FastOpen(fast_open) => fast_open.option_len(),
+            TcpOption::Mptcp(options) => options.padded_len() as usize,
         }
     }
 }
@@ -139,6 +142,10 @@ pub fn options(segment: &Segment, layout: OptionLayout) -> Options {
     }
     if let Some(fast_open) = segment.fast_open {
         push_fast_open(&mut out, fast_open, layout);
+    }
+    if mptcp_len(segment, out.bytes.next_multiple_of(4) as u32) > 0 {
+        out.align(4, 0);
+        out.push(TcpOption::Mptcp(segment.mptcp));
     }
     let pad = if layout == OptionLayout::Linux { TcpOption::Nop } else { TcpOption::End };
     while out.bytes < options_len(segment) as usize {
@@ -247,7 +254,8 @@ fn push_fast_open(out: &mut Options, fast_open: FastOpen, layout: OptionLayout) 
 
 /// Bytes of options with padding that [`crate::Segment`] takes on the wire, at most 40 and the same
 /// in every [`OptionLayout`]. SACK blocks that do not fit are cut, from the last: with timestamps
-/// three remain, and on a packet with all other options two.
+/// three remain, and on a packet with all other options but those of MPTCP two. MPTCP's are left
+/// out where they do not fit beside others than SACK.
 #[inline]
 pub fn options_len(segment: &Segment) -> u32 {
     let len = fixed_options_len(segment);
@@ -276,7 +284,7 @@ fn fixed_options_len(segment: &Segment) -> u32 {
     if segment.window_scale.is_some() {
         len += 4;
     }
-    if segment.fast_open.is_some() || segment.acc_ecn.is_some() {
+    if segment.fast_open.is_some() || segment.acc_ecn.is_some() || !segment.mptcp.is_empty() {
         len = with_rare_options(segment, len);
     }
     len
@@ -291,7 +299,13 @@ fn with_rare_options(segment: &Segment, mut len: u32) -> u32 {
     if let Some(option) = segment.acc_ecn {
         len += acc_ecn_len(segment, option, len);
     }
-    len
+    len + mptcp_len(segment, len)
+}
+
+/// What MPTCP adds to `others` bytes of other options: nothing where it does not fit.
+fn mptcp_len(segment: &Segment, others: u32) -> u32 {
+    let len = segment.mptcp.padded_len();
+    if others + len <= MAX_OPTIONS { len } else { 0 }
 }
 
 /// What AccECN adds to `others` bytes of other options: where they are aligned by NOPs, it takes

@@ -3,9 +3,10 @@
 
 use std::fmt;
 
-use crate::{AccEcn, FastOpen};
+use crate::{AccEcn, FastOpen, MptcpOptions};
 
-/// A TCP segment (RFC 9293 section 3.1, options of RFC 7323, RFC 2018, RFC 7413 and RFC 9768).
+/// A TCP segment (RFC 9293 section 3.1, options of RFC 7323, RFC 2018, RFC 7413,
+/// RFC 8684 and RFC 9768).
 /// Sequence numbers are the 32-bit ones of the wire.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Segment {
@@ -37,6 +38,8 @@ pub struct Segment {
     pub fast_open: Option<FastOpen>,
     /// AccECN option; not all of its fields fit next to other options: see [`crate::fit_acc_ecn`].
     pub acc_ecn: Option<AccEcn>,
+    /// MPTCP options (RFC 8684).
+    pub mptcp: MptcpOptions,
 }
 
 /// The timestamps option (RFC 7323 section 3).
@@ -219,6 +222,7 @@ impl Segment {
         self.sack.clear();
         self.fast_open = None;
         self.acc_ecn = None;
+        self.mptcp.clear();
     }
 
     /// Bytes of TCP header with options as the codec writes them.

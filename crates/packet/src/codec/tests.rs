@@ -2,7 +2,7 @@ use etherparse::{Ipv4HeaderSlice, TcpHeaderSlice, TcpOptionElement};
 use proptest::prelude::*;
 
 use super::*;
-use crate::options_len;
+use crate::{MptcpOption, MptcpOptions, options_len};
 
 const ADDRESSES: Addresses = Addresses { source: [10, 0, 0, 1], destination: [192, 168, 1, 2] };
 
@@ -32,12 +32,15 @@ fn as_read(segment: &Segment) -> Segment {
         // It was fitted in.
         return Segment { payload: Payload { offset: 0, len: segment.payload.len }, fast_open, ..*segment };
     }
+    let mptcp = segment.mptcp.padded_len();
+    let (fixed, mptcp) = if fixed + mptcp <= 40 { (fixed + mptcp, segment.mptcp) } else { (fixed, Default::default()) };
     let room = (0..=4).rev().find(|blocks| *blocks == 0 || fixed + 4 + 8 * blocks <= 40).unwrap_or(0);
     let blocks = segment.sack.as_slice();
     Segment {
         payload: Payload { offset: 0, len: segment.payload.len },
         sack: sack(&blocks[..blocks.len().min(room as usize)]),
         fast_open,
+        mptcp,
         ..*segment
     }
 }
@@ -52,6 +55,8 @@ prop_compose! {
         blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=4),
         (order, counters, least) in (any::<bool>(), any::<[u8; 9]>(), prop::option::of(0..=3usize)),
         fast_open in prop::option::weighted(0.2, (any::<bool>(), prop::collection::vec(any::<u8>(), 0..=16))),
+        key in prop::option::weighted(0.2, any::<u64>()),
+        reset in prop::option::weighted(0.1, any::<u8>()),
     ) -> Segment {
         let mut segment = Segment {
             payload: Payload { offset, len },
@@ -68,8 +73,12 @@ prop_compose! {
             sack: sack(&blocks),
             fast_open: fast_open.map(|(experimental, cookie)| FastOpen::new(&cookie).in_form(experimental)),
             acc_ecn: None,
+            mptcp: MptcpOptions::default(),
         };
-        if let Some(least) = least {
+        key.into_iter().for_each(|key| _ = segment.mptcp.push(&MptcpOption::FastClose { key }));
+        let reset = reset.map(|reason| MptcpOption::Reset { transient: false, reason });
+        reset.into_iter().for_each(|reset| _ = segment.mptcp.push(&reset));
+        if let Some(least) = least.filter(|_| segment.mptcp.is_empty()) {
             let order = if order { AccEcnOrder::One } else { AccEcnOrder::Zero };
             crate::fit_acc_ecn(&mut segment, AccEcn::from_bytes(order, &counters), least);
         }
@@ -278,8 +287,8 @@ proptest! {
 
     #[test]
     fn etherparse_reads_the_same(segment in segments(), ecn in codepoints()) {
-        // It knows neither AccECN nor Fast Open.
-        let segment = Segment { acc_ecn: None, fast_open: None, ..segment };
+        // It knows neither AccECN nor Fast Open nor MPTCP.
+        let segment = Segment { acc_ecn: None, fast_open: None, mptcp: MptcpOptions::default(), ..segment };
         let bytes = written(&segment, ecn);
         let expected = as_read(&segment);
         let ip = Ipv4HeaderSlice::from_slice(&bytes).unwrap();

@@ -24,6 +24,7 @@ fn shown(segment: &Segment, layout: OptionLayout) -> String {
         TcpOption::Sack(blocks) => format!("sack{}", blocks.as_slice().len()),
         TcpOption::AccEcn(option) => format!("ECN{}", option.fields().count()),
         TcpOption::FastOpen(fast_open) => format!("{fast_open:?}"),
+        TcpOption::Mptcp(options) => format!("{options:?}"),
     };
     options(segment, layout).as_slice().iter().map(name).collect::<Vec<_>>().join(",")
 }

@@ -24,6 +24,7 @@ mod rare_timers;
 pub(crate) mod reset;
 pub(crate) mod socket;
 pub(crate) mod sockopt;
+mod subflow;
 pub(crate) mod syn;
 pub(crate) mod time_wait;
 pub(crate) mod timers;

@@ -56,10 +56,12 @@ impl Endpoint {
             return self.next_new_linux(now, available, window);
         }
         let full = self.full_payload();
-        let payload = u64::from(full).min(available).min(window) as u32;
+        let record = self.queue.of_record(self.send.nxt(), available);
+        let payload = u64::from(full).min(record).min(window) as u32;
+        let ends_record = u64::from(payload) == record && record < available;
         let drains = u64::from(payload) == available;
         let fin = closing && drains && u64::from(payload) < window;
-        if payload == 0 && !fin || self.is_silly(payload, available, fin) {
+        if payload == 0 && !fin || self.is_silly(payload, record, fin) {
             return self.next_probe(now, available, window);
         }
         if !self.socket.expects_more() {
@@ -67,7 +69,7 @@ impl Endpoint {
         }
         // Sender's part of RFC 9293 section 3.7.4 (Nagle): no small segment while anything is in
         // flight.
-        if payload < full && !fin && self.waits_for_more(now, payload) {
+        if payload < full && !fin && !ends_record && self.waits_for_more(now, payload) {
             return None;
         }
         if !self.fits_cwnd(now, payload) {
@@ -76,6 +78,7 @@ impl Endpoint {
         if payload < self.negotiated.mss() {
             self.queue.small = self.send.nxt() + u64::from(payload);
         }
+        self.queue.sent(self.send.nxt() + u64::from(payload));
         Some(self.send_new(now, payload, fin))
     }
 

@@ -102,6 +102,17 @@ impl Queue {
         }
     }
 
+    /// A record ends at `at`: no segment reaches over it.
+    pub(crate) fn end_record(&mut self, at: u64) {
+        self.mark(at, End::Record);
+    }
+
+    /// How many of `available` bytes from `seq` on a segment may have at most: no more than the
+    /// record that they begin with.
+    pub(crate) fn of_record(&self, seq: u64, available: u64) -> u64 {
+        if self.marks.is_empty() { available } else { available.min(self.buffer_end(seq).saturating_sub(seq)) }
+    }
+
     fn ends_record(&self, at: u64) -> bool {
         self.marks.back().is_some_and(|mark| mark.at == at && mark.end == End::Record)
     }

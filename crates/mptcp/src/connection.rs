@@ -1,0 +1,384 @@
+//! The connection: its state, and the calls of the application.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use ackclock_cc::CongestionControl;
+use ackclock_packet::Segment;
+use ackclock_tcp::{Config, Endpoint, Error, Ports, State};
+use ackclock_units::{Random, Span, Time};
+
+use crate::addresses::Announced;
+use crate::config::{MAX_SUBFLOWS, MptcpConfig};
+use crate::keys;
+use crate::ranges::Ranges;
+use crate::scheduler::{Candidate, Scheduler};
+use crate::subflow::{Stage, Subflow};
+
+/// Bytes of options that every data segment carries: DSS with a short data acknowledgment and a
+/// mapping with a long data sequence number, and its padding.
+const DSS_LEN: u8 = 24;
+
+/// What makes the controller of the subflow on a path.
+pub type MakeController = Box<dyn FnMut(usize) -> Box<dyn CongestionControl> + Send>;
+
+/// What the two ends speak.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// It is not settled yet.
+    Opening,
+    /// MPTCP. It is confirmed once the peer has shown that it knows.
+    Multipath { confirmed: bool },
+    /// Plain TCP on the initial subflow (RFC 8684 section 3.7).
+    Plain,
+}
+
+/// The sending half of the connection. Numbers are offsets in the application's stream.
+#[derive(Debug, Default)]
+pub(crate) struct Sending {
+    /// Our initial data sequence number.
+    pub(crate) initial: u64,
+    /// Bytes that the application has written.
+    pub(crate) written: u64,
+    /// It writes no more.
+    pub(crate) closed: bool,
+    /// The first byte that no subflow was given.
+    pub(crate) next: u64,
+    /// The first byte that the peer's connection has not acknowledged.
+    pub(crate) una: u64,
+    /// Where the peer's window ends.
+    pub(crate) window_end: u64,
+    /// The largest window there was.
+    pub(crate) max_window: u64,
+    /// DATA_FIN has its place, and is acknowledged.
+    pub(crate) fin_sent: bool,
+    pub(crate) fin_acked: bool,
+    /// What was given to a subflow that failed, and goes out on another one.
+    pub(crate) reinject: Ranges,
+    /// What lies below was sent again because the window was full.
+    pub(crate) opportune: u64,
+    /// When something is done about data that nobody acknowledges.
+    pub(crate) timer: Time,
+    pub(crate) expiries: u32,
+}
+
+/// The receiving half.
+#[derive(Debug, Default)]
+pub(crate) struct Receiving {
+    /// The peer's initial data sequence number.
+    pub(crate) initial: u64,
+    /// The first byte that is missing.
+    pub(crate) next: u64,
+    /// What the application has read.
+    pub(crate) read: u64,
+    /// What is beyond gaps.
+    pub(crate) beyond: Ranges,
+    /// Where the stream ends, once DATA_FIN has said so.
+    pub(crate) fin: Option<u64>,
+    /// Bytes that arrived more than once.
+    pub(crate) duplicate: u64,
+    /// The most that was beyond gaps.
+    pub(crate) most_beyond: u64,
+    /// The first offset whose bytes were not those of the stream.
+    pub(crate) integrity_error: Option<u64>,
+}
+
+/// One end of an MPTCP connection.
+///
+/// It is driven as an [`Endpoint`] is: [`Connection::input`] for every packet that arrives, with the
+/// number of the path that it came over, [`Connection::on_deadline`] when
+/// [`Connection::next_deadline`] has come, and [`Connection::transmit`] after each of these and each
+/// call of the application, until it has nothing more.
+pub struct Connection {
+    pub(crate) config: MptcpConfig,
+    pub(crate) tcp: Arc<Config>,
+    pub(crate) make_controller: MakeController,
+    pub(crate) random: Random,
+    pub(crate) ports: Ports,
+    pub(crate) is_client: bool,
+    pub(crate) mode: Mode,
+    /// Ours, and the peer's once it is known.
+    pub(crate) key: u64,
+    pub(crate) peer_key: Option<u64>,
+    pub(crate) subflows: Vec<Subflow>,
+    /// How many were ever opened.
+    pub(crate) opened: u16,
+    pub(crate) scheduler: Scheduler,
+    pub(crate) sending: Sending,
+    pub(crate) receiving: Receiving,
+    /// Our addresses that the peer was told of and has not confirmed.
+    pub(crate) announced: Vec<Announced>,
+    /// Paths that are not to be used.
+    pub(crate) removed: Vec<usize>,
+    /// Answers to what belongs to no subflow, with their paths.
+    pub(crate) replies: VecDeque<(usize, Segment)>,
+    /// The path and the subflow of what was sent last.
+    pub(crate) last: (usize, Option<usize>),
+    /// It is aborted: every subflow is reset.
+    pub(crate) aborted: bool,
+    pub(crate) error: Option<Error>,
+    /// Where candidates are listed; empty between calls.
+    pub(crate) candidates: Vec<Candidate>,
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("mode", &self.mode)
+            .field("subflows", &self.subflows)
+            .field("sending", &self.sending)
+            .field("receiving", &self.receiving)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Connection {
+    /// A connection that is closed. `tcp` are the settings of every subflow, and `ports` those of
+    /// the initial one; `random` is for keys and numbers. Of `config`, up to [`MAX_SUBFLOWS`] paths
+    /// are used; without any, it has one with addresses of no meaning.
+    pub fn new(
+        mut config: MptcpConfig,
+        tcp: Config,
+        make_controller: MakeController,
+        ports: Ports,
+        mut random: Random,
+    ) -> Connection {
+        if config.paths.is_empty() {
+            let nowhere = std::net::Ipv4Addr::UNSPECIFIED.into();
+            config.paths.push(crate::Path { local: nowhere, remote: nowhere, backup: false });
+        }
+        config.paths.truncate(MAX_SUBFLOWS);
+        let key = random.bits();
+        let scheduler = Scheduler::new(config.scheduler);
+        // What a burst decides at once would be decided before the next mapping is known.
+        let tcp = Arc::new(Config { header_prediction: false, ..tcp });
+        let sending = Sending { initial: keys::initial_sequence(key), timer: Time::NEVER, ..Sending::default() };
+        let mut connection = Connection {
+            config,
+            tcp,
+            make_controller,
+            random,
+            ports,
+            is_client: false,
+            mode: Mode::Opening,
+            key,
+            peer_key: None,
+            subflows: Vec::new(),
+            opened: 0,
+            scheduler,
+            sending,
+            receiving: Receiving::default(),
+            announced: Vec::new(),
+            removed: Vec::new(),
+            replies: VecDeque::new(),
+            last: (0, None),
+            aborted: false,
+            error: None,
+            candidates: Vec::new(),
+        };
+        connection.open(0, ports, Stage::Opening);
+        connection
+    }
+
+    /// A new subflow on a path; one that has come to its end there makes room for it.
+    pub(crate) fn open(&mut self, path: usize, ports: Ports, stage: Stage) -> usize {
+        let mut endpoint = Endpoint::new(
+            Arc::clone(&self.tcp),
+            (self.make_controller)(path),
+            ports,
+            self.random.bits() as u32,
+            self.random.bits() as u32,
+        );
+        endpoint.reserve_options(DSS_LEN);
+        let mut subflow = Subflow::new(endpoint, path, stage);
+        subflow.backup = self.config.paths[path].backup;
+        subflow.address_ids = [path as u8; 2];
+        self.opened = self.opened.saturating_add(1);
+        let old = self.subflows.iter().position(|old| old.path == path && old.stage == Stage::Closed);
+        if let Some(index) = old {
+            subflow.past = self.subflows[index].totals();
+            subflow.carried = self.subflows[index].carried;
+            self.subflows[index] = subflow;
+            return index;
+        }
+        self.subflows.push(subflow);
+        self.subflows.len() - 1
+    }
+
+    /// Opens the connection actively.
+    pub fn connect(&mut self) {
+        self.is_client = true;
+        self.subflows[0].endpoint.connect();
+    }
+
+    /// Opens it passively.
+    pub fn listen(&mut self) {
+        self.subflows[0].endpoint.listen();
+    }
+
+    /// The application writes up to `bytes` more bytes; returns how many were taken.
+    pub fn write(&mut self, now: Time, bytes: u64) -> u64 {
+        if self.sending.closed || self.is_over() {
+            return 0;
+        }
+        let taken = bytes.min(self.send_space());
+        self.sending.written += taken;
+        self.push(now);
+        taken
+    }
+
+    /// Bytes that the send buffer has room for.
+    pub fn send_space(&self) -> u64 {
+        self.config.send_buffer.saturating_sub(self.sending.written - self.sending.una)
+    }
+
+    /// The application reads up to `most` bytes; returns how many it got.
+    pub fn read(&mut self, most: u64) -> u64 {
+        let taken = most.min(self.unread());
+        self.receiving.read += taken;
+        taken
+    }
+
+    /// Bytes received in order and not read.
+    pub fn unread(&self) -> u64 {
+        self.receiving.next - self.receiving.read
+    }
+
+    /// The application writes no more: DATA_FIN follows the last byte.
+    pub fn shutdown(&mut self, now: Time) {
+        self.sending.closed = true;
+        self.push(now);
+    }
+
+    /// Closes hard: MP_FASTCLOSE and RST on every subflow (RFC 8684 section 3.5, option R).
+    pub fn abort(&mut self) {
+        self.aborted = true;
+        for subflow in &mut self.subflows {
+            subflow.endpoint.abort();
+        }
+    }
+
+    /// Bytes of our stream that the peer's connection has acknowledged.
+    pub fn acked_bytes(&self) -> u64 {
+        self.sending.una
+    }
+
+    /// Bytes of the peer's stream that arrived in order.
+    pub fn delivered_bytes(&self) -> u64 {
+        self.receiving.next
+    }
+
+    /// Whether a range of the peer's stream has arrived.
+    pub fn holds(&self, from: u64, to: u64) -> bool {
+        to <= self.receiving.next || self.receiving.beyond.contain(from.max(self.receiving.next)..to)
+    }
+
+    /// The first stream offset whose bytes were not those of the stream.
+    pub fn integrity_error(&self) -> Option<u64> {
+        let of_subflows = self.subflows.iter().filter_map(|subflow| subflow.endpoint.integrity_error());
+        self.receiving.integrity_error.into_iter().chain(of_subflows).min()
+    }
+
+    /// Whether the peer has closed and every byte has arrived.
+    pub fn peer_finished(&self) -> bool {
+        match self.mode {
+            Mode::Plain => self.subflows[0].endpoint.peer_finished(),
+            _ => self.receiving.fin == Some(self.receiving.next),
+        }
+    }
+
+    /// Whether the handshake is over, and the connection with it not yet.
+    pub fn is_open(&self) -> bool {
+        let is_open = |subflow: &Subflow| {
+            !matches!(subflow.endpoint.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
+        };
+        self.subflows.iter().any(is_open)
+    }
+
+    /// Whether both sides have closed and everything is acknowledged.
+    pub fn is_finished(&self) -> bool {
+        let all = self.sending.closed && self.sending.una == self.sending.written;
+        match self.mode {
+            Mode::Plain => self.subflows[0].endpoint.is_finished(),
+            _ => {
+                all && self.sending.fin_acked
+                    && self.peer_finished()
+                    && self
+                        .subflows
+                        .iter()
+                        .all(|subflow| subflow.endpoint.is_finished() || subflow.endpoint.state() == State::Closed)
+            }
+        }
+    }
+
+    /// Whether no subflow is open any more, and none will be.
+    pub fn is_over(&self) -> bool {
+        let is_over = |subflow: &Subflow| {
+            subflow.endpoint.is_finished()
+                || subflow.endpoint.state() == State::Closed && subflow.endpoint.sequence().1 > 0
+        };
+        self.error.is_some() || self.subflows.iter().all(is_over)
+    }
+
+    /// Why it ended, if not by both sides closing it.
+    pub fn error(&self) -> Option<Error> {
+        self.error
+    }
+
+    /// Whether MPTCP is in use.
+    pub fn is_multipath(&self) -> bool {
+        matches!(self.mode, Mode::Multipath { .. })
+    }
+
+    /// Whether it has fallen back to plain TCP.
+    pub fn is_plain(&self) -> bool {
+        self.mode == Mode::Plain
+    }
+
+    /// Its subflows, the initial one first.
+    pub fn subflows(&self) -> &[Subflow] {
+        &self.subflows
+    }
+
+    /// The path of the segment that [`Connection::transmit`] gave last.
+    pub fn last_path(&self) -> usize {
+        self.last.0
+    }
+
+    /// The subflow of that segment; `None` if it is of none.
+    pub fn last_subflow(&self) -> Option<&Subflow> {
+        self.subflows.get(self.last.1?)
+    }
+
+    /// Bytes beyond gaps in the stream: now, and the most there were.
+    pub fn reordered_bytes(&self) -> (u64, u64) {
+        (self.receiving.beyond.len(), self.receiving.most_beyond)
+    }
+
+    /// The congestion windows of all open subflows together.
+    pub fn cwnd(&self) -> u64 {
+        self.subflows.iter().filter(|subflow| subflow.is_open()).map(|subflow| subflow.endpoint.cwnd()).sum()
+    }
+
+    /// The smallest smoothed RTT of the open subflows.
+    pub fn srtt(&self) -> Option<Span> {
+        self.subflows.iter().filter(|subflow| subflow.is_open()).filter_map(|subflow| subflow.endpoint.srtt()).min()
+    }
+
+    /// When [`Connection::on_deadline`] is to be called next.
+    pub fn next_deadline(&self) -> Time {
+        let subflows = self.subflows.iter().map(Subflow::next_deadline);
+        let announced = self.announced.iter().map(|announced| announced.again_at);
+        subflows.chain(announced).fold(self.sending.timer, Time::min)
+    }
+
+    /// Another controller takes over on every subflow that there is, and on those to come.
+    pub fn set_congestion_control(&mut self, now: Time, make_controller: MakeController) {
+        self.make_controller = make_controller;
+        for subflow in &mut self.subflows {
+            let controller = (self.make_controller)(subflow.path);
+            subflow.endpoint.set_congestion_control(now, controller);
+        }
+    }
+}

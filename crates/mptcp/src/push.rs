@@ -1,0 +1,304 @@
+//! What is given to which subflow: new data, what a failed subflow held, and what blocks the
+//! shared window.
+//!
+//! # Source
+//! RFC 8684 sections 3.3.4 to 3.3.6; multipath-tcp.org v0.95, `mptcp_write_xmit`,
+//! `mptcp_rcv_buf_optimization` (`net/mptcp/mptcp_output.c`, `mptcp_sched.c`) and
+//! `mptcp_sub_retransmit_timer`: a subflow whose timer expires is potentially failed until something
+//! on it is acknowledged, and what it holds goes out on others.
+
+use std::ops::Range;
+
+use ackclock_cc::Window;
+use ackclock_tcp::Shutdown;
+use ackclock_units::{Span, Time};
+
+use crate::config::SchedulerKind;
+use crate::connection::{Connection, Mode};
+use crate::input::is_synchronized;
+use crate::scheduler::SharedWindow;
+use crate::subflow::Stage;
+
+/// The shortest time after which data that the peer's connection has not acknowledged is sent on
+/// another subflow, whatever the subflows do (Linux `TCP_RTO_MIN`).
+const LEAST_WAIT: Span = Span::from_millis(200);
+
+impl Connection {
+    /// Gives the subflows what they may send now.
+    pub(crate) fn push(&mut self, now: Time) {
+        match self.mode {
+            Mode::Opening => {}
+            Mode::Plain => self.push_plain(),
+            Mode::Multipath { .. } => {
+                self.reinject(now);
+                match self.config.scheduler {
+                    SchedulerKind::Redundant => self.push_everywhere(),
+                    _ => self.push_new(now),
+                }
+                self.finish(now);
+            }
+        }
+    }
+
+    fn push_plain(&mut self) {
+        let (sending, endpoint) = (&mut self.sending, &mut self.subflows[0].endpoint);
+        if sending.next < sending.written {
+            sending.next += endpoint.write(sending.written - sending.next);
+        }
+        if sending.closed && sending.next == sending.written {
+            endpoint.shutdown(Shutdown::Write);
+        }
+    }
+
+    /// Lists the subflows that may be given data: backups only if there are no others, failed ones
+    /// only if all have failed.
+    pub(crate) fn list_candidates(&mut self) {
+        self.candidates.clear();
+        for allowed in [(false, false), (true, false), (false, true), (true, true)] {
+            let (backup, failed) = allowed;
+            for (number, subflow) in self.subflows.iter().enumerate() {
+                if subflow.takes_data() && subflow.backup == backup && subflow.failed == failed {
+                    self.candidates.push(subflow.candidate(number));
+                }
+            }
+            if !self.candidates.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// A candidate was given something.
+    fn review_candidate(&mut self, number: usize) {
+        let known = self.candidates.iter_mut().find(|candidate| candidate.subflow == number);
+        if let Some(known) = known {
+            *known = self.subflows[number].candidate(number);
+        }
+    }
+
+    fn push_new(&mut self, now: Time) {
+        if self.sending.next == self.sending.written {
+            return;
+        }
+        self.list_candidates();
+        loop {
+            let sending = &self.sending;
+            let available = sending.written - sending.next;
+            let left = sending.window_end.saturating_sub(sending.next);
+            if available == 0 {
+                return;
+            }
+            if left == 0 {
+                return self.unblock(now);
+            }
+            let window = SharedWindow { size: sending.window_end - sending.una, left };
+            let Some(number) = self.scheduler.choose(now, &self.candidates, window) else { return };
+            let mss = u64::from(self.subflows[number].endpoint.full_segment());
+            let len = mss.min(available).min(left);
+            if len < mss && self.waits(len, available, left) {
+                return;
+            }
+            let next = sending.next;
+            let taken = self.subflows[number].give(next, len);
+            if taken == 0 {
+                return;
+            }
+            self.sending.next += taken;
+            self.review_candidate(number);
+            if next == self.sending.una {
+                self.start_timer(now);
+            }
+        }
+    }
+
+    /// Whether a small segment waits: for the application or an acknowledgment (Nagle's rule, RFC
+    /// 9293 section 3.7.4), or for a window of which it is less than half (section 3.8.6.2.1).
+    fn waits(&self, len: u64, available: u64, left: u64) -> bool {
+        let sending = &self.sending;
+        if len == available {
+            return self.tcp.nagle && !sending.closed && sending.una < sending.next;
+        }
+        left < sending.max_window.div_ceil(2) && sending.una < sending.next
+    }
+
+    /// Every subflow gets everything that the peer's connection has not acknowledged.
+    fn push_everywhere(&mut self) {
+        for subflow in self.subflows.iter_mut().filter(|subflow| subflow.takes_data()) {
+            loop {
+                let mss = u64::from(subflow.endpoint.full_segment());
+                let end = self.sending.written.min(self.sending.window_end);
+                let from = subflow.redundant_to.max(self.sending.una);
+                if from >= end || subflow.endpoint.window_room() < mss.min(end - from) {
+                    break;
+                }
+                let taken = subflow.give(from, mss.min(end - from));
+                if taken == 0 {
+                    break;
+                }
+                subflow.redundant_to = from + taken;
+                subflow.carried.reinjected += (from + taken).min(self.sending.next).saturating_sub(from);
+                self.sending.next = self.sending.next.max(from + taken);
+            }
+        }
+    }
+
+    /// What a failed subflow held goes out on others.
+    fn reinject(&mut self, now: Time) {
+        self.sending.reinject.forget_below(self.sending.una);
+        if self.sending.reinject.first().is_none() {
+            return;
+        }
+        self.list_candidates();
+        while let Some(range) = self.sending.reinject.first() {
+            let free = |number: usize| !self.subflows[number].has_in_flight(range.start);
+            let fitting = self.candidates.iter().filter(|one| one.room >= one.mss && free(one.subflow));
+            let Some(number) = fitting.min_by_key(|one| one.srtt).map(|one| one.subflow) else { return };
+            let Some(end) = self.give_again(number, range) else { return };
+            self.sending.reinject.forget_below(end);
+            self.review_candidate(number);
+            if self.sending.timer == Time::NEVER {
+                self.start_timer(now);
+            }
+        }
+    }
+
+    /// Gives a subflow a segment of what another one was given; where it ends.
+    fn give_again(&mut self, number: usize, range: Range<u64>) -> Option<u64> {
+        let subflow = &mut self.subflows[number];
+        let len = u64::from(subflow.endpoint.full_segment()).min(range.end - range.start);
+        let taken = subflow.give(range.start, len);
+        subflow.carried.reinjected += taken;
+        (taken > 0).then_some(range.start + taken)
+    }
+
+    /// The shared window is full. Its first bytes are sent on a subflow that has room, and the one
+    /// that holds them is slowed down.
+    fn unblock(&mut self, now: Time) {
+        let una = self.sending.una;
+        let Some(holder) = self.subflows.iter().position(|subflow| subflow.has_in_flight(una)) else { return };
+        let slow = self.subflows[holder].endpoint.srtt();
+        let others = self.candidates.iter().filter(|one| one.subflow != holder && one.room >= one.mss);
+        let Some(fast) = others.min_by_key(|one| one.srtt).filter(|one| one.srtt < slow) else { return };
+        let number = fast.subflow;
+        self.scheduler.note_blocked();
+        if self.config.penalization {
+            self.penalize(now, holder);
+        }
+        if self.config.opportunistic_retransmission && self.sending.opportune <= una {
+            let end = self.sending.next;
+            if let Some(end) = self.give_again(number, una..end) {
+                self.sending.opportune = end;
+            }
+        }
+    }
+
+    fn penalize(&mut self, now: Time, holder: usize) {
+        let subflow = &mut self.subflows[holder];
+        let srtt = subflow.endpoint.srtt().unwrap_or_default();
+        if subflow.penalized_at.is_some_and(|at| now.since(at) < srtt) {
+            return;
+        }
+        let mss = u64::from(subflow.endpoint.full_segment());
+        let Window { cwnd, ssthresh } = subflow.endpoint.congestion_control().window();
+        let halved = (cwnd / 2).max(mss);
+        let ssthresh = if cwnd >= ssthresh { (ssthresh / 2).max(2 * mss) } else { ssthresh };
+        subflow.endpoint.reduce_window(Window { cwnd: halved, ssthresh });
+        subflow.penalized_at = Some(now);
+        subflow.carried.penalties += 1;
+    }
+
+    /// The peer's connection has acknowledged the data sequence space up to `ack`, counted from the
+    /// first byte; one more is DATA_FIN.
+    pub(crate) fn data_acknowledged(&mut self, now: Time, ack: u64) {
+        let sending = &mut self.sending;
+        let most = sending.next + u64::from(sending.closed && sending.next == sending.written);
+        if ack > most || ack <= sending.una && !(ack == sending.una && ack == most) {
+            return;
+        }
+        let fin = ack > sending.next;
+        let progress = ack.min(sending.next) > sending.una || fin && !sending.fin_acked;
+        sending.una = sending.una.max(ack.min(sending.next));
+        sending.fin_acked |= fin;
+        if !progress {
+            return;
+        }
+        let una = sending.una;
+        sending.expiries = 0;
+        self.subflows.iter_mut().for_each(|subflow| subflow.forget(una));
+        self.start_timer(now);
+    }
+
+    /// DATA_FIN goes out once everything was given to a subflow.
+    fn finish(&mut self, now: Time) {
+        let sending = &mut self.sending;
+        if sending.fin_acked {
+            // Also of what has opened since.
+            return self.close_subflows();
+        }
+        if !sending.closed || sending.next < sending.written || sending.fin_sent {
+            return;
+        }
+        sending.fin_sent = true;
+        self.signal_fin();
+        self.start_timer(now);
+    }
+
+    fn signal_fin(&mut self) {
+        for subflow in self.subflows.iter_mut().filter(|subflow| subflow.is_open()) {
+            subflow.endpoint.acknowledge_now();
+        }
+    }
+
+    /// Restarts the timer of the connection, or stops it if everything is acknowledged.
+    pub(crate) fn start_timer(&mut self, now: Time) {
+        let sending = &self.sending;
+        let waits = sending.una < sending.next || sending.fin_sent && !sending.fin_acked;
+        if !waits || !self.is_multipath() {
+            self.sending.timer = Time::NEVER;
+            return;
+        }
+        let open = self.subflows.iter().filter(|subflow| subflow.is_open());
+        let rto = open.map(|subflow| subflow.endpoint.rto()).max().unwrap_or(Span::from_secs(1));
+        let wait = LEAST_WAIT.max(rto).as_nanos().saturating_mul(2 << sending.expiries.min(10));
+        self.sending.timer = now + Span::from_nanos(wait);
+    }
+
+    /// Does what is due at `now`.
+    pub fn on_deadline(&mut self, now: Time) {
+        for index in 0..self.subflows.len() {
+            let subflow = &mut self.subflows[index];
+            if subflow.stage == Stage::Closed || subflow.endpoint.next_deadline() > now {
+                continue;
+            }
+            subflow.endpoint.on_deadline(now);
+            let timeouts = subflow.endpoint.stats().timeouts;
+            if timeouts > subflow.timeouts && is_synchronized(subflow.endpoint.state()) && self.is_multipath() {
+                self.subflows[index].failed = true;
+                self.give_up_on(now, index);
+            }
+            self.subflows[index].timeouts = timeouts;
+            self.note_end(now, index);
+        }
+        self.prove_again(now);
+        self.announce_again(now);
+        if self.sending.timer <= now {
+            self.expire(now);
+        }
+        self.push(now);
+    }
+
+    /// Nothing was acknowledged to the connection for long: its first bytes go out on another
+    /// subflow, or DATA_FIN again.
+    fn expire(&mut self, now: Time) {
+        self.sending.expiries = self.sending.expiries.saturating_add(1);
+        let sending = &self.sending;
+        if sending.una < sending.next {
+            let holder = self.subflows.iter().find(|subflow| subflow.has_in_flight(sending.una));
+            let mss = holder.map_or(1, |subflow| u64::from(subflow.endpoint.full_segment()));
+            let range = sending.una..(sending.una + mss).min(sending.next);
+            self.sending.reinject.insert(range);
+        } else {
+            self.signal_fin();
+        }
+        self.start_timer(now);
+    }
+}

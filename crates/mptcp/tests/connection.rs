@@ -1,0 +1,81 @@
+//! Connections over several paths: handshakes, data, failures and the end.
+
+mod network;
+
+use ackclock_mptcp::SchedulerKind;
+use ackclock_packet::{Flags, MptcpOption};
+use ackclock_units::Span;
+use network::{Network, Strips, Wire};
+
+fn wire(delay_ms: u64) -> Wire {
+    Wire { delay: Span::from_millis(delay_ms), ..Wire::default() }
+}
+
+#[test]
+fn two_subflows_open_and_carry_data() {
+    let mut network = Network::new(&[wire(50), wire(5)], SchedulerKind::MinRtt, 1);
+    network.log = Some(Vec::new());
+    assert!(network.transfer(10_000_000, 60.0), "{}", network.describe());
+    let seconds = network.now.as_secs_f64();
+    assert!(seconds < 10.0, "{seconds} s for 8 s of both rates");
+    assert!(network.carried.iter().all(|&bytes| bytes > 3_000_000), "{:?}", network.carried);
+    assert!(network.ends.iter().all(|end| end.is_multipath() && end.subflows().len() == 2));
+    let log = network.log.take().expect("it was kept");
+    let joins = log.iter().filter(|(_, from, path, segment)| {
+        let join = segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }));
+        join && *from == 0 && *path == 1 && segment.flags.contains(Flags::SYN)
+    });
+    assert_eq!(joins.count(), 1);
+}
+
+#[test]
+fn every_scheduler_delivers() {
+    for scheduler in SchedulerKind::ALL {
+        let mut network = Network::new(&[wire(50), wire(5), wire(20)], scheduler, 7);
+        assert!(network.transfer(3_000_000, 60.0), "{scheduler:?} {}", network.describe());
+    }
+}
+
+#[test]
+fn without_options_it_is_plain_tcp() {
+    for strips in [Strips::Everything, Strips::Syns, Strips::Data] {
+        let wires = [Wire { strips, ..wire(10) }, wire(10)];
+        let mut network = Network::new(&wires, SchedulerKind::MinRtt, 3);
+        assert!(network.transfer(1_000_000, 60.0), "{strips:?} {}", network.describe());
+        assert!(network.ends[1].is_plain() && network.ends[0].is_plain(), "{strips:?}");
+    }
+}
+
+#[test]
+fn a_path_on_which_options_do_not_pass_is_left_out() {
+    for strips in [Strips::Everything, Strips::Syns, Strips::Data, Strips::From(400)] {
+        let wires = [wire(10), Wire { strips, ..wire(10) }];
+        let mut network = Network::new(&wires, SchedulerKind::RoundRobin, 3);
+        assert!(network.transfer(2_000_000, 60.0), "{strips:?} {}", network.describe());
+        assert!(network.ends[1].is_multipath(), "{strips:?}");
+    }
+}
+
+#[test]
+fn a_path_that_fails_and_returns_is_used_again() {
+    let wires = [Wire { down: (1000, 4000), ..wire(10) }, wire(30)];
+    let mut network = Network::new(&wires, SchedulerKind::MinRtt, 3);
+    assert!(network.transfer(10_000_000, 60.0), "{}", network.describe());
+    let seconds = network.now.as_secs_f64();
+    // One path for 3 s and until its timer finds that it is back, which backs off to 3.2 s; then two.
+    assert!(seconds < 13.0, "{seconds} s");
+    assert!(network.carried[0] > 3_000_000, "{:?}", network.carried);
+}
+
+#[test]
+fn an_abort_reaches_the_other_end() {
+    let mut network = Network::new(&[wire(10), wire(10)], SchedulerKind::MinRtt, 3);
+    network.ends[0].write(network.now, 1_000_000);
+    network.pump();
+    let second = network.now + Span::from_secs(1);
+    while network.step(second) {}
+    network.ends[0].abort();
+    network.pump();
+    while network.step(second + Span::from_secs(1)) {}
+    assert!(network.ends.iter().all(|end| end.is_over() && !end.is_finished()), "{}", network.describe());
+}

@@ -1,0 +1,84 @@
+//! Whatever the paths do, what is delivered is the stream, in order, and it is delivered whole
+//! while one path works.
+
+mod network;
+
+use ackclock_mptcp::{Connection, SchedulerKind};
+use ackclock_units::{Span, Time};
+use network::{Network, Strips, Wire};
+use proptest::prelude::*;
+
+fn scheduler() -> impl Strategy<Value = SchedulerKind> {
+    proptest::sample::select(SchedulerKind::ALL.to_vec())
+}
+
+fn strips() -> impl Strategy<Value = Strips> {
+    prop_oneof![
+        4 => Just(Strips::Nothing),
+        1 => Just(Strips::Everything),
+        1 => Just(Strips::Syns),
+        1 => Just(Strips::Data),
+        2 => (0..3000u64).prop_map(Strips::From),
+    ]
+}
+
+prop_compose! {
+    fn wire()(
+        delay in 1..150u64,
+        rate in 50_000..2_000_000u64,
+        queue in 5..400u64,
+        loss in prop_oneof![3 => Just(0), 2 => 20..500u64, 1 => 4..20u64],
+        strips in strips(),
+        down in prop_oneof![2 => Just((0, 0)), 1 => (0..4000u64, 1..6000u64).prop_map(|(from, len)| (from, from + len))],
+    ) -> Wire {
+        Wire {
+            delay: Span::from_millis(delay),
+            rate,
+            queue: Span::from_millis(queue),
+            loses_one_of: loss,
+            strips,
+            down,
+        }
+    }
+}
+
+fn is_sound(wire: &Wire) -> bool {
+    wire.strips == Strips::Nothing && wire.down == (0, 0) && !(1..20).contains(&wire.loses_one_of)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// The initial path is sound, the others are anything.
+    #[test]
+    fn everything_arrives_while_one_path_is_sound(
+        first in wire().prop_filter("sound", is_sound),
+        others in prop::collection::vec(wire(), 1..4),
+        scheduler in scheduler(),
+        bytes in 1..1_500_000u64,
+        seed in any::<u64>(),
+    ) {
+        let wires: Vec<Wire> = [first].into_iter().chain(others).collect();
+        let mut network = Network::new(&wires, scheduler, seed);
+        prop_assert!(network.transfer(bytes, 600.0), "{}", network.describe());
+    }
+
+    /// Options are taken out anywhere at any time, and paths fail: a connection may end early, but
+    /// never with a byte out of its place, and never by waiting for ever.
+    #[test]
+    fn nothing_is_out_of_place_whatever_happens(
+        wires in prop::collection::vec(wire(), 1..4),
+        scheduler in scheduler(),
+        bytes in 1..600_000u64,
+        seed in any::<u64>(),
+    ) {
+        let mut network = Network::new(&wires, scheduler, seed);
+        let whole = network.transfer(bytes, 3000.0);
+        let ended = network.ends.iter().any(|end| end.is_over() || end.error().is_some());
+        let goes_on = network.ends.iter().any(|end| end.next_deadline() < Time::NEVER);
+        prop_assert!(whole || ended || goes_on, "{}", network.describe());
+        prop_assert!(network.ends[1].delivered_bytes() <= bytes);
+        prop_assert!(network.ends[0].acked_bytes() <= network.ends[1].delivered_bytes());
+        prop_assert!(network.ends.iter().all(|end: &Connection| end.integrity_error().is_none()));
+    }
+}

@@ -1,0 +1,228 @@
+//! Two connections and a network of several paths between them.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ackclock_cc::{CongestionControl, NewReno, NewRenoConfig};
+use ackclock_mptcp::{Connection, MptcpConfig, Path, SchedulerKind};
+use ackclock_packet::{Flags, MptcpOptions, Segment};
+use ackclock_tcp::{Config, Ports};
+use ackclock_units::{Ecn, Random, Span, Time};
+
+/// Which options a middlebox takes out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Strips {
+    Nothing,
+    Everything,
+    /// Of SYNs alone.
+    Syns,
+    /// Of all but SYNs.
+    Data,
+    /// From this time on, milliseconds.
+    From(u64),
+}
+
+/// One path, both ways.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wire {
+    pub(crate) delay: Span,
+    /// Bytes per second.
+    pub(crate) rate: u64,
+    /// How long a packet waits at most.
+    pub(crate) queue: Span,
+    /// Of so many packets one is lost; 0 for none.
+    pub(crate) loses_one_of: u64,
+    pub(crate) strips: Strips,
+    /// Nothing passes between these times, milliseconds.
+    pub(crate) down: (u64, u64),
+}
+
+impl Default for Wire {
+    fn default() -> Wire {
+        Wire {
+            delay: Span::from_millis(10),
+            rate: 625_000,
+            queue: Span::from_millis(200),
+            loses_one_of: 0,
+            strips: Strips::Nothing,
+            down: (0, 0),
+        }
+    }
+}
+
+/// The client is 0, the server 1.
+pub(crate) struct Network {
+    pub(crate) ends: [Connection; 2],
+    pub(crate) now: Time,
+    pub(crate) wires: Vec<Wire>,
+    /// Until when each wire is busy, by direction.
+    busy: Vec<[Time; 2]>,
+    flying: BTreeMap<(Time, u64), (usize, usize, Segment)>,
+    sent: u64,
+    random: Random,
+    /// What was lost of data, by path.
+    pub(crate) carried: Vec<u64>,
+    /// Everything that was sent, with the direction and the path, if it is to be kept.
+    pub(crate) log: Option<Vec<(Time, usize, usize, Segment)>>,
+}
+
+pub(crate) fn paths(count: usize, is_client: bool) -> Vec<Path> {
+    (0..count)
+        .map(|path| {
+            let [client, server] = [1, 2].map(|host| IpAddr::from([10, path as u8, 0, host]));
+            let (local, remote) = if is_client { (client, server) } else { (server, client) };
+            Path { local, remote, backup: false }
+        })
+        .collect()
+}
+
+pub(crate) fn newreno(_: usize) -> Box<dyn CongestionControl> {
+    Box::new(NewReno::new(NewRenoConfig::default()))
+}
+
+impl Network {
+    pub(crate) fn new(wires: &[Wire], scheduler: SchedulerKind, seed: u64) -> Network {
+        Network::with(wires, seed, |config| config.scheduler = scheduler)
+    }
+
+    pub(crate) fn with(wires: &[Wire], seed: u64, set: impl Fn(&mut MptcpConfig)) -> Network {
+        let ends = [true, false].map(|is_client| {
+            let mut config = MptcpConfig { paths: paths(wires.len(), is_client), ..MptcpConfig::default() };
+            set(&mut config);
+            let ports = if is_client { (5000, 80) } else { (80, 5000) };
+            let random = Random::for_component(seed, u64::from(is_client), "ends");
+            let tcp = Config { send_buffer: 1 << 20, receive_buffer: 1 << 20, ..Config::default() };
+            Connection::new(config, tcp, Box::new(newreno), Ports { local: ports.0, remote: ports.1 }, random)
+        });
+        let mut network = Network {
+            ends,
+            now: Time::ZERO,
+            wires: wires.to_vec(),
+            busy: vec![[Time::ZERO; 2]; wires.len()],
+            flying: BTreeMap::new(),
+            sent: 0,
+            random: Random::for_component(seed, 2, "wires"),
+            carried: vec![0; wires.len()],
+            log: None,
+        };
+        network.ends[1].listen();
+        network.ends[0].connect();
+        network.pump();
+        network
+    }
+
+    /// Both ends send what they have.
+    pub(crate) fn pump(&mut self) {
+        for end in 0..2 {
+            let mut segment = Segment::default();
+            while self.ends[end].transmit(self.now, &mut segment).is_some() {
+                assert!(segment.header_len() <= 60, "{segment:?}");
+                self.send(end, segment);
+            }
+        }
+    }
+
+    fn send(&mut self, from: usize, mut segment: Segment) {
+        let path = self.ends[from].last_path();
+        if let Some(log) = &mut self.log {
+            log.push((self.now, from, path, segment));
+        }
+        let wire = self.wires[path];
+        let ms = self.now.as_nanos() / 1_000_000;
+        let is_syn = segment.flags.contains(Flags::SYN);
+        let strips = match wire.strips {
+            Strips::Nothing => false,
+            Strips::Everything => true,
+            Strips::Syns => is_syn,
+            Strips::Data => !is_syn,
+            Strips::From(time) => ms >= time,
+        };
+        if strips {
+            segment.mptcp = MptcpOptions::default();
+        }
+        let lost = wire.loses_one_of > 0 && self.random.below(wire.loses_one_of) == 0;
+        let start = self.busy[path][from].max(self.now);
+        if lost || (wire.down.0..wire.down.1).contains(&ms) || start.since(self.now) > wire.queue {
+            return;
+        }
+        if from == 0 {
+            self.carried[path] += u64::from(segment.payload.len);
+        }
+        let end = start + Span::from_nanos(u64::from(segment.wire_len()) * 1_000_000_000 / wire.rate);
+        self.busy[path][from] = end;
+        self.sent += 1;
+        self.flying.insert((end + wire.delay, self.sent), (1 - from, path, segment));
+    }
+
+    /// Does what is due next; `false` if nothing is until `end`.
+    pub(crate) fn step(&mut self, end: Time) -> bool {
+        let arrival = self.flying.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
+        let deadlines = [0, 1].map(|end| self.ends[end].next_deadline());
+        let next = arrival.min(deadlines[0]).min(deadlines[1]);
+        if next > end {
+            self.now = end;
+            return false;
+        }
+        self.now = self.now.max(next);
+        if next == arrival {
+            let (_, (to, path, segment)) = self.flying.pop_first().expect("it is there");
+            self.ends[to].input(self.now, path, &segment, Ecn::NotEct);
+            self.ends[to].read(u64::MAX);
+            if self.ends[to].peer_finished() {
+                self.ends[to].shutdown(self.now);
+            }
+        } else {
+            let due = usize::from(deadlines[1] == next && deadlines[0] != next);
+            self.ends[due].on_deadline(self.now);
+        }
+        self.pump();
+        for connection in &self.ends {
+            assert_eq!(connection.integrity_error(), None);
+        }
+        true
+    }
+
+    /// The client writes `bytes` as fast as it can, and closes. Whether both ends finish in time.
+    pub(crate) fn transfer(&mut self, bytes: u64, seconds: f64) -> bool {
+        let end = self.now + Span::from_secs_f64(seconds);
+        let mut left = bytes;
+        loop {
+            let now = self.now;
+            if left > 0 {
+                left -= self.ends[0].write(now, left);
+                if left == 0 {
+                    self.ends[0].shutdown(now);
+                }
+                self.pump();
+            }
+            if !self.step(end) || self.ends.iter().all(Connection::is_finished) {
+                return self.ends.iter().all(Connection::is_finished) && self.ends[1].delivered_bytes() == bytes;
+            }
+        }
+    }
+
+    /// Where both ends stand, in a few lines.
+    pub(crate) fn describe(&self) -> String {
+        let of = |end: &Connection| {
+            let subflows = end.subflows().iter().map(|subflow| {
+                let tcp = subflow.endpoint();
+                let (path, state, sequence) = (subflow.path(), tcp.state(), tcp.sequence());
+                let counts = (tcp.unacknowledged(), tcp.delivered_bytes(), tcp.error());
+                format!("\n  path {path} open {} {state:?} {sequence:?} {counts:?}", subflow.is_open())
+            });
+            format!(
+                "acked {} delivered {} beyond {:?} peer finished {} finished {} over {} {:?} next {}{}\n",
+                end.acked_bytes(),
+                end.delivered_bytes(),
+                end.reordered_bytes(),
+                end.peer_finished(),
+                end.is_finished(),
+                end.is_over(),
+                end.error(),
+                end.next_deadline().as_secs_f64(),
+                subflows.collect::<String>()
+            )
+        };
+        format!("at {}\n{}{}", self.now.as_secs_f64(), of(&self.ends[0]), of(&self.ends[1]))
+    }
+}

@@ -1,0 +1,73 @@
+//! What a layer above several endpoints, of which each is a subflow of one connection (RFC 8684),
+//! asks of them beyond the calls of a socket.
+
+use ackclock_cc::Window;
+
+use crate::Endpoint;
+
+impl Endpoint {
+    /// Every segment carries `bytes` bytes of options of a layer above, which is to add them: full
+    /// segments are smaller by as much. Before the handshake.
+    pub fn reserve_options(&mut self, bytes: u8) {
+        self.negotiated.reserve(bytes);
+    }
+
+    /// No segment has bytes of both what was written and what will be. Not with
+    /// [`crate::Config::header_prediction`].
+    pub fn end_record(&mut self) {
+        if self.send.written() + 1 > self.send.nxt() {
+            self.queue.end_record(self.send.written() + 1);
+        }
+    }
+
+    /// An ACK goes out at once, whatever it has to say.
+    pub fn acknowledge_now(&mut self) {
+        self.burst.end();
+        self.receiver.acknowledge_now();
+    }
+
+    /// Payload bytes of a full segment, options subtracted.
+    pub fn full_segment(&self) -> u32 {
+        self.full_payload()
+    }
+
+    /// Bytes that the congestion window has room for beyond what is in the network, waits to be
+    /// sent, or is to be sent again.
+    pub fn window_room(&self) -> u64 {
+        let waits = self.unsent() + self.board.lost().saturating_sub(self.board.resent());
+        self.cwnd().saturating_sub(self.window_used() + waits)
+    }
+
+    /// A share of the window in each round trip, bytes per second, as pacing has it; `None` before
+    /// there is an RTT.
+    pub fn window_rate(&self) -> Option<u64> {
+        self.rate_of_window()
+    }
+
+    /// The congestion window becomes this one, for a reason that is not of this path.
+    pub fn reduce_window(&mut self, window: Window) {
+        self.burst.end();
+        self.cc.take_over(window);
+    }
+
+    /// Whether an acknowledgment number is of something that was sent and not acknowledged.
+    pub fn acknowledges_new(&self, ack: u32) -> bool {
+        self.send.lift(ack).is_some_and(|ack| self.send.una() < ack && ack <= self.send.nxt())
+    }
+
+    /// Whether a sequence number is that of the first byte of our stream.
+    pub fn is_first_number(&self, seq: u32) -> bool {
+        seq == self.send.isn().wrapping_add(1)
+    }
+
+    /// The shift of the window field, as it was agreed on.
+    pub fn window_shift(&self) -> u8 {
+        self.receiver.shift()
+    }
+
+    /// The place in the peer's stream of the byte with this sequence number, nearest to what is
+    /// expected; `None` before the peer's SYN and for numbers before its first byte.
+    pub fn stream_offset(&self, seq: u32) -> Option<u64> {
+        self.receiver.lift(seq)?.checked_sub(1)
+    }
+}
