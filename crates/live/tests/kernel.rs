@@ -201,6 +201,7 @@ fn flow(id: &str, number: usize, sender: HostSpec, receiver: HostSpec) -> FlowSp
         group: FlowGroup {
             path: vec![0],
             split: None,
+            mptcp: None,
             reverse: !from_ours,
             sender,
             receiver,

@@ -104,6 +104,7 @@ fn flow(id: &str, nodes: [usize; 2], path: Vec<usize>, reverse: bool, ends: [Hos
         group: FlowGroup {
             path,
             split: None,
+            mptcp: None,
             reverse,
             sender,
             receiver,

@@ -122,7 +122,7 @@ impl Subflow {
 
     /// Totals of its endpoint, and of those before it on the same path.
     pub fn totals(&self) -> Stats {
-        add(self.past, *self.endpoint.stats())
+        self.past + *self.endpoint.stats()
     }
 
     /// Whether a segment that came over `path` is of this subflow.
@@ -189,20 +189,5 @@ impl Subflow {
     pub(crate) fn next_deadline(&self) -> Time {
         let own = if let Stage::Proving { again_at, .. } = self.stage { again_at } else { Time::NEVER };
         if self.stage == Stage::Closed { Time::NEVER } else { own.min(self.endpoint.next_deadline()) }
-    }
-}
-
-fn add(a: Stats, b: Stats) -> Stats {
-    Stats {
-        sent_packets: a.sent_packets + b.sent_packets,
-        retransmitted_packets: a.retransmitted_packets + b.retransmitted_packets,
-        resent_syns: a.resent_syns + b.resent_syns,
-        timeouts: a.timeouts + b.timeouts,
-        fast_recoveries: a.fast_recoveries + b.fast_recoveries,
-        loss_probes: a.loss_probes + b.loss_probes,
-        undos: a.undos + b.undos,
-        ece_acks: a.ece_acks + b.ece_acks,
-        reordering_max: a.reordering_max.max(b.reordering_max),
-        dsacks: a.dsacks + b.dsacks,
     }
 }

@@ -230,7 +230,16 @@ impl Connection {
         let remote = self.remote_offset(syn);
         let mut list = Vec::new();
         for option in options(segment, layout) {
+            if let TcpOption::Mptcp(all) = option {
+                list.extend(all.iter().zip(all.encoded()).map(|(option, bytes)| OptionSpec::Other {
+                    name: format!("{option:?}"),
+                    kind: bytes[0],
+                    data: bytes[2..].to_vec(),
+                }));
+                continue;
+            }
             list.push(match option {
+                TcpOption::Mptcp(_) => continue,
                 TcpOption::End => OptionSpec::Eol,
                 TcpOption::Nop => OptionSpec::Nop,
                 TcpOption::Mss(mss) => OptionSpec::Mss(mss),

@@ -9,9 +9,10 @@ use crate::application;
 use crate::distribution::{self, Unit};
 use crate::document::Table;
 use crate::fields::Fields;
+use crate::mptcp;
 use crate::quantity::{Bytes, Number, OneOf, PlainRate, Problem, Time};
 
-const TRANSPORTS: OneOf = OneOf { what: "transport", names: &["tcp", "udp"] };
+const TRANSPORTS: OneOf = OneOf { what: "transport", names: &["tcp", "udp", mptcp::NAME] };
 pub(crate) const APPLICATIONS: OneOf =
     OneOf { what: "application over UDP", names: &["cbr", "on_off", "poisson", "trace", "voip", "ping"] };
 const CODEC_NAMES: OneOf = OneOf { what: "codec", names: &names() };
@@ -42,10 +43,10 @@ const fn names() -> [&'static str; CODECS.len()] {
     names
 }
 
-/// Reads `transport` and, if it is UDP, what sends and with which marks; `None` for TCP. `mtu` is
+/// Reads `transport` and, if it is UDP, what sends and with which marks; `None` for TCP and MPTCP. `mtu` is
 /// that of the hosts, `kernels` whether an end is a kernel.
 pub(crate) fn read(fields: &mut Fields<'_>, table: &Table, mtu: Option<u16>, kernels: bool) -> Option<DatagramSpec> {
-    if fields.or("transport", "tcp", TRANSPORTS) == "tcp" {
+    if fields.or("transport", "tcp", TRANSPORTS) != "udp" {
         return None;
     }
     if let (true, Some(entry)) = (kernels, table.get("transport")) {

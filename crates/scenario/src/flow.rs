@@ -12,6 +12,7 @@ use crate::ends::{self, Ends, Ports};
 use crate::fields::{Context, Fields};
 use crate::host::Place;
 use crate::link::is_name;
+use crate::mptcp;
 use crate::paths::{self, Links, Network};
 use crate::quantity::{OneOf, Problem, Text, Time, Whole};
 use crate::report::Diagnostic;
@@ -256,6 +257,8 @@ struct Route {
     ends: Option<Ends>,
     path: Vec<usize>,
     split: Option<SplitSpec>,
+    /// The paths of further subflows, of a flow over MPTCP.
+    subflows: Option<Vec<Vec<usize>>>,
     reverse: bool,
     places: [Place; 2],
 }
@@ -307,12 +310,17 @@ fn read<'a>(
         }
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
+    let mptcp = mptcp::of(&mut fields, &route.subflows, &sender);
+    if mptcp::is_asked_for(&fields) {
+        mptcp::check(&fields, table, [&sender, &receiver], !schedule.is_empty(), &application);
+    }
     fields.finish();
     let Route { ends, path, split, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
     let alike = FlowGroup {
         path,
         split,
+        mptcp,
         reverse,
         sender,
         receiver,
@@ -364,19 +372,25 @@ fn name(fields: &mut Fields<'_>, table: &Table) -> Option<String> {
 fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
     let named = ends::are_named(fields);
     let ends = if named { ends::read(fields, setting.network) } else { None };
-    let (path, split, reverse) = match &ends {
-        Some(ends) => (ends.path.clone(), ends.split.clone(), ends.reverse),
-        None if named => (Vec::new(), None, false),
+    let (path, split, subflows, reverse) = match &ends {
+        Some(ends) => (ends.path.clone(), ends.split.clone(), None, ends.reverse),
+        None if named => (Vec::new(), None, None, false),
         None => {
-            let (path, split) = paths::of(fields, setting.names);
-            (path, split, fields.or("direction", "forward", DIRECTIONS) == "reverse")
+            let (path, split, subflows) = if mptcp::is_asked_for(fields) {
+                let (path, others) = mptcp::subflows(fields, setting.names);
+                (path, None, Some(others))
+            } else {
+                let (path, split) = paths::of(fields, setting.names);
+                (path, split, None)
+            };
+            (path, split, subflows, fields.or("direction", "forward", DIRECTIONS) == "reverse")
         }
     };
     let places = match &ends {
         Some(ends) => ends.mtus.map(|mtu| Place { mtu: Some(mtu) }),
         None => [Place { mtu: None }; 2],
     };
-    Route { ends, path, split, reverse, places }
+    Route { ends, path, split, subflows, reverse, places }
 }
 
 /// Leaves to kernels which ends are theirs.

@@ -68,6 +68,7 @@ mod link;
 mod measurement;
 mod medium;
 mod metric;
+mod mptcp;
 mod notes;
 mod overrides;
 mod parameters;

@@ -165,6 +165,7 @@ fn read(fields: &mut Fields<'_>, setting: Setting<'_>) -> Option<Workload> {
         Arc::new(FlowGroup {
             path,
             split: None,
+            mptcp: None,
             reverse,
             sender: sender.clone(),
             receiver: receiver.clone(),

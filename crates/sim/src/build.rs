@@ -1,9 +1,11 @@
 //! From specifications to components.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
 use ackclock_emulator::{Link, LinkConfig};
+use ackclock_mptcp::{Connection, MptcpConfig, Path};
 use ackclock_tcp::{Config, Endpoint, Ports};
 use ackclock_units::{Random, Time};
 
@@ -12,7 +14,7 @@ use crate::direction::Direction;
 use crate::flow::{Application, Flow, Names};
 use crate::host::Host;
 use crate::index::{FlowId, Table};
-use crate::spec::{CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, RunSpec, SmoltcpCc};
+use crate::spec::{CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MptcpSpec, RunSpec, SmoltcpCc};
 use crate::stock::{Side, Stock};
 use crate::watch::Watch;
 
@@ -125,6 +127,26 @@ pub(crate) fn flows(run: &RunSpec) -> Table<FlowId, Flow> {
     flows
 }
 
+/// The settings of one end of several subflows. The addresses are made up: path by path, those of
+/// a client and of a server.
+fn mptcp_config(spec: &MptcpSpec, side: Side) -> MptcpConfig {
+    let path = |number: usize| {
+        let [client, server] = [1, 2].map(|host| IpAddr::from([10, number as u8, 0, host]));
+        let (local, remote) = match side {
+            Side::Sender => (client, server),
+            Side::Receiver => (server, client),
+        };
+        Path { local, remote, backup: spec.backups.contains(&number) }
+    };
+    MptcpConfig {
+        paths: (0..=spec.others.len()).map(path).collect(),
+        scheduler: spec.scheduler,
+        opportunistic_retransmission: spec.opportunistic_retransmission,
+        penalization: spec.penalization,
+        ..MptcpConfig::default()
+    }
+}
+
 /// The two ends of a flow, sender first.
 pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) -> [Host; 2] {
     [(Side::Sender, &flow.sender), (Side::Receiver, &flow.receiver)].map(|(side, spec)| {
@@ -139,8 +161,6 @@ pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) 
         };
         match spec {
             HostSpec::Endpoint(endpoint) => {
-                let draw = random.bits();
-                let (isn, ts_offset) = (draw as u32, (draw >> 32) as u32);
                 let ports = Ports { local, remote };
                 let mut config = endpoint.config.clone();
                 // There is no application that would open the connection once more: the handshake
@@ -148,6 +168,15 @@ pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) 
                 config.states.syn_retries = config.max_retries;
                 config.states.synack_retries = config.max_retries;
                 config.states.handshake_timeout = None;
+                if let Some(mptcp) = &flow.mptcp {
+                    let cc = endpoint.cc.clone();
+                    let stream = format!("flows.{}.{part}.cc", flow.id);
+                    let make = move |path| cc.build(streams.random(&format!("{stream}.{path}")));
+                    let settings = mptcp_config(mptcp, side);
+                    return Host::Mptcp(Box::new(Connection::new(settings, config, Box::new(make), ports, random)));
+                }
+                let draw = random.bits();
+                let (isn, ts_offset) = (draw as u32, (draw >> 32) as u32);
                 let cc = streams.random(&format!("flows.{}.{part}.cc", flow.id));
                 Host::Endpoint(Box::new(Endpoint::new(
                     settings.share(config),

@@ -9,7 +9,7 @@ use ackclock_trace::{FlowSummary, FlowWindow, Histogram, Limited};
 use ackclock_traffic::ProbeTimes;
 use ackclock_units::{Span, Time, prefetch_part};
 
-use crate::host::{Host, Writable};
+use crate::host::{Host, Writable, totals};
 use crate::index::{DirectionId, FlowId};
 use crate::spec::{FlowGroup, FlowSpec, HostSpec};
 use crate::truth::Truth;
@@ -17,6 +17,7 @@ pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
 pub(crate) use counts::FlowCount;
 use counts::{Counts, limited};
+pub(crate) use subflows::Subflows;
 pub(crate) use sums::Sums;
 use throughput::Throughput;
 
@@ -25,6 +26,7 @@ mod browser;
 mod classes;
 mod counts;
 mod datagrams;
+mod subflows;
 mod sums;
 mod throughput;
 
@@ -101,6 +103,8 @@ pub(crate) struct Flow {
     application: Option<Box<Application>>,
     /// The controllers to come, the next one last.
     schedule: Vec<(Time, Box<dyn CongestionControl>)>,
+    /// What is measured on each of several subflows.
+    pub(crate) subflows: Option<Box<Subflows>>,
     host: Arc<str>,
     loss_detector: &'static str,
     start: Time,
@@ -136,6 +140,7 @@ impl Flow {
             cc: names.cc.clone(),
             application,
             schedule,
+            subflows: Subflows::new(&spec.group, spec.start),
             host: names.host.clone(),
             loss_detector: names.loss_detector,
             start: spec.start,
@@ -206,6 +211,7 @@ impl Flow {
             (_, _) => Time::NEVER,
         };
         let traffic = traffic.min(self.abort);
+        let traffic = self.subflows.as_ref().map_or(traffic, |subflows| traffic.min(subflows.changes_at()));
         self.schedule.last().map_or(traffic, |&(at, _)| traffic.min(at))
     }
 
@@ -236,6 +242,9 @@ impl Flow {
     fn act(&mut self, now: Time, sender: &mut Host) {
         while let Some((_, cc)) = self.schedule.pop_if(|(at, _)| *at <= now) {
             sender.set_congestion_control(now, cc);
+        }
+        if let Some(subflows) = &mut self.subflows {
+            subflows.change(now, sender);
         }
         if self.abort <= now {
             return self.hang_up(now, sender);
@@ -411,6 +420,8 @@ impl Flow {
         let retransmissions = self.truth.counts().retransmissions(link);
         let counts = self.counts(sender, receiver);
         let active = self.end(end).since(self.start);
+        let until = self.end(end);
+        let multipath = self.subflows.as_mut().and_then(|all| all.summary(until, active, sender, receiver));
         FlowSummary {
             id: self.id.clone(),
             direction: if self.reverse { REVERSE } else { FORWARD },
@@ -435,6 +446,7 @@ impl Flow {
             checksum_errors: self.checksum_errors,
             reordering_max: match sender {
                 Host::Endpoint(endpoint) => endpoint.stats().reordering_max,
+                Host::Mptcp(connection) => totals(connection).reordering_max,
                 Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => 0,
             },
             delivered_bytes: counts.delivered_bytes,
@@ -444,7 +456,7 @@ impl Flow {
             fct_s: self.completed.map(|completed| completed.since(self.start).as_secs_f64()),
             limited_s: match sender {
                 Host::Endpoint(endpoint) => limited(endpoint.limited_time(self.finished.or(self.over).unwrap_or(end))),
-                Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => Limited::default(),
+                Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => Limited::default(),
             },
             retransmissions,
             loss_declarations: self.truth.counts().declarations(),
@@ -456,6 +468,7 @@ impl Flow {
                 .as_ref()
                 .map(|application| application.summary(self.end(end), end, sender, receiver).into()),
             datagrams: datagrams::summary(sender, receiver),
+            multipath: multipath.map(Box::new),
         }
     }
 

@@ -1,8 +1,9 @@
 //! One end of a connection, ours, smoltcp's or one outside, behind one set of calls.
 
 use ackclock_cc::CongestionControl;
+use ackclock_mptcp::Connection;
 use ackclock_packet::{Flags, Segment};
-use ackclock_tcp::{Acknowledgment, Endpoint, IcmpError, SentAs, Shutdown, Stamp, State};
+use ackclock_tcp::{Acknowledgment, Endpoint, IcmpError, SentAs, Shutdown, Stamp, State, Stats};
 use ackclock_units::{Ecn, Span, Time};
 
 use crate::datagrams::Datagrams;
@@ -14,6 +15,8 @@ use crate::watch::Watch;
 pub(crate) enum Host {
     Endpoint(Box<Endpoint>),
     Smoltcp(Box<Stock>),
+    /// One end of several subflows.
+    Mptcp(Box<Connection>),
     /// Not ours: what its headers tell.
     Outside(Box<Watch>),
     /// No end of a connection.
@@ -53,6 +56,7 @@ impl Writable for Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.write(bytes),
             Host::Smoltcp(stock) => stock.write(now, bytes),
+            Host::Mptcp(connection) => connection.write(now, bytes),
             Host::Outside(_) | Host::Datagrams(_) => 0,
         }
     }
@@ -60,7 +64,7 @@ impl Writable for Host {
     fn is_writable(&self) -> bool {
         match self {
             Host::Endpoint(endpoint) => endpoint.is_writable(),
-            Host::Smoltcp(_) | Host::Outside(_) => true,
+            Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) => true,
             // Its application writes by itself.
             Host::Datagrams(_) => false,
         }
@@ -69,9 +73,14 @@ impl Writable for Host {
     fn writes_at_once(&self, bytes: u64) -> u64 {
         match self {
             Host::Endpoint(endpoint) => endpoint.writes_at_once(bytes),
-            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => u64::MAX,
+            Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => u64::MAX,
         }
     }
+}
+
+/// What all subflows have counted together.
+pub(crate) fn totals(connection: &Connection) -> Stats {
+    connection.subflows().iter().fold(Stats::default(), |sum, subflow| sum + subflow.totals())
 }
 
 /// The range of the stream that a segment carries that an endpoint has just sent, if it does; a FIN
@@ -88,6 +97,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.connect(),
             Host::Smoltcp(stock) => stock.connect(now),
+            Host::Mptcp(connection) => connection.connect(),
             Host::Outside(_) => {}
             Host::Datagrams(end) => end.open(now),
         }
@@ -97,6 +107,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.listen(),
             Host::Smoltcp(stock) => stock.listen(),
+            Host::Mptcp(connection) => connection.listen(),
             Host::Outside(_) | Host::Datagrams(_) => {}
         }
     }
@@ -106,6 +117,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.read(u64::MAX),
             Host::Smoltcp(stock) => stock.read(now),
+            Host::Mptcp(connection) => connection.read(u64::MAX),
             Host::Outside(_) | Host::Datagrams(_) => 0,
         };
     }
@@ -114,6 +126,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.shutdown(Shutdown::Write),
             Host::Smoltcp(stock) => stock.close(now),
+            Host::Mptcp(connection) => connection.shutdown(now),
             Host::Outside(_) => {}
             Host::Datagrams(end) => end.close(),
         }
@@ -124,14 +137,17 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.abort(),
             Host::Smoltcp(stock) => stock.abort(now),
+            Host::Mptcp(connection) => connection.abort(),
             Host::Outside(_) => {}
             Host::Datagrams(end) => end.close(),
         }
     }
 
-    pub(crate) fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) -> Acknowledgment {
+    /// A segment has arrived over the path with this number.
+    pub(crate) fn input(&mut self, now: Time, path: usize, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         match self {
             Host::Endpoint(endpoint) => endpoint.input(now, segment, ecn),
+            Host::Mptcp(connection) => connection.input(now, path, segment, ecn),
             Host::Smoltcp(stock) => {
                 stock.input(now, segment, ecn);
                 Acknowledgment::default()
@@ -151,6 +167,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.transmit(now, out),
             Host::Smoltcp(stock) => stock.transmit(now, out),
+            Host::Mptcp(connection) => connection.transmit(now, out),
             Host::Outside(_) | Host::Datagrams(_) => None,
         }
     }
@@ -159,6 +176,8 @@ impl Host {
     pub(crate) fn range_of(&self, segment: &Segment) -> Option<(u64, u64)> {
         match self {
             Host::Endpoint(endpoint) => range_sent(endpoint, segment),
+            // Its subflows send the stream in no order by which a transmission could be judged.
+            Host::Mptcp(_) => None,
             // It does not tell where a FIN without data is.
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {
                 let (from, len) = (segment.payload.offset, segment.payload.len);
@@ -171,6 +190,7 @@ impl Host {
     pub(crate) fn sent_as(&self, by_timer: bool) -> SentAs {
         match self {
             Host::Endpoint(endpoint) => endpoint.sent_as(),
+            Host::Mptcp(connection) => connection.last_subflow().map_or(SentAs::Ack, |last| last.endpoint().sent_as()),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) if by_timer => SentAs::Timeout,
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => SentAs::FastRetransmit,
         }
@@ -180,7 +200,7 @@ impl Host {
     pub(crate) fn stamp(&self, now: Time) -> Stamp {
         match self {
             Host::Endpoint(endpoint) => endpoint.stamp(now),
-            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => Stamp::first(now),
+            Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => Stamp::first(now),
         }
     }
 
@@ -188,6 +208,7 @@ impl Host {
     pub(crate) fn holds(&self, from: u64, to: u64) -> bool {
         match self {
             Host::Endpoint(endpoint) => endpoint.holds(from, to),
+            Host::Mptcp(connection) => connection.holds(from, to),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => true,
         }
     }
@@ -196,6 +217,7 @@ impl Host {
     pub(crate) fn srtt(&self) -> Option<Span> {
         match self {
             Host::Endpoint(endpoint) => endpoint.srtt(),
+            Host::Mptcp(connection) => connection.srtt(),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
         }
     }
@@ -204,6 +226,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.next_deadline(),
             Host::Smoltcp(stock) => stock.next_deadline(now),
+            Host::Mptcp(connection) => connection.next_deadline(),
             Host::Outside(_) => Time::NEVER,
             Host::Datagrams(end) => end.next_at(),
         }
@@ -213,6 +236,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.on_deadline(now),
             Host::Smoltcp(stock) => stock.on_deadline(now),
+            Host::Mptcp(connection) => connection.on_deadline(now),
             Host::Outside(_) | Host::Datagrams(_) => {}
         }
     }
@@ -224,6 +248,7 @@ impl Host {
                 !matches!(endpoint.state(), State::Closed | State::Listen | State::SynSent | State::SynReceived)
             }
             Host::Smoltcp(stock) => stock.is_established(),
+            Host::Mptcp(connection) => connection.is_open(),
             Host::Outside(_) => true,
             Host::Datagrams(end) => end.is_open(),
         }
@@ -234,6 +259,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.is_finished(),
             Host::Smoltcp(stock) => stock.is_time_wait() || stock.is_closed(),
+            Host::Mptcp(connection) => connection.is_finished(),
             Host::Outside(watch) => watch.is_finished(),
             Host::Datagrams(_) => false,
         }
@@ -244,6 +270,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.is_finished() || endpoint.state() == State::Closed,
             Host::Smoltcp(stock) => stock.is_time_wait() || stock.is_closed(),
+            Host::Mptcp(connection) => connection.is_finished() || connection.is_over(),
             Host::Outside(watch) => watch.is_over(),
             Host::Datagrams(_) => false,
         }
@@ -253,6 +280,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.peer_finished(),
             Host::Smoltcp(stock) => stock.peer_finished(),
+            Host::Mptcp(connection) => connection.peer_finished(),
             Host::Outside(_) | Host::Datagrams(_) => false,
         }
     }
@@ -261,6 +289,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.acked_bytes(),
             Host::Smoltcp(stock) => stock.acked_bytes(),
+            Host::Mptcp(connection) => connection.acked_bytes(),
             Host::Outside(watch) => watch.counts().acked_bytes,
             Host::Datagrams(_) => 0,
         }
@@ -270,6 +299,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.delivered_bytes(),
             Host::Smoltcp(stock) => stock.delivered_bytes(),
+            Host::Mptcp(connection) => connection.delivered_bytes(),
             Host::Outside(watch) => watch.counts().delivered_bytes,
             Host::Datagrams(end) => end.delivered(),
         }
@@ -279,7 +309,8 @@ impl Host {
     pub(crate) fn set_congestion_control(&mut self, now: Time, cc: Box<dyn CongestionControl>) {
         match self {
             Host::Endpoint(endpoint) => endpoint.set_congestion_control(now, cc),
-            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
+            // Its subflows have one each, of the group's kind.
+            Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
         }
     }
 
@@ -287,6 +318,7 @@ impl Host {
     pub(crate) fn cwnd(&self) -> Option<u64> {
         match self {
             Host::Endpoint(endpoint) => Some(endpoint.cwnd()),
+            Host::Mptcp(connection) => Some(connection.cwnd()),
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
         }
     }
@@ -295,6 +327,7 @@ impl Host {
         match self {
             Host::Endpoint(endpoint) => endpoint.stats().sent_packets,
             Host::Smoltcp(stock) => stock.stats().data_packets,
+            Host::Mptcp(connection) => totals(connection).sent_packets,
             Host::Outside(watch) => watch.counts().sent_packets,
             Host::Datagrams(end) => end.sent(),
         }
@@ -309,6 +342,10 @@ impl Host {
             },
             Host::Smoltcp(stock) => match stock.integrity_error() {
                 Some(error) => Err(RunError::Stock { flow: flow.to_owned(), error }),
+                None => Ok(()),
+            },
+            Host::Mptcp(connection) => match connection.integrity_error() {
+                Some(offset) => Err(RunError::Integrity { flow: flow.to_owned(), offset }),
                 None => Ok(()),
             },
             Host::Outside(_) | Host::Datagrams(_) => Ok(()),

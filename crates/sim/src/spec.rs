@@ -14,11 +14,13 @@ pub use ackclock_emulator::SplitRule;
 
 pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
+pub use self::mptcp::{MptcpSpec, PathChange, SchedulerKind};
 pub use self::summed::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};
 pub use self::workload::{SizeClass, WorkloadSpec};
 
 mod datagrams;
 mod live;
+mod mptcp;
 mod summed;
 mod workload;
 
@@ -106,6 +108,8 @@ pub struct FlowGroup {
     pub path: Vec<usize>,
     /// Further paths, and what takes which; `None` if there is `path` alone.
     pub split: Option<SplitSpec>,
+    /// Multipath TCP, whose first subflow takes `path`; not with a split, nor with hosts outside.
+    pub mptcp: Option<Box<MptcpSpec>>,
     /// Data against the direction of `path`: the sender stands at its far end.
     pub reverse: bool,
     /// The end that sends data and opens the connection.

@@ -50,6 +50,7 @@ pub(crate) fn flow(name: &str, path: Vec<usize>, ecn: bool) -> FlowSpec {
         group: FlowGroup {
             path,
             split: None,
+            mptcp: None,
             reverse: false,
             sender: endpoint(ecn),
             receiver: endpoint(ecn),

@@ -49,6 +49,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         group: FlowGroup {
             path: vec![0],
             split: None,
+            mptcp: None,
             reverse: false,
             sender: host(),
             receiver: host(),

@@ -42,6 +42,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
             group: FlowGroup {
                 path: vec![0],
                 split: None,
+                mptcp: None,
                 reverse: false,
                 sender,
                 receiver,

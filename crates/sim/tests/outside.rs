@@ -393,6 +393,7 @@ fn transfer(bytes: u64, config: &Config, back: bool) -> FlowSpec {
         group: FlowGroup {
             path: vec![0],
             split: None,
+            mptcp: None,
             reverse: back,
             sender: endpoint(config),
             receiver: endpoint(config),

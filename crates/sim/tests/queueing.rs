@@ -47,6 +47,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
     let group = FlowGroup {
         path: vec![0],
         split: None,
+        mptcp: None,
         reverse: false,
         sender: HostSpec::Datagrams(spec.clone()),
         receiver: HostSpec::Datagrams(spec),

@@ -118,6 +118,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
             group: FlowGroup {
                 path: vec![0],
                 split: None,
+                mptcp: None,
                 reverse: false,
                 sender: host(),
                 receiver: host(),

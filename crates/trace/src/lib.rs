@@ -29,8 +29,8 @@ pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flag
 pub use summary::{
     ApplicationSummary, CommandSummary, DatagramSummary, Displacement, Distribution, FlowSummary, FlowWindow,
     GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary,
-    LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, PagesSummary, ProbesSummary, Quantiles,
-    Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread, Summary, VideoSummary,
-    VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
+    LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, MultipathSummary, PagesSummary,
+    ProbesSummary, Quantiles, Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread,
+    SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

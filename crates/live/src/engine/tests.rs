@@ -94,6 +94,7 @@ fn flow(sender: HostSpec, receiver: HostSpec, nodes: [usize; 2], bytes: Option<u
         group: FlowGroup {
             path: vec![0],
             split: None,
+            mptcp: None,
             reverse: nodes[0] > nodes[1],
             sender,
             receiver,

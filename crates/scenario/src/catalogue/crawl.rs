@@ -141,6 +141,11 @@ delay = "10ms"
 id = "flow"
 paths = [["NAME"], ["other"]]
 choice = { kind = "weighted", weights = [2, 1] }
+[[flows]]
+id = "multipath"
+transport = "mptcp"
+subflows = [["NAME"], ["other"]]
+path_changes = [{ at = "1s", subflow = 1, up = false }]
 [[workloads]]
 id = "answers"
 path = ["other"]

@@ -1,12 +1,12 @@
 //! What the ends of a flow have counted.
 
-use ackclock_tcp::LimitedTime;
+use ackclock_tcp::{LimitedTime, Stats};
 use ackclock_trace::{FlowPoint, Limited};
 use ackclock_units::Time;
 
 use super::Flow;
 use crate::direction::mean;
-use crate::host::Host;
+use crate::host::{Host, totals};
 use crate::watch::WatchCounts;
 
 /// What the two ends have counted.
@@ -34,6 +34,17 @@ impl Counts {
         self.acked_bytes += other.acked_bytes;
     }
 
+    fn with(self, stats: &Stats) -> Counts {
+        Counts {
+            retransmitted_packets: stats.retransmitted_packets + stats.resent_syns,
+            timeouts: stats.timeouts,
+            fast_recoveries: stats.fast_recoveries,
+            undos: stats.undos,
+            ece_acks: stats.ece_acks,
+            ..self
+        }
+    }
+
     pub(super) fn of(sender: &Host, receiver: &Host) -> Counts {
         let both = Counts {
             sent_packets: sender.sent_packets(),
@@ -42,17 +53,8 @@ impl Counts {
             ..Counts::default()
         };
         match sender {
-            Host::Endpoint(endpoint) => {
-                let stats = endpoint.stats();
-                Counts {
-                    retransmitted_packets: stats.retransmitted_packets + stats.resent_syns,
-                    timeouts: stats.timeouts,
-                    fast_recoveries: stats.fast_recoveries,
-                    undos: stats.undos,
-                    ece_acks: stats.ece_acks,
-                    ..both
-                }
-            }
+            Host::Endpoint(endpoint) => both.with(endpoint.stats()),
+            Host::Mptcp(connection) => both.with(&totals(connection)),
             Host::Outside(watch) => {
                 let WatchCounts { retransmitted_packets, ece_acks, .. } = watch.counts();
                 Counts { retransmitted_packets, ece_acks, ..both }
@@ -110,7 +112,7 @@ impl FlowCount {
         let (now, before) = (&self.counts, &then.counts);
         let snapshot = match sender {
             Some(Host::Endpoint(endpoint)) => Some(endpoint.snapshot()),
-            Some(Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_)) | None => None,
+            Some(Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_)) | None => None,
         };
         let point = FlowPoint {
             delivered_bytes: now.delivered_bytes.saturating_sub(before.delivered_bytes),

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 use ackclock_emulator::Split;
 use ackclock_units::Time;
 
 use crate::build::Streams;
 use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, SplitId, Table};
-use crate::spec::{FlowSpec, RunSpec, SplitRule, SplitSpec, WayBack};
+use crate::spec::{FlowGroup, FlowSpec, RunSpec, SplitRule, SplitSpec, WayBack};
 
 /// Where packets go.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(super) struct Routes {
 #[derive(Debug)]
 enum Taken {
     First,
+    /// The one that its connection says: each is of a subflow.
+    Told,
     Own(Spread<Box<Split>>),
     Shared(Spread<SplitId>),
 }
@@ -62,11 +65,15 @@ impl Routes {
     pub(super) fn new(spec: &RunSpec) -> Routes {
         let groups = spec.flows.iter().map(|flow| &flow.group).chain(spec.sums.iter().map(|sum| &sum.group));
         let pipes = spec.live.iter().flat_map(|live| &live.pipes);
-        let splits = groups.filter_map(|group| group.split.as_ref());
-        let splits = splits.chain(pipes.filter_map(|pipe| pipe.split.as_ref()));
+        let of_group = |group: &Arc<FlowGroup>| {
+            let subflows = group.mptcp.as_ref().map_or(0, |mptcp| mptcp.others.len());
+            group.split.as_ref().map_or(subflows, |split| split.others.len())
+        };
+        let of_pipes = pipes.filter_map(|pipe| pipe.split.as_ref()).map(|split| split.others.len());
+        let others = groups.map(of_group).chain(of_pipes);
         let mut routes = Routes {
             all: Table::new(),
-            width: 1 + splits.map(|split| split.others.len()).max().unwrap_or(0),
+            width: 1 + others.max().unwrap_or(0),
             streams: Streams::of(spec),
             links: Vec::new(),
             paths: BTreeMap::new(),
@@ -112,6 +119,12 @@ impl Routes {
         for host in [sender, receiver] {
             self.by_host[host] = Taken::First;
         }
+        if let Some(mptcp) = &flow.mptcp {
+            for (host, reverse) in [(sender, flow.reverse), (receiver, !flow.reverse)] {
+                self.set_paths(host, mptcp.paths(&flow.path), reverse, Taken::Told);
+            }
+            return;
+        }
         let Some(split) = flow.split.as_ref().filter(|_| flow.ends.is_none()) else { return };
         let own = |routes: &Routes, rule: &SplitRule, way: &str| {
             let random = routes.streams.random(&format!("flows.{}.{way}", flow.id));
@@ -119,14 +132,14 @@ impl Routes {
             Taken::Own(Spread { split: boxed, after_handshake: split.after_handshake })
         };
         let along = own(self, &split.along, "split");
-        self.set_paths(sender, &flow.path, split, flow.reverse, along);
+        self.set_paths(sender, split.paths(&flow.path), flow.reverse, along);
         match &split.back {
             WayBack::Over(path) => {
                 self.set_links(receiver, directions(split.path(&flow.path, *path), !flow.reverse)[0].clone())
             }
             WayBack::Split(rule) => {
                 let back = own(self, rule, "acks");
-                self.set_paths(receiver, &flow.path, split, !flow.reverse, back);
+                self.set_paths(receiver, split.paths(&flow.path), !flow.reverse, back);
             }
         }
     }
@@ -138,7 +151,7 @@ impl Routes {
     }
 
     /// The route of a host over its path with this number.
-    fn of(&self, host: HostId, path: usize) -> RouteId {
+    pub(super) fn of(&self, host: HostId, path: usize) -> RouteId {
         RouteId::new(host.index() * self.width + path)
     }
 
@@ -175,11 +188,11 @@ impl Routes {
     /// A host sends over several paths, against their directions if `reverse`, in turn with others.
     pub(super) fn share(&mut self, host: HostId, shared: SplitId, first: &[usize], split: &SplitSpec, reverse: bool) {
         let taken = Taken::Shared(Spread { split: shared, after_handshake: split.after_handshake });
-        self.set_paths(host, first, split, reverse, taken);
+        self.set_paths(host, split.paths(first), reverse, taken);
     }
 
-    fn set_paths(&mut self, host: HostId, first: &[usize], split: &SplitSpec, reverse: bool, taken: Taken) {
-        for (number, path) in split.paths(first).enumerate() {
+    fn set_paths<'p>(&mut self, host: HostId, paths: impl Iterator<Item = &'p [usize]>, reverse: bool, taken: Taken) {
+        for (number, path) in paths.enumerate() {
             let [links, _] = directions(path, reverse);
             let place = self.place(links);
             self.set_path(host, number, place);
@@ -212,14 +225,20 @@ impl Routes {
         self.width > 1
     }
 
-    /// The route of the next packet of a host, which enters at `now`.
+    /// Over which path of its sender a packet has come.
+    pub(super) fn path_of(&self, route: RouteId) -> usize {
+        route.index() % self.width
+    }
+
+    /// The route of the next packet of a host, which enters at `now`; not of a host with subflows,
+    /// which tells their paths.
     #[inline]
     pub(super) fn next(&mut self, host: HostId, now: Time, flow_hash: u64, is_handshake: impl Fn() -> bool) -> RouteId {
         if !self.are_shared() {
             return RouteId::of_host(host);
         }
         let path = match &mut self.by_host[host] {
-            Taken::First => 0,
+            Taken::First | Taken::Told => 0,
             Taken::Own(Spread { after_handshake: true, .. }) | Taken::Shared(Spread { after_handshake: true, .. })
                 if is_handshake() =>
             {

@@ -39,7 +39,7 @@ impl World {
     pub fn predicted_segments(&self) -> [u64; 2] {
         let endpoints = self.hosts.iter().filter_map(|host| match host {
             Host::Endpoint(endpoint) => Some(endpoint),
-            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
+            Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
         });
         endpoints.fold([0, 0], |[predicted, arrived], endpoint| {
             [predicted + endpoint.predicted_segments(), arrived + u64::from(endpoint.info(self.end).segs_in)]

@@ -151,7 +151,8 @@ impl World {
         }
         let state = &mut self.hosts[host];
         let Contents { segment, number } = self.pool.get(packet.slot);
-        let arrival = state.input(now, segment, packet.ecn);
+        let path = self.routes.path_of(RouteId::new(packet.route as usize));
+        let arrival = state.input(now, path, segment, packet.ecn);
         let number = *number;
         if let Some(outside) = &mut self.outside {
             outside.free(&self.pool, packet.slot);
@@ -161,6 +162,9 @@ impl World {
         let mut log = self.records.tcp.as_deref_mut();
         if host.is_sender() {
             flow.measure_ack(&arrival, || state.cwnd());
+            if let (Some(subflows), Host::Mptcp(connection)) = (&mut flow.subflows, &*state) {
+                subflows.measure_ack(path, &arrival, connection);
+            }
             if let Host::Endpoint(endpoint) = state {
                 if let Some(log) = &mut self.records.log {
                     log.acknowledged(now, host.flow(), endpoint);
@@ -184,6 +188,9 @@ impl World {
                 flow.truth.arrived(now, number, |from, to| state.holds(from, to), log);
             }
             flow.measure_packet(now, packet.wire_len);
+            if let Some(subflows) = &mut flow.subflows {
+                subflows.measure_packet(now, path, packet.wire_len);
+            }
             state.read_all(now);
             if flow.has_application() {
                 flow.receive(now, state);
@@ -281,12 +288,15 @@ impl World {
         };
         let flow_hash = flow_hash(number, !host.is_sender());
         let is_handshake = || contents.segment.flags.contains(Flags::SYN);
-        let route = self.routes.next(host, now, flow_hash, is_handshake).number();
+        let route = match state {
+            Host::Mptcp(connection) => self.routes.of(host, connection.last_path()),
+            _ => self.routes.next(host, now, flow_hash, is_handshake),
+        };
         let packet = Packet {
             flow_hash,
             slot: std::mem::replace(&mut self.spare, self.pool.claim()),
             wire_len,
-            route,
+            route: route.number(),
             hop: 0,
             ecn,
             class,

@@ -106,6 +106,26 @@ pub struct Stats {
     pub dsacks: u64,
 }
 
+impl std::ops::Add for Stats {
+    type Output = Stats;
+
+    /// The totals of two endpoints.
+    fn add(self, other: Stats) -> Stats {
+        Stats {
+            sent_packets: self.sent_packets + other.sent_packets,
+            retransmitted_packets: self.retransmitted_packets + other.retransmitted_packets,
+            resent_syns: self.resent_syns + other.resent_syns,
+            timeouts: self.timeouts + other.timeouts,
+            fast_recoveries: self.fast_recoveries + other.fast_recoveries,
+            loss_probes: self.loss_probes + other.loss_probes,
+            undos: self.undos + other.undos,
+            ece_acks: self.ece_acks + other.ece_acks,
+            reordering_max: self.reordering_max.max(other.reordering_max),
+            dsacks: self.dsacks + other.dsacks,
+        }
+    }
+}
+
 /// One end of one connection. What most segments touch lies together.
 #[derive(Debug)]
 #[repr(C)]

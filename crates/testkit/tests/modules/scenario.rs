@@ -38,6 +38,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "paths",
         "command",
         "ends",
+        "mptcp",
         "datagrams",
         "flow",
         "workload",

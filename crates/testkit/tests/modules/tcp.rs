@@ -57,6 +57,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "send/validation",
         "connection/acceptability",
         "connection/sockopt",
+        "connection/subflow",
         "connection/timers",
         "send/pmtu",
         "connection/rare_timers",

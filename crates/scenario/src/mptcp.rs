@@ -1,0 +1,144 @@
+//! Multipath TCP: `transport = "mptcp"` with its `subflows`.
+
+use ackclock_emulator::MAX_PATHS;
+use ackclock_sim::spec::{Application, HostSpec, MptcpSpec, PathChange, SchedulerKind};
+use ackclock_units::Time as Instant;
+
+use crate::document::{Node, Table};
+use crate::fields::Fields;
+use crate::paths::{Links, links_of};
+use crate::quantity::{Flag, Kind as _, OneOf, Problem, Time, Whole};
+use crate::report::Diagnostic;
+
+/// What `transport` says.
+pub(crate) const NAME: &str = "mptcp";
+
+const SCHEDULERS: OneOf =
+    OneOf { what: "scheduler", names: &["min_rtt", "linux", "round_robin", "redundant", "blest"] };
+
+/// Whether a flow says that it is MPTCP.
+pub(crate) fn is_asked_for(fields: &Fields<'_>) -> bool {
+    fields.peek("transport").is_some_and(|node| node.str() == Some(NAME))
+}
+
+/// The paths of the subflows: the links of the first, and the others.
+pub(crate) fn subflows(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize>, Vec<Vec<usize>>) {
+    let expected = "the paths of two to 16 subflows, such as [[\"wlan\"], [\"hspa\"]]";
+    for key in ["path", "paths"] {
+        if let Some(entry) = fields.get(key) {
+            let problem =
+                Problem::new("not with `transport = \"mptcp\"`", "`subflows`, each with the links of its path");
+            fields.reject(key, &entry.node, problem);
+        }
+    }
+    let Some(entry) = fields.get("subflows") else {
+        fields.missing("subflows", expected);
+        return Default::default();
+    };
+    let Some(nodes) = entry.node.array().filter(|nodes| (2..=MAX_PATHS).contains(&nodes.len())) else {
+        let title = match entry.node.array() {
+            Some([_]) => "a single subflow",
+            _ => "not several paths",
+        };
+        fields.reject("subflows", &entry.node, Problem::new(title, expected));
+        return Default::default();
+    };
+    let mut paths = nodes.iter().map(|node| links_of(fields, "subflows", node, links));
+    (paths.next().unwrap_or_default(), paths.collect())
+}
+
+/// How the subflows are used, if there are any. A sender that is a Linux has its scheduler.
+pub(crate) fn of(
+    fields: &mut Fields<'_>,
+    others: &Option<Vec<Vec<usize>>>,
+    sender: &HostSpec,
+) -> Option<Box<MptcpSpec>> {
+    let others = others.clone()?;
+    let count = others.len() + 1;
+    let is_linux = matches!(sender, HostSpec::Endpoint(endpoint) if endpoint.profile.starts_with("linux"));
+    let default = if is_linux { SchedulerKind::Linux } else { SchedulerKind::MinRtt };
+    let name = fields.or("scheduler", default.name(), SCHEDULERS);
+    let scheduler = SchedulerKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(default);
+    let helps = !matches!(scheduler, SchedulerKind::Linux | SchedulerKind::Redundant);
+    Some(Box::new(MptcpSpec {
+        others,
+        backups: backups(fields, count),
+        scheduler,
+        opportunistic_retransmission: fields.or("opportunistic_retransmission", helps, Flag),
+        penalization: fields.or("penalization", helps, Flag),
+        changes: changes(fields, count),
+    }))
+}
+
+/// Which subflows are backups.
+fn backups(fields: &mut Fields<'_>, count: usize) -> Vec<usize> {
+    let Some(entry) = fields.get("backups") else { return Vec::new() };
+    let expected = format!("numbers of subflows from 1 to {count}, such as [2]");
+    let Some(nodes) = entry.node.array() else {
+        fields.reject("backups", &entry.node, Problem::new("not a list", expected));
+        return Vec::new();
+    };
+    nodes.iter().filter_map(|node| subflow(fields, "backups", node, count)).collect()
+}
+
+fn subflow(fields: &Fields<'_>, key: &str, node: &Node, count: usize) -> Option<usize> {
+    match Whole(1, count as u64).read(node) {
+        Ok(number) => Some(number as usize - 1),
+        Err(problem) => {
+            fields.reject(key, node, problem);
+            None
+        }
+    }
+}
+
+/// When the sender gives up a path, and takes it up again.
+fn changes(fields: &mut Fields<'_>, count: usize) -> Vec<PathChange> {
+    let expected = "changes, such as [{ at = \"10s\", subflow = 1, up = false }]";
+    let Some(entry) = fields.get("path_changes") else { return Vec::new() };
+    let Some(items) = entry.node.array() else {
+        fields.reject("path_changes", &entry.node, Problem::new("not a list of changes", expected));
+        return Vec::new();
+    };
+    let mut changes: Vec<PathChange> = Vec::new();
+    for (index, item) in items.iter().enumerate() {
+        let Some(mut of) = fields.item("path_changes", index, item, expected) else { continue };
+        let at = of.required("at", Time::Positive, "a time, such as \"10s\"");
+        let path = of.required("subflow", Whole(1, count as u64), "the number of a subflow, from 1");
+        let up = of.required("up", Flag, "`false` where the path is given up, `true` where it is taken up again");
+        of.finish();
+        let (Some(at), Some(path), Some(up)) = (at, path, up) else { continue };
+        let at = Instant::ZERO + at;
+        if changes.last().is_some_and(|last| last.at > at) {
+            let error = Diagnostic::new("path_changes: not in order", &item.place, "earlier than the one before");
+            fields.push(error.note("expected changes in order of time"));
+        }
+        changes.push(PathChange { at, path: path as usize - 1, up });
+    }
+    changes
+}
+
+/// Checks what does not go with several subflows.
+pub(crate) fn check(
+    fields: &Fields<'_>,
+    table: &Table,
+    hosts: [&HostSpec; 2],
+    has_schedule: bool,
+    application: &Application,
+) {
+    let Some(entry) = table.get("transport") else { return };
+    let refuse = |title: &str, expected: &str| {
+        fields.reject("transport", &entry.node, Problem::new(title, expected));
+    };
+    let named = ["from", "to"].into_iter().find(|key| table.get(key).is_some());
+    if let Some(key) = named {
+        refuse(&format!("MPTCP not with `{key}`"), "\"tcp\", or `subflows` in place of hosts");
+    } else if hosts.iter().any(|host| !matches!(host, HostSpec::Endpoint(_))) {
+        refuse("MPTCP not with a smoltcp host", "a host with an endpoint of ackclock at both ends");
+    } else if has_schedule {
+        refuse("MPTCP not with controllers that change", "\"tcp\", or no `schedule`");
+    } else if application.connections().is_some() {
+        refuse("MPTCP not with an application that opens connections of its own", "\"tcp\", or another application");
+    } else if let Some(key) = ["arrivals", "results"].into_iter().find(|key| table.get(key).is_some()) {
+        refuse(&format!("MPTCP not with `{key}`"), "\"tcp\", or flows that are listed");
+    }
+}

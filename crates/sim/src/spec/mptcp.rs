@@ -1,0 +1,41 @@
+//! A flow over several subflows.
+
+use ackclock_units::Time;
+
+pub use ackclock_mptcp::SchedulerKind;
+
+/// Multipath TCP (RFC 8684) between the ends of a flow, which are endpoints of ours.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MptcpSpec {
+    /// Indices of the links of the subflows but the first, which takes the path of the flow: one to
+    /// 15 of them.
+    pub others: Vec<Vec<usize>>,
+    /// Which of all subflows, from 0, are backups.
+    pub backups: Vec<usize>,
+    /// Which subflow new data goes to.
+    pub scheduler: SchedulerKind,
+    /// See [`ackclock_mptcp::MptcpConfig`].
+    pub opportunistic_retransmission: bool,
+    /// See [`ackclock_mptcp::MptcpConfig`].
+    pub penalization: bool,
+    /// Paths that the sender gives up or takes up again, in order of time.
+    pub changes: Vec<PathChange>,
+}
+
+/// The sender gives up a path (REMOVE_ADDR), or takes it up again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathChange {
+    /// When.
+    pub at: Time,
+    /// Which, from 0.
+    pub path: usize,
+    /// Whether it is there from then on.
+    pub up: bool,
+}
+
+impl MptcpSpec {
+    /// The links of all paths, of which `first` are those of the first.
+    pub fn paths<'s>(&'s self, first: &'s [usize]) -> impl Iterator<Item = &'s [usize]> {
+        [first].into_iter().chain(self.others.iter().map(Vec::as_slice))
+    }
+}
