@@ -87,15 +87,18 @@ impl Connection {
             if available == 0 {
                 return;
             }
+            let window = SharedWindow { size: sending.window_end - sending.una, left };
             if left == 0 {
                 return self.unblock(now);
             }
-            let window = SharedWindow { size: sending.window_end - sending.una, left };
             let Some(number) = self.scheduler.choose(now, &self.candidates, window) else { return };
             let mss = u64::from(self.subflows[number].endpoint.full_segment());
             let len = mss.min(available).min(left);
-            if len < mss && self.waits(len, available, left) {
+            if len < mss && len == available && self.waits_for_more() {
                 return;
+            }
+            if len < mss && len < available && self.is_silly(left) {
+                return self.unblock(now);
             }
             let next = sending.next;
             let taken = self.subflows[number].give(next, len);
@@ -110,14 +113,15 @@ impl Connection {
         }
     }
 
-    /// Whether a small segment waits: for the application or an acknowledgment (Nagle's rule, RFC
-    /// 9293 section 3.7.4), or for a window of which it is less than half (section 3.8.6.2.1).
-    fn waits(&self, len: u64, available: u64, left: u64) -> bool {
-        let sending = &self.sending;
-        if len == available {
-            return self.tcp.nagle && !sending.closed && sending.una < sending.next;
-        }
-        left < sending.max_window.div_ceil(2) && sending.una < sending.next
+    /// Whether a small segment waits for the application or an acknowledgment (Nagle's rule, RFC
+    /// 9293 section 3.7.4).
+    fn waits_for_more(&self) -> bool {
+        self.tcp.nagle && !self.sending.closed && self.sending.una < self.sending.next
+    }
+
+    /// Whether what is left of the window is too little for a segment (RFC 9293 section 3.8.6.2.1).
+    fn is_silly(&self, left: u64) -> bool {
+        left < self.sending.max_window.div_ceil(2) && self.sending.una < self.sending.next
     }
 
     /// Every subflow gets everything that the peer's connection has not acknowledged.
@@ -198,10 +202,10 @@ impl Connection {
             return;
         }
         let mss = u64::from(subflow.endpoint.full_segment());
-        let Window { cwnd, ssthresh } = subflow.endpoint.congestion_control().window();
-        let halved = (cwnd / 2).max(mss);
-        let ssthresh = if cwnd >= ssthresh { (ssthresh / 2).max(2 * mss) } else { ssthresh };
-        subflow.endpoint.reduce_window(Window { cwnd: halved, ssthresh });
+        let halved = (subflow.endpoint.congestion_control().window().cwnd / 2).max(mss);
+        // The threshold as well (NSDI 2012, section 4.2); multipath-tcp.org leaves it in slow start, where
+        // the window is back after a round trip.
+        subflow.endpoint.reduce_window(Window { cwnd: halved, ssthresh: halved.max(2 * mss) });
         subflow.penalized_at = Some(now);
         subflow.carried.penalties += 1;
     }
