@@ -12,8 +12,8 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::{
     Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp, DctcpConfig,
-    EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig, OwnController,
-    Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood, WestwoodConfig,
+    EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Lia, LiaConfig, LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig,
+    OwnController, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood, WestwoodConfig,
 };
 
 /// Counts without a bound of their own.
@@ -206,6 +206,9 @@ controllers! {
     "bbr" =>
         /// BBR.
         Bbr(BbrConfig), |config, random| Bbr::new(config, random);
+    "lia" =>
+        /// LIA.
+        Lia(LiaConfig), |config, _| Lia::new(config);
 }
 
 impl CcSpec {

@@ -75,6 +75,14 @@ pub trait CongestionControl: Debug + Send {
     fn enhanced_rtt(&self) -> Option<EnhancedRtt> {
         None
     }
+    /// What it tells the controllers of the other subflows of a connection of Multipath TCP.
+    fn shared(&self) -> Shared {
+        Shared::default()
+    }
+    /// The subflows in use of its connection, at most [`MAX_SUBFLOWS`], itself at `own`: before
+    /// each ACK and each signal that it is told of. Only with [`Needs::siblings`], and never on a
+    /// connection of plain TCP. With one subflow, or if `own` is none of them, it is on its own.
+    fn couple(&mut self, _own: usize, _subflows: &[Subflow]) {}
 }
 
 /// What a controller needs from the endpoint beyond its reactions; what is not requested costs
@@ -94,6 +102,8 @@ pub struct Needs {
     /// Which packets are ECN-capable, on a connection that has agreed on ECN, and by which
     /// codepoint.
     pub ecn: EcnUse,
+    /// `couple` is called on a connection with several subflows.
+    pub siblings: bool,
 }
 
 /// Which packets are sent as ECN-capable.
@@ -344,6 +354,7 @@ mod bbr;
 mod cdg;
 mod chd;
 mod controllers;
+mod coupled;
 mod cubic;
 mod dctcp;
 mod ertt;
@@ -353,6 +364,7 @@ mod hd;
 mod htcp;
 mod hystart;
 mod hystart_plus_plus;
+mod lia;
 mod newreno;
 mod own;
 mod prague;
@@ -365,6 +377,7 @@ pub use bbr::{Bbr, BbrConfig};
 pub use cdg::{Cdg, CdgConfig, LinuxCdg, LinuxCdgConfig};
 pub use chd::{Chd, ChdConfig};
 pub use controllers::{Algorithm, CcSpec, Stack};
+pub use coupled::{MAX_SUBFLOWS, Shared, Subflow};
 pub use cubic::{Cubic, CubicConfig, CubicRules};
 pub use dctcp::{Dctcp, DctcpConfig, DctcpRules};
 pub use ertt::EnhancedRtt;
@@ -372,6 +385,7 @@ pub use hd::{Hd, HdConfig};
 pub use htcp::{Htcp, HtcpConfig};
 pub use hystart::{HystartConfig, HystartRules};
 pub use hystart_plus_plus::HystartPlusPlusConfig;
+pub use lia::{Lia, LiaConfig};
 pub use newreno::NewReno;
 pub use own::{OwnController, Parameter};
 pub use prague::{Prague, PragueConfig};

@@ -78,6 +78,20 @@ impl NewReno {
     pub fn set_window(&mut self, window: Window) {
         self.state.window = window;
     }
+
+    /// For an algorithm with a congestion avoidance of its own: the part of
+    /// [`CongestionControl::on_ack`] before it. Returns the bytes of the ACK that are left.
+    pub(crate) fn slow_start(&mut self, f: &Flight, ack: &Ack) -> u64 {
+        slow_started(&mut self.state.window, &mut self.slow_start, f, ack, &self.config)
+    }
+
+    /// Congestion avoidance in which a segment is earned by at least `least` bytes acknowledged,
+    /// and by a window of them if that is more.
+    pub(crate) fn avoid(&mut self, least: u64, f: &Flight, acked: u64) {
+        let State { window, credit, .. } = &mut self.state;
+        let per_segment = window.cwnd.max(least);
+        avoid(window, credit, per_segment, f, acked, &self.config);
+    }
 }
 
 /// The two flags of FreeBSD, for algorithms that back off by themselves.
@@ -184,19 +198,26 @@ pub(crate) fn acknowledged(
     ack: &Ack,
     config: &NewRenoConfig,
 ) {
-    slow_start.observe(window, f, ack, f.min_rtt, config);
-    if !f.cwnd_limited {
-        return;
-    }
-    let mut acked = ack.delivered;
-    if slow_start_applies(window, config) {
-        acked = slow_start.grow(window, f, acked, config);
-    }
+    let acked = slow_started(window, slow_start, f, ack, config);
     if acked > 0 {
         // One segment per window acknowledged: one per round trip.
         let per_segment = window.cwnd;
         avoid(window, credit, per_segment, f, acked, config);
     }
+}
+
+/// Slow start alone. Returns the bytes of the ACK that are left for congestion avoidance: none
+/// while something else limits the sender.
+#[inline]
+fn slow_started(window: &mut Window, slow_start: &mut SlowStart, f: &Flight, ack: &Ack, config: &NewRenoConfig) -> u64 {
+    slow_start.observe(window, f, ack, f.min_rtt, config);
+    if !f.cwnd_limited {
+        return 0;
+    }
+    if slow_start_applies(window, config) {
+        return slow_start.grow(window, f, ack.delivered, config);
+    }
+    ack.delivered
 }
 
 #[cfg(test)]

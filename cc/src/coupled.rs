@@ -1,0 +1,63 @@
+//! What the controllers of the subflows of one connection know of each other (Multipath TCP), and
+//! the quantities that all coupled algorithms are made of.
+
+use ackclock_units::Span;
+
+/// No connection has more subflows than this: a bound for the arrays of who lists them.
+pub const MAX_SUBFLOWS: usize = 16;
+
+/// One subflow of a connection, as the controllers of its siblings see it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Subflow {
+    /// Its congestion window, bytes. During fast recovery the threshold, which the window of its
+    /// controller is then: not what recovery adds to it or lets in flight beyond it.
+    pub cwnd: u64,
+    /// Its slow start threshold, bytes; [`Window::INFINITE`](crate::Window::INFINITE) before the
+    /// first congestion.
+    pub ssthresh: u64,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// Its smoothed RTT; without one it does not count.
+    pub srtt: Option<Span>,
+    /// Its smallest RTT sample.
+    pub min_rtt: Option<Span>,
+    /// What its controller tells.
+    pub shared: Shared,
+}
+
+/// What a coupled controller tells its siblings.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Shared {
+    /// OLIA: bytes acknowledged between the last two losses (`l1`).
+    pub between_losses: u64,
+    /// OLIA: bytes acknowledged since the last loss (`l2`).
+    pub since_loss: u64,
+    /// wVegas: segments per second when its quota was last set; zero while it has not been.
+    pub rate: f64,
+}
+
+impl Subflow {
+    /// The smoothed RTT in seconds, above zero.
+    pub(crate) fn rtt(&self) -> Option<f64> {
+        self.srtt.filter(|&srtt| srtt > Span::ZERO).map(Span::as_secs_f64)
+    }
+
+    /// Its rate, bytes per second.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        self.rtt().map(|rtt| self.cwnd as f64 / rtt)
+    }
+}
+
+/// The rate of all subflows together, bytes per second.
+pub(crate) fn total_rate(subflows: &[Subflow]) -> f64 {
+    subflows.iter().filter_map(Subflow::rate).sum()
+}
+
+/// Whether there is something to couple: the subflow at `own` and another one have an RTT.
+pub(crate) fn has_siblings(own: usize, subflows: &[Subflow]) -> bool {
+    let measured = |flow: &Subflow| flow.rtt().is_some();
+    subflows.get(own).is_some_and(measured) && subflows.iter().filter(|flow| measured(flow)).count() > 1
+}
+
+#[cfg(test)]
+pub(crate) mod network;
