@@ -11,9 +11,10 @@ use ackclock_units::Random;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::{
-    Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp, DctcpConfig,
-    EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Lia, LiaConfig, LinuxCdg, LinuxCdgConfig, NewReno, NewRenoConfig,
-    OwnController, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood, WestwoodConfig,
+    Balia, BaliaConfig, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp,
+    DctcpConfig, EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Lia, LiaConfig, LinuxCdg, LinuxCdgConfig, NewReno,
+    NewRenoConfig, Olia, OliaConfig, OwnController, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood,
+    WestwoodConfig,
 };
 
 /// Counts without a bound of their own.
@@ -209,6 +210,12 @@ controllers! {
     "lia" =>
         /// LIA.
         Lia(LiaConfig), |config, _| Lia::new(config);
+    "olia" =>
+        /// OLIA.
+        Olia(OliaConfig), |config, _| Olia::new(config);
+    "balia" =>
+        /// BALIA.
+        Balia(BaliaConfig), |config, _| Balia::new(config);
 }
 
 impl CcSpec {

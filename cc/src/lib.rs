@@ -350,6 +350,7 @@ pub enum Signal {
     },
 }
 
+mod balia;
 mod bbr;
 mod cdg;
 mod chd;
@@ -366,6 +367,7 @@ mod hystart;
 mod hystart_plus_plus;
 mod lia;
 mod newreno;
+mod olia;
 mod own;
 mod prague;
 mod reactions;
@@ -373,6 +375,7 @@ mod slow_start;
 mod vegas;
 mod westwood;
 
+pub use balia::{Balia, BaliaConfig};
 pub use bbr::{Bbr, BbrConfig};
 pub use cdg::{Cdg, CdgConfig, LinuxCdg, LinuxCdgConfig};
 pub use chd::{Chd, ChdConfig};
@@ -387,6 +390,7 @@ pub use hystart::{HystartConfig, HystartRules};
 pub use hystart_plus_plus::HystartPlusPlusConfig;
 pub use lia::{Lia, LiaConfig};
 pub use newreno::NewReno;
+pub use olia::{Olia, OliaConfig};
 pub use own::{OwnController, Parameter};
 pub use prague::{Prague, PragueConfig};
 pub use reactions::{NewRenoConfig, SlowStartRules};

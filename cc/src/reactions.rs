@@ -156,8 +156,12 @@ pub(crate) fn avoid(
 
 /// Half of the window (or flight), in whole segments, at least two (RFC 5681 equation 4).
 pub(crate) fn halved(window: &Window, f: &Flight, config: &NewRenoConfig) -> u64 {
-    let used = if config.halve_flight { f.in_flight.min(window.cwnd) } else { window.cwnd };
-    whole_segments(used / 2, f)
+    whole_segments(used_at_loss(window, f, config) / 2, f)
+}
+
+/// What a loss or mark reduces: the window, or what of it was in flight.
+pub(crate) fn used_at_loss(window: &Window, f: &Flight, config: &NewRenoConfig) -> u64 {
+    if config.halve_flight { f.in_flight.min(window.cwnd) } else { window.cwnd }
 }
 
 /// The same after a timeout.

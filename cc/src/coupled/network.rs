@@ -5,8 +5,8 @@
 use ackclock_units::{Random, Span, Time};
 
 use super::Subflow;
-use crate::fixture::{MSS, ack, flight};
-use crate::{CongestionControl, Flight, Signal, Window};
+use crate::fixture::{MSS, ack, cwnd, flight};
+use crate::{CongestionControl, Flight, NewReno, NewRenoConfig, Signal, Window};
 
 /// When a link loses segments.
 #[derive(Clone, Copy, Debug)]
@@ -41,6 +41,41 @@ pub(crate) struct Network {
     flows: Vec<Flow>,
     random: Random,
     now: u64,
+}
+
+/// A connection of the controllers that `make` makes, with a subflow over each of `over`, and a TCP
+/// on each link: segments per second of the subflows, and of the TCPs.
+pub(crate) fn beside_tcp(
+    links: &[Link],
+    over: &[usize],
+    make: impl Fn() -> Box<dyn CongestionControl>,
+) -> (Vec<f64>, Vec<f64>) {
+    let mut network = Network::new(links);
+    for &link in over {
+        network.add(0, link, make());
+    }
+    for link in 0..links.len() {
+        network.add(1 + link, link, single());
+    }
+    network.run(100);
+    let mut rates = network.run(1500);
+    let tcps = rates.split_off(over.len());
+    (rates, tcps)
+}
+
+/// A TCP.
+pub(crate) fn single() -> Box<dyn CongestionControl> {
+    Box::new(NewReno::new(NewRenoConfig::default()))
+}
+
+/// How many segments have to be acknowledged until the window of `cc` changes.
+pub(crate) fn until_change(cc: &mut dyn CongestionControl) -> u64 {
+    let before = cwnd(cc);
+    let changed = |_: &u64| {
+        let _ = cc.on_ack(&flight(0, before), &ack(1, 100));
+        cwnd(cc) != before
+    };
+    (1..=1_000_000).find(changed).expect("it changes")
 }
 
 /// A subflow with a window of `segments` and an RTT of `rtt` milliseconds.
@@ -79,6 +114,11 @@ impl Network {
         }
         self.now = over;
         self.flows.iter().map(|flow| flow.delivered as f64 / secs as f64).collect()
+    }
+
+    /// The link loses otherwise from now on.
+    pub(crate) fn change(&mut self, link: usize, loss: Loss) {
+        self.links[link].loss = loss;
     }
 
     /// The window of a flow, segments.

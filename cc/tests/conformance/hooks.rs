@@ -58,7 +58,7 @@ fn each_asks_for_what_it_uses() {
             "dctcp" => Needs { ecn: EcnUse::All, ..arrivals },
             "prague" => Needs { whole_control: true, ecn: EcnUse::Scalable, ..Needs::default() },
             "bbr" => Needs { delivery_rate: true, departures: true, whole_control: true, ..Needs::default() },
-            "lia" => Needs { siblings: true, ..Needs::default() },
+            "lia" | "olia" | "balia" | "wvegas" => Needs { siblings: true, ..Needs::default() },
             // The others are called for their reactions alone.
             _ => Needs::default(),
         };
