@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use ackclock_cc::CongestionControl;
+use ackclock_cc::{CongestionControl, Subflow as Sibling};
 use ackclock_packet::Segment;
 use ackclock_tcp::{Config, Endpoint, Error, Ports, State};
 use ackclock_units::{Random, Span, Time};
@@ -120,6 +120,8 @@ pub struct Connection {
     pub(crate) error: Option<Error>,
     /// Where candidates are listed; empty between calls.
     pub(crate) candidates: Vec<Candidate>,
+    /// Where a controller reads of its siblings.
+    siblings: Vec<Sibling>,
 }
 
 impl fmt::Debug for Connection {
@@ -176,6 +178,7 @@ impl Connection {
             aborted: false,
             error: None,
             candidates: Vec::new(),
+            siblings: Vec::new(),
         };
         connection.open(0, ports, Stage::Opening);
         connection
@@ -204,6 +207,22 @@ impl Connection {
         }
         self.subflows.push(subflow);
         self.subflows.len() - 1
+    }
+
+    /// Tells the controller of a subflow of its siblings, if it asks for them.
+    pub(crate) fn couple(&mut self, index: usize) {
+        if !self.subflows[index].endpoint.is_coupled() || !self.subflows[index].is_open() {
+            return;
+        }
+        self.siblings.clear();
+        let mut own = 0;
+        for (number, subflow) in self.subflows.iter().enumerate().filter(|(_, subflow)| subflow.is_open()) {
+            if number == index {
+                own = self.siblings.len();
+            }
+            self.siblings.push(subflow.endpoint.as_sibling());
+        }
+        self.subflows[index].endpoint.couple(own, &self.siblings);
     }
 
     /// Opens the connection actively.

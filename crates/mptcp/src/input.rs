@@ -50,7 +50,8 @@ impl Connection {
             return Acknowledgment::default();
         }
         let mut segment = *segment;
-        self.place(now, index, &mut segment);
+        self.place(index, &mut segment);
+        self.couple(index);
         let endpoint = &mut self.subflows[index].endpoint;
         let acked = endpoint.acked_bytes();
         let was_open = is_synchronized(endpoint.state());
@@ -248,7 +249,7 @@ impl Connection {
 
     /// Gives the payload its place in the subflow's stream, where it is checked by the endpoint;
     /// where it comes from in the connection's is checked here.
-    fn place(&mut self, _now: Time, index: usize, segment: &mut Segment) {
+    fn place(&mut self, index: usize, segment: &mut Segment) {
         let subflow = &self.subflows[index];
         let Some(at) = subflow.endpoint.stream_offset(segment.seq) else { return };
         let Payload { offset, len } = segment.payload;

@@ -269,10 +269,12 @@ impl Connection {
     /// Does what is due at `now`.
     pub fn on_deadline(&mut self, now: Time) {
         for index in 0..self.subflows.len() {
-            let subflow = &mut self.subflows[index];
+            let subflow = &self.subflows[index];
             if subflow.stage == Stage::Closed || subflow.endpoint.next_deadline() > now {
                 continue;
             }
+            self.couple(index);
+            let subflow = &mut self.subflows[index];
             subflow.endpoint.on_deadline(now);
             let timeouts = subflow.endpoint.stats().timeouts;
             if timeouts > subflow.timeouts && is_synchronized(subflow.endpoint.state()) && self.is_multipath() {

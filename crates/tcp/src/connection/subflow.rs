@@ -1,7 +1,7 @@
 //! What a layer above several endpoints, of which each is a subflow of one connection (RFC 8684),
 //! asks of them beyond the calls of a socket.
 
-use ackclock_cc::Window;
+use ackclock_cc::{Subflow, Window};
 
 use crate::Endpoint;
 
@@ -42,6 +42,23 @@ impl Endpoint {
     /// there is an RTT.
     pub fn window_rate(&self) -> Option<u64> {
         self.rate_of_window()
+    }
+
+    /// Whether its controller asks for the state of its siblings ([`ackclock_cc::Needs::siblings`]).
+    pub fn is_coupled(&self) -> bool {
+        self.observer.needs.siblings
+    }
+
+    /// What the controllers of its siblings may know of it.
+    pub fn as_sibling(&self) -> Subflow {
+        let Window { cwnd, ssthresh } = self.cc.window();
+        let mss = self.negotiated.mss();
+        Subflow { cwnd, ssthresh, mss, srtt: self.srtt(), min_rtt: self.rtt.min(), shared: self.cc.shared() }
+    }
+
+    /// Tells its controller of all subflows of the connection, of which it is number `own`.
+    pub fn couple(&mut self, own: usize, subflows: &[Subflow]) {
+        self.cc.couple(own, subflows);
     }
 
     /// The congestion window becomes this one, for a reason that is not of this path.
