@@ -14,7 +14,7 @@ use crate::{
     Balia, BaliaConfig, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, Dctcp,
     DctcpConfig, EcnFeedback, Hd, HdConfig, Htcp, HtcpConfig, Lia, LiaConfig, LinuxCdg, LinuxCdgConfig, NewReno,
     NewRenoConfig, Olia, OliaConfig, OwnController, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood,
-    WestwoodConfig,
+    WestwoodConfig, Wvegas, WvegasConfig,
 };
 
 /// Counts without a bound of their own.
@@ -216,6 +216,9 @@ controllers! {
     "balia" =>
         /// BALIA.
         Balia(BaliaConfig), |config, _| Balia::new(config);
+    "wvegas" =>
+        /// wVegas.
+        Wvegas(WvegasConfig), |config, _| Wvegas::new(config);
 }
 
 impl CcSpec {

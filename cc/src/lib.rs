@@ -374,6 +374,7 @@ mod reactions;
 mod slow_start;
 mod vegas;
 mod westwood;
+mod wvegas;
 
 pub use balia::{Balia, BaliaConfig};
 pub use bbr::{Bbr, BbrConfig};
@@ -396,3 +397,4 @@ pub use prague::{Prague, PragueConfig};
 pub use reactions::{NewRenoConfig, SlowStartRules};
 pub use vegas::{Vegas, VegasConfig};
 pub use westwood::{Westwood, WestwoodConfig};
+pub use wvegas::{Wvegas, WvegasConfig};
