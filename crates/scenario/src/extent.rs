@@ -3,8 +3,10 @@
 //!
 //! A packet is a full one, 1500 bytes and the framing of the link. A time is multiplied by the rate
 //! of the direction. A bandwidth-delay product is this rate times the round trip of a path without
-//! queues: the delays of its links, both ways. Without a path it is that of the link itself. What
-//! is no whole packet or byte is rounded up. On a link that changes, all of this is taken at its
+//! queues: the delays of its links, both ways. Without a path it is that of the link itself. That of
+//! several paths together, of a flow that is spread over them, is the sum of their rates times the
+//! longest of their round trips; the rate of a path is the lowest of its links. What is no whole
+//! packet or byte is rounded up. On a link that changes, all of this is taken at its
 //! start, with the mean rate of a trace; in a `schedule`, the rate is that of the change.
 
 use ackclock_units::parameter::{Domain, Parameter};
@@ -12,7 +14,7 @@ use ackclock_units::{Rate, Size, Span, parse_size, parse_span};
 
 use crate::document::{Node, Table, Value};
 use crate::fields::Fields;
-use crate::quantity::{Bytes, Kind, Number, Packets, Problem, Time};
+use crate::quantity::{Bytes, Kind, Number, Packets, Problem, RateOrUnlimited, Time};
 
 /// Bytes of a full packet.
 const FULL: u64 = 1500;
@@ -25,7 +27,8 @@ pub(crate) const OTHERS: &str =
     "a time at the link's rate, such as \"50ms\", or bandwidth-delay products, such as \"1bdp\"";
 
 /// What a path of a bandwidth-delay product looks like.
-const A_PATH: &str = "a table such as { bdp = 1 } or { bdp = 0.5, path = \"FLOW\" }, with a flow or a list of links";
+const A_PATH: &str = "a table such as { bdp = 1 }, { bdp = 0.5, path = \"FLOW\" } with a flow or a list of links, or \
+     { bdp = 1, aggregate = \"FLOW\" } with a flow over several paths";
 
 /// Parameters that are a size, and no part of a queue's length.
 const OF_ONE_PACKET: [&str; 3] = ["mtu", "quantum", "avpkt"];
@@ -56,6 +59,8 @@ enum Amount {
     Time(Span),
     /// So many products of the rate and this round trip.
     Products(f64, Span),
+    /// So many products of this rate and this round trip.
+    Aggregate(f64, Rate, Span),
 }
 
 impl Extent {
@@ -101,6 +106,9 @@ impl Extent {
                 // What is beyond becomes the largest number there is.
                 (bits / 8.0).ceil() as u64
             }
+            Amount::Aggregate(factor, rate, round_trip) => {
+                (rate.as_bps() as f64 * round_trip.as_secs_f64() * factor / 8.0).ceil() as u64
+            }
         };
         Ok(match unit {
             Unit::Packets => Size::Packets(bytes.div_ceil(full)),
@@ -140,15 +148,51 @@ impl Extent {
     }
 
     fn table(&self, fields: &Fields<'_>, table: &Table) -> Result<Amount, Problem> {
-        if let Some(unknown) = table.keys().find(|key| !["bdp", "path"].contains(key)) {
+        if let Some(unknown) = table.keys().find(|key| !["bdp", "path", "aggregate"].contains(key)) {
             return Err(Problem::new(format!("unknown key `{unknown}`"), A_PATH));
         }
         let Some(bdp) = table.get("bdp") else { return Err(Problem::new("the key `bdp` is missing", A_PATH)) };
         let factor = Number(f64::MIN_POSITIVE, MOST_BDP).read(&bdp.node).map_err(|problem| {
             Problem::new(format!("bdp: {}", problem.title), format!("a number above 0, up to {MOST_BDP}"))
         })?;
-        self.products(fields, factor, table.get("path").map(|entry| &entry.node))
+        match (table.get("path"), table.get("aggregate")) {
+            (Some(_), Some(_)) => Err(Problem::new("`path` and `aggregate` exclude each other", A_PATH)),
+            (path, None) => self.products(fields, factor, path.map(|entry| &entry.node)),
+            (None, Some(flow)) => {
+                aggregate(fields, &flow.node).map(|(rate, longest)| Amount::Aggregate(factor, rate, longest))
+            }
+        }
     }
+}
+
+/// The rates of all paths of a flow together, and the longest of their round trips.
+fn aggregate(fields: &Fields<'_>, flow: &Node) -> Result<(Rate, Span), Problem> {
+    let found = flow.str().and_then(|id| self::flow(fields, id));
+    let found = found.ok_or_else(|| Problem::new("aggregate: there is no such flow", A_PATH))?;
+    let paths = found.get("paths").or_else(|| found.get("subflows")).and_then(|entry| entry.node.array());
+    let Some(paths) = paths.filter(|paths| !paths.is_empty()) else {
+        return Err(Problem::new("aggregate: the flow has a single path", "a flow with `paths` or `subflows`"));
+    };
+    let (mut sum, mut longest) = (0u64, Span::ZERO);
+    for path in paths {
+        let links = listed(path).ok_or_else(|| Problem::new("aggregate: a path is no list of links", A_PATH))?;
+        let mut round_trip = Span::ZERO;
+        for name in &links {
+            round_trip += delays(fields, name).ok_or_else(|| {
+                Problem::new(format!("the delay of the link `{name}` is not known"), "links with a `delay`")
+            })?;
+        }
+        let lowest = links.iter().filter_map(|name| rate_of(fields, name)).map(Rate::as_bps).min();
+        sum = sum.saturating_add(lowest.ok_or_else(|| {
+            Problem::new(format!("no link of `{}` has a rate", links.join("`, `")), "paths with a rate")
+        })?);
+        longest = longest.max(round_trip);
+    }
+    if longest == Span::ZERO {
+        return Err(Problem::new("aggregate: the round trips are 0", "paths with a `delay`"));
+    }
+    let rate = Rate::from_bps(sum).ok_or_else(|| Problem::new("aggregate: the rates are 0", "paths with a rate"))?;
+    Ok((rate, longest))
 }
 
 fn unit(of: &Parameter) -> Option<Unit> {
@@ -182,22 +226,35 @@ fn amount(text: &str) -> Option<Amount> {
 
 /// The links of a path: those that it lists, or those of a flow.
 fn links(fields: &Fields<'_>, path: &Node) -> Result<Vec<String>, Problem> {
-    let listed = |node: &Node| -> Option<Vec<String>> {
-        let items = node.array().filter(|items| !items.is_empty())?;
-        items.iter().map(|item| item.str().map(str::to_owned)).collect()
-    };
     let Some(flow) = path.str() else {
         return listed(path).ok_or_else(|| Problem::new("path: neither a flow nor a list of links", A_PATH));
     };
-    let id = |table: &Table| table.get("id").and_then(|entry| entry.node.str()).map(str::to_owned);
-    let flows = fields.document().and_then(|root| root.get("flows")?.node.array()).unwrap_or_default();
-    let found = flows.iter().filter_map(Node::table).find(|table| id(table).as_deref() == Some(flow));
-    let Some(found) = found else {
+    let Some(found) = self::flow(fields, flow) else {
         return Err(Problem::new(format!("path: there is no flow `{flow}`"), A_PATH));
     };
     found.get("path").and_then(|entry| listed(&entry.node)).ok_or_else(|| {
         Problem::new(format!("path: the flow `{flow}` has no `path` of its own"), "a list of links instead")
     })
+}
+
+/// The names that a list has, at least one.
+fn listed(node: &Node) -> Option<Vec<String>> {
+    let items = node.array().filter(|items| !items.is_empty())?;
+    items.iter().map(|item| item.str().map(str::to_owned)).collect()
+}
+
+/// The section of the flow with this id.
+fn flow<'f>(fields: &Fields<'f>, id: &str) -> Option<&'f Table> {
+    let flows = fields.document().and_then(|root| root.get("flows")?.node.array()).unwrap_or_default();
+    let is_it = |table: &&Table| table.get("id").and_then(|entry| entry.node.str()) == Some(id);
+    flows.iter().filter_map(Node::table).find(is_it)
+}
+
+/// The rate of a link on its way forward; `None` if it has none, or a wrong one, which is reported
+/// where it is read.
+fn rate_of(fields: &Fields<'_>, name: &str) -> Option<Rate> {
+    let link = fields.document()?.get("links")?.node.table()?.get(name)?.node.table()?;
+    RateOrUnlimited.read(&link.get("rate")?.node).ok()?
 }
 
 /// The delays of a link, both ways; `None` if there is no such link, or its delay is wrong, which

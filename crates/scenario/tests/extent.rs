@@ -163,3 +163,39 @@ fn what_cannot_be_converted_is_refused() {
     insta::assert_snapshot!(refused("rate = \"1tbit\"\nqueue = { limit = \"10h\" }"), @r#"error: links.wire.queue.limit: too large: it comes to "3000000000000p" | = note: expected from 1p to 4294967295p"#);
     insta::assert_snapshot!(refused("rate = \"10 foo\"\nqueue = { limit = \"50ms\" }"), @r#"error: links.wire.rate: unknown unit `foo` | = note: expected a rate with its unit, such as "10mbit" (bit, kbit, mbit, gbit, tbit), or "unlimited""#);
 }
+
+/// 5 and 20 Mbit/s over 100 and 10 ms: 25 Mbit/s for 100 ms are 312 500 bytes, 208.3 full packets.
+#[test]
+fn an_aggregate_has_all_rates_and_the_longest_round_trip() {
+    let text = |limit: &str, flow: &str| {
+        let queue = format!("queue = {{ kind = \"pfifo\", limit = {limit} }}");
+        format!(
+            "schema = 1\n[run]\nduration = \"1s\"\n[links.a]\nrate = \"5mbit\"\ndelay = \"40ms\"\n{queue}\n\
+             [links.b]\nrate = \"20mbit\"\ndelay = \"5ms\"\n{queue}\n\
+             [links.far]\nrate = \"1gbit\"\ndelay = \"10ms\"\n[[flows]]\nid = \"f\"\n{flow}\n"
+        )
+    };
+    let limits = |text: &str| -> Vec<Limit> {
+        let scenario = Scenario::parse("test", text.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"));
+        let of = |link: usize| match &scenario.spec(0).links[link].forward.queue {
+            QueueSpec::Pfifo(config) => config.limit,
+            other => panic!("{other:?}"),
+        };
+        vec![of(0), of(1)]
+    };
+    let paths = "[[\"a\", \"far\"], [\"b\"]]";
+    for flow in [format!("paths = {paths}"), format!("transport = \"mptcp\"\nsubflows = {paths}")] {
+        let aggregate = text("{ bdp = 1, aggregate = \"f\" }", &flow);
+        assert_eq!(limits(&aggregate), [Limit::Packets(209); 2]);
+        // Of each link itself: 5 Mbit/s for 80 ms, 20 Mbit/s for 10 ms.
+        assert_eq!(limits(&text("\"1bdp\"", &flow)), [Limit::Packets(34), Limit::Packets(17)]);
+    }
+    for (limit, flow, message) in [
+        ("{ bdp = 1, aggregate = \"g\" }", "path = [\"a\"]", "aggregate: there is no such flow"),
+        ("{ bdp = 1, aggregate = \"f\" }", "path = [\"a\"]", "aggregate: the flow has a single path"),
+        ("{ bdp = 1, path = \"f\", aggregate = \"f\" }", "path = [\"a\"]", "`path` and `aggregate` exclude each other"),
+    ] {
+        let error = Scenario::parse("test", text(limit, flow).as_bytes(), &[]).expect_err(limit).render(false);
+        assert!(error.contains(message), "{error}");
+    }
+}
