@@ -113,7 +113,7 @@ impl Split {
             }
             SplitRule::Random(weights) => region(weights, self.random.below(self.total)),
             SplitRule::FlowHash(weights) => {
-                region(weights, (u128::from(flow_hash) * u128::from(self.total) >> u64::BITS) as u64)
+                region(weights, ((u128::from(flow_hash) * u128::from(self.total)) >> u64::BITS) as u64)
             }
             SplitRule::Flip { paths, .. } => (now.as_nanos() / self.total % *paths as u64) as usize,
         }

@@ -19,7 +19,8 @@ impl Ranges {
         let behind = self.all.partition_point(|known| known.start <= range.end);
         let start = self.all.get(first).filter(|_| first < behind).map_or(range.start, |known| known.start);
         let end = behind.checked_sub(1).filter(|&last| last >= first).map_or(range.end, |last| self.all[last].end);
-        self.all.splice(first..behind, [start.min(range.start)..end.max(range.end)]);
+        let whole = start.min(range.start)..end.max(range.end);
+        self.all.splice(first..behind, std::iter::once(whole));
     }
 
     /// Takes out what follows `next` without a gap; returns where that ends, or `next`.

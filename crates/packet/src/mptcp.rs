@@ -374,7 +374,7 @@ impl MptcpOption {
             (subtype::JOIN, &[address_id, ref rest @ ..]) => match rest.len() {
                 8 => MptcpOption::JoinSyn { backup: flag, address_id, token: word(rest)?, nonce: word(&rest[4..])? },
                 12 => MptcpOption::JoinSynAck { backup: flag, address_id, hmac: long(rest)?, nonce: word(&rest[8..])? },
-                _ => MptcpOption::JoinAck { hmac: *rest.as_array()? },
+                _ => MptcpOption::JoinAck { hmac: rest.try_into().ok()? },
             },
             (subtype::DSS, &[flags, ref rest @ ..]) => MptcpOption::Dss(Dss::decode(flags, rest)?),
             (subtype::ADD_ADDRESS, &[id, ref rest @ ..]) => {
