@@ -58,7 +58,7 @@ impl Default for WvegasConfig {
 
 impl Configurable for WvegasConfig {
     fn parameters(&mut self, v: &mut impl Visitor) {
-        let source = "mptcp_wvegas.c";
+        let source = "multipath-tcp.org `mptcp_wvegas.c`";
         v.parameter("initial_alpha", Domain::Whole(1, MILLION, "segments"), source, &mut self.initial_alpha);
         v.parameter("total_alpha", Domain::Whole(1, MILLION, "segments"), source, &mut self.total_alpha);
         v.parameter("gamma", Domain::Whole(0, MILLION, "segments"), source, &mut self.gamma);

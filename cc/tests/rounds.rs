@@ -11,9 +11,10 @@ mod line;
 use std::fmt::Write;
 
 use ackclock_cc::{
-    Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig, CubicRules, Dctcp,
-    DctcpConfig, Hd, HdConfig, Htcp, HtcpConfig, HystartPlusPlusConfig, LinuxCdg, LinuxCdgConfig, NewReno,
-    NewRenoConfig, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig, Westwood, WestwoodConfig, Window,
+    Balia, BaliaConfig, Bbr, BbrConfig, Cdg, CdgConfig, Chd, ChdConfig, CongestionControl, Cubic, CubicConfig,
+    CubicRules, Dctcp, DctcpConfig, Hd, HdConfig, Htcp, HtcpConfig, HystartPlusPlusConfig, Lia, LiaConfig, LinuxCdg,
+    LinuxCdgConfig, NewReno, NewRenoConfig, Olia, OliaConfig, Prague, PragueConfig, SlowStartRules, Vegas, VegasConfig,
+    Westwood, WestwoodConfig, Window, Wvegas, WvegasConfig,
 };
 use ackclock_units::{Random, Span};
 
@@ -120,6 +121,24 @@ fn vegas() {
     insta::assert_snapshot!(table(Vegas::new(VegasConfig::default())));
 }
 
+/// Doubles; halves for the loss and the mark. One segment per round trip while fewer than ten wait,
+/// and never as many do: 24 * 50 / 150 = 8. But the queueing delay doubles from 10 to 20 ms, and 30 *
+/// 100 / 120 / 2 = 12 are left, which slow start brings back to three quarters of 30. 50 ms are not
+/// twice 30.
+#[test]
+fn wvegas() {
+    insta::assert_snapshot!(table(Wvegas::new(WvegasConfig::default())));
+}
+
+/// With no siblings, the loss-based ones of Multipath TCP are NewReno.
+#[test]
+fn coupled_alone() {
+    let newreno = table(NewReno::new(NewRenoConfig::default()));
+    assert_eq!(table(Lia::new(LiaConfig::default())), newreno);
+    assert_eq!(table(Olia::new(OliaConfig::default())), newreno);
+    assert_eq!(table(Balia::new(BaliaConfig::default())), newreno);
+}
+
 /// NewReno, until an ACK of a queue above 5 ms draws a back-off (up to 5 % of ACKs at 20 ms): in
 /// round 20 twice, since its recovery lasts no longer than the ACK. Beyond the threshold of 20 ms
 /// ever fewer do.
@@ -201,7 +220,7 @@ fn every_controller_with_a_choice_of_slow_start_takes_it() {
     // Those that react to delay by themselves do so from 5 ms (HD, CHD) or by a chance of nearly
     // none (CDG).
     let calm = CdgConfig { slow_start, exp_backoff_scale: 1_000_000, ..CdgConfig::default() };
-    let all: [Box<dyn CongestionControl>; 9] = [
+    let all: [Box<dyn CongestionControl>; 13] = [
         Box::new(NewReno::new(reno)),
         Box::new(Cubic::new(CubicConfig { reno, ..CubicConfig::default() })),
         Box::new(Htcp::new(HtcpConfig { reno, ..HtcpConfig::default() })),
@@ -211,6 +230,10 @@ fn every_controller_with_a_choice_of_slow_start_takes_it() {
         Box::new(Chd::new(ChdConfig { reno, queue_min: 200, queue_threshold: 300, ..ChdConfig::default() }, random())),
         Box::new(Cdg::new(calm, random())),
         Box::new(Dctcp::new(DctcpConfig { reno, ..DctcpConfig::default() })),
+        Box::new(Lia::new(LiaConfig { reno })),
+        Box::new(Olia::new(OliaConfig { reno })),
+        Box::new(Balia::new(BaliaConfig { reno })),
+        Box::new(Wvegas::new(WvegasConfig { reno, gamma: 1000, ..WvegasConfig::default() })),
     ];
     for cc in all {
         let mut line = Line::new(cc);

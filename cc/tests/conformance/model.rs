@@ -5,8 +5,8 @@
 //! that a signal began, or one that the controller began.
 
 use ackclock_cc::{
-    Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Lost, Needs, RateSample, Sent, Signal, Verdict,
-    Window,
+    Ack, Arrival, CongestionControl, EcnFeedback, EcnUse, Flight, Lost, Needs, RateSample, Sent, Shared, Signal,
+    Subflow, Verdict, Window,
 };
 use ackclock_units::{Span, Time};
 use proptest::prelude::*;
@@ -109,6 +109,8 @@ pub(crate) enum Op {
     Round(u64),
     Lost(Lost),
     Sent(Sent),
+    /// It is the subflow of this number; of no connection with others if there is none.
+    Couple(usize, [Subflow; 3]),
     /// Another controller takes over: which one, modulo their number.
     Switch(usize),
 }
@@ -160,6 +162,7 @@ pub(crate) fn apply(cc: &mut dyn CongestionControl, f: &Flight, op: &Op) -> Verd
         Op::Round(round) => cc.on_round(f, round),
         Op::Lost(lost) => cc.on_lost(f, &lost),
         Op::Sent(sent) => cc.on_sent(f, &sent),
+        Op::Couple(own, subflows) => cc.couple(own, &subflows),
         Op::Switch(_) => {}
     }
     Verdict::Continue
@@ -308,7 +311,7 @@ impl Model<'_> {
                 self.episode = Episode::None;
             }
             Op::IdleRestart => self.promise(Promise::IdleDoesNotRaise, !grew)?,
-            Op::Arrival(_) | Op::RttSample | Op::Round(_) | Op::Lost(_) | Op::Sent(_) => {
+            Op::Arrival(_) | Op::RttSample | Op::Round(_) | Op::Lost(_) | Op::Sent(_) | Op::Couple(..) => {
                 self.promise(Promise::ObservationsDoNotGrow, !grew)?;
                 if matches!(op, Op::Lost(_)) && self.episode == Episode::None {
                     // The first of another episode: what was before the last one does not come
@@ -496,6 +499,19 @@ fn sent() -> impl Strategy<Value = Sent> {
     (bytes(), length).prop_map(|(seq, bytes)| Sent { seq, bytes })
 }
 
+fn subflow() -> impl Strategy<Value = Subflow> {
+    let rate = prop_oneof![1 => Just(0.0), 8 => 0.0..1e6, 1 => Just(f64::MAX)];
+    let windows = [bytes(), bytes(), bytes(), bytes()];
+    (windows, any::<u32>(), maybe_span(), maybe_span(), rate).prop_map(|(bytes, mss, srtt, min_rtt, rate)| Subflow {
+        cwnd: bytes[0],
+        ssthresh: bytes[1],
+        mss,
+        srtt,
+        min_rtt,
+        shared: Shared { between_losses: bytes[2], since_loss: bytes[3], rate },
+    })
+}
+
 fn op() -> impl Strategy<Value = Op> {
     let kept = prop_oneof![3 => Just(0), 1 => bytes()];
     prop_oneof![
@@ -512,6 +528,7 @@ fn op() -> impl Strategy<Value = Op> {
         3 => any::<u64>().prop_map(Op::Round),
         2 => lost().prop_map(Op::Lost),
         8 => sent().prop_map(Op::Sent),
+        8 => (0..4usize, [subflow(), subflow(), subflow()]).prop_map(|(own, subflows)| Op::Couple(own, subflows)),
         1 => any::<usize>().prop_map(Op::Switch),
     ]
 }
@@ -562,7 +579,7 @@ pub(crate) fn survives(cc: &mut dyn CongestionControl, mss: u32, initial_window:
             Op::Switch(_) => cc.take_over(cc.window()),
             _ => {}
         }
-        let _ = (cc.window(), cc.needs(), cc.pacing_rate(&f), cc.name(), cc.enhanced_rtt());
+        let _ = (cc.window(), cc.needs(), cc.pacing_rate(&f), cc.name(), cc.enhanced_rtt(), cc.shared());
     }
 }
 

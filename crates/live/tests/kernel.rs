@@ -134,6 +134,10 @@ fn senders() -> Vec<(String, EndpointSpec)> {
         CcSpec::Hd(HdConfig::default()),
         CcSpec::Chd(ChdConfig::default()),
         CcSpec::Vegas(VegasConfig::default()),
+        CcSpec::Lia(LiaConfig::default()),
+        CcSpec::Olia(OliaConfig::default()),
+        CcSpec::Balia(BaliaConfig::default()),
+        CcSpec::Wvegas(WvegasConfig::default()),
     ];
     let detectors = [
         LossDetector::Rfc6675,

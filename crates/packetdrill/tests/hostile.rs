@@ -157,7 +157,13 @@ fn any_settings(random: &mut Random) -> Settings {
             "profile",
             &["rfc", "linux-2.4", "linux-4.0", "linux-6.1", "linux-6.18", "freebsd-9.2", "freebsd-14", "windows-7"],
         ),
-        ("cc", &["newreno", "cubic", "cdg", "hd", "chd", "vegas", "htcp", "westwood", "dctcp", "prague", "bbr"]),
+        (
+            "cc",
+            &[
+                "newreno", "cubic", "cdg", "hd", "chd", "vegas", "htcp", "westwood", "dctcp", "prague", "bbr", "lia",
+                "olia", "balia", "wvegas",
+            ],
+        ),
         ("ecn", &["on", "off", "passive", "dctcp", "accecn", "accecn-classic", "accecn-passive"]),
         ("accecn_option", &["off", "minimum", "full", "persist"]),
         ("accecn_rules", &["rfc9768", "linux"]),

@@ -6,8 +6,8 @@ use std::ops::ControlFlow;
 
 use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
 use ackclock_cc::{
-    BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LinuxCdgConfig, NewRenoConfig,
-    PragueConfig, VegasConfig, WestwoodConfig,
+    BaliaConfig, BbrConfig, CdgConfig, ChdConfig, CubicConfig, DctcpConfig, HdConfig, HtcpConfig, LiaConfig,
+    LinuxCdgConfig, NewRenoConfig, OliaConfig, PragueConfig, VegasConfig, WestwoodConfig, WvegasConfig,
 };
 use ackclock_emulator::{HoldBack, Impairments, Loss, Reorder};
 use ackclock_sim::spec::{
@@ -217,6 +217,10 @@ fn any_cc() -> impl Strategy<Value = CcSpec> {
         Just(CcSpec::Dctcp(DctcpConfig::default())),
         Just(CcSpec::Prague(PragueConfig::default())),
         Just(CcSpec::Bbr(BbrConfig::default())),
+        Just(CcSpec::Lia(LiaConfig::default())),
+        Just(CcSpec::Olia(OliaConfig::default())),
+        Just(CcSpec::Balia(BaliaConfig::default())),
+        Just(CcSpec::Wvegas(WvegasConfig::default())),
     ]
 }
 

@@ -221,6 +221,10 @@ fn controllers() -> Vec<CcSpec> {
         CcSpec::Hd(HdConfig::default()),
         CcSpec::Chd(ChdConfig::default()),
         CcSpec::Vegas(VegasConfig::default()),
+        CcSpec::Lia(LiaConfig::default()),
+        CcSpec::Olia(OliaConfig::default()),
+        CcSpec::Balia(BaliaConfig::default()),
+        CcSpec::Wvegas(WvegasConfig::default()),
     ]
 }
 

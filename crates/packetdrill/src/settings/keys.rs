@@ -20,7 +20,7 @@ pub(super) struct Key {
 pub(super) const KEYS: &[Key] = &[
     Key {
         name: "cc",
-        takes: "reno, newreno, cubic, cdg, hd, chd, vegas, htcp, westwood, dctcp, prague or bbr",
+        takes: "reno, newreno, cubic, cdg, hd, chd, vegas, htcp, westwood, dctcp, prague, bbr, lia, olia, balia or wvegas",
         apply: set_cc,
     },
     Key { name: "sack", takes: "on or off", apply: |host, value| switch(value).map(|value| host.config.sack = value) },

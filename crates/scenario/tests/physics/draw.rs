@@ -314,7 +314,10 @@ fn over_paths(draw: &mut Draw) -> Document {
 fn change(document: &mut Document, flow: &str, draw: &mut Draw) {
     let change = document.push(&format!("{flow}.schedule"));
     document.put(&format!("{change}.at"), format!("\"{}ns\"", draw.wide(1_000, SHORTEST - 1)));
-    let names = ["newreno", "cubic", "bbr", "vegas", "cdg", "dctcp", "prague", "htcp", "westwood", "hd", "chd"];
+    let names = [
+        "newreno", "cubic", "bbr", "vegas", "cdg", "dctcp", "prague", "htcp", "westwood", "hd", "chd", "lia", "olia",
+        "balia", "wvegas",
+    ];
     document.put(&format!("{change}.cc.kind"), format!("\"{}\"", draw.of(&names)));
 }
 
