@@ -149,7 +149,7 @@ impl Histogram {
     }
 
     /// Buckets with their counts, in ascending order.
-    fn counts(&self) -> Vec<(u16, u64)> {
+    pub(crate) fn counts(&self) -> Vec<(u16, u64)> {
         let mut counts: Vec<(u16, u64)> = self.cells.iter().flat_map(|cells| cells.iter()).collect();
         if !self.logged().is_empty() {
             counts.extend(self.logged().iter().map(|&bucket| (bucket, 1)));

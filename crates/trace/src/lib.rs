@@ -12,6 +12,7 @@ mod ertt;
 mod flows;
 mod histogram;
 mod queue;
+mod reordering;
 mod rows;
 mod series;
 mod siftr;
@@ -24,13 +25,15 @@ pub use ertt::{ERTT_COLUMNS, ErttCsv, ErttRecord, ErttSink};
 pub use flows::{FLOW_COLUMNS, FlowCsv, FlowRecord, FlowSink, slowdown_millionths};
 pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
+pub use reordering::{DISPLACEMENT_THRESHOLD, MAX_BINS, ReorderInterval, ReorderMeter};
 pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{
-    ApplicationSummary, CommandSummary, DatagramSummary, Displacement, Distribution, FlowSummary, FlowWindow,
-    GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost, LiveSummary,
-    LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, MultipathSummary, PagesSummary,
-    ProbesSummary, Quantiles, Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread,
-    SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
+    ApplicationSummary, BufferDensity, CommandSummary, DatagramSummary, Displacement, Distribution, FlowSummary,
+    FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost,
+    LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, MultipathSummary,
+    NReordering, PagesSummary, ProbesSummary, Quantiles, ReorderDensity, ReorderFreeRuns, Reordering,
+    ReorderingSummary, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread, SubflowSummary,
+    Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

@@ -14,6 +14,7 @@ pub use group::{GroupSummary, Spread};
 pub use kind::{KindSummary, kinds};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
 pub(crate) use name::Name;
+pub use reordering::{BufferDensity, NReordering, ReorderDensity, ReorderFreeRuns, ReorderingSummary};
 pub use workload::{IncastSummary, WorkloadSummary};
 
 mod application;
@@ -22,6 +23,7 @@ mod group;
 mod kind;
 mod live;
 mod name;
+mod reordering;
 mod workload;
 
 /// What a run gives: one JSON object. Rates in bit/s, delays in ms, sizes in bytes, time in s.

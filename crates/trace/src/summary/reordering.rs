@@ -1,0 +1,103 @@
+//! The reordering of a flow's packets at a place.
+
+use serde::{Deserialize, Serialize};
+
+use super::Distribution;
+
+/// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with data,
+/// each transmission one of its own, in the order in which the sender sent them; on a link that the
+/// flow's ACKs take, what its receiver sent. Further copies of a packet are left out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReorderingSummary {
+    /// Packets that arrived.
+    pub packets: u64,
+    /// Further copies that arrived.
+    pub duplicates: u64,
+    /// By how much packets may be displaced before they are taken for lost, and how many the buffer
+    /// holds: DT and BT of RFC 5236.
+    pub threshold: u32,
+    /// Packets that were displaced farther; of all below they are in RFC 4737's alone.
+    pub beyond: u64,
+    /// Packets that arrived after one sent later (RFC 4737).
+    pub reordered: u64,
+    /// Their share; null without packets.
+    pub ratio: Option<f64>,
+    /// Share of packets that arrived before their places (RFC 5236).
+    pub early: f64,
+    /// Share of those that arrived in their places.
+    pub on_time: f64,
+    /// Share of those that arrived behind their places.
+    pub late: f64,
+    /// Displacement, packets: place in the order of arrival less place in the order of sending,
+    /// what was lost taken out of both. Negative if early.
+    pub displacement: Distribution,
+    /// Reorder density (RFC 5236 section 3.6).
+    pub density: ReorderDensity,
+    /// Reorder buffer-occupancy density (section 3.11).
+    pub rbd: BufferDensity,
+    /// Reordering extent of reordered packets (RFC 4737 section 4.2): how many arrivals each came
+    /// behind the first packet that was sent later.
+    pub extent: Distribution,
+    /// Their late time offset (section 4.3): by how much time it did.
+    pub late_ms: Distribution,
+    /// Their byte offset (section 4.4): bytes that had arrived and were sent later, of whole
+    /// packets.
+    pub byte_offset: Distribution,
+    /// n-reordering (section 5).
+    pub n_reordering: NReordering,
+    /// Reordering-free runs (section 4.6).
+    pub free_runs: ReorderFreeRuns,
+}
+
+/// Shares of packets by displacement.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReorderDensity {
+    /// The displacement of the first share.
+    pub from: i64,
+    /// The shares of this displacement and those that follow, up to the last that occurred, of -256
+    /// to 256.
+    pub shares: Vec<f64>,
+    /// The share of displacements below -256.
+    pub below: f64,
+    /// That of those above 256.
+    pub above: f64,
+}
+
+/// Shares of arrivals by how many packets a buffer that restores the order then held.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct BufferDensity {
+    /// The shares of 0, 1, 2 and so on packets, up to 256.
+    pub shares: Vec<f64>,
+    /// That of more.
+    pub above: f64,
+    /// The mean; null without packets.
+    pub mean: Option<f64>,
+    /// The most.
+    pub max: u64,
+}
+
+/// A packet is n-reordered if the n arrivals directly before it were all sent later: a receiver
+/// that acknowledges each sends n duplicate ACKs for it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct NReordering {
+    /// Packets by the largest n for which they are n-reordered, from 1 to 256.
+    pub counts: Vec<u64>,
+    /// Packets for which it is larger.
+    pub above: u64,
+    /// Share of packets that are 3-reordered: what the standard threshold takes for lost.
+    pub at_least_3: f64,
+}
+
+/// Runs of packets in order, each ended by a reordered one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ReorderFreeRuns {
+    /// How many.
+    pub count: u64,
+    /// Packets in order for each of them; null without any.
+    pub mean: Option<f64>,
+    /// How much their lengths differ: 1 if they are all the same; null without any, or without
+    /// packets in order.
+    pub variation: Option<f64>,
+    /// Their lengths.
+    pub length: Distribution,
+}
