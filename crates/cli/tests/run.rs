@@ -131,7 +131,7 @@ fn the_keys_of_the_summary_are_a_contract() {
     );
     for key in
         "id direction cc host loss_detector goodput_bps throughput_bps rtt_ms cwnd_bytes sent_packets retransmitted_packets \
-                spurious_retransmits timeouts fast_recoveries undos ece_acks reordering_max limited_s retransmissions \
+                spurious_retransmits timeouts fast_recoveries undos ece_acks reordering_max limited_s ca_state_s retransmissions \
                 loss_declarations loss_declared_late_ms repair_rtts displacement start_s completed_s fct_s"
             .split_whitespace()
     {
@@ -148,6 +148,7 @@ fn the_keys_of_the_summary_are_a_contract() {
     assert_eq!(keys(&summary["flows"][0]["cwnd_bytes"]), "p5 p25 p50 p75 p95");
     let flow = &summary["flows"][0];
     assert_eq!(keys(&flow["retransmissions"]), "needed spurious_reordering spurious_delay by_queue");
+    assert_eq!(keys(&flow["ca_state_s"]), "open disorder cwr recovery loss");
     assert_eq!(keys(&flow["loss_declarations"]), "right blind wrong");
     assert_eq!(keys(&flow["displacement"]), "early on_time late min p5 p25 p50 p75 p95 max samples");
 }

@@ -16,7 +16,7 @@ use crate::truth::Truth;
 pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
 pub(crate) use counts::FlowCount;
-use counts::{Counts, limited};
+use counts::{Counts, ca_states, limited};
 pub(crate) use subflows::Subflows;
 pub(crate) use sums::Sums;
 use throughput::Throughput;
@@ -455,9 +455,10 @@ impl Flow {
             completed_s: self.completed.map(Time::as_secs_f64),
             fct_s: self.completed.map(|completed| completed.since(self.start).as_secs_f64()),
             limited_s: match sender {
-                Host::Endpoint(endpoint) => limited(endpoint.limited_time(self.finished.or(self.over).unwrap_or(end))),
+                Host::Endpoint(endpoint) => limited(endpoint.limited_time(self.end(end))),
                 Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => Limited::default(),
             },
+            ca_state_s: ca_states(sender, self.end(end), active),
             retransmissions,
             loss_declarations: self.truth.counts().declarations(),
             loss_declared_late_ms: self.truth.counts().late_ms(),

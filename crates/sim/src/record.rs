@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
-use ackclock_tcp::{Acknowledgment, CaState, Endpoint};
+use ackclock_tcp::{Acknowledgment, Endpoint};
 use ackclock_trace::{
     AckRecord, CaptureSink, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink, SeriesSink,
     SiftrSink, TcpEvent, TcpRecord, TcpSink,
@@ -229,13 +229,7 @@ impl TcpFact {
             retrans_out: now.counts.retrans_out,
             lost_out: now.counts.lost_out,
             reordering: now.counts.reordering,
-            ca_state: match now.ca_state {
-                CaState::Open => "Open",
-                CaState::Disorder => "Disorder",
-                CaState::Cwr => "CWR",
-                CaState::Recovery => "Recovery",
-                CaState::Loss => "Loss",
-            },
+            ca_state: now.ca_state.name(),
             cwnd: now.cwnd,
             ssthresh: Some(now.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX),
             pipe: now.pipe,

@@ -552,6 +552,7 @@ fn assert_same_measures(watched: &FlowSummary, inside: &FlowSummary) {
         undos: 0,
         reordering_max: 0,
         limited_s: Default::default(),
+        ca_state_s: Default::default(),
         retransmissions: Default::default(),
         loss_declarations: Default::default(),
         loss_declared_late_ms: Default::default(),

@@ -100,9 +100,9 @@ pub use connection::fast_open::{
 pub use connection::icmp::IcmpError;
 pub use connection::socket::WriteFlags;
 pub use listener::{Listener, Numbers};
-pub use loss::CaState;
 pub use loss::detector::LossCounts;
 pub use loss::scoreboard::{LossDeclaration, Stamp};
+pub use loss::{CaState, CaStateTime};
 pub use report::control_block::{ControlBlock, Snapshot};
 pub use report::sent_as::SentAs;
 pub use report::tcp_info::{

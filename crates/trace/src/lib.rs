@@ -29,9 +29,9 @@ pub use reordering::{DISPLACEMENT_THRESHOLD, MAX_BINS, ReorderInterval, ReorderM
 pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{
-    ApplicationSummary, BufferDensity, CommandSummary, DatagramSummary, Displacement, Distribution, FlowSummary,
-    FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow, LiveHost,
-    LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, MultipathSummary,
+    ApplicationSummary, BufferDensity, CaStateSeconds, CommandSummary, DatagramSummary, Displacement, Distribution,
+    FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow,
+    LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, MultipathSummary,
     NReordering, PagesSummary, ProbesSummary, Quantiles, ReorderDensity, ReorderFreeRuns, Reordering,
     ReorderingSummary, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread, SubflowSummary,
     Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,

@@ -59,6 +59,10 @@ pub struct FlowPoint {
     pub ssthresh: Option<u64>,
     /// Bytes that are believed to be in the network.
     pub in_flight: Option<u64>,
+    /// The reordering that loss detection tolerates, segments: the adaptive threshold.
+    pub reordering: Option<u64>,
+    /// The congestion state, by Linux's names.
+    pub ca_state: Option<&'static str>,
 }
 
 /// The values of a link direction.
@@ -95,7 +99,8 @@ pub trait SeriesSink: fmt::Debug {
 pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_throughput_bps,goodput_bps,packets,\
                                   retransmitted_packets,timeouts,rtt_ms,srtt_ms,cwnd_bytes,ssthresh_bytes,\
                                   in_flight_bytes,dropped_packets,lost_packets,marked_packets,sojourn_ms,\
-                                  backlog_packets,backlog_bytes,probability,rate_bps,utilization";
+                                  backlog_packets,backlog_bytes,probability,rate_bps,utilization,\
+                                  reordering,ca_state";
 
 /// Writes records as CSV (RFC 4180, lines end with a line feed): a row for each flow and link
 /// direction and each interval. Allocates nothing for a row.
@@ -127,6 +132,14 @@ pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_thro
 ///   where the law has no probability.
 /// - `rate_bps`, `utilization`: the link's rate (the mean of what was possible on one that changes;
 ///   empty without limit), and the share of it that was used.
+///
+/// The last columns, of flows again, empty for groups and links, and where the sender does not tell
+/// them:
+///
+/// - `reordering`: how far, in segments, what arrives later may be reported without its being taken
+///   for lost, at `to_s`: 3, unless the host adapts it.
+/// - `ca_state`: the sender's congestion state at `to_s`, by Linux's names: `Open`, `Disorder`,
+///   `CWR`, `Recovery` or `Loss`.
 ///
 /// Counts of all rows add up to those of the summary, and rates times the lengths of the intervals
 /// to its bytes.
@@ -182,6 +195,9 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
             millis(out, flow.srtt);
             each(out, [flow.cwnd, flow.ssthresh, flow.in_flight]);
             out.push_str(",,,,,,,,,");
+            each(out, [flow.reordering]);
+            out.push(',');
+            out.push_str(flow.ca_state.unwrap_or(""));
         }
         SeriesOf::Link(link) => {
             each(out, [Some(record.packets)]);
@@ -193,7 +209,7 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
             out.push(',');
             number(out, link.probability)?;
             each(out, [link.rate_bps]);
-            fmt::Write::write_fmt(out, format_args!(",{:.6}", link.utilization))?;
+            fmt::Write::write_fmt(out, format_args!(",{:.6},,", link.utilization))?;
         }
     }
     out.push('\n');
@@ -233,6 +249,8 @@ mod tests {
             cwnd: Some(14_480),
             ssthresh: None,
             in_flight: Some(2896),
+            reordering: Some(3),
+            ca_state: Some("CWR"),
         };
         let link = LinkPoint {
             dropped_packets: 2,
@@ -258,8 +276,8 @@ mod tests {
         let of = SeriesOf::Link(link);
         assert!(csv.record(&SeriesRecord { id: "wire.forward", window: None, of, ..record }).is_continue());
         let written = String::from_utf8(csv.finish().unwrap()).unwrap();
-        let rows = "0.500000000,1.000000000,flow,reno.0,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,\n\
-                    0.500000000,1.000000000,link,wire.forward,16640,,,7,,,,,,,,2,0,3,5.000000,4,6000,0.25,1000000,0.500000\n";
+        let rows = "0.500000000,1.000000000,flow,reno.0,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR\n\
+                    0.500000000,1.000000000,link,wire.forward,16640,,,7,,,,,,,,2,0,3,5.000000,4,6000,0.25,1000000,0.500000,,\n";
         assert_eq!(written, format!("{SERIES_COLUMNS}\n{rows}"));
         let columns = SERIES_COLUMNS.split(',').count();
         assert!(rows.lines().all(|row| row.split(',').count() == columns));

@@ -15,6 +15,7 @@ pub use kind::{KindSummary, kinds};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
 pub(crate) use name::Name;
 pub use reordering::{BufferDensity, NReordering, ReorderDensity, ReorderFreeRuns, ReorderingSummary};
+pub use sender::{CaStateSeconds, Limited, LossDeclarations, Retransmissions};
 pub use workload::{IncastSummary, WorkloadSummary};
 
 mod application;
@@ -24,6 +25,7 @@ mod kind;
 mod live;
 mod name;
 mod reordering;
+mod sender;
 mod workload;
 
 /// What a run gives: one JSON object. Rates in bit/s, delays in ms, sizes in bytes, time in s.
@@ -168,7 +170,7 @@ impl<P> Summary<P> {
 /// which is also its `start_s`, until no connection is open. What its program does is its own: of
 /// `bytes` only `completed_s` knows, `stop` and `abort` do nothing. What goes on inside is not
 /// known: controller, host and detector are `kernel`, `cwnd_bytes` is null, and timeouts,
-/// recoveries, undos, `limited_s` and what the retransmissions and losses were in truth are 0. Of a
+/// recoveries, undos, `limited_s`, `ca_state_s` and what the retransmissions and losses were in truth are 0. Of a
 /// receiver that is a kernel, what it has acknowledged counts as delivered, and every packet that
 /// has arrived as kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -228,6 +230,9 @@ pub struct FlowSummary {
     pub fct_s: Option<f64>,
     /// What held the sender back while it had not closed; zero for `smoltcp`.
     pub limited_s: Limited,
+    /// For how long the sender was in which congestion state; zero where it is none of ours.
+    #[serde(default)]
+    pub ca_state_s: CaStateSeconds,
     /// What the retransmissions were in truth.
     pub retransmissions: Retransmissions,
     /// What the transmissions that the sender declared lost were in truth.
@@ -296,45 +301,6 @@ pub struct SubflowSummary {
     pub received_bytes: u64,
     /// How often its congestion window was halved because it blocked the shared window.
     pub penalties: u64,
-}
-
-/// How long what held a sender back, s. The rest of a flow's time it spent in opening and closing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Limited {
-    /// The congestion window was full.
-    pub cwnd: f64,
-    /// The receiver's window was.
-    pub rwnd: f64,
-    /// The application had nothing to send, or too little.
-    pub app: f64,
-    /// The time of the next paced segment had not come.
-    pub pacing: f64,
-}
-
-/// Every retransmission is one of these.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Retransmissions {
-    /// Every earlier transmission of some of its data was lost.
-    pub needed: u64,
-    /// Nothing of it was lost, which was inferred from other arrivals.
-    pub spurious_reordering: u64,
-    /// Nothing of it was lost; a timer decided.
-    pub spurious_delay: u64,
-    /// The needed ones by link direction (or `receiver`, where data was refused) and reason of the
-    /// loss before.
-    #[serde(deserialize_with = "name::counts_by_place")]
-    pub by_queue: BTreeMap<String, BTreeMap<Name, u64>>,
-}
-
-/// Every transmission that was declared lost is counted once, as right or wrong.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LossDeclarations {
-    /// It was lost.
-    pub right: u64,
-    /// Of these, before any ACK could tell: by a timeout, as a rule.
-    pub blind: u64,
-    /// It was not.
-    pub wrong: u64,
 }
 
 /// Displacement of packets (RFC 5236): place in the order of arrival less place in the order of

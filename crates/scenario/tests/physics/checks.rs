@@ -217,6 +217,11 @@ fn transfer(laws: &mut Laws, outcome: &Outcome, flow: &FlowSpec, json: &Json) {
     laws.hold("held back for at most its life", limited <= lived + 1e-9, || {
         format!("{}: {limited} of {lived}", flow.id)
     });
+    let states = json["ca_state_s"].as_object().into_iter().flatten();
+    let in_states: f64 = states.filter_map(|(_, value)| value.as_f64()).sum();
+    laws.hold("in congestion states for at most its life", in_states <= lived + 1e-9, || {
+        format!("{}: {in_states} of {lived}", flow.id)
+    });
     let goodput = json["goodput_bps"].as_f64().unwrap_or(0.0);
     // It is taken over the flow's time, whatever that is here.
     let lasted = if goodput > 0.0 { delivered as f64 * 8.0 / goodput } else { 0.0 };

@@ -1,8 +1,8 @@
 //! What the ends of a flow have counted.
 
-use ackclock_tcp::{LimitedTime, Stats};
-use ackclock_trace::{FlowPoint, Limited};
-use ackclock_units::Time;
+use ackclock_tcp::{CaStateTime, LimitedTime, Stats};
+use ackclock_trace::{CaStateSeconds, FlowPoint, Limited};
+use ackclock_units::{Span, Time};
 
 use super::Flow;
 use crate::direction::mean;
@@ -123,6 +123,8 @@ impl FlowCount {
             cwnd: snapshot.map(|now| now.cwnd),
             ssthresh: snapshot.map(|now| now.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX),
             in_flight: snapshot.map(|now| now.pipe),
+            reordering: snapshot.map(|now| now.counts.reordering.into()),
+            ca_state: snapshot.map(|now| now.ca_state.name()),
         };
         // A flow of programs outside begins anew with its first packet.
         let bytes = self.bytes.saturating_sub(then.bytes);
@@ -137,5 +139,22 @@ pub(super) fn limited(time: LimitedTime) -> Limited {
         rwnd: time.rwnd.as_secs_f64(),
         app: time.app.as_secs_f64(),
         pacing: time.pacing.as_secs_f64(),
+    }
+}
+
+/// How long a sender was in which state until `end`, in seconds, in a time of this length.
+pub(super) fn ca_states(sender: &Host, end: Time, length: Span) -> CaStateSeconds {
+    let time = match sender {
+        // One that never sent has a flow that consists of other connections.
+        Host::Endpoint(endpoint) if endpoint.stats().sent_packets > 0 => endpoint.ca_state_time(end),
+        _ => return CaStateSeconds::default(),
+    };
+    let CaStateTime { disorder, cwr, recovery, loss } = time;
+    CaStateSeconds {
+        open: (length - (disorder + cwr + recovery + loss)).as_secs_f64(),
+        disorder: disorder.as_secs_f64(),
+        cwr: cwr.as_secs_f64(),
+        recovery: recovery.as_secs_f64(),
+        loss: loss.as_secs_f64(),
     }
 }

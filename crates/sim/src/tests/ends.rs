@@ -1,5 +1,7 @@
 //! How flows begin and end, and what is said of it.
 
+use ackclock_trace::CaStateSeconds;
+
 use super::*;
 use crate::spec::SmoltcpCc;
 
@@ -91,4 +93,24 @@ fn a_flow_that_never_connects_has_no_start() {
     late.start = Time::from_secs(30);
     let summary = run_of(late);
     assert_eq!((summary.flows[0].start_s, summary.flows[0].completed_s), (None, None));
+}
+
+#[test]
+fn congestion_states_share_the_time_of_a_flow() {
+    let mut lossy = link("a", pfifo(100));
+    lossy.forward.impairments.loss = Loss::List(vec![50, 51, 60]);
+    let mut short = flow("f", vec![0], false);
+    (short.start, short.bytes) = (Time::from_millis(500), Some(1_000_000));
+    let summary = run_to_end(&spec(vec![lossy], vec![short.clone()]));
+    let flow = &summary.flows[0];
+    let CaStateSeconds { open, disorder, cwr, recovery, loss } = flow.ca_state_s;
+    assert!(open > 0.0 && disorder > 0.0 && recovery > 0.0, "{:?}", flow.ca_state_s);
+    // The transfer goes on until both ends have closed, a few round trips after the last byte.
+    let all = open + disorder + cwr + recovery + loss;
+    let fct = flow.fct_s.expect("it is complete");
+    assert!(all >= fct && all < fct + 0.5, "{all} {fct}");
+    // Nothing is known of a sender that is none of ours.
+    (short.sender, short.receiver) = (smoltcp(), smoltcp());
+    let summary = run_to_end(&spec(vec![link("a", pfifo(100))], vec![short]));
+    assert_eq!(summary.flows[0].ca_state_s, CaStateSeconds::default());
 }

@@ -14,9 +14,9 @@ use crate::connection::socket::Socket;
 use crate::connection::syn::Handshake;
 use crate::connection::timers::Timers;
 use crate::ecn::EcnState;
-use crate::loss::Recovery;
 use crate::loss::detector::Detector;
 use crate::loss::scoreboard::Scoreboard;
+use crate::loss::{Recovery, StateClock};
 use crate::receiver::Receiver;
 use crate::report::counters::Counters;
 use crate::send::burst::Burst;
@@ -180,6 +180,7 @@ pub struct Endpoint {
     pub(crate) path: Path,
 
     // What few connections have.
+    pub(crate) states: StateClock,
     /// Its part in Fast Open, if it has one.
     pub(crate) opening: Option<Box<Opening>>,
     pub(crate) soft_errors: SoftErrors,
@@ -234,6 +235,7 @@ impl Endpoint {
             answers: Answers::default(),
             liveness: Liveness::default(),
             latest_sample: None,
+            states: StateClock::default(),
             opening: None,
             socket: Socket::default(),
             queue: Queue::new(config.send_buffer),

@@ -15,3 +15,16 @@ pub enum CaState {
     /// After a retransmission timeout.
     Loss,
 }
+
+impl CaState {
+    /// The name in records, Linux's.
+    pub const fn name(self) -> &'static str {
+        match self {
+            CaState::Open => "Open",
+            CaState::Disorder => "Disorder",
+            CaState::Cwr => "CWR",
+            CaState::Recovery => "Recovery",
+            CaState::Loss => "Loss",
+        }
+    }
+}

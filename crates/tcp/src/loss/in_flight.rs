@@ -29,7 +29,7 @@ impl Endpoint {
     #[inline]
     pub(crate) fn window_used(&self) -> u64 {
         let pipe = self.pipe();
-        if self.recovery.state != CaState::Disorder {
+        if self.recovery.state() != CaState::Disorder {
             return pipe;
         }
         self.window_used_in_disorder(pipe)
@@ -68,8 +68,8 @@ impl Endpoint {
     pub(in crate::loss) fn keep_open(&mut self) {
         let left = self.sacked_segments() + self.board.lost_segments();
         let state = if left > 0 || self.any_resent() { CaState::Disorder } else { CaState::Open };
-        if self.recovery.state != state {
-            self.recovery.state = state;
+        if self.recovery.state() != state {
+            self.enter(self.now, state);
             self.recovery.point = self.send.nxt();
         }
     }

@@ -17,6 +17,7 @@ mod recovery;
 mod rfc;
 mod sack_reports;
 pub(crate) mod scoreboard;
+mod state_time;
 mod tail_probe;
 mod undo;
 mod undo_state;
@@ -30,6 +31,8 @@ use crate::loss::scoreboard::Whole;
 pub(crate) use self::ack_context::{AckContext, DuplicateReport};
 pub use self::ca_state::CaState;
 pub(crate) use self::recovery::Recovery;
+pub use self::state_time::CaStateTime;
+pub(crate) use self::state_time::StateClock;
 
 impl Endpoint {
     /// Whether Linux's engine is in use.

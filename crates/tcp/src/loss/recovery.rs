@@ -8,6 +8,7 @@ use ackclock_units::Time;
 use super::ca_state::CaState;
 use super::probe_state::Probe;
 use super::prr::WindowReduction;
+use super::state_time::CaStateTime;
 use super::undo_state::Undo;
 use crate::{Endpoint, Prr, Stamp};
 
@@ -28,7 +29,7 @@ pub(super) enum Resend {
 #[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct Recovery {
-    pub(super) state: CaState,
+    state: CaState,
     /// The controller sets the window in every state (Linux's `cong_control`).
     pub(super) whole_control: bool,
     pub(super) resend: Resend,
@@ -140,14 +141,6 @@ impl Recovery {
         self.emulated_sacks = self.emulated_sacks.min(most);
     }
 
-    /// What is in flight up to `point` is lost, and not to congestion
-    /// (`tcp_non_congestion_loss_retransmit`).
-    pub(crate) fn begin_loss_without_reduction(&mut self, point: u64) {
-        (self.state, self.point) = (CaState::Loss, point);
-        self.undo.rule_out();
-        self.frto = false;
-    }
-
     /// What is lost goes out as the window allows.
     pub(crate) fn resend_lost(&mut self) {
         self.resend = Resend::Lost;
@@ -216,6 +209,29 @@ impl Endpoint {
     /// Where the sender stands.
     pub fn ca_state(&self) -> CaState {
         self.recovery.state
+    }
+
+    /// The sender stands there from now on.
+    #[inline]
+    pub(super) fn enter(&mut self, now: Time, state: CaState) {
+        if self.recovery.state != state {
+            self.states.leave(now, self.recovery.state);
+            self.recovery.state = state;
+        }
+    }
+
+    /// What is in flight up to `point` is lost, and not to congestion
+    /// (`tcp_non_congestion_loss_retransmit`).
+    pub(crate) fn begin_loss_without_reduction(&mut self, now: Time, point: u64) {
+        self.enter(now, CaState::Loss);
+        self.recovery.point = point;
+        self.recovery.undo.rule_out();
+        self.recovery.frto = false;
+    }
+
+    /// How long the sender was in which congestion state until `now`.
+    pub fn ca_state_time(&self, now: Time) -> CaStateTime {
+        self.states.read(now, self.recovery.state)
     }
 
     /// The time by which a segment that is sent now is ordered among others: what different ACKs

@@ -24,7 +24,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn on_ack_rfc(&mut self, context: &AckContext) {
         let duplicate = self.is_duplicate_ack(context);
-        let open = self.recovery.state == CaState::Open;
+        let open = self.recovery.state() == CaState::Open;
         if !open || context.progress.delivered > 0 || duplicate || context.ece {
             self.react_to_ack(context, duplicate);
         }
@@ -58,7 +58,7 @@ impl Endpoint {
         let delivered = self.newly_delivered(progress);
         self.count_duplicates(progress, duplicate);
         let lost_before = self.board.lost();
-        if self.negotiated.sack() && progress.delivered > progress.acked || self.recovery.state != CaState::Open {
+        if self.negotiated.sack() && progress.delivered > progress.acked || self.recovery.state() != CaState::Open {
             self.board.mark_lost(DUP_THRESH, self.negotiated.mss());
         }
         self.change_state(context);
@@ -80,7 +80,7 @@ impl Endpoint {
 
     /// FreeBSD's congestion recovery is the controller's affair: the window is where it is to be.
     fn controller_reduces(&self) -> bool {
-        self.recovery.state == CaState::Cwr && self.recovery.by_controller && self.config.prr == Prr::Off
+        self.recovery.state() == CaState::Cwr && self.recovery.by_controller && self.config.prr == Prr::Off
     }
 
     /// The controller grows its window, or reduces it; `delivered` bytes came with the ACK.
@@ -90,7 +90,7 @@ impl Endpoint {
         let flight = self.flight(now);
         let reduced = self.cc.on_ack(&flight, &ack) == Verdict::Reduced;
         // After a timeout there is an episode already.
-        if reduced && self.recovery.state != CaState::Loss {
+        if reduced && self.recovery.state() != CaState::Loss {
             self.begin_reduction(CaState::Cwr, delivered);
             self.recovery.by_controller = true;
         }
@@ -122,7 +122,7 @@ impl Endpoint {
         if duplicate {
             recovery.dup_acks += 1;
             // After a timeout they may answer what is sent again needlessly.
-            if !self.negotiated.sack() && recovery.state != CaState::Loss {
+            if !self.negotiated.sack() && recovery.state() != CaState::Loss {
                 let most = self.board.segments().saturating_sub(1);
                 recovery.emulated_sacks = (recovery.emulated_sacks + 1).min(most);
             }
@@ -135,7 +135,7 @@ impl Endpoint {
     fn change_state(&mut self, context: &AckContext) {
         let AckContext { now, ece, ref progress, .. } = *context;
         let done = self.send.una() >= self.recovery.point;
-        match self.recovery.state {
+        match self.recovery.state() {
             CaState::Open | CaState::Disorder => {}
             CaState::Cwr if done => self.end_reduction(now),
             CaState::Cwr => {}
@@ -150,7 +150,7 @@ impl Endpoint {
                 return;
             }
             CaState::Loss if done => {
-                self.recovery.state = CaState::Open;
+                self.enter(now, CaState::Open);
                 self.recovery.emulated_sacks = 0;
             }
             CaState::Loss => return,
@@ -162,7 +162,7 @@ impl Endpoint {
     /// there is not.
     #[inline(never)]
     fn begin_episode(&mut self, now: Time, ece: bool, delivered: u64) {
-        let in_cwr = self.recovery.state == CaState::Cwr;
+        let in_cwr = self.recovery.state() == CaState::Cwr;
         let enough = self.recovery.dup_acks >= DUP_THRESH;
         // RFC 6582 section 3.2 step 2: without SACK, duplicates of data sent before the last
         // episode's end prove nothing. Likewise an ECN echo of which the receiver may not have
@@ -180,7 +180,7 @@ impl Endpoint {
             self.signal_reduction(now, Signal::Ecn, delivered);
         } else if !in_cwr {
             let disorder = self.board.sacked_segments() > 0 || self.recovery.dup_acks > 0;
-            self.recovery.state = if disorder { CaState::Disorder } else { CaState::Open };
+            self.enter(now, if disorder { CaState::Disorder } else { CaState::Open });
             if !disorder {
                 self.recovery.emulated_sacks = 0;
             }
@@ -190,9 +190,9 @@ impl Endpoint {
     /// A segment is lost.
     fn begin_recovery_rfc(&mut self, now: Time, delivered: u64) {
         self.tell_losses(now);
-        if self.recovery.state == CaState::Cwr && self.observer.needs.ecn == EcnUse::Data {
+        if self.recovery.state() == CaState::Cwr && self.observer.needs.ecn == EcnUse::Data {
             // The window is coming down already: one reduction per window of data.
-            self.recovery.state = CaState::Recovery;
+            self.enter(now, CaState::Recovery);
             self.recovery.point = self.send.nxt();
         } else {
             self.signal_reduction(now, Signal::Loss, delivered);
@@ -220,8 +220,9 @@ impl Endpoint {
         // this one delivers.
         let flight = self.board.outstanding() - self.board.sacked() + delivered;
         let cwnd = self.board.pipe().max(u64::from(self.negotiated.mss()));
+        self.enter(self.now, state);
         let recovery = &mut self.recovery;
-        (recovery.state, recovery.point) = (state, self.send.nxt());
+        recovery.point = self.send.nxt();
         recovery.by_controller = false;
         recovery.reduction.begin(cwnd, window.ssthresh.min(window.cwnd), flight);
         // RFC 3168 section 6.1.2: CWR reports a reduction for any reason.
@@ -254,7 +255,7 @@ impl Endpoint {
 
     fn end_reduction(&mut self, now: Time) {
         let mut flight = self.flight(now);
-        if self.recovery.state == CaState::Cwr {
+        if self.recovery.state() == CaState::Cwr {
             // The bound to a burst is of fast recovery (RFC 6582 section 3.2 step 3; FreeBSD
             // `newreno_post_recovery`). For ECN it would be a second reduction in the same window
             // of data (RFC 3168 section 6.1.2).
@@ -262,7 +263,7 @@ impl Endpoint {
         }
         self.cc.on_recovery_end(&flight);
         self.end_validation(now);
-        self.recovery.state = CaState::Open;
+        self.enter(now, CaState::Open);
         self.recovery.emulated_sacks = 0;
         self.recovery.force = false;
     }
@@ -277,8 +278,9 @@ impl Endpoint {
         self.cc.on_signal(&flight, Signal::Timeout { repeated: self.rtt.timeouts() > 0, kept: 0 });
         self.forget_validation(now);
         self.rtt.back_off();
+        self.enter(now, CaState::Loss);
         let recovery = &mut self.recovery;
-        (recovery.state, recovery.point) = (CaState::Loss, self.send.nxt());
+        recovery.point = self.send.nxt();
         recovery.dup_acks = 0;
         recovery.emulated_sacks = 0;
         // The first segment goes out whatever the window.

@@ -46,7 +46,7 @@ impl Endpoint {
         self.board.sack(&blocks[..len], progress);
         // Not after a timeout, when what was retransmitted is not known well
         // (`tcp_sacktag_write_queue`).
-        if self.recovery.state != CaState::Loss || self.recovery.undo.is_possible() {
+        if self.recovery.state() != CaState::Loss || self.recovery.undo.is_possible() {
             self.learn_from_sacks(progress);
         }
         duplicates

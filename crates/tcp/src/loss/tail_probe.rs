@@ -115,7 +115,7 @@ impl Endpoint {
             let Some(wait) = self.probe_timeout_before_rack() else { return false };
             wait
         } else {
-            if !matches!(self.recovery.state, CaState::Open | CaState::Cwr) {
+            if !matches!(self.recovery.state(), CaState::Open | CaState::Cwr) {
                 return false;
             }
             match self.rtt.srtt() {
@@ -134,7 +134,7 @@ impl Endpoint {
     /// The wait of Linux 4.0; `None` if no probe may be due.
     #[inline(never)]
     fn probe_timeout_before_rack(&self) -> Option<Span> {
-        let srtt = self.rtt.srtt().filter(|_| self.recovery.state == CaState::Open)?;
+        let srtt = self.rtt.srtt().filter(|_| self.recovery.state() == CaState::Open)?;
         if self.timers.pending() != Pending::Rto || self.is_waiting_for_nothing() {
             return None;
         }

@@ -73,8 +73,8 @@ impl Endpoint {
         if self.holds_state() {
             return true;
         }
-        if self.recovery.state == CaState::Loss {
-            self.recovery.state = CaState::Open;
+        if self.recovery.state() == CaState::Loss {
+            self.enter(self.now, CaState::Open);
         }
         false
     }
@@ -125,7 +125,7 @@ impl Endpoint {
         self.undo(true, false);
         self.rtt.progress();
         if !self.holds_state() && (frto || self.negotiated.sack()) {
-            self.recovery.state = CaState::Open;
+            self.enter(self.now, CaState::Open);
         }
         true
     }

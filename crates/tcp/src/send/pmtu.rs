@@ -291,7 +291,7 @@ impl Endpoint {
         self.tell_losses(now);
         if self.recovery.state() != CaState::Loss {
             let window = Window { cwnd: self.cwnd(), ssthresh: self.current_ssthresh() };
-            self.recovery.begin_loss_without_reduction(self.send.nxt());
+            self.begin_loss_without_reduction(now, self.send.nxt());
             self.put_window(window);
         }
         self.recovery.resend_lost();

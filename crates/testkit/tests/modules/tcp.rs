@@ -33,6 +33,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "connection/fast_open/server",
         "connection/fast_open/opening",
         "loss/ca_state",
+        "loss/state_time",
         "loss/probe_state",
         "loss/prr",
         "loss/scoreboard",

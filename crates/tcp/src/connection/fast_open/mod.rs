@@ -166,7 +166,7 @@ impl Endpoint {
         if linux && self.linux_episodes() {
             // tcp_non_congestion_loss_retransmit: the state of a timeout, with the window as it
             // was.
-            self.recovery.begin_loss_without_reduction(self.send.nxt());
+            self.begin_loss_without_reduction(now, self.send.nxt());
             self.recovery.resend_lost();
         }
     }

@@ -127,7 +127,7 @@ impl Endpoint {
             || context.progress.sacked_segments > 0
             || context.ece
             || context.duplicates.segments > 0
-            || self.recovery.state != CaState::Open
+            || self.recovery.state() != CaState::Open
     }
 
     /// A dubious ACK: the state reacts. Returns whether a timer was set.
@@ -186,7 +186,7 @@ impl Endpoint {
         let flight = self.flight(now);
         let cwnd = self.cwnd();
         // tcp_enter_cwr does nothing after a timeout.
-        if self.cc.on_ack(&flight, &ack) == Verdict::Reduced && self.recovery.state < CaState::Cwr {
+        if self.cc.on_ack(&flight, &ack) == Verdict::Reduced && self.recovery.state() < CaState::Cwr {
             self.shape_window(cwnd);
             self.enter_cwr();
         }
@@ -199,7 +199,7 @@ impl Endpoint {
         let sacked = self.sacked_segments();
         let view = View {
             now,
-            state: self.recovery.state,
+            state: self.recovery.state(),
             sack,
             mss: self.negotiated.mss(),
             outstanding: self.board.segments(),

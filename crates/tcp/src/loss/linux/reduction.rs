@@ -12,12 +12,12 @@ impl Endpoint {
         self.start_undo();
         self.recovery.undo.set_restores_window(false);
         // A sender that is marked all the time has not halved its window for that.
-        let marked = self.recovery.state == CaState::Cwr && self.observer.needs.ecn != EcnUse::Data;
+        let marked = self.recovery.state() == CaState::Cwr && self.observer.needs.ecn != EcnUse::Data;
         if !self.recovery.in_reduction() || marked {
             self.recovery.undo.set_restores_window(!ece);
             self.start_reduction(now, Signal::Loss);
         }
-        self.recovery.state = CaState::Recovery;
+        self.enter(now, CaState::Recovery);
         self.stats.fast_recoveries += 1;
     }
 
@@ -39,7 +39,7 @@ impl Endpoint {
     /// undone.
     pub(super) fn enter_cwr(&mut self) {
         self.recovery.undo.rule_out();
-        self.recovery.state = CaState::Cwr;
+        self.enter(self.now, CaState::Cwr);
     }
 
     /// The window is to come down from `cwnd` to the controller's threshold.
@@ -56,7 +56,7 @@ impl Endpoint {
         let flight = self.flight(now);
         self.cc.on_recovery_end(&flight);
         self.end_validation(now);
-        self.recovery.state = CaState::Open;
+        self.enter(now, CaState::Open);
     }
 
     /// One ACK of a reduction, which delivered so many segments (`tcp_cwnd_reduction`).

@@ -22,7 +22,7 @@ impl Endpoint {
         if view.ece {
             self.recovery.undo.set_restores_window(false);
         }
-        match self.recovery.state {
+        match self.recovery.state() {
             CaState::Open => self.alert_in_open(view, delivered),
             CaState::Disorder => self.look_for_loss(view, delivered, None),
             CaState::Cwr => self.alert_in_cwr(view, delivered),
@@ -74,7 +74,7 @@ impl Endpoint {
             }
         }
         let again = self.judge(view).again;
-        if self.recovery.state != CaState::Recovery {
+        if self.recovery.state() != CaState::Recovery {
             if self.board.lost_segments() == 0 {
                 return Reaction { resend: Resend::Hold, again };
             }
@@ -92,7 +92,7 @@ impl Endpoint {
         if !self.detector.is_before_rack() {
             marked = self.judge(view);
         }
-        if self.recovery.state != CaState::Open && !marked.retransmission {
+        if self.recovery.state() != CaState::Open && !marked.retransmission {
             return Reaction { resend, again: marked.again };
         }
         self.look_for_loss(view, delivered, marked.again)
@@ -110,7 +110,7 @@ impl Endpoint {
             }
             *delivered += self.add_emulated_sack(view.duplicate);
         }
-        if self.recovery.state <= CaState::Disorder {
+        if self.recovery.state() <= CaState::Disorder {
             self.undo_by_dsack();
         }
         if !self.detector.is_before_rack() {
@@ -240,11 +240,11 @@ impl Endpoint {
     /// `tcp_try_to_open`: nothing is known to be lost. An echoed mark reduces the window.
     pub(super) fn try_to_open(&mut self, now: Time, ece: bool) {
         self.forget_retransmissions();
-        if ece && self.recovery.state < CaState::Cwr {
+        if ece && self.recovery.state() < CaState::Cwr {
             self.start_reduction(now, Signal::Ecn);
             self.enter_cwr();
         }
-        if self.recovery.state != CaState::Cwr {
+        if self.recovery.state() != CaState::Cwr {
             self.keep_open();
         }
     }

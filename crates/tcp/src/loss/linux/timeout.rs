@@ -30,8 +30,9 @@ impl Endpoint {
             self.recovery.undo.set_restores_window(true);
         }
         self.rtt.back_off();
+        self.enter(now, CaState::Loss);
         let recovery = &mut self.recovery;
-        (recovery.state, recovery.point) = (CaState::Loss, self.send.nxt());
+        recovery.point = self.send.nxt();
         recovery.probe.forget();
         recovery.frto = self.config.frto && (began || repeats);
         recovery.resend = Resend::Lost;
@@ -46,7 +47,7 @@ impl Endpoint {
         let losses = self.board.losses();
         let before_rack = self.detector.is_before_rack();
         if before_rack {
-            if self.recovery.state > CaState::Disorder || self.board.is_empty() {
+            if self.recovery.state() > CaState::Disorder || self.board.is_empty() {
                 self.rearm_rto(now);
                 return;
             }
@@ -57,7 +58,7 @@ impl Endpoint {
         self.tell_losses(now);
         let lost = self.board.losses() - losses;
         if lost > 0 {
-            if self.recovery.state != CaState::Recovery {
+            if self.recovery.state() != CaState::Recovery {
                 self.begin_recovery(now, false);
                 self.reduce_window_linux(1, false);
             }

@@ -2,7 +2,7 @@
 
 use super::peer::full;
 use super::*;
-use crate::CaState;
+use crate::{CaState, CaStateTime};
 
 /// An initial window of ten segments, and the window falls to the threshold at once: RFC 6582 and
 /// RFC 6675 to the letter.
@@ -52,6 +52,30 @@ fn limited_transmit_then_fast_retransmit_then_fast_recovery() {
     script.ack(12_001);
     assert_eq!(script.endpoint.ca_state(), CaState::Open);
     assert_eq!(script.endpoint.stats().fast_recoveries, 1);
+}
+
+#[test]
+fn the_time_in_each_state_is_between_the_changes() {
+    const MS: fn(u64) -> Span = Span::from_millis;
+    let mut script = bulk(plain(false));
+    script.wait(30);
+    assert_eq!(script.endpoint.ca_state_time(script.now), CaStateTime::default());
+    // Disorder for 40 ms, then recovery for 60, which a full ACK ends.
+    script.ack(1);
+    script.wait(40);
+    duplicates(&mut script, 1, 2);
+    assert_eq!(script.endpoint.ca_state(), CaState::Recovery);
+    script.wait(60);
+    let so_far = CaStateTime { disorder: MS(40), recovery: MS(60), ..CaStateTime::default() };
+    assert_eq!(script.endpoint.ca_state_time(script.now), so_far);
+    script.ack(12_001);
+    script.data();
+    script.wait(10);
+    assert_eq!(script.endpoint.ca_state_time(script.now), so_far);
+    // A timeout comes one RTO after the last ACK; 10 ms of it are over.
+    script.wait(RTO - 10 + 25);
+    assert_eq!(script.endpoint.ca_state(), CaState::Loss);
+    assert_eq!(script.endpoint.ca_state_time(script.now), CaStateTime { loss: MS(25), ..so_far });
 }
 
 #[test]

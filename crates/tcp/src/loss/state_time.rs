@@ -1,0 +1,53 @@
+//! How long a sender has been in each congestion state.
+
+use ackclock_units::{Span, Time};
+
+use super::ca_state::CaState;
+
+/// How long a sender was in the congestion states other than [`CaState::Open`], in which it is for
+/// the rest of its time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaStateTime {
+    /// In [`CaState::Disorder`].
+    pub disorder: Span,
+    /// In [`CaState::Cwr`].
+    pub cwr: Span,
+    /// In [`CaState::Recovery`].
+    pub recovery: Span,
+    /// In [`CaState::Loss`].
+    pub loss: Span,
+}
+
+impl CaStateTime {
+    fn add(&mut self, state: CaState, time: Span) {
+        match state {
+            CaState::Open => {}
+            CaState::Disorder => self.disorder += time,
+            CaState::Cwr => self.cwr += time,
+            CaState::Recovery => self.recovery += time,
+            CaState::Loss => self.loss += time,
+        }
+    }
+}
+
+/// The times, and since when the sender is in its state. Takes memory once it leaves
+/// [`CaState::Open`], which many never do.
+#[derive(Debug, Default)]
+pub(crate) struct StateClock(Option<Box<(Time, CaStateTime)>>);
+
+impl StateClock {
+    /// The sender leaves a state.
+    #[inline(never)]
+    pub(super) fn leave(&mut self, now: Time, state: CaState) {
+        let (since, total) = &mut **self.0.get_or_insert_default();
+        total.add(state, now.since(*since));
+        *since = now;
+    }
+
+    /// The times until `now`, at which the sender is in this state.
+    pub(super) fn read(&self, now: Time, state: CaState) -> CaStateTime {
+        let Some((since, mut total)) = self.0.as_deref().copied() else { return CaStateTime::default() };
+        total.add(state, now.since(since));
+        total
+    }
+}

@@ -1,0 +1,62 @@
+//! What held a sender back, where it stood, and what it took for lost.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Name;
+
+/// How long what held a sender back, s. The rest of a flow's time it spent in opening and closing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limited {
+    /// The congestion window was full.
+    pub cwnd: f64,
+    /// The receiver's window was.
+    pub rwnd: f64,
+    /// The application had nothing to send, or too little.
+    pub app: f64,
+    /// The time of the next paced segment had not come.
+    pub pacing: f64,
+}
+
+/// How long a sender was in each congestion state, s: from its start to the end of its flow, by
+/// Linux's names. Hosts that follow the RFCs are in the corresponding ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CaStateSeconds {
+    /// Nothing unusual.
+    pub open: f64,
+    /// Duplicate ACKs or SACKs, not enough to prove a loss.
+    pub disorder: f64,
+    /// The window came down for a mark, or because a queue of the host was full.
+    pub cwr: f64,
+    /// Fast recovery.
+    pub recovery: f64,
+    /// After a retransmission timeout.
+    pub loss: f64,
+}
+
+/// Every retransmission is one of these.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Retransmissions {
+    /// Every earlier transmission of some of its data was lost.
+    pub needed: u64,
+    /// Nothing of it was lost, which was inferred from other arrivals.
+    pub spurious_reordering: u64,
+    /// Nothing of it was lost; a timer decided.
+    pub spurious_delay: u64,
+    /// The needed ones by link direction (or `receiver`, where data was refused) and reason of the
+    /// loss before.
+    #[serde(deserialize_with = "super::name::counts_by_place")]
+    pub by_queue: BTreeMap<String, BTreeMap<Name, u64>>,
+}
+
+/// Every transmission that was declared lost is counted once, as right or wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LossDeclarations {
+    /// It was lost.
+    pub right: u64,
+    /// Of these, before any ACK could tell: by a timeout, as a rule.
+    pub blind: u64,
+    /// It was not.
+    pub wrong: u64,
+}
