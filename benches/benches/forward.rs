@@ -58,6 +58,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
         }],
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node(1), node(2)],

@@ -37,10 +37,11 @@ pub(crate) const SIFTR: &str = "siftr.log";
 pub(crate) const ERTT: &str = "ertt.csv";
 pub(crate) const FLOWS: &str = "flows.csv";
 pub(crate) const SERIES: &str = "series.csv";
+pub(crate) const REORDERING: &str = "reordering.csv";
 /// The extension of captures.
 pub(crate) const PCAPNG: &str = ".pcapng";
 /// What a run may record, captures apart.
-const RECORDS: [&str; 6] = [QUEUE, TCP, SIFTR, ERTT, FLOWS, SERIES];
+const RECORDS: [&str; 7] = [QUEUE, TCP, SIFTR, ERTT, FLOWS, SERIES, REORDERING];
 /// The folder with what programs have printed.
 pub(crate) const COMMANDS: &str = "commands";
 /// The folder with one folder for each run of a sweep.

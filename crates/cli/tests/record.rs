@@ -269,7 +269,7 @@ fn an_unknown_key() {
     17 | queues = true
        | ^^^^^^ unknown key
        |
-       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`, `flows`, `series`, `series_window`, `pcap`, `pcap_snaplen`
+       = note: expected one of `queue`, `tcp`, `siftr`, `ertt`, `flows`, `series`, `series_window`, `pcap`, `pcap_snaplen`, `reordering`, `reordering_every`
        = help: did you mean `queue`?
     ");
 }
@@ -284,7 +284,7 @@ fn not_a_section() {
     1 | record=true
       |        ^^^^ found `true`
       |
-      = note: expected a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt` or `flows`
+      = note: expected a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows` or `reordering`
     ");
 }
 

@@ -84,6 +84,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: [("l", 1), ("r", 2)].map(node).into(),

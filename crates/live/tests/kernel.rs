@@ -186,6 +186,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
         flows,
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node("ours", false, OURS), node("kernel", true, KERNEL)],

@@ -85,6 +85,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node("l", 1), node("r", 2), node("ours", 3)],

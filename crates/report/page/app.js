@@ -235,6 +235,11 @@
       }
       place.replaceChildren();
       if (record.series) chart(place, (colors, width) => Figures.time(record, colors, width), "time");
+      if (record.reordering) {
+        place.append(element("h3", {}, "Reordering"));
+        chart(place, (colors, width) => Figures.reordering(record, colors, width), "reordering");
+        chart(place, (colors, width) => Figures.density(record, colors, width), "density");
+      }
       if (state.link) {
         place.append(element("h3", {}, `Every decision of the queue of ${state.link}`), thinned(Object.values(record.queues[state.link])));
         chart(place, (colors, width) => Figures.queue(record, state.link, colors, width), "queue");

@@ -51,6 +51,7 @@ const Figures = (() => {
     }
     if (/utilization|bucket_empty/.test(metric)) return ["%", 100];
     if (/packets|dropped|marked|enqueued|dequeued|offered/.test(metric)) return ["packets", 1];
+    if (metric === "reordering") return ["segments", 1];
     return ["", 1];
   }
 
@@ -422,7 +423,7 @@ const Figures = (() => {
 
   const PANELS = [
     ["flow", "throughput_bps", "Throughput"], ["flow", "rtt_ms", "RTT"], ["flow", "cwnd_bytes", "Congestion window"],
-    ["flow", "in_flight_bytes", "In flight"], ["flow", "retransmitted_packets", "Retransmissions"],
+    ["flow", "in_flight_bytes", "In flight"], ["flow", "retransmitted_packets", "Retransmissions"], ["flow", "reordering", "Reordering threshold"],
     ["link", "sojourn_ms", "Queueing delay"], ["link", "backlog_packets", "Queue"], ["link", "dropped_packets", "Drops"],
     ["link", "marked_packets", "Marks"], ["link", "probability", "Probability"], ["link", "utilization", "Utilization"],
   ];
@@ -546,6 +547,68 @@ const Figures = (() => {
     return { option, height: height + 250 };
   }
 
+  // Reordering over time: of each flow at each place the reordered packets, and the displacements.
+  function reordering(record, theme = LIGHT, width = 860) {
+    const lines = (record.reordering || []).slice(0, MOST_LINES);
+    if (!lines.length) return null;
+    const names = lines.map((line) => line.id);
+    const drawn = (line, key, style, scale = 1) => ({
+      type: "line", name: line.id, showSymbol: line.values.time_s.length < 3, sampling: "minmax", lineStyle: { width: 1.2, ...style },
+      itemStyle: { color: color_of(theme, names, line.id) },
+      data: line.values.time_s.map((at, n) => [at, line.values[key][n] === null ? null : line.values[key][n] * scale]),
+    });
+    const each = (...keys) => lines.flatMap((line) => keys.map(([key, style, scale]) => drawn(line, key, style, scale)));
+    const dashed = { type: "dashed" };
+    const panels = [
+      { title: "Packets that arrived after one sent later", unit: "%", min: 0, series: each(["reordered_ratio", {}, 100]) },
+      { title: "Displacement: median, and quartiles (dashed)", unit: "packets", series:
+        each(["displacement_p25", dashed], ["displacement_p50", {}], ["displacement_p75", dashed]) },
+      { title: "Displacement: the earliest and the latest packet", unit: "packets", series: each(["displacement_min", {}], ["displacement_max", {}]) },
+    ];
+    panels.forEach((panel) => { panel.end = record.duration_s; });
+    const { option, height } = stack(theme, width, panels, names);
+    option.tooltip = {
+      trigger: "axis", confine: true, axisPointer: { type: "line" },
+      formatter: (items) => [`${show(items[0].value[0])} s`, ...items.filter((item) => item.value[1] !== null).slice(0, 24).map((item) =>
+        `${item.marker}${escape(item.seriesName)}: ${show(item.value[1])} ${panels[item.axisIndex].unit}`)].join("<br>"),
+    };
+    return { option, height };
+  }
+
+  // Reorder density and reorder buffer-occupancy density (RFC 5236).
+  function density(record, theme = LIGHT, width = 860) {
+    const found = (record.densities || []).filter((one) => one.density.shares.length).slice(0, MOST_LINES);
+    if (!found.length) return null;
+    const names = found.map((one) => one.id);
+    const line = (one, from, shares) => ({
+      type: "line", step: "middle", name: one.id, showSymbol: shares.length < 3, lineStyle: { width: 1.4 }, areaStyle: { opacity: 0.12 },
+      itemStyle: { color: color_of(theme, names, one.id) }, data: shares.map((share, n) => [from + n, share * 100]),
+    });
+    const panels = [
+      { title: "Reorder density", unit: "% of packets", x: "Displacement (packets; early < 0 < late)", series: found.map((one) => line(one, one.density.from, one.density.shares)) },
+      { title: "Reorder buffer-occupancy density", unit: "% of arrivals", x: "Packets in a buffer that restores the order", min: 0, series: found.map((one) => line(one, 0, one.rbd.shares)) },
+    ];
+    const [top, high, gap, left] = [58, 190, 78, 66];
+    const option = { ...base(theme), grid: [], xAxis: [], yAxis: [], series: [], title: [] };
+    panels.forEach((panel, number) => {
+      const at = top + number * (high + gap);
+      const values = panel.series.flatMap((series) => series.data.map((point) => point[0]));
+      const [low, most] = extremes(values);
+      option.grid.push({ left, top: at, width: width - left - 18, height: high });
+      option.xAxis.push(axis(theme, {
+        type: "value", gridIndex: number, min: panel.min ?? low, max: Math.max(most, low + 1), minInterval: 1, name: panel.x, nameLocation: "middle",
+        nameGap: 26, splitLine: { show: false },
+      }));
+      option.yAxis.push(axis(theme, { type: "value", gridIndex: number, min: 0, name: panel.unit, nameLocation: "middle", nameGap: 48 }));
+      option.title.push({ text: panel.title, left, top: at - 22, textStyle: { color: theme.text, fontSize: 12, fontWeight: "normal" } });
+      for (const series of panel.series) option.series.push({ ...series, xAxisIndex: number, yAxisIndex: number });
+    });
+    option.legend = legend(theme, names);
+    option.tooltip = { trigger: "axis", confine: true, formatter: (items) => [show(items[0].value[0]), ...items.map((item) =>
+      `${item.marker}${escape(item.seriesName)}: ${show(item.value[1])} %`)].join("<br>") };
+    return { option, height: top + panels.length * (high + gap) };
+  }
+
   // The subject and the metrics of throughput and delay that there are.
   function main(data) {
     const subject = ["flows", "groups", "workloads", "links", "run"].find((name) => data.subjects[name]);
@@ -581,6 +644,8 @@ const Figures = (() => {
     for (const record of data.records) {
       const run = data.runs.index[record.run];
       add(`run-${run}-time`, time(record));
+      add(`run-${run}-reordering`, reordering(record));
+      add(`run-${run}-reorder-density`, density(record));
       for (const link of Object.keys(record.queues)) add(`run-${run}-queue-${link}`, queue(record, link));
       for (const flow of Object.keys(record.sequences)) add(`run-${run}-sequence-${flow}`, sequence(record, flow));
     }
@@ -589,7 +654,7 @@ const Figures = (() => {
 
   return {
     LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, boxes, cdf, heat,
-    scatter, time, queue, sequence, main, first, capital,
+    scatter, time, reordering, density, queue, sequence, main, first, capital,
   };
 })();
 globalThis.Figures = Figures;

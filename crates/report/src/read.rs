@@ -51,6 +51,8 @@ pub(crate) struct Run {
     pub(crate) repetition: u64,
     pub(crate) params: Map<String, Value>,
     pub(crate) duration_s: f64,
+    /// Densities of reordering, of some flows.
+    pub(crate) densities: Vec<Value>,
 }
 
 impl Output {
@@ -135,6 +137,22 @@ pub(crate) fn results(dirs: &[PathBuf]) -> anyhow::Result<Results> {
     Ok(results)
 }
 
+/// The most flows of a run of which there are densities.
+const MOST_FLOWS: usize = 8;
+
+/// The densities of reordering in the summary of a run.
+fn densities(summary: &Value) -> Vec<Value> {
+    let flows = summary["flows"].as_array().map_or(&[][..], Vec::as_slice);
+    let measured = flows.iter().filter(|flow| flow["reordering"].is_object()).take(MOST_FLOWS);
+    let of = measured.flat_map(|flow| {
+        let id = flow["id"].as_str().unwrap_or_default();
+        flow["reordering"].as_object().into_iter().flatten().map(move |(place, found)| {
+            json!({ "id": format!("{id} at {place}"), "density": found["density"], "rbd": found["rbd"] })
+        })
+    });
+    of.collect()
+}
+
 impl Results {
     fn add(&mut self, output: usize, summary: &Value) {
         let run = self.runs.len();
@@ -162,6 +180,7 @@ impl Results {
             repetition: number("run"),
             params,
             duration_s: rest.get("duration_s").and_then(Value::as_f64).unwrap_or(0.0),
+            densities: densities(summary),
         });
         // What counts runs, or is in lists, is no result.
         for key in ["schema", "seed", "run", "index", "duration_s", "windows", "commands", "live"] {

@@ -65,7 +65,8 @@ fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
     let series = open(output, of.index, "series.csv")?.map(series).transpose()?;
     let queue = open(output, of.index, "queue.csv")?.map(queue).transpose()?;
     let tcp = open(output, of.index, "tcp.csv")?.map(tcp).transpose()?;
-    if series.is_none() && queue.is_none() && tcp.is_none() {
+    let reordering = open(output, of.index, "reordering.csv")?.map(reordering).transpose()?;
+    if series.is_none() && queue.is_none() && tcp.is_none() && reordering.is_none() {
         return Ok(None);
     }
     let (queues, sent) = queue.unwrap_or_default();
@@ -77,6 +78,8 @@ fn of(results: &Results, run: usize) -> anyhow::Result<Option<Value>> {
         "series": series,
         "queues": queues,
         "sequences": sequences,
+        "reordering": reordering,
+        "densities": of.densities,
     })))
 }
 
@@ -153,6 +156,44 @@ fn series(mut sheet: Sheet) -> anyhow::Result<Value> {
         Some(json!({ "kind": key.0, "id": key.1, "values": values }))
     });
     Ok(all.collect())
+}
+
+/// Reordering over time: columns for each flow and place.
+fn reordering(mut sheet: Sheet) -> anyhow::Result<Value> {
+    const COLUMNS: [&str; 10] = [
+        "time_s",
+        "reordered_ratio",
+        "early",
+        "on_time",
+        "late",
+        "displacement_min",
+        "displacement_p25",
+        "displacement_p50",
+        "displacement_p75",
+        "displacement_max",
+    ];
+    let (flow, tap) = (sheet.column("flow")?, sheet.column("tap")?);
+    let places = COLUMNS.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut found: Vec<(String, Vec<Vec<Option<f64>>>)> = Vec::new();
+    let mut known: BTreeMap<String, usize> = BTreeMap::new();
+    let mut row = StringRecord::new();
+    while sheet.next(&mut row)? {
+        let name = format!("{} at {}", &row[flow], &row[tap]);
+        let at = *known.entry(name).or_insert_with_key(|name| {
+            found.push((name.clone(), vec![Vec::new(); COLUMNS.len()]));
+            found.len() - 1
+        });
+        found[at].1.iter_mut().zip(&places).for_each(|(column, &place)| column.push(number(&row, place)));
+    }
+    let object = |(name, columns): (String, Vec<Vec<Option<f64>>>)| {
+        let values: Map<String, Value> = COLUMNS
+            .iter()
+            .zip(columns)
+            .map(|(name, column)| ((*name).to_owned(), numbers(column.into_iter())))
+            .collect();
+        json!({ "id": name, "values": values })
+    };
+    Ok(found.into_iter().map(object).collect())
 }
 
 /// Points of which every second one is left out whenever there are too many.

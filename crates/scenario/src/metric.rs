@@ -7,8 +7,8 @@ use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
     ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, IncastSummary,
-    LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, PagesSummary, ProbesSummary,
-    RequestsSummary, RoundTrips, VideoSummary, VoiceSummary, WorkloadSummary,
+    LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, PacketReordering, PagesSummary,
+    ProbesSummary, RequestsSummary, RoundTrips, VideoSummary, VoiceSummary, WorkloadSummary,
 };
 use serde_json::Value;
 
@@ -114,6 +114,8 @@ pub(crate) struct Shape {
     pub(crate) workloads: Vec<String>,
     /// Names of the links.
     pub(crate) links: Vec<String>,
+    /// Where reordering is measured.
+    pub(crate) places: Vec<String>,
     /// Names of the hosts behind devices.
     pub(crate) hosts: Vec<String>,
     /// Names of the commands, with what is read out of their output: `json` or `ping`.
@@ -166,6 +168,14 @@ impl Metric {
             {
                 return Ok(Metric { part, of, selector: selector.to_owned(), field: field.to_owned() });
             }
+            if of == Of::Flows
+                && part == Part::Run
+                && let Some((selector, field)) = rest.split_once(&format!(".{PLACES}"))
+                && place_of(field).is_some()
+            {
+                let (selector, field) = (selector.to_owned(), format!("{PLACES}{field}"));
+                return Ok(Metric { part, of, selector, field });
+            }
             // Ids have dots too, so the field is found from the end: the longest, where one ends as
             // another one does.
             let found = fields(part, of).into_iter().filter_map(|field| {
@@ -193,6 +203,19 @@ impl Metric {
         };
         if count == 0 {
             return Err(unknown(text, self.part, shape));
+        }
+        if let Some((place, _)) = self.field.strip_prefix(PLACES).and_then(place_of)
+            && !shape.places.iter().any(|known| known == place)
+        {
+            let (expected, places) =
+                ("a place in `record.reordering`", listed(shape.places.iter().map(String::as_str)));
+            let expected = if places.is_empty() {
+                format!("{expected}, which is not set")
+            } else {
+                format!("{expected}: {places}")
+            };
+            let near = nearest(place, shape.places.iter().map(String::as_str));
+            return Err(Unknown { expected, suggestion: near.map(|near| text.replacen(place, near, 1)) });
         }
         let Some(wanted) = self.measured_as() else { return Ok(count) };
         let commands = shape.commands.iter().filter(|(id, _)| glob(&self.selector, id));
@@ -252,8 +275,26 @@ impl Metric {
             // A reason that did not occur is left out of the summary.
             return Some(item["dropped"].get(reason).and_then(Value::as_f64).unwrap_or(0.0));
         }
+        if let Some((place, field)) = self.field.strip_prefix(PLACES).and_then(place_of) {
+            return field.split('.').try_fold(&item["reordering"][place], step)?.as_f64();
+        }
         self.field.split('.').try_fold(item, step)?.as_f64()
     }
+}
+
+/// What stands before a place where reordering is measured, and what stands for any in lists.
+const PLACES: &str = "reordering.";
+const PLACE: &str = "PLACE";
+
+/// The place in what follows [`PLACES`], and the metric. Places have dots as well.
+fn place_of(field: &str) -> Option<(&str, &str)> {
+    let mut fields = Vec::new();
+    numbers(&serde_json::to_value(PacketReordering::default()).ok()?, "", &mut fields);
+    let found = fields.iter().filter(|known| {
+        field.strip_suffix(known.as_str()).is_some_and(|place| place.len() > 1 && place.ends_with('.'))
+    });
+    let (place, field) = field.split_at(field.len() - found.map(String::len).max()?);
+    Some((place.trim_end_matches('.'), field))
 }
 
 /// A value in another one, by its key or, in an array, by its number.
@@ -282,6 +323,7 @@ fn fields(part: Part, of: Of) -> Vec<String> {
             serde_json::to_value(FlowSummary {
                 application: Some(application.into()),
                 datagrams: Some(datagrams.into()),
+                reordering: [(PLACE.to_owned(), PacketReordering::default())].into(),
                 ..FlowSummary::default()
             })
         }

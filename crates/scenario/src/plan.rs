@@ -153,6 +153,7 @@ impl Plan {
                 .collect(),
             workloads: self.workloads.iter().flat_map(Workload::rows).collect(),
             links: self.links.iter().map(|link| link.name.clone()).collect(),
+            places: self.recorded.places(&self.links),
             hosts: self.network.nodes.iter().filter(|node| node.tun.is_some()).map(|node| node.name.clone()).collect(),
             commands: self
                 .commands

@@ -1,6 +1,6 @@
 //! `[record]`: what is recorded during a run, for `--out`.
 
-use ackclock_sim::spec::LinkSpec;
+use ackclock_sim::spec::{LinkSpec, ReorderTap, ReorderingSpec};
 use ackclock_sim::{CapturePoint, DirectionId, FlowId, SeriesConfig};
 use ackclock_units::Span;
 
@@ -30,6 +30,15 @@ const MAX_SNAPLEN: u64 = 65_535;
 /// The most captures of a run: each is an open file.
 const MAX_CAPTURES: usize = 200;
 
+/// The receivers of all flows as a place where reordering is measured.
+const RECEIVER: &str = "receiver";
+
+/// The length of the intervals in which it is recorded.
+const REORDERING_EVERY: Span = Span::from_secs(1);
+
+/// The most flows times places at which reordering is measured: each takes up to 300 kB.
+const MAX_METERS: u64 = 10_000;
+
 /// How many ids an error lists.
 const MAX_LISTED: usize = 10;
 
@@ -51,6 +60,8 @@ pub(crate) struct Record {
     /// Where packets are captured, with the names of the files and of their interfaces.
     pub(crate) captures: Vec<Capture>,
     pub(crate) snaplen: u32,
+    /// Where reordering is measured.
+    pub(crate) reordering: Option<ReorderingSpec>,
 }
 
 /// A capture of a run.
@@ -62,6 +73,20 @@ pub struct Capture {
     pub name: String,
 }
 
+impl Record {
+    /// The names of the places at which reordering is measured.
+    pub(crate) fn places(&self, links: &[LinkSpec]) -> Vec<String> {
+        let name = |tap: &ReorderTap| match *tap {
+            ReorderTap::Receiver => RECEIVER.to_owned(),
+            ReorderTap::Direction(direction) => {
+                let of = DirectionId::all(links.len()).zip(ids(links));
+                of.filter(|(known, _)| *known == direction).map(|(_, id)| id).collect()
+            }
+        };
+        self.reordering.iter().flat_map(|reordering| &reordering.taps).map(name).collect()
+    }
+}
+
 /// Reads `[record]`.
 pub(crate) fn read(
     root: &mut Fields<'_>,
@@ -70,7 +95,8 @@ pub(crate) fn read(
     duration: Span,
     outside: bool,
 ) -> Record {
-    let expected = "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt` or `flows`";
+    let expected =
+        "a section `[record]` with `series`, `queue`, `pcap`, `tcp`, `siftr`, `ertt`, `flows` or `reordering`";
     let mut fields = root.section("record", expected);
     let queues = queues(&mut fields, links);
     let tcp = fields.or("tcp", false, Flag);
@@ -80,8 +106,9 @@ pub(crate) fn read(
     let series = series(&mut fields, duration);
     let captures = captures(&mut fields, links, groups, outside);
     let snaplen = fields.or("pcap_snaplen", SNAPLEN, Bytes(MIN_SNAPLEN, MAX_SNAPLEN)) as u32;
+    let reordering = reordering(&mut fields, links, groups, duration, outside);
     fields.finish();
-    Record { queues, tcp, siftr, ertt, flows, series, captures, snaplen }
+    Record { queues, tcp, siftr, ertt, flows, series, captures, snaplen, reordering }
 }
 
 /// The places at which packets are captured.
@@ -173,6 +200,69 @@ fn series(fields: &mut Fields<'_>, duration: Span) -> Option<SeriesConfig> {
         }
     }
     Some(SeriesConfig { every, window })
+}
+
+/// The places at which reordering is measured.
+fn reordering(
+    fields: &mut Fields<'_>,
+    links: &[LinkSpec],
+    groups: &[Group],
+    duration: Span,
+    outside: bool,
+) -> Option<ReorderingSpec> {
+    let expected =
+        "an array of `receiver` and link directions, such as [\"receiver\", \"bottleneck.forward\"], or `false`";
+    let entry = fields.get("reordering");
+    if entry.is_none() {
+        fields.fill("reordering", false);
+    }
+    let every = fields.or("reordering_every", REORDERING_EVERY, Time::Positive);
+    let entry = entry?;
+    let items = match &entry.node.value {
+        Value::Boolean(false) => return None,
+        Value::Array(items) => items,
+        _ => {
+            fields.reject("reordering", &entry.node, Problem::new("not the right type", expected));
+            return None;
+        }
+    };
+    let taps = taps(fields, items, links);
+    let problem = if outside && !items.is_empty() {
+        Problem::new("is measured on the virtual clock alone", "`false` where hosts are outside")
+    } else if taps.len() as u64 * ids_of(groups).count() as u64 > MAX_METERS {
+        let title = format!("{} flows at {} places are too many", ids_of(groups).count(), taps.len());
+        Problem::new(title, format!("at most {MAX_METERS} flows times places: each takes memory"))
+    } else if duration.as_nanos().div_ceil(every.as_nanos()) > MAX_INTERVALS {
+        let title = format!("{} intervals in the run", duration.as_nanos().div_ceil(every.as_nanos()));
+        Problem::new(title, format!("`reordering_every` of at most {MAX_INTERVALS} intervals"))
+    } else {
+        return (!taps.is_empty()).then_some(ReorderingSpec { taps, every });
+    };
+    fields.reject("reordering", &entry.node, problem);
+    None
+}
+
+/// The places of these names, each once.
+fn taps(fields: &mut Fields<'_>, items: &[Node], links: &[LinkSpec]) -> Vec<ReorderTap> {
+    let mut taps = Vec::new();
+    for item in items {
+        let tap = match item.str() {
+            Some(RECEIVER) => Some(ReorderTap::Receiver),
+            name => name.and_then(|name| direction(name, links)).map(ReorderTap::Direction),
+        };
+        match tap {
+            Some(tap) if !taps.contains(&tap) => taps.push(tap),
+            Some(_) => {}
+            None => {
+                let Problem { expected, help, .. } = unknown(item, links);
+                let mut problem = Problem::new("there is no such place", format!("`{RECEIVER}`, or {expected}"));
+                let near = item.str().and_then(|name| nearest(name, [RECEIVER]));
+                problem.help = near.map(|near| format!("did you mean `{near}`?")).or(help);
+                fields.reject("reordering", item, problem);
+            }
+        }
+    }
+    taps
 }
 
 fn queues(fields: &mut Fields<'_>, links: &[LinkSpec]) -> Vec<DirectionId> {

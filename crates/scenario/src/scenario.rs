@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use ackclock_sim::spec::{OwnController, RunSpec};
 use ackclock_sim::{DirectionId, Memory, SeriesConfig};
+use ackclock_units::Span;
 use serde_json::{Map, Value as Json};
 
 use crate::document::{Node, Value};
@@ -311,6 +312,7 @@ impl Scenario {
             flows: plan.groups.iter().flat_map(|group| group.flows(plan.seed, run)).collect(),
             sums: plan.sums(run),
             windows: self.windows.iter().map(|&window| plan.window(window)).collect(),
+            reordering: plan.recorded.reordering.clone(),
             live: plan.live().map(Box::new),
         })
     }
@@ -369,6 +371,11 @@ impl Scenario {
     /// The intervals of the time series that a run records, if it does.
     pub fn series(&self) -> Option<SeriesConfig> {
         self.points.first().recorded.series
+    }
+
+    /// The intervals in which reordering is recorded, if it is measured.
+    pub fn reordering_every(&self) -> Option<Span> {
+        self.points.first().recorded.reordering.as_ref().map(|reordering| reordering.every)
     }
 
     /// Whether packets are to be captured in any run.

@@ -1,5 +1,6 @@
 //! A flow: its traffic and what is measured on it.
 
+use std::collections::BTreeMap;
 use std::mem::offset_of;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use crate::truth::Truth;
 pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
 pub(crate) use counts::FlowCount;
-use counts::{Counts, ca_states, limited};
+use counts::{Counts, bits_per_second, ca_states, limited};
 pub(crate) use subflows::Subflows;
 pub(crate) use sums::Sums;
 use throughput::Throughput;
@@ -428,11 +429,7 @@ impl Flow {
             cc: self.cc.clone(),
             host: self.host.clone(),
             loss_detector: self.loss_detector,
-            goodput_bps: if active > Span::ZERO {
-                counts.delivered_bytes as f64 * 8.0 / active.as_secs_f64()
-            } else {
-                0.0
-            },
+            goodput_bps: bits_per_second(counts.delivered_bytes, active),
             throughput_bps: self.throughput.summary(self.end(end)),
             rtt_ms: self.rtt.distribution(1e-6),
             cwnd_bytes: self.cwnd.quantiles(1.0),
@@ -464,6 +461,8 @@ impl Flow {
             loss_declared_late_ms: self.truth.counts().late_ms(),
             repair_rtts: self.truth.counts().repair_rtts(),
             displacement: self.truth.displacement(),
+            // The run knows it.
+            reordering: BTreeMap::new(),
             application: self
                 .application
                 .as_ref()
@@ -489,7 +488,7 @@ impl Flow {
         let delivered_bytes = now.delivered_bytes - then.delivered_bytes;
         FlowWindow {
             id: self.id.clone(),
-            goodput_bps: if length > Span::ZERO { delivered_bytes as f64 * 8.0 / length.as_secs_f64() } else { 0.0 },
+            goodput_bps: bits_per_second(delivered_bytes, length),
             rtt_ms: self.rtt.since(&mark.rtt).distribution(1e-6),
             cwnd_bytes: self.cwnd.since(&mark.cwnd).quantiles(1.0),
             sent_packets: now.sent_packets - then.sent_packets,

@@ -17,6 +17,7 @@ mod index;
 mod log;
 mod memory;
 mod record;
+mod reordering;
 mod series;
 pub mod spec;
 mod stock;
@@ -35,7 +36,9 @@ pub use effort::most_packets;
 pub use error::RunError;
 pub use index::{DirectionId, FlowId, HostId};
 pub use memory::{Memory, Population};
-pub use record::{CapturePoint, CaptureRecorder, QueueRecorder, Recorders, SeriesConfig, SeriesRecorder};
+pub use record::{
+    CapturePoint, CaptureRecorder, QueueRecorder, Recorders, ReorderingRecorder, SeriesConfig, SeriesRecorder,
+};
 pub use stock::IntegrityError;
 pub use truth::LOST_ON_LINK;
 pub use world::{Inbound, Outbound, World};

@@ -6,8 +6,8 @@ use ackclock_emulator::{Action, Decision};
 use ackclock_packet::Payload;
 use ackclock_tcp::{Acknowledgment, Endpoint};
 use ackclock_trace::{
-    AckRecord, CaptureSink, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink, SeriesSink,
-    SiftrSink, TcpEvent, TcpRecord, TcpSink,
+    AckRecord, CaptureSink, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink,
+    ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink,
 };
 use ackclock_units::{Span, Time};
 
@@ -30,6 +30,8 @@ pub struct Recorders<'a> {
     pub flows: Option<&'a mut dyn FlowSink>,
     /// Packets as bytes.
     pub captures: Option<CaptureRecorder<'a>>,
+    /// Reordering over time.
+    pub reordering: Option<ReorderingRecorder<'a>>,
     /// Flows and link directions over time.
     pub series: Option<SeriesRecorder<'a>>,
 }
@@ -51,6 +53,16 @@ pub struct SeriesRecorder<'a> {
     pub config: SeriesConfig,
     /// Gets the records of each interval once it has ended. It may break the run off.
     pub sink: &'a mut dyn SeriesSink,
+}
+
+/// Where the intervals go in which reordering is measured.
+#[derive(Debug)]
+pub struct ReorderingRecorder<'a> {
+    /// The length of an interval.
+    pub every: Span,
+    /// Gets each interval of a flow once the displacements of its packets are known. It may break
+    /// the run off.
+    pub sink: &'a mut dyn ReorderingSink,
 }
 
 /// Where packets are captured, and where they go.

@@ -15,12 +15,14 @@ pub use ackclock_emulator::SplitRule;
 pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
 pub use self::mptcp::{MptcpSpec, PathChange, SchedulerKind};
+pub use self::reordering::{ReorderTap, ReorderingSpec};
 pub use self::summed::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};
 pub use self::workload::{SizeClass, WorkloadSpec};
 
 mod datagrams;
 mod live;
 mod mptcp;
+mod reordering;
 mod summed;
 mod workload;
 
@@ -45,6 +47,8 @@ pub struct RunSpec {
     /// Parts of the run that are measured for themselves, each from a time on until before another
     /// one.
     pub windows: Vec<(Time, Time)>,
+    /// Where reordering is measured; `None` if nowhere. Not with hosts outside.
+    pub reordering: Option<ReorderingSpec>,
     /// Hosts whose packets come from outside, with what is between them; `None` if all hosts are of
     /// the run's own making.
     pub live: Option<Box<LiveSpec>>,

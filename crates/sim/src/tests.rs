@@ -78,6 +78,7 @@ pub(crate) fn spec(links: Vec<LinkSpec>, flows: Vec<FlowSpec>) -> RunSpec {
         flows,
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: None,
     }
 }

@@ -34,6 +34,7 @@ mod datagrams;
 mod medium;
 mod outside;
 mod records;
+mod reordering;
 mod routes;
 mod summary;
 mod turnover;
@@ -79,6 +80,8 @@ pub struct World {
     media: Option<Box<Media>>,
     /// Visits to endpoints take the straight path.
     is_plain: bool,
+    /// Packets that leave links are looked at, or the links share media.
+    attends_links: bool,
     /// Links corrupt packets.
     corrupts: bool,
     /// The state of coming packets' endpoints is fetched into the cache ahead of them.
@@ -128,13 +131,16 @@ impl World {
             turnover: Turnover::new(spec),
             media: Media::new(spec),
             is_plain: false,
+            attends_links: false,
             corrupts: corruption::occurs(spec),
             looks_ahead: spec.flows.len() >= MANY,
             checked: (2 * spec.flows.len()).saturating_sub(1),
         };
         world.flows.ids().for_each(|flow| world.prepare(Time::ZERO, flow));
         world.begin_turnover();
+        world.records.reordering = reordering::places(spec);
         world.is_plain = world.visits_are_plain();
+        world.attends_links = world.has_to_attend_links();
         world
     }
 
@@ -280,8 +286,8 @@ impl World {
 
     /// Packets have arrived at the far end of a link direction.
     fn serve_direction(&mut self, now: Time, direction: DirectionId) {
-        if self.media.is_some() {
-            return self.serve_on_medium(now, direction);
+        if self.attends_links {
+            return self.serve_attended(now, direction);
         }
         while let Some((at, packet)) = self.directions[direction].deliver(now, &mut self.events) {
             self.settle(direction);

@@ -70,6 +70,7 @@ fn two_flows(cc: &CcSpec, config: &Config, queue: QueueSpec) -> RunSpec {
         title: String::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: None,
         duration: Span::from_secs(300),
         seed: 1,

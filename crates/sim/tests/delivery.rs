@@ -32,6 +32,7 @@ fn transfer(bytes: u64, sender: HostSpec, receiver: HostSpec, ways: [DirectionSp
         title: String::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: None,
         duration: Span::from_secs(100_000_000),
         seed: 1,

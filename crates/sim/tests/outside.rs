@@ -94,6 +94,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node("left", true, 1), node("right", true, 2)],

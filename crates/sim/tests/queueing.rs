@@ -67,6 +67,7 @@ fn run(load: f64, size: Distribution, datagrams: f64, limit: u64) -> (DatagramSu
         flows: vec![FlowSpec { id: "d.0".into(), group: group.into(), start: Time::ZERO, stop: None, ends: None }],
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: None,
     };
     let mut summary = ackclock_sim::run(&run, &mut |_| ControlFlow::Continue(())).expect("nobody interrupts");

@@ -108,6 +108,7 @@ fn transfer(config: Config, cc: CcSpec, forward: DirectionSpec, reverse: Directi
         title: String::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: None,
         duration: Span::from_secs(100_000),
         seed: 1,

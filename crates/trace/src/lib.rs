@@ -5,7 +5,7 @@
 //! and retransmissions ([`TcpRecord`]), [`SiftrLog`] every segment of a host ([`SiftrRecord`]),
 //! [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]), [`FlowCsv`] the flows of
 //! workloads ([`FlowRecord`]), [`SeriesCsv`] flows and links over time ([`SeriesRecord`]),
-//! [`PcapNg`] packets. [`statistics`] says what repetitions come to.
+//! [`ReorderingCsv`] what a [`ReorderMeter`] measures ([`ReorderingRecord`]), [`PcapNg`] packets. [`statistics`] says what repetitions come to.
 
 mod capture;
 mod ertt;
@@ -25,14 +25,17 @@ pub use ertt::{ERTT_COLUMNS, ErttCsv, ErttRecord, ErttSink};
 pub use flows::{FLOW_COLUMNS, FlowCsv, FlowRecord, FlowSink, slowdown_millionths};
 pub use histogram::{Histogram, SignedHistogram};
 pub use queue::{QUEUE_COLUMNS, QueueAction, QueueCsv, QueueRecord, QueueSink};
-pub use reordering::{DISPLACEMENT_THRESHOLD, MAX_BINS, ReorderInterval, ReorderMeter};
+pub use reordering::{
+    DISPLACEMENT_THRESHOLD, MAX_BINS, REORDERING_COLUMNS, ReorderInterval, ReorderMeter, ReorderingCsv,
+    ReorderingRecord, ReorderingSink,
+};
 pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{
     ApplicationSummary, BufferDensity, CaStateSeconds, CommandSummary, DatagramSummary, Displacement, Distribution,
     FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow,
     LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, MultipathSummary,
-    NReordering, PagesSummary, ProbesSummary, Quantiles, ReorderDensity, ReorderFreeRuns, Reordering,
+    NReordering, PacketReordering, PagesSummary, ProbesSummary, Quantiles, ReorderDensity, ReorderFreeRuns, Reordering,
     ReorderingSummary, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread, SubflowSummary,
     Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
 };

@@ -19,7 +19,9 @@ use std::collections::VecDeque;
 
 use ackclock_units::{Span, Time};
 
-use crate::{Distribution, Histogram, NReordering, ReorderFreeRuns, ReorderingSummary};
+use crate::{Distribution, Histogram, NReordering, PacketReordering, ReorderFreeRuns};
+pub use csv::{REORDERING_COLUMNS, ReorderingCsv, ReorderingRecord, ReorderingSink};
+
 use behind::Behind;
 use buffer::Buffer;
 use gaps::Gaps;
@@ -28,6 +30,7 @@ use tally::Tally;
 
 mod behind;
 mod buffer;
+mod csv;
 mod gaps;
 mod places;
 mod tally;
@@ -186,13 +189,13 @@ impl ReorderMeter {
 
     /// What it comes to; of a stream that goes on, without the packets whose displacement depends
     /// on what is still missing.
-    pub fn summary(&self) -> ReorderingSummary {
+    pub fn summary(&self) -> PacketReordering {
         let share = |part: u64, of: u64| if of > 0 { part as f64 / of as f64 } else { 0.0 };
         let (placed, reordered) = (self.displacement.samples(), self.runs.samples());
         let in_order = self.packets - reordered;
         let ratio = |of: u64, by: u64| (by > 0).then(|| of as f64 / by as f64);
         let listed = self.n_reordered.len().min(MAX_BINS);
-        ReorderingSummary {
+        PacketReordering {
             packets: self.packets,
             duplicates: self.duplicates,
             threshold: self.threshold,

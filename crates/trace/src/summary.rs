@@ -14,7 +14,7 @@ pub use group::{GroupSummary, Spread};
 pub use kind::{KindSummary, kinds};
 pub use live::{CommandSummary, Lateness, LiveHost, LiveSummary, RoundTrips};
 pub(crate) use name::Name;
-pub use reordering::{BufferDensity, NReordering, ReorderDensity, ReorderFreeRuns, ReorderingSummary};
+pub use reordering::{BufferDensity, NReordering, PacketReordering, ReorderDensity, ReorderFreeRuns};
 pub use sender::{CaStateSeconds, Limited, LossDeclarations, Retransmissions};
 pub use workload::{IncastSummary, WorkloadSummary};
 
@@ -246,6 +246,9 @@ pub struct FlowSummary {
     pub repair_rtts: Distribution,
     /// How far packets with data arrived from their places.
     pub displacement: Displacement,
+    /// Reordering by place, where it is measured (`record.reordering`); left out otherwise.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reordering: BTreeMap<String, PacketReordering>,
     /// What the application measures; left out for bulk transfers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub application: Option<Box<ApplicationSummary>>,

@@ -4,13 +4,15 @@ use std::io;
 use std::path::PathBuf;
 
 use ackclock_scenario::Scenario;
-use ackclock_sim::{DirectionId, QueueRecorder, Recorders, SeriesConfig, SeriesRecorder};
-use ackclock_trace::{ErttCsv, ErttSink, FlowCsv, FlowSink, QueueCsv, SeriesCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink};
-use ackclock_units::Time;
+use ackclock_sim::{DirectionId, QueueRecorder, Recorders, ReorderingRecorder, SeriesConfig, SeriesRecorder};
+use ackclock_trace::{
+    ErttCsv, ErttSink, FlowCsv, FlowSink, QueueCsv, ReorderingCsv, SeriesCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink,
+};
+use ackclock_units::{Span, Time};
 use anyhow::Context;
 
 use super::captures::Captures;
-use crate::output::{ERTT, FLOWS, Places, QUEUE, SERIES, SIFTR, TCP};
+use crate::output::{ERTT, FLOWS, Places, QUEUE, REORDERING, SERIES, SIFTR, TCP};
 use crate::partial::{Partial, Sealed};
 
 /// The files that a run writes while it goes on; none by default.
@@ -23,9 +25,10 @@ pub(super) struct Sheets<'a> {
     ertt: Option<ErttCsv<Partial>>,
     flows: Option<FlowCsv<Partial>>,
     series: Option<(SeriesConfig, SeriesCsv<Partial>)>,
+    reordering: Option<(Span, ReorderingCsv<Partial>)>,
     captures: Captures,
     /// Where they are, for what cannot be written.
-    paths: [Option<PathBuf>; 6],
+    paths: [Option<PathBuf>; 7],
 }
 
 impl<'a> Sheets<'a> {
@@ -41,8 +44,10 @@ impl<'a> Sheets<'a> {
         let flows = file(scenario.records_flows(), FLOWS)?;
         let intervals = scenario.series();
         let series = file(intervals.is_some(), SERIES)?;
-        let paths =
-            [&queue, &tcp, &siftr, &ertt, &flows, &series].map(|file| file.as_ref().map(|file| file.path().to_owned()));
+        let every = scenario.reordering_every();
+        let reordering = file(every.is_some(), REORDERING)?;
+        let paths = [&queue, &tcp, &siftr, &ertt, &flows, &series, &reordering]
+            .map(|file| file.as_ref().map(|file| file.path().to_owned()));
         Ok(Sheets {
             directions,
             queue: queue.map(QueueCsv::new),
@@ -51,6 +56,7 @@ impl<'a> Sheets<'a> {
             ertt: ertt.map(ErttCsv::new),
             flows: flows.map(FlowCsv::new),
             series: intervals.zip(series.map(SeriesCsv::new)),
+            reordering: every.zip(reordering.map(ReorderingCsv::new)),
             captures: Captures::open(scenario, run, places)?,
             paths,
         })
@@ -65,6 +71,7 @@ impl<'a> Sheets<'a> {
             siftr: self.siftr.as_mut().map(|sink| sink as &mut dyn SiftrSink),
             ertt: self.ertt.as_mut().map(|sink| sink as &mut dyn ErttSink),
             flows: self.flows.as_mut().map(|sink| sink as &mut dyn FlowSink),
+            reordering: self.reordering.as_mut().map(|(every, sink)| ReorderingRecorder { every: *every, sink }),
             series: self.series.as_mut().map(|(config, sink)| SeriesRecorder { config: *config, sink }),
         }
     }
@@ -79,6 +86,7 @@ impl<'a> Sheets<'a> {
             self.ertt.map(ErttCsv::finish),
             self.flows.map(FlowCsv::finish),
             self.series.map(|(_, csv)| csv.finish()),
+            self.reordering.map(|(_, csv)| csv.finish()),
         ];
         let (mut records, mut failed) = (Vec::new(), Ok(()));
         for (written, path) in written.into_iter().zip(self.paths) {

@@ -55,6 +55,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node(0)?, node(1)?],

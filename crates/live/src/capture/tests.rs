@@ -69,6 +69,7 @@ fn spec() -> RunSpec {
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: nodes(),

@@ -63,6 +63,7 @@ fn spec(tuns: [bool; 2], impairments: Impairments) -> RunSpec {
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node("left", LEFT, tuns[0]), node("right", RIGHT, tuns[1])],

@@ -76,6 +76,7 @@ fn spec() -> RunSpec {
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: vec![node("left", LEFT), node("right", RIGHT)],

@@ -114,6 +114,7 @@ fn spec(duration: Span, delay: Span) -> RunSpec {
         flows: Vec::new(),
         sums: Vec::new(),
         windows: Vec::new(),
+        reordering: None,
         live: Some(Box::new(LiveSpec {
             clock: Clock::Real,
             nodes: ["left", "right"].into_iter().zip(ADDRESSES).map(node).collect(),

@@ -7,6 +7,7 @@ fn shape() -> Shape {
         groups: vec!["web".to_owned()],
         workloads: vec!["web".to_owned(), "web.up_to_100kB".to_owned()],
         links: vec!["bottleneck".to_owned()],
+        places: vec!["receiver".to_owned(), "bottleneck.forward".to_owned()],
         hosts: vec!["left".to_owned(), "right".to_owned()],
         commands: vec![("ping".to_owned(), Some("ping")), ("iperf".to_owned(), Some("json"))],
     }
@@ -97,4 +98,33 @@ fn what_is_not_read_out_of_an_output_is_no_metric() {
     let text = "live.behind_s";
     let none = Shape { hosts: Vec::new(), commands: Vec::new(), ..shape() };
     assert!(Metric::parse(text, Part::Run, &none).unwrap().matches(text, &none).is_err());
+}
+
+#[test]
+fn reordering_is_found_by_place() {
+    let of = |ratio: f64| json!({ "ratio": ratio, "displacement": { "p50": -2.0 }, "rbd": { "mean": 1.5 } });
+    let summary = json!({
+        "flows": [{
+            "id": "reno.0",
+            "reordering": { "receiver": of(0.25), "bottleneck.forward": of(0.5) },
+            "datagrams": { "reordering": { "ratio": 0.125 } },
+        }],
+    });
+    for (text, value) in [
+        ("flows.reno.0.reordering.receiver.ratio", 0.25),
+        ("flows.*.reordering.bottleneck.forward.ratio", 0.5),
+        ("flows.reno.*.reordering.bottleneck.forward.displacement.p50", -2.0),
+        ("flows.reno.0.reordering.receiver.rbd.mean", 1.5),
+        ("flows.reno.0.datagrams.reordering.ratio", 0.125),
+    ] {
+        let metric = Metric::parse(text, Part::Run, &shape()).unwrap_or_else(|_| panic!("{text}"));
+        assert_eq!(metric.values(&summary), [Some(value)], "{text}");
+        assert!(metric.matches(text, &shape()).is_ok(), "{text}");
+    }
+    let text = "flows.reno.0.reordering.bottleneck.forwards.ratio";
+    let unknown = Metric::parse(text, Part::Run, &shape()).unwrap().matches(text, &shape()).unwrap_err();
+    assert!(unknown.expected.contains("`record.reordering`: `receiver`"), "{}", unknown.expected);
+    assert_eq!(unknown.suggestion.as_deref(), Some("flows.reno.0.reordering.bottleneck.forward.ratio"));
+    assert!(Metric::parse("flows.reno.0.reordering.receiver.ration", Part::Run, &shape()).is_err());
+    assert!(all().iter().any(|(_, names)| names.iter().any(|name| name == "flows.ID.reordering.PLACE.ratio")));
 }

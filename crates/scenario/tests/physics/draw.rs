@@ -48,6 +48,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "workloads",
     // The names of links and flows: crates/cli/tests/pcap.rs.
     "record.pcap",
+    // The same, and `receiver`: crates/scenario/tests/reordering.rs.
+    "record.reordering",
     // What a file says about its runs, not what a run is.
     "title",
     "sweep",

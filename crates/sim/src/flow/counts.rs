@@ -158,3 +158,8 @@ pub(super) fn ca_states(sender: &Host, end: Time, length: Span) -> CaStateSecond
         loss: loss.as_secs_f64(),
     }
 }
+
+/// Bytes in a time as bits per second; 0 in none.
+pub(super) fn bits_per_second(bytes: u64, time: Span) -> f64 {
+    if time > Span::ZERO { bytes as f64 * 8.0 / time.as_secs_f64() } else { 0.0 }
+}

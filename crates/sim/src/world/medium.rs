@@ -74,6 +74,7 @@ impl World {
         self.share_medium(now, direction);
         while let Some((at, packet)) = self.directions[direction].deliver(now, &mut self.events) {
             self.settle(direction);
+            self.leaves_link(at, direction, packet);
             self.forward(at, packet);
         }
         self.settle(direction);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use ackclock_packet::Packet;
-use ackclock_trace::{CaptureSink, ErttSink, QueueSink, SeriesSink, SiftrSink, TcpSink};
+use ackclock_trace::{CaptureSink, ErttSink, QueueSink, ReorderingSink, SeriesSink, SiftrSink, TcpSink};
 use ackclock_units::Time;
 
 use super::World;
@@ -12,7 +12,10 @@ use crate::error::RunError;
 use crate::host::Host;
 use crate::index::{DirectionId, HostId, RouteId};
 use crate::log::HostLog;
-use crate::record::{CaptureRecorder, QueueRecorder, QueueRecording, Recorders, SeriesRecorder, TcpRecording};
+use crate::record::{
+    CaptureRecorder, QueueRecorder, QueueRecording, Recorders, ReorderingRecorder, SeriesRecorder, TcpRecording,
+};
+use crate::reordering::Reorderings;
 use crate::series::Series;
 use crate::truth::RECEIVER;
 
@@ -29,6 +32,8 @@ pub(super) struct Records {
     pub(super) series: Option<Box<Series>>,
     /// Packets as bytes.
     pub(super) captures: Option<Box<Captures>>,
+    /// What arrives out of order where.
+    pub(super) reordering: Option<Box<Reorderings>>,
     /// Decisions of queues are needed.
     pub(super) notes: bool,
     /// There is anything to hand on, ever.
@@ -71,7 +76,11 @@ impl World {
             self.next_edge = self.next_edge.min(series.next_edge());
             self.records.series = Some(Box::new(series));
         }
-        self.records.is_recording = is_recording || recorders.flows.is_some() || recorders.series.is_some();
+        if let (Some(recorder), Some(reordering)) = (&recorders.reordering, &mut self.records.reordering) {
+            reordering.record(recorder.every);
+        }
+        self.records.is_recording =
+            is_recording || recorders.reordering.is_some() || recorders.flows.is_some() || recorders.series.is_some();
         if recorders.tcp.is_some() {
             self.records.tcp = Some(Box::new(TcpRecording::new()));
         }
@@ -114,6 +123,11 @@ impl World {
         {
             self.hand_on_flows(*sink)?;
         }
+        if let Some(ReorderingRecorder { sink, .. }) = &mut recorders.reordering
+            && self.records.reordering.as_ref().is_some_and(|reordering| reordering.is_full())
+        {
+            self.hand_on_reordering(*sink)?;
+        }
         if self.records.log.as_ref().is_some_and(|log| log.is_full()) {
             self.hand_on_log(recorders.siftr.as_deref_mut(), recorders.ertt.as_deref_mut())?;
         }
@@ -142,6 +156,10 @@ impl World {
         if let Some(CaptureRecorder { sink, .. }) = &mut recorders.captures {
             self.catch_up(self.end);
             self.hand_on_captures(*sink)?;
+        }
+        if let Some(ReorderingRecorder { sink, .. }) = &mut recorders.reordering {
+            self.finish_reordering();
+            self.hand_on_reordering(*sink)?;
         }
         self.check_data()
     }
@@ -223,6 +241,17 @@ impl World {
         match self.records.captures.as_mut().map(|captures| captures.hand_on(sink)) {
             None | Some(ControlFlow::Continue(())) => Ok(()),
             Some(ControlFlow::Break(())) => Err(RunError::Interrupted),
+        }
+    }
+
+    /// Hands on the intervals in which reordering was measured.
+    #[cold]
+    fn hand_on_reordering(&mut self, sink: &mut dyn ReorderingSink) -> Result<(), RunError> {
+        let World { records, flows, directions, .. } = self;
+        let Some(reordering) = &mut records.reordering else { return Ok(()) };
+        match reordering.hand_on(|flow| &*flows[flow].id, |direction| &directions[direction].id, sink) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(RunError::Interrupted),
         }
     }
 

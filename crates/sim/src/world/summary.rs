@@ -7,6 +7,7 @@ use ackclock_units::{Random, Span, Time};
 use super::World;
 use crate::flow::{FORWARD, REVERSE};
 use crate::host::Host;
+use crate::index::FlowId;
 use crate::spec::{Clock, RunSpec};
 
 /// What the summary says of the run itself.
@@ -81,6 +82,7 @@ impl World {
     /// Everything is done and measured that is so before the end of the run.
     fn pass_end(&mut self) -> Time {
         let end = self.end;
+        self.finish_reordering();
         while self.next_edge <= end {
             self.pass_edges(end);
         }
@@ -102,11 +104,16 @@ impl World {
     /// The summary of a run with these flows.
     fn summarize(
         &mut self,
-        flows: Vec<FlowSummary>,
+        mut flows: Vec<FlowSummary>,
         passed: Passed,
         responsiveness: Option<Responsiveness>,
     ) -> Summary<()> {
         let (groups, workloads) = passed;
+        if let Some(places) = &self.records.reordering {
+            for (flow, id) in flows.iter_mut().zip((0..).map(FlowId::new)) {
+                flow.reordering = places.summary(id, |link| &self.directions[link].id);
+            }
+        }
         let end = self.end;
         let jain_of = |way: &str| jain(flows.iter().filter(|flow| flow.direction == way).map(|flow| flow.goodput_bps));
         Summary {

@@ -25,6 +25,7 @@ impl World {
             && self.records.tcp.is_none()
             && self.records.log.is_none()
             && self.records.captures.as_ref().is_none_or(|captures| !captures.has_hosts())
+            && self.records.reordering.as_ref().is_none_or(|places| !places.has_receivers())
     }
 
     /// A packet has reached its host.
@@ -140,6 +141,7 @@ impl World {
         if packet.class.is_corrupted() {
             return self.discard_corrupted(now, host, packet);
         }
+        self.reaches_host(now, host, packet);
         if let Host::Datagrams(_) = self.hosts[host] {
             return self.take_datagram(now, host, packet);
         }

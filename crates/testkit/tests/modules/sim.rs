@@ -27,6 +27,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "build",
         "log",
         "capture",
+        "reordering",
         "world",
     ],
     composes: &[],

@@ -8,7 +8,7 @@ use super::Distribution;
 /// each transmission one of its own, in the order in which the sender sent them; on a link that the
 /// flow's ACKs take, what its receiver sent. Further copies of a packet are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ReorderingSummary {
+pub struct PacketReordering {
     /// Packets that arrived.
     pub packets: u64,
     /// Further copies that arrived.

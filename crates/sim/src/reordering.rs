@@ -1,0 +1,178 @@
+//! Where packets arrive out of order: at receivers, and behind links.
+//!
+//! What a sender sends is numbered in the order of sending; at each place that is measured, each
+//! flow has a [`ReorderMeter`] from its first packet there on.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use ackclock_trace::{
+    DISPLACEMENT_THRESHOLD, PacketReordering, ReorderInterval, ReorderMeter, ReorderingRecord, ReorderingSink,
+};
+use ackclock_units::{Span, Time};
+
+use crate::index::{DirectionId, FlowId, HostId, Id};
+use crate::spec::{ReorderTap, ReorderingSpec};
+
+/// The name of the receivers as a place.
+const RECEIVER: &str = "receiver";
+
+/// Rows that wait at most before they are handed on.
+const BATCH: usize = 1024;
+
+/// The places of a run, and what is measured there.
+#[derive(Debug)]
+pub(crate) struct Reorderings {
+    taps: Vec<Tap>,
+    receiver: Option<usize>,
+    /// Which place each direction is, in order.
+    directions: Vec<(DirectionId, usize)>,
+    /// The length of the intervals; `None` unless they are recorded.
+    every: Option<Span>,
+    /// Hosts of flows that are listed: only these have results.
+    hosts: usize,
+    rows: Vec<Row>,
+}
+
+/// A place.
+#[derive(Debug)]
+struct Tap {
+    place: ReorderTap,
+    /// By the host that sent the packets.
+    meters: Vec<Option<Box<ReorderMeter>>>,
+}
+
+#[derive(Debug)]
+struct Row {
+    flow: FlowId,
+    place: ReorderTap,
+    interval: ReorderInterval,
+}
+
+/// A packet that arrives at a place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Passing {
+    /// The host that sent it.
+    pub(crate) from: HostId,
+    /// Its place in the order of sending, from 0.
+    pub(crate) number: u64,
+    pub(crate) bytes: u32,
+}
+
+impl Reorderings {
+    /// The places of a run with so many flows that are listed.
+    pub(crate) fn new(spec: &ReorderingSpec, flows: usize) -> Reorderings {
+        let numbered = || spec.taps.iter().zip(0..);
+        let mut directions: Vec<(DirectionId, usize)> = numbered()
+            .filter_map(|(tap, number)| match tap {
+                ReorderTap::Direction(direction) => Some((*direction, number)),
+                ReorderTap::Receiver => None,
+            })
+            .collect();
+        directions.sort_unstable();
+        Reorderings {
+            taps: spec.taps.iter().map(|&place| Tap { place, meters: Vec::new() }).collect(),
+            receiver: numbered().find(|(tap, _)| **tap == ReorderTap::Receiver).map(|(_, number)| number),
+            directions,
+            every: None,
+            hosts: 2 * flows,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Intervals of this length are handed on from now on.
+    pub(crate) fn record(&mut self, every: Span) {
+        self.every = Some(every);
+    }
+
+    /// Whether receivers are measured.
+    pub(crate) fn has_receivers(&self) -> bool {
+        self.receiver.is_some()
+    }
+
+    /// Whether links are measured.
+    pub(crate) fn has_directions(&self) -> bool {
+        !self.directions.is_empty()
+    }
+
+    /// A packet arrives at its receiver.
+    pub(crate) fn at_receiver(&mut self, at: Time, passing: Passing) {
+        if let Some(tap) = self.receiver.filter(|_| passing.from.is_sender()) {
+            self.arrive(tap, at, passing);
+        }
+    }
+
+    /// A packet leaves a link.
+    pub(crate) fn behind(&mut self, at: Time, direction: DirectionId, passing: Passing) {
+        if let Ok(found) = self.directions.binary_search_by_key(&direction, |direction| direction.0) {
+            self.arrive(self.directions[found].1, at, passing);
+        }
+    }
+
+    fn arrive(&mut self, tap: usize, at: Time, Passing { from, number, bytes }: Passing) {
+        if from.index() >= self.hosts {
+            return;
+        }
+        let Tap { place, meters } = &mut self.taps[tap];
+        if meters.len() <= from.index() {
+            meters.resize_with(from.index() + 1, || None);
+        }
+        let every = self.every;
+        let meter = meters[from.index()].get_or_insert_with(|| ReorderMeter::new(DISPLACEMENT_THRESHOLD, every).into());
+        meter.arrive(number, at, bytes);
+        if every.is_some() {
+            let (flow, place) = (from.flow(), *place);
+            self.rows.extend(meter.take_intervals().map(|interval| Row { flow, place, interval }));
+        }
+    }
+
+    /// The run has ended.
+    pub(crate) fn finish(&mut self) {
+        for Tap { place, meters } in &mut self.taps {
+            let hosts = meters.iter_mut().enumerate().filter_map(|(host, meter)| Some((host, meter.as_deref_mut()?)));
+            for (host, meter) in hosts {
+                meter.finish();
+                let (flow, place) = (HostId::new(host).flow(), *place);
+                self.rows.extend(meter.take_intervals().map(|interval| Row { flow, place, interval }));
+            }
+        }
+    }
+
+    /// Whether rows ought to be handed on.
+    pub(crate) fn is_full(&self) -> bool {
+        self.rows.len() >= BATCH
+    }
+
+    /// Hands all rows on.
+    pub(crate) fn hand_on<'a>(
+        &mut self,
+        flow: impl Fn(FlowId) -> &'a str,
+        link: impl Fn(DirectionId) -> &'a str,
+        sink: &mut dyn ReorderingSink,
+    ) -> ControlFlow<()> {
+        self.rows.drain(..).try_for_each(|row| {
+            let tap = name(row.place, &link);
+            sink.record(&ReorderingRecord { flow: flow(row.flow), tap, interval: &row.interval })
+        })
+    }
+
+    /// The results of a flow: by place, those of its data, or where none passes, of its ACKs.
+    pub(crate) fn summary<'a>(
+        &self,
+        flow: FlowId,
+        link: impl Fn(DirectionId) -> &'a str,
+    ) -> BTreeMap<String, PacketReordering> {
+        let meter = |tap: &Tap| {
+            let of = |host: HostId| tap.meters.get(host.index())?.as_deref().map(ReorderMeter::summary);
+            Some((name(tap.place, &link).to_owned(), of(flow.sender()).or_else(|| of(flow.receiver()))?))
+        };
+        self.taps.iter().filter_map(meter).collect()
+    }
+}
+
+fn name<'a>(place: ReorderTap, link: impl Fn(DirectionId) -> &'a str) -> &'a str {
+    match place {
+        ReorderTap::Receiver => RECEIVER,
+        ReorderTap::Direction(direction) => link(direction),
+    }
+}

@@ -1,0 +1,23 @@
+//! Where the reordering of packets is measured.
+
+use ackclock_units::Span;
+
+use crate::index::DirectionId;
+
+/// Where reordering is measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReorderingSpec {
+    /// The places, no two the same.
+    pub taps: Vec<ReorderTap>,
+    /// The length of the intervals of a record.
+    pub every: Span,
+}
+
+/// A place at which reordering is measured, for each flow whose packets pass it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReorderTap {
+    /// The receivers of all flows.
+    Receiver,
+    /// The far end of a link direction.
+    Direction(DirectionId),
+}

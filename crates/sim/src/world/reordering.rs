@@ -1,0 +1,75 @@
+//! Packets pass the places at which reordering is measured.
+
+use ackclock_packet::Packet;
+use ackclock_units::Time;
+
+use super::World;
+use crate::host::Host;
+use crate::index::{DirectionId, HostId, RouteId};
+use crate::reordering::{Passing, Reorderings};
+use crate::spec::RunSpec;
+
+/// The places of a run; `None` without any.
+pub(super) fn places(spec: &RunSpec) -> Option<Box<Reorderings>> {
+    spec.reordering.as_ref().map(|reordering| Reorderings::new(reordering, spec.flows.len()).into())
+}
+
+impl World {
+    /// Whether every packet that leaves a link has to be looked at.
+    pub(super) fn has_to_attend_links(&self) -> bool {
+        self.media.is_some() || self.records.reordering.as_ref().is_some_and(|places| places.has_directions())
+    }
+
+    /// Packets have arrived at the far end of a link direction, where each is looked at.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn serve_attended(&mut self, now: Time, direction: DirectionId) {
+        if self.media.is_some() {
+            return self.serve_on_medium(now, direction);
+        }
+        while let Some((at, packet)) = self.directions[direction].deliver(now, &mut self.events) {
+            self.settle(direction);
+            self.leaves_link(at, direction, packet);
+            self.forward(at, packet);
+        }
+        self.settle(direction);
+        self.rearm_direction(direction);
+    }
+
+    /// A packet leaves a link.
+    pub(super) fn leaves_link(&mut self, at: Time, direction: DirectionId, packet: Packet) {
+        if self.records.reordering.is_some() {
+            let to = self.routes.to(RouteId::of_packet(packet.route));
+            if let (Some(passing), Some(places)) = (self.passing(to, packet), &mut self.records.reordering) {
+                places.behind(at, direction, passing);
+            }
+        }
+    }
+
+    /// A packet reaches its host.
+    pub(super) fn reaches_host(&mut self, at: Time, host: HostId, packet: Packet) {
+        if self.records.reordering.is_some()
+            && let (Some(passing), Some(places)) = (self.passing(host, packet), &mut self.records.reordering)
+        {
+            places.at_receiver(at, passing);
+        }
+    }
+
+    /// What of a packet to this host is measured; `None` for those of a sender without data.
+    fn passing(&self, to: HostId, packet: Packet) -> Option<Passing> {
+        let contents = self.pool.get(packet.slot);
+        let number = match self.hosts.get(to)? {
+            Host::Datagrams(_) => contents.segment.payload.offset,
+            // Segments are numbered from 1.
+            _ => contents.number.checked_sub(1)?,
+        };
+        Some(Passing { from: to.peer(), number, bytes: packet.wire_len })
+    }
+
+    /// The run has ended: what is still missing at places is lost.
+    pub(super) fn finish_reordering(&mut self) {
+        if let Some(places) = &mut self.records.reordering {
+            places.finish();
+        }
+    }
+}
