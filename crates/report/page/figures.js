@@ -547,9 +547,15 @@ const Figures = (() => {
     return { option, height: height + 250 };
   }
 
+  // Flows at places, by name; where any has reordering, those without tell nothing.
+  function disordered(all, has) {
+    const found = all.some(has) ? all.filter(has) : all;
+    return [...found].sort((a, b) => (a.id < b.id ? -1 : 1)).slice(0, MOST_LINES);
+  }
+
   // Reordering over time: of each flow at each place the reordered packets, and the displacements.
   function reordering(record, theme = LIGHT, width = 860) {
-    const lines = (record.reordering || []).slice(0, MOST_LINES);
+    const lines = disordered(record.reordering || [], (line) => line.values.reordered_ratio.some((ratio) => ratio > 0));
     if (!lines.length) return null;
     const names = lines.map((line) => line.id);
     const drawn = (line, key, style, scale = 1) => ({
@@ -577,7 +583,8 @@ const Figures = (() => {
 
   // Reorder density and reorder buffer-occupancy density (RFC 5236).
   function density(record, theme = LIGHT, width = 860) {
-    const found = (record.densities || []).filter((one) => one.density.shares.length).slice(0, MOST_LINES);
+    const measured = (record.densities || []).filter((one) => one.density.shares.length);
+    const found = disordered(measured, (one) => one.density.shares.length > 1 || one.density.from !== 0);
     if (!found.length) return null;
     const names = found.map((one) => one.id);
     const line = (one, from, shares) => ({
@@ -596,7 +603,7 @@ const Figures = (() => {
       const [low, most] = extremes(values);
       option.grid.push({ left, top: at, width: width - left - 18, height: high });
       option.xAxis.push(axis(theme, {
-        type: "value", gridIndex: number, min: panel.min ?? low, max: Math.max(most, low + 1), minInterval: 1, name: panel.x, nameLocation: "middle",
+        type: "value", gridIndex: number, min: panel.min ?? low - 1, max: most + 1, minInterval: 1, name: panel.x, nameLocation: "middle",
         nameGap: 26, splitLine: { show: false },
       }));
       option.yAxis.push(axis(theme, { type: "value", gridIndex: number, min: 0, name: panel.unit, nameLocation: "middle", nameGap: 48 }));

@@ -105,6 +105,8 @@ fn the_receiver_sees_what_the_run_knows() {
         let found = &bulk.reordering["receiver"];
         assert_eq!(found.duplicates > 0, set.iter().any(|key| key.contains("duplicate")));
         assert_eq!(found.beyond, 0);
+        // Nobody waits for what was lost: windows are of some dozens of packets.
+        assert!(found.rbd.max < 200, "{}", found.rbd.max);
     }
 }
 

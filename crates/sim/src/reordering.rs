@@ -109,6 +109,15 @@ impl Reorderings {
         }
     }
 
+    /// A packet of this host was lost: where its like passes, it may still be missing.
+    pub(crate) fn lost(&mut self, from: HostId, number: u64) {
+        for tap in &mut self.taps {
+            if let Some(Some(meter)) = tap.meters.get_mut(from.index()) {
+                meter.lost(number);
+            }
+        }
+    }
+
     fn arrive(&mut self, tap: usize, at: Time, Passing { from, number, bytes }: Passing) {
         if from.index() >= self.hosts {
             return;

@@ -374,6 +374,9 @@ impl World {
             if let Some(outside) = outside {
                 outside.free(pool, packet.slot);
             }
+            if let Some(places) = records.reordering.as_mut().filter(|_| last) {
+                reordering::lost(places, hosts, to, pool.get(packet.slot));
+            }
             if let Some(Host::Datagrams(_)) = hosts.get(to) {
                 if last {
                     datagrams::lost(hosts, to, pool.get(packet.slot));

@@ -5,7 +5,8 @@
 //! and retransmissions ([`TcpRecord`]), [`SiftrLog`] every segment of a host ([`SiftrRecord`]),
 //! [`ErttCsv`] what delay-based controllers measure ([`ErttRecord`]), [`FlowCsv`] the flows of
 //! workloads ([`FlowRecord`]), [`SeriesCsv`] flows and links over time ([`SeriesRecord`]),
-//! [`ReorderingCsv`] what a [`ReorderMeter`] measures ([`ReorderingRecord`]), [`PcapNg`] packets. [`statistics`] says what repetitions come to.
+//! [`ReorderingCsv`] what a [`ReorderMeter`] measures ([`ReorderingRecord`]), [`PcapNg`] packets.
+//! [`statistics`] says what repetitions come to.
 
 mod capture;
 mod ertt;

@@ -14,6 +14,8 @@
 //! - RFC 4737 remembers every packet that is missing. Here only so many gaps are, the newest
 //!   (4096); what fills an older one is counted like a further copy.
 //! - n is counted up to the displacement threshold.
+//! - Whoever knows that a packet is lost may say so ([`ReorderMeter::lost`]): then neither its
+//!   place nor the buffer waits for the threshold. Displacements are the same, occupancies smaller.
 
 use std::collections::VecDeque;
 
@@ -161,6 +163,17 @@ impl ReorderMeter {
         let ReorderMeter { places, displacement, intervals, .. } = self;
         let interval = intervals.arrive(at, arrival.reordered.is_some());
         places.arrive(number, interval, &mut |interval, by| {
+            displacement.add(by);
+            intervals.placed(interval, by);
+        });
+    }
+
+    /// The packet with this place in the order of sending will not arrive, none of its copies: as
+    /// who loses it knows. Without this, a packet is taken for lost by the threshold.
+    pub fn lost(&mut self, number: u64) {
+        self.buffer.lost(number);
+        let ReorderMeter { places, displacement, intervals, .. } = self;
+        places.lost(number, &mut |interval, by| {
             displacement.add(by);
             intervals.placed(interval, by);
         });

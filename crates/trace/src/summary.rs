@@ -170,9 +170,9 @@ impl<P> Summary<P> {
 /// which is also its `start_s`, until no connection is open. What its program does is its own: of
 /// `bytes` only `completed_s` knows, `stop` and `abort` do nothing. What goes on inside is not
 /// known: controller, host and detector are `kernel`, `cwnd_bytes` is null, and timeouts,
-/// recoveries, undos, `limited_s`, `ca_state_s` and what the retransmissions and losses were in truth are 0. Of a
-/// receiver that is a kernel, what it has acknowledged counts as delivered, and every packet that
-/// has arrived as kept.
+/// recoveries, undos, `limited_s`, `ca_state_s` and what the retransmissions and losses were in
+/// truth are 0. Of a receiver that is a kernel, what it has acknowledged counts as delivered, and
+/// every packet that has arrived as kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct FlowSummary {
     /// Name of the flow and its number, `reno.0`.

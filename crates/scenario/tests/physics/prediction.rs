@@ -72,6 +72,7 @@ fn run(spec: &RunSpec, predicts: bool, most: u64) -> (Written, [u64; 2]) {
         ertt: Some(&mut ertt),
         flows: Some(&mut rows),
         captures: None,
+        reordering: None,
         series: Some(SeriesRecorder { config, sink: &mut series }),
     };
     let end = Time::ZERO + spec.duration;

@@ -3,15 +3,32 @@
 use ackclock_packet::Packet;
 use ackclock_units::Time;
 
-use super::World;
+use super::{Contents, World};
 use crate::host::Host;
-use crate::index::{DirectionId, HostId, RouteId};
+use crate::index::{DirectionId, HostId, RouteId, Table};
 use crate::reordering::{Passing, Reorderings};
 use crate::spec::RunSpec;
 
 /// The places of a run; `None` without any.
 pub(super) fn places(spec: &RunSpec) -> Option<Box<Reorderings>> {
     spec.reordering.as_ref().map(|reordering| Reorderings::new(reordering, spec.flows.len()).into())
+}
+
+/// The last copy of a packet to this host was lost.
+pub(super) fn lost(places: &mut Reorderings, hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) {
+    if let Some(number) = number(hosts, to, contents) {
+        places.lost(to.peer(), number);
+    }
+}
+
+/// The place of a packet to this host in the order of sending; `None` for those of a sender without
+/// data.
+fn number(hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) -> Option<u64> {
+    match hosts.get(to)? {
+        Host::Datagrams(_) => Some(contents.segment.payload.offset),
+        // Segments are numbered from 1.
+        _ => contents.number.checked_sub(1),
+    }
 }
 
 impl World {
@@ -57,12 +74,7 @@ impl World {
 
     /// What of a packet to this host is measured; `None` for those of a sender without data.
     fn passing(&self, to: HostId, packet: Packet) -> Option<Passing> {
-        let contents = self.pool.get(packet.slot);
-        let number = match self.hosts.get(to)? {
-            Host::Datagrams(_) => contents.segment.payload.offset,
-            // Segments are numbered from 1.
-            _ => contents.number.checked_sub(1)?,
-        };
+        let number = number(&self.hosts, to, self.pool.get(packet.slot))?;
         Some(Passing { from: to.peer(), number, bytes: packet.wire_len })
     }
 

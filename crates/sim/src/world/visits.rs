@@ -154,8 +154,7 @@ impl World {
         let state = &mut self.hosts[host];
         let Contents { segment, number } = self.pool.get(packet.slot);
         let path = self.routes.path_of(RouteId::new(packet.route as usize));
-        let arrival = state.input(now, path, segment, packet.ecn);
-        let number = *number;
+        let (arrival, number) = (state.input(now, path, segment, packet.ecn), *number);
         if let Some(outside) = &mut self.outside {
             outside.free(&self.pool, packet.slot);
         }

@@ -18,13 +18,21 @@ pub(super) struct Buffer {
     threshold: usize,
     expected: u64,
     held: BTreeSet<u64>,
+    /// Numbers, above the expected one, of packets that are known to be lost.
+    lost: BTreeSet<u64>,
     /// Arrivals by the occupancy after them.
     pub(super) counts: Vec<u64>,
 }
 
 impl Buffer {
     pub(super) fn new(threshold: u32) -> Buffer {
-        Buffer { threshold: threshold as usize, expected: 0, held: BTreeSet::new(), counts: Vec::new() }
+        Buffer {
+            threshold: threshold as usize,
+            expected: 0,
+            held: BTreeSet::new(),
+            lost: BTreeSet::new(),
+            counts: Vec::new(),
+        }
     }
 
     /// A packet arrives. What is too late, or a copy, is not counted.
@@ -36,6 +44,7 @@ impl Buffer {
             if self.held.len() >= self.threshold {
                 let next = self.held.first().map_or(number, |&first| first.min(number));
                 self.expected = next;
+                self.lost = self.lost.split_off(&next);
             }
             if number > self.expected {
                 self.held.insert(number);
@@ -45,14 +54,27 @@ impl Buffer {
         } else {
             self.expected += 1;
         }
-        while self.held.remove(&self.expected) {
-            self.expected += 1;
-        }
+        self.free();
         let occupancy = self.held.len();
         if self.counts.len() <= occupancy {
             self.counts.resize(occupancy + 1, 0);
         }
         self.counts[occupancy] += 1;
+    }
+
+    /// A packet will not arrive: it is not waited for.
+    pub(super) fn lost(&mut self, number: u64) {
+        if number >= self.expected && !self.held.contains(&number) {
+            self.lost.insert(number);
+            self.free();
+        }
+    }
+
+    /// What is next in order leaves the buffer.
+    fn free(&mut self) {
+        while self.held.remove(&self.expected) || self.lost.remove(&self.expected) {
+            self.expected += 1;
+        }
     }
 
     /// The shares of arrivals by occupancy, `most` of them above 0 at most.

@@ -3,8 +3,9 @@
 //! The k-th packet to arrive ought to be the k-th of those sent that arrive at all. The number of
 //! that one is its receive index, and the index less the number of the packet is the displacement.
 //! As soon as the packet with the next index has arrived, the first that waits gets it; if it has
-//! not, the others wait, until so many do that it is taken for lost. (The RFC fills its window first
-//! in any case. No result depends on that: an index is passed over with a full window alone.)
+//! not, the others wait, until so many do that it is taken for lost. (The RFC fills its window
+//! first in any case. Without copies of packets no result depends on that: an index is passed over
+//! with a full window alone.)
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -20,6 +21,8 @@ pub(super) struct Places {
     waiting: BTreeSet<u64>,
     /// Numbers, at or above the index, of packets that arrived early and have one.
     early: BTreeSet<u64>,
+    /// Numbers, at or above the index, of packets that are known to be lost.
+    lost: BTreeSet<u64>,
     beyond: u64,
 }
 
@@ -31,13 +34,14 @@ impl Places {
             window: VecDeque::new(),
             waiting: BTreeSet::new(),
             early: BTreeSet::new(),
+            lost: BTreeSet::new(),
             beyond: 0,
         }
     }
 
     /// A packet arrives. `placed` gets the displacements that are known now, in order of arrival.
     pub(super) fn arrive(&mut self, number: u64, tag: u64, placed: &mut impl FnMut(u64, i64)) {
-        if number == self.index && self.window.is_empty() && self.early.is_empty() {
+        if number == self.index && self.window.is_empty() && self.early.is_empty() && self.lost.is_empty() {
             self.index += 1;
             return placed(tag, 0);
         }
@@ -49,6 +53,14 @@ impl Places {
         self.window.push_back((number, tag));
         self.waiting.insert(number);
         self.place(false, placed);
+    }
+
+    /// A packet will not arrive: nobody has to wait for it.
+    pub(super) fn lost(&mut self, number: u64, placed: &mut impl FnMut(u64, i64)) {
+        if number >= self.index && !self.early.contains(&number) && !self.waiting.contains(&number) {
+            self.lost.insert(number);
+            self.place(false, placed);
+        }
     }
 
     /// What has not arrived is lost.
@@ -68,6 +80,9 @@ impl Places {
 
     fn place(&mut self, is_end: bool, placed: &mut impl FnMut(u64, i64)) {
         while let Some(&(number, tag)) = self.window.front() {
+            while self.lost.remove(&self.index) {
+                self.index += 1;
+            }
             if !self.early.contains(&self.index) && !self.waiting.contains(&self.index) {
                 if self.window.len() as u64 <= self.threshold && !is_end {
                     return;
@@ -77,6 +92,7 @@ impl Places {
                 let next = |of: &BTreeSet<u64>| of.range(self.index..).next().copied();
                 let next = next(&self.early).into_iter().chain(next(&self.waiting)).min();
                 self.index = next.unwrap_or(number.max(self.index));
+                self.lost = self.lost.split_off(&self.index);
             }
             self.window.pop_front();
             self.waiting.remove(&number);

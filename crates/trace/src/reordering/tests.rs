@@ -120,3 +120,30 @@ fn a_stream_without_packets_has_no_shares() {
     assert_eq!((summary.density, summary.rbd.shares), (ReorderDensity::default(), Vec::new()));
     assert_eq!(summary.displacement, Distribution::default());
 }
+
+#[test]
+fn nobody_waits_for_what_is_known_to_be_lost() {
+    // 2, 5 and 6 are lost, of which the first is known before, and the others after 7 arrived.
+    let mut meter = ReorderMeter::new(8, None);
+    let at = Time::ZERO;
+    meter.lost(1);
+    [0, 2, 3, 6, 7].into_iter().for_each(|number| meter.arrive(number, at, 100));
+    // Places are those among what arrives; 7 and 8 wait for 5 and 6.
+    assert_eq!(meter.summary().displacement.samples, 3);
+    meter.lost(4);
+    assert_eq!(meter.summary().displacement.samples, 3);
+    meter.lost(5);
+    meter.arrive(8, at, 100);
+    let summary = meter.summary();
+    assert_eq!((summary.displacement.samples, summary.on_time), (6, 1.0));
+    // 1 and 2 packets were held when 7 and 8 had arrived, and none at the other times.
+    assert_eq!(summary.rbd.shares, [4.0 / 6.0, 1.0 / 6.0, 1.0 / 6.0]);
+    // What has arrived, or was passed over, is not lost.
+    meter.lost(8);
+    meter.lost(0);
+    meter.arrive(9, at, 100);
+    assert_eq!(meter.summary().on_time, 1.0);
+    // A packet that arrives although it was called lost counts as late beyond the threshold.
+    meter.arrive(1, at, 100);
+    assert_eq!(meter.summary().beyond, 1);
+}

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::Distribution;
 
-/// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with data,
-/// each transmission one of its own, in the order in which the sender sent them; on a link that the
-/// flow's ACKs take, what its receiver sent. Further copies of a packet are left out.
+/// The reordering of a flow's packets at a place (`record.reordering`). Packets are those with
+/// data, each transmission one of its own, in the order in which the sender sent them; on a link
+/// that the flow's ACKs take, what its receiver sent. Further copies of a packet are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PacketReordering {
     /// Packets that arrived.

@@ -120,15 +120,40 @@ fn stream() -> impl Strategy<Value = Vec<u64>> {
     })
 }
 
+/// Without further copies.
+fn firsts(numbers: &[u64]) -> Vec<u64> {
+    let mut seen = BTreeSet::new();
+    numbers.iter().copied().filter(|&number| seen.insert(number)).collect()
+}
+
 proptest! {
     #[test]
     fn displacements_are_those_of_the_algorithm(numbers in stream(), threshold in 1..50u32) {
+        // The algorithm may take a copy of what it discarded for a new packet; none gets here.
+        let numbers = firsts(&numbers);
         let mut places = Places::new(threshold);
         let mut found: BTreeMap<i64, u64> = BTreeMap::new();
         let mut placed = |_: u64, by: i64| *found.entry(by).or_default() += 1;
         numbers.iter().for_each(|&number| places.arrive(number - 1, 0, &mut placed));
         places.finish(&mut placed);
         prop_assert_eq!(found, displacements(threshold as usize, &numbers));
+    }
+
+    #[test]
+    fn a_loss_that_is_known_changes_no_displacement(numbers in stream(), known in any::<u128>()) {
+        // The threshold is above whatever is displaced.
+        let of = |known: u128| {
+            let mut meter = ReorderMeter::new(1000, None);
+            let lost = (0..120).filter(|number| known >> number & 1 == 1 && !numbers.contains(&(number + 1)));
+            lost.for_each(|number| meter.lost(number));
+            numbers.iter().for_each(|&number| meter.arrive(number - 1, Time::ZERO, 100));
+            meter.finish();
+            meter.summary()
+        };
+        let (all, none) = (of(known), of(0));
+        prop_assert_eq!(&all.density, &none.density);
+        prop_assert_eq!(all.beyond, none.beyond);
+        prop_assert!(all.rbd.mean <= none.rbd.mean);
     }
 
     #[test]
