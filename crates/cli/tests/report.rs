@@ -13,7 +13,7 @@ const SWEEP: &str = r#"
 schema = 1
 title  = "Two <controllers> & queues"
 run    = { duration = "2s" }
-record = { series = "100ms", queue = true, tcp = true }
+record = { series = "100ms", queue = true, tcp = true, reordering = ["receiver"], reordering_every = "100ms" }
 
 [links.wire]
 rate  = "5mbit"
@@ -155,8 +155,8 @@ fn every_figure_of_the_page_can_be_chosen_and_has_marks() {
     let empty: Vec<&&str> = marks.iter().filter(|line| line.ends_with(" 0")).collect();
     assert!(empty.is_empty(), "nothing is drawn for {empty:?}");
     let tips: Vec<u32> = attribute(&document, "tips").split(' ').map(|length| length.parse().unwrap()).collect();
-    // The figure, time, queue and sequence numbers.
-    assert!(tips.len() == 4 && tips.iter().all(|&length| length > 5), "{tips:?}");
+    // The figure, time, reordering, its densities, queue and sequence numbers.
+    assert!(tips.len() == 6 && tips.iter().all(|&length| length > 5), "{tips:?}");
     assert_eq!(attribute(&document, "zooms"), "25 25");
     assert_eq!(attribute(&document, "overflow"), "0");
     // 4 points of 3 runs of 2 flows, or half of them; each of the two lines begins at 0.
@@ -200,6 +200,8 @@ fn figures_are_files() {
         "throughput-delay-flows",
         "heat-flows-rtt_ms.p50",
         "run-3-time",
+        "run-3-reordering",
+        "run-3-reorder-density",
         "run-3-queue-wire.forward",
         "run-3-sequence-f.0",
     ] {

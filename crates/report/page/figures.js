@@ -587,13 +587,15 @@ const Figures = (() => {
     const found = disordered(measured, (one) => one.density.shares.length > 1 || one.density.from !== 0);
     if (!found.length) return null;
     const names = found.map((one) => one.id);
-    const line = (one, from, shares) => ({
-      type: "line", step: "middle", name: one.id, showSymbol: shares.length < 3, lineStyle: { width: 1.4 }, areaStyle: { opacity: 0.12 },
-      itemStyle: { color: color_of(theme, names, one.id) }, data: shares.map((share, n) => [from + n, share * 100]),
+    // From zero to zero, but that no buffer holds fewer packets than none.
+    const ends = (from, shares, low) => [...(from > low ? [[from - 1, 0]] : []), ...shares.map((share, n) => [from + n, share * 100]), [from + shares.length, 0]];
+    const line = (one, from, shares, low) => ({
+      type: "line", step: "middle", name: one.id, showSymbol: false, lineStyle: { width: 1.4 }, areaStyle: { opacity: 0.12 },
+      itemStyle: { color: color_of(theme, names, one.id) }, data: ends(from, shares, low),
     });
     const panels = [
-      { title: "Reorder density", unit: "% of packets", x: "Displacement (packets; early < 0 < late)", series: found.map((one) => line(one, one.density.from, one.density.shares)) },
-      { title: "Reorder buffer-occupancy density", unit: "% of arrivals", x: "Packets in a buffer that restores the order", min: 0, series: found.map((one) => line(one, 0, one.rbd.shares)) },
+      { title: "Reorder density", unit: "% of packets", x: "Displacement (packets; early < 0 < late)", series: found.map((one) => line(one, one.density.from, one.density.shares, -Infinity)) },
+      { title: "Reorder buffer-occupancy density", unit: "% of arrivals", x: "Packets in a buffer that restores the order", series: found.map((one) => line(one, 0, one.rbd.shares, 0)) },
     ];
     const [top, high, gap, left] = [58, 190, 78, 66];
     const option = { ...base(theme), grid: [], xAxis: [], yAxis: [], series: [], title: [] };
@@ -603,7 +605,7 @@ const Figures = (() => {
       const [low, most] = extremes(values);
       option.grid.push({ left, top: at, width: width - left - 18, height: high });
       option.xAxis.push(axis(theme, {
-        type: "value", gridIndex: number, min: panel.min ?? low - 1, max: most + 1, minInterval: 1, name: panel.x, nameLocation: "middle",
+        type: "value", gridIndex: number, min: low, max: most, minInterval: 1, name: panel.x, nameLocation: "middle",
         nameGap: 26, splitLine: { show: false },
       }));
       option.yAxis.push(axis(theme, { type: "value", gridIndex: number, min: 0, name: panel.unit, nameLocation: "middle", nameGap: 48 }));
