@@ -13,10 +13,10 @@
 //! # Departures
 //! - `a` and the terms are computed in floating point for every ACK and signal. The kernel rounds
 //!   `a` down to a whole number, and computes all of it when its window or its state has changed.
-//! - Growth is in whole segments, once as many bytes were acknowledged as one costs at that time, as
-//!   in the kernel.
-//! - The threshold is two segments at least; the draft and the kernel have one when there are several
-//!   paths.
+//! - Growth is in whole segments, once as many bytes were acknowledged as one costs at that time,
+//!   as in the kernel.
+//! - The threshold is two segments at least; the draft and the kernel have one when there are
+//!   several paths.
 //! - An ECN echo takes as much as a loss, or with `beta_ecn` that share times `min(a, 3/2)`.
 //! - A timeout takes the same share of what the host's NewReno halves.
 //! - A subflow of which no RTT is known does not count.
@@ -157,8 +157,9 @@ fn coupling(own: usize, subflows: &[Subflow]) -> Option<Coupling> {
     let rate = this.rate()?;
     let largest = subflows.iter().filter_map(Subflow::rate).fold(0.0, f64::max);
     let total = total_rate(subflows);
-    // The reciprocal of x / rtt / total^2 * (1 + a) / 2 * (4 + a) / 5, as in the kernel. It is never
-    // less than the window, since the total is at least x + max, or x where that is the largest.
+    // The reciprocal of x / rtt / total^2 * (1 + a) / 2 * (4 + a) / 5, as in the kernel. It is
+    // never less than the window, since the total is at least x + max, or x where that is the
+    // largest.
     let per_segment = 10.0 * this.cwnd as f64 * (total / (rate + largest)) * (total / (4.0 * rate + largest));
     Some(Coupling { per_segment: per_segment as u64, cut: (largest / rate).min(MAX_CUT) })
 }

@@ -5,24 +5,24 @@
 //! avoidance an ACK for `n` bytes adds `(cwnd / rtt^2 / sum(cwnd_i / rtt_i)^2 + a / cwnd) * n *
 //! mss`. The first term is the optimal balance, under which only paths with the fewest losses have
 //! traffic. The second one keeps it responsive: `a` is above zero where the path looks best but has
-//! not the largest window, below zero where the window is the largest meanwhile, and zero elsewhere.
-//! Alone it is NewReno.
+//! not the largest window, below zero where the window is the largest meanwhile, and zero
+//! elsewhere. Alone it is NewReno.
 //!
 //! # Source
-//! R. Khalili, N. Gast, M. Popovic, J.-Y. Le Boudec: MPTCP is not Pareto-optimal: performance issues
-//! and a possible solution, IEEE/ACM ToN 21(5), 2013;
+//! R. Khalili, N. Gast, M. Popovic, J.-Y. Le Boudec: MPTCP is not Pareto-optimal: performance
+//! issues and a possible solution, IEEE/ACM ToN 21(5), 2013;
 //! draft-khalili-mptcp-congestion-control-05. `net/mptcp/mptcp_olia.c` of the Linux kernel of
 //! multipath-tcp.org.
 //!
 //! # Departures
 //! - Floating point in place of integers scaled by 1024, and what is left of a segment when the
 //!   window has changed by one is kept; the kernel forgets it.
-//! - Growth is per byte acknowledged, as in the draft; the kernel's is per ACK. Hosts that count ACKs
-//!   (`abc = false`) do so here.
-//! - A window that comes down to its threshold takes the threshold with it. In the kernel slow start
-//!   would raise it again at once.
-//! - Windows and thresholds are two segments at least. The kernel lets windows come down to one; the
-//!   draft has the threshold at one when there are several paths.
+//! - Growth is per byte acknowledged, as in the draft; the kernel's is per ACK. Hosts that count
+//!   ACKs (`abc = false`) do so here.
+//! - A window that comes down to its threshold takes the threshold with it. In the kernel slow
+//!   start would raise it again at once.
+//! - Windows and thresholds are two segments at least. The kernel lets windows come down to one;
+//!   the draft has the threshold at one when there are several paths.
 //! - A loss that turns out to be spurious is no loss: the bytes before it count again.
 
 use ackclock_units::parameter::{Configurable, Visitor};

@@ -1,6 +1,6 @@
 //! wVegas, weighted Vegas of Multipath TCP: the subflows of a connection together keep a few
-//! segments queued, each in proportion to its rate, so that load moves until all paths queue for the
-//! same time.
+//! segments queued, each in proportion to its rate, so that load moves until all paths queue for
+//! the same time.
 //!
 //! It measures once per round trip the mean RTT and the least RTT ever seen. `cwnd * (rtt - base) /
 //! rtt` is the number of segments that wait. With fewer than `alpha` the window grows by one
@@ -18,10 +18,10 @@
 //!   floating point, not scaled by 2^16.
 //! - A queueing delay of zero is not twice one of zero: in the kernel a window would be halved
 //!   whenever the mean RTT is the least one, which happens without noise only.
-//! - The rate of a sibling counts once it has been set. The kernel leaves it out until the first ACK
-//!   of a round trip, too.
-//! - It begins anew after loss recovery and timeouts, as in the kernel, but not whenever ACKs report
-//!   reordering (`TCP_CA_Disorder`).
+//! - The rate of a sibling counts once it has been set. The kernel leaves it out until the first
+//!   ACK of a round trip, too.
+//! - It begins anew after loss recovery and timeouts, as in the kernel, but not whenever ACKs
+//!   report reordering (`TCP_CA_Disorder`).
 //! - The window does not grow while something else limits the sender (RFC 7661), and one segment
 //!   after a timeout does not come up to two. Thresholds are two segments at least.
 //! - Kept as in the kernel: the part is set only when at least so many segments wait. One that is

@@ -17,8 +17,8 @@ fn avoiding(own: usize, subflows: &[Subflow]) -> Balia {
 
 #[test]
 fn two_subflows_grow_by_their_rates() {
-    // x = 100 and 300, in segments and seconds: x / rtt / 400^2 is 0.00625 and 0.01875. a = 3: times
-    // 4 / 2 * 7 / 5 = 2.8, 0.0175, 1 / 57.1. a = 1: as it is, 1 / 53.3.
+    // x = 100 and 300, in segments and seconds: x / rtt / 400^2 is 0.00625 and 0.01875. a = 3:
+    // times 4 / 2 * 7 / 5 = 2.8, 0.0175, 1 / 57.1. a = 1: as it is, 1 / 53.3.
     let subflows = [subflow(10, 100), subflow(30, 100)];
     assert_eq!(until_change(&mut avoiding(0, &subflows)), 58);
     assert_eq!(until_change(&mut avoiding(1, &subflows)), 54);
@@ -30,8 +30,8 @@ fn two_subflows_grow_by_their_rates() {
 
 #[test]
 fn three_subflows_grow_by_their_rates() {
-    // x = 100, 200, 400, their sum 700. 100 / 0.1 / 490000 * 5 / 2 * 8 / 5 = 4 / 490 = 1 / 122.5; 200
-    // / 0.1 / 490000 * 3 / 2 * 6 / 5 = 3.6 / 490 = 1 / 136.1; 400 / 0.1 / 490000 = 1 / 122.5.
+    // x = 100, 200, 400, their sum 700. 100 / 0.1 / 490000 * 5 / 2 * 8 / 5 = 4 / 490 = 1 / 122.5;
+    // 200 / 0.1 / 490000 * 3 / 2 * 6 / 5 = 3.6 / 490 = 1 / 136.1; 400 / 0.1 / 490000 = 1 / 122.5.
     let subflows = [subflow(10, 100), subflow(20, 100), subflow(40, 100)];
     for (own, expected) in [(0, 123), (1, 137), (2, 123)] {
         let mut cc = avoiding(own, &subflows);

@@ -30,15 +30,15 @@ fn change(own: usize, subflows: &[Subflow]) -> (u64, u64) {
 
 #[test]
 fn windows_move_from_the_largest_to_the_best() {
-    // In segments and seconds: sum(cwnd / rtt) = 300. The first is best, the second largest: a = 1/2
-    // and -1/2. 10 / 0.01 / 90000 + 1/2 / 10 = 0.0611 = 1 / 16.4; 20 / 0.01 / 90000 - 1/2 / 20 =
-    // -0.00278 = -1 / 360.
+    // In segments and seconds: sum(cwnd / rtt) = 300. The first is best, the second largest: a =
+    // 1/2 and -1/2. 10 / 0.01 / 90000 + 1/2 / 10 = 0.0611 = 1 / 16.4; 20 / 0.01 / 90000 - 1/2 / 20
+    // = -0.00278 = -1 / 360.
     let subflows = [losing(10, 100, 100), losing(20, 100, 50)];
     assert_eq!(change(0, &subflows), (17, 11));
     let (acked, window) = change(1, &subflows);
     assert!((360..=361).contains(&acked) && window == 19, "{acked}");
-    // The RTT counts twice: 100 kB in 200 ms are as 25 in 100. The largest is best, and a is 0: 10 /
-    // 0.04 / 250^2 = 1 / 250, 20 / 0.01 / 250^2 = 1 / 31.25.
+    // The RTT counts twice: 100 kB in 200 ms are as 25 in 100. The largest is best, and a is 0: 10
+    // / 0.04 / 250^2 = 1 / 250, 20 / 0.01 / 250^2 = 1 / 31.25.
     let subflows = [losing(10, 200, 100), losing(20, 100, 50)];
     let (acked, window) = change(0, &subflows);
     assert!((250..=251).contains(&acked) && window == 11, "{acked}");
@@ -47,8 +47,9 @@ fn windows_move_from_the_largest_to_the_best() {
 
 #[test]
 fn three_subflows_share_the_move() {
-    // 50 / 0.1 = 500. Best is the first, largest are the other two: a = 1/3, -1/6, -1/6. 10 / 0.01 /
-    // 250000 + 1/3 / 10 = 0.0373 = 1 / 26.8; 20 / 0.01 / 250000 - 1/6 / 20 = -0.000333 = -1 / 3000.
+    // 50 / 0.1 = 500. Best is the first, largest are the other two: a = 1/3, -1/6, -1/6. 10 / 0.01
+    // / 250000 + 1/3 / 10 = 0.0373 = 1 / 26.8; 20 / 0.01 / 250000 - 1/6 / 20 = -0.000333 = -1 /
+    // 3000.
     let subflows = [losing(10, 100, 100), losing(20, 100, 50), losing(20, 100, 50)];
     assert_eq!(change(0, &subflows), (27, 11));
     for own in [1, 2] {
@@ -69,8 +70,8 @@ fn three_subflows_share_the_move() {
 
 #[test]
 fn windows_that_differ_by_less_than_a_segment_are_the_same() {
-    // Both are largest, and so is the best one: 10 / 0.01 / 204.8^2 = 1 / 42. With 1/2 / 10 it would
-    // be 1 / 13.6.
+    // Both are largest, and so is the best one: 10 / 0.01 / 204.8^2 = 1 / 42. With 1/2 / 10 it
+    // would be 1 / 13.6.
     let more = Subflow { cwnd: 10 * MSS + 700, ..losing(10, 100, 50) };
     let subflows = [losing(10, 100, 100), more];
     let growth = growth(0, &subflows).unwrap() * MSS as f64;

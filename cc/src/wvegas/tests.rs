@@ -206,8 +206,8 @@ fn queues(capacity: [u64; 2], noise: u64, couples: bool) -> [(u64, f64); 2] {
 #[test]
 fn parts_converge_to_equal_queueing_delays() {
     // 6000 and 4000 segments per second: parts of 60 and 40, which wait for 10 ms each. RTTs are
-    // longer by 9.5 ms than the shortest; 0.5 ms are queue, within two segments of 0.17 and 0.25 ms.
-    // Parts are rounded down.
+    // longer by 9.5 ms than the shortest; 0.5 ms are queue, within two segments of 0.17 and 0.25
+    // ms. Parts are rounded down.
     let [first, second] = queues([6000, 4000], 9500, true);
     assert!((59..=60).contains(&first.0) && (39..=40).contains(&second.0), "{first:?} {second:?}");
     assert!((first.1 - 0.5).abs() <= 0.4 && (second.1 - 0.5).abs() <= 0.5, "{first:?} {second:?}");
@@ -219,8 +219,8 @@ fn parts_converge_to_equal_queueing_delays() {
 
 #[test]
 fn without_noise_it_drains_again_and_again() {
-    // One segment waits, then two, which is twice the delay: neither window ever has its part in the
-    // queue.
+    // One segment waits, then two, which is twice the delay: neither window ever has its part in
+    // the queue.
     let [first, second] = queues([6000, 4000], 0, true);
     assert!(first.1 <= 0.34 && second.1 <= 0.5, "{first:?} {second:?}");
 }

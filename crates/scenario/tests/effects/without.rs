@@ -43,6 +43,8 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
         "the round trip of the segment that timed out makes it back off at once, down to two segments",
     ),
     ("flows.0.cc.kind=\"westwood\"", "timeout_flight", "a timeout sets the threshold to the estimate"),
+    ("flows.0.cc.kind=\"wvegas\"", "initial_alpha", "a subflow that is alone has its part as soon as as many wait"),
+    ("flows.0.cc.kind=\"wvegas\"", "remember_idle", "its threshold is three quarters of its window at least"),
     ("flows.0.cc.kind=\"westwood\"", "limit_burst", "the end of recovery sets the window to the estimate"),
     ("flows.0.host=\"smoltcp\"", "schedule", "smoltcp keeps the controller that it starts with"),
     ("flows.0.host=\"smoltcp\"", "transport", "datagrams have no host of TCP"),
