@@ -24,6 +24,8 @@
 //! - Windows and thresholds are two segments at least. The kernel lets windows come down to one;
 //!   the draft has the threshold at one when there are several paths.
 //! - A loss that turns out to be spurious is no loss: the bytes before it count again.
+//! - The best path has the most bytes between losses by the square of its RTT, as in the paper and
+//!   the kernel; the draft squares the bytes, and not the RTT.
 
 use ackclock_units::parameter::{Configurable, Visitor};
 
