@@ -122,9 +122,9 @@ fn vegas() {
 }
 
 /// Doubles; halves for the loss and the mark. One segment per round trip while fewer than ten wait,
-/// and never as many do: 24 * 50 / 150 = 8. But the queueing delay doubles from 10 to 20 ms, and 30
-/// * 100 / 120 / 2 = 12 are left, which slow start brings back to three quarters of 30. 50 ms are
-/// not twice 30.
+/// and never as many do: 24 * 50 / 150 = 8. But the queueing delay doubles from 10 to 20 ms, and of
+/// 30 segments 30 / 2 * 100 / 120 = 12 are left, which slow start brings back to three quarters of
+/// 30. 50 ms are not twice 30.
 #[test]
 fn wvegas() {
     insta::assert_snapshot!(table(Wvegas::new(WvegasConfig::default())));
