@@ -41,6 +41,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
             group: FlowGroup {
                 path: vec![0],
                 split: None,
+                mptcp: None,
                 reverse: false,
                 sender: HostSpec::Outside,
                 receiver: HostSpec::Outside,

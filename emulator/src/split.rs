@@ -78,7 +78,8 @@ impl Split {
     /// Begins with the first packet.
     ///
     /// # Panics
-    /// There are fewer than two paths or more than [`MAX_PATHS`], all weights are 0, or a period is.
+    /// There are fewer than two paths or more than [`MAX_PATHS`], all weights are 0, or a period
+    /// is.
     pub fn new(rule: SplitRule, random: Random) -> Split {
         assert!((2..=MAX_PATHS).contains(&rule.paths()), "{} paths", rule.paths());
         let total = match &rule {

@@ -25,8 +25,8 @@ pub enum SchedulerKind {
     /// default of the Linux MPTCP that was kept outside the kernel (multipath-tcp.org).
     #[default]
     MinRtt,
-    /// The one that would have flushed what waits in it first, in bursts of 64 KiB: `default` of the
-    /// kernel's MPTCP since 5.9 (`mptcp_subflow_get_send`).
+    /// The one that would have flushed what waits in it first, in bursts of 64 KiB: `default` of
+    /// the kernel's MPTCP since 5.9 (`mptcp_subflow_get_send`).
     Linux,
     /// Each in turn, as far as its congestion window has room.
     RoundRobin,

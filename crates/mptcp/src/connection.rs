@@ -86,10 +86,10 @@ pub(crate) struct Receiving {
 
 /// One end of an MPTCP connection.
 ///
-/// It is driven as an [`Endpoint`] is: [`Connection::input`] for every packet that arrives, with the
-/// number of the path that it came over, [`Connection::on_deadline`] when
-/// [`Connection::next_deadline`] has come, and [`Connection::transmit`] after each of these and each
-/// call of the application, until it has nothing more.
+/// It is driven as an [`Endpoint`] is: [`Connection::input`] for every packet that arrives, with
+/// the number of the path that it came over, [`Connection::on_deadline`] when
+/// [`Connection::next_deadline`] has come, and [`Connection::transmit`] after each of these and
+/// each call of the application, until it has nothing more.
 pub struct Connection {
     pub(crate) config: MptcpConfig,
     pub(crate) tcp: Arc<Config>,

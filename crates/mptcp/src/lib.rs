@@ -3,8 +3,8 @@
 //!
 //! [`Connection`] is one end of one connection. Each of its subflows is an endpoint of
 //! `ackclock-tcp` with loss detection, timers and a congestion controller of its own; the
-//! connection decides which subflow gets which data, adds the options that say so, and puts together
-//! what arrives. Options are those of the wire ([`ackclock_packet::MptcpOption`]).
+//! connection decides which subflow gets which data, adds the options that say so, and puts
+//! together what arrives. Options are those of the wire ([`ackclock_packet::MptcpOption`]).
 //!
 //! # Source
 //! RFC 8684. Where it leaves a choice: Linux 6.1, `net/mptcp` (data acknowledgments of 32 bits and

@@ -4,8 +4,8 @@
 //! # Source
 //! RFC 8684 sections 3.3.4 to 3.3.6; multipath-tcp.org v0.95, `mptcp_write_xmit`,
 //! `mptcp_rcv_buf_optimization` (`net/mptcp/mptcp_output.c`, `mptcp_sched.c`) and
-//! `mptcp_sub_retransmit_timer`: a subflow whose timer expires is potentially failed until something
-//! on it is acknowledged, and what it holds goes out on others.
+//! `mptcp_sub_retransmit_timer`: a subflow whose timer expires is potentially failed until
+//! something on it is acknowledged, and what it holds goes out on others.
 
 use std::ops::Range;
 
@@ -203,8 +203,8 @@ impl Connection {
         }
         let mss = u64::from(subflow.endpoint.full_segment());
         let halved = (subflow.endpoint.congestion_control().window().cwnd / 2).max(mss);
-        // The threshold as well (NSDI 2012, section 4.2); multipath-tcp.org leaves it in slow start, where
-        // the window is back after a round trip.
+        // The threshold as well (NSDI 2012, section 4.2); multipath-tcp.org leaves it in slow
+        // start, where the window is back after a round trip.
         subflow.endpoint.reduce_window(Window { cwnd: halved, ssthresh: halved.max(2 * mss) });
         subflow.penalized_at = Some(now);
         subflow.carried.penalties += 1;

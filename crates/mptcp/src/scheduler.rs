@@ -12,8 +12,8 @@
 //!   where a congestion window is full (`cwnd_limited` 1).
 //! - Linux's memory of a socket is counted by bytes of payload; its limit, which grows with the
 //!   congestion window (`tcp_sndbuf_expand`), is two windows.
-//! - BLEST's correction factor is raised by a window that was blocked and lowered otherwise, once per
-//!   smoothed RTT of the slower subflow, by 0.1 down to 1 and up to 2.
+//! - BLEST's correction factor is raised by a window that was blocked and lowered otherwise, once
+//!   per smoothed RTT of the slower subflow, by 0.1 down to 1 and up to 2.
 
 use ackclock_units::{Span, Time};
 

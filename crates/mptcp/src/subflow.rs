@@ -51,7 +51,8 @@ pub struct Subflow {
     pub(crate) address_ids: [u8; 2],
     /// Ours and the peer's.
     pub(crate) nonces: [u32; 2],
-    /// Of what it was given to send, until both the subflow and the connection have acknowledged it.
+    /// Of what it was given to send, until both the subflow and the connection have acknowledged
+    /// it.
     pub(crate) maps: Mappings,
     /// Bytes that it was given.
     pub(crate) given: u64,

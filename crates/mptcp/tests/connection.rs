@@ -62,7 +62,8 @@ fn a_path_that_fails_and_returns_is_used_again() {
     let mut network = Network::new(&wires, SchedulerKind::MinRtt, 3);
     assert!(network.transfer(10_000_000, 60.0), "{}", network.describe());
     let seconds = network.now.as_secs_f64();
-    // One path for 3 s and until its timer finds that it is back, which backs off to 3.2 s; then two.
+    // One path for 3 s and until its timer finds that it is back, which backs off to 3.2 s; then
+    // two.
     assert!(seconds < 13.0, "{seconds} s");
     assert!(network.carried[0] > 3_000_000, "{:?}", network.carried);
 }

@@ -37,7 +37,7 @@ pub use summary::{
     FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow,
     LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, MultipathSummary,
     NReordering, PacketReordering, PagesSummary, ProbesSummary, Quantiles, ReorderDensity, ReorderFreeRuns, Reordering,
-    ReorderingSummary, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread, SubflowSummary,
-    Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
+    RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread, SubflowSummary, Summary, VideoSummary,
+    VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

@@ -135,7 +135,7 @@ impl Routes {
         self.set_paths(sender, split.paths(&flow.path), flow.reverse, along);
         match &split.back {
             WayBack::Over(path) => {
-                self.set_links(receiver, directions(split.path(&flow.path, *path), !flow.reverse)[0].clone())
+                self.set_links(receiver, directions(split.path(&flow.path, *path), !flow.reverse)[0].clone());
             }
             WayBack::Split(rule) => {
                 let back = own(self, rule, "acks");

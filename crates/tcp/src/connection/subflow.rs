@@ -44,7 +44,8 @@ impl Endpoint {
         self.rate_of_window()
     }
 
-    /// Whether its controller asks for the state of its siblings ([`ackclock_cc::Needs::siblings`]).
+    /// Whether its controller asks for the state of its siblings
+    /// ([`ackclock_cc::Needs::siblings`]).
     pub fn is_coupled(&self) -> bool {
         self.observer.needs.siblings
     }

@@ -632,7 +632,6 @@ impl Watched {
             mss: Some(1460),
             ecn: Ecn::NotEct,
             acc_ecn: None,
-            mptcp: Default::default(),
         };
         let segment = self.plausible(&shape);
         self.input(&segment, Ecn::NotEct);
