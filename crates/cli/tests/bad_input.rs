@@ -525,15 +525,15 @@ fn path_beside_paths() {
     14 | paths = [["wire"]]
        | ^^^^^ conflicts with `path`
        |
-       = note: expected two paths, first the primary one, over which ACKs return, such as [["hspa"], ["wlan"]]
+       = note: expected two to 16 paths, such as [["hspa"], ["wlan"]]
 
-    error: flows.f.paths: not two paths
+    error: flows.f.paths: not several paths
       --> scenario.toml:14:9
        |
     14 | paths = [["wire"]]
        |         ^^^^^^^^^^ found an array
        |
-       = note: expected two paths, first the primary one, over which ACKs return, such as [["hspa"], ["wlan"]]
+       = note: expected two to 16 paths, such as [["hspa"], ["wlan"]]
     "#);
 }
 
@@ -541,13 +541,13 @@ fn path_beside_paths() {
 fn weights_of_nothing() {
     let split = "paths = [[\"wire\"], [\"wire\"]]\nsplit = { kind = \"send_vector\", weights = [0, 0] }";
     insta::assert_snapshot!(refused("weights", "path = [\"wire\"]", split), @r#"
-    error: flows.f.split.weights: neither path has a weight
+    error: flows.f.split.weights: no path has a weight
       --> scenario.toml:14:43
        |
     14 | split = { kind = "send_vector", weights = [0, 0] }
        |                                           ^^^^^^ found an array
        |
-       = note: expected the weights of the two paths, whole numbers, such as [2, 1]
+       = note: expected the weights of the 2 paths, whole numbers, such as [2, 1]
     "#);
 }
 

@@ -43,8 +43,8 @@ const fn names() -> [&'static str; CODECS.len()] {
     names
 }
 
-/// Reads `transport` and, if it is UDP, what sends and with which marks; `None` for TCP and MPTCP. `mtu` is
-/// that of the hosts, `kernels` whether an end is a kernel.
+/// Reads `transport` and, if it is UDP, what sends and with which marks; `None` for TCP and MPTCP.
+/// `mtu` is that of the hosts, `kernels` whether an end is a kernel.
 pub(crate) fn read(fields: &mut Fields<'_>, table: &Table, mtu: Option<u16>, kernels: bool) -> Option<DatagramSpec> {
     if fields.or("transport", "tcp", TRANSPORTS) != "udp" {
         return None;

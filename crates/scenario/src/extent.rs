@@ -3,11 +3,11 @@
 //!
 //! A packet is a full one, 1500 bytes and the framing of the link. A time is multiplied by the rate
 //! of the direction. A bandwidth-delay product is this rate times the round trip of a path without
-//! queues: the delays of its links, both ways. Without a path it is that of the link itself. That of
-//! several paths together, of a flow that is spread over them, is the sum of their rates times the
-//! longest of their round trips; the rate of a path is the lowest of its links. What is no whole
-//! packet or byte is rounded up. On a link that changes, all of this is taken at its
-//! start, with the mean rate of a trace; in a `schedule`, the rate is that of the change.
+//! queues: the delays of its links, both ways. Without a path it is that of the link itself. That
+//! of several paths together, of a flow that is spread over them, is the sum of their rates times
+//! the longest of their round trips; the rate of a path is the lowest of its links. What is no
+//! whole packet or byte is rounded up. On a link that changes, all of this is taken at its start,
+//! with the mean rate of a trace; in a `schedule`, the rate is that of the change.
 
 use ackclock_units::parameter::{Domain, Parameter};
 use ackclock_units::{Rate, Size, Span, parse_size, parse_span};

@@ -279,8 +279,7 @@ fn read<'a>(
     table: &'a Table,
     setting: Setting<'_>,
 ) -> Option<Group> {
-    let duration = setting.duration;
-    let path = format!("flows.{index}");
+    let (duration, path) = (setting.duration, format!("flows.{index}"));
     let shown = match table.get("id").and_then(|entry| entry.node.str()) {
         Some(id) if is_name(id) => format!("flows.{id}"),
         _ => path.clone(),
@@ -310,10 +309,7 @@ fn read<'a>(
         }
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
-    let mptcp = mptcp::of(&mut fields, &route.subflows, &sender);
-    if mptcp::is_asked_for(&fields) {
-        mptcp::check(&fields, table, [&sender, &receiver], !schedule.is_empty(), &application);
-    }
+    let mptcp = mptcp::of(&mut fields, &route.subflows, [&sender, &receiver], &application, &schedule);
     fields.finish();
     let Route { ends, path, split, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;

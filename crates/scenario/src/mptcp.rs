@@ -1,10 +1,10 @@
 //! Multipath TCP: `transport = "mptcp"` with its `subflows`.
 
 use ackclock_emulator::MAX_PATHS;
-use ackclock_sim::spec::{Application, HostSpec, MptcpSpec, PathChange, SchedulerKind};
+use ackclock_sim::spec::{Application, CcChange, HostSpec, MptcpSpec, PathChange, SchedulerKind};
 use ackclock_units::Time as Instant;
 
-use crate::document::{Node, Table};
+use crate::document::Node;
 use crate::fields::Fields;
 use crate::paths::{Links, links_of};
 use crate::quantity::{Flag, Kind as _, OneOf, Problem, Time, Whole};
@@ -51,11 +51,16 @@ pub(crate) fn subflows(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize
 pub(crate) fn of(
     fields: &mut Fields<'_>,
     others: &Option<Vec<Vec<usize>>>,
-    sender: &HostSpec,
+    hosts: [&HostSpec; 2],
+    application: &Application,
+    schedule: &[CcChange],
 ) -> Option<Box<MptcpSpec>> {
+    if is_asked_for(fields) {
+        check(fields, hosts, !schedule.is_empty(), application);
+    }
     let others = others.clone()?;
     let count = others.len() + 1;
-    let is_linux = matches!(sender, HostSpec::Endpoint(endpoint) if endpoint.profile.starts_with("linux"));
+    let is_linux = matches!(hosts[0], HostSpec::Endpoint(endpoint) if endpoint.profile.starts_with("linux"));
     let default = if is_linux { SchedulerKind::Linux } else { SchedulerKind::MinRtt };
     let name = fields.or("scheduler", default.name(), SCHEDULERS);
     let scheduler = SchedulerKind::ALL.into_iter().find(|kind| kind.name() == name).unwrap_or(default);
@@ -118,18 +123,12 @@ fn changes(fields: &mut Fields<'_>, count: usize) -> Vec<PathChange> {
 }
 
 /// Checks what does not go with several subflows.
-pub(crate) fn check(
-    fields: &Fields<'_>,
-    table: &Table,
-    hosts: [&HostSpec; 2],
-    has_schedule: bool,
-    application: &Application,
-) {
-    let Some(entry) = table.get("transport") else { return };
+fn check(fields: &Fields<'_>, hosts: [&HostSpec; 2], has_schedule: bool, application: &Application) {
+    let Some(transport) = fields.peek("transport") else { return };
     let refuse = |title: &str, expected: &str| {
-        fields.reject("transport", &entry.node, Problem::new(title, expected));
+        fields.reject("transport", transport, Problem::new(title, expected));
     };
-    let named = ["from", "to"].into_iter().find(|key| table.get(key).is_some());
+    let named = ["from", "to"].into_iter().find(|key| fields.peek(key).is_some());
     if let Some(key) = named {
         refuse(&format!("MPTCP not with `{key}`"), "\"tcp\", or `subflows` in place of hosts");
     } else if hosts.iter().any(|host| !matches!(host, HostSpec::Endpoint(_))) {
@@ -138,7 +137,7 @@ pub(crate) fn check(
         refuse("MPTCP not with controllers that change", "\"tcp\", or no `schedule`");
     } else if application.connections().is_some() {
         refuse("MPTCP not with an application that opens connections of its own", "\"tcp\", or another application");
-    } else if let Some(key) = ["arrivals", "results"].into_iter().find(|key| table.get(key).is_some()) {
+    } else if let Some(key) = ["arrivals", "results"].into_iter().find(|key| fields.peek(key).is_some()) {
         refuse(&format!("MPTCP not with `{key}`"), "\"tcp\", or flows that are listed");
     }
 }

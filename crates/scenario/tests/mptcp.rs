@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use ackclock_scenario::Scenario;
 use ackclock_trace::{FlowSummary, MultipathSummary};
 
-/// A flow over two links, each with a rate in Mbit/s, a delay in milliseconds and a queue in packets.
+/// A flow over two links, each with a rate in Mbit/s, a delay in milliseconds and a queue in
+/// packets.
 fn text([first, second]: [(u32, u32, u32); 2], more: &str) -> String {
     let link = |name: &str, (rate, delay, limit): (u32, u32, u32)| {
         let queue = format!("queue = {{ kind = \"pfifo\", limit = \"{limit}p\" }}");

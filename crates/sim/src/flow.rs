@@ -12,12 +12,13 @@ use ackclock_units::{Span, Time, prefetch_part};
 
 use crate::host::{Host, Writable, totals};
 use crate::index::{DirectionId, FlowId};
-use crate::spec::{FlowGroup, FlowSpec, HostSpec};
+use crate::spec::{FlowSpec, HostSpec};
 use crate::truth::Truth;
 pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
 pub(crate) use counts::FlowCount;
 use counts::{Counts, bits_per_second, ca_states, limited};
+pub(crate) use names::Names;
 pub(crate) use subflows::Subflows;
 pub(crate) use sums::Sums;
 use throughput::Throughput;
@@ -27,6 +28,7 @@ mod browser;
 mod classes;
 mod counts;
 mod datagrams;
+mod names;
 mod subflows;
 mod sums;
 mod throughput;
@@ -34,37 +36,6 @@ mod throughput;
 /// What the summary calls the two ways of data.
 pub(crate) const FORWARD: &str = "forward";
 pub(crate) const REVERSE: &str = "reverse";
-
-/// What stands for congestion control, host and loss detector of a sender outside.
-const KERNEL: &str = "kernel";
-/// What stands for them where there is no connection.
-const NONE: &str = "none";
-
-/// What the summaries of all flows of a group call their senders.
-#[derive(Clone, Debug)]
-pub(crate) struct Names {
-    cc: Arc<str>,
-    host: Arc<str>,
-    loss_detector: &'static str,
-}
-
-impl Names {
-    pub(crate) fn new(group: &FlowGroup) -> Names {
-        let (cc, host, loss_detector) = match &group.sender {
-            HostSpec::Endpoint(endpoint) => {
-                (endpoint.cc.name(), endpoint.profile.as_str(), endpoint.config.loss_detector.name())
-            }
-            HostSpec::Smoltcp(smoltcp) => (smoltcp.cc.name(), "smoltcp", "smoltcp"),
-            // Its stack has not told.
-            HostSpec::Outside => (KERNEL, KERNEL, KERNEL),
-            HostSpec::Datagrams(_) => (NONE, NONE, NONE),
-        };
-        // All of them, in their order.
-        let later = group.schedule.iter().map(|change| change.cc.name());
-        let cc = [cc].into_iter().chain(later).collect::<Vec<_>>().join(",");
-        Names { cc: cc.into(), host: host.into(), loss_detector }
-    }
-}
 
 /// The source and the measures of one flow. What each packet touches comes first, in as few cache
 /// lines as possible.

@@ -65,12 +65,8 @@ fn queues() -> [QueueSpec; 11] {
 
 /// What goes along takes the second path as a vector says.
 fn over_second(vector: u64) -> SplitSpec {
-    SplitSpec {
-        others: vec![vec![1]],
-        along: SplitRule::Vector(vector),
-        back: WayBack::Over(0),
-        after_handshake: false,
-    }
+    let (others, along) = (vec![vec![1]], SplitRule::Vector(vector));
+    SplitSpec { others, along, back: WayBack::Over(0), after_handshake: false }
 }
 
 /// Two hosts behind devices, and one in this process; between the two a path over the links, with a

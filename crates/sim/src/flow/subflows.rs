@@ -5,6 +5,7 @@ use ackclock_tcp::Acknowledgment;
 use ackclock_trace::{Histogram, MultipathSummary, SubflowSummary};
 use ackclock_units::{Span, Time};
 
+use super::Flow;
 use super::throughput::Throughput;
 use crate::host::Host;
 use crate::spec::{FlowGroup, PathChange};
@@ -51,7 +52,7 @@ impl Subflows {
     }
 
     /// An ACK arrived over a path at the sender.
-    pub(crate) fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, connection: &Connection) {
+    fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, connection: &Connection) {
         let Some(measures) = self.all.get_mut(path).filter(|_| arrival.is_ack) else { return };
         arrival.rtt.into_iter().for_each(|rtt| measures.rtt.add(rtt.as_nanos()));
         if let Some(subflow) = of(connection, path) {
@@ -60,7 +61,7 @@ impl Subflows {
     }
 
     /// A packet of `bytes` bytes arrived over a path at the receiver.
-    pub(crate) fn measure_packet(&mut self, now: Time, path: usize, bytes: u32) {
+    fn measure_packet(&mut self, now: Time, path: usize, bytes: u32) {
         if let Some(measures) = self.all.get_mut(path) {
             measures.throughput.add(now, bytes);
         }
@@ -103,6 +104,26 @@ impl Subflows {
             reordered_bytes_max: most_reordered,
             subflows: self.all.iter_mut().enumerate().map(summary).collect(),
         })
+    }
+}
+
+impl Flow {
+    /// An ACK arrived over a path at the sender, which may have several.
+    #[inline]
+    pub(crate) fn measure_ack_of(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
+        self.measure_ack(arrival, || sender.cwnd());
+        if let (Some(subflows), Host::Mptcp(connection)) = (&mut self.subflows, sender) {
+            subflows.measure_ack(path, arrival, connection);
+        }
+    }
+
+    /// A packet of `bytes` bytes arrived over a path at the receiver, which may have several.
+    #[inline]
+    pub(crate) fn measure_packet_of(&mut self, now: Time, path: usize, bytes: u32) {
+        self.measure_packet(now, bytes);
+        if let Some(subflows) = &mut self.subflows {
+            subflows.measure_packet(now, path, bytes);
+        }
     }
 }
 

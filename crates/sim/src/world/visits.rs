@@ -155,17 +155,11 @@ impl World {
         let Contents { segment, number } = self.pool.get(packet.slot);
         let path = self.routes.path_of(RouteId::new(packet.route as usize));
         let (arrival, number) = (state.input(now, path, segment, packet.ecn), *number);
-        if let Some(outside) = &mut self.outside {
-            outside.free(&self.pool, packet.slot);
-        }
+        self.outside.iter_mut().for_each(|outside| outside.free(&self.pool, packet.slot));
         self.pool.release(packet.slot);
-        let flow = &mut self.flows[host.flow()];
-        let mut log = self.records.tcp.as_deref_mut();
+        let (flow, mut log) = (&mut self.flows[host.flow()], self.records.tcp.as_deref_mut());
         if host.is_sender() {
-            flow.measure_ack(&arrival, || state.cwnd());
-            if let (Some(subflows), Host::Mptcp(connection)) = (&mut flow.subflows, &*state) {
-                subflows.measure_ack(path, &arrival, connection);
-            }
+            flow.measure_ack_of(path, &arrival, state);
             if let Host::Endpoint(endpoint) = state {
                 if let Some(log) = &mut self.records.log {
                     log.acknowledged(now, host.flow(), endpoint);
@@ -188,10 +182,7 @@ impl World {
             if number > 0 {
                 flow.truth.arrived(now, number, |from, to| state.holds(from, to), log);
             }
-            flow.measure_packet(now, packet.wire_len);
-            if let Some(subflows) = &mut flow.subflows {
-                subflows.measure_packet(now, path, packet.wire_len);
-            }
+            flow.measure_packet_of(now, path, packet.wire_len);
             state.read_all(now);
             if flow.has_application() {
                 flow.receive(now, state);

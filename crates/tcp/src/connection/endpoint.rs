@@ -286,6 +286,12 @@ impl Endpoint {
         Arc::make_mut(&mut self.config)
     }
 
+    /// Bytes of the options that every data segment carries.
+    #[inline]
+    pub(crate) fn options_len(&self) -> u32 {
+        self.negotiated.options_len() + u32::from(self.path.reserved)
+    }
+
     /// Its ports.
     pub fn ports(&self) -> Ports {
         self.ports

@@ -124,7 +124,7 @@ impl Endpoint {
         // Our packets are no larger than those that we ask for or the path takes, and a segment
         // carries something beside its options. A peer may claim an MSS of 0.
         let mss = self.clamp_segment(segment.mss.unwrap_or(self.config.default_peer_mss));
-        self.negotiated.set_mss(mss.saturating_sub(self.negotiated.options_len()).max(1));
+        self.negotiated.set_mss(mss.saturating_sub(self.options_len()).max(1));
         let shift = if self.negotiated.scaling() { self.own_shift() } else { 0 };
         let with_options = self.announced_segment();
         let opened = self.state == State::SynSent;

@@ -23,8 +23,6 @@ pub(crate) struct Negotiated {
     timestamps: bool,
     scaling: bool,
     peer_shift: u8,
-    /// Bytes of the options that a layer above adds to every segment.
-    reserved: u8,
     /// TS.Recent and when it was set.
     recent: u32,
     recent_at: Time,
@@ -42,7 +40,6 @@ impl Negotiated {
             timestamps: false,
             scaling: false,
             peer_shift: 0,
-            reserved: 0,
             recent: 0,
             recent_at: Time::ZERO,
             clock_offset,
@@ -94,15 +91,10 @@ impl Negotiated {
         self.peer_shift
     }
 
-    /// Bytes of the options that every data segment carries.
+    /// Bytes of the options that were agreed on and that every data segment carries.
     #[inline]
     pub(crate) fn options_len(&self) -> u32 {
-        u32::from(self.reserved) + if self.timestamps { TIMESTAMPS_LEN } else { 0 }
-    }
-
-    /// A layer above adds `bytes` bytes of options to every segment.
-    pub(crate) fn reserve(&mut self, bytes: u8) {
-        self.reserved = bytes;
+        if self.timestamps { TIMESTAMPS_LEN } else { 0 }
     }
 
     /// TSval: milliseconds, from a start of its own.

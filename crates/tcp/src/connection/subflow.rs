@@ -9,7 +9,7 @@ impl Endpoint {
     /// Every segment carries `bytes` bytes of options of a layer above, which is to add them: full
     /// segments are smaller by as much. Before the handshake.
     pub fn reserve_options(&mut self, bytes: u8) {
-        self.negotiated.reserve(bytes);
+        self.path.reserved = bytes;
     }
 
     /// No segment has bytes of both what was written and what will be. Not with

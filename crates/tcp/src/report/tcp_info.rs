@@ -171,11 +171,7 @@ impl Endpoint {
             snd_wscale: self.negotiated.peer_shift(),
             rcv_wscale: self.receiver.shift(),
             pmtu: self.path_mtu(),
-            advmss: u32::from(self.config.mss).saturating_sub(if established {
-                self.negotiated.options_len()
-            } else {
-                0
-            }),
+            advmss: u32::from(self.config.mss).saturating_sub(if established { self.options_len() } else { 0 }),
             notsent_bytes: count(self.unsent()),
             snd_wnd: count(self.send.window()),
             ..self.rate_info(now)

@@ -43,6 +43,8 @@ pub(crate) struct Path {
     route: u32,
     /// The most payload and options that the peer takes (`mss_clamp`).
     clamp: u32,
+    /// Bytes of the options that a layer above adds to every segment.
+    pub(crate) reserved: u8,
     pub(crate) probing: Probing,
 }
 
@@ -75,7 +77,8 @@ pub(crate) enum ProbeStep {
 impl Path {
     pub(crate) fn new(config: &Config) -> Path {
         let route = config.path.mtu.unwrap_or(u32::from(config.mss) + config.path.headers());
-        Path { mtu: route, expires_at: Time::NEVER, route, clamp: u32::from(config.mss), probing: Probing::default() }
+        let clamp = u32::from(config.mss);
+        Path { mtu: route, expires_at: Time::NEVER, route, clamp, reserved: 0, probing: Probing::default() }
     }
 
     /// When the estimate of the MTU is forgotten.
@@ -117,12 +120,12 @@ impl Endpoint {
     fn payload_of(&self, mtu: u32) -> u32 {
         let rules = &self.config.path;
         let segment = mtu.saturating_sub(rules.headers()).min(self.path.clamp).max(rules.least_segment);
-        segment.saturating_sub(self.negotiated.options_len()).max(1)
+        segment.saturating_sub(self.options_len()).max(1)
     }
 
     /// `tcp_mss_to_mtu`.
     fn packet_of(&self, payload: u32) -> u32 {
-        payload.saturating_add(self.negotiated.options_len() + self.config.path.headers())
+        payload.saturating_add(self.options_len() + self.config.path.headers())
     }
 
     /// `tcp_sync_mss`: the segment size that follows from what is known of the path.

@@ -168,7 +168,7 @@ impl Endpoint {
 
     /// The MSS that was announced, options that data carries subtracted (Linux `advmss`).
     pub(crate) fn announced_segment(&self) -> u32 {
-        u32::from(self.config.mss).saturating_sub(self.negotiated.options_len()).max(1)
+        u32::from(self.config.mss).saturating_sub(self.options_len()).max(1)
     }
 
     fn enter_fin_sent(&mut self) {

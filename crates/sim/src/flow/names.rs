@@ -1,0 +1,36 @@
+//! What results call the senders of a group.
+
+use std::sync::Arc;
+
+use crate::spec::{FlowGroup, HostSpec};
+
+/// What stands for congestion control, host and loss detector of a sender outside.
+const KERNEL: &str = "kernel";
+/// What stands for them where there is no connection.
+const NONE: &str = "none";
+
+/// What the summaries of all flows of a group call their senders.
+#[derive(Clone, Debug)]
+pub(crate) struct Names {
+    pub(super) cc: Arc<str>,
+    pub(super) host: Arc<str>,
+    pub(super) loss_detector: &'static str,
+}
+
+impl Names {
+    pub(crate) fn new(group: &FlowGroup) -> Names {
+        let (cc, host, loss_detector) = match &group.sender {
+            HostSpec::Endpoint(endpoint) => {
+                (endpoint.cc.name(), endpoint.profile.as_str(), endpoint.config.loss_detector.name())
+            }
+            HostSpec::Smoltcp(smoltcp) => (smoltcp.cc.name(), "smoltcp", "smoltcp"),
+            // Its stack has not told.
+            HostSpec::Outside => (KERNEL, KERNEL, KERNEL),
+            HostSpec::Datagrams(_) => (NONE, NONE, NONE),
+        };
+        // All of them, in their order.
+        let later = group.schedule.iter().map(|change| change.cc.name());
+        let cc = [cc].into_iter().chain(later).collect::<Vec<_>>().join(",");
+        Names { cc: cc.into(), host: host.into(), loss_detector }
+    }
+}
