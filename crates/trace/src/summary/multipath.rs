@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::name::{self, Name};
-use super::{Distribution, MeanQuantiles, Quantiles};
+use super::{Distribution, Limited, LossDeclarations, MeanQuantiles, Quantiles, Retransmissions};
 
 /// A flow over Multipath TCP (RFC 8684).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -16,6 +16,9 @@ pub struct MultipathSummary {
     /// The most bytes that waited at the receiver for bytes before them, those within subflows
     /// apart.
     pub reordered_bytes_max: u64,
+    /// Bytes that the receiver's connection got more than once.
+    #[serde(default)]
+    pub duplicate_bytes: u64,
     /// The subflows, in the order of their paths.
     pub subflows: Vec<SubflowSummary>,
 }
@@ -37,6 +40,9 @@ pub struct SubflowSummary {
     pub sent_packets: u64,
     /// Data packets that the subflow sent again.
     pub retransmitted_packets: u64,
+    /// Retransmissions of what was not lost on the subflow.
+    #[serde(default)]
+    pub spurious_retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Entries into fast recovery.
@@ -45,8 +51,23 @@ pub struct SubflowSummary {
     pub scheduled_bytes: u64,
     /// Of these, bytes that another subflow had been given before.
     pub reinjected_bytes: u64,
+    /// Of these, bytes of packets all of whose data the receiver's connection had when the packet
+    /// was first sent.
+    #[serde(default)]
+    pub needless_reinjected_bytes: u64,
     /// Bytes that the receiver got by it, known ones included.
     pub received_bytes: u64,
     /// How often its congestion window was halved because it blocked the shared window.
     pub penalties: u64,
+    /// What held the subflow back. `app` is the time in which the connection gave it nothing to
+    /// send, whatever the reason: no data, a full receive window, or another subflow that was
+    /// preferred.
+    #[serde(default)]
+    pub limited_s: Limited,
+    /// What its retransmissions were in truth.
+    #[serde(default)]
+    pub retransmissions: Retransmissions,
+    /// What the transmissions that it declared lost were in truth.
+    #[serde(default)]
+    pub loss_declarations: LossDeclarations,
 }
