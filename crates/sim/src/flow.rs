@@ -428,7 +428,7 @@ impl Flow {
             fct_s: self.completed.map(|completed| completed.since(self.start).as_secs_f64()),
             limited_s: match (sender, &self.subflows) {
                 (Host::Endpoint(endpoint), _) => limited(endpoint.limited_time(until)),
-                (_, Some(subflows)) => subflows.limited_s(sender, until),
+                (_, Some(subflows)) => subflows.limited_s(until),
                 _ => Limited::default(),
             },
             ca_state_s: ca_states(sender, self.end(end), active),

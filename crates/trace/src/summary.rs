@@ -231,10 +231,9 @@ pub struct FlowSummary {
     /// Flow completion time: from the one to the other.
     pub fct_s: Option<f64>,
     /// What held the sender back while it had not closed; zero for `smoltcp`. Over Multipath TCP
-    /// that is one thing at a time for the connection as a whole: `pacing` while a subflow waits
-    /// for the time of its next segment; else `rwnd` while data waits for the receiver's window and
-    /// a subflow has room in its congestion window; else `cwnd` while data waits; else `app`, also
-    /// while the send buffer is full of what was sent.
+    /// that is one thing at a time for the connection as a whole: the first of `pacing`, `rwnd`,
+    /// `cwnd` and `app` that holds any of its subflows back. It is `app` also while the send buffer
+    /// is full of what was sent.
     pub limited_s: Limited,
     /// For how long the sender was in which congestion state; zero where it is none of ours.
     #[serde(default)]

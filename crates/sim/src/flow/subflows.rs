@@ -14,10 +14,8 @@ use crate::record::Source;
 use crate::spec::{FlowGroup, PathChange};
 use crate::truth::Truth;
 use judged::Judged;
-use limits::Limits;
 
 mod judged;
-mod limits;
 
 pub(crate) use judged::of_all;
 
@@ -42,7 +40,8 @@ struct Measures {
     cwnd: Histogram,
     throughput: Throughput,
     judged: Judged,
-    limits: Limits,
+    /// What holds it back.
+    held: LimitClock,
 }
 
 impl Measures {
@@ -52,7 +51,7 @@ impl Measures {
             cwnd: Histogram::new(),
             throughput: Throughput::new(start),
             judged: Judged::new(source),
-            limits: Limits::default(),
+            held: LimitClock::default(),
         }
     }
 }
@@ -134,7 +133,7 @@ impl Subflows {
                 needless_reinjected_bytes: measures.judged.needless_bytes(),
                 received_bytes: received,
                 penalties: carried.penalties,
-                limited_s: limited(measures.limits.read(sends, end)),
+                limited_s: limited(measures.held.read(end)),
                 retransmissions,
                 loss_declarations: found.declarations(),
             }
@@ -155,14 +154,9 @@ impl Subflows {
         whole
     }
 
-    /// What held the sender back until `end`.
-    pub(crate) fn limited_s(&self, sender: &Host, end: Time) -> Limited {
-        match sender {
-            Host::Mptcp(connection) if !connection.is_plain() => limited(self.held.read(end)),
-            // One subflow is all there is.
-            Host::Mptcp(connection) => limited(self.all[0].limits.read(of(connection, 0), end)),
-            _ => Limited::default(),
-        }
+    /// What held the connection back until `end`.
+    pub(crate) fn limited_s(&self, end: Time) -> Limited {
+        limited(self.held.read(end))
     }
 
     /// The sender has stopped: what holds it back from now on.
@@ -170,7 +164,7 @@ impl Subflows {
         self.held.set(now, connection.limited_by());
         for subflow in connection.subflows() {
             if let Some(measures) = self.all.get_mut(subflow.path()) {
-                measures.limits.note(now, subflow);
+                measures.held.set(now, connection.limit_of(subflow));
             }
         }
     }

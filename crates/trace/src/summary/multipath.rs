@@ -51,17 +51,17 @@ pub struct SubflowSummary {
     pub scheduled_bytes: u64,
     /// Of these, bytes that another subflow had been given before.
     pub reinjected_bytes: u64,
-    /// Of these, bytes of packets all of whose data the receiver's connection had when the packet
-    /// was first sent.
+    /// Of these, bytes that had reached the receiver by another subflow, within its order or not,
+    /// when they were first sent on this one.
     #[serde(default)]
     pub needless_reinjected_bytes: u64,
     /// Bytes that the receiver got by it, known ones included.
     pub received_bytes: u64,
     /// How often its congestion window was halved because it blocked the shared window.
     pub penalties: u64,
-    /// What held the subflow back. `app` is the time in which the connection gave it nothing to
-    /// send, whatever the reason: no data, a full receive window, or another subflow that was
-    /// preferred.
+    /// What held the subflow back while it was open: `cwnd` while data waited and its congestion
+    /// window was full; `rwnd` while data waited for the connection's receive window and it had
+    /// room; `app` while there was nothing for it, because no data waited or others got it.
     #[serde(default)]
     pub limited_s: Limited,
     /// What its retransmissions were in truth.

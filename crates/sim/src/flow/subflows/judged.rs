@@ -4,7 +4,9 @@
 //! that follow each other on a path, each with ports of its own, are one stream there: that of the
 //! next begins where the last byte sent by the one before was.
 
-use ackclock_mptcp::Connection;
+use std::ops::Range;
+
+use ackclock_mptcp::{Connection, Subflow};
 use ackclock_packet::{Flags, Segment};
 use ackclock_tcp::{Acknowledgment, LossDeclaration, SentAs};
 use ackclock_units::Time;
@@ -57,7 +59,7 @@ impl Judged {
         &self.truth
     }
 
-    /// Bytes that were sent although the receiver had got them by another subflow.
+    /// Bytes that were sent first on this path when they had arrived by another one.
     pub(super) fn needless_bytes(&self) -> u64 {
         self.needless
     }
@@ -84,8 +86,7 @@ impl Judged {
             // Whether an end outside kept it, it does not tell.
             let Host::Mptcp(receiver) = receiver else { return true };
             let Some(stream) = streams.iter().rfind(|stream| stream.base <= from) else { return false };
-            let mut subflows = receiver.subflows().iter();
-            let subflow = subflows.find(|one| one.path() == path && one.endpoint().ports().remote == stream.port);
+            let subflow = subflow_from(receiver, path, stream.port);
             subflow.is_some_and(|subflow| subflow.endpoint().holds(from - stream.base, to - stream.base))
         };
         self.truth.arrived(now, of_path(packet), holds, log);
@@ -105,8 +106,8 @@ impl Subflows {
         let from = judged.base(endpoint.ports().local) + place;
         let (data, end) = (segment.payload.offset, segment.payload.offset + u64::from(segment.payload.len));
         let is_reinjection = from >= judged.truth.end() && data < self.data_end.min(end);
-        if is_reinjection && receiver.holds(data, end) {
-            judged.needless += end - data;
+        if is_reinjection {
+            judged.needless += arrived_of(data..end, connection, subflow.path(), receiver);
         }
         self.data_end = self.data_end.max(end);
         self.sent[0] += 1;
@@ -162,6 +163,26 @@ impl Subflows {
             truth.sender_received(now, of_path(packet), *acked, srtt, log);
         }
     }
+}
+
+/// Bytes of the connection's stream that have arrived at the receiver by other paths than this one,
+/// within the streams of their subflows in order or not.
+fn arrived_of(data: Range<u64>, connection: &Connection, path: usize, receiver: &Host) -> u64 {
+    let Host::Mptcp(receiver) = receiver else { return 0 };
+    if receiver.holds(data.start, data.end) {
+        return data.end - data.start;
+    }
+    let others = connection.copies(data).filter(|(subflow, _)| subflow.path() != path);
+    let held = others.filter(|(subflow, at)| {
+        let port = subflow.endpoint().ports().local;
+        subflow_from(receiver, subflow.path(), port).is_some_and(|end| end.endpoint().holds(at.start, at.end))
+    });
+    held.map(|(_, at)| at.end - at.start).max().unwrap_or(0)
+}
+
+/// The receiver's end of the subflow on a path that the sender sends from this port.
+fn subflow_from(receiver: &Connection, path: usize, port: u16) -> Option<&Subflow> {
+    receiver.subflows().iter().find(|one| one.path() == path && one.endpoint().ports().remote == port)
 }
 
 impl Flow {
