@@ -103,7 +103,7 @@ fn what_is_reinjected_is_needless_if_it_had_arrived() {
     // If only acknowledgments are lost, those of the connection come over the other path, and what
     // little is reinjected had arrived.
     let unheard = reinjected(&format!("reverse = {{ {out} }}\n"));
-    assert!(unheard[0] < all + 20_000 && unheard[0] - unheard[1] <= all - needless, "{unheard:?} {all} {needless}");
+    assert!(unheard[0] < all + 20_000 && unheard[1] > unheard[0] / 20 * 19, "{unheard:?} {all} {needless}");
 }
 
 #[test]
