@@ -634,7 +634,7 @@ const Figures = (() => {
     const x = { type: "category", data: bars, name: group.x.label };
     const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent([0, ...sums]), name: title(choice.metric, group.unit) });
     cells.forEach((_, number) => group.color.values.forEach((name, c) => option.series.push({
-      type: "bar", stack: "subflows", name, data: found[number][c], xAxisIndex: number, yAxisIndex: number, barMaxWidth: 48,
+      type: "bar", stack: `cell ${number}`, name, data: found[number][c], xAxisIndex: number, yAxisIndex: number, barMaxWidth: 48,
       itemStyle: { color: theme.palette[c % theme.palette.length] },
     })));
     option.tooltip = {

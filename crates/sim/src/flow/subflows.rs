@@ -130,7 +130,7 @@ impl Subflows {
                 fast_recoveries: totals.fast_recoveries,
                 scheduled_bytes: carried.scheduled,
                 reinjected_bytes: carried.reinjected,
-                needless_reinjected_bytes: measures.judged.needless_bytes(),
+                needless_bytes: measures.judged.needless_bytes(),
                 received_bytes: received,
                 penalties: carried.penalties,
                 limited_s: limited(measures.held.read(end)),

@@ -51,10 +51,11 @@ pub struct SubflowSummary {
     pub scheduled_bytes: u64,
     /// Of these, bytes that another subflow had been given before.
     pub reinjected_bytes: u64,
-    /// Of these, bytes that had reached the receiver by another subflow, within its order or not,
-    /// when they were first sent on this one.
+    /// Bytes that had reached the receiver by another subflow, in order there or not, when they
+    /// were first sent on this one: needless reinjections, and what a subflow that had failed sends
+    /// late of what others have brought since.
     #[serde(default)]
-    pub needless_reinjected_bytes: u64,
+    pub needless_bytes: u64,
     /// Bytes that the receiver got by it, known ones included.
     pub received_bytes: u64,
     /// How often its congestion window was halved because it blocked the shared window.
