@@ -53,8 +53,8 @@ impl Connection {
     /// and the connection has closed.
     /// - `Pacing`: the time of its next segment has not come.
     /// - `Cwnd`: data waits, in it or for it in the connection, and its congestion window is full.
-    /// - `Window`: data waits in the connection for the peer's window, and the congestion window has
-    ///   room.
+    /// - `Window`: data waits in the connection for the peer's window, and the congestion window
+    ///   has room.
     /// - `Application`: there is nothing for it. No data waits, or too little, or it is for others.
     pub fn limit_of(&self, subflow: &Subflow) -> Option<Limit> {
         let (endpoint, sending) = (&subflow.endpoint, &self.sending);

@@ -112,9 +112,9 @@ pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_thro
 ///
 /// - `from_s`, `to_s`: the interval. What happens at its end belongs to the next one. The last one
 ///   ends with the run, and may be shorter.
-/// - `kind`: `flow`, `subflow` (of a flow over Multipath TCP, behind its row), `group` (the flows of
-///   a workload, or others of which the summary has sums alone, together) or `link`. `id`: the flow,
-///   `reno.0`, the subflow, `reno.0.subflow1`, the group, `web`, or the link direction,
+/// - `kind`: `flow`, `subflow` (of a flow over Multipath TCP, behind its row), `group` (the flows
+///   of a workload, or others of which the summary has sums alone, together) or `link`. `id`: the
+///   flow, `reno.0`, the subflow, `reno.0.subflow1`, the group, `web`, or the link direction,
 ///   `bottleneck.forward`.
 /// - `throughput_bps`: bits per second of packets that arrived at the receiver, headers included,
 ///   or that left the link's queue, framing included. `window_throughput_bps`: the same in the

@@ -158,8 +158,8 @@ pub const TCP_COLUMNS: &str = "time_s,flow,event,ack_bytes,acked_bytes,sacked_ou
 ///
 /// Of every row:
 /// - `subflow`: over Multipath TCP the number of the subflow's path, from 1; empty otherwise.
-///   Offsets and variables are those of the subflow; subflows that follow each other on a path count
-///   as one stream.
+///   Offsets and variables are those of the subflow; subflows that follow each other on a path
+///   count as one stream.
 #[derive(Debug)]
 pub struct TcpCsv<W>(Rows<W>);
 

@@ -5,6 +5,7 @@
 //! step what else there might be.
 
 use ackclock_packet::{Class, Flags, Packet, flow_hash};
+use ackclock_tcp::Acknowledgment;
 use ackclock_units::{Ecn, Time};
 
 use super::{Contents, World};
@@ -152,46 +153,16 @@ impl World {
         if let Some(turnover) = &mut self.turnover {
             turnover.reached(host.flow());
         }
-        let state = &mut self.hosts[host];
         let Contents { segment, number } = self.pool.get(packet.slot);
-        let (arrival, number) = (state.input(now, path, segment, packet.ecn), *number);
+        let (arrival, number) = (self.hosts[host].input(now, path, segment, packet.ecn), *number);
         self.outside.iter_mut().for_each(|outside| outside.free(&self.pool, packet.slot));
         self.pool.release(packet.slot);
-        let (flow, mut log) = (&mut self.flows[host.flow()], self.records.tcp.as_deref_mut());
         if host.is_sender() {
-            flow.measure_ack_of(path, &arrival, state);
-            match state {
-                Host::Endpoint(endpoint) => {
-                    if let Some(log) = &mut self.records.log {
-                        log.acknowledged(now, host.flow(), endpoint);
-                    }
-                    if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
-                        log.add(now, Source::of(host.flow()), TcpFact::ack(endpoint, &arrival, 0));
-                    }
-                    for declared in endpoint.loss_declarations() {
-                        flow.truth.declared(now, declared, log.as_deref_mut());
-                    }
-                }
-                Host::Mptcp(connection) => {
-                    if let Some(log) = &mut self.records.log {
-                        log.acknowledged_over(now, host.flow(), path, connection);
-                    }
-                    if let Some(subflows) = &mut flow.subflows {
-                        subflows.take_ack(now, (path, number), &arrival, connection, log.as_deref_mut());
-                    }
-                }
-                Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
-            }
-            if flow.truth.has_losses() {
-                flow.truth.sender_received(now, number, state.acked_bytes(), state.srtt(), log);
-            }
-            flow.drive(now, state);
-            if flow.is_complete(state.acked_bytes()) {
-                flow.complete(now, &self.hosts[host.peer()]);
-            }
+            self.take_ack(now, host, (path, number), &arrival);
         } else {
+            let (flow, state) = (&mut self.flows[host.flow()], &mut self.hosts[host]);
             if number > 0 {
-                flow.arrived(now, (path, number), state, log);
+                flow.arrived(now, (path, number), state, self.records.tcp.as_deref_mut());
             }
             flow.measure_packet_of(now, path, packet.wire_len);
             state.read_all(now);
@@ -207,6 +178,43 @@ impl World {
         self.pump(now, host, false);
         if self.turnover.is_some() {
             self.turn_over(now, host.flow());
+        }
+    }
+
+    /// A packet has reached a sender over a path, which has taken it in.
+    #[inline]
+    fn take_ack(&mut self, now: Time, host: HostId, (path, number): (usize, u64), arrival: &Acknowledgment) {
+        let (flow, state) = (&mut self.flows[host.flow()], &mut self.hosts[host]);
+        let mut log = self.records.tcp.as_deref_mut();
+        flow.measure_ack_of(path, arrival, state);
+        match state {
+            Host::Endpoint(endpoint) => {
+                if let Some(log) = &mut self.records.log {
+                    log.acknowledged(now, host.flow(), endpoint);
+                }
+                if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
+                    log.add(now, Source::of(host.flow()), TcpFact::ack(endpoint, arrival, 0));
+                }
+                for declared in endpoint.loss_declarations() {
+                    flow.truth.declared(now, declared, log.as_deref_mut());
+                }
+            }
+            Host::Mptcp(connection) => {
+                if let Some(log) = &mut self.records.log {
+                    log.acknowledged_over(now, host.flow(), path, connection);
+                }
+                if let Some(subflows) = &mut flow.subflows {
+                    subflows.take_ack(now, (path, number), arrival, connection, log.as_deref_mut());
+                }
+            }
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
+        }
+        if flow.truth.has_losses() {
+            flow.truth.sender_received(now, number, state.acked_bytes(), state.srtt(), log);
+        }
+        flow.drive(now, state);
+        if flow.is_complete(state.acked_bytes()) {
+            flow.complete(now, &self.hosts[host.peer()]);
         }
     }
 
