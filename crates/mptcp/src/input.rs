@@ -218,8 +218,7 @@ impl Connection {
 
     fn take_dss(&mut self, now: Time, index: usize, dss: &Dss) {
         if let Some(ack) = dss.ack {
-            let expected = self.sending.initial.wrapping_add(1 + self.sending.una);
-            self.data_acknowledged(now, ack.near(expected).wrapping_sub(self.sending.initial.wrapping_add(1)));
+            self.data_acknowledged(now, self.offset_acknowledged(ack));
         }
         let Some(Mapping { sequence, subflow_sequence, len, .. }) = dss.mapping else { return };
         let expected = self.receiving.initial.wrapping_add(1 + self.receiving.next);
@@ -257,6 +256,7 @@ impl Connection {
             return;
         }
         if self.mode != Mode::Plain
+            && !self.config.foreign_peer
             && let Some(data) = subflow.incoming.data(at..at + u64::from(len))
             && data.start != offset
         {
@@ -304,14 +304,32 @@ impl Connection {
         }
     }
 
-    /// The window of the connection ends no earlier than this segment says.
+    /// The window of the connection ends no earlier than this segment says. It counts from the data
+    /// acknowledgment of the same segment (RFC 8684 section 3.3.1): one that has come over a slow
+    /// path says less than one that has overtaken it.
     fn take_window(&mut self, index: usize, segment: &Segment) {
         if segment.flags.contains(Flags::RST) || !is_synchronized(self.subflows[index].endpoint.state()) {
             return;
         }
+        let from = match segment.mptcp.dss().and_then(|dss| dss.ack) {
+            Some(ack) => self.offset_acknowledged(ack),
+            // The handshake.
+            None if self.sending.una == 0 => 0,
+            None => return,
+        };
+        if from > self.sending.written + 1 {
+            return;
+        }
         let window = self.subflows[index].endpoint.peer_window();
         self.sending.max_window = self.sending.max_window.max(window);
-        self.sending.window_end = self.sending.window_end.max(self.sending.una + window);
+        self.sending.window_end = self.sending.window_end.max(from + window);
+    }
+
+    /// The place in our stream up to which a number acknowledges it; far beyond it if the number
+    /// makes no sense.
+    fn offset_acknowledged(&self, ack: DataNumber) -> u64 {
+        let first = self.sending.initial.wrapping_add(1);
+        ack.near(first.wrapping_add(self.sending.una)).wrapping_sub(first)
     }
 
     /// MP_FASTCLOSE of the peer: all subflows are reset.

@@ -27,6 +27,7 @@
 mod addresses;
 mod config;
 mod connection;
+mod foreign;
 mod input;
 mod joining;
 mod keys;

@@ -22,6 +22,9 @@ use crate::subflow::Stage;
 /// The shortest time after which data that the peer's connection has not acknowledged is sent on
 /// another subflow, whatever the subflows do (Linux `TCP_RTO_MIN`).
 const LEAST_WAIT: Span = Span::from_millis(200);
+/// How much is sent again at a time of what no subflow holds any more: a page fragment, in which
+/// Linux keeps the stream (`__mptcp_retrans` sends one).
+const DROPPED: u64 = 32 << 10;
 
 impl Connection {
     /// Gives the subflows what they may send now.
@@ -262,7 +265,7 @@ impl Connection {
         }
         let open = self.subflows.iter().filter(|subflow| subflow.is_open());
         let rto = open.map(|subflow| subflow.endpoint.rto()).max().unwrap_or(Span::from_secs(1));
-        let wait = LEAST_WAIT.max(rto).as_nanos().saturating_mul(2 << sending.expiries.min(10));
+        let wait = LEAST_WAIT.max(rto).as_nanos().saturating_mul(1 << sending.expiries.min(10));
         self.sending.timer = now + Span::from_nanos(wait);
     }
 
@@ -298,9 +301,11 @@ impl Connection {
         self.sending.expiries = self.sending.expiries.saturating_add(1);
         let sending = &self.sending;
         if sending.una < sending.next {
+            // Where no subflow holds it, the peer has acknowledged it there and dropped it: Linux
+            // does that when its receive buffer is full.
             let holder = self.subflows.iter().find(|subflow| subflow.has_in_flight(sending.una));
-            let mss = holder.map_or(1, |subflow| u64::from(subflow.endpoint.full_segment()));
-            let range = sending.una..(sending.una + mss).min(sending.next);
+            let len = holder.map_or(DROPPED, |subflow| u64::from(subflow.endpoint.full_segment()));
+            let range = sending.una..(sending.una + len).min(sending.next);
             self.sending.reinject.insert(range);
         } else {
             self.signal_fin();

@@ -69,6 +69,16 @@ fn a_path_that_fails_and_returns_is_used_again() {
 }
 
 #[test]
+fn what_the_peer_acknowledges_and_drops_is_sent_again() {
+    let forgetful = Wire { forgotten: (6000, 6100), ..wire(10) };
+    let mut network = Network::with(&[forgetful, wire(20)], 3, |config, _| config.foreign_peer = true);
+    assert!(network.transfer(10_000_000, 60.0), "{}", network.describe());
+    let seconds = network.now.as_secs_f64();
+    // 60 kB are missing, of which 32 kB go out again whenever the timer expires.
+    assert!((8.0..12.0).contains(&seconds), "{seconds} s for 8 s of both rates");
+}
+
+#[test]
 fn an_abort_reaches_the_other_end() {
     let mut network = Network::new(&[wire(10), wire(10)], SchedulerKind::MinRtt, 3);
     network.ends[0].write(network.now, 1_000_000);

@@ -38,8 +38,21 @@ prop_compose! {
             loses_one_of: loss,
             strips,
             down,
+            ..Wire::default()
         }
     }
+}
+
+/// Receive buffers, from a few segments to more than is ever on its way.
+fn buffer() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => 5_000..100_000u64, 1 => Just(1 << 20)]
+}
+
+fn network(wires: &[Wire], scheduler: SchedulerKind, seed: u64, buffer: u64) -> Network {
+    Network::with(wires, seed, |config, tcp| {
+        config.scheduler = scheduler;
+        tcp.receive_buffer = buffer;
+    })
 }
 
 fn is_sound(wire: &Wire) -> bool {
@@ -57,9 +70,10 @@ proptest! {
         scheduler in scheduler(),
         bytes in 1..1_500_000u64,
         seed in any::<u64>(),
+        buffer in buffer(),
     ) {
         let wires: Vec<Wire> = [first].into_iter().chain(others).collect();
-        let mut network = Network::new(&wires, scheduler, seed);
+        let mut network = network(&wires, scheduler, seed, buffer);
         prop_assert!(network.transfer(bytes, 600.0), "{}", network.describe());
     }
 
@@ -71,8 +85,9 @@ proptest! {
         scheduler in scheduler(),
         bytes in 1..600_000u64,
         seed in any::<u64>(),
+        buffer in buffer(),
     ) {
-        let mut network = Network::new(&wires, scheduler, seed);
+        let mut network = network(&wires, scheduler, seed, buffer);
         let whole = network.transfer(bytes, 3000.0);
         let ended = network.ends.iter().any(|end| end.is_over() || end.error().is_some());
         let goes_on = network.ends.iter().any(|end| end.next_deadline() < Time::NEVER);

@@ -6,9 +6,11 @@ use ackclock_trace::{Histogram, MultipathSummary, SubflowSummary};
 use ackclock_units::{Span, Time};
 
 use super::Flow;
+use super::names::KERNEL;
 use super::throughput::Throughput;
 use crate::host::Host;
-use crate::spec::{FlowGroup, PathChange};
+use crate::spec::{FlowGroup, HostSpec, PathChange};
+use crate::watch::WatchCounts;
 
 /// The measures of each subflow, by its path.
 #[derive(Debug)]
@@ -24,15 +26,32 @@ struct Measures {
     rtt: Histogram,
     cwnd: Histogram,
     throughput: Throughput,
+    /// What a sender outside was seen to send.
+    seen: Seen,
+}
+
+/// Data packets, and of these retransmissions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    sent: u64,
+    retransmitted: u64,
 }
 
 impl Subflows {
     pub(crate) fn new(group: &FlowGroup, start: Time) -> Option<Box<Subflows>> {
         let mptcp = group.mptcp.as_ref()?;
-        let new = |_| Measures { rtt: Histogram::new(), cwnd: Histogram::new(), throughput: Throughput::new(start) };
+        let new = |_| Measures {
+            rtt: Histogram::new(),
+            cwnd: Histogram::new(),
+            throughput: Throughput::new(start),
+            seen: Seen::default(),
+        };
         Some(Box::new(Subflows {
             all: (0..=mptcp.others.len()).map(new).collect(),
-            scheduler: mptcp.scheduler.name(),
+            scheduler: match group.sender {
+                HostSpec::Outside => KERNEL,
+                _ => mptcp.scheduler.name(),
+            },
             changes: mptcp.changes.iter().rev().copied().collect(),
         }))
     }
@@ -52,11 +71,19 @@ impl Subflows {
     }
 
     /// An ACK arrived over a path at the sender.
-    fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, connection: &Connection) {
+    fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
         let Some(measures) = self.all.get_mut(path).filter(|_| arrival.is_ack) else { return };
         arrival.rtt.into_iter().for_each(|rtt| measures.rtt.add(rtt.as_nanos()));
-        if let Some(subflow) = of(connection, path) {
+        if let Some(subflow) = of(sender, path) {
             measures.cwnd.add(subflow.endpoint().cwnd());
+        }
+    }
+
+    /// A sender outside has sent a packet over a path, by which its counts are no longer `before`.
+    pub(crate) fn note_sent(&mut self, path: usize, before: &WatchCounts, counts: &WatchCounts) {
+        if let Some(Measures { seen, .. }) = self.all.get_mut(path) {
+            seen.sent += counts.sent_packets - before.sent_packets;
+            seen.retransmitted += counts.retransmitted_packets - before.retransmitted_packets;
         }
     }
 
@@ -75,21 +102,24 @@ impl Subflows {
         sender: &Host,
         receiver: &Host,
     ) -> Option<MultipathSummary> {
-        let (Host::Mptcp(sender), Host::Mptcp(receiver)) = (sender, receiver) else { return None };
-        let (_, most_reordered) = receiver.reordered_bytes();
+        let (_, most_reordered) = connection(receiver).map(Connection::reordered_bytes).unwrap_or_default();
+        let ours = || [sender, receiver].into_iter().filter_map(connection);
+        ours().next()?;
         let summary = |(path, measures): (usize, &mut Measures)| {
             let (sends, receives) = (of(sender, path), of(receiver, path));
             let totals = sends.map(Subflow::totals).unwrap_or_default();
             let carried = sends.map(Subflow::carried).unwrap_or_default();
-            let received = receives.map_or(0, |subflow| subflow.carried().received);
+            // What a kernel got is what it has acknowledged.
+            let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
+            let received = receives.map_or(acknowledged, |subflow| subflow.carried().received);
             SubflowSummary {
                 path: path as u64 + 1,
                 goodput_bps: if active > Span::ZERO { received as f64 * 8.0 / active.as_secs_f64() } else { 0.0 },
                 throughput_bps: measures.throughput.summary(end),
                 rtt_ms: measures.rtt.distribution(1e-6),
                 cwnd_bytes: measures.cwnd.quantiles(1.0),
-                sent_packets: totals.sent_packets,
-                retransmitted_packets: totals.retransmitted_packets,
+                sent_packets: totals.sent_packets + measures.seen.sent,
+                retransmitted_packets: totals.retransmitted_packets + measures.seen.retransmitted,
                 timeouts: totals.timeouts,
                 fast_recoveries: totals.fast_recoveries,
                 scheduled_bytes: carried.scheduled,
@@ -100,7 +130,7 @@ impl Subflows {
         };
         Some(MultipathSummary {
             scheduler: self.scheduler,
-            plain: sender.is_plain() || receiver.is_plain(),
+            plain: ours().any(Connection::is_plain),
             reordered_bytes_max: most_reordered,
             subflows: self.all.iter_mut().enumerate().map(summary).collect(),
         })
@@ -112,8 +142,8 @@ impl Flow {
     #[inline]
     pub(crate) fn measure_ack_of(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
         self.measure_ack(arrival, || sender.cwnd());
-        if let (Some(subflows), Host::Mptcp(connection)) = (&mut self.subflows, sender) {
-            subflows.measure_ack(path, arrival, connection);
+        if let Some(subflows) = &mut self.subflows {
+            subflows.measure_ack(path, arrival, sender);
         }
     }
 
@@ -127,6 +157,11 @@ impl Flow {
     }
 }
 
-fn of(connection: &Connection, path: usize) -> Option<&Subflow> {
-    connection.subflows().iter().find(|subflow| subflow.path() == path)
+/// The connection of a host that is ours.
+fn connection(host: &Host) -> Option<&Connection> {
+    if let Host::Mptcp(connection) = host { Some(connection) } else { None }
+}
+
+fn of(host: &Host, path: usize) -> Option<&Subflow> {
+    connection(host)?.subflows().iter().find(|subflow| subflow.path() == path)
 }
