@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ackclock_cc::{CongestionControl, NewReno, NewRenoConfig};
-use ackclock_mptcp::{Connection, MptcpConfig, Path, SchedulerKind};
+use ackclock_mptcp::{Connection, MptcpConfig, Path};
 use ackclock_packet::{DataNumber, Dss, Flags, Mapping, MptcpOption, MptcpOptions, Segment};
 use ackclock_tcp::{Config, Ports};
 use ackclock_units::{Ecn, Random, Span, Time};
@@ -35,6 +35,8 @@ pub(crate) struct Wire {
     pub(crate) strips: Strips,
     /// Nothing passes between these times, milliseconds.
     pub(crate) down: (u64, u64),
+    /// So many packets of the server are lost, the first ones behind its SYN.
+    pub(crate) mute: usize,
     /// The client's data is acknowledged by the subflow and missing in the connection between these
     /// times, milliseconds, as with a kernel without memory: its mapping says that it is old.
     pub(crate) forgotten: (u64, u64),
@@ -49,6 +51,7 @@ impl Default for Wire {
             loses_one_of: 0,
             strips: Strips::Nothing,
             down: (0, 0),
+            mute: 0,
             forgotten: (0, 0),
         }
     }
@@ -66,6 +69,9 @@ pub(crate) struct Network {
     random: Random,
     /// What was lost of data, by path.
     pub(crate) carried: Vec<u64>,
+    /// When the server begins to read, and how many bytes per second; otherwise it reads at once.
+    pub(crate) reads: Option<(Span, u64)>,
+    read: u64,
     /// The window that each end has granted: by path the scale of its window field, and where what
     /// it has granted ends, in data sequence numbers.
     granted: [(Vec<u8>, Option<u32>); 2],
@@ -88,10 +94,6 @@ pub(crate) fn newreno(_: usize) -> Box<dyn CongestionControl> {
 }
 
 impl Network {
-    pub(crate) fn new(wires: &[Wire], scheduler: SchedulerKind, seed: u64) -> Network {
-        Network::with(wires, seed, |config, _| config.scheduler = scheduler)
-    }
-
     pub(crate) fn with(wires: &[Wire], seed: u64, set: impl Fn(&mut MptcpConfig, &mut Config)) -> Network {
         let ends = [true, false].map(|is_client| {
             let mut config = MptcpConfig { paths: paths(wires.len(), is_client), ..MptcpConfig::default() };
@@ -111,6 +113,8 @@ impl Network {
             random: Random::for_component(seed, 2, "wires"),
             carried: vec![0; wires.len()],
             granted: [(vec![0; wires.len()], None), (vec![0; wires.len()], None)],
+            reads: None,
+            read: 0,
             log: None,
         };
         network.ends[1].listen();
@@ -153,6 +157,9 @@ impl Network {
             make_old(&mut segment);
         }
         let lost = wire.loses_one_of > 0 && self.random.below(wire.loses_one_of) == 0;
+        let muted = from == 1 && !is_syn && wire.mute > 0;
+        self.wires[path].mute -= usize::from(muted);
+        let lost = lost || muted;
         let start = self.busy[path][from].max(self.now);
         if lost || (wire.down.0..wire.down.1).contains(&ms) || start.since(self.now) > wire.queue {
             return;
@@ -164,6 +171,19 @@ impl Network {
         self.busy[path][from] = end;
         self.sent += 1;
         self.flying.insert((end + wire.delay, self.sent), (1 - from, path, segment));
+    }
+
+    /// The application of an end reads what it can at this time.
+    fn read(&mut self, end: usize) {
+        let most = match self.reads.filter(|_| end == 1) {
+            Some((after, rate)) => {
+                let seconds = (self.now.as_secs_f64() - after.as_secs_f64()).max(0.0);
+                ((seconds * rate as f64) as u64).saturating_sub(self.read)
+            }
+            None => u64::MAX,
+        };
+        let taken = self.ends[end].read(most);
+        self.read += if end == 1 { taken } else { 0 };
     }
 
     /// No data goes beyond what the other end has ever granted.
@@ -186,7 +206,18 @@ impl Network {
     pub(crate) fn step(&mut self, end: Time) -> bool {
         let arrival = self.flying.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
         let deadlines = [0, 1].map(|end| self.ends[end].next_deadline());
-        let next = arrival.min(deadlines[0]).min(deadlines[1]);
+        let mut next = arrival.min(deadlines[0]).min(deadlines[1]);
+        if self.reads.is_some() && self.ends[1].unread() > 0 {
+            // A reader that is awake looks ten times a second.
+            let tick = self.now + Span::from_millis(100);
+            if tick < next {
+                self.now = tick.min(end);
+                self.read(1);
+                self.pump();
+                return tick < end;
+            }
+            next = next.min(tick);
+        }
         if next > end {
             self.now = end;
             return false;
@@ -195,7 +226,7 @@ impl Network {
         if next == arrival {
             let (_, (to, path, segment)) = self.flying.pop_first().expect("it is there");
             self.ends[to].input(self.now, path, &segment, Ecn::NotEct);
-            self.ends[to].read(u64::MAX);
+            self.read(to);
             if self.ends[to].peer_finished() {
                 self.ends[to].shutdown(self.now);
             }
@@ -213,13 +244,15 @@ impl Network {
     /// The client writes `bytes` as fast as it can, and closes. Whether both ends finish in time.
     pub(crate) fn transfer(&mut self, bytes: u64, seconds: f64) -> bool {
         let end = self.now + Span::from_secs_f64(seconds);
-        let mut left = bytes;
+        let mut left = Some(bytes);
         loop {
             let now = self.now;
-            if left > 0 {
-                left -= self.ends[0].write(now, left);
-                if left == 0 {
+            if let Some(more) = left {
+                left = Some(more - self.ends[0].write(now, more));
+                // A socket that is shut before it is connected gives up.
+                if left == Some(0) && self.ends[0].is_open() {
                     self.ends[0].shutdown(now);
+                    left = None;
                 }
                 self.pump();
             }

@@ -41,9 +41,9 @@ impl Host {
         let random = Random::for_component(3, 0, "host");
         let mut connection = Connection::new(config, Profile::linux_6_1().endpoint, Box::new(make), ports, random);
         if to_send > 0 {
-            connection.connect()
+            connection.connect();
         } else {
-            connection.listen()
+            connection.listen();
         }
         Host { connection, subflows: Vec::new(), to_send, waiting: Default::default() }
     }
