@@ -60,10 +60,12 @@ impl Connection {
         let (endpoint, sending) = (&subflow.endpoint, &self.sending);
         match endpoint.limited_by() {
             _ if !subflow.takes_data() => return None,
+            // In plain TCP its data and its window are all there are.
+            own if self.is_plain() => return own,
             own @ Some(Limit::Pacing | Limit::Cwnd) => return own,
             Some(Limit::Window | Limit::Application) | None => {}
         }
-        let available = sending.written - sending.next;
+        let available = sending.written.saturating_sub(sending.next);
         let left = sending.window_end.saturating_sub(sending.next);
         let mss = u64::from(endpoint.full_segment());
         // Less than a segment may wait for more (Nagle).

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use ackclock_sim::spec::{EndsSpec, SplitSpec, WayBack};
+use ackclock_sim::spec::{EndsSpec, SplitSpec, SubflowHosts, WayBack};
 
 use crate::fields::Fields;
+use crate::mptcp;
 use crate::paths::{self, Network};
 use crate::quantity::{OneOf, Problem, Whole};
 use crate::report::{Diagnostic, Place};
@@ -17,6 +18,8 @@ const DATA: OneOf = OneOf { what: "kind of data", names: &["any", "pattern"] };
 pub(crate) struct Ends {
     pub(crate) spec: EndsSpec,
     pub(crate) path: Vec<usize>,
+    /// The subflows of a flow over Multipath TCP; none of another.
+    pub(crate) subflows: Vec<Subflow>,
     pub(crate) split: Option<SplitSpec>,
     /// The data goes from the second host of the path to the first.
     pub(crate) reverse: bool,
@@ -24,6 +27,13 @@ pub(crate) struct Ends {
     pub(crate) kernels: [bool; 2],
     /// What the hosts' devices take.
     pub(crate) mtus: [u16; 2],
+}
+
+/// A subflow between two hosts, and the links between them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Subflow {
+    pub(crate) hosts: SubflowHosts,
+    pub(crate) path: Vec<usize>,
 }
 
 /// Whether a flow names hosts in place of a path.
@@ -51,9 +61,11 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
         }
     }
     let nodes = &network.nodes;
+    let is_multipath = mptcp::is_asked_for(fields);
     let [from, to] = [("from", "the host that sends, and opens the connection"), ("to", "the host that receives")].map(
         |(key, expected)| match fields.get(key) {
-            Some(entry) => paths::host(fields, key, &entry.node, nodes),
+            Some(entry) if is_multipath => mptcp::hosts(fields, key, &entry.node, nodes),
+            Some(entry) => paths::host(fields, key, &entry.node, nodes).map(|host| vec![host]),
             None => {
                 fields.missing(key, expected);
                 None
@@ -63,7 +75,9 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
     let port = fields.required("port", PORT, "the port that the receiver listens on, such as 5201");
     let source_port = fields.maybe("source_port", PORT).map(|port| port as u16);
     let check = fields.or("data", "any", DATA) == "pattern";
-    let (from, to, port) = (from?, to?, port? as u16);
+    let (senders, receivers, port) = (from?, to?, port? as u16);
+    let (from, to) = (*senders.first()?, *receivers.first()?);
+    let pairs: Vec<[usize; 2]> = senders.into_iter().zip(receivers).map(<[usize; 2]>::from).collect();
     let kernels = [from, to].map(|node| nodes[node].tun.is_some());
     if let Some(entry) = fields.get("data").filter(|_| check && kernels != [true, false]) {
         let expected = "\"any\": only data sent by a kernel to a host in this process is compared with the pattern";
@@ -71,13 +85,13 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
     }
     let entry = fields.get("to")?;
     let name = |node: usize| nodes[node].name.as_str();
-    if from == to {
-        let problem = Problem::new(format!("a flow from `{}` to itself", name(from)), "two different hosts");
+    if let Some(&[host, _]) = pairs.iter().find(|[from, to]| from == to) {
+        let problem = Problem::new(format!("a flow from `{}` to itself", name(host)), "two different hosts");
         fields.reject("to", &entry.node, problem);
         return None;
     }
     let only_v6 = |node: &usize| nodes[*node].addresses.iter().all(|(address, _)| address.is_ipv6());
-    if let (true, Some(&node)) = (kernels[0] != kernels[1], [from, to].iter().find(|node| only_v6(node))) {
+    if let (true, Some(&node)) = (kernels[0] != kernels[1], pairs.as_flattened().iter().find(|node| only_v6(node))) {
         let title = format!("the host `{}` has no IPv4 address", name(node));
         fields.reject(
             "to",
@@ -85,11 +99,20 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
             Problem::new(title, "an IPv4 address: a host in this process supports nothing else"),
         );
     }
-    let Some((pipe, along)) = network.between(from, to) else {
-        let title = format!("there is no path between `{}` and `{}`", name(from), name(to));
-        let expected = format!("a section `[[paths]]` with between = [\"{}\", \"{}\"]", name(from), name(to));
-        fields.reject("to", &entry.node, Problem::new(title, expected));
-        return None;
+    let mut between = Vec::new();
+    for &[from, to] in &pairs {
+        let Some(found) = network.between(from, to) else {
+            let title = format!("there is no path between `{}` and `{}`", name(from), name(to));
+            let expected = format!("a section `[[paths]]` with between = [\"{}\", \"{}\"]", name(from), name(to));
+            fields.reject("to", &entry.node, Problem::new(title, expected));
+            return None;
+        };
+        between.push(found);
+    }
+    let &(pipe, along) = between.first()?;
+    let subflows = match is_multipath {
+        true => mptcp::between(fields, &entry.node, network, &pairs, &between)?,
+        false => Vec::new(),
     };
     // Data against the direction of the paths takes the way back.
     let (path, split) = match pipe.split.clone() {
@@ -106,9 +129,10 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
         spec: EndsSpec { nodes: [from, to], port, source_port, check },
         path,
         split,
+        subflows,
         reverse: !along,
         kernels,
-        mtus: [from, to].map(|node| nodes[node].mtu),
+        mtus: [0, 1].map(|end| pairs.iter().map(|pair| nodes[pair[end]].mtu).min().unwrap_or(u16::MAX)),
     })
 }
 

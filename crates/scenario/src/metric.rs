@@ -7,8 +7,9 @@ use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
     ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, IncastSummary,
-    LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, PacketReordering, PagesSummary,
-    ProbesSummary, RequestsSummary, RoundTrips, VideoSummary, VoiceSummary, WorkloadSummary,
+    LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, MultipathSummary, PacketReordering,
+    PagesSummary, ProbesSummary, RequestsSummary, RoundTrips, SubflowSummary, VideoSummary, VoiceSummary,
+    WorkloadSummary,
 };
 use serde_json::Value;
 
@@ -112,6 +113,8 @@ pub(crate) struct Shape {
     pub(crate) groups: Vec<String>,
     /// Ids of the workloads and their size classes.
     pub(crate) workloads: Vec<String>,
+    /// How many subflows a flow has at most; 0 if none is over Multipath TCP.
+    pub(crate) subflows: usize,
     /// Names of the links.
     pub(crate) links: Vec<String>,
     /// Where reordering is measured.
@@ -176,6 +179,14 @@ impl Metric {
                 let (selector, field) = (selector.to_owned(), format!("{PLACES}{field}"));
                 return Ok(Metric { part, of, selector, field });
             }
+            if of == Of::Flows
+                && part == Part::Run
+                && let Some((selector, field)) = rest.split_once(&format!(".{SUBFLOWS}"))
+                && subflow_of(field).is_some()
+            {
+                let (selector, field) = (selector.to_owned(), format!("{SUBFLOWS}{field}"));
+                return Ok(Metric { part, of, selector, field });
+            }
             // Ids have dots too, so the field is found from the end: the longest, where one ends as
             // another one does.
             let found = fields(part, of).into_iter().filter_map(|field| {
@@ -216,6 +227,15 @@ impl Metric {
             };
             let near = nearest(place, shape.places.iter().map(String::as_str));
             return Err(Unknown { expected, suggestion: near.map(|near| text.replacen(place, near, 1)) });
+        }
+        if let Some((number, field)) = self.field.strip_prefix(SUBFLOWS).and_then(subflow_of)
+            && number >= shape.subflows
+        {
+            let expected = match shape.subflows {
+                0 => "a flow over Multipath TCP".to_owned(),
+                count => format!("`{SUBFLOWS}N.{field}` with a number of a subflow from 0 to {}", count - 1),
+            };
+            return Err(Unknown { expected, suggestion: None });
         }
         let Some(wanted) = self.measured_as() else { return Ok(count) };
         let commands = shape.commands.iter().filter(|(id, _)| glob(&self.selector, id));
@@ -286,6 +306,17 @@ impl Metric {
 const PLACES: &str = "reordering.";
 const PLACE: &str = "PLACE";
 
+/// What stands before the number of a subflow.
+const SUBFLOWS: &str = "multipath.subflows.";
+
+/// The number of a subflow in what follows [`SUBFLOWS`], and the metric.
+fn subflow_of(field: &str) -> Option<(usize, &str)> {
+    let (number, field) = field.split_once('.')?;
+    let mut fields = Vec::new();
+    numbers(&serde_json::to_value(SubflowSummary::default()).ok()?, "", &mut fields);
+    fields.iter().any(|known| known == field).then_some((number.parse().ok()?, field))
+}
+
 /// The place in what follows [`PLACES`], and the metric. Places have dots as well.
 fn place_of(field: &str) -> Option<(&str, &str)> {
     let mut fields = Vec::new();
@@ -323,6 +354,9 @@ fn fields(part: Part, of: Of) -> Vec<String> {
             serde_json::to_value(FlowSummary {
                 application: Some(application.into()),
                 datagrams: Some(datagrams.into()),
+                multipath: Some(
+                    MultipathSummary { subflows: vec![SubflowSummary::default()], ..Default::default() }.into(),
+                ),
                 reordering: [(PLACE.to_owned(), PacketReordering::default())].into(),
                 ..FlowSummary::default()
             })
@@ -366,6 +400,8 @@ fn numbers(value: &Value, path: &str, fields: &mut Vec<String>) {
                 numbers(value, &path, fields);
             }
         }
+        // One stands for all.
+        Value::Array(items) => items.iter().for_each(|item| numbers(item, &format!("{path}.N"), fields)),
         _ => {}
     }
 }
@@ -428,8 +464,7 @@ fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
                 .or_else(|| fields.iter().map(String::as_str).find(|known| known.starts_with(&format!("{field}."))));
             let suggestion = near.map(|near| format!("{prefix}.{selector}.{near}"));
             let further = if of == Of::Commands { ", or `json.` and a path in its output" } else { "" };
-            let expected = format!("one of {}{further}", listed(fields.iter().map(String::as_str)));
-            Unknown { expected, suggestion }
+            Unknown { expected: format!("one of {}{further}", shown(field, &fields)), suggestion }
         }
         None => {
             let known = fields.iter().filter(|field| rest.ends_with(field.as_str())).max_by_key(|field| field.len());
@@ -441,6 +476,24 @@ fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
             Unknown { expected: format!("`{prefix}.ID.NAME` with an id of {some}, or `*` in it"), suggestion }
         }
     }
+}
+
+/// Metrics among which `field` is looked for: those of its first part, or the first parts of all
+/// of them.
+fn shown(field: &str, fields: &[String]) -> String {
+    let first = |name: &str| name.split('.').next().unwrap_or("").to_owned();
+    let same: Vec<&str> = fields.iter().map(String::as_str).filter(|known| first(known) == first(field)).collect();
+    if !same.is_empty() {
+        return listed(same);
+    }
+    let mut parts: Vec<String> = Vec::new();
+    for known in fields {
+        let part = if known.contains('.') { format!("{}.NAME", first(known)) } else { known.clone() };
+        if !parts.contains(&part) {
+            parts.push(part);
+        }
+    }
+    listed(parts.iter().map(String::as_str))
 }
 
 /// Whether a text matches a pattern in which `*` stands for any text.

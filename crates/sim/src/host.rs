@@ -156,10 +156,13 @@ impl Host {
         }
     }
 
-    /// An ICMP error about a segment that it has sent. smoltcp's sockets are not told of any.
-    pub(crate) fn icmp(&mut self, now: Time, error: &IcmpError) {
-        if let Host::Endpoint(endpoint) = self {
-            endpoint.icmp(now, error);
+    /// An ICMP error about a segment that it has sent over the path with this number. smoltcp's
+    /// sockets are not told of any.
+    pub(crate) fn icmp(&mut self, now: Time, path: usize, error: &IcmpError) {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.icmp(now, error),
+            Host::Mptcp(connection) => connection.icmp(now, path, error),
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
         }
     }
 

@@ -6,13 +6,15 @@ use ackclock_trace::{Histogram, Limited, MultipathSummary, SubflowSummary};
 use ackclock_units::{Span, Time};
 
 use super::counts::{bits_per_second, limited};
+use super::names::KERNEL;
 use super::throughput::Throughput;
 use super::{Counts, Flow, FlowCount};
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId};
 use crate::record::Source;
-use crate::spec::{FlowGroup, PathChange};
+use crate::spec::{FlowGroup, HostSpec, PathChange};
 use crate::truth::Truth;
+use crate::watch::WatchCounts;
 use judged::Judged;
 
 mod judged;
@@ -39,9 +41,18 @@ struct Measures {
     rtt: Histogram,
     cwnd: Histogram,
     throughput: Throughput,
+    /// What a sender outside was seen to send.
+    seen: Seen,
     judged: Judged,
     /// What holds it back.
     held: LimitClock,
+}
+
+/// Data packets, and of these retransmissions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    sent: u64,
+    retransmitted: u64,
 }
 
 impl Measures {
@@ -50,6 +61,7 @@ impl Measures {
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(start),
+            seen: Seen::default(),
             judged: Judged::new(source),
             held: LimitClock::default(),
         }
@@ -62,7 +74,10 @@ impl Subflows {
         let new = |path| Measures::new(Source { flow, subflow: number(path) }, start);
         Some(Box::new(Subflows {
             all: (0..=mptcp.others.len()).map(new).collect(),
-            scheduler: mptcp.scheduler.name(),
+            scheduler: match group.sender {
+                HostSpec::Outside => KERNEL,
+                _ => mptcp.scheduler.name(),
+            },
             changes: mptcp.changes.iter().rev().copied().collect(),
             held: LimitClock::default(),
             data_end: 0,
@@ -85,11 +100,19 @@ impl Subflows {
     }
 
     /// An ACK arrived over a path at the sender.
-    fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, connection: &Connection) {
+    fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
         let Some(measures) = self.all.get_mut(path).filter(|_| arrival.is_ack) else { return };
         arrival.rtt.into_iter().for_each(|rtt| measures.rtt.add(rtt.as_nanos()));
-        if let Some(subflow) = of(connection, path) {
+        if let Some(subflow) = of(sender, path) {
             measures.cwnd.add(subflow.endpoint().cwnd());
+        }
+    }
+
+    /// A sender outside has sent a packet over a path, by which its counts are no longer `before`.
+    pub(crate) fn note_sent(&mut self, path: usize, before: &WatchCounts, counts: &WatchCounts) {
+        if let Some(Measures { seen, .. }) = self.all.get_mut(path) {
+            seen.sent += counts.sent_packets - before.sent_packets;
+            seen.retransmitted += counts.retransmitted_packets - before.retransmitted_packets;
         }
     }
 
@@ -108,13 +131,16 @@ impl Subflows {
         [sender, receiver]: [&Host; 2],
         link: impl Fn(DirectionId) -> &'a str,
     ) -> Option<MultipathSummary> {
-        let (Host::Mptcp(sender), Host::Mptcp(receiver)) = (sender, receiver) else { return None };
-        let (_, most_reordered) = receiver.reordered_bytes();
+        let (_, most_reordered) = connection(receiver).map(Connection::reordered_bytes).unwrap_or_default();
+        let ours = || [sender, receiver].into_iter().filter_map(connection);
+        ours().next()?;
         let summary = |(path, measures): (usize, &mut Measures)| {
             let (sends, receives) = (of(sender, path), of(receiver, path));
             let totals = sends.map(Subflow::totals).unwrap_or_default();
             let carried = sends.map(Subflow::carried).unwrap_or_default();
-            let received = receives.map_or(0, |subflow| subflow.carried().received);
+            // What a kernel got is what it has acknowledged.
+            let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
+            let received = receives.map_or(acknowledged, |subflow| subflow.carried().received);
             let found = measures.judged.truth().counts();
             let retransmissions = found.retransmissions(&link);
             SubflowSummary {
@@ -123,8 +149,8 @@ impl Subflows {
                 throughput_bps: measures.throughput.summary(end),
                 rtt_ms: measures.rtt.distribution(1e-6),
                 cwnd_bytes: measures.cwnd.quantiles(1.0),
-                sent_packets: totals.sent_packets,
-                retransmitted_packets: totals.retransmitted_packets,
+                sent_packets: totals.sent_packets + measures.seen.sent,
+                retransmitted_packets: totals.retransmitted_packets + measures.seen.retransmitted,
                 spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
                 timeouts: totals.timeouts,
                 fast_recoveries: totals.fast_recoveries,
@@ -140,9 +166,9 @@ impl Subflows {
         };
         Some(MultipathSummary {
             scheduler: self.scheduler,
-            plain: sender.is_plain() || receiver.is_plain(),
+            plain: ours().any(Connection::is_plain),
             reordered_bytes_max: most_reordered,
-            duplicate_bytes: receiver.duplicate_bytes(),
+            duplicate_bytes: connection(receiver).map_or(0, Connection::duplicate_bytes),
             subflows: self.all.iter_mut().enumerate().map(summary).collect(),
         })
     }
@@ -174,16 +200,13 @@ impl Subflows {
         &self,
         [sender, receiver]: [&'h Host; 2],
     ) -> impl Iterator<Item = (FlowCount, Option<&'h Subflow>)> {
-        let ends = match (sender, receiver) {
-            (Host::Mptcp(sender), Host::Mptcp(receiver)) => Some((sender, receiver)),
-            _ => None,
-        };
         self.all.iter().enumerate().map(move |(path, measures)| {
-            let [sends, receives] =
-                ends.map_or([None; 2], |(sender, receiver)| [sender, receiver].map(|end| of(end, path)));
+            let (sends, receives) = (of(sender, path), of(receiver, path));
+            let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
             let counts = Counts {
-                sent_packets: sends.map_or(0, |subflow| subflow.totals().sent_packets),
-                delivered_bytes: receives.map_or(0, |subflow| subflow.carried().received),
+                sent_packets: sends.map_or(0, |subflow| subflow.totals().sent_packets) + measures.seen.sent,
+                retransmitted_packets: measures.seen.retransmitted,
+                delivered_bytes: receives.map_or(acknowledged, |subflow| subflow.carried().received),
                 ..Counts::default()
             };
             let count = FlowCount {
@@ -202,8 +225,8 @@ impl Flow {
     #[inline]
     pub(crate) fn measure_ack_of(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
         self.measure_ack(arrival, || sender.cwnd());
-        if let (Some(subflows), Host::Mptcp(connection)) = (&mut self.subflows, sender) {
-            subflows.measure_ack(path, arrival, connection);
+        if let Some(subflows) = &mut self.subflows {
+            subflows.measure_ack(path, arrival, sender);
         }
     }
 
@@ -225,7 +248,16 @@ pub(crate) fn number(path: usize) -> u16 {
     path as u16 + 1
 }
 
+/// The connection of a host that is ours.
+fn connection(host: &Host) -> Option<&Connection> {
+    if let Host::Mptcp(connection) = host { Some(connection) } else { None }
+}
+
 /// The subflow on a path.
-fn of(connection: &Connection, path: usize) -> Option<&Subflow> {
+fn of(host: &Host, path: usize) -> Option<&Subflow> {
+    on_path(connection(host)?, path)
+}
+
+fn on_path(connection: &Connection, path: usize) -> Option<&Subflow> {
     connection.subflows().iter().find(|subflow| subflow.path() == path)
 }

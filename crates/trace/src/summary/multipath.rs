@@ -6,7 +6,7 @@ use super::name::{self, Name};
 use super::{Distribution, Limited, LossDeclarations, MeanQuantiles, Quantiles, Retransmissions};
 
 /// A flow over Multipath TCP (RFC 8684).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MultipathSummary {
     /// Which subflow gets new data.
     #[serde(deserialize_with = "name::one")]
@@ -24,7 +24,7 @@ pub struct MultipathSummary {
 }
 
 /// One subflow, or those that followed each other on a path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubflowSummary {
     /// Number of its path, from 1.
     pub path: u64,
