@@ -158,6 +158,8 @@ pub struct Connection {
     pub(crate) last: (usize, Option<usize>),
     /// It is aborted: every subflow is reset.
     pub(crate) aborted: bool,
+    /// What subflows declare lost is noted.
+    pub(crate) observes_losses: bool,
     pub(crate) error: Option<Error>,
     /// Where candidates are listed; empty between calls.
     pub(crate) candidates: Vec<Candidate>,
@@ -220,6 +222,7 @@ impl Connection {
             replies: VecDeque::new(),
             last: (0, None),
             aborted: false,
+            observes_losses: false,
             error: None,
             candidates: Vec::new(),
             siblings: Vec::new(),
@@ -238,6 +241,9 @@ impl Connection {
             self.random.bits() as u32,
         );
         endpoint.reserve_options(self.receiving.dss_len());
+        if self.observes_losses {
+            endpoint.observe_losses();
+        }
         let mut subflow = Subflow::new(endpoint, path, stage);
         subflow.backup = self.config.paths[path].backup;
         subflow.address_ids = [path as u8; 2];

@@ -45,6 +45,7 @@ mod input;
 mod joining;
 mod keys;
 mod mapping;
+mod observe;
 mod output;
 mod push;
 mod ranges;

@@ -356,7 +356,8 @@ impl World {
         if host.is_sender() && number > 0 {
             let direction = self.routes.links(RouteId::of_packet(packet.route)).first().copied();
             let culprit = Culprit::new(direction, Reason::TooBig, None);
-            self.flows[host.flow()].truth.lost(now, number, culprit, self.records.tcp.as_deref_mut());
+            let path = self.routes.path_of(RouteId::of_packet(packet.route));
+            self.flows[host.flow()].lost(now, (path, number), culprit, self.records.tcp.as_deref_mut());
         }
         let (kind, code) = FRAGMENTATION_NEEDED;
         let error = IcmpError { v6: false, kind, code, mtu, sequence, length: packet.wire_len };
@@ -420,14 +421,14 @@ impl World {
         self.pool.release(slot);
     }
 
-    /// The spare slot has a packet that an end of a flow outside has sent.
+    /// The spare slot has a packet that an end of a flow outside has sent over a path.
     fn come_in(&mut self, now: Time, host: HostId, path: usize) {
         let flow = &mut self.flows[host.flow()];
         let contents = self.pool.get_mut(self.spare);
         if host.is_sender() {
             flow.begin(now);
         } else {
-            contents.number = flow.truth.receiver_sent();
+            contents.number = flow.receiver_sent(path);
         }
         let Some(Host::Outside(watch)) = self.hosts.get_mut(host).filter(|_| is_known(&contents.segment)) else {
             return;
@@ -460,7 +461,8 @@ impl World {
         if !host.is_sender() {
             if *number > 0 {
                 // Whether the kernel kept it, it does not tell.
-                flow.truth.arrived(now, *number, |_, _| true, self.records.tcp.as_deref_mut());
+                let path = self.routes.path_of(RouteId::of_packet(packet.route));
+                flow.arrived(now, (path, *number), &self.hosts[host], self.records.tcp.as_deref_mut());
             }
             flow.measure_packet_of(now, path, packet.wire_len);
         }

@@ -102,6 +102,11 @@ impl Endpoint {
         seq == self.send.isn().wrapping_add(1)
     }
 
+    /// The place in our stream of the byte with this sequence number; `None` for that of the SYN.
+    pub fn sent_offset(&self, seq: u32) -> Option<u64> {
+        self.send.lift(seq)?.checked_sub(1)
+    }
+
     /// The shift of the window field, as it was agreed on.
     pub fn window_shift(&self) -> u8 {
         self.receiver.shift()
