@@ -115,10 +115,31 @@ const Figures = (() => {
     "timeouts", "marked",
   ];
 
+  // Of axes that change together (of a zipped sweep), those that tell all points apart, on the densest
+  // grid; of others, all.
+  function independent(data, subject, axes) {
+    const rows = data.subjects[subject].runs.map((_, row) => row);
+    const points = (some) => new Set(rows.map((row) => some.map((one) => one.of(row)).join())).size;
+    const kept = axes.slice(0, 1);
+    let known = points(kept);
+    for (;;) {
+      let best, density = 0;
+      for (const one of axes.filter((axis) => !kept.includes(axis))) {
+        const found = points([...kept, one]);
+        const filled = found / (known * one.values.length);
+        if (found > known && filled > density) [best, density] = [one, filled];
+      }
+      if (!best) return kept;
+      kept.push(best);
+      known = points(kept);
+    }
+  }
+
   // The first choice of dimensions: the axis with most values across, then others.
   function choice(data, subject, metric) {
     const all = dimensions(data, subject);
-    const axes = all.filter((one) => one.is_axis).sort((a, b) => b.values.length - a.values.length);
+    const sorted = all.filter((one) => one.is_axis).sort((a, b) => b.values.length - a.values.length);
+    const axes = independent(data, subject, sorted);
     const own = all.filter((one) => !one.is_axis);
     const order = axes.map((one) => one.name);
     // What tells rows apart otherwise: controllers before flows.
@@ -719,7 +740,7 @@ const Figures = (() => {
       }
       const { subject, metric, across } = main(data) || {};
       if (across) add(`throughput-delay-${subject}`, scatter(data, { ...choice(data, subject, metric), across }));
-      const axes = dimensions(data, subject).filter((one) => one.is_axis);
+      const axes = independent(data, subject, dimensions(data, subject).filter((one) => one.is_axis));
       if (axes.length > 1) {
         for (const name of [metric, across].filter(Boolean)) {
           add(`heat-${subject}-${name}`, heat(data, { subject, metric: name, x: axes[0].name, y: axes[1].name, column: "", row: "" }));

@@ -41,11 +41,11 @@ struct Measures {
     rtt: Histogram,
     cwnd: Histogram,
     throughput: Throughput,
-    /// What a sender outside was seen to send.
-    seen: Seen,
     judged: Judged,
     /// What holds it back.
     held: LimitClock,
+    /// What a sender outside was seen to send.
+    seen: Seen,
 }
 
 /// Data packets, and of these retransmissions.
@@ -61,9 +61,9 @@ impl Measures {
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(start),
-            seen: Seen::default(),
             judged: Judged::new(source),
             held: LimitClock::default(),
+            seen: Seen::default(),
         }
     }
 }
@@ -103,7 +103,7 @@ impl Subflows {
     fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
         let Some(measures) = self.all.get_mut(path).filter(|_| arrival.is_ack) else { return };
         arrival.rtt.into_iter().for_each(|rtt| measures.rtt.add(rtt.as_nanos()));
-        if let Some(subflow) = of(sender, path) {
+        if let Some(subflow) = at(sender, path) {
             measures.cwnd.add(subflow.endpoint().cwnd());
         }
     }
@@ -135,7 +135,7 @@ impl Subflows {
         let ours = || [sender, receiver].into_iter().filter_map(connection);
         ours().next()?;
         let summary = |(path, measures): (usize, &mut Measures)| {
-            let (sends, receives) = (of(sender, path), of(receiver, path));
+            let (sends, receives) = (at(sender, path), at(receiver, path));
             let totals = sends.map(Subflow::totals).unwrap_or_default();
             let carried = sends.map(Subflow::carried).unwrap_or_default();
             // What a kernel got is what it has acknowledged.
@@ -201,10 +201,11 @@ impl Subflows {
         [sender, receiver]: [&'h Host; 2],
     ) -> impl Iterator<Item = (FlowCount, Option<&'h Subflow>)> {
         self.all.iter().enumerate().map(move |(path, measures)| {
-            let (sends, receives) = (of(sender, path), of(receiver, path));
+            let (sends, receives) = (at(sender, path), at(receiver, path));
+            // What a kernel got is what it has acknowledged.
             let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
             let counts = Counts {
-                sent_packets: sends.map_or(0, |subflow| subflow.totals().sent_packets) + measures.seen.sent,
+                sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().sent_packets),
                 retransmitted_packets: measures.seen.retransmitted,
                 delivered_bytes: receives.map_or(acknowledged, |subflow| subflow.carried().received),
                 ..Counts::default()
@@ -253,11 +254,12 @@ fn connection(host: &Host) -> Option<&Connection> {
     if let Host::Mptcp(connection) = host { Some(connection) } else { None }
 }
 
-/// The subflow on a path.
-fn of(host: &Host, path: usize) -> Option<&Subflow> {
-    on_path(connection(host)?, path)
+/// The subflow of a host on a path.
+fn at(host: &Host, path: usize) -> Option<&Subflow> {
+    of(connection(host)?, path)
 }
 
-fn on_path(connection: &Connection, path: usize) -> Option<&Subflow> {
+/// The subflow on a path.
+fn of(connection: &Connection, path: usize) -> Option<&Subflow> {
     connection.subflows().iter().find(|subflow| subflow.path() == path)
 }

@@ -11,7 +11,7 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_tcp::{Acknowledgment, LossDeclaration, SentAs};
 use ackclock_units::Time;
 
-use super::{Flow, Subflows, on_path};
+use super::{Flow, Subflows, of};
 use crate::host::Host;
 use crate::record::{Source, TcpFact, TcpRecording};
 use crate::truth::{Culprit, Truth};
@@ -144,7 +144,7 @@ impl Subflows {
         connection: &mut Connection,
         mut log: Option<&mut TcpRecording>,
     ) {
-        if let (Some(measures), Some(subflow)) = (self.all.get_mut(path), on_path(connection, path)) {
+        if let (Some(measures), Some(subflow)) = (self.all.get_mut(path), of(connection, path)) {
             let (judged, endpoint) = (&mut measures.judged, subflow.endpoint());
             let base = judged.base(endpoint.ports().local);
             let acked = base + endpoint.acked_bytes();
@@ -159,7 +159,7 @@ impl Subflows {
             return;
         };
         if truth.has_losses() {
-            let srtt = on_path(connection, path).and_then(|subflow| subflow.endpoint().srtt());
+            let srtt = of(connection, path).and_then(|subflow| subflow.endpoint().srtt());
             truth.sender_received(now, of_path(packet), *acked, srtt, log);
         }
     }
