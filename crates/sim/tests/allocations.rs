@@ -203,6 +203,7 @@ fn packets_from_outside_cost_no_allocation() {
                 from: 1,
                 to: 0,
                 end: None,
+                path: 0,
                 segment: None,
                 token: Some(0),
                 wire_len: 64,
