@@ -148,7 +148,7 @@ fn subflows_are_found_by_number() {
     assert_eq!(read("flows.reno.0.multipath.subflows.2.path"), Err(expected.to_owned()));
     let unknown = read("flows.reno.0.multipath.subflow.1.path").expect_err("there is no such metric");
     assert!(
-        unknown.contains("`multipath.subflows.N.goodput_bps`") && !unknown.contains("retransmissions"),
+        unknown.contains("`multipath.subflows.N.goodput_bps`") && !unknown.contains("`retransmissions"),
         "{unknown}"
     );
     let many = read("flows.reno.0.nonsense").expect_err("there is no such metric");
