@@ -120,10 +120,10 @@ struct Raw {
 impl Raw {
     fn inbound(&self, token: u32) -> Inbound<'static> {
         Inbound {
+            path: 0,
             from: self.from,
             to: 1 - self.from,
             end: None,
-            path: 0,
             segment: None,
             token: Some(token),
             wire_len: self.wire_len,
@@ -475,10 +475,10 @@ impl Kernel {
         let mut segment = Segment::default();
         while let Some(ecn) = self.endpoint.transmit(now, &mut segment) {
             let inbound = Inbound {
+                path: 0,
                 from: self.nodes[0],
                 to: self.nodes[1],
                 end: Some(self.end),
-                path: 0,
                 segment: Some(&segment),
                 token: self.token,
                 wire_len: segment.wire_len(),
