@@ -704,7 +704,7 @@ const Figures = (() => {
     for (const [key, text] of [["rtt_ms", "RTT, mean of the interval"], ["cwnd_bytes", "Congestion window"], ["in_flight_bytes", "In flight"], ["retransmitted_packets", "Retransmissions"]]) {
       add(key, text, lines, () => ({ sampling: "minmax" }));
     }
-    add("reordered_bytes", "Waiting at the receiver for bytes before", [whole], () => ({ sampling: "minmax" }));
+    add("reordered_bytes", "Bytes that wait at the receiver for those before them", [whole], () => ({ sampling: "minmax" }));
     if (!panels.length) return null;
     const { option, height } = stack(theme, width, panels, names.filter((name) => panels.some((panel) => panel.series.some((one) => one.name === name))));
     option.tooltip = {
