@@ -39,8 +39,8 @@ impl Connection {
         index == 0 && !self.joined && whole && self.receiving.beyond.len() == 0
     }
 
-    /// Whether options have got through, after which a subflow that loses them is reset: its peer may
-    /// have sent bytes again on it (RFC 8684 section 3.3.1).
+    /// Whether options have got through, after which a subflow that loses them is reset: its peer
+    /// may have sent bytes again on it (RFC 8684 section 3.3.1).
     fn has_proved(&self) -> bool {
         self.subflows[0].data_acked || self.receiving.is_mapped
     }

@@ -133,8 +133,8 @@ impl Connection {
         }
     }
 
-    /// The proof of a subflow may be lost. After as many times as a SYN is sent again, the subflow is
-    /// given up.
+    /// The proof of a subflow may be lost. After as many times as a SYN is sent again, the subflow
+    /// is given up.
     pub(crate) fn prove_again(&mut self, now: Time) {
         for index in 0..self.subflows.len() {
             let subflow = &mut self.subflows[index];

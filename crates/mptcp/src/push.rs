@@ -323,8 +323,8 @@ impl Connection {
     }
 
     /// Nothing was acknowledged to the connection for long: its first bytes go out on another
-    /// subflow, a closed window is probed, or DATA_FIN goes out again. It is given up when a subflow
-    /// would be.
+    /// subflow, a closed window is probed, or DATA_FIN goes out again. It is given up when a
+    /// subflow would be.
     fn expire(&mut self, now: Time) {
         self.sending.expiries = self.sending.expiries.saturating_add(1);
         if self.sending.expiries > self.tcp.max_retries {
@@ -351,8 +351,8 @@ impl Connection {
         self.start_timer(now);
     }
 
-    /// A closed window is probed: the last byte that was acknowledged goes out again, as Linux has it
-    /// (RFC 9293 section 3.8.6.1), which is answered by an ACK with the window.
+    /// A closed window is probed: the last byte that was acknowledged goes out again, as Linux has
+    /// it (RFC 9293 section 3.8.6.1), which is answered by an ACK with the window.
     fn probe(&mut self) {
         self.list_candidates();
         let Some(number) = self.candidates.first().map(|candidate| candidate.subflow) else { return };

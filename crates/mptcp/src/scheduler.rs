@@ -15,7 +15,8 @@
 //! - BLEST's correction factor is raised by a window that was blocked and lowered otherwise, once
 //!   per smoothed RTT of the slower subflow, by 0.1 down to 1 and up to 2 (v0.95: from 1.2 within 1
 //!   and 1.3, by 0.04 and 0.01). RTTs of the fastest subflow within one of the slower are not
-//!   rounded (v0.95: up), and its window grows by a segment in each (v0.95: in slow start to twice).
+//!   rounded (v0.95: up), and its window grows by a segment in each (v0.95: in slow start to
+//!   twice).
 
 use ackclock_units::{Span, Time};
 

@@ -174,8 +174,8 @@ impl Subflow {
         taken
     }
 
-    /// Whether it is known where the bytes of a range of the peer's stream belong, or they were taken
-    /// already.
+    /// Whether it is known where the bytes of a range of the peer's stream belong, or they were
+    /// taken already.
     pub(crate) fn covers(&self, range: Range<u64>) -> bool {
         let mut at = range.start.max(self.taken);
         while at < range.end {

@@ -263,6 +263,13 @@ struct Route {
     places: [Place; 2],
 }
 
+impl Route {
+    /// The hosts of the subflows, if the flow names them.
+    fn between(&self) -> &[mptcp::Subflow] {
+        self.ends.as_ref().map_or(&[], |ends| &ends.subflows)
+    }
+}
+
 /// When the connections of a group start and end.
 struct Times {
     start: Span,
@@ -309,8 +316,7 @@ fn read<'a>(
         }
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
-    let mptcp =
-        mptcp::of(&mut fields, &route.subflows, route.ends.as_ref(), [&sender, &receiver], &application, &schedule);
+    let mptcp = mptcp::of(&mut fields, &route.subflows, route.between(), [&sender, &receiver], &application, &schedule);
     fields.finish();
     let Route { ends, path, split, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;

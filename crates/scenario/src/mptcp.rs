@@ -9,7 +9,6 @@ use ackclock_sim::spec::{
 use ackclock_units::Time as Instant;
 
 use crate::document::Node;
-use crate::ends::{Ends, Subflow};
 use crate::fields::Fields;
 use crate::paths::{self, Links, Network, links_of};
 use crate::quantity::{Flag, Kind as _, OneOf, Problem, Time, Whole};
@@ -20,6 +19,13 @@ pub(crate) const NAME: &str = "mptcp";
 
 const SCHEDULERS: OneOf =
     OneOf { what: "scheduler", names: &["min_rtt", "linux", "round_robin", "redundant", "blest"] };
+
+/// A subflow between two hosts, and the links between them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Subflow {
+    pub(crate) hosts: SubflowHosts,
+    pub(crate) path: Vec<usize>,
+}
 
 /// Whether a flow says that it is MPTCP.
 pub(crate) fn is_asked_for(fields: &Fields<'_>) -> bool {
@@ -89,6 +95,17 @@ pub(crate) fn between(
         None
     };
     let shown = |[from, to]: [usize; 2]| format!("`{}` and `{}`", network.nodes[from].name, network.nodes[to].name);
+    for end in [0, 1] {
+        let machine = |pair: &[usize; 2]| {
+            let node = &network.nodes[pair[end]];
+            node.tun.is_some().then_some(&node.netns)
+        };
+        if let Some(pair) = pairs.iter().find(|pair| machine(pair) != machine(&pairs[0])) {
+            let (one, other) = (&network.nodes[pairs[0][end]].name, &network.nodes[pair[end]].name);
+            let title = format!("`{one}` and `{other}` are different machines");
+            return refuse(title, "devices in one `netns`, or hosts in this process, for all subflows of an end");
+        }
+    }
     let mut subflows: Vec<Subflow> = Vec::new();
     for (&nodes, &(pipe, along)) in pairs.iter().zip(between) {
         if subflows.iter().any(|other| other.hosts.nodes == nodes) {
@@ -113,7 +130,7 @@ pub(crate) fn between(
 pub(crate) fn of(
     fields: &mut Fields<'_>,
     others: &Option<Vec<Vec<usize>>>,
-    ends: Option<&Ends>,
+    between: &[Subflow],
     hosts: [&HostSpec; 2],
     application: &Application,
     schedule: &[CcChange],
@@ -135,7 +152,7 @@ pub(crate) fn of(
         opportunistic_retransmission: fields.or("opportunistic_retransmission", helps, Flag),
         penalization: fields.or("penalization", helps, Flag),
         changes: changes(fields, count),
-        hosts: ends.map(|ends| ends.subflows.iter().map(|subflow| subflow.hosts).collect()).unwrap_or_default(),
+        hosts: between.iter().map(|subflow| subflow.hosts).collect(),
     }))
 }
 
