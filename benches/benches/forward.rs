@@ -105,6 +105,7 @@ impl Bench {
             from,
             to: 1 - from,
             end,
+            path: 0,
             segment,
             token: Some(0),
             wire_len,
