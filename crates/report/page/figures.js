@@ -480,6 +480,12 @@ const Figures = (() => {
     return theme.palette[names.indexOf(name) % theme.palette.length];
   }
 
+  // A count of 0 throughout tells nothing, nor does a threshold that nothing has moved.
+  function says_something(key, values) {
+    const known = values.filter((value) => value !== null);
+    return key === "reordering" ? known.some((value) => value !== known[0]) : known.some((value) => value > 0);
+  }
+
   function time(record, theme = LIGHT, width = 860) {
     if (!record.series) return null;
     // Links on which nothing waits tell nothing.
@@ -490,7 +496,7 @@ const Figures = (() => {
     const panels = [];
     for (const [kind, key, text] of PANELS) {
       const having = lines.filter((line) => (line.kind === "link") === (kind === "link") && line.values[key]);
-      if (!having.some((line) => line.values[key].some((value) => value > 0))) continue;
+      if (!having.some((line) => says_something(key, line.values[key]))) continue;
       const [name, scale] = unit(key, having.flatMap((line) => line.values[key]));
       const series = having.map((line) => ({
         type: "line", name: line.id, showSymbol: false, sampling: "minmax", lineStyle: { width: 1.2 }, connectNulls: false,
