@@ -27,6 +27,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
         addresses: vec![(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), 24)],
         netns: None,
         mtu: 1500,
+        ..Default::default()
     };
     let pipe = PipeSpec { between: [0, 1], path: vec![0], split: None, router: None };
     RunSpec {

@@ -6,16 +6,18 @@ use std::path::{Path, PathBuf};
 use clap::{Parser, Subcommand};
 
 use self::check::CheckArgs;
+use self::completions::{CompletionsArgs, ManArgs, SchemaArgs};
 use self::export::ExportArgs;
 use self::list::ListArgs;
 use self::merge::MergeArgs;
 use self::report::ReportArgs;
-use self::shell::{CompletionsArgs, ManArgs, SchemaArgs};
+use self::shell::ShellArgs;
 use self::trace::TraceArgs;
 use self::verify::VerifyArgs;
 use crate::selection::{Only, Shard};
 
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod export;
 pub(crate) mod list;
 pub(crate) mod merge;
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Pattern(PatternArgs),
     /// Draws the figures of results: a page, or files
     Report(ReportArgs),
+    /// Runs a shell or a program behind a link
+    Shell(ShellArgs),
     /// Draws a synthetic trace of a link's rate
     Trace(TraceArgs),
     /// Repeats the runs of output directories and compares every file

@@ -7,13 +7,14 @@
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
 //! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `check`, `compare`,
-//! `export`, `list`, `merge`, `pattern`, `trace` and `verify` are the commands of these names. Exit
+//! `export`, `list`, `merge`, `pattern`, `shell`, `trace` and `verify` are the commands of these names. Exit
 //! status: 0, 1 when an expectation was missed, a live run is not valid or a script did not pass, 2
 //! for bad input, 3 when a run failed, 130 when runs were interrupted.
 
 mod args;
 mod check;
 mod compare;
+mod completions;
 mod drill;
 mod duration;
 mod execute;
@@ -79,9 +80,10 @@ pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
         (Some(Command::Report(args)), _) => figures::run(args),
         (Some(Command::Trace(args)), _) => trace::run(args),
         (Some(Command::Verify(args)), _) => verify::run(args, controllers),
-        (Some(Command::Schema(_)), _) => shell::schema(),
-        (Some(Command::Completions(args)), _) => shell::completions(args),
-        (Some(Command::Man(args)), _) => shell::man(args),
+        (Some(Command::Shell(args)), _) => shell::run(args),
+        (Some(Command::Schema(_)), _) => completions::schema(),
+        (Some(Command::Completions(args)), _) => completions::completions(args),
+        (Some(Command::Man(args)), _) => completions::man(args),
         (None, Some(args)) => session::run(args, controllers),
         (None, None) => Err(anyhow!("nothing to do: a scenario or a command is missing")),
     };

@@ -1,42 +1,132 @@
-//! `ackclock schema`, `completions` and `man`: what editors, shells and `man` are given.
+//! `ackclock shell`: a shell or a program behind a link.
+//!
+//! The options become a scenario, which is run as any other live one; what is special is that a
+//! command has the terminal and ends the run.
 
-use std::fs;
+mod network;
+mod text;
 
-use anyhow::Context;
-use clap::CommandFactory;
-use clap_mangen::Man;
+use std::env;
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 
-use crate::args::Cli;
-use crate::args::shell::{CompletionsArgs, ManArgs};
+use ackclock_live::{LiveError, Options, Outcome};
+use ackclock_scenario::{LoadError, Override, Scenario};
+use ackclock_sim::Recorders;
+use ackclock_trace::{LinkSummary, LiveHost, Summary};
+use anyhow::{Context, bail};
 
-use crate::{print, print_line};
+use crate::args::shell::ShellArgs;
+use crate::{BAD_INPUT, INTERRUPTED, RUN_FAILED, say, tell};
+use network::Network;
 
-/// Prints the schema of scenario files; the status to end with.
-pub(crate) fn schema() -> anyhow::Result<u8> {
-    print_line(&ackclock_scenario::schema()).map(|_| 0)
-}
+/// What a status above this says of a program in a shell: which signal ended it.
+const SIGNALLED: i32 = 128;
 
-/// Prints the completions of a shell; the status to end with.
-pub(crate) fn completions(args: &CompletionsArgs) -> anyhow::Result<u8> {
-    let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "ackclock", &mut script);
-    print(&String::from_utf8_lossy(&script)).map(|_| 0)
-}
-
-/// Prints the manual page, or writes all; the status to end with.
-pub(crate) fn man(args: &ManArgs) -> anyhow::Result<u8> {
-    let command = Cli::command();
-    match &args.dir {
-        None => {
-            let mut page = Vec::new();
-            Man::new(command).render(&mut page)?;
-            print(&String::from_utf8_lossy(&page)).map(|_| 0)
+/// Runs the shell; the status to end with.
+pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
+    let wish = text::Wish::read(args)?;
+    // A mistake in the options is reported before anything is tried.
+    let saved = text::scenario(&wish, &Network::saved());
+    if let Err(error) = parse(&saved, &args.set) {
+        tell(&error.into());
+        return Ok(BAD_INPUT);
+    }
+    if let Some(path) = &args.save {
+        save(path, &saved)?;
+    }
+    if !ackclock_live::is_privileged() {
+        if args.internet {
+            bail!("--internet requires root: nothing leads out of an ordinary user's own network");
         }
-        Some(dir) => {
-            let failed = || format!("cannot write into {}", dir.display());
-            fs::create_dir_all(dir).with_context(failed)?;
-            clap_mangen::generate_to(command, dir).with_context(failed)?;
-            Ok(0)
+        ackclock_live::enter_own_network().context("a network of one's own requires")?;
+    }
+    let scenario = match parse(&text::scenario(&wish, &Network::free(wish.level)?), &args.set) {
+        Ok(scenario) => scenario,
+        Err(error) => {
+            tell(&error.into());
+            return Ok(BAD_INPUT);
+        }
+    };
+    let spec = scenario.spec(0);
+    let options = Options { commands: None, capture: args.record.clone() };
+    let Outcome { summary, broken_off } = ackclock_live::run(&spec, Recorders::default(), &options)?;
+    if !args.quiet {
+        report(&summary);
+    }
+    match broken_off {
+        None => Ok(status(&summary)),
+        Some(LiveError::Interrupted) => Ok(INTERRUPTED),
+        Some(error) => {
+            tell(&error.into());
+            Ok(RUN_FAILED)
         }
     }
+}
+
+fn parse(text: &str, set: &[String]) -> Result<Scenario, LoadError> {
+    let set: Vec<Override> = set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
+    // Files are relative to where the shell is called.
+    let here = env::current_dir().unwrap_or_default();
+    Ok(Scenario::parse_in(&here, "the shell's scenario", text.as_bytes(), &set, &[])?)
+}
+
+fn save(path: &Path, text: &str) -> anyhow::Result<()> {
+    let mut file = match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            bail!("{} exists, and is not overwritten", path.display())
+        }
+        Err(error) => return Err(error).with_context(|| format!("cannot create {}", path.display())),
+    };
+    file.write_all(text.as_bytes()).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The status of the program, as a shell gives it.
+fn status(summary: &Summary<()>) -> u8 {
+    let ended = summary.commands.iter().find(|command| command.id == text::SHELL);
+    let status = ended.and_then(|command| command.exit.or_else(|| command.signal.map(|signal| SIGNALLED + signal)));
+    status.and_then(|status| u8::try_from(status).ok()).unwrap_or(RUN_FAILED)
+}
+
+/// A line for each direction, and what makes them doubtful.
+fn report(summary: &Summary<()>) {
+    let Some(live) = &summary.live else { return };
+    let host = |id: &str| live.hosts.iter().find(|host| host.id == id);
+    for (link, name, to) in [(0, "up", text::PEER), (1, "down", text::SHELL)] {
+        if let (Some(link), Some(to)) = (summary.links.get(link), host(to)) {
+            say(&line(name, link, to, summary.duration_s));
+        }
+    }
+    for command in summary.commands.iter().filter(|command| command.id == text::PEER) {
+        let failed = command.error.clone().or_else(|| {
+            let status = command.exit.filter(|&status| status != 0 && !command.stopped)?;
+            Some(format!("exit status {status}"))
+        });
+        if let Some(failed) = failed {
+            say(&format!("the peer's command failed: {failed}"));
+        }
+    }
+    for why in &live.invalid {
+        say(&format!("not valid: {why}"));
+    }
+}
+
+/// What happened in a direction.
+fn line(name: &str, link: &LinkSummary, to: &LiveHost, seconds: f64) -> String {
+    let bytes = to.sent_bytes as f64;
+    let rate = if seconds > 0.0 { bytes * 8.0 / seconds / 1e6 } else { 0.0 };
+    let dropped: u64 = link.dropped.values().sum();
+    let waited = match (link.sojourn_ms.quantiles.p50, link.sojourn_ms.quantiles.p95) {
+        (Some(p50), Some(p95)) => format!("{p50:.1} ms p50, {p95:.1} ms p95 in {}", link.queue),
+        _ => format!("nothing waited in {}", link.queue),
+    };
+    format!(
+        "{:<5} {} packets, {:.2} MB, {rate:.2} Mbit/s on average; {waited}; {dropped} dropped, {} marked",
+        format!("{name}:"),
+        to.sent_packets,
+        bytes / 1e6,
+        link.marked
+    )
 }

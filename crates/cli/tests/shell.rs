@@ -1,170 +1,239 @@
-//! What editors, shells and `man` are given: `ackclock schema`, `completions` and `man`.
+//! `ackclock shell`, in namespaces of the tests' own; where there can be none they are skipped, and
+//! say so.
+
+#![cfg(target_os = "linux")]
 
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::Duration;
 
-use common::{Said, ackclock, folder};
-use jsonschema::Validator;
-use serde_json::Value;
+use ackclock_testkit::{can_go_live, skipped};
+use common::{ackclock, folder};
 
-fn said(args: &[&str]) -> String {
-    let said: Said = ackclock().args(args).output().expect("it runs").into();
-    assert_eq!((said.status, said.err.as_str()), (0, ""), "{args:?}");
-    said.out
+/// Runs `ackclock shell` with these arguments.
+fn shell(args: &[&str]) -> Output {
+    ackclock().arg("shell").args(args).env("SHELL", "/bin/sh").output().expect("ackclock")
 }
 
-fn schema() -> Value {
-    serde_json::from_str(&said(&["schema"])).expect("JSON")
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn validator() -> Validator {
-    jsonschema::draft7::new(&schema()).expect("a schema")
+/// The round-trip times in what ping has printed, in milliseconds.
+fn round_trips(printed: &str) -> Vec<f64> {
+    let times = printed.lines().filter_map(|line| line.split_once("time=")?.1.split(' ').next());
+    times.filter_map(|time| time.parse().ok()).collect()
 }
 
-/// What is wrong with a scenario.
-fn errors(validator: &Validator, toml: &str) -> Vec<String> {
-    let document: Value = toml::from_str(toml).unwrap_or_else(|error| panic!("{error}: {toml}"));
-    validator.iter_errors(&document).map(|error| format!("{} at {}", error, error.instance_path)).collect()
-}
-
-#[test]
-fn every_scenario_is_valid() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
-    let validator = validator();
-    let mut checked = 0;
-    for folder in fs::read_dir(root).expect("a folder").flatten().map(|entry| entry.path()).filter(|path| path.is_dir())
-    {
-        let files = fs::read_dir(&folder).expect("a folder").flatten().map(|entry| entry.path());
-        for file in files.filter(|file: &PathBuf| file.extension().is_some_and(|extension| extension == "toml")) {
-            let text = fs::read_to_string(&file).expect("text");
-            assert_eq!(errors(&validator, &text), Vec::<String>::new(), "{}", file.display());
-            checked += 1;
-        }
-    }
-    assert!(checked > 50, "{checked}");
-    // What `new` begins with, and what `--show-config` fills in.
-    assert_eq!(errors(&validator, &said(&["new"])), Vec::<String>::new());
-    let folder = common::folder("schema_shown");
-    let shown = common::run(&folder, common::SMALL, &["--show-config"]).out;
-    assert_eq!(errors(&validator, &shown), Vec::<String>::new(), "{shown}");
-}
-
-#[test]
-fn mistakes_are_marked() {
-    let validator = validator();
-    let base = "schema = 1\n[run]\nduration = \"1s\"\n[links.wire]\nrate = \"1mbit\"\n";
-    let flow = "[[flows]]\nid = \"f\"\npath = [\"wire\"]\n";
-    assert_eq!(errors(&validator, &format!("{base}{flow}")), Vec::<String>::new());
-    for (wrong, part) in [
-        (format!("{base}dalay = \"1ms\"\n{flow}"), "dalay"),
-        (format!("{base}delay = 20\n{flow}"), "/links/wire/delay"),
-        (format!("{base}delay = \"soon\"\n{flow}"), "/links/wire/delay"),
-        (format!("{base}queue = \"pye\"\n{flow}"), "/links/wire/queue"),
-        (format!("{base}queue = {{ kind = \"pie\", taget = \"20ms\" }}\n{flow}"), "/links/wire/queue"),
-        (format!("{base}loss = {{ kind = \"iid\", probability = 1.5 }}\n{flow}"), "/links/wire/loss"),
-        (format!("{base}{flow}cc = \"cubik\"\n"), "/flows/0/cc"),
-        (format!("{base}{flow}count = 0\n"), "/flows/0/count"),
-        (format!("{base}{flow}sack = \"yes\"\n"), "/flows/0/sack"),
-        (format!("{base}{flow}[sweep]\nrepeat = \"3\"\n"), "/sweep/repeat"),
-        (format!("{base}{flow}[record]\nserie = \"1s\"\n"), "serie"),
-        (format!("{base}{flow}[recrod]\ntcp = true\n"), "recrod"),
-        ("schema = 1\n[run]\nduration = \"1s\"\n".to_owned(), "links"),
-    ] {
-        let errors = errors(&validator, &wrong);
-        assert!(errors.iter().any(|error| error.contains(part)), "{part}: {errors:?}");
-    }
-}
-
-/// The forms that a part of a schema has, with definitions in place of references.
-fn forms(root: &Value, part: &Value) -> Vec<Value> {
-    let resolved = |part: &Value| match part["$ref"].as_str() {
-        Some(name) => root["definitions"][name.trim_start_matches("#/definitions/")].clone(),
-        None => part.clone(),
+/// What shells whose process has this number have left.
+fn left_by(process: u32) -> Vec<String> {
+    let entries = |directory: &str, prefix: String| {
+        let names = fs::read_dir(directory).into_iter().flatten().flatten();
+        let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with(&prefix)).map(|name| format!("{directory}/{name}")).collect::<Vec<_>>()
     };
-    let part = resolved(part);
-    part["anyOf"].as_array().map_or_else(|| vec![part.clone()], |forms| forms.iter().map(resolved).collect())
-}
-
-/// Whether a part of a schema has a key below a path.
-fn has(root: &Value, part: &Value, path: &[&str]) -> bool {
-    let Some((first, rest)) = path.split_first() else { return true };
-    forms(root, part).iter().any(|form| {
-        let (name, lists) = (first.trim_end_matches("[]"), first.matches("[]").count());
-        let mut next =
-            if name == "NAME" { form["additionalProperties"].clone() } else { form["properties"][name].clone() };
-        for _ in 0..lists {
-            let forms = next["anyOf"].as_array().cloned().unwrap_or_else(|| vec![next.clone()]);
-            next =
-                forms.into_iter().map(|form| form["items"].clone()).find(|items| !items.is_null()).unwrap_or_default();
-        }
-        !next.is_null() && has(root, &next, rest)
-    })
+    let mut left = entries("/run/netns", format!("ack-{process}"));
+    left.extend(entries("/run/ackclock", format!("{process}-")));
+    let mark = format!("ACKCLOCK_RUN={process}-");
+    left.extend(entries("/proc", String::new()).into_iter().filter(|path| {
+        fs::read(format!("{path}/environ"))
+            .is_ok_and(|all| all.split(|byte| *byte == 0).any(|it| it.starts_with(mark.as_bytes())))
+    }));
+    left
 }
 
 #[test]
-fn every_key_is_in_it() {
-    let schema = schema();
-    let listed: Value = serde_json::from_str(&said(&["list", "keys", "--json"])).expect("JSON");
-    let items =
-        listed.as_array().expect("items").iter().flat_map(|item| item["keys"].as_array().expect("keys").clone());
-    let keys: Vec<String> = items.map(|key| key["name"].as_str().expect("a name").to_owned()).collect();
-    assert!(keys.len() > 900);
-    for key in keys {
-        assert!(has(&schema, &schema, &key.split('.').collect::<Vec<_>>()), "{key}");
-    }
-    let described = &schema["properties"]["run"]["properties"]["duration"]["description"];
-    assert!(described.as_str().is_some_and(|text| text.starts_with("simulated, or real, time")), "{described}");
-}
-
-#[test]
-fn bash_completes_commands_and_options() {
-    let script = said(&["completions", "bash"]);
-    let file = folder("completions").join("ackclock.bash");
-    fs::write(&file, &script).expect("it can be written");
-    let complete = |words: &str, last: &str| {
-        let count = words.split(' ').count();
-        let shell = format!(
-            "source {}; COMP_WORDS=({words} '{last}'); COMP_CWORD={count}; _ackclock ackclock '{last}' x; echo \"${{COMPREPLY[@]}}\"",
-            file.display()
-        );
-        let output = Command::new("bash").args(["--norc", "-c", &shell]).output().expect("bash");
-        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).expect("text").trim().to_owned()
-    };
-    assert_eq!(complete("ackclock", "rep"), "report");
-    assert_eq!(complete("ackclock", "--res"), "--resume");
-    assert_eq!(complete("ackclock report", "--sv"), "--svg");
-    for shell in ["zsh", "fish", "elvish", "powershell"] {
-        assert!(said(&["completions", shell]).contains("packetdrill"), "{shell}");
-    }
-}
-
-#[test]
-#[allow(clippy::print_stderr, reason = "a test that is skipped says so")]
-fn every_command_has_a_manual_page() {
-    let page = said(&["man"]);
-    assert!(page.contains(".TH") && page.contains("packetdrill") && page.contains("\\-\\-resume"), "{page}");
-    let folder = folder("man");
-    let dir = folder.join("man1");
-    said(&["man", dir.to_str().expect("text")]);
-    let mut pages: Vec<String> = fs::read_dir(&dir)
-        .expect("a folder")
-        .map(|entry| entry.expect("an entry").file_name().into_string().expect("text"))
-        .collect();
-    pages.sort();
-    for name in ["ackclock.1", "ackclock-report.1", "ackclock-verify.1"] {
-        assert!(pages.iter().any(|page| page == name), "{pages:?}");
-    }
-    if Command::new("groff").arg("--version").output().is_err() {
-        eprintln!("skipped: no groff in PATH");
+fn a_program_runs_behind_the_link_and_its_status_is_ours() {
+    let test = "a_program_runs_behind_the_link_and_its_status_is_ours";
+    if !can_go_live(test, &["ping"]) {
         return;
     }
-    for page in pages {
-        let output = Command::new("groff").args(["-man", "-Tutf8", "-ww", "-z"]).arg(dir.join(&page)).output();
-        let said = String::from_utf8_lossy(&output.expect("groff").stderr).into_owned();
-        assert!(said.is_empty(), "{page}: {said}");
+    let ping = "ping -c 3 -i 0.2 $ACKCLOCK_PEER; echo $ACKCLOCK_SHELL $ACKCLOCK_LINK; exit 7";
+    let said = shell(&["--delay", "30ms", "--rate", "10mbit", "--queue", "fq_codel", "--", "sh", "-c", ping]);
+    let (out, error) = (text(&said.stdout), text(&said.stderr));
+    assert_eq!(said.status.code(), Some(7), "{out}{error}");
+    assert!(out.ends_with("1 30ms 10mbit fq_codel\n"), "{out}");
+    let times = round_trips(&out);
+    assert!(times.len() == 3 && times.iter().all(|&time| time >= 60.0), "{out}");
+    let lines: Vec<&str> = error.lines().filter(|line| !line.starts_with("not valid")).collect();
+    assert!(lines.len() == 2 && lines[0].starts_with("up:   3 packets"), "{error}");
+    assert!(lines[1].starts_with("down: 3 packets") && lines[1].contains("in fq_codel; 0 dropped"), "{error}");
+}
+
+#[test]
+fn standard_input_and_output_are_those_of_the_program() {
+    if !can_go_live("standard_input_and_output_are_those_of_the_program", &[]) {
+        return;
     }
+    let mut child = ackclock();
+    let child = child.args(["shell", "--quiet", "--", "tr", "a-z", "A-Z"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = child.stderr(Stdio::piped()).spawn().expect("ackclock");
+    child.stdin.take().expect("a pipe").write_all(b"a line\n").expect("a write");
+    let said = child.wait_with_output().expect("ackclock");
+    assert_eq!((said.status.code(), text(&said.stdout)), (Some(0), "A LINE\n".to_owned()), "{}", text(&said.stderr));
+    // A program that does not exist, and one that a signal ends, are as a shell has them.
+    assert_eq!(shell(&["--", "/no/such/program"]).status.code(), Some(127));
+    assert_eq!(shell(&["--", "sh", "-c", "kill -TERM $$"]).status.code(), Some(128 + 15));
+}
+
+#[test]
+fn shells_nest_and_the_network_behind_them_is_reached_by_nat() {
+    let test = "shells_nest_and_the_network_behind_them_is_reached_by_nat";
+    if !can_go_live(test, &["ping", "nft"]) {
+        return;
+    }
+    // Nothing of this machine's network is touched: what the inner one forwards is in the outer one.
+    let program = env!("CARGO_BIN_EXE_ackclock");
+    let inner = format!(
+        "OUTER=$ACKCLOCK_PEER; export OUTER; before=$(cat /proc/sys/net/ipv4/ip_forward); \
+         {program} shell --delay 20ms --internet -- sh -c 'ping -c 3 -i 0.2 $OUTER; echo level $ACKCLOCK_SHELL of $ACKCLOCK_LINK'; \
+         echo status $? forwarding $before $(cat /proc/sys/net/ipv4/ip_forward); nft list ruleset"
+    );
+    let said = shell(&["--delay", "10ms", "--", "sh", "-c", &inner]);
+    let (out, error) = (text(&said.stdout), text(&said.stderr));
+    let times = round_trips(&out);
+    assert!(times.len() == 3 && times.iter().all(|&time| time >= 60.0), "{out}{error}");
+    assert!(out.contains("level 2 of 10ms | 20ms\n"), "{out}");
+    // And nothing of it is left: no table follows.
+    assert!(out.ends_with("status 0 forwarding 0 0\n"), "{out}{error}");
+}
+
+#[test]
+fn a_peer_is_behind_the_link() {
+    let test = "a_peer_is_behind_the_link";
+    if !can_go_live(test, &["nc"]) {
+        return;
+    }
+    let peer =
+        "echo 'from the peer' | nc -l -N 5001 -s 0.0.0.0 -p 5001 2>/dev/null || echo 'from the peer' | nc -l -N 5001";
+    let said = shell(&["--delay", "5ms", "--peer", peer, "--", "sh", "-c", "nc -w 3 $ACKCLOCK_PEER 5001 < /dev/null"]);
+    assert_eq!(text(&said.stdout), "from the peer\n", "{}", text(&said.stderr));
+}
+
+#[test]
+fn killed_shells_are_cleaned_up_by_the_next() {
+    if !can_go_live("killed_shells_are_cleaned_up_by_the_next", &[]) {
+        return;
+    }
+    let processes: Vec<u32> = (0..20)
+        .map(|number| {
+            let mut child: Child = ackclock()
+                .args(["shell", "--delay", "1ms", "--", "sleep", "1000"])
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("ackclock");
+            // At any point of its way up.
+            thread::sleep(Duration::from_millis(number * 9));
+            child.kill().expect("SIGKILL");
+            child.wait().expect("a process that was killed");
+            child.id()
+        })
+        .collect();
+    let said = shell(&["--quiet", "--", "true"]);
+    assert_eq!(said.status.code(), Some(0), "{}", text(&said.stderr));
+    let left: Vec<String> = processes.iter().flat_map(|&process| left_by(process)).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn an_ordinary_user_has_a_network_of_their_own() {
+    let test = "an_ordinary_user_has_a_network_of_their_own";
+    if !can_go_live(test, &["setpriv", "ping"]) {
+        return;
+    }
+    let folder = folder("shell-user");
+    // A place that everybody may read.
+    let program = folder.join("ackclock");
+    fs::copy(env!("CARGO_BIN_EXE_ackclock"), &program).expect("a copy");
+    let as_user = |args: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups", "--inh-caps=-all"]);
+        command.arg(&program).arg("shell").args(args).current_dir("/").env_remove("XDG_RUNTIME_DIR");
+        command.env("TMPDIR", "/tmp").env("SHELL", "/bin/sh").output().expect("setpriv")
+    };
+    let inner = format!("{} shell --delay 20ms -- sh -c 'ping -c 2 -i 0.2 $ACKCLOCK_PEER'", program.display());
+    let said = as_user(&["--delay", "1ms", "--", "sh", "-c", &inner]);
+    let (out, error) = (text(&said.stdout), text(&said.stderr));
+    if error.contains("Permission denied") || error.contains("a user namespace: ") {
+        return skipped(test, error.lines().next().unwrap_or_default());
+    }
+    assert_eq!(said.status.code(), Some(0), "{out}{error}");
+    let times = round_trips(&out);
+    assert!(times.len() == 2 && times.iter().all(|&time| time >= 40.0), "{out}{error}");
+    let said = as_user(&["--internet"]);
+    assert_eq!(said.status.code(), Some(2));
+    assert!(text(&said.stderr).contains("--internet requires root"), "{}", text(&said.stderr));
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let test = "what_is_missing_is_named";
+    if !can_go_live(test, &["unshare"]) {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_ackclock");
+    let without = |what: &str, args: &str| {
+        let script = format!("{what} && exec {program} shell {args} -- true");
+        let said = Command::new("unshare").args(["--mount", "sh", "-c", &script]).output().expect("unshare");
+        (said.status.code(), text(&said.stderr))
+    };
+    let (status, error) = without("mount -t tmpfs none /dev/net", "");
+    assert!(status == Some(2) && error.contains("/dev/net/tun does not exist"), "{status:?} {error}");
+    let (status, error) = without("PATH=/nowhere; export PATH", "--internet");
+    assert!(status == Some(2) && error.contains("the program `nft` is missing"), "{status:?} {error}");
+}
+
+#[test]
+fn a_saved_scenario_says_the_same() {
+    let folder = folder("shell-save");
+    let file = folder.join("saved.toml");
+    let path = file.display().to_string();
+    let options = ["--delay", "20ms", "--rate", "10mbit", "--up", "1mbit", "--queue", "pie,target=5ms", "--loss", "1%"];
+    // Without the rights it is saved all the same.
+    let _ = shell(&[&options[..], &["--save", &path, "--peer", "true", "--", "printf", "it's"]].concat());
+    let saved = fs::read_to_string(&file).expect("a scenario");
+    for part in [
+        "delay = \"20ms\"",
+        "rate = \"1mbit\"",
+        "[links.link.reverse]\nrate = \"10mbit\"",
+        "queue = { kind = \"pie\", target = \"5ms\" }",
+        "loss = { kind = \"iid\", probability = 0.01 }",
+        "exec printf 'it'\\\\''s'",
+        "terminal = true",
+    ] {
+        assert!(saved.contains(part), "{part}: {saved}");
+    }
+    let checked = ackclock().arg("check").arg(&file).output().expect("ackclock");
+    assert_eq!((checked.status.code(), text(&checked.stderr)), (Some(0), String::new()));
+    let again = shell(&["--save", &path, "--", "true"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("exists, and is not overwritten"), "{}", text(&again.stderr));
+    assert_eq!(fs::read_to_string(&file).expect("a scenario"), saved);
+}
+
+#[test]
+fn mistakes_are_reported_before_anything_starts() {
+    let wrong = |args: &[&str], part: &str| {
+        let said = shell(&[args, &["--", "true"]].concat());
+        let error = text(&said.stderr);
+        assert!(said.status.code() == Some(2) && error.contains(part), "{args:?}: {error}");
+    };
+    wrong(&["--delay", "20"], "--delay 20");
+    wrong(&["--rate", "fast"], "a rate of fast");
+    wrong(&["--loss", "101%"], "expected a share of packets");
+    wrong(&["--queue", "fq_coddle"], "fq_codel");
+    wrong(&["--queue", "pie,target"], "is not KEY=VALUE");
+    wrong(&["--queue", "pie,tarket=5ms"], "tarket");
+    wrong(&["--trace", "/no/such/file"], "/no/such/file");
+    wrong(&["--set", "links.link.dely=5ms"], "dely");
+    wrong(&["--trace", "a", "--rate", "1mbit"], "cannot be used with");
+    wrong(&["--internet", "--peer", "true"], "cannot be used with");
+    assert!(!Path::new("/run/netns/ack-shell").exists());
 }

@@ -13,6 +13,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant};
 use ackclock_sim::spec::{CommandSpec, LiveSpec};
 use ackclock_trace::CommandSummary;
 use nix::errno::Errno;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 
@@ -44,6 +45,8 @@ pub(crate) struct Commands {
     control: Sender<Event>,
     /// `None` once it has been waited for.
     thread: Option<JoinHandle<Vec<CommandSummary>>>,
+    /// Whether the one that has the terminal has ended.
+    over: Arc<AtomicBool>,
 }
 
 #[derive(Debug)]
@@ -75,6 +78,8 @@ enum State {
 struct Running {
     child: Child,
     output: Output,
+    /// Whether it began a process group.
+    is_group: bool,
     /// When it was sent SIGINT.
     asked: Option<Instant>,
     /// When it was sent SIGKILL.
@@ -89,6 +94,7 @@ struct Schedule {
     /// Time 0 of the run.
     zero: Instant,
     events: Sender<Event>,
+    over: Arc<AtomicBool>,
 }
 
 impl Commands {
@@ -105,8 +111,9 @@ impl Commands {
     ) -> Result<Commands, LiveError> {
         let zero = now();
         let (control, events) = channel();
+        let over = Arc::new(AtomicBool::new(false));
         if spec.commands.is_empty() {
-            return Ok(Commands { control, thread: None });
+            return Ok(Commands { control, thread: None, over });
         }
         // It is by SIGINT that they are asked to end. If this fails they are killed.
         let _ = have_programs_heed_interrupts();
@@ -120,14 +127,20 @@ impl Commands {
             Program { spec: command.clone(), state: State::Waiting, summary }
         });
         let programs = programs.collect();
-        let schedule = Schedule { programs, testbed, directory: output, zero, events: control.clone() };
+        let schedule =
+            Schedule { programs, testbed, directory: output, zero, events: control.clone(), over: over.clone() };
         let thread = thread::Builder::new().name(String::from("commands")).spawn(move || schedule.run(&events));
         let thread = thread.map_err(|source| LiveError::SetUp {
             host: spec.nodes[spec.commands[0].node].name.clone(),
             what: String::from("a thread for commands"),
             source,
         })?;
-        Ok(Commands { control, thread: Some(thread) })
+        Ok(Commands { control, thread: Some(thread), over })
+    }
+
+    /// Becomes true when the program that has the terminal has ended.
+    pub(crate) fn over(&self) -> Arc<AtomicBool> {
+        self.over.clone()
     }
 
     /// Asks running programs to end, waits for them briefly, and returns how all of them ended.
@@ -209,7 +222,8 @@ impl Schedule {
                 }
                 (Some(asked), None) => Some(asked + PATIENCE),
                 (None, None) if stopping || until.is_some_and(|until| now >= until) => {
-                    running.signal(Signal::SIGINT);
+                    // An interactive shell does not heed SIGINT.
+                    running.signal(if running.is_group { Signal::SIGINT } else { Signal::SIGHUP });
                     running.asked = Some(now);
                     program.summary.stopped = true;
                     Some(now + PATIENCE)
@@ -220,7 +234,7 @@ impl Schedule {
     }
 
     fn start(&mut self, index: usize) {
-        let Schedule { programs, testbed, directory, zero, events } = self;
+        let Schedule { programs, testbed, directory, zero, events, .. } = self;
         let program = &mut programs[index];
         program.summary.started_s = Some(zero.elapsed().as_secs_f64());
         match program.spawn(testbed, directory.as_deref()) {
@@ -244,6 +258,7 @@ impl Schedule {
                 program.summary.started_s = None;
                 program.summary.error = Some(error.to_string());
                 program.state = State::Over;
+                self.told(index);
             }
         }
     }
@@ -257,6 +272,14 @@ impl Schedule {
                 Err(error) => program.summary.error = Some(error.to_string()),
             }
         }
+        self.told(index);
+    }
+
+    /// The run ends with the program that has the terminal, also if that could not be started.
+    fn told(&self, index: usize) {
+        if self.programs[index].spec.terminal && matches!(self.programs[index].state, State::Over) {
+            self.over.store(true, Ordering::Relaxed);
+        }
     }
 }
 
@@ -269,11 +292,15 @@ impl Program {
             command.env(ACKCLOCK, path);
         }
         let output = Output::prepare(&mut command, &self.spec, directory)?;
-        let mut child = testbed.spawn(self.spec.node, &mut command)?;
+        let mut child = match self.spec.terminal {
+            true => testbed.spawn_in_terminal(self.spec.node, &mut command)?,
+            false => testbed.spawn(self.spec.node, &mut command)?,
+        };
         // Its own ends of pipes would keep them open.
         drop(command);
         let output = output.begin(&mut child);
-        Ok(Running { child, output, asked: None, killed: None })
+        let is_group = !self.spec.terminal;
+        Ok(Running { child, output, is_group, asked: None, killed: None })
     }
 
     fn kill(&mut self) {
@@ -301,10 +328,12 @@ impl Program {
 }
 
 impl Running {
-    /// To its whole process group: a shell, what it runs, and what that has started.
+    /// To its whole process group: a shell, what it runs, and what that has started. To itself
+    /// alone, if it is in ours.
     fn signal(&self, signal: Signal) {
         // Its process number is not reused until its status has been read.
-        let _ = killpg(pid(&self.child), signal);
+        let pid = pid(&self.child);
+        let _ = if self.is_group { killpg(pid, signal) } else { kill(pid, signal) };
     }
 }
 

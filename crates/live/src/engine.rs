@@ -8,7 +8,7 @@
 //! same arrivals therefore give the same packets, at the same times, by whatever clock and however
 //! late the engine is called.
 //!
-//! Not forwarded are packets to addresses that belong to no host, or to one without a path. Kernels
+//! Not forwarded are packets to addresses that belong to no host and lie behind none, or behind one without a path. Kernels
 //! send such packets unprompted on every new device (router solicitations, multicast listener
 //! reports, mDNS); they are counted. The source address is not checked, as in a router without
 //! filters.
@@ -28,12 +28,14 @@ use buffers::{Buffer, Buffers};
 use connections::{Connections, Ours, Subflow};
 use corruption::flip_bit;
 use entry::Entries;
+use routes::Routes;
 
 mod buffers;
 mod connections;
 mod corruption;
 mod entry;
 mod mtu;
+mod routes;
 #[cfg(test)]
 mod tests;
 
@@ -46,6 +48,8 @@ pub struct Engine {
     addresses: Vec<(IpAddr, usize)>,
     /// Broadcast addresses of the hosts' subnets.
     broadcasts: Vec<Ipv4Addr>,
+    /// What lies behind hosts.
+    routes: Routes,
     entries: Entries,
     connections: Connections,
     buffers: Buffers,
@@ -142,6 +146,7 @@ impl Engine {
             nodes: live.nodes.iter().map(node).collect(),
             broadcasts: live.nodes.iter().flat_map(|node| &node.addresses).filter_map(broadcast).collect(),
             addresses,
+            routes: Routes::new(&live.nodes),
             entries: Entries::new(live),
             connections: Connections::new(&spec, live),
             buffers,
@@ -308,9 +313,16 @@ impl Engine {
         {
             return Some(node);
         }
-        let node = self.node_of(address)?;
+        let node = self.node_of(address).or_else(|| self.behind(from, address))?;
         self.nodes[from].recent = Some((address, node));
         Some(node)
+    }
+
+    /// The host behind which an address lies that no host has.
+    #[cold]
+    fn behind(&self, from: usize, address: IpAddr) -> Option<usize> {
+        let all = self.broadcasts.iter().any(|broadcast| address == *broadcast);
+        if all { None } else { self.routes.find(address, |to| self.entries.leads([from, to])) }
     }
 
     /// What was handed over last is done with.

@@ -10,6 +10,7 @@ mod capture;
 mod commands;
 mod engine;
 mod in_process;
+mod prefix;
 mod replay;
 mod router;
 #[cfg(target_os = "linux")]
@@ -18,6 +19,7 @@ mod runner;
 mod testbed;
 
 use std::io;
+use std::net::IpAddr;
 use std::path::PathBuf;
 
 use ackclock_sim::spec::{Clock, RunSpec};
@@ -103,6 +105,37 @@ pub fn interrupted() -> bool {
     return runner::interrupted();
     #[cfg(not(target_os = "linux"))]
     false
+}
+
+/// Has this process, which has one thread and not the rights for live runs, continue in a network
+/// of its own, where it may do everything, and from which nothing leads out.
+///
+/// # Errors
+/// The kernel or the settings of the machine do not allow it.
+pub fn enter_own_network() -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return testbed::enter_private();
+    #[cfg(not(target_os = "linux"))]
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Whether this process may make devices and namespaces.
+pub fn is_privileged() -> bool {
+    #[cfg(target_os = "linux")]
+    return testbed::is_privileged();
+    #[cfg(not(target_os = "linux"))]
+    false
+}
+
+/// The addresses that the machine has in the network namespace of this process.
+///
+/// # Errors
+/// The kernel does not tell.
+pub fn addresses() -> io::Result<Vec<IpAddr>> {
+    #[cfg(target_os = "linux")]
+    return testbed::addresses();
+    #[cfg(not(target_os = "linux"))]
+    Ok(Vec::new())
 }
 
 /// Listens to signals before any live run, so that [`interrupted`] tells of them, and they do not

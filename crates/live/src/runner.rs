@@ -52,6 +52,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     check(live)?;
     // Before there is something that a signal would leave behind.
     let mut listener = Listener::take().map_err(here("event loop"))?;
+    // Ctrl-C is for the program that has the terminal.
+    listener.leave_interrupts(live.commands.iter().any(|command| command.terminal)).map_err(here("signals"))?;
     if listener.heard() {
         return Err(LiveError::Interrupted);
     }
@@ -67,6 +69,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     // Time 0 of all of them.
     let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
     let mut drive = Drive::start(engine, ports, signals, capture, spec.duration, live.spin).map_err(here("timer"))?;
+    drive.ends_with(commands.over());
     let mut end = runtime.block_on(drive.run(&mut recorders));
     let ended = drive.now().min(Time::ZERO + spec.duration);
     // What comes later is not read any more, and dropped.
@@ -82,7 +85,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         end = End::Run(error);
     }
     let mut summary = engine.world().summary();
-    if live.drain && matches!(end, End::Over | End::Interrupted) {
+    if live.drain && matches!(end, End::Over | End::Interrupted | End::Program) {
         let drained = runtime.block_on(drive.drain(longest_delay(spec) + QUEUES));
         if !matches!(drained, End::Over | End::Interrupted) {
             end = drained;
@@ -105,7 +108,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     }
     summary.live = Some(live_summary(live, &punctuality, sleeps, hosts));
     let broken_off = match end {
-        End::Over | End::Capture => None,
+        End::Over | End::Program | End::Capture => None,
         End::Interrupted => Some(LiveError::Interrupted),
         End::Gone(index, source) => Some(gone(&live.nodes[ports[index].node], source)),
         End::Run(error) => Some(LiveError::Run(error)),

@@ -20,14 +20,18 @@
 
 mod check;
 mod device;
+mod gateway;
 mod leftovers;
 mod namespace;
 mod netlink;
+mod places;
+mod private;
 #[cfg(test)]
 mod tests;
 mod watch;
 
 use std::io;
+use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
@@ -37,8 +41,19 @@ use crate::LiveError;
 use leftovers::{Lock, Record};
 use namespace::Namespace;
 
-pub(crate) use check::check;
+pub(crate) use check::{check, is_privileged};
 pub(crate) use device::Device;
+pub(crate) use private::enter as enter_private;
+
+/// The addresses in the network namespace of this process.
+pub(crate) fn addresses() -> io::Result<Vec<IpAddr>> {
+    let of = |interface: nix::ifaddrs::InterfaceAddress| {
+        let address = interface.address?;
+        let four = address.as_sockaddr_in().map(|four| IpAddr::V4(four.ip()));
+        four.or_else(|| address.as_sockaddr_in6().map(|six| IpAddr::V6(six.ip())))
+    };
+    Ok(nix::ifaddrs::getifaddrs()?.filter_map(of).collect())
+}
 
 /// What a run has made on this machine; dropped, it is removed.
 #[derive(Debug)]
@@ -65,7 +80,11 @@ impl Testbed {
     /// could not be made. Nothing remains of what was.
     pub(crate) fn set_up(spec: &LiveSpec) -> Result<Testbed, LiveError> {
         check(spec)?;
-        let here = |source| LiveError::SetUp { host: String::from("(all)"), what: leftovers::DIRECTORY.into(), source };
+        let here = |source| LiveError::SetUp {
+            host: String::from("(all)"),
+            what: places::runs().display().to_string(),
+            source,
+        };
         // Two that begin at the same time would take the other's half for left over.
         let lock = Lock::take().map_err(here)?;
         leftovers::sweep();
@@ -98,6 +117,11 @@ impl Testbed {
         let plan = netlink::Plan::new(spec, node);
         let device = namespace::inside(inside, || Device::create(tun, &plan));
         let device = device.map_err(failed(format!("device {tun}")))?;
+        if !node.routes.is_empty() {
+            let namespace = namespace.map(|index| &self.namespaces[index]);
+            let made = gateway::set_up(spec, node, namespace, &mut self.record);
+            made.map_err(failed(String::from("the way to what lies behind it")))?;
+        }
         Ok(Host { device: Some(device), namespace })
     }
 
@@ -123,7 +147,19 @@ impl Testbed {
     /// # Errors
     /// It cannot be started.
     pub(crate) fn spawn(&self, node: usize, command: &mut Command) -> io::Result<Child> {
-        command.stdin(Stdio::null()).process_group(0).env(leftovers::MARK, self.record.token());
+        self.spawn_in_terminal(node, command.stdin(Stdio::null()).process_group(0))
+    }
+
+    /// Starts a program as [`Testbed::spawn`] does, with our standard input and in our process
+    /// group: what the terminal's keys send reaches it.
+    ///
+    /// # Errors
+    /// It cannot be started.
+    pub(crate) fn spawn_in_terminal(&self, node: usize, command: &mut Command) -> io::Result<Child> {
+        command.env(leftovers::MARK, self.record.token());
+        if let Some(base) = places::base() {
+            command.env(places::VARIABLE, base);
+        }
         // A child is in the namespaces of the thread that starts it.
         namespace::inside(self.namespace(node), || command.spawn())
     }
@@ -150,8 +186,9 @@ impl Drop for Testbed {
         leftovers::kill_all(self.record.token(), &own.map(Namespace::id).collect::<Vec<_>>());
         // Devices go with their last file.
         self.hosts.clear();
+        let undone = self.record.undo();
         let removed = self.namespaces.drain(..).map(Namespace::remove).fold(true, |all, one| all & one.is_ok());
-        if removed {
+        if removed && undone {
             self.record.clear();
         }
     }

@@ -62,6 +62,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
             addresses: vec![(Ipv4Addr::new(10, 8, 0, last).into(), 24)],
             netns: Some(netns),
             mtu: 1500,
+            ..Default::default()
         }
     };
     let command = |id: &str, at, run: String| CommandSpec {
@@ -71,6 +72,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
         at: Span::from_millis(at),
         until: None,
         measure: None,
+        terminal: false,
     };
     let ping = command("ping", 200, PING.to_owned());
     let breaks = breaks.map(|run| command("breaks", 600, format!("{PING} -c 40 && {run}")));

@@ -176,6 +176,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
         addresses: vec![(address.into(), 24)],
         netns: tun.then(|| netns.to_owned()),
         mtu: 1500,
+        ..Default::default()
     };
     RunSpec {
         title: String::new(),

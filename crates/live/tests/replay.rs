@@ -63,6 +63,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
             addresses: vec![(Ipv4Addr::new(10, 9, 0, last).into(), 24)],
             netns: (host != "ours").then(|| format!("ackt-{name}-{}-{host}", process::id())),
             mtu: 1500,
+            ..Default::default()
         }
     };
     let router = RouterSpec { address: [192, 0, 0, 8].into(), address6: "fd00::8".parse().unwrap(), mtu: None };
@@ -75,6 +76,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
         at: Span::from_millis(at),
         until: None,
         measure: None,
+        terminal: false,
     };
     RunSpec {
         title: name.to_owned(),

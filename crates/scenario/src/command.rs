@@ -9,7 +9,7 @@ use crate::document::Node;
 use crate::fields::Fields;
 use crate::link::is_name;
 use crate::paths;
-use crate::quantity::{OneOf, OrOff, Problem, Text, Time};
+use crate::quantity::{Flag, OneOf, OrOff, Problem, Text, Time};
 use crate::report::Diagnostic;
 
 /// The most commands of a run: each is a process.
@@ -43,6 +43,14 @@ pub(crate) fn read_all(root: &mut Fields<'_>, nodes: &[NodeSpec], duration: Span
             let place = item.table().and_then(|table| table.get("id")).map_or(&item.place, |entry| &entry.node.place);
             let title = format!("two commands are called `{}`", command.id);
             root.push(Diagnostic::new(title, place, "used a second time").note("expected an id of its own for each"));
+        }
+        if command.terminal
+            && let Some(other) = commands.iter().find(|other| other.terminal)
+        {
+            let title = format!("commands.{}: the terminal belongs to `{}` already", command.id, other.id);
+            let place =
+                item.table().and_then(|table| table.get("terminal")).map_or(&item.place, |entry| &entry.node.place);
+            root.push(Diagnostic::new(title, place, "asks for it too").note("expected one command with `terminal`"));
         }
         commands.push(command);
     }
@@ -98,9 +106,14 @@ fn read(mut fields: Fields<'_>, id: Option<String>, nodes: &[NodeSpec], duration
         "json" => Measure::Json,
         _ => Measure::Ping,
     });
+    let terminal = fields.or("terminal", false, Flag);
+    if terminal && let Some(entry) = fields.get("measure").filter(|_| measure.is_some()) {
+        let expected = "either `measure` or `terminal`: what it prints goes to the terminal";
+        fields.reject("measure", &entry.node, Problem::new("nothing of its output is read", expected));
+    }
     times(&mut fields, at, until, duration);
     fields.finish();
-    Some(CommandSpec { id: id?, node: node?, run: run?, at, until, measure })
+    Some(CommandSpec { id: id?, node: node?, run: run?, at, until, measure, terminal })
 }
 
 /// Checks that the command has some time to run.

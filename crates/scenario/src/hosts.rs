@@ -10,7 +10,7 @@ use crate::fields::{Context, Fields};
 use crate::host::{HEADERS, MIN_MSS};
 use crate::keys::Domain;
 use crate::link::is_name;
-use crate::quantity::{Bytes, Kind, Problem, Text};
+use crate::quantity::{Bytes, Flag, Kind, Problem, Text};
 use crate::report::Diagnostic;
 
 /// The most hosts of a run.
@@ -80,11 +80,18 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
         MIN_MTU
     };
     let mtu = fields.or("mtu", 1500, Bytes(least, u16::MAX.into())) as u16;
+    let routes = routes(&mut fields, &addresses);
+    let nat = fields.maybe("nat", Flag).unwrap_or(false);
     if fields.get("tun").is_none() {
         own(&mut fields, &addresses);
     }
+    if nat && routes.is_empty() {
+        let place = fields.get("nat").map_or_else(|| fields.place().clone(), |entry| entry.key_place.clone());
+        let error = Diagnostic::new(format!("{path}: `nat` without `routes`"), &place, "nothing is forwarded");
+        cx.report.push(error.note("expected `routes`, the prefixes of what lies behind it"));
+    }
     fields.finish();
-    Some(NodeSpec { name: entry.key.clone(), tun, addresses, netns, mtu })
+    Some(NodeSpec { name: entry.key.clone(), tun, addresses, netns, mtu, routes, nat })
 }
 
 /// Checks a host without a device, which is in this process.
@@ -93,6 +100,13 @@ fn own(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) {
         let title = format!("{}: `netns` without `tun`", fields.shown());
         let error = Diagnostic::new(title, &entry.key_place, "a host without a device is in no namespace");
         fields.push(error.note("expected `tun`, the device by which the namespace is reached"));
+    }
+    for key in ["routes", "nat"] {
+        if let Some(entry) = fields.get(key) {
+            let title = format!("{}: `{key}` without `tun`", fields.shown());
+            let error = Diagnostic::new(title, &entry.key_place, "a host in this process forwards nothing");
+            fields.push(error.note("expected `tun`: only a kernel forwards"));
+        }
     }
     if let (Some(entry), false) = (fields.get("address"), matches!(addresses, [] | [(IpAddr::V4(_), _)])) {
         let expected = "one IPv4 address: a host without `tun` is in this process, where nothing else is spoken";
@@ -118,6 +132,36 @@ fn addresses(fields: &mut Fields<'_>) -> Vec<(IpAddr, u8)> {
     };
     let read = |item| Address.read(item).map_err(|problem| fields.reject("address", item, problem)).ok();
     items.iter().map(read).collect::<Option<_>>().unwrap_or_default()
+}
+
+/// The prefixes of what is behind a host; empty after an error.
+fn routes(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) -> Vec<(IpAddr, u8)> {
+    let Some(entry) = fields.get("routes") else { return Vec::new() };
+    let expected = format!("a list of at most {MAX_ADDRESSES} prefixes, such as [\"0.0.0.0/0\"]");
+    let items = match entry.node.array() {
+        Some(items) if (1..=MAX_ADDRESSES).contains(&items.len()) => items,
+        _ => {
+            fields.reject("routes", &entry.node, Problem::new("not a list of prefixes", expected));
+            return Vec::new();
+        }
+    };
+    let mut routes: Vec<(IpAddr, u8)> = Vec::new();
+    for item in items {
+        let problem = match Prefix.read(item) {
+            Err(problem) => problem,
+            Ok(prefix) if routes.contains(&prefix) => Problem::new("found a second time", "each prefix once"),
+            Ok((to, _)) if !addresses.iter().any(|(own, _)| own.is_ipv4() == to.is_ipv4()) => {
+                let kind = if to.is_ipv4() { "IPv4" } else { "IPv6" };
+                Problem::new(format!("the host has no {kind} address"), "prefixes of the kinds of its addresses")
+            }
+            Ok(prefix) => {
+                routes.push(prefix);
+                continue;
+            }
+        };
+        fields.reject("routes", item, problem);
+    }
+    routes
 }
 
 /// Reports addresses and devices that two hosts have.
@@ -166,16 +210,7 @@ impl Kind for Address {
         let Some(length) = length else {
             return Err(Problem::new("the prefix length is missing", EXPECTED_ADDRESS));
         };
-        let longest = if address.is_ipv4() { 32 } else { 128 };
-        // The standard library takes a sign.
-        let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
-        match length.parse::<u8>() {
-            Ok(length) if digits && length <= longest => Ok((address, length)),
-            _ if digits => {
-                Err(Problem::new("the prefix is longer than the address", format!("a length from 0 to {longest}")))
-            }
-            _ => Err(Problem::new("not a prefix length", format!("a length from 0 to {longest}"))),
-        }
+        Ok((address, prefix_length(address, length)?))
     }
 
     fn show(&self, (address, length): &(IpAddr, u8)) -> Value {
@@ -184,6 +219,51 @@ impl Kind for Address {
 
     fn domain(&self) -> Domain {
         Domain::Text("10.0.0.1/24")
+    }
+}
+
+/// A prefix of addresses.
+struct Prefix;
+
+impl Kind for Prefix {
+    type Held = (IpAddr, u8);
+
+    fn read(&self, node: &Node) -> Result<(IpAddr, u8), Problem> {
+        let expected = "a prefix such as \"0.0.0.0/0\" or \"192.168.7.0/24\"";
+        let problem = || Problem::new("not a prefix", expected);
+        let (address, length) = node.str().and_then(|text| text.split_once('/')).ok_or_else(problem)?;
+        let address: IpAddr = address.parse().map_err(|_| problem())?;
+        let length = prefix_length(address, length)?;
+        let bits = match address {
+            IpAddr::V4(address) => u128::from(u32::from(address)) << 96,
+            IpAddr::V6(address) => u128::from(address),
+        };
+        if bits.checked_shl(length.into()).unwrap_or(0) != 0 {
+            return Err(Problem::new("has bits beyond the prefix", expected));
+        }
+        Ok((address, length))
+    }
+
+    fn show(&self, held: &(IpAddr, u8)) -> Value {
+        Address.show(held)
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Text("0.0.0.0/0")
+    }
+}
+
+/// The length of a prefix of such an address.
+fn prefix_length(address: IpAddr, length: &str) -> Result<u8, Problem> {
+    let longest = if address.is_ipv4() { 32 } else { 128 };
+    // The standard library takes a sign.
+    let digits = !length.is_empty() && length.bytes().all(|byte| byte.is_ascii_digit());
+    match length.parse::<u8>() {
+        Ok(length) if digits && length <= longest => Ok(length),
+        _ if digits => {
+            Err(Problem::new("the prefix is longer than the address", format!("a length from 0 to {longest}")))
+        }
+        _ => Err(Problem::new("not a prefix length", format!("a length from 0 to {longest}"))),
     }
 }
 

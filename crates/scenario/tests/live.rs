@@ -84,6 +84,7 @@ fn a_command_has_defaults() {
         at: Span::from_secs(1),
         until: Some(Span::from_secs(2)),
         measure: None,
+        terminal: false,
     };
     assert_eq!(live.commands[1], x);
 }

@@ -176,6 +176,7 @@ fn packets_from_outside_cost_no_allocation() {
         addresses: vec![(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), 24)],
         netns: None,
         mtu: 1500,
+        ..Default::default()
     };
     let pipe = PipeSpec { between: [0, 1], path: vec![0], split: None, router: None };
     spec.live = Some(Box::new(LiveSpec {

@@ -78,6 +78,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
         addresses: vec![(IpAddr::V4(Ipv4Addr::new(10, 0, 0, last)), 24)],
         netns: None,
         mtu: 1500,
+        ..Default::default()
     };
     let router = RouterSpec { address: Ipv4Addr::UNSPECIFIED, address6: Ipv6Addr::UNSPECIFIED, mtu: None };
     let pipe = PipeSpec { between: [LEFT, RIGHT], path: vec![0], split: vector.map(over_second), router: Some(router) };

@@ -1,35 +1,84 @@
-//! The command lines of what editors, shells and `man` are given.
+//! The command line of `ackclock shell`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap_complete::Shell;
-
-/// Prints a JSON Schema of scenario files, for editors.
+/// Runs a shell or a program in a network namespace of its own, behind a link.
 ///
-/// With taplo or the TOML extension of an editor, the first line `#:schema
-/// ./scenario.schema.json` of a scenario completes keys, shows what they mean, and marks what is
-/// wrong.
+/// All its packets pass the link, whose other end is this machine: it has the address in
+/// $ACKCLOCK_PEER. With --internet, the machine's network is behind that; with --peer, a second
+/// namespace is there instead. Shells nest: each adds a link. On exit, a line for each direction
+/// says what happened.
+///
+/// An ordinary user gets a user namespace, where the kernel allows it, from which nothing leads
+/// out.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  ackclock schema > scenario.schema.json")]
-pub(crate) struct SchemaArgs {}
+#[command(
+    after_help = "Exit status: that of COMMAND; 2 for bad input, or if a requirement is missing; 3 when the run failed.",
+    after_long_help = "Exit status: that of COMMAND, 128 + N if signal N ended it; 2 for bad input, or if a requirement is \
+        missing; 3 when the run failed.\n\n\
+        Examples:\n  \
+        ackclock shell --delay 20ms --rate 10mbit --queue fq_codel\n  \
+        ackclock shell --rate 10mbit --up 1mbit --internet -- curl -O https://example.org/file\n  \
+        ackclock shell --delay 50ms --loss 1% --peer 'iperf3 -s' -- sh -c 'iperf3 -c $ACKCLOCK_PEER'\n  \
+        ackclock shell --trace up.trace down.trace --save lte.toml -- ./client"
+)]
+pub(crate) struct ShellArgs {
+    /// Delay each way, such as 20ms
+    #[arg(long, value_name = "TIME")]
+    pub(crate) delay: Option<String>,
 
-/// Prints completions for a shell.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    ackclock completions bash > ~/.local/share/bash-completion/completions/ackclock\n  \
-    ackclock completions zsh > ~/.zfunc/_ackclock\n  \
-    ackclock completions fish > ~/.config/fish/completions/ackclock.fish")]
-pub(crate) struct CompletionsArgs {
-    /// The shell
-    #[arg(value_name = "SHELL")]
-    pub(crate) shell: Shell,
-}
+    /// Rate each way, such as 10mbit; without it, unlimited
+    #[arg(long, value_name = "RATE", conflicts_with = "trace")]
+    pub(crate) rate: Option<String>,
 
-/// Prints the manual page, or writes one for each command.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  ackclock man | man -l -\n  ackclock man ~/.local/share/man/man1")]
-pub(crate) struct ManArgs {
-    /// Write ackclock.1, ackclock-report.1 and so on to this directory
-    #[arg(value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
+    /// Rate from the shell towards the other end, if it differs
+    #[arg(long, value_name = "RATE", conflicts_with = "trace")]
+    pub(crate) up: Option<String>,
+
+    /// Queue discipline each way, with parameters after commas: fq_codel, or pie,target=5ms
+    ///
+    /// `ackclock list queues` has all of them.
+    #[arg(long, value_name = "KIND[,KEY=VALUE...]")]
+    pub(crate) queue: Option<String>,
+
+    /// Packets lost at random each way, such as 1% or 0.01
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) loss: Option<String>,
+
+    /// Rate over time, as mahimahi's traces have it; the second file is for the way down
+    #[arg(long, value_name = "FILE", num_args = 1..=2)]
+    pub(crate) trace: Vec<PathBuf>,
+
+    /// Set any other key of the scenario, such as links.link.jitter=1ms; may be given several times
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Let what the machine's network leads to be reached, by NAT
+    ///
+    /// Requires root, and the program nft. The machine forwards IPv4 as long as the shell runs.
+    #[arg(long, conflicts_with = "peer")]
+    pub(crate) internet: bool,
+
+    /// Have a second namespace at the other end, with this command in it, for /bin/sh
+    ///
+    /// It starts half a second before the shell, and ends with it.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) peer: Option<String>,
+
+    /// Write the scenario to this file, which must not exist, and run it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) save: Option<PathBuf>,
+
+    /// Write all packets to this file, as pcapng, for a replay of the scenario
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+
+    /// Print nothing on exit
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+
+    /// The program and its arguments [default: $SHELL]
+    #[arg(value_name = "COMMAND", last = true)]
+    pub(crate) command: Vec<OsString>,
 }

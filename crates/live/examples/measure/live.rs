@@ -43,6 +43,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
             addresses: vec![(ADDRESSES[host].parse::<Ipv4Addr>()?.into(), PREFIX)],
             netns: Some(lab.name(host).to_owned()),
             mtu: 1500,
+            ..Default::default()
         })
     };
     let router = RouterSpec { address: "192.0.0.8".parse()?, address6: "fd00::8".parse()?, mtu: None };

@@ -55,6 +55,7 @@ fn nodes() -> Vec<NodeSpec> {
         ],
         netns: None,
         mtu: 1500,
+        ..Default::default()
     };
     vec![node("left", Some("ack0"), 1), node("ours", None, 3), node("right", Some("ack1"), 2)]
 }

@@ -47,6 +47,9 @@ enum Stream {
 impl Output {
     /// The destination of the output of a program about to be started.
     pub(super) fn prepare(command: &mut Command, spec: &CommandSpec, directory: Option<&Path>) -> io::Result<Output> {
+        if spec.terminal {
+            return Ok(Output { stdout: Stream::Nowhere, stderr: Stream::Nowhere });
+        }
         let Some(directory) = directory else {
             let stdout = if spec.measure.is_some() { Stream::Pipe } else { Stream::Nowhere };
             command.stdout(if spec.measure.is_some() { Stdio::piped() } else { Stdio::null() }).stderr(Stdio::piped());

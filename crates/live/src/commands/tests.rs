@@ -9,13 +9,22 @@ use super::*;
 
 fn command(id: &str, run: &str, at: u64, until: Option<u64>, measure: Option<Measure>) -> CommandSpec {
     let millis = Span::from_millis;
-    CommandSpec { id: id.into(), node: 0, run: run.into(), at: millis(at), until: until.map(millis), measure }
+    CommandSpec {
+        id: id.into(),
+        node: 0,
+        run: run.into(),
+        at: millis(at),
+        until: until.map(millis),
+        measure,
+        terminal: false,
+    }
 }
 
 fn spec(name: &str, commands: Vec<CommandSpec>) -> LiveSpec {
     let netns = Some(format!("ackt-{name}-{}", std::process::id()));
     let addresses = vec![([10, 77, 0, 1].into(), 24)];
-    let node = NodeSpec { name: "left".into(), tun: Some("ack0".into()), addresses, netns, mtu: 1500 };
+    let node =
+        NodeSpec { name: "left".into(), tun: Some("ack0".into()), addresses, netns, mtu: 1500, ..Default::default() };
     LiveSpec {
         clock: Clock::Real,
         nodes: vec![node],

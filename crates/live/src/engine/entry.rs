@@ -47,6 +47,11 @@ impl Entries {
         self.rows[from * self.hosts + to].as_mut()
     }
 
+    /// Whether a path leads from one host to another.
+    pub(super) fn leads(&self, [from, to]: [usize; 2]) -> bool {
+        self.rows[from * self.hosts + to].is_some()
+    }
+
     /// The router at the entry of the path from one host to another.
     #[inline]
     pub(super) fn router(&mut self, between: [usize; 2]) -> Option<&mut Router> {

@@ -35,6 +35,7 @@ fn node(name: &str, address: [u8; 4], tun: bool) -> NodeSpec {
         addresses: vec![(Ipv4Addr::from(address).into(), 24)],
         netns: None,
         mtu: 1500,
+        ..Default::default()
     }
 }
 

@@ -36,6 +36,7 @@ fn spec() -> RunSpec {
         addresses: vec![(Ipv4Addr::from(address).into(), 24)],
         netns: None,
         mtu: 1500,
+        ..Default::default()
     };
     let direction = |queue: QueueSpec| DirectionSpec {
         course: Default::default(),

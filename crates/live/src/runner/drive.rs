@@ -9,6 +9,8 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ackclock_sim::{Recorders, RunError};
 use ackclock_units::{Span, Time};
@@ -69,6 +71,8 @@ pub(super) enum End {
     Over,
     /// By a signal.
     Interrupted,
+    /// The program that has the terminal has ended.
+    Program,
     /// A port, by its index, does not work any more.
     Gone(usize, io::Error),
     /// The capture cannot be written.
@@ -107,6 +111,8 @@ pub(super) struct Drive<'a, P: Port> {
     /// A port may have more than was read of it.
     more: bool,
     sleeps: u64,
+    /// Whether the program that has the terminal has ended.
+    over: Arc<AtomicBool>,
 }
 
 /// What remains of it.
@@ -147,7 +153,13 @@ impl<'a, P: Port> Drive<'a, P> {
             punctuality: Punctuality::default(),
             more: false,
             sleeps: 0,
+            over: Arc::default(),
         })
+    }
+
+    /// It also ends when this becomes true.
+    pub(super) fn ends_with(&mut self, over: Arc<AtomicBool>) {
+        self.over = over;
     }
 
     /// What the clock showed last.
@@ -198,10 +210,13 @@ impl<'a, P: Port> Drive<'a, P> {
                     return end;
                 }
             }
-            if self.waiter.signals() > 0 {
-                self.now = self.clock.now();
-                return self.hand_over(usize::MAX).err().unwrap_or(End::Interrupted);
-            }
+            let end = match (self.waiter.signals() > 0, self.over.load(Ordering::Relaxed)) {
+                (false, false) => continue,
+                (true, _) => End::Interrupted,
+                (false, true) => End::Program,
+            };
+            self.now = self.clock.now();
+            return self.hand_over(usize::MAX).err().unwrap_or(end);
         }
     }
 

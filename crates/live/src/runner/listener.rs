@@ -46,6 +46,12 @@ impl Listener {
         *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = Some(self);
     }
 
+    /// Whether what the terminal's keys send (SIGINT, SIGQUIT) ends nothing from now on.
+    pub(super) fn leave_interrupts(&mut self, left: bool) -> io::Result<()> {
+        let _inside = self.runtime.enter();
+        self.signals.leave_interrupts(left)
+    }
+
     /// Whether a signal has come that has ended nothing yet.
     pub(super) fn heard(&mut self) -> bool {
         self.runtime.block_on(self.signals.look());

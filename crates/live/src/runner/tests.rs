@@ -104,6 +104,7 @@ fn spec(duration: Span, delay: Span) -> RunSpec {
         addresses: vec![(Ipv4Addr::from(address).into(), 24)],
         netns: None,
         mtu: 1500,
+        ..Default::default()
     };
     RunSpec {
         title: String::new(),

@@ -26,9 +26,11 @@ pub(super) const ENDING: [SignalKind; 3] = [SignalKind::interrupt(), SignalKind:
 /// Signals that ask a run to end.
 #[derive(Debug)]
 pub(super) struct Signals {
-    signals: Vec<Signal>,
+    signals: Vec<(SignalKind, Signal)>,
     /// How many have come.
     seen: u32,
+    /// Whether those of the terminal's keys are for somebody else.
+    interrupts_left: bool,
 }
 
 /// What the loop sleeps on.
@@ -66,8 +68,21 @@ impl Signals {
     /// # Panics
     /// Outside of a runtime.
     pub(super) fn new(kinds: &[SignalKind]) -> io::Result<Signals> {
-        let signals = kinds.iter().map(|&kind| signal(kind)).collect::<io::Result<_>>()?;
-        Ok(Signals { signals, seen: 0 })
+        let signals = kinds.iter().map(|&kind| Ok((kind, signal(kind)?))).collect::<io::Result<_>>()?;
+        Ok(Signals { signals, seen: 0, interrupts_left: false })
+    }
+
+    /// Whether SIGINT and SIGQUIT, which the terminal sends to a program and to us, ask for
+    /// nothing.
+    ///
+    /// # Panics
+    /// Outside of a runtime.
+    pub(super) fn leave_interrupts(&mut self, left: bool) -> io::Result<()> {
+        self.interrupts_left = left;
+        if left && !self.signals.iter().any(|(kind, _)| *kind == SignalKind::quit()) {
+            self.signals.push((SignalKind::quit(), signal(SignalKind::quit())?));
+        }
+        Ok(())
     }
 
     /// How many have come.
@@ -93,9 +108,10 @@ impl Signals {
 
     fn poll(&mut self, context: &mut Context<'_>) -> bool {
         let before = self.seen;
-        for signal in &mut self.signals {
+        for (kind, signal) in &mut self.signals {
+            let of_terminal = [SignalKind::interrupt(), SignalKind::quit()].contains(kind);
             while let Poll::Ready(Some(())) = signal.poll_recv(context) {
-                self.seen += 1;
+                self.seen += u32::from(!(self.interrupts_left && of_terminal));
             }
         }
         self.seen > before

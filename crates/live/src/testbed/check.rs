@@ -5,8 +5,10 @@ use std::io;
 
 use ackclock_sim::spec::LiveSpec;
 
-use super::leftovers::{self, Lock};
+use super::gateway;
+use super::leftovers::Lock;
 use super::namespace::{self, Namespace};
+use super::places;
 use crate::LiveError;
 
 /// Bits of the sets of capabilities (`linux/capability.h`).
@@ -24,6 +26,11 @@ const LONGEST_DEVICE: usize = 15;
 pub(crate) fn check(spec: &LiveSpec) -> Result<(), LiveError> {
     let mut problems = names(spec);
     problems.extend(privileges(spec.nodes.iter().any(|node| node.tun.is_some() && node.netns.is_some())));
+    if spec.nodes.iter().any(|node| node.nat)
+        && let Some(problem) = gateway::missing()
+    {
+        problems.push(problem);
+    }
     possible(&problems)
 }
 
@@ -107,9 +114,15 @@ fn privileges(with_namespaces: bool) -> Vec<String> {
     if problems.is_empty()
         && let Err(error) = Lock::take().and_then(|lock| lock.is_writable())
     {
-        problems.push(format!("{}, where runs are registered, cannot be written: {error}", leftovers::DIRECTORY));
+        problems.push(format!("{}, where runs are registered, cannot be written: {error}", places::runs().display()));
     }
     problems
+}
+
+/// Whether this process may make devices and namespaces.
+pub(crate) fn is_privileged() -> bool {
+    let effective = effective_capabilities().unwrap_or(0);
+    [CAP_NET_ADMIN, CAP_SYS_ADMIN].iter().all(|capability| effective >> capability & 1 == 1)
 }
 
 /// The capabilities that count; `None` where `/proc` does not tell.

@@ -18,13 +18,15 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{AccessFlags, Pid, access};
 
+use super::gateway;
 use super::namespace::{self, Id, Namespace};
-
-/// Where runs are noted.
-pub(super) const DIRECTORY: &str = "/run/ackclock";
+use super::places::runs;
 
 /// The variable in the environment of programs that were started by a run: its token.
 pub(super) const MARK: &str = "ACKCLOCK_RUN";
+
+/// How the line of a namespace begins.
+const NETNS: &str = "netns ";
 
 /// How the names of files of runs end.
 const SUFFIX: &str = ".run";
@@ -50,11 +52,11 @@ impl Lock {
         loop {
             // Another run that ends, and is the last one, may remove it at any time: between two
             // steps of the standard library as well, which then says that it exists.
-            match fs::create_dir_all(DIRECTORY) {
+            match fs::create_dir_all(runs()) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && !is_something_else() => continue,
                 made => made?,
             }
-            let directory = match File::open(DIRECTORY) {
+            let directory = match File::open(runs()) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 directory => directory?,
             };
@@ -68,31 +70,31 @@ impl Lock {
 
     /// The lock if nobody has it, and there is a directory.
     fn try_take() -> Option<Lock> {
-        let directory = File::open(DIRECTORY).ok()?;
+        let directory = File::open(runs()).ok()?;
         directory.try_lock().ok()?;
         is_there(&directory).then_some(Lock { _directory: directory })
     }
 
     /// Whether a run can be noted.
     pub(super) fn is_writable(&self) -> io::Result<()> {
-        Ok(access(DIRECTORY, AccessFlags::W_OK)?)
+        Ok(access(runs(), AccessFlags::W_OK)?)
     }
 }
 
 impl Drop for Lock {
     fn drop(&mut self) {
         // If nothing is in it. Who waits for the lock sees that it is gone.
-        let _ = fs::remove_dir(DIRECTORY);
+        let _ = fs::remove_dir(runs());
     }
 }
 
 /// Whether there is something with the name of the directory that is none.
 fn is_something_else() -> bool {
-    fs::symlink_metadata(DIRECTORY).is_ok_and(|there| !there.is_dir())
+    fs::symlink_metadata(runs()).is_ok_and(|there| !there.is_dir())
 }
 
 fn is_there(directory: &File) -> bool {
-    match (directory.metadata(), fs::metadata(DIRECTORY)) {
+    match (directory.metadata(), fs::metadata(runs())) {
         (Ok(open), Ok(there)) => (open.dev(), open.ino()) == (there.dev(), there.ino()),
         _ => false,
     }
@@ -104,7 +106,7 @@ impl Record {
         let started = start_time("self").unwrap_or_default();
         for number in 0.. {
             let token = format!("{}-{started}-{number}", std::process::id());
-            let path = Path::new(DIRECTORY).join(format!("{token}{SUFFIX}"));
+            let path = runs().join(format!("{token}{SUFFIX}"));
             match OpenOptions::new().read(true).append(true).create_new(true).open(&path) {
                 Ok(file) => {
                     file.lock()?;
@@ -124,10 +126,32 @@ impl Record {
         &self.token
     }
 
+    /// Its file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Notes that a namespace is going to be made.
     pub(super) fn namespace(&mut self, name: &str) -> io::Result<()> {
+        self.note(&format!("netns {name}"))
+    }
+
+    /// Notes something that has to be undone.
+    pub(super) fn note(&mut self, line: &str) -> io::Result<()> {
         // One write, so that a line is there as a whole or not at all.
-        self.file.write_all(format!("netns {name}\n").as_bytes())
+        self.file.write_all(format!("{line}\n").as_bytes())
+    }
+
+    /// Undoes what was changed in namespaces of others. `false` if something remains.
+    pub(super) fn undo(&self) -> bool {
+        let text = fs::read_to_string(&self.path).unwrap_or_default();
+        let mut lines = text.lines().filter(|line| !line.starts_with(NETNS)).peekable();
+        if lines.peek().is_none() {
+            return true;
+        }
+        // Nobody else looks meanwhile who still needs what.
+        let _lock = Lock::take();
+        lines.fold(true, |all, line| all & gateway::undo(line, &self.path).is_ok())
     }
 
     /// Nothing remains of the run.
@@ -137,15 +161,23 @@ impl Record {
     }
 }
 
+/// Whether the record of another run has this line.
+pub(super) fn others_note(line: &str, own: &Path) -> bool {
+    let files = fs::read_dir(runs()).into_iter().flatten().flatten().map(|entry| entry.path());
+    files
+        .filter(|path| path != own)
+        .any(|path| fs::read_to_string(path).is_ok_and(|text| text.lines().any(|noted| noted == line)))
+}
+
 /// Removes what runs that are over have left. What cannot be removed remains noted. Needs the
 /// [`Lock`].
 pub(super) fn sweep() {
-    let Ok(files) = fs::read_dir(DIRECTORY) else { return };
+    let Ok(files) = fs::read_dir(runs()) else { return };
     for path in files.flatten().map(|entry| entry.path()) {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if let Some(token) = name.strip_suffix(SUFFIX)
             && let Ok(Some(file)) = abandoned(token, &path)
-            && remove(token, &file).is_ok()
+            && remove(token, &path, &file).is_ok()
         {
             let _ = fs::remove_file(&path);
         }
@@ -177,12 +209,18 @@ fn is_alive(token: &str) -> bool {
     }
 }
 
-fn remove(token: &str, file: &File) -> io::Result<()> {
+fn remove(token: &str, path: &Path, file: &File) -> io::Result<()> {
     let own = Id::of_process("self")?;
     let mut found = Vec::new();
+    let mut changes = Vec::new();
     for line in BufReader::new(file).lines() {
+        let line = line?;
+        let Some(name) = line.strip_prefix(NETNS) else {
+            changes.push(line);
+            continue;
+        };
         // A line of a file that somebody else has written there.
-        if let Some(name) = line?.strip_prefix("netns ").filter(|name| namespace::is_safe(name))
+        if namespace::is_safe(name)
             && let Some(there) = Namespace::open(name)?
         {
             match there.owner() {
@@ -200,6 +238,7 @@ fn remove(token: &str, file: &File) -> io::Result<()> {
         }
     }
     kill_all(token, &found.iter().map(Namespace::id).collect::<Vec<_>>());
+    changes.iter().try_for_each(|line| gateway::undo(line, path))?;
     found.iter().try_for_each(|namespace| namespace::unmount(namespace.name()))
 }
 

@@ -1,5 +1,6 @@
 //! Network namespaces as `ip netns` has them.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -11,10 +12,7 @@ use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, setns, unshare};
 
 use super::leftovers::Record;
-use super::netlink;
-
-/// Where `ip netns` has its namespaces.
-const DIRECTORY: &str = "/run/netns";
+use super::{netlink, places};
 
 /// A namespace that has a name. It exists at least as long as this.
 #[derive(Debug)]
@@ -114,6 +112,29 @@ impl Id {
     }
 }
 
+impl fmt::Display for Id {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.device, self.inode)
+    }
+}
+
+/// The namespace with this [`Id`], as far as it can be found: that of this process (`Some(None)`),
+/// of the first process of the system, or one with a name. `None` if it is gone.
+pub(super) fn find(id: &str) -> io::Result<Option<Option<Namespace>>> {
+    let is_it = |id_there: io::Result<Id>| id_there.is_ok_and(|there| there.to_string() == id);
+    if is_it(Id::of_process("self")) {
+        return Ok(Some(None));
+    }
+    let names = fs::read_dir(places::namespaces()).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut files = names.chain([PathBuf::from("/proc/1/ns/net")]);
+    let Some(path) = files.find(|path| is_it(fs::metadata(path).map(|metadata| Id::of(&metadata)))) else {
+        return Ok(None);
+    };
+    let file = File::open(&path)?;
+    let (name, id) = (path.display().to_string(), Id::of(&file.metadata()?));
+    Ok(Some(Some(Namespace { name, file, id, ours: false })))
+}
+
 /// Whether a name is one of a file in a directory.
 pub(super) fn is_safe(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && name.len() <= 255 && !name.contains(|c: char| c == '/' || c.is_control())
@@ -121,7 +142,7 @@ pub(super) fn is_safe(name: &str) -> bool {
 
 /// The file of a namespace.
 fn path(name: &str) -> PathBuf {
-    Path::new(DIRECTORY).join(name)
+    places::namespaces().join(name)
 }
 
 /// Takes away the name of a namespace, or what was to become one.
@@ -161,13 +182,14 @@ fn on_a_thread<T: Send>(f: impl FnOnce() -> io::Result<T> + Send) -> io::Result<
 /// The directory as `ip netns add` wants it: a mount of its own that is shared, so that a namespace
 /// that is unmounted here is gone also where `ip netns exec` has made another mount namespace.
 fn prepare_directory() -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o755).create(DIRECTORY)?;
-    let share = || mount(None::<&str>, DIRECTORY, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
+    let directory = places::namespaces();
+    fs::DirBuilder::new().recursive(true).mode(0o755).create(directory)?;
+    let share = || mount(None::<&str>, directory, None::<&str>, MsFlags::MS_SHARED | MsFlags::MS_REC, None::<&str>);
     match share() {
         // It is no mount yet.
         Err(Errno::EINVAL) => {
             let flags = MsFlags::MS_BIND | MsFlags::MS_REC;
-            mount(Some(DIRECTORY), DIRECTORY, None::<&str>, flags, None::<&str>).and_then(|()| share())
+            mount(Some(directory), directory, None::<&str>, flags, None::<&str>).and_then(|()| share())
         }
         other => other,
     }

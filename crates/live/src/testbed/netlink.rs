@@ -13,6 +13,8 @@ use rtnetlink::packet_route::link::{AfSpecInet6, AfSpecUnspec, In6AddrGenMode, L
 use rtnetlink::packet_route::route::RouteScope;
 use rtnetlink::{Error, Handle, LinkUnspec, RouteMessageBuilder};
 
+use crate::prefix;
+
 /// How many packets a device holds until they are read. A kernel's TCP does not see what is in it
 /// (the device takes packets off the socket's account), so that a whole window may come at once: 1
 /// Gbit/s for 100 ms is 8333 packets of 1500 bytes.
@@ -26,8 +28,9 @@ const CLAIM: &str = "ackclock ";
 pub(super) struct Plan {
     mtu: u16,
     addresses: Vec<(IpAddr, u8)>,
-    /// Addresses of other hosts and of routers that are in no prefix of the device, each once.
-    routes: Vec<IpAddr>,
+    /// Addresses of other hosts and of routers that are in no prefix of the device, and prefixes
+    /// behind those hosts, each once.
+    routes: Vec<(IpAddr, u8)>,
 }
 
 impl Plan {
@@ -41,31 +44,27 @@ impl Plan {
                 false if node.name == b.name => a,
                 false => continue,
             };
-            routes.extend(other.addresses.iter().map(|(address, _)| *address));
+            routes.extend(other.addresses.iter().map(|&(address, _)| alone(address)));
+            routes.extend_from_slice(&other.routes);
             // What a router says has to come from somewhere (`rp_filter`).
             if let Some(router) = &pipe.router {
-                routes.extend([IpAddr::V4(router.address), IpAddr::V6(router.address6)]);
+                routes.extend([alone(router.address.into()), alone(router.address6.into())]);
             }
         }
         routes.sort_unstable();
         routes.dedup();
-        routes.retain(|to| {
+        routes.retain(|&(to, length)| {
             let of_a_kind = |(address, _): &&(IpAddr, u8)| address.is_ipv4() == to.is_ipv4();
             let mut own = node.addresses.iter().filter(of_a_kind).peekable();
-            own.peek().is_some() && !own.any(|(address, length)| in_prefix(*to, *address, *length))
+            own.peek().is_some() && !own.any(|&(own, bits)| bits <= length && prefix::contains((own, bits), to))
         });
         Plan { mtu: node.mtu, addresses: node.addresses.clone(), routes }
     }
 }
 
-/// Whether the first `length` bits of two addresses of a kind are the same.
-fn in_prefix(a: IpAddr, b: IpAddr, length: u8) -> bool {
-    let (differing, bits) = match (a, b) {
-        (IpAddr::V4(a), IpAddr::V4(b)) => (u128::from(u32::from(a) ^ u32::from(b)), 32),
-        (IpAddr::V6(a), IpAddr::V6(b)) => (u128::from(a) ^ u128::from(b), 128),
-        _ => return false,
-    };
-    differing.checked_shr(bits - u32::from(length).min(bits)).unwrap_or(0) == 0
+/// The prefix of one address.
+fn alone(address: IpAddr) -> (IpAddr, u8) {
+    (address, if address.is_ipv4() { 32 } else { 128 })
 }
 
 /// Gives a new device its MTU, addresses and routes and sets it up; its number.
@@ -110,10 +109,9 @@ pub(super) fn configure(name: &str, plan: &Plan) -> io::Result<u32> {
         }
         let up = LinkUnspec::new_with_index(index).up().build();
         kernel.link().set(up).execute().await?;
-        for &to in &plan.routes {
+        for &(to, length) in &plan.routes {
             let route = RouteMessageBuilder::<IpAddr>::new().output_interface(index).scope(RouteScope::Link);
-            let whole = if to.is_ipv4() { 32 } else { 128 };
-            let route = route.destination_prefix(to, whole).map_err(|error| io::Error::other(format!("{error:?}")))?;
+            let route = route.destination_prefix(to, length).map_err(|error| io::Error::other(format!("{error:?}")))?;
             match kernel.route().add(route.build()).execute().await.map_err(Failure::from) {
                 // Another device of the host leads there, too; which one is taken is the kernel's
                 // affair.
@@ -168,6 +166,11 @@ pub(super) fn claim(token: &str) -> io::Result<()> {
         let lo = LinkUnspec::new_with_name("lo").alias(format!("{CLAIM}{token}")).up().build();
         Ok(kernel.link().set(lo).execute().await?)
     })
+}
+
+/// Sets the loopback device up.
+pub(super) fn set_up_loopback() -> io::Result<()> {
+    with_kernel(async |kernel| Ok(kernel.link().set(LinkUnspec::new_with_name("lo").up().build()).execute().await?))
 }
 
 /// Who has claimed the namespace.

@@ -27,7 +27,14 @@ fn node(name: &str, addresses: &[&str]) -> NodeSpec {
         (address.parse().expect("an address"), length.parse().expect("a length"))
     });
     let netns = Some(format!("ackt-{name}-{process}"));
-    NodeSpec { name: name.into(), tun: Some("ack0".into()), addresses: addresses.collect(), netns, mtu: 1500 }
+    NodeSpec {
+        name: name.into(),
+        tun: Some("ack0".into()),
+        addresses: addresses.collect(),
+        netns,
+        mtu: 1500,
+        ..Default::default()
+    }
 }
 
 /// Two hosts, or more, of which the first two have a path between them.
@@ -373,7 +380,7 @@ fn nothing_remains_of_killed_runs_after_the_next() {
             assert!(is_quiet(device(&testbed, 0)));
         }
         // It is there only as long as there are runs.
-        let mut noted = std::fs::read_dir(leftovers::DIRECTORY).into_iter().flatten().flatten();
+        let mut noted = std::fs::read_dir(places::runs()).into_iter().flatten().flatten();
         let token = format!("{}-", victim.id());
         assert!(!noted.any(|file| file.file_name().to_string_lossy().starts_with(&token)), "round {round}");
         assert_eq!(programs(&process), Vec::<String>::new(), "round {round}");

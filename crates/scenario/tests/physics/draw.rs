@@ -34,6 +34,8 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "netns",
     "packets",
     "weights",
+    "routes",
+    "nat",
     // Of a trace or a table: no file is drawn.
     "file",
     "commands",

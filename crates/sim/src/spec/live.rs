@@ -36,7 +36,7 @@ pub struct LiveSpec {
 }
 
 /// A host by name.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NodeSpec {
     /// Its name in the scenario.
     pub name: String,
@@ -50,6 +50,11 @@ pub struct NodeSpec {
     pub netns: Option<String>,
     /// The most bytes of a packet.
     pub mtu: u16,
+    /// Prefixes of what is reached through it, beside its own addresses: its kernel forwards. Only
+    /// of one with a device.
+    pub routes: Vec<(IpAddr, u8)>,
+    /// Whether what its kernel forwards leaves with an address of the machine.
+    pub nat: bool,
 }
 
 impl NodeSpec {
@@ -126,6 +131,9 @@ pub struct CommandSpec {
     pub until: Option<Span>,
     /// What is read out of its standard output.
     pub measure: Option<Measure>,
+    /// Whether it has the terminal, or whatever standard input and output are, and its end is that
+    /// of the run.
+    pub terminal: bool,
 }
 
 /// Kinds of output that numbers are read out of.

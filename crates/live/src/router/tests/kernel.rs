@@ -30,6 +30,7 @@ impl Bed {
             ],
             netns: Some(format!("ackt-{name}-{side}-{}", std::process::id())),
             mtu: 1500,
+            ..Default::default()
         };
         let spec = LiveSpec {
             clock: Clock::Real,
