@@ -34,6 +34,7 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "netns",
     "packets",
     "weights",
+    "subflows",
     // Of a trace or a table: no file is drawn.
     "file",
     "commands",
