@@ -213,6 +213,39 @@ fn after_a_run_that_was_killed_the_next_cleans_up_and_works() {
     assert!(left > 0, "no run came far enough to leave something");
 }
 
+/// A link without delay: what was read late leaves at once, so that it is not handed over late.
+#[test]
+fn a_run_that_is_stopped_now_and_then_is_not_valid() {
+    if !can_go_live("a live run that is stopped", &["ping", "kill"]) {
+        return;
+    }
+    let folder = folder("live-stopped");
+    let text = scenario("stop", 2.0)
+        .replace("lateness_limit = false\n", "")
+        .replace("delay = \"1ms\"", "delay = \"0ms\"")
+        .replace("ping -i 0.05", "ping -i 0.01");
+    fs::write(folder.join("stopped.toml"), text).expect("a scenario can be written");
+    let mut victim = ackclock();
+    victim.current_dir(&folder).args(["--quiet", "--scenario", "stopped.toml", "--out", "out"]);
+    let mut victim = victim.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary runs");
+    let id = victim.id().to_string();
+    let signal = |signal: &str| Command::new("kill").args([signal, &id]).status().expect("kill runs");
+    while victim.try_wait().expect("its status").is_none() {
+        signal("-STOP");
+        thread::sleep(Duration::from_millis(60));
+        signal("-CONT");
+        thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(victim.wait().expect("it has ended").code(), Some(1));
+    let summary = fs::read(folder.join("out/summary.json")).expect("a summary");
+    let live = &serde_json::from_slice::<Value>(&summary).expect("JSON")["live"];
+    assert_eq!(live["valid"], false, "{live}");
+    let why = live["invalid"].as_array().expect("reasons");
+    assert!(why.iter().any(|why| why.as_str().is_some_and(|why| why.contains("was read up to"))), "{live}");
+    // 60 ms, less what it may have slept before it looks.
+    assert!(live["longest_stall_ms"].as_f64() >= Some(50.0), "{live}");
+}
+
 /// Runs a live scenario by a program that takes rights away, or puts it somewhere else.
 fn by(tool: &str, args: &[&str], scenario: &str) -> Said {
     let path = folder(&format!("live-by-{tool}{}", args[0].replace([',', '='], "-"))).join("scenario.toml");

@@ -67,7 +67,9 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     // Time 0 of all of them.
     let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
     let mut drive = Drive::start(engine, ports, signals, capture, spec.duration, live.spin).map_err(here("timer"))?;
+    let waited_before = punctuality::run_delay();
     let mut end = runtime.block_on(drive.run(&mut recorders));
+    let waited = punctuality::run_delay().zip(waited_before).map(|(until, before)| until - before);
     let ended = drive.now().min(Time::ZERO + spec.duration);
     // What comes later is not read any more, and dropped.
     let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
@@ -103,7 +105,10 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         host.sent_packets = host.sent_packets.saturating_sub(refused);
         host.device_dropped = dropped_until[index].saturating_sub(dropped_before[index]);
     }
-    summary.live = Some(live_summary(live, &punctuality, sleeps, hosts));
+    summary.live = Some(LiveSummary {
+        run_delay_ms: waited.map(Span::as_millis_f64),
+        ..live_summary(live, &punctuality, sleeps, hosts)
+    });
     let broken_off = match end {
         End::Over | End::Capture => None,
         End::Interrupted => Some(LiveError::Interrupted),
@@ -123,13 +128,14 @@ fn live_summary(live: &LiveSpec, punctuality: &Punctuality, sleeps: u64, hosts: 
         clock: clock::NAME,
         spin_ms: live.spin.as_millis_f64(),
         lateness_ms: punctuality.lateness(),
+        unread_ms: punctuality.unread(),
         behind_s: punctuality.behind().as_secs_f64(),
         longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
         sleeps,
         valid: invalid.is_empty(),
         invalid,
-        compared_packets: None,
         hosts,
+        ..LiveSummary::default()
     }
 }
 

@@ -35,9 +35,10 @@ const TURN: usize = 64;
 /// checks its devices.
 const LOOK: Span = Span::from_millis(10);
 
-/// The longest sleep. A device that is gone or down wakes nobody: it is noticed when it is read or
-/// checked.
-const LONGEST_SLEEP: Span = Span::from_millis(100);
+/// The longest sleep, due or not. A loop that was stopped while it slept is found out by waking too
+/// late, so that this is what such a stop escapes notice by at most. A device that is gone or down
+/// wakes nobody: it is noticed when it is read or checked.
+const HEARTBEAT: Span = Span::from_millis(5);
 
 /// Where packets of a host come from and go to, without blocking.
 pub(super) trait Port: AsRawFd {
@@ -103,6 +104,9 @@ pub(super) struct Drive<'a, P: Port> {
     /// The last moment of the run.
     last: Time,
     spin: Span,
+    /// Nothing that has not been read yet came before, unless the loop was stopped while it slept,
+    /// for up to [`HEARTBEAT`].
+    since: Time,
     punctuality: Punctuality,
     /// A port may have more than was read of it.
     more: bool,
@@ -144,6 +148,7 @@ impl<'a, P: Port> Drive<'a, P> {
             now: Time::ZERO,
             last: Time::ZERO + (duration - Span::from_nanos(1)),
             spin,
+            since: Time::ZERO,
             punctuality: Punctuality::default(),
             more: false,
             sleeps: 0,
@@ -188,6 +193,8 @@ impl<'a, P: Port> Drive<'a, P> {
                 Err(end) => return end,
             }
             self.punctuality.stood_still(self.now.since(from));
+            // A packet wakes it before it is to wake.
+            self.since = from.min(self.now);
             if self.now.since(looked) >= LOOK {
                 looked = self.now;
                 self.waiter.look().await;
@@ -217,7 +224,7 @@ impl<'a, P: Port> Drive<'a, P> {
     /// that sleeping would miss it.
     fn idle_until(&self) -> Time {
         let due = self.engine.next_due().min(self.last);
-        (due - self.spin).min(self.now + LONGEST_SLEEP)
+        (due - self.spin).min(self.now + HEARTBEAT)
     }
 
     /// Reads from every port, and hands over what is due. `false` if there was nothing to do.
@@ -264,6 +271,7 @@ impl<'a, P: Port> Drive<'a, P> {
             if let Some(capture) = &mut self.capture {
                 capture.packet(self.now, node, Way::FromHost, &self.engine.buffer()[..len]);
             }
+            self.punctuality.read(self.now.since(self.since));
             self.engine.arrive(self.now, node, len);
             let due = self.engine.next_due();
             if due <= self.now {
@@ -339,7 +347,7 @@ impl<'a, P: Port> Drive<'a, P> {
                     for Attached { port, .. } in &self.ports {
                         while port.read(&mut discarded).is_ok() {}
                     }
-                    let until = (due - self.spin).min(self.now + LONGEST_SLEEP);
+                    let until = (due - self.spin).min(self.now + HEARTBEAT);
                     if until > self.now
                         && let Err(error) = self.waiter.sleep(&self.clock, until).await
                     {

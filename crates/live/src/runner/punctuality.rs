@@ -1,5 +1,7 @@
 //! How punctual a run is, and the report about it at the end.
 
+use std::fs;
+
 use ackclock_trace::{Histogram, Lateness, LiveHost};
 use ackclock_units::{Span, Time};
 
@@ -12,6 +14,8 @@ const LONGEST_STALL: Span = Span::from_millis(100);
 pub(super) struct Punctuality {
     /// From when a packet was due until its device had taken it, ns.
     lateness: Histogram,
+    /// How long packets may have waited in their device before they were read, ns.
+    unread: Histogram,
     /// Since when there has been something to do.
     since: Option<Time>,
     behind: Span,
@@ -39,6 +43,12 @@ impl Punctuality {
         self.lateness.add(now.since(due).as_nanos());
     }
 
+    /// A packet was read, and its device may have had it for so long.
+    #[inline]
+    pub(super) fn read(&mut self, waited: Span) {
+        self.unread.add(waited.as_nanos());
+    }
+
     /// One round of the loop took so long, or it woke so much later than it was to.
     #[inline]
     pub(super) fn stood_still(&mut self, time: Span) {
@@ -60,15 +70,13 @@ impl Punctuality {
 
     /// The lateness of packets.
     pub(super) fn lateness(&self) -> Lateness {
-        let at = |q| self.lateness.quantile(q).map(to_ms);
-        let whole = self.lateness.distribution(1e-6);
-        Lateness {
-            p50: at(0.5),
-            p99: at(0.99),
-            p99_9: at(0.999),
-            max: whole.max.map(|ms| to_ms(ms * 1e6)),
-            samples: whole.samples,
-        }
+        of(&self.lateness)
+    }
+
+    /// How long packets may have waited in their device before they were read: since the loop had
+    /// looked there, or was to wake.
+    pub(super) fn unread(&self) -> Lateness {
+        of(&self.unread)
     }
 
     /// Why the run says less about the path than it should; nothing if it is as good as was asked
@@ -95,6 +103,18 @@ impl Punctuality {
                 to_ms(self.stall.as_nanos() as f64)
             ));
         }
+        // What comes while the loop stands still enters the path late, however punctual it leaves.
+        if let (Some(limit), Some(p99)) = (limit, self.unread.quantile(0.99))
+            && p99 > limit.as_nanos() as f64
+        {
+            faults.push(format!(
+                "1 packet in 100 was read up to {} ms or more after its host had sent it, and no more than {} ms are allowed: \
+                 the loop was kept from looking for as long; leave this machine more idle processors, do not stop the program, \
+                 or allow more (run.lateness_limit)",
+                to_ms(p99),
+                limit.as_millis_f64(),
+            ));
+        }
         for host in hosts {
             let LiveHost { id, tun, device_dropped, truncated, refused, .. } = host;
             if *device_dropped > 0 {
@@ -117,6 +137,27 @@ impl Punctuality {
         }
         faults
     }
+}
+
+/// Quantiles of a histogram of ns.
+fn of(times: &Histogram) -> Lateness {
+    let at = |q| times.quantile(q).map(to_ms);
+    let whole = times.distribution(1e-6);
+    Lateness {
+        p50: at(0.5),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        max: whole.max.map(|ms| to_ms(ms * 1e6)),
+        samples: whole.samples,
+    }
+}
+
+/// How long the calling thread has waited for a processor while it could have run, since it began;
+/// `None` where the kernel does not say.
+pub(super) fn run_delay() -> Option<Span> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    // Time on a processor, time waiting for one, and how often it got one.
+    text.split_whitespace().nth(1)?.parse().ok().map(Span::from_nanos)
 }
 
 fn packets(count: u64) -> String {
@@ -162,6 +203,28 @@ mod tests {
         let faults = measures.faults(limit, &[]);
         assert!(faults.len() == 1 && faults[0].contains("1200.25 ms"), "{faults:?}");
         assert!(measures.faults(None, &[]).is_empty());
+    }
+
+    #[test]
+    fn packets_that_may_have_waited_unread_make_a_run_invalid() {
+        let mut measures = Punctuality::default();
+        (0..98).for_each(|_| measures.read(Span::from_micros(30)));
+        measures.read(Span::from_millis(60));
+        // Just 1 in 99: the 99th percentile is between the two.
+        let limit = Some(Span::from_millis(60));
+        assert!(measures.faults(limit, &[]).is_empty());
+        (0..9).for_each(|_| measures.read(Span::from_millis(60)));
+        let faults = measures.faults(Some(Span::from_millis(1)), &[]);
+        assert!(faults.len() == 1 && faults[0].contains("read up to"), "{faults:?}");
+        assert_eq!(measures.unread().max, Some(60.0));
+        assert!(measures.faults(None, &[]).is_empty());
+    }
+
+    #[test]
+    fn waiting_for_a_processor_only_adds_up() {
+        if let (Some(before), Some(after)) = (run_delay(), run_delay()) {
+            assert!(after >= before);
+        }
     }
 
     #[test]

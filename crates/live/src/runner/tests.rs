@@ -201,8 +201,8 @@ fn a_packet_wakes_the_loop_and_comes_out_after_its_delay() {
     // What was late was behind for just so long.
     let behind = driven.punctuality.behind().as_millis_f64();
     assert!((behind - lateness.max.unwrap()).abs() < 0.001, "{behind} {lateness:?}");
-    // It slept until the packet, the delivery and the end, and never longer than 100 ms.
-    assert!((3..30).contains(&driven.sleeps), "{} sleeps", driven.sleeps);
+    // It slept until the packet, the delivery and the end, and never longer than 5 ms.
+    assert!((3..200).contains(&driven.sleeps), "{} sleeps", driven.sleeps);
 }
 
 #[test]
