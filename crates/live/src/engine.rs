@@ -25,7 +25,7 @@ use ackclock_units::{Ecn, Random, Time};
 use crate::in_process::{Answer, InProcessHost};
 use crate::router::{Forward, Header, mark_ce};
 use buffers::{Buffer, Buffers};
-use connections::{Connections, Ours, Subflow};
+use connections::{Connections, MOST_CONNECTIONS, Ours, Subflow};
 use corruption::flip_bit;
 use entry::Entries;
 
@@ -165,6 +165,16 @@ impl Engine {
     /// packets that were not forwarded.
     pub fn hosts(&self) -> impl Iterator<Item = &LiveHost> {
         self.nodes.iter().filter(|node| node.in_process.is_none()).map(|node| &node.counts)
+    }
+
+    /// Why measures say less than they should.
+    pub fn faults(&self) -> impl Iterator<Item = String> {
+        self.world.incomplete_flows().map(|flow| {
+            format!(
+                "flow {flow} had more than {MOST_CONNECTIONS} connections open at once, and its numbers lack some of them; \
+                 let several flows share them (count), or watch fewer"
+            )
+        })
     }
 
     /// Wrong data from a host: the run is over.

@@ -105,10 +105,11 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         host.sent_packets = host.sent_packets.saturating_sub(refused);
         host.device_dropped = dropped_until[index].saturating_sub(dropped_before[index]);
     }
-    summary.live = Some(LiveSummary {
-        run_delay_ms: waited.map(Span::as_millis_f64),
-        ..live_summary(live, &punctuality, sleeps, hosts)
-    });
+    let mut about = live_summary(live, &punctuality, sleeps, hosts);
+    about.run_delay_ms = waited.map(Span::as_millis_f64);
+    about.invalid.extend(engine.faults());
+    about.valid = about.invalid.is_empty();
+    summary.live = Some(about);
     let broken_off = match end {
         End::Over | End::Capture => None,
         End::Interrupted => Some(LiveError::Interrupted),
@@ -123,7 +124,6 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
 
 /// How punctual the run was, and what its hosts have counted.
 fn live_summary(live: &LiveSpec, punctuality: &Punctuality, sleeps: u64, hosts: Vec<LiveHost>) -> LiveSummary {
-    let invalid = punctuality.faults(live.lateness_limit, &hosts);
     LiveSummary {
         clock: clock::NAME,
         spin_ms: live.spin.as_millis_f64(),
@@ -132,8 +132,7 @@ fn live_summary(live: &LiveSpec, punctuality: &Punctuality, sleeps: u64, hosts: 
         behind_s: punctuality.behind().as_secs_f64(),
         longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
         sleeps,
-        valid: invalid.is_empty(),
-        invalid,
+        invalid: punctuality.faults(live.lateness_limit, &hosts),
         hosts,
         ..LiveSummary::default()
     }

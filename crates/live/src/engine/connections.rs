@@ -30,9 +30,9 @@ mod subflows;
 
 /// The ephemeral ports of Linux (`ip_local_port_range`).
 const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
-/// The most connections of a flow between two kernels that are known at a time; beyond it those
-/// that opened first are forgotten, until they are seen again.
-const CONNECTIONS: usize = 64;
+/// The most connections of a flow between two kernels that are known at a time, as many as its
+/// measures tell apart; beyond it those that opened first are forgotten, until they are seen again.
+pub(super) const MOST_CONNECTIONS: usize = 4096;
 
 /// How many hashes are kept: packets come in batches of a few flows.
 const RECENT: usize = 16;
@@ -204,10 +204,11 @@ impl Connections {
             Kind::Watched(watched) => {
                 let sent = if end.is_sender() { *key } else { reversed(key) };
                 watched.opened += 1;
-                let forgotten = if watched.known.len() < CONNECTIONS { None } else { watched.known.pop_front() };
+                let forgotten = if watched.known.len() < MOST_CONNECTIONS { None } else { watched.known.pop_front() };
                 watched.known.push_back(sent);
                 if let Some(key) = forgotten {
-                    self.table.retain(|entry| entry.key != key && entry.key != reversed(&key));
+                    self.remove(&key);
+                    self.remove(&reversed(&key));
                 }
                 self.insert(sent, end.flow().sender(), 0);
                 self.insert(reversed(&sent), end.flow().receiver(), 0);
@@ -231,8 +232,7 @@ impl Connections {
             }
         };
         if let Some(old) = old {
-            let forgotten = old.incoming();
-            self.table.retain(|entry| entry.key != forgotten);
+            self.remove(&old.incoming());
         }
         self.insert(key, end, number);
         (end, number)
@@ -300,6 +300,15 @@ impl Connections {
         let hash = key.hash(self.seed);
         let at = self.table.partition_point(|entry| entry.hash < hash);
         self.table.insert(at, Entry { hash, key, end, subflow });
+    }
+
+    fn remove(&mut self, key: &FlowKey) {
+        let hash = key.hash(self.seed);
+        let from = self.table.partition_point(|entry| entry.hash < hash);
+        let mut same = self.table[from..].iter().take_while(|entry| entry.hash == hash);
+        if let Some(ahead) = same.position(|entry| entry.key == *key) {
+            self.table.remove(from + ahead);
+        }
     }
 }
 
