@@ -33,6 +33,7 @@ mod buffers;
 mod connections;
 mod corruption;
 mod entry;
+mod listening;
 mod mtu;
 #[cfg(test)]
 mod tests;
@@ -265,6 +266,9 @@ impl Engine {
 
     /// A packet has reached a host of ours, and is of no connection.
     fn answer(&mut self, packet: Outbound) {
+        if self.listens_on(&packet) {
+            return self.world.release(packet);
+        }
         let (at, node, len) = (packet.at, packet.node, packet.packet.wire_len as usize);
         let mut reply = self.claim();
         let mut answer = Answer::Nothing;

@@ -1,7 +1,9 @@
 //! The assignment of packets to flows, and of their data to the flow's stream.
 //!
 //! A local endpoint that opens a connection has its ports from the start; one that listens accepts
-//! the first SYN to its port, and all others to that port belong to nobody. The source ports of
+//! the first SYN to its port. Others to that port belong to nobody on their way; where they arrive,
+//! the endpoint takes one if its connection until then has brought nothing and is over, and all
+//! others are reset. The source ports of
 //! local endpoints are drawn from the seed: a kernel that has the last run's connection in
 //! TIME-WAIT, in a namespace that outlives runs, does not meet it again unless the seed is the
 //! same. (Then the SYN is answered by an ACK for the old connection, that is reset, and the SYN
@@ -215,6 +217,29 @@ impl Connections {
                 Some((end, 0))
             }
         }
+    }
+
+    /// A SYN with this key has reached node `to` without being of a connection: the end that has
+    /// sent it of the first flow to its port that `listens`, whose connection it is from now on.
+    pub(super) fn reopen(
+        &mut self,
+        [from, to]: [usize; 2],
+        key: &FlowKey,
+        listens: impl Fn(FlowId) -> bool,
+    ) -> Option<(HostId, usize)> {
+        let is_it = |&(number, flow): &(usize, &Flow)| {
+            let (Some(ends), Kind::Ours(ours)) = (flow.ends, &flow.kind) else { return false };
+            let right =
+                ends.port == key.destination_port && ends.source_port.is_none_or(|port| port == key.source_port);
+            !ours.sends && right && ours.path([to, from]) == Some(0) && listens(FlowId::new(number))
+        };
+        let end = self.flows.iter().enumerate().find(is_it).map(|(number, _)| FlowId::new(number).sender())?;
+        let subflow = Subflow::accepted(0, [to, from], key, (RECEIVER_PORT, SENDER_PORT))?;
+        let Kind::Ours(ours) = &mut self.flows[end.flow().index()].kind else { return None };
+        (ours.taken, ours.opened) = (true, 0);
+        let before = std::mem::take(&mut ours.subflows);
+        before.iter().for_each(|subflow| self.remove(&subflow.incoming()));
+        Some(self.add_subflow(end, subflow))
     }
 
     /// A connection of a local endpoint with the peer at `end`; beyond a number of them it takes

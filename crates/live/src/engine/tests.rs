@@ -19,6 +19,7 @@ use crate::router::{Problem, Reporter};
 use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 
 mod connections;
+mod listening;
 mod peers;
 mod subflows;
 mod varying;
