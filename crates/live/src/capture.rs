@@ -25,6 +25,7 @@ use ackclock_sim::spec::{Clock, RunSpec};
 
 mod link;
 mod reader;
+mod salvage;
 mod section;
 mod stream;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Programs that run on hosts during a run, each at its time, started by a separate thread: the
 //! loop does not fork.
 
+mod guard;
 mod measure;
 mod output;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use nix::unistd::Pid;
 use crate::LiveError;
 use crate::runner::have_programs_heed_interrupts;
 use crate::testbed::Testbed;
+use guard::Guard;
 use output::Output;
 
 /// How long a program has to end after SIGINT, and to be gone after SIGKILL.
@@ -89,6 +91,8 @@ struct Schedule {
     /// Time 0 of the run.
     zero: Instant,
     events: Sender<Event>,
+    /// Kills them if this process cannot.
+    _guard: Option<Guard>,
 }
 
 impl Commands {
@@ -120,7 +124,9 @@ impl Commands {
             Program { spec: command.clone(), state: State::Waiting, summary }
         });
         let programs = programs.collect();
-        let schedule = Schedule { programs, testbed, directory: output, zero, events: control.clone() };
+        // Without a shell there is nothing to guard.
+        let guard = Guard::over(&testbed.mark()).ok();
+        let schedule = Schedule { programs, testbed, directory: output, zero, events: control.clone(), _guard: guard };
         let thread = thread::Builder::new().name(String::from("commands")).spawn(move || schedule.run(&events));
         let thread = thread.map_err(|source| LiveError::SetUp {
             host: spec.nodes[spec.commands[0].node].name.clone(),
@@ -220,7 +226,7 @@ impl Schedule {
     }
 
     fn start(&mut self, index: usize) {
-        let Schedule { programs, testbed, directory, zero, events } = self;
+        let Schedule { programs, testbed, directory, zero, events, .. } = self;
         let program = &mut programs[index];
         program.summary.started_s = Some(zero.elapsed().as_secs_f64());
         match program.spawn(testbed, directory.as_deref()) {
