@@ -4,6 +4,7 @@ mod clock;
 mod drive;
 mod listener;
 mod punctuality;
+mod spin;
 #[cfg(test)]
 mod tests;
 mod waiter;
@@ -66,7 +67,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
 
     // Time 0 of all of them.
     let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
-    let mut drive = Drive::start(engine, ports, signals, capture, spec.duration, live.spin).map_err(here("timer"))?;
+    let mut drive =
+        Drive::start(engine, ports, signals, capture, spec.duration, &live.scheduling).map_err(here("timer"))?;
     let waited_before = punctuality::run_delay();
     let mut end = runtime.block_on(drive.run(&mut recorders));
     let waited = punctuality::run_delay().zip(waited_before).map(|(until, before)| until - before);
@@ -91,7 +93,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         }
     }
     summary.commands = commands.stop();
-    let Driven { engine, ports, capture, punctuality, sleeps, mut signals } = drive.finish();
+    let Driven { engine, ports, capture, punctuality, sleeps, spin, mut signals } = drive.finish();
     if matches!(end, End::Interrupted) {
         signals.forget();
     }
@@ -106,6 +108,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         host.device_dropped = dropped_until[index].saturating_sub(dropped_before[index]);
     }
     let mut about = live_summary(live, &punctuality, sleeps, hosts);
+    about.spin_ms = spin.as_millis_f64();
     about.run_delay_ms = waited.map(Span::as_millis_f64);
     about.invalid.extend(engine.faults());
     about.valid = about.invalid.is_empty();
@@ -126,7 +129,6 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
 fn live_summary(live: &LiveSpec, punctuality: &Punctuality, sleeps: u64, hosts: Vec<LiveHost>) -> LiveSummary {
     LiveSummary {
         clock: clock::NAME,
-        spin_ms: live.spin.as_millis_f64(),
         lateness_ms: punctuality.lateness(),
         unread_ms: punctuality.unread(),
         behind_s: punctuality.behind().as_secs_f64(),

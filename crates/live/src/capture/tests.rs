@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
-use ackclock_sim::spec::{Clock, LiveSpec, NodeSpec, RunSpec};
+use ackclock_sim::spec::{Clock, LiveSpec, NodeSpec, RunSpec, Spin};
 use ackclock_units::{Span, Time};
 use proptest::prelude::*;
 
@@ -75,7 +75,7 @@ fn spec() -> RunSpec {
             nodes: nodes(),
             pipes: Vec::new(),
             commands: Vec::new(),
-            spin: Span::ZERO,
+            scheduling: Default::default(),
             lateness_limit: None,
             drain: false,
         })),
@@ -377,7 +377,7 @@ fn the_scenario_is_known_by_what_decides() {
     same.title = "Another title, scenario 12".to_owned();
     let live = same.live.as_mut().unwrap();
     live.clock = Clock::Replay("x".into());
-    live.spin = Span::from_millis(1);
+    live.scheduling.spin = Spin::Fixed(Span::from_millis(1));
     assert_eq!(reader.scenario(), Some(fingerprint(&same)));
     let mut other = spec();
     other.seed = 8;
