@@ -4,6 +4,7 @@ mod clock;
 mod drive;
 mod listener;
 mod punctuality;
+mod scheduling;
 mod spin;
 #[cfg(test)]
 mod tests;
@@ -13,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 
 use ackclock_sim::Recorders;
-use ackclock_sim::spec::{LiveSpec, NodeSpec, RunSpec};
+use ackclock_sim::spec::{LiveSpec, NodeSpec, Priority, RunSpec, Scheduling, Spin};
 use ackclock_trace::{LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
 
@@ -25,10 +26,14 @@ use drive::{Drive, Driven, End, Port};
 use listener::Listener;
 pub(crate) use listener::{have_programs_heed_interrupts, interrupted, listen};
 use punctuality::Punctuality;
+use scheduling::Scheduled;
 
 /// How long what is on its way at the end may take beyond the longest delay of a path: that of its
 /// queue.
 const QUEUES: Span = Span::from_secs(5);
+
+/// What is spun for longer than that makes up for no wakeup.
+const LONG_SPIN: Span = Span::from_micros(200);
 
 impl Port for Device {
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -51,6 +56,7 @@ impl Port for Device {
 pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Options) -> Result<Outcome, LiveError> {
     let live = spec.live.as_deref().expect("a run with hosts outside");
     check(live)?;
+    Scheduled::check(&live.scheduling)?;
     // Before there is something that a signal would leave behind.
     let mut listener = Listener::take().map_err(here("event loop"))?;
     if listener.heard() {
@@ -69,8 +75,12 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
     let mut drive =
         Drive::start(engine, ports, signals, capture, spec.duration, &live.scheduling).map_err(here("timer"))?;
+    // Threads that were started before are as they were.
+    let scheduled = Scheduled::set(&live.scheduling)?;
     let waited_before = punctuality::run_delay();
     let mut end = runtime.block_on(drive.run(&mut recorders));
+    // What follows takes its time.
+    drop(scheduled);
     let waited = punctuality::run_delay().zip(waited_before).map(|(until, before)| until - before);
     let ended = drive.now().min(Time::ZERO + spec.duration);
     // What comes later is not read any more, and dropped.
@@ -87,6 +97,7 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     }
     let mut summary = engine.world().summary();
     if live.drain && matches!(end, End::Over | End::Interrupted) {
+        let _scheduled = Scheduled::set(&live.scheduling).ok();
         let drained = runtime.block_on(drive.drain(longest_delay(spec) + QUEUES));
         if !matches!(drained, End::Over | End::Interrupted) {
             end = drained;
@@ -107,9 +118,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         host.sent_packets = host.sent_packets.saturating_sub(refused);
         host.device_dropped = dropped_until[index].saturating_sub(dropped_before[index]);
     }
-    let mut about = live_summary(live, &punctuality, sleeps, hosts);
+    let mut about = live_summary(live, &punctuality, (sleeps, waited), hosts);
     about.spin_ms = spin.as_millis_f64();
-    about.run_delay_ms = waited.map(Span::as_millis_f64);
     about.invalid.extend(engine.faults());
     about.valid = about.invalid.is_empty();
     summary.live = Some(about);
@@ -126,7 +136,12 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
 }
 
 /// How punctual the run was, and what its hosts have counted.
-fn live_summary(live: &LiveSpec, punctuality: &Punctuality, sleeps: u64, hosts: Vec<LiveHost>) -> LiveSummary {
+fn live_summary(
+    live: &LiveSpec,
+    punctuality: &Punctuality,
+    (sleeps, waited): (u64, Option<Span>),
+    hosts: Vec<LiveHost>,
+) -> LiveSummary {
     LiveSummary {
         clock: clock::NAME,
         lateness_ms: punctuality.lateness(),
@@ -134,9 +149,32 @@ fn live_summary(live: &LiveSpec, punctuality: &Punctuality, sleeps: u64, hosts: 
         behind_s: punctuality.behind().as_secs_f64(),
         longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
         sleeps,
-        invalid: punctuality.faults(live.lateness_limit, &hosts),
+        run_delay_ms: waited.map(Span::as_millis_f64),
+        invalid: punctuality.faults(
+            live.lateness_limit,
+            advice(&live.scheduling, waited, punctuality.behind()),
+            &hosts,
+        ),
         hosts,
         ..LiveSummary::default()
+    }
+}
+
+/// What would make a run less late that was `behind` for so long, and `waited` for a processor.
+fn advice(scheduling: &Scheduling, waited: Option<Span>, behind: Span) -> &'static str {
+    let crowded = waited.is_some_and(|waited| waited * 2 >= behind);
+    match (crowded, scheduling) {
+        (true, Scheduling { priority: Priority::Normal, .. }) => {
+            "other programs had its processor: run.priority = \"realtime\" puts it before them, run.affinity elsewhere"
+        }
+        (true, _) => "other programs of real-time priority had its processor: run.affinity puts it elsewhere",
+        (false, Scheduling { spin: Spin::Fixed(spin), .. }) if *spin < LONG_SPIN => {
+            "it did not have to wait for a processor, but woke late: run.spin = \"auto\" makes up for that"
+        }
+        (false, Scheduling { spin: Spin::Auto, .. }) => {
+            "it did not have to wait for a processor: have less traffic, or set run.spin = \"200us\" if it sleeps in between"
+        }
+        (false, _) => "it did not have to wait for a processor: have less traffic",
     }
 }
 

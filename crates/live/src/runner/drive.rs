@@ -17,6 +17,7 @@ use nix::errno::Errno;
 
 use super::clock::Clock;
 use super::punctuality::Punctuality;
+use super::scheduling::{Budget, REST};
 use super::spin::Margin;
 use super::waiter::{Signals, Waiter, Woken};
 use crate::Engine;
@@ -109,6 +110,7 @@ pub(super) struct Drive<'a, P: Port> {
     /// The last moment of the run.
     last: Time,
     margin: Margin,
+    budget: Budget,
     /// The ports had nothing a moment ago: there is no need to read.
     quiet: bool,
     /// Nothing that has not been read yet came before, unless the loop was stopped while it slept,
@@ -157,6 +159,7 @@ impl<'a, P: Port> Drive<'a, P> {
             now: Time::ZERO,
             last: Time::ZERO + (duration - Span::from_nanos(1)),
             margin: Margin::new(scheduling.spin),
+            budget: Budget::new(scheduling.priority),
             quiet: false,
             since: Time::ZERO,
             punctuality: Punctuality::default(),
@@ -185,7 +188,14 @@ impl<'a, P: Port> Drive<'a, P> {
         let (mut looked, mut checked) = (Time::ZERO, Time::ZERO);
         loop {
             let mut from = self.now;
-            match self.round(recorders) {
+            let round = self.round(recorders);
+            self.budget.ran(self.now.since(from));
+            if self.budget.is_spent()
+                && let Err(error) = self.rest()
+            {
+                return End::Sleep(error);
+            }
+            match round {
                 Ok(true) => {}
                 Ok(false) if self.now > self.last => return self.hand_over(usize::MAX).err().unwrap_or(End::Over),
                 Ok(false) => {
@@ -237,10 +247,22 @@ impl<'a, P: Port> Drive<'a, P> {
         (due - self.margin.now()).min(self.now + HEARTBEAT)
     }
 
+    /// Leaves the processor to others for a while, whatever there is to do.
+    #[cold]
+    fn rest(&mut self) -> io::Result<()> {
+        let from = self.now;
+        Waiter::rest(REST)?;
+        self.now = self.clock.now();
+        self.budget.slept(self.now.since(from));
+        Ok(())
+    }
+
     /// Sleeps until then, or until there is work.
     fn sleep(&mut self, until: Time) -> io::Result<()> {
-        let woken = self.waiter.sleep(until.since(self.now))?;
+        let from = self.now;
+        let woken = self.waiter.sleep(until.since(from))?;
         self.now = self.clock.now();
+        self.budget.slept(self.now.since(from));
         self.quiet = woken == Woken::ByTime;
         if self.quiet {
             self.margin.overslept(self.now, self.now.since(until));

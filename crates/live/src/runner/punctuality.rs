@@ -79,9 +79,10 @@ impl Punctuality {
         of(&self.unread)
     }
 
-    /// Why the run says less about the path than it should; nothing if it is as good as was asked
+    /// Why the run says less about the path than it should, with what may help if that is lateness;
+    /// nothing if it is as good as was asked
     /// for.
-    pub(super) fn faults(&self, limit: Option<Span>, hosts: &[LiveHost]) -> Vec<String> {
+    pub(super) fn faults(&self, limit: Option<Span>, advice: &str, hosts: &[LiveHost]) -> Vec<String> {
         let mut faults = Vec::new();
         let lateness = self.lateness();
         if let (Some(limit), Some(p99)) = (limit, self.lateness.quantile(0.99))
@@ -90,7 +91,7 @@ impl Punctuality {
             let of = |value: Option<f64>| value.unwrap_or_default();
             faults.push(format!(
                 "1 packet in 100 was handed over {} ms or more after its time, and no more than {} ms are allowed (median {} ms, \
-                 worst {} ms): leave this machine more idle processors, have less traffic, or allow more (run.lateness_limit)",
+                 worst {} ms); {advice}, or allow more (run.lateness_limit)",
                 to_ms(p99),
                 limit.as_millis_f64(),
                 of(lateness.p50),
@@ -109,8 +110,7 @@ impl Punctuality {
         {
             faults.push(format!(
                 "1 packet in 100 was read up to {} ms or more after its host had sent it, and no more than {} ms are allowed: \
-                 the loop was kept from looking for as long; leave this machine more idle processors, do not stop the program, \
-                 or allow more (run.lateness_limit)",
+                 the loop was stopped, or kept from looking, for as long; {advice}, or allow more (run.lateness_limit)",
                 to_ms(p99),
                 limit.as_millis_f64(),
             ));
@@ -173,6 +173,8 @@ fn to_ms(nanos: f64) -> f64 {
 mod tests {
     use super::*;
 
+    const HELP: &str = "less would be more";
+
     #[test]
     fn lateness_is_from_due_to_done() {
         let mut measures = Punctuality::default();
@@ -196,13 +198,13 @@ mod tests {
             measures.stood_still(Span::from_millis(ms));
         }
         let limit = Some(Span::from_millis(1));
-        assert!(measures.faults(limit, &[]).is_empty());
+        assert!(measures.faults(limit, HELP, &[]).is_empty());
         measures.stood_still(Span::from_micros(1_200_250));
         measures.stood_still(Span::ZERO);
         assert_eq!(measures.longest_stall(), Span::from_micros(1_200_250));
-        let faults = measures.faults(limit, &[]);
+        let faults = measures.faults(limit, HELP, &[]);
         assert!(faults.len() == 1 && faults[0].contains("1200.25 ms"), "{faults:?}");
-        assert!(measures.faults(None, &[]).is_empty());
+        assert!(measures.faults(None, HELP, &[]).is_empty());
     }
 
     #[test]
@@ -212,12 +214,12 @@ mod tests {
         measures.read(Span::from_millis(60));
         // Just 1 in 99: the 99th percentile is between the two.
         let limit = Some(Span::from_millis(60));
-        assert!(measures.faults(limit, &[]).is_empty());
+        assert!(measures.faults(limit, HELP, &[]).is_empty());
         (0..9).for_each(|_| measures.read(Span::from_millis(60)));
-        let faults = measures.faults(Some(Span::from_millis(1)), &[]);
+        let faults = measures.faults(Some(Span::from_millis(1)), HELP, &[]);
         assert!(faults.len() == 1 && faults[0].contains("read up to"), "{faults:?}");
         assert_eq!(measures.unread().max, Some(60.0));
-        assert!(measures.faults(None, &[]).is_empty());
+        assert!(measures.faults(None, HELP, &[]).is_empty());
     }
 
     #[test]
@@ -231,7 +233,7 @@ mod tests {
     fn without_packets_there_is_no_lateness() {
         let measures = Punctuality::default();
         assert_eq!(measures.lateness(), Lateness::default());
-        assert!(measures.faults(Some(Span::ZERO), &[]).is_empty());
+        assert!(measures.faults(Some(Span::ZERO), HELP, &[]).is_empty());
     }
 
     #[test]
@@ -255,13 +257,13 @@ mod tests {
         for late in [20, 2310] {
             measures.handed_over(Time::ZERO, Time::from_micros(late));
         }
-        assert!(measures.faults(None, &[]).is_empty());
+        assert!(measures.faults(None, HELP, &[]).is_empty());
         // Nanoseconds say nothing.
         for late in [20_000, 2_310_023] {
             measures.handed_over(Time::ZERO, Time::from_nanos(late));
         }
         // Buckets are 0.1 % wide.
-        assert!(measures.faults(Some(Span::from_micros(2313)), &[]).is_empty());
+        assert!(measures.faults(Some(Span::from_micros(2313)), HELP, &[]).is_empty());
         let host = LiveHost {
             id: "left".into(),
             tun: "ack0".into(),
@@ -270,12 +272,12 @@ mod tests {
             refused: 3,
             ..LiveHost::default()
         };
-        let faults = measures.faults(Some(Span::from_millis(1)), &[LiveHost::default(), host]);
+        let faults = measures.faults(Some(Span::from_millis(1)), HELP, &[LiveHost::default(), host]);
         assert_eq!(faults.len(), 4, "{faults:?}");
         // From 2^21 ns on buckets are 4096 ns wide; the middle of that from 2^21 + 51 * 4096 on
         // is 2308096.
         assert!(faults[0].contains("2.308 ms or more after its time, and no more than 1 ms"), "{}", faults[0]);
-        assert!(faults[0].contains("median 0.02 ms, worst 2.31 ms"), "{}", faults[0]);
+        assert!(faults[0].contains("median 0.02 ms, worst 2.31 ms); less would be more, or"), "{}", faults[0]);
         assert!(faults[1].starts_with("12 packets from host left never came"), "{}", faults[1]);
         assert!(faults[2].starts_with("1 packet from host left were longer"), "{}", faults[2]);
         assert!(faults[3].starts_with("3 packets were not taken by ack0"), "{}", faults[3]);

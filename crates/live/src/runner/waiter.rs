@@ -105,13 +105,12 @@ impl<'a> Waiter<'a> {
 
     /// Sleeps until a port may have a packet, a signal comes to this thread, or for so long.
     pub(super) fn sleep(&mut self, time: Span) -> io::Result<Woken> {
-        let nanos = time.as_nanos() - time.as_nanos() / SLACK;
-        let timeout = TimeSpec::new((nanos / 1_000_000_000).cast_signed(), (nanos % 1_000_000_000).cast_signed());
-        match ppoll(&mut self.ports, Some(timeout), None) {
-            Ok(0) => Ok(Woken::ByTime),
-            Ok(_) | Err(Errno::EINTR) => Ok(Woken::ByWork),
-            Err(error) => Err(error.into()),
-        }
+        wait(&mut self.ports, time)
+    }
+
+    /// Sleeps for so long, or until a signal comes to this thread.
+    pub(super) fn rest(time: Span) -> io::Result<()> {
+        wait(&mut [], time).map(drop)
     }
 
     /// Looks for signals, without sleeping.
@@ -122,6 +121,16 @@ impl<'a> Waiter<'a> {
     /// The signals, for who listens to them next.
     pub(super) fn into_signals(self) -> Signals {
         self.signals
+    }
+}
+
+fn wait(ports: &mut [PollFd<'_>], time: Span) -> io::Result<Woken> {
+    let nanos = time.as_nanos() - time.as_nanos() / SLACK;
+    let timeout = TimeSpec::new((nanos / 1_000_000_000).cast_signed(), (nanos % 1_000_000_000).cast_signed());
+    match ppoll(ports, Some(timeout), None) {
+        Ok(0) => Ok(Woken::ByTime),
+        Ok(_) | Err(Errno::EINTR) => Ok(Woken::ByWork),
+        Err(error) => Err(error.into()),
     }
 }
 

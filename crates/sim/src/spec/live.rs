@@ -40,6 +40,21 @@ pub struct LiveSpec {
 pub struct Scheduling {
     /// How long before its time something is waited for without sleeping.
     pub spin: Spin,
+    /// Before which others its turn comes.
+    pub priority: Priority,
+    /// The processors that it runs on, by number; `None` is any.
+    pub affinity: Option<Vec<usize>>,
+}
+
+/// Before which others the turn of the loop comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// As any program's.
+    #[default]
+    Normal,
+    /// Before that of all programs without real-time priority (`SCHED_FIFO`), which get a part of
+    /// its processor nevertheless.
+    Realtime,
 }
 
 /// How long before its time something is waited for without sleeping.
