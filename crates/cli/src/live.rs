@@ -120,13 +120,15 @@ fn punctuality(live: &LiveSummary) -> String {
     let Lateness { p50, p99, p99_9, max, samples } = live.lateness_ms;
     let ms = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.3}"));
     format!(
-        "late by {} ms p50, {} p99, {} p99.9, {} max, of {samples} packets; behind for {:.3} s, stood still for {:.3} ms at most; clock {}, spin {} ms\n",
+        "late by {} ms p50, {} p99, {} p99.9, {} max, of {samples} packets; behind for {:.3} s, stood still for {:.3} ms at most, waited for a processor for {} ms; packets unread for {} ms p99 at most; clock {}, spin {} ms\n",
         ms(p50),
         ms(p99),
         ms(p99_9),
         ms(max),
         live.behind_s,
         live.longest_stall_ms,
+        ms(live.run_delay_ms),
+        ms(live.unread_ms.p99),
         live.clock,
         live.spin_ms,
     )

@@ -267,10 +267,11 @@ impl<'a> Session<'a> {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();
         }
-        let progress = Progress::new(self.walk.left(), args.quiet);
+        // Before there is a bar, which would be on the same line.
         if scenario.is_live() && !args.quiet {
             say(&live::heading(scenario));
         }
+        let progress = Progress::new(self.walk.left(), args.quiet);
         if self.walk.left() == 0 {
             self.judge();
             return Ok(());

@@ -213,6 +213,83 @@ fn after_a_run_that_was_killed_the_next_cleans_up_and_works() {
     assert!(left > 0, "no run came far enough to leave something");
 }
 
+/// A link without delay: what was read late leaves at once, so that it is not handed over late.
+#[test]
+fn a_run_that_is_stopped_now_and_then_is_not_valid() {
+    if !can_go_live("a live run that is stopped", &["ping", "kill"]) {
+        return;
+    }
+    let folder = folder("live-stopped");
+    let text = scenario("stop", 2.0)
+        .replace("lateness_limit = false\n", "")
+        .replace("delay = \"1ms\"", "delay = \"0ms\"")
+        .replace("ping -i 0.05", "ping -i 0.01");
+    fs::write(folder.join("stopped.toml"), text).expect("a scenario can be written");
+    let mut victim = ackclock();
+    victim.current_dir(&folder).args(["--quiet", "--scenario", "stopped.toml", "--out", "out"]);
+    let mut victim = victim.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary runs");
+    let id = victim.id().to_string();
+    let signal = |signal: &str| Command::new("kill").args([signal, &id]).status().expect("kill runs");
+    while victim.try_wait().expect("its status").is_none() {
+        signal("-STOP");
+        thread::sleep(Duration::from_millis(60));
+        signal("-CONT");
+        thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(victim.wait().expect("it has ended").code(), Some(1));
+    let summary = fs::read(folder.join("out/summary.json")).expect("a summary");
+    let live = &serde_json::from_slice::<Value>(&summary).expect("JSON")["live"];
+    assert_eq!(live["valid"], false, "{live}");
+    let why = live["invalid"].as_array().expect("reasons");
+    assert!(why.iter().any(|why| why.as_str().is_some_and(|why| why.contains("was read up to"))), "{live}");
+    // 60 ms, less what it may have slept before it looks.
+    assert!(live["longest_stall_ms"].as_f64() >= Some(50.0), "{live}");
+}
+
+/// What they have started as well, and without another run that looks for them.
+#[test]
+fn the_programs_of_a_run_that_is_killed_die_with_it() {
+    if !can_go_live("a live run that is killed", &["ping", "grep"]) {
+        return;
+    }
+    let folder = folder("live-die");
+    fs::write(folder.join("die.toml"), scenario("die", 60.0)).expect("a scenario can be written");
+    let mut victim = ackclock();
+    victim.current_dir(&folder).args(["--quiet", "--scenario", "die.toml"]);
+    let mut victim = victim.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary runs");
+    let programs = || of_run(victim.id()).iter().filter(|path| path.starts_with("/proc/")).count();
+    let wait =
+        |is_it: &dyn Fn() -> bool| (0..1000).any(|_| is_it() || (thread::sleep(Duration::from_millis(10)), false).1);
+    // ping, and a shell that has become a sleep beside another one.
+    assert!(wait(&|| programs() >= 3), "{:?}", of_run(victim.id()));
+    let id = victim.id();
+    victim.kill().expect("killed");
+    victim.wait().expect("killed");
+    let left = || of_run(id).iter().filter(|path| path.starts_with("/proc/")).count();
+    assert!(wait(&|| left() == 0), "{:?}", of_run(id));
+    // The next run removes its namespaces.
+    let said = run(&folder, scenario("die", 0.3), &["--quiet"]);
+    assert_eq!((said.status, namespaces("die")), (0, Vec::new()), "{said:?}");
+}
+
+/// The first line is whole, and the bar on another one.
+#[test]
+fn the_progress_bar_leaves_other_lines_alone() {
+    if !can_go_live("a live run in a terminal", &["script"]) {
+        return;
+    }
+    let folder = folder("live-bar");
+    let text = scenario("bar", 0.5);
+    let (text, _) = text.split_once("[[commands]]").expect("commands");
+    fs::write(folder.join("bar.toml"), text).expect("a scenario can be written");
+    let shell = format!("'{}' --scenario bar.toml >/dev/null", env!("CARGO_BIN_EXE_ackclock"));
+    let mut command = Command::new("script");
+    command.current_dir(&folder).args(["-qec", &shell, "/dev/null"]).stdin(Stdio::null());
+    let said = command.output().expect("the program runs");
+    let shown = String::from_utf8_lossy(&said.stdout);
+    assert!(shown.starts_with("live: live; 0.5 s in real time"), "{shown:?}");
+}
+
 /// Runs a live scenario by a program that takes rights away, or puts it somewhere else.
 fn by(tool: &str, args: &[&str], scenario: &str) -> Said {
     let path = folder(&format!("live-by-{tool}{}", args[0].replace([',', '='], "-"))).join("scenario.toml");
@@ -220,6 +297,38 @@ fn by(tool: &str, args: &[&str], scenario: &str) -> Said {
     let mut command = Command::new(tool);
     command.args(args).arg(env!("CARGO_BIN_EXE_ackclock")).arg("--scenario").arg(&path);
     command.output().expect("the program runs").into()
+}
+
+/// A disk that is full after 1 MB, of a mount that nobody else sees.
+#[test]
+fn a_full_disk_leaves_the_capture_up_to_there() {
+    if !can_go_live("a capture on a full disk", &["unshare", "mount", "ping"]) {
+        return;
+    }
+    let folder = folder("live-full");
+    let text = scenario("full", 20.0)
+        .replace("delay = \"1ms\"", "delay = \"0ms\"")
+        .replace("10mbit", "1gbit")
+        .replace("exec ping -i 0.05", "exec ping -f -s 1400");
+    fs::write(folder.join("full.toml"), text).expect("a scenario can be written");
+    fs::create_dir_all(folder.join("disk")).expect("a directory");
+    let mut command = Command::new("unshare");
+    let script = "mount -t tmpfs -o size=1m none disk && \"$@\"; status=$?; cp disk/* .; exit $status";
+    command.current_dir(&folder).args(["--mount", "sh", "-c", script, "sh", env!("CARGO_BIN_EXE_ackclock")]);
+    command.args(["--quiet", "--scenario", "full.toml", "--record", "disk/full.pcapng"]);
+    let said: Said = command.output().expect("the program runs").into();
+    assert_eq!(said.status, 3, "{said:?}");
+    assert!(said.err.contains("full.pcapng: No space left on device") && said.err.contains("up to there"), "{said:?}");
+    let capture = folder.join("full.pcapng");
+    assert!(is_whole_capture(&capture));
+    let length = fs::metadata(&capture).expect("a capture").len();
+    assert!((700_000..=1 << 20).contains(&length), "{length}");
+    let replay = ["--quiet", "--scenario", "full.toml", "--set", "run.replay=full.pcapng", "--json"];
+    let said: Said = ackclock().current_dir(&folder).args(replay).output().expect("the binary runs").into();
+    assert_eq!(said.status, 0, "{said:?}");
+    let summary: Value = serde_json::from_str(said.out.lines().next().expect("a summary")).expect("JSON");
+    assert!(summary["live"]["hosts"][0]["received_packets"].as_u64() > Some(100), "{summary}");
+    assert_eq!(summary["live"]["valid"], true, "{summary}");
 }
 
 #[test]

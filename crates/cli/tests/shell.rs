@@ -87,7 +87,8 @@ fn shells_nest_and_the_network_behind_them_is_reached_by_nat() {
     if !can_go_live(test, &["ping", "nft"]) {
         return;
     }
-    // Nothing of this machine's network is touched: what the inner one forwards is in the outer one.
+    // Nothing of this machine's network is touched: the inner one's kernel is that of the outer
+    // one.
     let program = env!("CARGO_BIN_EXE_ackclock");
     let inner = format!(
         "OUTER=$ACKCLOCK_PEER; export OUTER; before=$(cat /proc/sys/net/ipv4/ip_forward); \

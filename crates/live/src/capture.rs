@@ -25,6 +25,7 @@ use ackclock_sim::spec::{Clock, RunSpec};
 
 mod link;
 mod reader;
+mod salvage;
 mod section;
 mod stream;
 #[cfg(test)]
@@ -69,7 +70,7 @@ pub(crate) fn fingerprint(spec: &RunSpec) -> u64 {
     if let Some(live) = &mut spec.live {
         live.clock = Clock::Real;
         live.commands.clear();
-        live.spin = Default::default();
+        live.scheduling = Default::default();
         live.lateness_limit = None;
     }
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);

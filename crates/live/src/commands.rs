@@ -1,6 +1,7 @@
 //! Programs that run on hosts during a run, each at its time, started by a separate thread: the
 //! loop does not fork.
 
+mod guard;
 mod measure;
 mod output;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use nix::unistd::Pid;
 use crate::LiveError;
 use crate::runner::have_programs_heed_interrupts;
 use crate::testbed::Testbed;
+use guard::Guard;
 use output::Output;
 
 /// How long a program has to end after SIGINT, and to be gone after SIGKILL.
@@ -95,6 +97,8 @@ struct Schedule {
     zero: Instant,
     events: Sender<Event>,
     over: Arc<AtomicBool>,
+    /// Kills them if this process cannot.
+    _guard: Option<Guard>,
 }
 
 impl Commands {
@@ -127,8 +131,11 @@ impl Commands {
             Program { spec: command.clone(), state: State::Waiting, summary }
         });
         let programs = programs.collect();
+        // Without a shell there is nothing to guard.
+        let guard = Guard::over(&testbed.mark()).ok();
+        let (events_of_it, told) = (control.clone(), over.clone());
         let schedule =
-            Schedule { programs, testbed, directory: output, zero, events: control.clone(), over: over.clone() };
+            Schedule { programs, testbed, directory: output, zero, events: events_of_it, over: told, _guard: guard };
         let thread = thread::Builder::new().name(String::from("commands")).spawn(move || schedule.run(&events));
         let thread = thread.map_err(|source| LiveError::SetUp {
             host: spec.nodes[spec.commands[0].node].name.clone(),

@@ -8,8 +8,8 @@
 //! same arrivals therefore give the same packets, at the same times, by whatever clock and however
 //! late the engine is called.
 //!
-//! Not forwarded are packets to addresses that belong to no host and lie behind none, or behind one without a path. Kernels
-//! send such packets unprompted on every new device (router solicitations, multicast listener
+//! Not forwarded are packets to addresses that belong to no host and lie behind none, or behind one
+//! without a path. Kernels send such packets unprompted on every new device (router solicitations, multicast listener
 //! reports, mDNS); they are counted. The source address is not checked, as in a router without
 //! filters.
 
@@ -25,7 +25,7 @@ use ackclock_units::{Ecn, Random, Time};
 use crate::in_process::{Answer, InProcessHost};
 use crate::router::{Forward, Header, mark_ce};
 use buffers::{Buffer, Buffers};
-use connections::{Connections, Ours, Subflow};
+use connections::{Connections, MOST_CONNECTIONS, Ours, Subflow};
 use corruption::flip_bit;
 use entry::Entries;
 use routes::Routes;
@@ -34,6 +34,7 @@ mod buffers;
 mod connections;
 mod corruption;
 mod entry;
+mod listening;
 mod mtu;
 mod routes;
 #[cfg(test)]
@@ -172,6 +173,16 @@ impl Engine {
         self.nodes.iter().filter(|node| node.in_process.is_none()).map(|node| &node.counts)
     }
 
+    /// Why measures say less than they should.
+    pub fn faults(&self) -> impl Iterator<Item = String> {
+        self.world.incomplete_flows().map(|flow| {
+            format!(
+                "flow {flow} had more than {MOST_CONNECTIONS} connections open at once, and its numbers lack some of them; \
+                 let several flows share them (count), or watch fewer"
+            )
+        })
+    }
+
     /// Wrong data from a host: the run is over.
     pub fn error(&self) -> Option<&RunError> {
         self.error.as_ref()
@@ -260,6 +271,9 @@ impl Engine {
 
     /// A packet has reached a host of ours, and is of no connection.
     fn answer(&mut self, packet: Outbound) {
+        if self.listens_on(&packet) {
+            return self.world.release(packet);
+        }
         let (at, node, len) = (packet.at, packet.node, packet.packet.wire_len as usize);
         let mut reply = self.claim();
         let mut answer = Answer::Nothing;

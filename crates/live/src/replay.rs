@@ -128,7 +128,7 @@ impl Replay<'_> {
         let mut summary = self.engine.world().summary();
         let mut check = self.check.filter(|_| failure.is_none());
         let told = check.as_mut().and_then(|check| check.finish(ended, ended < end));
-        let invalid: Vec<String> = told.into_iter().collect();
+        let invalid: Vec<String> = told.into_iter().chain(self.engine.faults()).collect();
         let broken_off = failure.or(complete.map(LiveError::Run));
         summary.partial = broken_off.is_some() || ended < end;
         summary.live = Some(LiveSummary {

@@ -4,6 +4,8 @@ mod clock;
 mod drive;
 mod listener;
 mod punctuality;
+mod scheduling;
+mod spin;
 #[cfg(test)]
 mod tests;
 mod waiter;
@@ -12,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 
 use ackclock_sim::Recorders;
-use ackclock_sim::spec::{LiveSpec, NodeSpec, RunSpec};
+use ackclock_sim::spec::{LiveSpec, NodeSpec, Priority, RunSpec, Scheduling, Spin};
 use ackclock_trace::{LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
 
@@ -24,10 +26,14 @@ use drive::{Drive, Driven, End, Port};
 use listener::Listener;
 pub(crate) use listener::{have_programs_heed_interrupts, interrupted, listen};
 use punctuality::Punctuality;
+use scheduling::Scheduled;
 
 /// How long what is on its way at the end may take beyond the longest delay of a path: that of its
 /// queue.
 const QUEUES: Span = Span::from_secs(5);
+
+/// What is spun for longer than that makes up for no wakeup.
+const LONG_SPIN: Span = Span::from_micros(200);
 
 impl Port for Device {
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -50,6 +56,7 @@ impl Port for Device {
 pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Options) -> Result<Outcome, LiveError> {
     let live = spec.live.as_deref().expect("a run with hosts outside");
     check(live)?;
+    Scheduled::check(&live.scheduling)?;
     // Before there is something that a signal would leave behind.
     let mut listener = Listener::take().map_err(here("event loop"))?;
     // Ctrl-C is for the program that has the terminal.
@@ -68,9 +75,16 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
 
     // Time 0 of all of them.
     let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
-    let mut drive = Drive::start(engine, ports, signals, capture, spec.duration, live.spin).map_err(here("timer"))?;
+    let mut drive =
+        Drive::start(engine, ports, signals, capture, spec.duration, &live.scheduling).map_err(here("timer"))?;
+    // Threads that were started before are as they were.
+    let scheduled = Scheduled::set(&live.scheduling)?;
+    let waited_before = punctuality::run_delay();
     drive.ends_with(commands.over());
     let mut end = runtime.block_on(drive.run(&mut recorders));
+    // What follows takes its time.
+    drop(scheduled);
+    let waited = punctuality::run_delay().zip(waited_before).map(|(until, before)| until - before);
     let ended = drive.now().min(Time::ZERO + spec.duration);
     // What comes later is not read any more, and dropped.
     let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
@@ -86,53 +100,95 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     }
     let mut summary = engine.world().summary();
     if live.drain && matches!(end, End::Over | End::Interrupted | End::Program) {
+        let _scheduled = Scheduled::set(&live.scheduling).ok();
         let drained = runtime.block_on(drive.drain(longest_delay(spec) + QUEUES));
         if !matches!(drained, End::Over | End::Interrupted) {
             end = drained;
         }
     }
     summary.commands = commands.stop();
-    let Driven { engine, ports, capture, punctuality, sleeps, mut signals } = drive.finish();
+    let Driven { engine, ports, capture, punctuality, sleeps, spin, mut signals } = drive.finish();
     if matches!(end, End::Interrupted) {
         signals.forget();
     }
     drop(inside);
     Listener { runtime, signals }.keep();
     let captured = capture.map_or(Ok(()), |capture| capture.finish(ended));
-    let mut hosts: Vec<LiveHost> = engine.hosts().cloned().collect();
-    for (index, host) in hosts.iter_mut().enumerate() {
-        let refused = ports[index].refused;
-        host.refused = refused;
-        host.sent_packets = host.sent_packets.saturating_sub(refused);
-        host.device_dropped = dropped_until[index].saturating_sub(dropped_before[index]);
-    }
-    summary.live = Some(live_summary(live, &punctuality, sleeps, hosts));
-    let broken_off = match end {
-        End::Over | End::Program | End::Capture => None,
-        End::Interrupted => Some(LiveError::Interrupted),
-        End::Gone(index, source) => Some(gone(&live.nodes[ports[index].node], source)),
-        End::Run(error) => Some(LiveError::Run(error)),
-        End::Sleep(source) => Some(here("event loop")(source)),
-    };
-    let broken_off = broken_off.or(captured.err());
+    let dropped = dropped_until.iter().zip(&dropped_before).map(|(until, before)| until.saturating_sub(*before));
+    let hosts = counted(&engine, ports.iter().map(|port| port.refused).zip(dropped));
+    let mut about = live_summary(live, &punctuality, (sleeps, waited), hosts);
+    about.spin_ms = spin.as_millis_f64();
+    about.invalid.extend(engine.faults());
+    about.valid = about.invalid.is_empty();
+    summary.live = Some(about);
+    let broken_off = broken_off(end, |index| &live.nodes[ports[index].node]).or(captured.err());
     summary.partial = broken_off.is_some();
     Ok(Outcome { summary, broken_off })
 }
 
+/// What hosts behind devices have counted; beside it, what each did not take, and what its kernel
+/// dropped.
+fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveHost> {
+    let with = |(host, (refused, device_dropped)): (&LiveHost, (u64, u64))| LiveHost {
+        refused,
+        sent_packets: host.sent_packets.saturating_sub(refused),
+        device_dropped,
+        ..host.clone()
+    };
+    engine.hosts().zip(lost).map(with).collect()
+}
+
+/// Why a run ended before its time, if it did; `at` is the host of a port.
+fn broken_off<'n>(end: End, at: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> {
+    match end {
+        End::Over | End::Program | End::Capture => None,
+        End::Interrupted => Some(LiveError::Interrupted),
+        End::Gone(index, source) => Some(gone(at(index), source)),
+        End::Run(error) => Some(LiveError::Run(error)),
+        End::Sleep(source) => Some(here("event loop")(source)),
+    }
+}
+
 /// How punctual the run was, and what its hosts have counted.
-fn live_summary(live: &LiveSpec, punctuality: &Punctuality, sleeps: u64, hosts: Vec<LiveHost>) -> LiveSummary {
-    let invalid = punctuality.faults(live.lateness_limit, &hosts);
+fn live_summary(
+    live: &LiveSpec,
+    punctuality: &Punctuality,
+    (sleeps, waited): (u64, Option<Span>),
+    hosts: Vec<LiveHost>,
+) -> LiveSummary {
     LiveSummary {
         clock: clock::NAME,
-        spin_ms: live.spin.as_millis_f64(),
         lateness_ms: punctuality.lateness(),
+        unread_ms: punctuality.unread(),
         behind_s: punctuality.behind().as_secs_f64(),
         longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
         sleeps,
-        valid: invalid.is_empty(),
-        invalid,
-        compared_packets: None,
+        run_delay_ms: waited.map(Span::as_millis_f64),
+        invalid: punctuality.faults(
+            live.lateness_limit,
+            advice(&live.scheduling, waited, punctuality.behind()),
+            &hosts,
+        ),
         hosts,
+        ..LiveSummary::default()
+    }
+}
+
+/// What would make a run less late that was `behind` for so long, and `waited` for a processor.
+fn advice(scheduling: &Scheduling, waited: Option<Span>, behind: Span) -> &'static str {
+    let crowded = waited.is_some_and(|waited| waited * 2 >= behind);
+    match (crowded, scheduling) {
+        (true, Scheduling { priority: Priority::Normal, .. }) => {
+            "other programs had its processor: run.priority = \"realtime\" puts it before them, run.affinity elsewhere"
+        }
+        (true, _) => "other programs of real-time priority had its processor: run.affinity puts it elsewhere",
+        (false, Scheduling { spin: Spin::Fixed(spin), .. }) if *spin < LONG_SPIN => {
+            "it did not have to wait for a processor, but woke late: run.spin = \"auto\" makes up for that"
+        }
+        (false, Scheduling { spin: Spin::Auto, .. }) => {
+            "it did not have to wait for a processor: have less traffic, or set run.spin = \"200us\" if it sleeps in between"
+        }
+        (false, _) => "it did not have to wait for a processor: have less traffic",
     }
 }
 

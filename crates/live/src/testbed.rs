@@ -164,6 +164,11 @@ impl Testbed {
         namespace::inside(self.namespace(node), || command.spawn())
     }
 
+    /// What programs have in their environment, by which they are found.
+    pub(crate) fn mark(&self) -> String {
+        format!("{}={}", leftovers::MARK, self.record.token())
+    }
+
     /// Kills every program that was started, and all that they have.
     pub(crate) fn kill_programs(&self) {
         leftovers::kill_all(self.record.token(), &[]);

@@ -92,7 +92,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
             nodes: [("l", 1), ("r", 2)].map(node).into(),
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: Some(router) }],
             commands: [Some(ping), breaks].into_iter().flatten().collect(),
-            spin: Span::ZERO,
+            scheduling: Default::default(),
             lateness_limit: None,
             drain: true,
         })),

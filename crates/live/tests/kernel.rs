@@ -193,7 +193,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
             nodes: vec![node("ours", false, OURS), node("kernel", true, KERNEL)],
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: None }],
             commands: Vec::new(),
-            spin: Span::ZERO,
+            scheduling: Default::default(),
             lateness_limit: None,
             drain: false,
         })),

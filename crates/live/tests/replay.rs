@@ -93,7 +93,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
             nodes: vec![node("l", 1), node("r", 2), node("ours", 3)],
             pipes: vec![pipe([0, 1], 0), pipe([2, 0], 1), pipe([2, 1], 2)],
             commands: commands.iter().enumerate().map(command).collect(),
-            spin: Span::from_micros(50),
+            scheduling: Default::default(),
             lateness_limit: None,
             drain: false,
         })),

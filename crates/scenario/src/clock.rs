@@ -3,21 +3,94 @@
 
 use std::path::PathBuf;
 
-use ackclock_sim::spec::{Clock, NodeSpec};
+use ackclock_sim::spec::{Clock, NodeSpec, Priority, Scheduling, Spin};
 use ackclock_units::Span;
 
+use crate::document::{Node, Value};
 use crate::fields::Fields;
-use crate::quantity::{Flag, OneOf, OrOff, Problem, Text, Time};
+use crate::keys::Domain;
+use crate::quantity::{Flag, Kind, OneOf, OrOff, Problem, Text, Time, Whole};
 use crate::report::Diagnostic;
 
 const CLOCKS: OneOf = OneOf { what: "clock", names: &["virtual", "live", "replay"] };
+
+/// How long before a deadline the loop stops sleeping: a time, or "auto".
+struct Spins;
+
+impl Kind for Spins {
+    type Held = Spin;
+
+    fn read(&self, node: &Node) -> Result<Spin, Problem> {
+        if node.str() == Some("auto") {
+            return Ok(Spin::Auto);
+        }
+        let read = Time::Any.read(node).map(Spin::Fixed);
+        read.map_err(|problem| Problem { expected: format!("{}, or \"auto\"", problem.expected), ..problem })
+    }
+
+    fn show(&self, held: &Spin) -> Value {
+        match held {
+            Spin::Auto => "auto".into(),
+            Spin::Fixed(span) => Time::Any.show(span),
+        }
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Either(vec![Domain::Name(vec!["auto"]), Time::Any.domain()])
+    }
+}
+
+const PRIORITIES: OneOf = OneOf { what: "priority", names: &["normal", "realtime"] };
+
+/// The most processors of a machine.
+const MOST_PROCESSORS: u64 = 1024;
+
+/// Processors by number.
+struct Processors;
+
+impl Kind for Processors {
+    type Held = Vec<usize>;
+
+    fn read(&self, node: &Node) -> Result<Vec<usize>, Problem> {
+        let expected = "a list of processors by number, such as [1] or [2, 3]";
+        let items = node.array().filter(|items| !items.is_empty() && items.len() as u64 <= MOST_PROCESSORS);
+        let items = items.ok_or_else(|| Problem::of_type(expected))?;
+        items.iter().map(|item| Whole(0, MOST_PROCESSORS - 1).read(item).map(|number| number as usize)).collect()
+    }
+
+    fn show(&self, held: &Vec<usize>) -> Value {
+        let place = crate::report::Place::new(0, 0..0);
+        Value::Array(held.iter().map(|&number| Node::new(number as u64, place.clone())).collect())
+    }
+
+    fn domain(&self) -> Domain {
+        Domain::Structure
+    }
+}
+
+/// How the loop gets its processor. What is not said may be filled in.
+fn scheduling(run: &mut Fields<'_>, fills_in: bool) -> Scheduling {
+    let priority = |name: &str| if name == "realtime" { Priority::Realtime } else { Priority::Normal };
+    if fills_in {
+        return Scheduling {
+            spin: run.or("spin", Spin::Auto, Spins),
+            priority: priority(run.or("priority", "normal", PRIORITIES)),
+            affinity: run.or("affinity", None, OrOff(Processors)),
+        };
+    }
+    Scheduling {
+        spin: run.maybe("spin", Spins).unwrap_or_default(),
+        priority: run.maybe("priority", PRIORITIES).map(priority).unwrap_or_default(),
+        affinity: run.maybe("affinity", OrOff(Processors)).flatten(),
+    }
+}
 
 /// By which clock a scenario runs, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Timing {
     /// `None` is the virtual clock.
     pub(crate) clock: Option<Clock>,
-    pub(crate) spin: Span,
+    pub(crate) scheduling: Scheduling,
     pub(crate) lateness_limit: Option<Span>,
     pub(crate) drain: bool,
 }
@@ -36,7 +109,12 @@ impl Timing {
 
 impl Default for Timing {
     fn default() -> Timing {
-        Timing { clock: None, spin: Span::from_micros(200), lateness_limit: Some(Span::from_millis(1)), drain: false }
+        Timing {
+            clock: None,
+            scheduling: Scheduling::default(),
+            lateness_limit: Some(Span::from_millis(1)),
+            drain: false,
+        }
     }
 }
 
@@ -80,11 +158,11 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
     };
     if nodes.is_some_and(<[NodeSpec]>::is_empty) {
         // Without hosts they mean nothing, and are not filled in.
-        timing.spin = run.maybe("spin", Time::Any).unwrap_or(timing.spin);
+        timing.scheduling = scheduling(run, false);
         timing.lateness_limit = run.maybe("lateness_limit", OrOff(Time::Positive)).unwrap_or(timing.lateness_limit);
         timing.drain = run.maybe("drain", Flag).unwrap_or(timing.drain);
     } else {
-        timing.spin = run.or("spin", timing.spin, Time::Any);
+        timing.scheduling = scheduling(run, true);
         timing.lateness_limit = run.or("lateness_limit", timing.lateness_limit, OrOff(Time::Positive));
         timing.drain = run.or("drain", timing.drain, Flag);
     }

@@ -108,7 +108,7 @@ impl Plan {
             nodes: self.network.nodes.clone(),
             pipes: self.network.pipes.clone(),
             commands: self.commands.clone(),
-            spin: self.timing.spin,
+            scheduling: self.timing.scheduling.clone(),
             lateness_limit: self.timing.lateness_limit,
             drain: self.timing.drain,
         })

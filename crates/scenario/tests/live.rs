@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 
 use ackclock_scenario::{Override, Scenario};
-use ackclock_sim::spec::{Clock, CommandSpec, EndsSpec, HostSpec, LiveSpec, Measure, RunSpec};
+use ackclock_sim::spec::{Clock, CommandSpec, EndsSpec, HostSpec, LiveSpec, Measure, RunSpec, Spin};
 use ackclock_units::Span;
 
 const BASE: &str = r#"schema = 1
@@ -224,7 +224,7 @@ fn every_new_key_can_be_set() {
     assert_eq!(live.pipes[0].router.unwrap().mtu, Some(1300));
     assert_eq!((live.commands[0].run.as_str(), live.commands[1].at), ("exit 1", Span::from_secs(2)));
     assert_eq!(run.flows[0].ends.unwrap().port, 1);
-    assert_eq!((live.drain, live.spin, live.lateness_limit), (true, Span::ZERO, None));
+    assert_eq!((live.drain, live.scheduling.spin, live.lateness_limit), (true, Spin::Fixed(Span::ZERO), None));
 }
 
 /// Each with the keys behind [`BASE`], what is set, and a part of what is said.

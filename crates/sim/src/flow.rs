@@ -338,6 +338,12 @@ impl Flow {
         }
     }
 
+    /// What had begun has brought nothing: the next packet of the sender outside begins the flow.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.started, self.finished, self.over) = (false, None, None);
+        self.settle();
+    }
+
     /// An end outside has opened or closed a connection. Another may come, and the flow goes on.
     pub(crate) fn open_or_end(&mut self, now: Time, sender: &Host, receiver: &Host) {
         let since = |is: bool, since: Option<Time>| is.then(|| since.unwrap_or(now));

@@ -13,7 +13,9 @@ pub use ackclock_cc::{CcSpec, OwnController, Parameter};
 pub use ackclock_emulator::SplitRule;
 
 pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
-pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
+pub use self::live::{
+    Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, Priority, RouterSpec, Scheduling, Spin,
+};
 pub use self::mptcp::{MptcpSpec, PathChange, SchedulerKind, SubflowHosts};
 pub use self::reordering::{ReorderTap, ReorderingSpec};
 pub use self::summed::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};

@@ -8,9 +8,10 @@
 //!
 //! Several connections may be open at once or one after the other (`iperf3` opens one for control
 //! and one for each stream); they are told apart by their ports, and their counts are added up.
-//! Everything is in constant memory: of connections, and of segments that wait for their
-//! acknowledgment, there is a fixed number at most, beyond which those used last count, and
-//! segments give no RTT.
+//! Memory is bounded: of connections, and of segments that wait for their acknowledgment, there is
+//! a fixed number at most. Beyond the former the one that was not seen for longest is forgotten,
+//! and the counts are [incomplete](Watch::is_incomplete) if it was open; beyond the latter segments
+//! give no RTT.
 //!
 //! A segment is a retransmission by its numbers alone. Linux probes an idle peer or a closed window
 //! without data, which is none; the byte that other systems send for it counts as one, and once
@@ -26,10 +27,15 @@ use ackclock_packet::{Flags, Segment};
 use ackclock_tcp::Acknowledgment;
 use ackclock_units::Time;
 
-/// The most connections that are told apart.
-const CONNECTIONS: usize = 64;
+/// The most connections that are told apart: more than a program opens at once unless it tests just
+/// this. One takes some 250 bytes.
+const CONNECTIONS: usize = 4096;
 /// The most segments of a connection that are timed at once.
 const TIMED: usize = 4096;
+/// The same of all connections, each of which may have an equal share. As a share is only cut
+/// when a connection opens, all of them have room for less than 64 shares of 4096 and
+/// 262144 * ln(4096 / 64) further segments, 54 MB.
+const TIMED_IN_ALL: usize = 64 * TIMED;
 
 /// What is at the other end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +53,10 @@ pub(crate) enum Peer {
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     connections: Vec<Connection>,
+    /// Where each one is among them, in order of their ports.
+    places: Vec<(u32, u32)>,
+    /// Connections that were forgotten while they were open.
+    forgotten: u64,
     peer: Peer,
     /// What is acknowledged of the streams that its subflows carry together, where they do.
     whole: Whole,
@@ -186,10 +196,11 @@ impl Stream {
 }
 
 impl Timed {
-    /// `from..to` is sent, of which what lies below `before` had been sent.
-    fn sent(&mut self, now: Time, from: u64, to: u64, before: u64) {
+    /// `from..to` is sent, of which what lies below `before` had been sent. At most `share` segments
+    /// are timed.
+    fn sent(&mut self, now: Time, [from, to, before]: [u64; 3], share: usize) {
         if from >= before {
-            if self.segments.len() < TIMED {
+            if self.segments.len() < share {
                 let len = (to - from).min(u32::MAX.into()) as u32;
                 self.segments.push_back(Sent { from, at: now, len, resent: false, sacked: false });
             }
@@ -295,6 +306,10 @@ impl Connection {
         }
     }
 
+    fn is_over(&self) -> bool {
+        self.reset || self.is_finished()
+    }
+
     fn is_finished(&self) -> bool {
         [self.sent, self.received].iter().all(|stream| stream.is_some_and(|stream| stream.is_finished()))
     }
@@ -318,6 +333,11 @@ impl Watch {
             delivered_bytes: self.whole.delivered.unwrap_or(self.counts.delivered_bytes),
             ..self.counts
         }
+    }
+
+    /// More connections were open at once than are told apart, and the counts lack some of them.
+    pub(crate) fn is_incomplete(&self) -> bool {
+        self.forgotten > 0
     }
 
     /// The end has acknowledged its peer's stream, that of all subflows, up to `bytes`; `None` if
@@ -348,12 +368,13 @@ impl Watch {
 
     /// No connection is open: each was closed by both sides or reset.
     pub(crate) fn is_over(&self) -> bool {
-        !self.connections.is_empty() && self.connections.iter().all(|one| one.reset || one.is_finished())
+        !self.connections.is_empty() && self.connections.iter().all(Connection::is_over)
     }
 
     /// The end sends a segment. Returns where its payload lies in the stream, and whether
     /// connections may have opened or ended.
     pub(crate) fn sends(&mut self, now: Time, segment: &Segment) -> (u64, bool) {
+        let share = TIMED.min(TIMED_IN_ALL / self.connections.len().max(1));
         let (one, counts) = self.connection(segment.source_port, segment.destination_port);
         let syn = segment.flags.contains(Flags::SYN);
         if syn {
@@ -365,7 +386,7 @@ impl Watch {
             offset = from - 1;
             counts.sent_packets += 1;
             counts.retransmitted_packets += u64::from(from < before);
-            one.timed.sent(now, from, to, before);
+            one.timed.sent(now, [from, to, before], share);
             // Who sends data has not given up.
             one.reset = false;
         }
@@ -418,34 +439,49 @@ impl Watch {
         (arrival, syn || one.is_ending())
     }
 
-    /// The connection with these ports; a new one takes the place of one that is over, or of the
-    /// one not seen for longest, once there are many.
+    /// The connection with these ports.
     fn connection(&mut self, own: u16, peer: u16) -> (&mut Connection, &mut WatchCounts) {
-        let Watch { connections, peer: at_other_end, current, seen, counts, .. } = self;
-        let ports = if *at_other_end == Peer::Ours { (0, 0) } else { (own, peer) };
-        if connections.get(*current).is_none_or(|one| one.ports != ports) {
-            *current = match connections.iter().position(|one| one.ports == ports) {
-                Some(place) => place,
-                None if connections.len() < CONNECTIONS => {
-                    connections.push(Connection::new(ports));
-                    connections.len() - 1
-                }
-                None => {
-                    let oldest = |place: &usize| {
-                        let one = &connections[*place];
-                        (!(one.reset || one.is_finished()), one.used)
-                    };
-                    let place = (0..connections.len()).min_by_key(oldest).unwrap_or(0);
-                    connections[place] = Connection::new(ports);
-                    place
-                }
+        let ports = if self.peer == Peer::Ours { (0, 0) } else { (own, peer) };
+        if self.connections.get(self.current).is_none_or(|one| one.ports != ports) {
+            let key = number(ports);
+            self.current = match self.places.binary_search_by_key(&key, |&(key, _)| key) {
+                Ok(found) => self.places[found].1 as usize,
+                Err(_) => self.add(ports),
             };
         }
-        *seen += 1;
-        let one = &mut connections[*current];
-        one.used = *seen;
-        (one, counts)
+        self.seen += 1;
+        let one = &mut self.connections[self.current];
+        one.used = self.seen;
+        (one, &mut self.counts)
     }
+
+    /// A new connection; once there are many it takes the place of one that is over, or of the one
+    /// not seen for longest.
+    #[cold]
+    fn add(&mut self, ports: (u16, u16)) -> usize {
+        let Watch { connections, places, forgotten, .. } = self;
+        let place = if connections.len() < CONNECTIONS {
+            connections.push(Connection::new(ports));
+            connections.len() - 1
+        } else {
+            let oldest = |place: &usize| (!connections[*place].is_over(), connections[*place].used);
+            let place = (0..connections.len()).min_by_key(oldest).unwrap_or(0);
+            let old = std::mem::replace(&mut connections[place], Connection::new(ports));
+            *forgotten += u64::from(!old.is_over());
+            if let Ok(found) = places.binary_search_by_key(&number(old.ports), |&(key, _)| key) {
+                places.remove(found);
+            }
+            place
+        };
+        let at = places.partition_point(|&(key, _)| key < number(ports));
+        places.insert(at, (number(ports), place as u32));
+        place
+    }
+}
+
+/// Ports as a number.
+fn number((own, peer): (u16, u16)) -> u32 {
+    u32::from(own) << 16 | u32::from(peer)
 }
 
 #[cfg(test)]

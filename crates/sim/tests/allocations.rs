@@ -184,7 +184,7 @@ fn packets_from_outside_cost_no_allocation() {
         nodes: vec![node(1), node(2)],
         pipes: vec![pipe],
         commands: Vec::new(),
-        spin: Span::ZERO,
+        scheduling: Default::default(),
         lateness_limit: None,
         drain: false,
     }));

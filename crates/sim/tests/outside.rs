@@ -97,7 +97,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
             nodes: vec![node("left", true, 1), node("right", true, 2)],
             pipes: vec![pipe],
             commands: Vec::new(),
-            spin: Span::ZERO,
+            scheduling: Default::default(),
             lateness_limit: None,
             drain: false,
         })),

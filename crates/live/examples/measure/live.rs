@@ -9,7 +9,7 @@ use ackclock_emulator::Impairments;
 use ackclock_live::{LiveError, Options, Outcome};
 use ackclock_sim::Recorders;
 use ackclock_sim::spec::{
-    Clock, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec,
+    Clock, DirectionSpec, LinkSpec, LiveSpec, NodeSpec, PipeSpec, QueueSpec, RouterSpec, RunSpec, Scheduling, Spin,
 };
 use ackclock_units::{Rate, Span};
 use anyhow::{Result, bail};
@@ -62,7 +62,9 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
             nodes: vec![node(0)?, node(1)?],
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: Some(router) }],
             commands: Vec::new(),
-            spin: Span::from_nanos(settings.spin.as_nanos() as u64),
+            scheduling: Scheduling {
+                spin: settings.spin.map_or(Spin::Auto, |spin| Spin::Fixed(Span::from_nanos(spin.as_nanos() as u64))),
+            },
             lateness_limit: None,
             drain: false,
         })),

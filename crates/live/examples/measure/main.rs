@@ -9,7 +9,7 @@
 //! devices: packets of 64 bytes per second, TCP at an MTU of 1500 bytes, time of a processor for
 //! each packet. `accuracy` is delays and rates against those that were asked for. `recording` is
 //! TCP over a link without limits, with a capture and without one; each capture is replayed.
-//! `--spin 200us`, `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept busy
+//! `--spin 200us` (or `auto`), `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept busy
 //! meanwhile), `--file FILE` (where the capture is written).
 
 #![expect(clippy::print_stdout, reason = "tables are what this program is for")]
@@ -34,7 +34,8 @@ use nix::sys::time::{TimeVal, TimeValLike};
 /// What is measured how.
 #[derive(Clone, Copy)]
 pub(crate) struct Settings {
-    pub(crate) spin: Duration,
+    /// `None` is what the loop finds out by itself.
+    pub(crate) spin: Option<Duration>,
     /// How often each thing is measured.
     pub(crate) rounds: usize,
     /// For how long each time.
@@ -55,12 +56,15 @@ pub(crate) fn thread_time() -> CpuTime {
 fn main() -> Result<()> {
     let mut arguments = std::env::args().skip(1);
     let what = arguments.next().unwrap_or_default();
-    let mut settings = Settings { spin: Duration::from_micros(200), rounds: 3, seconds: 5, busy: 0 };
+    let mut settings = Settings { spin: None, rounds: 3, seconds: 5, busy: 0 };
     let mut file = std::env::temp_dir().join(format!("ackclock-measure-{}.pcapng", std::process::id()));
     while let Some(name) = arguments.next() {
         let value = arguments.next().with_context(|| format!("{name} takes a value"))?;
         match name.as_str() {
-            "--spin" => settings.spin = Duration::from_micros(value.trim_end_matches("us").parse()?),
+            "--spin" => {
+                let micros = (value != "auto").then(|| value.trim_end_matches("us").parse()).transpose()?;
+                settings.spin = micros.map(Duration::from_micros);
+            }
             "--rounds" => settings.rounds = value.parse()?,
             "--seconds" => settings.seconds = value.parse()?,
             "--file" => file = value.into(),

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
-use ackclock_sim::spec::{Clock, LiveSpec, NodeSpec, RunSpec};
+use ackclock_sim::spec::{Clock, LiveSpec, NodeSpec, RunSpec, Spin};
 use ackclock_units::{Span, Time};
 use proptest::prelude::*;
 
@@ -76,7 +76,7 @@ fn spec() -> RunSpec {
             nodes: nodes(),
             pipes: Vec::new(),
             commands: Vec::new(),
-            spin: Span::ZERO,
+            scheduling: Default::default(),
             lateness_limit: None,
             drain: false,
         })),
@@ -287,6 +287,48 @@ fn a_full_disk_is_told() {
     assert_eq!(source.kind(), std::io::ErrorKind::StorageFull);
 }
 
+/// Wherever the disk is full: all packets that are whole are there, less what the end of a capture
+/// takes.
+#[test]
+fn of_a_full_disk_all_whole_blocks_are_a_capture() {
+    let packets: Vec<Packet> = (0..12).map(|n| (1000 * n, 0, Way::FromHost, ipv4(1, 2, 100))).collect();
+    let chunk = write("blocks", &packets);
+    let scratch = Scratch::new("full-disk");
+    let end = |extent: &salvage::Extent| writer::statistics(0, extent.last, &extent.packets);
+    let room = writer::statistics(0, 0, &[0, 0]).len();
+    let first = chunk.windows(4).position(|word| word == 6u32.to_le_bytes()).unwrap();
+    for (number, written) in (0..chunk.len()).enumerate() {
+        // The second of two chunks, of which the first one is there.
+        let before = &chunk[..first];
+        let after = &chunk[first..];
+        let path = scratch.0.join(format!("{number}"));
+        let mut blocks = salvage::Blocks::new(fs::File::create(&path).unwrap(), 2, 0, room);
+        let kept = if written < first {
+            std::io::Write::write_all(&mut fs::File::options().append(true).open(&path).unwrap(), &chunk[..written])
+                .unwrap();
+            blocks.keep(&chunk, written, end)
+        } else {
+            blocks.write(before).unwrap();
+            std::io::Write::write_all(&mut fs::File::options().append(true).open(&path).unwrap(), after).unwrap();
+            blocks.keep(after, written - first, end)
+        };
+        if !kept {
+            // The first block is 12 bytes and more, and has a comment.
+            assert!(written < 400, "{written}");
+            continue;
+        }
+        let file = fs::read(&path).unwrap();
+        assert!(file.len() <= written.max(first) + room, "{written}: {}", file.len());
+        if written < first + room {
+            continue;
+        }
+        let (found, _) = read(file).unwrap_or_else(|error| panic!("{written}: {error}"));
+        // 44 bytes around each packet of 100, which needs no padding.
+        let whole = ((written - first - room) / 144).min(packets.len());
+        assert_eq!(found, packets[..whole], "{written}");
+    }
+}
+
 #[test]
 fn a_disk_that_does_not_keep_up_is_told() {
     let scratch = Scratch::new("stalled");
@@ -336,7 +378,7 @@ fn the_scenario_is_known_by_what_decides() {
     same.title = "Another title, scenario 12".to_owned();
     let live = same.live.as_mut().unwrap();
     live.clock = Clock::Replay("x".into());
-    live.spin = Span::from_millis(1);
+    live.scheduling.spin = Spin::Fixed(Span::from_millis(1));
     assert_eq!(reader.scenario(), Some(fingerprint(&same)));
     let mut other = spec();
     other.seed = 8;

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -14,6 +14,7 @@ use ackclock_sim::spec::RunSpec;
 use ackclock_units::Time;
 use pcap_parser::{BOM_MAGIC, EPB_MAGIC, IDB_MAGIC, ISB_MAGIC, OptionCode, SHB_MAGIC};
 
+use super::salvage::Blocks;
 use super::{APPLICATION, INBOUND, OUTBOUND, RAW_IP, SCENARIO, Way, fingerprint};
 use crate::LiveError;
 
@@ -41,12 +42,12 @@ const TEXT: usize = 4096;
 /// allocates for a packet.
 ///
 /// The file appears once it is complete: until then it has a hidden name that ends in `.partial`,
-/// and dropped, it is removed. What exists and is no ordinary file (a pipe) is written as it is.
+/// and dropped, it is removed. If the disk is full, it is complete up to there. What exists and is no ordinary file (a pipe) is written as it is.
 #[derive(Debug)]
 pub(crate) struct Writer {
     path: PathBuf,
     hidden: Option<Hidden>,
-    thread: JoinHandle<io::Result<File>>,
+    thread: JoinHandle<Result<File, Failure>>,
     full: SyncSender<Vec<u8>>,
     empty: Arc<Empty>,
     /// How many chunks there are.
@@ -63,6 +64,14 @@ pub(crate) struct Writer {
     failed: Arc<AtomicBool>,
     /// How many packets there were when the disk was too far behind.
     stalled: Option<u64>,
+}
+
+/// Why the thread has given up.
+#[derive(Debug)]
+struct Failure {
+    source: io::Error,
+    /// What was written before is a capture.
+    kept: bool,
 }
 
 /// Chunks that were written. The last one is the first to be used again: it is still in the cache.
@@ -82,6 +91,12 @@ impl Writer {
         let file = File::create(hidden.as_deref().unwrap_or(path)).map_err(failure)?;
         let hidden = hidden.map(Hidden);
 
+        #[expect(clippy::disallowed_methods, reason = "what a clock on the wall shows at time 0, for people")]
+        let now = SystemTime::now();
+        let epoch = now.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0));
+        let nodes = spec.live.as_deref().map_or(&[][..], |live| &live.nodes);
+        let devices = || nodes.iter().filter_map(|node| Some((node, node.tun.as_deref()?)));
+
         let (full, to_write) = sync_channel(CHUNKS);
         // The memory is there once it has been written to.
         let ready = (0..READY).map(|_| vec![1; CHUNK]);
@@ -89,16 +104,14 @@ impl Writer {
         ready.for_each(|chunk| empty.give_back(chunk));
         let failed = Arc::new(AtomicBool::new(false));
         let (told, give_back) = (failed.clone(), empty.clone());
+        let counts = vec![0; devices().count()];
+        let room = statistics(epoch, epoch, &counts).len();
+        let blocks = Blocks::new(file, counts.len(), epoch, room);
         let thread = thread::Builder::new()
             .name("capture".to_owned())
-            .spawn(move || write_all(file, &to_write, &give_back, &told))
+            .spawn(move || write_all(blocks, epoch, &to_write, &give_back, &told))
             .map_err(failure)?;
 
-        #[expect(clippy::disallowed_methods, reason = "what a clock on the wall shows at time 0, for people")]
-        let now = SystemTime::now();
-        let epoch = now.duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(0));
-        let nodes = spec.live.as_deref().map_or(&[][..], |live| &live.nodes);
-        let devices = || nodes.iter().filter_map(|node| Some((node, node.tun.as_deref()?)));
         let mut chunk = Vec::with_capacity(CHUNK);
         section_header(&mut chunk, spec);
         for (node, tun) in devices() {
@@ -118,7 +131,7 @@ impl Writer {
             chunk,
             epoch,
             interfaces: nodes.iter().map(|node| node.tun.as_ref().and_then(|_| numbers.next())).collect(),
-            counts: vec![0; devices().count()],
+            counts,
             failed,
             stalled: None,
         })
@@ -174,24 +187,32 @@ impl Writer {
     /// file its name.
     pub(crate) fn finish(mut self, end: Time) -> Result<(), LiveError> {
         let end = self.epoch.saturating_add(end.as_nanos());
-        for (interface, &packets) in self.counts.iter().enumerate() {
-            interface_statistics(&mut self.chunk, interface as u32, self.epoch, end, Some(packets));
-        }
+        self.chunk.extend(statistics(self.epoch, end, &self.counts));
         let Writer { path, hidden, thread, full, chunk, stalled, .. } = self;
         let sent = full.send(chunk);
         drop(full);
-        let written = thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread that writes it has died")));
-        let result = written.and_then(|file| match (stalled, sent) {
-            (Some(packets), _) => Err(io::Error::other(format!(
+        let died = |_| Err(Failure { source: io::Error::other("the thread that writes it has died"), kept: false });
+        let appear = || hidden.as_ref().map_or(Ok(()), |hidden| fs::rename(&hidden.0, &path));
+        let up_to_there = |source: io::Error| match appear() {
+            Ok(()) if hidden.is_some() => {
+                io::Error::new(source.kind(), format!("{source}; what was captured up to there is kept"))
+            }
+            _ => source,
+        };
+        let result = match (thread.join().unwrap_or_else(died), stalled, sent) {
+            (Err(Failure { source, kept: true }), ..) => Err(up_to_there(source)),
+            (Err(Failure { source, kept: false }), ..) => Err(source),
+            (Ok(_), Some(packets), _) => Err(up_to_there(io::Error::other(format!(
                 "the disk cannot keep up: {} MiB are waiting to be written after {packets} packets",
                 (CHUNK * CHUNKS) >> 20
-            ))),
-            (None, Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),
-            (None, Ok(())) => match &hidden {
-                Some(hidden) => file.sync_all().and_then(|()| fs::rename(&hidden.0, &path)),
-                None => Ok(()),
-            },
-        });
+            )))),
+            (Ok(_), None, Err(_)) => Err(io::ErrorKind::BrokenPipe.into()),
+            (Ok(file), None, Ok(())) => {
+                let stored = if hidden.is_some() { file.sync_all() } else { Ok(()) };
+                stored.and_then(|()| appear())
+            }
+        };
+        drop(hidden);
         result.map_err(|source| LiveError::File { path, source })
     }
 }
@@ -223,16 +244,32 @@ fn hidden_name(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(hidden))
 }
 
-/// What the thread does, until there will be no more.
-fn write_all(mut file: File, full: &Receiver<Vec<u8>>, empty: &Empty, failed: &AtomicBool) -> io::Result<File> {
+/// What the thread does, until there will be no more. Time 0 is at `epoch`.
+fn write_all(
+    mut blocks: Blocks,
+    epoch: u64,
+    full: &Receiver<Vec<u8>>,
+    empty: &Empty,
+    failed: &AtomicBool,
+) -> Result<File, Failure> {
     for chunk in full {
-        if let Err(error) = file.write_all(&chunk) {
+        if let Err((source, written)) = blocks.write(&chunk) {
             failed.store(true, Ordering::Relaxed);
-            return Err(error);
+            let kept = blocks.keep(&chunk, written, |extent| statistics(epoch, extent.last, &extent.packets));
+            return Err(Failure { source, kept });
         }
         empty.give_back(chunk);
     }
-    Ok(file)
+    Ok(blocks.into_file())
+}
+
+/// What ends a capture: how many packets each interface has, until `end`.
+pub(super) fn statistics(start: u64, end: u64, packets: &[u64]) -> Vec<u8> {
+    let mut blocks = Vec::new();
+    for (interface, &packets) in packets.iter().enumerate() {
+        interface_statistics(&mut blocks, interface as u32, start, end, Some(packets));
+    }
+    blocks
 }
 
 fn section_header(to: &mut Vec<u8>, spec: &RunSpec) {

@@ -30,7 +30,7 @@ fn spec(name: &str, commands: Vec<CommandSpec>) -> LiveSpec {
         nodes: vec![node],
         pipes: Vec::new(),
         commands,
-        spin: Span::ZERO,
+        scheduling: Default::default(),
         lateness_limit: None,
         drain: false,
     }

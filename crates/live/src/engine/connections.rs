@@ -1,7 +1,9 @@
 //! The assignment of packets to flows, and of their data to the flow's stream.
 //!
 //! A local endpoint that opens a connection has its ports from the start; one that listens accepts
-//! the first SYN to its port, and all others to that port belong to nobody. The source ports of
+//! the first SYN to its port. Others to that port belong to nobody on their way; where they arrive,
+//! the endpoint takes one if its connection until then has brought nothing and is over, and all
+//! others are reset. The source ports of
 //! local endpoints are drawn from the seed: a kernel that has the last run's connection in
 //! TIME-WAIT, in a namespace that outlives runs, does not meet it again unless the seed is the
 //! same. (Then the SYN is answered by an ACK for the old connection, that is reset, and the SYN
@@ -30,9 +32,9 @@ mod subflows;
 
 /// The ephemeral ports of Linux (`ip_local_port_range`).
 const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
-/// The most connections of a flow between two kernels that are known at a time; beyond it those
-/// that opened first are forgotten, until they are seen again.
-const CONNECTIONS: usize = 64;
+/// The most connections of a flow between two kernels that are known at a time, as many as its
+/// measures tell apart; beyond it those that opened first are forgotten, until they are seen again.
+pub(super) const MOST_CONNECTIONS: usize = 4096;
 
 /// How many hashes are kept: packets come in batches of a few flows.
 const RECENT: usize = 16;
@@ -204,16 +206,40 @@ impl Connections {
             Kind::Watched(watched) => {
                 let sent = if end.is_sender() { *key } else { reversed(key) };
                 watched.opened += 1;
-                let forgotten = if watched.known.len() < CONNECTIONS { None } else { watched.known.pop_front() };
+                let forgotten = if watched.known.len() < MOST_CONNECTIONS { None } else { watched.known.pop_front() };
                 watched.known.push_back(sent);
                 if let Some(key) = forgotten {
-                    self.table.retain(|entry| entry.key != key && entry.key != reversed(&key));
+                    self.remove(&key);
+                    self.remove(&reversed(&key));
                 }
                 self.insert(sent, end.flow().sender(), 0);
                 self.insert(reversed(&sent), end.flow().receiver(), 0);
                 Some((end, 0))
             }
         }
+    }
+
+    /// A SYN with this key has reached node `to` without being of a connection: the end that has
+    /// sent it of the first flow to its port that `listens`, whose connection it is from now on.
+    pub(super) fn reopen(
+        &mut self,
+        [from, to]: [usize; 2],
+        key: &FlowKey,
+        listens: impl Fn(FlowId) -> bool,
+    ) -> Option<(HostId, usize)> {
+        let is_it = |&(number, flow): &(usize, &Flow)| {
+            let (Some(ends), Kind::Ours(ours)) = (flow.ends, &flow.kind) else { return false };
+            let right =
+                ends.port == key.destination_port && ends.source_port.is_none_or(|port| port == key.source_port);
+            !ours.sends && right && ours.path([to, from]) == Some(0) && listens(FlowId::new(number))
+        };
+        let end = self.flows.iter().enumerate().find(is_it).map(|(number, _)| FlowId::new(number).sender())?;
+        let subflow = Subflow::accepted(0, [to, from], key, (RECEIVER_PORT, SENDER_PORT))?;
+        let Kind::Ours(ours) = &mut self.flows[end.flow().index()].kind else { return None };
+        (ours.taken, ours.opened) = (true, 0);
+        let before = std::mem::take(&mut ours.subflows);
+        before.iter().for_each(|subflow| self.remove(&subflow.incoming()));
+        Some(self.add_subflow(end, subflow))
     }
 
     /// A connection of a local endpoint with the peer at `end`; beyond a number of them it takes
@@ -231,8 +257,7 @@ impl Connections {
             }
         };
         if let Some(old) = old {
-            let forgotten = old.incoming();
-            self.table.retain(|entry| entry.key != forgotten);
+            self.remove(&old.incoming());
         }
         self.insert(key, end, number);
         (end, number)
@@ -300,6 +325,15 @@ impl Connections {
         let hash = key.hash(self.seed);
         let at = self.table.partition_point(|entry| entry.hash < hash);
         self.table.insert(at, Entry { hash, key, end, subflow });
+    }
+
+    fn remove(&mut self, key: &FlowKey) {
+        let hash = key.hash(self.seed);
+        let from = self.table.partition_point(|entry| entry.hash < hash);
+        let mut same = self.table[from..].iter().take_while(|entry| entry.hash == hash);
+        if let Some(ahead) = same.position(|entry| entry.key == *key) {
+            self.table.remove(from + ahead);
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::router::{Problem, Reporter};
 use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 
 mod connections;
+mod listening;
 mod peers;
 mod subflows;
 mod varying;
@@ -71,7 +72,7 @@ fn spec(tuns: [bool; 2], impairments: Impairments) -> RunSpec {
             nodes: vec![node("left", LEFT, tuns[0]), node("right", RIGHT, tuns[1])],
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: Some(router) }],
             commands: Vec::new(),
-            spin: Span::ZERO,
+            scheduling: Default::default(),
             lateness_limit: None,
             drain: false,
         })),

@@ -83,7 +83,7 @@ fn spec() -> RunSpec {
             nodes: vec![node("left", LEFT), node("right", RIGHT)],
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0, 1], split: None, router: Some(router) }],
             commands: Vec::new(),
-            spin: Span::ZERO,
+            scheduling: Default::default(),
             lateness_limit: None,
             drain: false,
         })),

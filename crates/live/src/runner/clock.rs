@@ -3,7 +3,6 @@
 use std::io;
 
 use ackclock_units::Time;
-use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, clock_gettime};
 
 /// What it is called in a summary.
@@ -32,13 +31,6 @@ impl Clock {
         }
         self.last
     }
-
-    /// What the machine's clock shows at a time.
-    pub(super) fn shows(&self, at: Time) -> TimeSpec {
-        let nanos = self.origin.saturating_add(at.as_nanos());
-        let (secs, nanos) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-        TimeSpec::new(secs.try_into().unwrap_or(i64::MAX), nanos as i64)
-    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the clock of live runs")]
@@ -62,13 +54,5 @@ mod tests {
             assert!(now >= last);
             last = now;
         }
-    }
-
-    #[test]
-    fn a_time_is_shown_relative_to_the_start() {
-        let clock = Clock { origin: 5_999_999_999, last: Time::ZERO };
-        // 5.999999999 s + 1.000000002 s
-        assert_eq!(clock.shows(Time::from_nanos(1_000_000_002)), TimeSpec::new(7, 1));
-        assert_eq!(clock.shows(Time::NEVER), TimeSpec::new(18_446_744_073, 709_551_615));
     }
 }

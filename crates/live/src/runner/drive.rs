@@ -12,13 +12,16 @@ use std::os::fd::AsRawFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use ackclock_sim::spec::Scheduling;
 use ackclock_sim::{Recorders, RunError};
 use ackclock_units::{Span, Time};
 use nix::errno::Errno;
 
 use super::clock::Clock;
 use super::punctuality::Punctuality;
-use super::waiter::{Signals, Waiter};
+use super::scheduling::{Budget, REST};
+use super::spin::Margin;
+use super::waiter::{Signals, Waiter, Woken};
 use crate::Engine;
 use crate::capture::{Way, Writer};
 
@@ -37,9 +40,13 @@ const TURN: usize = 64;
 /// checks its devices.
 const LOOK: Span = Span::from_millis(10);
 
-/// The longest sleep. A device that is gone or down wakes nobody: it is noticed when it is read or
-/// checked.
-const LONGEST_SLEEP: Span = Span::from_millis(100);
+/// The longest sleep, due or not. A loop that was stopped while it slept is found out by waking too
+/// late, so that this is what such a stop escapes notice by at most. A device that is gone or down
+/// wakes nobody: it is noticed when it is read or checked.
+const HEARTBEAT: Span = Span::from_millis(5);
+
+/// A sleep that takes longer to begin and to end.
+const SHORTEST_SLEEP: Span = Span::from_micros(5);
 
 /// Where packets of a host come from and go to, without blocking.
 pub(super) trait Port: AsRawFd {
@@ -100,13 +107,19 @@ pub(super) struct Drive<'a, P: Port> {
     /// The index of each host's port; `usize::MAX` for one without.
     port_of: Vec<usize>,
     capture: Option<Writer>,
-    waiter: Waiter<'a, P>,
+    waiter: Waiter<'a>,
     clock: Clock,
     /// What the clock showed last.
     now: Time,
     /// The last moment of the run.
     last: Time,
-    spin: Span,
+    margin: Margin,
+    budget: Budget,
+    /// The ports had nothing a moment ago: there is no need to read.
+    quiet: bool,
+    /// Nothing that has not been read yet came before, unless the loop was stopped while it slept,
+    /// for up to [`HEARTBEAT`].
+    since: Time,
     punctuality: Punctuality,
     /// A port may have more than was read of it.
     more: bool,
@@ -123,6 +136,8 @@ pub(super) struct Driven<'a, P> {
     pub(super) capture: Option<Writer>,
     pub(super) punctuality: Punctuality,
     pub(super) sleeps: u64,
+    /// How long before deadlines it stopped sleeping, on average.
+    pub(super) spin: Span,
     pub(super) signals: Signals,
 }
 
@@ -134,9 +149,9 @@ impl<'a, P: Port> Drive<'a, P> {
         signals: Signals,
         capture: Option<Writer>,
         duration: Span,
-        spin: Span,
+        scheduling: &Scheduling,
     ) -> io::Result<Drive<'a, P>> {
-        let waiter = Waiter::new(ports.iter().map(|&(_, port)| port), signals)?;
+        let waiter = Waiter::new(ports.iter().map(|&(_, port)| port), signals);
         let hosts = ports.iter().map(|&(node, _)| node + 1).max().unwrap_or(0);
         let mut port_of = vec![usize::MAX; hosts];
         ports.iter().enumerate().for_each(|(index, &(node, _))| port_of[node] = index);
@@ -149,7 +164,10 @@ impl<'a, P: Port> Drive<'a, P> {
             clock: Clock::start()?,
             now: Time::ZERO,
             last: Time::ZERO + (duration - Span::from_nanos(1)),
-            spin,
+            margin: Margin::new(scheduling.spin),
+            budget: Budget::new(scheduling.priority),
+            quiet: false,
+            since: Time::ZERO,
             punctuality: Punctuality::default(),
             more: false,
             sleeps: 0,
@@ -182,24 +200,33 @@ impl<'a, P: Port> Drive<'a, P> {
         let (mut looked, mut checked) = (Time::ZERO, Time::ZERO);
         loop {
             let mut from = self.now;
-            match self.round(recorders) {
+            let round = self.round(recorders);
+            self.budget.ran(self.now.since(from));
+            if self.budget.is_spent()
+                && let Err(error) = self.rest()
+            {
+                return End::Sleep(error);
+            }
+            match round {
                 Ok(true) => {}
                 Ok(false) if self.now > self.last => return self.hand_over(usize::MAX).err().unwrap_or(End::Over),
                 Ok(false) => {
                     let until = self.idle_until();
-                    if until > self.now {
+                    if until > self.now + SHORTEST_SLEEP {
                         self.sleeps += 1;
-                        if let Err(error) = self.waiter.sleep(&self.clock, until).await {
+                        if let Err(error) = self.sleep(until) {
                             return End::Sleep(error);
                         }
-                        self.now = self.clock.now();
-                        looked = self.now;
                         from = until;
+                    } else {
+                        self.margin.spun(self.now, self.now.since(from));
                     }
                 }
                 Err(end) => return end,
             }
             self.punctuality.stood_still(self.now.since(from));
+            // A packet wakes it before it is to wake.
+            self.since = from.min(self.now);
             if self.now.since(looked) >= LOOK {
                 looked = self.now;
                 self.waiter.look().await;
@@ -232,17 +259,42 @@ impl<'a, P: Port> Drive<'a, P> {
     /// that sleeping would miss it.
     fn idle_until(&self) -> Time {
         let due = self.engine.next_due().min(self.last);
-        (due - self.spin).min(self.now + LONGEST_SLEEP)
+        (due - self.margin.now()).min(self.now + HEARTBEAT)
+    }
+
+    /// Leaves the processor to others for a while, whatever there is to do.
+    #[cold]
+    fn rest(&mut self) -> io::Result<()> {
+        let from = self.now;
+        Waiter::rest(REST)?;
+        self.now = self.clock.now();
+        self.budget.slept(self.now.since(from));
+        Ok(())
+    }
+
+    /// Sleeps until then, or until there is work.
+    fn sleep(&mut self, until: Time) -> io::Result<()> {
+        let from = self.now;
+        let woken = self.waiter.sleep(until.since(from))?;
+        self.now = self.clock.now();
+        self.budget.slept(self.now.since(from));
+        self.quiet = woken == Woken::ByTime;
+        if self.quiet {
+            self.margin.overslept(self.now, self.now.since(until));
+        }
+        Ok(())
     }
 
     /// Reads from every port, and hands over what is due. `false` if there was nothing to do.
     fn round(&mut self, recorders: &mut Recorders<'_>) -> Result<bool, End> {
         let mut read = false;
         self.more = false;
-        for index in 0..self.ports.len() {
-            read |= self.read(index)?;
+        if !std::mem::take(&mut self.quiet) {
+            for index in 0..self.ports.len() {
+                read |= self.read(index)?;
+            }
+            self.now = self.clock.now();
         }
-        self.now = self.clock.now();
         let handed = self.hand_over(TURN)?;
         if !read && handed == Handed::Nothing {
             return Ok(false);
@@ -279,6 +331,7 @@ impl<'a, P: Port> Drive<'a, P> {
             if let Some(capture) = &mut self.capture {
                 capture.packet(self.now, node, Way::FromHost, &self.engine.buffer()[..len]);
             }
+            self.punctuality.read(self.now.since(self.since));
             self.engine.arrive(self.now, node, len);
             let due = self.engine.next_due();
             if due <= self.now {
@@ -354,12 +407,13 @@ impl<'a, P: Port> Drive<'a, P> {
                     for Attached { port, .. } in &self.ports {
                         while port.read(&mut discarded).is_ok() {}
                     }
-                    let until = (due - self.spin).min(self.now + LONGEST_SLEEP);
+                    let until = (due - self.margin.now()).min(self.now + HEARTBEAT);
                     if until > self.now
-                        && let Err(error) = self.waiter.sleep(&self.clock, until).await
+                        && let Err(error) = self.sleep(until)
                     {
                         return End::Sleep(error);
                     }
+                    self.waiter.look().await;
                 }
                 Err(end) => return end,
             }
@@ -371,8 +425,8 @@ impl<'a, P: Port> Drive<'a, P> {
 
     /// The loop is over.
     pub(super) fn finish(self) -> Driven<'a, P> {
-        let Drive { engine, ports, capture, waiter, punctuality, sleeps, .. } = self;
-        Driven { engine, ports, capture, punctuality, sleeps, signals: waiter.into_signals() }
+        let Drive { engine, ports, capture, waiter, punctuality, sleeps, margin, .. } = self;
+        Driven { engine, ports, capture, punctuality, sleeps, spin: margin.mean(), signals: waiter.into_signals() }
     }
 }
 

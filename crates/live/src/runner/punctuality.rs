@@ -1,5 +1,7 @@
 //! How punctual a run is, and the report about it at the end.
 
+use std::fs;
+
 use ackclock_trace::{Histogram, Lateness, LiveHost};
 use ackclock_units::{Span, Time};
 
@@ -12,6 +14,8 @@ const LONGEST_STALL: Span = Span::from_millis(100);
 pub(super) struct Punctuality {
     /// From when a packet was due until its device had taken it, ns.
     lateness: Histogram,
+    /// How long packets may have waited in their device before they were read, ns.
+    unread: Histogram,
     /// Since when there has been something to do.
     since: Option<Time>,
     behind: Span,
@@ -39,6 +43,12 @@ impl Punctuality {
         self.lateness.add(now.since(due).as_nanos());
     }
 
+    /// A packet was read, and its device may have had it for so long.
+    #[inline]
+    pub(super) fn read(&mut self, waited: Span) {
+        self.unread.add(waited.as_nanos());
+    }
+
     /// One round of the loop took so long, or it woke so much later than it was to.
     #[inline]
     pub(super) fn stood_still(&mut self, time: Span) {
@@ -60,20 +70,19 @@ impl Punctuality {
 
     /// The lateness of packets.
     pub(super) fn lateness(&self) -> Lateness {
-        let at = |q| self.lateness.quantile(q).map(to_ms);
-        let whole = self.lateness.distribution(1e-6);
-        Lateness {
-            p50: at(0.5),
-            p99: at(0.99),
-            p99_9: at(0.999),
-            max: whole.max.map(|ms| to_ms(ms * 1e6)),
-            samples: whole.samples,
-        }
+        of(&self.lateness)
     }
 
-    /// Why the run says less about the path than it should; nothing if it is as good as was asked
+    /// How long packets may have waited in their device before they were read: since the loop had
+    /// looked there, or was to wake.
+    pub(super) fn unread(&self) -> Lateness {
+        of(&self.unread)
+    }
+
+    /// Why the run says less about the path than it should, with what may help if that is lateness;
+    /// nothing if it is as good as was asked
     /// for.
-    pub(super) fn faults(&self, limit: Option<Span>, hosts: &[LiveHost]) -> Vec<String> {
+    pub(super) fn faults(&self, limit: Option<Span>, advice: &str, hosts: &[LiveHost]) -> Vec<String> {
         let mut faults = Vec::new();
         let lateness = self.lateness();
         if let (Some(limit), Some(p99)) = (limit, self.lateness.quantile(0.99))
@@ -82,7 +91,7 @@ impl Punctuality {
             let of = |value: Option<f64>| value.unwrap_or_default();
             faults.push(format!(
                 "1 packet in 100 was handed over {} ms or more after its time, and no more than {} ms are allowed (median {} ms, \
-                 worst {} ms): leave this machine more idle processors, have less traffic, or allow more (run.lateness_limit)",
+                 worst {} ms); {advice}, or allow more (run.lateness_limit)",
                 to_ms(p99),
                 limit.as_millis_f64(),
                 of(lateness.p50),
@@ -93,6 +102,17 @@ impl Punctuality {
             faults.push(format!(
                 "the loop stood still for {} ms at a time: what hosts sent meanwhile entered the path too late",
                 to_ms(self.stall.as_nanos() as f64)
+            ));
+        }
+        // What comes while the loop stands still enters the path late, however punctual it leaves.
+        if let (Some(limit), Some(p99)) = (limit, self.unread.quantile(0.99))
+            && p99 > limit.as_nanos() as f64
+        {
+            faults.push(format!(
+                "1 packet in 100 was read up to {} ms or more after its host had sent it, and no more than {} ms are allowed: \
+                 the loop was stopped, or kept from looking, for as long; {advice}, or allow more (run.lateness_limit)",
+                to_ms(p99),
+                limit.as_millis_f64(),
             ));
         }
         for host in hosts {
@@ -119,6 +139,27 @@ impl Punctuality {
     }
 }
 
+/// Quantiles of a histogram of ns.
+fn of(times: &Histogram) -> Lateness {
+    let at = |q| times.quantile(q).map(to_ms);
+    let whole = times.distribution(1e-6);
+    Lateness {
+        p50: at(0.5),
+        p99: at(0.99),
+        p99_9: at(0.999),
+        max: whole.max.map(|ms| to_ms(ms * 1e6)),
+        samples: whole.samples,
+    }
+}
+
+/// How long the calling thread has waited for a processor while it could have run, since it began;
+/// `None` where the kernel does not say.
+pub(super) fn run_delay() -> Option<Span> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    // Time on a processor, time waiting for one, and how often it got one.
+    text.split_whitespace().nth(1)?.parse().ok().map(Span::from_nanos)
+}
+
 fn packets(count: u64) -> String {
     if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") }
 }
@@ -131,6 +172,8 @@ fn to_ms(nanos: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HELP: &str = "less would be more";
 
     #[test]
     fn lateness_is_from_due_to_done() {
@@ -155,20 +198,42 @@ mod tests {
             measures.stood_still(Span::from_millis(ms));
         }
         let limit = Some(Span::from_millis(1));
-        assert!(measures.faults(limit, &[]).is_empty());
+        assert!(measures.faults(limit, HELP, &[]).is_empty());
         measures.stood_still(Span::from_micros(1_200_250));
         measures.stood_still(Span::ZERO);
         assert_eq!(measures.longest_stall(), Span::from_micros(1_200_250));
-        let faults = measures.faults(limit, &[]);
+        let faults = measures.faults(limit, HELP, &[]);
         assert!(faults.len() == 1 && faults[0].contains("1200.25 ms"), "{faults:?}");
-        assert!(measures.faults(None, &[]).is_empty());
+        assert!(measures.faults(None, HELP, &[]).is_empty());
+    }
+
+    #[test]
+    fn packets_that_may_have_waited_unread_make_a_run_invalid() {
+        let mut measures = Punctuality::default();
+        (0..98).for_each(|_| measures.read(Span::from_micros(30)));
+        measures.read(Span::from_millis(60));
+        // Just 1 in 99: the 99th percentile is between the two.
+        let limit = Some(Span::from_millis(60));
+        assert!(measures.faults(limit, HELP, &[]).is_empty());
+        (0..9).for_each(|_| measures.read(Span::from_millis(60)));
+        let faults = measures.faults(Some(Span::from_millis(1)), HELP, &[]);
+        assert!(faults.len() == 1 && faults[0].contains("read up to"), "{faults:?}");
+        assert_eq!(measures.unread().max, Some(60.0));
+        assert!(measures.faults(None, HELP, &[]).is_empty());
+    }
+
+    #[test]
+    fn waiting_for_a_processor_only_adds_up() {
+        if let (Some(before), Some(after)) = (run_delay(), run_delay()) {
+            assert!(after >= before);
+        }
     }
 
     #[test]
     fn without_packets_there_is_no_lateness() {
         let measures = Punctuality::default();
         assert_eq!(measures.lateness(), Lateness::default());
-        assert!(measures.faults(Some(Span::ZERO), &[]).is_empty());
+        assert!(measures.faults(Some(Span::ZERO), HELP, &[]).is_empty());
     }
 
     #[test]
@@ -192,13 +257,13 @@ mod tests {
         for late in [20, 2310] {
             measures.handed_over(Time::ZERO, Time::from_micros(late));
         }
-        assert!(measures.faults(None, &[]).is_empty());
+        assert!(measures.faults(None, HELP, &[]).is_empty());
         // Nanoseconds say nothing.
         for late in [20_000, 2_310_023] {
             measures.handed_over(Time::ZERO, Time::from_nanos(late));
         }
         // Buckets are 0.1 % wide.
-        assert!(measures.faults(Some(Span::from_micros(2313)), &[]).is_empty());
+        assert!(measures.faults(Some(Span::from_micros(2313)), HELP, &[]).is_empty());
         let host = LiveHost {
             id: "left".into(),
             tun: "ack0".into(),
@@ -207,12 +272,12 @@ mod tests {
             refused: 3,
             ..LiveHost::default()
         };
-        let faults = measures.faults(Some(Span::from_millis(1)), &[LiveHost::default(), host]);
+        let faults = measures.faults(Some(Span::from_millis(1)), HELP, &[LiveHost::default(), host]);
         assert_eq!(faults.len(), 4, "{faults:?}");
         // From 2^21 ns on buckets are 4096 ns wide; the middle of that from 2^21 + 51 * 4096 on
         // is 2308096.
         assert!(faults[0].contains("2.308 ms or more after its time, and no more than 1 ms"), "{}", faults[0]);
-        assert!(faults[0].contains("median 0.02 ms, worst 2.31 ms"), "{}", faults[0]);
+        assert!(faults[0].contains("median 0.02 ms, worst 2.31 ms); less would be more, or"), "{}", faults[0]);
         assert!(faults[1].starts_with("12 packets from host left never came"), "{}", faults[1]);
         assert!(faults[2].starts_with("1 packet from host left were longer"), "{}", faults[2]);
         assert!(faults[3].starts_with("3 packets were not taken by ack0"), "{}", faults[3]);

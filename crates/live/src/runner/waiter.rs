@@ -1,27 +1,29 @@
 //! Sleeping until there is work.
 //!
-//! Tokio's own timers have a resolution of a millisecond; a timerfd in its event loop wakes within
-//! tens of microseconds, or a tenth of a millisecond where an idle virtual processor has to be
-//! woken by its host (docs/live-accuracy.md). Where more punctuality is needed, the loop waits
-//! without sleeping ([`super::drive`]).
+//! One system call, `ppoll(2)`, waits for packets and for a time. Tokio's own timers have a
+//! resolution of a millisecond, and a timerfd in its event loop takes three calls for each sleep. A
+//! thread that slept wakes within some tens of microseconds, or a tenth of a millisecond where an
+//! idle virtual processor has to be woken by its host (docs/live-accuracy.md). Where more
+//! punctuality is needed, the loop waits without sleeping ([`super::spin`]).
 
 use std::future::poll_fn;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::task::{Context, Poll};
 
-use ackclock_units::Time;
+use ackclock_units::Span;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::prctl;
-use nix::sys::timer::{Expiration, TimerSetTimeFlags};
-use nix::sys::timerfd::{ClockId, TimerFd, TimerFlags};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
+use nix::sys::time::TimeSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-
-use super::clock::Clock;
 
 /// What asks a run to end: Ctrl-C, `kill`, a terminal that is closed.
 pub(super) const ENDING: [SignalKind; 3] = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+
+/// The kernel lets a call return later by up to this part of its time, and waits for that time's end
+/// where nothing else wakes the processor (`select_estimate_accuracy`).
+const SLACK: u64 = 1000;
 
 /// Signals that ask a run to end.
 #[derive(Debug)]
@@ -35,31 +37,18 @@ pub(super) struct Signals {
 
 /// What the loop sleeps on.
 #[derive(Debug)]
-pub(super) struct Waiter<'a, P: AsRawFd> {
-    ports: Vec<AsyncFd<Borrowed<'a, P>>>,
-    timer: AsyncFd<Timer>,
-    /// When the timer goes off.
-    armed: Time,
+pub(super) struct Waiter<'a> {
+    ports: Vec<PollFd<'a>>,
     signals: Signals,
 }
 
-/// Somebody else's descriptor, which stays open.
-#[derive(Debug)]
-struct Borrowed<'a, P>(&'a P);
-
-#[derive(Debug)]
-struct Timer(TimerFd);
-
-impl<P: AsRawFd> AsRawFd for Borrowed<'_, P> {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_raw_fd()
-    }
-}
-
-impl AsRawFd for Timer {
-    fn as_raw_fd(&self) -> RawFd {
-        self.0.as_fd().as_raw_fd()
-    }
+/// What has ended a sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Woken {
+    /// Its time. No port has a packet.
+    ByTime,
+    /// A port that may have one, or a signal.
+    ByWork,
 }
 
 impl Signals {
@@ -106,35 +95,23 @@ impl Signals {
         .await;
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> bool {
-        let before = self.seen;
+    fn poll(&mut self, context: &mut Context<'_>) {
         for (kind, signal) in &mut self.signals {
             let of_terminal = [SignalKind::interrupt(), SignalKind::quit()].contains(kind);
             while let Poll::Ready(Some(())) = signal.poll_recv(context) {
                 self.seen += u32::from(!(self.interrupts_left && of_terminal));
             }
         }
-        self.seen > before
     }
 }
 
-impl<'a, P: AsRawFd> Waiter<'a, P> {
+impl<'a> Waiter<'a> {
     /// Waits for packets at `ports`.
-    ///
-    /// # Panics
-    /// Outside of a runtime.
-    pub(super) fn new(ports: impl Iterator<Item = &'a P>, signals: Signals) -> io::Result<Waiter<'a, P>> {
-        // The kernel lets timers of a thread go off later by up to this, 50 us by default, to
+    pub(super) fn new<P: AsRawFd + 'a>(ports: impl Iterator<Item = &'a P>, signals: Signals) -> Waiter<'a> {
+        // The kernel lets timers of a thread go off later by at least this, 50 us by default, to
         // gather wakeups. A machine that does not know it is less punctual, and says so in the end.
         let _ = prctl::set_timerslack(1);
-        let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
-        let timer = Timer(TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?);
-        Ok(Waiter {
-            ports: ports.map(|port| register(Borrowed(port))).collect::<io::Result<_>>()?,
-            timer: register(timer)?,
-            armed: Time::NEVER,
-            signals,
-        })
+        Waiter { ports: ports.map(|port| PollFd::new(borrow(port), PollFlags::POLLIN)).collect(), signals }
     }
 
     /// How many signals have come.
@@ -142,33 +119,14 @@ impl<'a, P: AsRawFd> Waiter<'a, P> {
         self.signals.seen()
     }
 
-    /// Sleeps until a port may have a packet, a signal comes, or the clock shows `until`.
-    pub(super) async fn sleep(&mut self, clock: &Clock, until: Time) -> io::Result<()> {
-        if until != self.armed {
-            self.armed = until;
-            // One of the past goes off at once; reading it is not needed, to set it is enough.
-            let at = Expiration::OneShot(clock.shows(until));
-            self.timer.get_ref().0.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME)?;
-        }
-        poll_fn(|context| self.poll(context)).await
+    /// Sleeps until a port may have a packet, a signal comes to this thread, or for so long.
+    pub(super) fn sleep(&mut self, time: Span) -> io::Result<Woken> {
+        wait(&mut self.ports, time)
     }
 
-    fn poll(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let mut awake = self.signals.poll(context);
-        for port in &self.ports {
-            // Whatever was there is about to be read to its end; an edge that comes meanwhile is
-            // kept.
-            if let Poll::Ready(guard) = port.poll_read_ready(context) {
-                guard?.clear_ready();
-                awake = true;
-            }
-        }
-        if let Poll::Ready(guard) = self.timer.poll_read_ready(context) {
-            guard?.clear_ready();
-            self.armed = Time::NEVER;
-            awake = true;
-        }
-        if awake { Poll::Ready(Ok(())) } else { Poll::Pending }
+    /// Sleeps for so long, or until a signal comes to this thread.
+    pub(super) fn rest(time: Span) -> io::Result<()> {
+        wait(&mut [], time).map(drop)
     }
 
     /// Looks for signals, without sleeping.
@@ -182,10 +140,21 @@ impl<'a, P: AsRawFd> Waiter<'a, P> {
     }
 }
 
-#[expect(
-    deprecated,
-    reason = "its replacement is unsafe; the descriptors here are open for as long as they are waited on"
-)]
-fn register<T: AsRawFd>(descriptor: T) -> io::Result<AsyncFd<T>> {
-    AsyncFd::with_interest(descriptor, Interest::READABLE)
+fn wait(ports: &mut [PollFd<'_>], time: Span) -> io::Result<Woken> {
+    let nanos = time.as_nanos() - time.as_nanos() / SLACK;
+    let timeout = TimeSpec::new((nanos / 1_000_000_000).cast_signed(), (nanos % 1_000_000_000).cast_signed());
+    match ppoll(ports, Some(timeout), None) {
+        Ok(0) => Ok(Woken::ByTime),
+        Ok(_) | Err(Errno::EINTR) => Ok(Woken::ByWork),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The descriptor of a port, which stays open for as long as the port is there.
+fn borrow<P: AsRawFd>(port: &P) -> BorrowedFd<'_> {
+    #[expect(unsafe_code, reason = "ports are devices of another crate, which lend no descriptor in its safe form")]
+    // SAFETY: the port owns the descriptor, and is borrowed as well.
+    unsafe {
+        BorrowedFd::borrow_raw(port.as_raw_fd())
+    }
 }

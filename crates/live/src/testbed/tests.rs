@@ -45,7 +45,7 @@ fn spec(nodes: Vec<NodeSpec>) -> LiveSpec {
         pipes: if nodes.len() > 1 { vec![pipe] } else { Vec::new() },
         nodes,
         commands: Vec::new(),
-        spin: Span::ZERO,
+        scheduling: Default::default(),
         lateness_limit: None,
         drain: false,
     }

@@ -17,6 +17,8 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("run", "clock", LIVE),
     ("run", "replay", LIVE),
     ("run", "spin", LIVE),
+    ("run", "priority", LIVE),
+    ("run", "affinity", LIVE),
     ("run", "lateness_limit", LIVE),
     ("run", "drain", LIVE),
     ("record", "series", RECORD),

@@ -27,12 +27,44 @@ pub struct LiveSpec {
     pub pipes: Vec<PipeSpec>,
     /// Programs that run beside.
     pub commands: Vec<CommandSpec>,
-    /// How long before its time something is waited for without sleeping; zero always sleeps.
-    pub spin: Span,
+    /// How the loop gets its processor.
+    pub scheduling: Scheduling,
     /// The 99th percentile of lateness beyond which the run is not valid.
     pub lateness_limit: Option<Span>,
     /// Whether what is on its way at the end is still delivered.
     pub drain: bool,
+}
+
+/// How the loop of a run in real time gets a processor when something is due.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scheduling {
+    /// How long before its time something is waited for without sleeping.
+    pub spin: Spin,
+    /// Before which others its turn comes.
+    pub priority: Priority,
+    /// The processors that it runs on, by number; `None` is any.
+    pub affinity: Option<Vec<usize>>,
+}
+
+/// Before which others the turn of the loop comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Priority {
+    /// As any program's.
+    #[default]
+    Normal,
+    /// Before that of all programs without real-time priority (`SCHED_FIFO`), which get a part of
+    /// its processor nevertheless.
+    Realtime,
+}
+
+/// How long before its time something is waited for without sleeping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spin {
+    /// As long as wakeups are late, and a share of a processor allows.
+    #[default]
+    Auto,
+    /// So long; zero always sleeps.
+    Fixed(Span),
 }
 
 /// A host by name.

@@ -270,14 +270,52 @@ fn of_too_many_connections_those_count_that_were_seen_last() {
     for port in 1..CONNECTIONS as u16 {
         open(&mut watch, port, 1, [Flags::NONE; 2]);
     }
+    assert!(!watch.is_incomplete());
     // The one that is over goes first, then the oldest.
     watch.sends(ms(1), &Segment { flags: Flags::RST, source_port: 5, ..data(0, 0, 0) });
-    open(&mut watch, 1000, 1, [Flags::NONE; 2]);
-    open(&mut watch, 1001, 1, [Flags::NONE; 2]);
+    open(&mut watch, 50_000, 1, [Flags::NONE; 2]);
+    assert!(!watch.is_incomplete());
+    open(&mut watch, 50_001, 1, [Flags::NONE; 2]);
+    assert!(watch.is_incomplete());
     let ports: Vec<u16> = watch.connections.iter().map(|one| one.ports.0).collect();
     assert_eq!(ports.len(), CONNECTIONS);
-    assert!(ports.contains(&1000) && ports.contains(&1001) && ports.contains(&1), "{ports:?}");
+    assert!(ports.contains(&50_000) && ports.contains(&50_001) && ports.contains(&1), "{ports:?}");
     assert!(!ports.contains(&5) && !ports.contains(&OURS), "{ports:?}");
+    // Each is found where it is.
+    assert_eq!(watch.places.len(), CONNECTIONS);
+    assert!(watch.places.is_sorted());
+    assert!(watch.places.iter().all(|&(key, place)| number(watch.connections[place as usize].ports) == key));
+}
+
+#[test]
+fn hundreds_of_connections_at_once_all_count() {
+    const MANY: u16 = 1000;
+    let mut watch = Watch::default();
+    (1..=MANY).for_each(|port| open(&mut watch, port, ISN, [Flags::NONE; 2]));
+    // All send, then all are answered, so that each is seen after all others.
+    for round in 0..3 {
+        for port in 1..=MANY {
+            watch.sends(ms(100 * u64::from(round)), &Segment { source_port: port, ..data(1000 * round, 1000, 0) });
+        }
+        for port in 1..=MANY {
+            let ack = Segment { destination_port: port, ..ack(1000 * (round + 1), &[]) };
+            assert_eq!(rtt(&mut watch, 100 * u64::from(round) + 30, &ack), Some(30));
+        }
+    }
+    let counts = WatchCounts { sent_packets: 3000, acked_bytes: 3_000_000, ..WatchCounts::default() };
+    assert_eq!(watch.counts(), counts);
+    assert!(!watch.is_incomplete());
+}
+
+#[test]
+fn the_segments_of_many_connections_share_what_may_be_timed() {
+    let mut watch = Watch::default();
+    (1..=128).for_each(|port| open(&mut watch, port, ISN, [Flags::NONE; 2]));
+    for n in 0..TIMED as u32 {
+        watch.sends(ms(100), &Segment { source_port: 1, ..data(n, 1, 0) });
+    }
+    // Twice as many connections as have a whole share.
+    assert_eq!(watch.connections[0].timed.segments.len(), TIMED / 2);
 }
 
 fn any_segment() -> impl Strategy<Value = Segment> {

@@ -17,6 +17,7 @@ use ackclock_packet::{Class, Flags, Packet, Pool, Segment};
 use ackclock_tcp::IcmpError;
 use ackclock_units::{Ecn, Span, Time};
 
+mod listening;
 mod passing;
 
 use super::routes::{Routes, directions};
@@ -25,6 +26,7 @@ use crate::host::Host;
 use crate::index::{FlowId, HostId, RouteId, SplitId, Table};
 use crate::spec::{PipeSpec, RunSpec, WayBack};
 use crate::truth::{Culprit, Reason};
+use listening::Listeners;
 
 /// Type and code of the message about it (RFC 792, RFC 1191 section 4).
 const FRAGMENTATION_NEEDED: (u8, u8) = (3, 4);
@@ -46,6 +48,7 @@ pub(super) struct Outside {
     tokens: Vec<Option<u32>>,
     /// Tokens of packets that are no more.
     freed: Vec<u32>,
+    listeners: Listeners,
     /// The time of what was done last.
     now: Time,
     /// The run is over, and what is on its way is still delivered.
@@ -204,6 +207,7 @@ impl Outside {
             outbox: VecDeque::new(),
             tokens: Vec::new(),
             freed: Vec::new(),
+            listeners: Listeners::new(spec),
             now: Time::ZERO,
             draining: false,
         }))
@@ -318,6 +322,13 @@ impl World {
             }
             (None, None) => return false,
         };
+        let packet = self.enter(now, inbound, route);
+        self.forward(now, packet);
+        true
+    }
+
+    /// The packet that has come in.
+    fn enter(&mut self, now: Time, inbound: Inbound<'_>, route: RouteId) -> Packet {
         let slot = self.spare;
         let contents = self.pool.get_mut(slot);
         contents.segment = inbound.segment.copied().unwrap_or_default();
@@ -332,7 +343,7 @@ impl World {
             }
             outside.tokens[slot as usize] = inbound.token;
         }
-        let packet = Packet {
+        Packet {
             flow_hash: inbound.flow_hash,
             slot: std::mem::replace(&mut self.spare, self.pool.claim()),
             wire_len: inbound.wire_len,
@@ -340,9 +351,7 @@ impl World {
             hop: 0,
             ecn: inbound.ecn,
             class: inbound.class,
-        };
-        self.forward(now, packet);
-        true
+        }
     }
 
     /// What an endpoint of ours has sent is too big for the router at the entry of its path, which

@@ -14,10 +14,19 @@ pub struct LiveSummary {
     pub spin_ms: f64,
     /// How much later than due packets were handed to their device.
     pub lateness_ms: Lateness,
+    /// How long packets may have waited in their device before they were read: since the loop had
+    /// last looked there.
+    #[serde(default)]
+    pub unread_ms: Lateness,
     /// For how long something that was due had not been done yet, s.
     pub behind_s: f64,
-    /// The longest time for which the loop did nothing though it was to, ms.
+    /// The longest time for which the loop did not look although it was to, ms. It is to look every
+    /// 5 ms, whether or not something is due.
     pub longest_stall_ms: f64,
+    /// For how long the loop could have run but waited for a processor, ms; null if the kernel does
+    /// not say.
+    #[serde(default)]
+    pub run_delay_ms: Option<f64>,
     /// How often the loop slept.
     pub sleeps: u64,
     /// Whether lateness stayed within the limit and no packet was lost outside the path.

@@ -36,7 +36,8 @@ fn a_flow_between_kernels_has_every_connection_to_its_port() {
         None
     );
     // More connections than are known at a time: those that opened first are forgotten.
-    for port in 5000..5200 {
+    let many = connections::MOST_CONNECTIONS as u16;
+    for port in 5000..5000 + 2 * many {
         assert!(
             connections
                 .open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || Some(Segment::default()))
@@ -44,8 +45,12 @@ fn a_flow_between_kernels_has_every_connection_to_its_port() {
         );
     }
     assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, None);
-    assert!(connections.find(&key(RIGHT, LEFT, (PORT, 5199))).0.is_some());
+    assert!((5000..5000 + 2 * many).all(|port| connections.find(&key(RIGHT, LEFT, (PORT, port))).0.is_some()));
+    for port in 30_000..30_002 {
+        assert!(connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || None).is_some());
+    }
     assert_eq!(connections.find(&key(RIGHT, LEFT, (PORT, 5000))).0, None);
+    assert_eq!(connections.find(&key(LEFT, RIGHT, (5001, PORT))).0, None);
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Bed {
             nodes: vec![node("left", 1), node("right", 2)],
             pipes: vec![PipeSpec { between: [0, 1], path: Vec::new(), split: None, router: Some(SPEC) }],
             commands: Vec::new(),
-            spin: Span::ZERO,
+            scheduling: Default::default(),
             lateness_limit: None,
             drain: false,
         };

@@ -72,6 +72,17 @@ impl World {
         }
     }
 
+    /// Flows with so many connections outside at once that their measures lack some of them.
+    pub fn incomplete_flows(&self) -> impl Iterator<Item = &str> {
+        let is_incomplete = |host: HostId| match self.hosts.get(host) {
+            Some(Host::Outside(watch)) => watch.is_incomplete(),
+            _ => false,
+        };
+        let ids = (0..self.flows.len()).map(FlowId::new);
+        ids.filter(move |flow| is_incomplete(flow.sender()) || is_incomplete(flow.receiver()))
+            .map(|flow| &*self.flows[flow].id)
+    }
+
     /// What a data acknowledgment says goes to the watch of a host.
     fn note_whole(&mut self, host: HostId, is_plain: bool, note: impl FnOnce(&mut Watch)) {
         if let Some(Host::Outside(watch)) = self.hosts.get_mut(host) {

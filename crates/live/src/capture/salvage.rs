@@ -1,0 +1,118 @@
+//! A capture on a disk that is full: whole blocks, and the statistics that end a capture.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Seek, SeekFrom, Write};
+
+use pcap_parser::EPB_MAGIC;
+
+/// Bytes of the shortest block, and of an enhanced packet block up to its timestamp's end.
+const SHORTEST: usize = 12;
+const UP_TO_TIME: usize = 20;
+
+/// A file with blocks, and what is in it.
+#[derive(Debug)]
+pub(super) struct Blocks {
+    file: File,
+    /// All that was written.
+    all: Extent,
+    /// So much of it that there is room for statistics behind it.
+    less: Extent,
+    /// Bytes of the statistics.
+    room: u64,
+}
+
+/// Whole blocks from the beginning of a file.
+#[derive(Clone, Debug)]
+pub(super) struct Extent {
+    bytes: u64,
+    /// Packets of each interface.
+    pub(super) packets: Vec<u64>,
+    /// The time of the latest packet, ns since the epoch.
+    pub(super) last: u64,
+}
+
+impl Extent {
+    /// Adds the blocks of `bytes` that end by `limit`.
+    fn add(&mut self, bytes: &[u8], limit: usize) -> usize {
+        let mut at = 0;
+        while let Some(len) = length(&bytes[at..]).filter(|len| at + len <= limit) {
+            let block = &bytes[at..at + len];
+            if word(block, 0) == EPB_MAGIC && len >= UP_TO_TIME {
+                if let Some(packets) = self.packets.get_mut(word(block, 8) as usize) {
+                    *packets += 1;
+                }
+                let time = u64::from(word(block, 12)) << 32 | u64::from(word(block, 16));
+                self.last = self.last.max(time);
+            }
+            at += len;
+        }
+        self.bytes += at as u64;
+        at
+    }
+}
+
+/// The length of the block at the beginning of `bytes`, if it is whole.
+fn length(bytes: &[u8]) -> Option<usize> {
+    let len = bytes.get(4..8).map(|_| word(bytes, 4) as usize)?;
+    (SHORTEST..=bytes.len()).contains(&len).then_some(len)
+}
+
+fn word(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().map_or(0, |word| u32::from_le_bytes(*word))
+}
+
+impl Blocks {
+    /// An empty file. `start` is the time of the beginning, in ns since the epoch; statistics of
+    /// `interfaces` interfaces, which take `room` bytes, are to fit.
+    pub(super) fn new(file: File, interfaces: usize, start: u64, room: usize) -> Blocks {
+        let nothing = Extent { bytes: 0, packets: vec![0; interfaces], last: start };
+        Blocks { file, all: nothing.clone(), less: nothing, room: room as u64 }
+    }
+
+    pub(super) fn into_file(self) -> File {
+        self.file
+    }
+
+    /// Writes a chunk of whole blocks. If it fails, what is there is [kept](Blocks::keep).
+    pub(super) fn write(&mut self, chunk: &[u8]) -> Result<(), (io::Error, usize)> {
+        let mut written = 0;
+        while written < chunk.len() {
+            match self.file.write(&chunk[written..]) {
+                Ok(0) => return Err((ErrorKind::WriteZero.into(), written)),
+                Ok(more) => written += more,
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err((error, written)),
+            }
+        }
+        self.take_in(chunk, written);
+        Ok(())
+    }
+
+    /// The first `written` bytes of a chunk are in the file.
+    fn take_in(&mut self, chunk: &[u8], written: usize) {
+        let limit = (written as u64).saturating_sub(self.room) as usize;
+        if limit > 0 {
+            self.less.clone_from(&self.all);
+            self.less.add(chunk, limit);
+        }
+        self.all.add(chunk, written);
+    }
+
+    /// Cuts the file, to the end of which `written` bytes of `chunk` have come, where a block ends,
+    /// and ends it with the statistics of what is left. `true` if it is a capture then.
+    pub(super) fn keep(&mut self, chunk: &[u8], written: usize, end: impl FnOnce(&Extent) -> Vec<u8>) -> bool {
+        self.take_in(chunk, written);
+        let statistics = end(&self.less);
+        let bytes = self.less.bytes;
+        let cut = self.file.set_len(bytes).and_then(|()| self.file.seek(SeekFrom::Start(bytes)));
+        if bytes == 0 || cut.is_err() {
+            return false;
+        }
+        if self.file.write_all(&statistics).is_err() {
+            // Without them it is one for other tools.
+            let _ = self.file.set_len(bytes);
+        }
+        let _ = self.file.sync_all();
+        true
+    }
+}

@@ -1,0 +1,55 @@
+//! What kills the programs of a run if this process is killed itself.
+//!
+//! A signal that cannot be caught leaves programs running: they are in process groups of their own,
+//! and nobody asks them to end. `PR_SET_PDEATHSIG` does not reach what they have started (a shell's
+//! commands), and is about the thread that has started them, which is over at once. So a shell
+//! waits for the end of a pipe that only this process holds, and then kills everything that carries
+//! the mark of the run.
+
+use std::io::{self, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
+
+/// Reads a line, or the end of a process that was killed. What is killed may have been about to
+/// start something: it is looked for until there is nothing.
+const SCRIPT: &str = "trap '' HUP INT QUIT TERM
+read -r over && exit
+for round in 1 2 3 4 5 6 7 8 9 10; do
+    found=$(grep -lszxF \"$1\" /proc/[0-9]*/environ) || exit
+    for file in $found; do
+        id=${file#/proc/}
+        kill -KILL \"${id%/environ}\"
+    done
+done";
+
+/// The shell that waits. Dropped, it is told that the run is over.
+#[derive(Debug)]
+pub(super) struct Guard {
+    shell: Child,
+    told: Option<ChildStdin>,
+}
+
+impl Guard {
+    /// Watches over programs with this in their environment, `NAME=VALUE`.
+    ///
+    /// # Errors
+    /// There is no shell. What is left behind is then killed by the next run.
+    pub(super) fn over(mark: &str) -> io::Result<Guard> {
+        let mut command = Command::new("/bin/sh");
+        // Ctrl-C is not for it.
+        command.args(["-c", SCRIPT, "ackclock-guard", mark]).current_dir("/").process_group(0);
+        let mut shell = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let told = shell.stdin.take();
+        Ok(Guard { shell, told })
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if let Some(mut pipe) = self.told.take() {
+            // Otherwise it is gone.
+            let _ = pipe.write_all(b"over\n");
+        }
+        let _ = self.shell.wait();
+    }
+}
