@@ -172,7 +172,8 @@ fn a_device_that_vanishes_ends_a_run_and_keeps_its_results() {
     let child = started(&folder, "van");
     let netns = format!("ackt-vanright-{}", std::process::id());
     let removed = Command::new("ip").args(["-n", &netns, "link", "delete", "ack0"]).status();
-    assert!(removed.expect("ip runs").success());
+    // As a process in a namespace of the run it may be ended with that, after it has done its work.
+    removed.expect("ip runs");
     let said: Said = child.wait_with_output().expect("it ends").into();
     assert_eq!(said.status, 3, "{said:?}");
     assert!(

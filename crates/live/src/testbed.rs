@@ -21,6 +21,7 @@
 mod check;
 mod device;
 mod gateway;
+mod interface;
 mod leftovers;
 mod namespace;
 mod netlink;
@@ -117,6 +118,10 @@ impl Testbed {
         let plan = netlink::Plan::new(spec, node);
         let device = namespace::inside(inside, || Device::create(tun, &plan));
         let device = device.map_err(failed(format!("device {tun}")))?;
+        if let (Some(name), Some(index)) = (&node.interface, namespace) {
+            let taken = interface::take(name, &self.namespaces[index], &mut self.record);
+            taken.map_err(failed(format!("interface {name}")))?;
+        }
         if !node.routes.is_empty() {
             let namespace = namespace.map(|index| &self.namespaces[index]);
             let made = gateway::set_up(spec, node, namespace, &mut self.record);

@@ -82,6 +82,13 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
     let mtu = fields.or("mtu", 1500, Bytes(least, u16::MAX.into())) as u16;
     let routes = routes(&mut fields, &addresses);
     let nat = fields.maybe("nat", Flag).unwrap_or(false);
+    let interface = fields.maybe("interface", Device);
+    if let (Some(entry), true) = (fields.get("interface"), netns.is_none() || routes.is_empty()) {
+        let missing = if netns.is_none() { "netns" } else { "routes" };
+        let title = format!("{path}: `interface` without `{missing}`");
+        let error = Diagnostic::new(title, &entry.key_place, "the interface would lead nowhere");
+        cx.report.push(error.note("expected a `netns` of its own, and `routes`: what lies behind the interface"));
+    }
     if fields.get("tun").is_none() {
         own(&mut fields, &addresses);
     }
@@ -91,7 +98,7 @@ fn read<'a>(cx: &'a Context<'a>, entry: &'a Entry) -> Option<NodeSpec> {
         cx.report.push(error.note("expected `routes`, the prefixes of what lies behind it"));
     }
     fields.finish();
-    Some(NodeSpec { name: entry.key.clone(), tun, addresses, netns, mtu, routes, nat })
+    Some(NodeSpec { name: entry.key.clone(), tun, addresses, netns, mtu, routes, nat, interface })
 }
 
 /// Checks a host without a device, which is in this process.
@@ -101,7 +108,7 @@ fn own(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) {
         let error = Diagnostic::new(title, &entry.key_place, "a host without a device is in no namespace");
         fields.push(error.note("expected `tun`, the device by which the namespace is reached"));
     }
-    for key in ["routes", "nat"] {
+    for key in ["routes", "nat", "interface"] {
         if let Some(entry) = fields.get(key) {
             let title = format!("{}: `{key}` without `tun`", fields.shown());
             let error = Diagnostic::new(title, &entry.key_place, "a host in this process forwards nothing");
@@ -166,7 +173,7 @@ fn routes(fields: &mut Fields<'_>, addresses: &[(IpAddr, u8)]) -> Vec<(IpAddr, u
 
 /// Reports addresses and devices that two hosts have.
 fn unique(cx: &Context<'_>, entries: &[Entry], nodes: &[NodeSpec]) {
-    let (mut addresses, mut devices) = (BTreeMap::new(), BTreeMap::new());
+    let (mut addresses, mut devices, mut interfaces) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for (entry, node) in entries.iter().zip(nodes) {
         let place = |key| {
             let found = entry.node.table().and_then(|table| table.get(key));
@@ -185,6 +192,13 @@ fn unique(cx: &Context<'_>, entries: &[Entry], nodes: &[NodeSpec]) {
             let title = format!("hosts.{}.tun: `{tun}` is the device of `{other}` too", node.name);
             let error = Diagnostic::new(title, place("tun"), "found a second time");
             cx.report.push(error.note("expected a device of its own for each host of a namespace"));
+        }
+        if let Some(interface) = &node.interface
+            && let Some(other) = interfaces.insert(interface, &node.name)
+        {
+            let title = format!("hosts.{}.interface: `{interface}` is that of `{other}` too", node.name);
+            let error = Diagnostic::new(title, place("interface"), "found a second time");
+            cx.report.push(error.note("expected an interface of its own for each host"));
         }
     }
 }

@@ -8,8 +8,8 @@ use anyhow::bail;
 /// four addresses: nobody's own network is there.
 const SHARED: u32 = 0x6440_0000;
 
-/// The prefix of unique local addresses (RFC 4193), drawn once: fdac:c10c:4c1b::/48.
-const LOCAL: u128 = 0xfdac_c10c_4c1b << 80;
+/// Prefixes of unique local addresses (RFC 4193), one for each level: from fdac:c10c:4c10::/48 on.
+const LOCAL: u128 = 0xfdac_c10c_4c10 << 80;
 
 /// Subnets of a level of nested shells, and levels.
 const SLOTS: u32 = 1 << 16;

@@ -17,6 +17,7 @@ use std::process::{Command, Stdio};
 
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 
+use super::interface;
 use super::leftovers::{self, Record};
 use super::namespace::{self, Id, Namespace};
 
@@ -77,6 +78,7 @@ pub(super) fn undo(line: &str, record: &std::path::Path) -> io::Result<()> {
             Some(namespace) => nft(namespace.as_ref(), &format!("table inet {table}\ndelete table inet {table}\n")),
             None => Ok(()),
         },
+        ["interface", name, namespace, home] => interface::give_back(name, namespace, home),
         ["forward", family, id] => {
             let Some((_, switch)) = SWITCHES.into_iter().find(|(known, _)| *known == family) else { return Ok(()) };
             if leftovers::others_note(line, record) {

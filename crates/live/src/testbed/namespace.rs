@@ -51,6 +51,13 @@ impl Namespace {
         }
     }
 
+    /// That of this process, whatever its name.
+    pub(super) fn current() -> io::Result<Namespace> {
+        let file = File::open("/proc/self/ns/net")?;
+        let id = Id::of(&file.metadata()?);
+        Ok(Namespace { name: String::from("of this process"), file, id, ours: false })
+    }
+
     fn make(name: &str, record: &mut Record) -> io::Result<Namespace> {
         prepare_directory()?;
         record.namespace(name)?;
@@ -75,6 +82,10 @@ impl Namespace {
 
     pub(super) fn name(&self) -> &str {
         &self.name
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
     }
 
     pub(super) fn id(&self) -> Id {

@@ -1,16 +1,17 @@
 //! Requests to the kernel about devices. Everything acts in the namespace of the calling thread.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::Duration;
 
 use ackclock_sim::spec::{LiveSpec, NodeSpec};
 use futures_util::TryStreamExt;
-use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags};
-use rtnetlink::packet_route::link::{AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkMessage};
-use rtnetlink::packet_route::route::RouteScope;
+use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage, AddressScope};
+use rtnetlink::packet_route::link::{AfSpecInet6, AfSpecUnspec, In6AddrGenMode, LinkAttribute, LinkFlags, LinkMessage};
+use rtnetlink::packet_route::route::{RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope};
 use rtnetlink::{Error, Handle, LinkUnspec, RouteMessageBuilder};
 
 use crate::prefix;
@@ -19,6 +20,9 @@ use crate::prefix;
 /// (the device takes packets off the socket's account), so that a whole window may come at once: 1
 /// Gbit/s for 100 ms is 8333 packets of 1500 bytes.
 const TX_QUEUE_LEN: u32 = 16_384;
+
+/// What the kernel says of an interface that is not there.
+const ENODEV: i32 = nix::errno::Errno::ENODEV as i32;
 
 /// The alias of the loopback device begins with this where a namespace is a run's.
 const CLAIM: &str = "ackclock ";
@@ -165,6 +169,89 @@ pub(super) fn claim(token: &str) -> io::Result<()> {
     with_kernel(async |kernel| {
         let lo = LinkUnspec::new_with_name("lo").alias(format!("{CLAIM}{token}")).up().build();
         Ok(kernel.link().set(lo).execute().await?)
+    })
+}
+
+/// What goes with an interface that moves from one namespace to another.
+#[derive(Debug)]
+pub(super) struct Carried {
+    was_up: bool,
+    addresses: Vec<AddressMessage>,
+    routes: Vec<RouteMessage>,
+}
+
+/// Moves an interface of this namespace into another one, and returns what it had here.
+pub(super) fn pick_up(name: &str, to: &File) -> io::Result<Carried> {
+    with_kernel(async |kernel| {
+        let interface = kernel.link().get().match_name(name.to_owned()).execute();
+        let interface = link(interface).await.map_err(|Failure(error)| match error.raw_os_error() {
+            Some(ENODEV) => Failure(io::ErrorKind::NotFound.into()),
+            _ => Failure(error),
+        })?;
+        let index = interface.header.index;
+        let addresses = kernel.address().get().set_link_index_filter(index).execute();
+        let addresses: Vec<AddressMessage> = addresses.try_collect().await?;
+        let mut routes: Vec<RouteMessage> = Vec::new();
+        for all in [RouteMessageBuilder::<Ipv4Addr>::new().build(), RouteMessageBuilder::<Ipv6Addr>::new().build()] {
+            routes.extend(kernel.route().get(all).execute().try_collect::<Vec<_>>().await?);
+        }
+        routes.retain(|route| {
+            let leads_there = route.attributes.contains(&RouteAttribute::Oif(index));
+            // Those of its addresses come with them.
+            leads_there
+                && route.header.table == RouteHeader::RT_TABLE_MAIN
+                && route.header.protocol != RouteProtocol::Kernel
+        });
+        let moved = LinkUnspec::new_with_index(index).setns_by_fd(to.as_raw_fd()).build();
+        kernel.link().set(moved).execute().await?;
+        let was_up = interface.header.flags.contains(LinkFlags::Up);
+        // The kernel makes link-local ones anew.
+        let lasts = |address: &AddressMessage| address.header.scope != AddressScope::Link;
+        Ok(Carried { was_up, addresses: addresses.into_iter().filter(lasts).collect(), routes })
+    })
+}
+
+/// Gives an interface that has come into this namespace what it had in the other one.
+pub(super) fn put_down(name: &str, carried: Carried) -> io::Result<()> {
+    let Carried { was_up, addresses, mut routes } = carried;
+    with_kernel(async |kernel| {
+        let index = link(kernel.link().get().match_name(name.to_owned()).execute()).await?.header.index;
+        for mut address in addresses {
+            address.header.index = index;
+            let held = address.attributes.iter().find_map(|attribute| match attribute {
+                AddressAttribute::Local(held) => Some(*held),
+                _ => None,
+            });
+            let held = held.or_else(|| {
+                address.attributes.iter().find_map(|attribute| match attribute {
+                    AddressAttribute::Address(held) => Some(*held),
+                    _ => None,
+                })
+            });
+            let Some(held) = held else { continue };
+            let mut request = kernel.address().add(index, held, address.header.prefix_len);
+            // How long it is valid is counted anew, and is not known to be what somebody wants.
+            address
+                .attributes
+                .retain(|attribute| !matches!(attribute, AddressAttribute::CacheInfo(_) | AddressAttribute::Other(_)));
+            *request.message_mut() = address;
+            request.execute().await?;
+        }
+        if was_up {
+            kernel.link().set(LinkUnspec::new_with_index(index).up().build()).execute().await?;
+        }
+        // To a network before those by way of a router in it.
+        routes.sort_by_key(|route| route.attributes.iter().any(|it| matches!(it, RouteAttribute::Gateway(_))));
+        for mut route in routes {
+            route.attributes.retain(|attribute| !matches!(attribute, RouteAttribute::CacheInfo(_)));
+            for attribute in &mut route.attributes {
+                if let RouteAttribute::Oif(out) = attribute {
+                    *out = index;
+                }
+            }
+            kernel.route().add(route).replace().execute().await?;
+        }
+        Ok(())
     })
 }
 

@@ -12,6 +12,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("hosts.NAME.netns", "network namespace, created for the run, in which the device is"),
     ("hosts.NAME.mtu", "MTU of the device"),
     ("hosts.NAME.routes", "prefixes behind the host, to which its kernel forwards"),
+    ("hosts.NAME.interface", "interface of the machine that is in its namespace as long as the run lasts"),
     ("hosts.NAME.nat", "what its kernel forwards leaves with an address of the machine"),
     ("run", "settings of the whole run"),
     ("run.duration", "simulated, or real, time that is measured"),

@@ -36,6 +36,7 @@ pub(crate) const BY_SKELETON: &[&str] = &[
     "weights",
     "routes",
     "nat",
+    "interface",
     "subflows",
     // Of a trace or a table: no file is drawn.
     "file",

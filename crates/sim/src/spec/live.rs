@@ -87,6 +87,8 @@ pub struct NodeSpec {
     pub routes: Vec<(IpAddr, u8)>,
     /// Whether what its kernel forwards leaves with an address of the machine.
     pub nat: bool,
+    /// An interface of the machine that is in the host's namespace as long as the run lasts.
+    pub interface: Option<String>,
 }
 
 impl NodeSpec {
