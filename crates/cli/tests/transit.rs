@@ -48,8 +48,8 @@ run = "ip netns exec ackt-client-PID ping -c 3 -i 0.2 -W 2 10.72.0.9 && sleep WA
 terminal = true
 "#;
 
-/// Makes the two networks, runs the scenario twice, the first time until it is killed, and shows what
-/// the interfaces have before and after.
+/// Makes the two networks, runs the scenario twice, the first time until it is killed, and shows
+/// what the interfaces have before and after.
 const SCRIPT: &str = r#"
 set -e
 ip link set lo up

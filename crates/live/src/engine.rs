@@ -9,9 +9,9 @@
 //! late the engine is called.
 //!
 //! Not forwarded are packets to addresses that belong to no host and lie behind none, or behind one
-//! without a path. Kernels send such packets unprompted on every new device (router solicitations, multicast listener
-//! reports, mDNS); they are counted. The source address is not checked, as in a router without
-//! filters.
+//! without a path. Kernels send such packets unprompted on every new device (router solicitations,
+//! multicast listener reports, mDNS); they are counted. The source address is not checked, as in a
+//! router without filters.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};

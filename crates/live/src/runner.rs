@@ -17,6 +17,7 @@ use ackclock_sim::Recorders;
 use ackclock_sim::spec::{LiveSpec, NodeSpec, Priority, RunSpec, Scheduling, Spin};
 use ackclock_trace::{LiveHost, LiveSummary};
 use ackclock_units::{Span, Time};
+use tokio::runtime::Runtime;
 
 use crate::capture::Writer;
 use crate::commands::Commands;
@@ -77,14 +78,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let commands = Commands::start(live, testbed.clone(), options.commands.clone())?;
     let mut drive =
         Drive::start(engine, ports, signals, capture, spec.duration, &live.scheduling).map_err(here("timer"))?;
-    // Threads that were started before are as they were.
-    let scheduled = Scheduled::set(&live.scheduling)?;
-    let waited_before = punctuality::run_delay();
     drive.ends_with(commands.over());
-    let mut end = runtime.block_on(drive.run(&mut recorders));
-    // What follows takes its time.
-    drop(scheduled);
-    let waited = punctuality::run_delay().zip(waited_before).map(|(until, before)| until - before);
+    let (mut end, waited) = go(&mut drive, &runtime, &mut recorders, &live.scheduling)?;
     let ended = drive.now().min(Time::ZERO + spec.duration);
     // What comes later is not read any more, and dropped.
     let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
@@ -116,12 +111,8 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let captured = capture.map_or(Ok(()), |capture| capture.finish(ended));
     let dropped = dropped_until.iter().zip(&dropped_before).map(|(until, before)| until.saturating_sub(*before));
     let hosts = counted(&engine, ports.iter().map(|port| port.refused).zip(dropped));
-    let mut about = live_summary(live, &punctuality, (sleeps, waited), hosts);
-    about.spin_ms = spin.as_millis_f64();
-    about.invalid.extend(engine.faults());
-    about.valid = about.invalid.is_empty();
-    summary.live = Some(about);
-    let broken_off = broken_off(end, |index| &live.nodes[ports[index].node]).or(captured.err());
+    summary.live = Some(live_summary(live, &punctuality, (sleeps, spin, waited), hosts, &engine));
+    let broken_off = why(end, |index| &live.nodes[ports[index].node]).or(captured.err());
     summary.partial = broken_off.is_some();
     Ok(Outcome { summary, broken_off })
 }
@@ -138,37 +129,56 @@ fn counted(engine: &Engine, lost: impl Iterator<Item = (u64, u64)>) -> Vec<LiveH
     engine.hosts().zip(lost).map(with).collect()
 }
 
-/// Why a run ended before its time, if it did; `at` is the host of a port.
-fn broken_off<'n>(end: End, at: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> {
+/// The run by the loop, whose thread has its priority for as long. Also for how long it has waited
+/// for a processor.
+fn go(
+    drive: &mut Drive<'_, Device>,
+    runtime: &Runtime,
+    recorders: &mut Recorders<'_>,
+    scheduling: &Scheduling,
+) -> Result<(End, Option<Span>), LiveError> {
+    // Threads that were started before are as they were.
+    let scheduled = Scheduled::set(scheduling)?;
+    let before = punctuality::run_delay();
+    let end = runtime.block_on(drive.run(recorders));
+    drop(scheduled);
+    let waited = punctuality::run_delay().zip(before).map(|(until, before)| until - before);
+    Ok((end, waited))
+}
+
+/// Why a run ended before its time.
+fn why<'n>(end: End, host: impl Fn(usize) -> &'n NodeSpec) -> Option<LiveError> {
     match end {
         End::Over | End::Program | End::Capture => None,
         End::Interrupted => Some(LiveError::Interrupted),
-        End::Gone(index, source) => Some(gone(at(index), source)),
+        End::Gone(index, source) => Some(gone(host(index), source)),
         End::Run(error) => Some(LiveError::Run(error)),
         End::Sleep(source) => Some(here("event loop")(source)),
     }
 }
 
-/// How punctual the run was, and what its hosts have counted.
+/// How punctual the run was, what its hosts have counted, and whether it is valid.
 fn live_summary(
     live: &LiveSpec,
     punctuality: &Punctuality,
-    (sleeps, waited): (u64, Option<Span>),
+    (sleeps, spin, waited): (u64, Span, Option<Span>),
     hosts: Vec<LiveHost>,
+    engine: &Engine,
 ) -> LiveSummary {
+    let advice = advice(&live.scheduling, waited, punctuality.behind());
+    let mut invalid = punctuality.faults(live.lateness_limit, advice, &hosts);
+    invalid.extend(engine.faults());
     LiveSummary {
         clock: clock::NAME,
+        spin_ms: spin.as_millis_f64(),
         lateness_ms: punctuality.lateness(),
         unread_ms: punctuality.unread(),
         behind_s: punctuality.behind().as_secs_f64(),
         longest_stall_ms: punctuality.longest_stall().as_millis_f64(),
         sleeps,
         run_delay_ms: waited.map(Span::as_millis_f64),
-        invalid: punctuality.faults(
-            live.lateness_limit,
-            advice(&live.scheduling, waited, punctuality.behind()),
-            &hosts,
-        ),
+        valid: invalid.is_empty(),
+        invalid,
         hosts,
         ..LiveSummary::default()
     }

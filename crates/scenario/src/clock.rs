@@ -60,7 +60,11 @@ impl Kind for Processors {
 
     fn show(&self, held: &Vec<usize>) -> Value {
         let place = crate::report::Place::new(0, 0..0);
-        Value::Array(held.iter().map(|&number| Node::new(number as u64, place.clone())).collect())
+        Value::Array(
+            held.iter()
+                .map(|&number| Node::new(Whole(0, MOST_PROCESSORS).show(&(number as u64)), place.clone()))
+                .collect(),
+        )
     }
 
     fn domain(&self) -> Domain {

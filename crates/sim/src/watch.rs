@@ -196,8 +196,8 @@ impl Stream {
 }
 
 impl Timed {
-    /// `from..to` is sent, of which what lies below `before` had been sent. At most `share` segments
-    /// are timed.
+    /// `from..to` is sent, of which what lies below `before` had been sent. No more than `share`
+    /// segments are timed.
     fn sent(&mut self, now: Time, [from, to, before]: [u64; 3], share: usize) {
         if from >= before {
             if self.segments.len() < share {

@@ -64,6 +64,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
             commands: Vec::new(),
             scheduling: Scheduling {
                 spin: settings.spin.map_or(Spin::Auto, |spin| Spin::Fixed(Span::from_nanos(spin.as_nanos() as u64))),
+                ..Scheduling::default()
             },
             lateness_limit: None,
             drain: false,

@@ -9,8 +9,8 @@
 //! devices: packets of 64 bytes per second, TCP at an MTU of 1500 bytes, time of a processor for
 //! each packet. `accuracy` is delays and rates against those that were asked for. `recording` is
 //! TCP over a link without limits, with a capture and without one; each capture is replayed.
-//! `--spin 200us` (or `auto`), `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept busy
-//! meanwhile), `--file FILE` (where the capture is written).
+//! `--spin 200us` (or `auto`), `--rounds 3`, `--seconds 5`, `--busy 1` (processors that are kept
+//! busy meanwhile), `--file FILE` (where the capture is written).
 
 #![expect(clippy::print_stdout, reason = "tables are what this program is for")]
 

@@ -99,13 +99,16 @@ impl Blocks {
     }
 
     /// Cuts the file, to the end of which `written` bytes of `chunk` have come, where a block ends,
-    /// and ends it with the statistics of what is left. `true` if it is a capture then.
+    /// and ends it with the statistics of what is left. `false` if that is no packet.
     pub(super) fn keep(&mut self, chunk: &[u8], written: usize, end: impl FnOnce(&Extent) -> Vec<u8>) -> bool {
         self.take_in(chunk, written);
+        if self.less.packets.iter().all(|&packets| packets == 0) {
+            return false;
+        }
         let statistics = end(&self.less);
         let bytes = self.less.bytes;
         let cut = self.file.set_len(bytes).and_then(|()| self.file.seek(SeekFrom::Start(bytes)));
-        if bytes == 0 || cut.is_err() {
+        if cut.is_err() {
             return false;
         }
         if self.file.write_all(&statistics).is_err() {

@@ -42,7 +42,8 @@ const TEXT: usize = 4096;
 /// allocates for a packet.
 ///
 /// The file appears once it is complete: until then it has a hidden name that ends in `.partial`,
-/// and dropped, it is removed. If the disk is full, it is complete up to there. What exists and is no ordinary file (a pipe) is written as it is.
+/// and dropped, it is removed. If the disk is full, it is complete up to there. What exists and is
+/// no ordinary file (a pipe) is written as it is.
 #[derive(Debug)]
 pub(crate) struct Writer {
     path: PathBuf,

@@ -10,7 +10,7 @@ use ackclock_sim::spec::Spin;
 use ackclock_units::{Span, Time};
 
 /// The share of a processor that is spun away at most, 1 in so many.
-const SHARE: u64 = 8;
+const SHARE: u64 = 16;
 
 /// What may be saved of it, ns.
 const MOST_CREDIT: u64 = 5_000_000;

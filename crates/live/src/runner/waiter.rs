@@ -21,8 +21,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// What asks a run to end: Ctrl-C, `kill`, a terminal that is closed.
 pub(super) const ENDING: [SignalKind; 3] = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
 
-/// The kernel lets a call return later by up to this part of its time, and waits for that time's end
-/// where nothing else wakes the processor (`select_estimate_accuracy`).
+/// The kernel lets a call return later by up to this part of its time, and does so where nothing
+/// else wakes the processor (`select_estimate_accuracy`).
 const SLACK: u64 = 1000;
 
 /// Signals that ask a run to end.

@@ -2,8 +2,8 @@
 //! namespace with its addresses and routes, and back at the end.
 //!
 //! The host's kernel is then a router between the interface and the path. It answers ARP requests
-//! for addresses to which its routes lead elsewhere (`proxy_arp`), so that neighbours need no route.
-//! For IPv6 they do.
+//! for addresses to which its routes lead elsewhere (`proxy_arp`), so that neighbours need no
+//! route. For IPv6 they do.
 
 use std::fs;
 use std::io;
