@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use ackclock_sim::spec::{Clock, PipeSpec, RouterSpec};
 use ackclock_testkit::can_go_live;
-use ackclock_units::Span;
 
 use super::*;
 

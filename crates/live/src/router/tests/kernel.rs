@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use ackclock_sim::spec::{Clock, LiveSpec, NodeSpec, PipeSpec};
 use ackclock_testkit::can_go_live;
-use ackclock_units::Span;
 
 use super::*;
 use crate::testbed::Testbed;
