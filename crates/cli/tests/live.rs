@@ -397,6 +397,54 @@ at_least = 2.13
     assert!(said.out.contains("lo:") && !said.out.contains("ack0:"), "the device is gone: {said:?}");
 }
 
+/// A program that is stopped, and a flow with `stop` in its place: what the socket had taken by
+/// then is still sent, on both clocks.
+#[test]
+fn what_a_socket_has_taken_is_still_sent_when_its_program_stops() {
+    if !can_go_live("a program that stops before its socket is empty", &[]) {
+        return;
+    }
+    let folder = folder("live-stop");
+    let text = scenario("sock", 5.0);
+    let (text, _) = text.split_once("[hosts.right]").expect("a second host");
+    let rest = "[hosts.us]
+address = \"10.99.0.2/24\"
+[[paths]]
+between = [\"left\", \"us\"]
+path = [\"wire\"]
+[[flows]]
+id = \"f\"
+from = \"left\"
+to = \"us\"
+port = 5001
+start = \"100ms\"
+stop = \"1s\"
+[[commands]]
+host = \"left\"
+run = \"exec $ACKCLOCK pattern --bytes 100MB --connect 10.99.0.2:5001\"
+at = \"100ms\"
+until = \"1s\"
+[[expect]]
+metric = \"flows.f.0.delivered_bytes\"
+from = \"1.1s\"
+at_least = 10000
+";
+    // Slow enough for the socket to hold more than is sent within 0.1 s.
+    let text = format!("{}{rest}", text.replace("10mbit", "1mbit"));
+    for clock in [&["--out", "live"][..], &["--clock", "virtual", "--out", "virtual"]] {
+        let said = run(&folder, &text, clock);
+        assert_eq!(said.status, 0, "{clock:?}: {said:?}");
+    }
+    let flow = |out: &str| {
+        let text = fs::read(folder.join(out).join("summary.json")).expect("a summary");
+        serde_json::from_slice::<Value>(&text).expect("JSON")["flows"][0].clone()
+    };
+    // It closed behind what was in there, and did not reset: all that was sent was acknowledged.
+    for flow in [flow("live"), flow("virtual")] {
+        assert_eq!(flow["acked_bytes"], flow["delivered_bytes"], "{flow}");
+    }
+}
+
 /// Whether the kernel speaks Multipath TCP and can be told of addresses; says why not.
 fn has_multipath() -> bool {
     let is_on = fs::read_to_string("/proc/sys/net/mptcp/enabled").is_ok_and(|text| text.trim() == "1");
