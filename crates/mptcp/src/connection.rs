@@ -355,6 +355,11 @@ impl Connection {
         self.mode == Mode::Plain
     }
 
+    /// By which a SYN with MP_JOIN names this connection.
+    pub fn token(&self) -> u32 {
+        keys::token(self.key)
+    }
+
     /// Its subflows, the initial one first.
     pub fn subflows(&self) -> &[Subflow] {
         &self.subflows

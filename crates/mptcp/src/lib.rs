@@ -29,7 +29,7 @@ mod config;
 mod connection;
 mod input;
 mod joining;
-mod keys;
+pub mod keys;
 mod mapping;
 mod output;
 mod push;

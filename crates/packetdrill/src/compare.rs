@@ -13,6 +13,7 @@ use ackclock_packet::Flags;
 use ackclock_units::{Ecn, Span};
 
 use crate::ast::{EcnSpec, OptionSpec, Options, SeqForm, TcpSpec};
+use crate::mptcp::MPTCP;
 use crate::numbers::Connection;
 
 /// How strict a comparison is.
@@ -194,6 +195,7 @@ fn kind(option: &OptionSpec) -> u8 {
         OptionSpec::SackPermitted => 4,
         OptionSpec::Sack(_) => 5,
         OptionSpec::Timestamps { .. } => 8,
+        OptionSpec::Mptcp(_) => MPTCP,
         OptionSpec::Other { kind, .. } => *kind,
     }
 }
