@@ -368,4 +368,9 @@ pub(crate) struct PatternArgs {
     /// Wait for one TCP connection at this address and port, and use that
     #[arg(long, value_name = "ADDRESS:PORT")]
     pub(crate) listen: Option<String>,
+
+    /// Use Multipath TCP for the connection, if the other end does (Linux); subflows are those of
+    /// the kernel's path manager (`ip mptcp`)
+    #[arg(long)]
+    pub(crate) mptcp: bool,
 }

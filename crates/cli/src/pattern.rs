@@ -7,6 +7,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use ackclock_packet::pattern;
 use ackclock_units::{Size, parse_size};
 use anyhow::{Context, bail};
+use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::args::PatternArgs;
 use crate::{MISSED, print, say};
@@ -17,7 +18,8 @@ const CHUNK: usize = 256 << 10;
 /// Sends or checks; the status to end with.
 pub(crate) fn run(args: &PatternArgs) -> anyhow::Result<u8> {
     let bytes = args.bytes.as_deref().map(length).transpose()?;
-    let stream = connection(args)?;
+    // A listener stays: subflows come to it as well.
+    let (stream, _listener) = connection(args)?;
     match (stream, bytes) {
         (None, _) if args.check => Ok(report(&check(io::stdin().lock(), "standard input")?, bytes)?),
         (Some(stream), _) if args.check => Ok(report(&check(stream, "the connection")?, bytes)?),
@@ -40,22 +42,52 @@ fn length(text: &str) -> anyhow::Result<u64> {
     }
 }
 
-/// The connection that was asked for; `None` is standard input and output.
-fn connection(args: &PatternArgs) -> anyhow::Result<Option<TcpStream>> {
+/// The connection that was asked for, and what has accepted it; `None` is standard input and
+/// output.
+fn connection(args: &PatternArgs) -> anyhow::Result<(Option<TcpStream>, Option<TcpListener>)> {
     let address = |text: &str, flag| {
         text.parse::<SocketAddr>()
             .with_context(|| format!("{flag} {text}: expected an address with a port, such as 10.0.0.9:5001"))
     };
     if let Some(text) = &args.connect {
         let to = address(text, "--connect")?;
-        return Ok(Some(TcpStream::connect(to).with_context(|| format!("cannot connect to {to}"))?));
+        let connected = || -> io::Result<TcpStream> {
+            let socket = socket(to, args.mptcp)?;
+            socket.connect(&to.into())?;
+            Ok(socket.into())
+        };
+        return Ok((Some(connected().with_context(|| format!("cannot connect to {to}"))?), None));
     }
-    let Some(text) = &args.listen else { return Ok(None) };
+    let Some(text) = &args.listen else {
+        if args.mptcp {
+            bail!("--mptcp without a connection; expected --connect or --listen");
+        }
+        return Ok((None, None));
+    };
     let at = address(text, "--listen")?;
-    let listener = TcpListener::bind(at).with_context(|| format!("cannot listen at {at}"))?;
+    let bound = || -> io::Result<TcpListener> {
+        let socket = socket(at, args.mptcp)?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&at.into())?;
+        socket.listen(1)?;
+        Ok(socket.into())
+    };
+    let listener = bound().with_context(|| format!("cannot listen at {at}"))?;
     say(&format!("listening at {}", listener.local_addr()?));
     let (stream, _) = listener.accept().context("cannot accept a connection")?;
-    Ok(Some(stream))
+    Ok((Some(stream), Some(listener)))
+}
+
+/// A socket of TCP, or of Multipath TCP where the kernel has it.
+fn socket(address: SocketAddr, mptcp: bool) -> io::Result<Socket> {
+    let protocol = match mptcp {
+        false => Protocol::TCP,
+        #[cfg(target_os = "linux")]
+        true => Protocol::MPTCP,
+        #[cfg(not(target_os = "linux"))]
+        true => return Err(io::Error::new(io::ErrorKind::Unsupported, "Multipath TCP requires Linux")),
+    };
+    Socket::new(Domain::for_address(address), Type::STREAM, Some(protocol))
 }
 
 /// Writes so many bytes; on failure, how many the writer had taken, at least.

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ackclock_testkit::can_go_live;
+use ackclock_testkit::{can_go_live, skipped};
 use common::{Said, ackclock, folder, run};
 use serde_json::Value;
 
@@ -286,4 +286,53 @@ at_least = 2.13
     let said = by("unshare", &["--net", "sh", "-c", after, "sh"], scenario);
     assert_eq!(said.status, 0, "{said:?}");
     assert!(said.out.contains("lo:") && !said.out.contains("ack0:"), "the device is gone: {said:?}");
+}
+
+/// Whether the kernel speaks Multipath TCP and can be told of addresses; says why not.
+fn has_multipath() -> bool {
+    let is_on = fs::read_to_string("/proc/sys/net/mptcp/enabled").is_ok_and(|text| text.trim() == "1");
+    let is_told = Command::new("ip").args(["mptcp", "limits", "show"]).output().is_ok_and(|said| said.status.success());
+    let why = match (is_on, is_told) {
+        (true, true) => return true,
+        (false, _) => "the kernel has no Multipath TCP, or it is off (net.mptcp.enabled)",
+        (true, false) => "`ip` does not know `mptcp limits`",
+    };
+    skipped("Multipath TCP with the kernel", why);
+    false
+}
+
+/// Both ways over two subflows: every byte is compared, a replay of what was recorded sends the
+/// same packets, and neither end falls back.
+#[test]
+fn multipath_tcp_with_the_kernel() {
+    if !can_go_live("Multipath TCP with the kernel", &["ip"]) || !has_multipath() {
+        return;
+    }
+    for (file, netns) in [("mptcp-to-kernel", "ack-mptcp-server"), ("mptcp-from-kernel", "ack-mptcp-client")] {
+        let folder = folder(file);
+        let text = fs::read_to_string(format!("../../scenarios/live/{file}.toml")).expect("the scenario is there");
+        let expected = text.find("[[expect]]").expect("there are expectations");
+        // Without what a busy machine may miss.
+        let text = text[..expected]
+            .replace(netns, &format!("ackt-mptcp-{}", std::process::id()))
+            .replace("8MB", "2MB")
+            .replace("\"15s\"", "\"8s\"");
+        let args = ["--set", "run.lateness_limit=false", "--out", "out", "--record", "packets.pcapng"];
+        let said = run(&folder, &text, &args);
+        assert_eq!(said.status, 0, "{file}: {said:?}");
+        let said = run(&folder, &text, &["--set", "run.replay=packets.pcapng", "--out", "again"]);
+        assert_eq!(said.status, 0, "{file}: {said:?}");
+        let [live, again] = ["out", "again"].map(|out| {
+            let text = fs::read(folder.join(out).join("summary.json")).expect("a summary");
+            serde_json::from_slice::<Value>(&text).expect("JSON")
+        });
+        let flow = &live["flows"][0];
+        assert_eq!(flow["delivered_bytes"], 2_000_000, "{file}: {flow}");
+        assert_eq!(flow["multipath"]["plain"], false, "{file}: {flow}");
+        for subflow in 0..2 {
+            let received = flow["multipath"]["subflows"][subflow]["received_bytes"].as_u64();
+            assert!(received > Some(100_000), "{file}: {flow}");
+        }
+        assert_eq!(again["flows"][0], *flow, "{file}");
+    }
 }

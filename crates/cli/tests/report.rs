@@ -184,6 +184,21 @@ fn the_page_needs_nothing_else_and_repeats() {
     assert_eq!(page.matches("</script>").count(), 4);
 }
 
+/// How many texts and shapes a figure has.
+fn drawn(file: &Path) -> (u32, u32) {
+    let svg = fs::read_to_string(file).unwrap();
+    let mut reader = quick_xml::Reader::from_str(&svg);
+    let (mut texts, mut paths) = (0, 0);
+    loop {
+        match reader.read_event().expect("it is XML") {
+            quick_xml::events::Event::Start(tag) if tag.name().as_ref() == "text" => texts += 1,
+            quick_xml::events::Event::Start(tag) if ["path", "polyline"].contains(&tag.name().as_ref()) => paths += 1,
+            quick_xml::events::Event::Eof => return (texts, paths),
+            _ => {}
+        }
+    }
+}
+
 #[test]
 fn figures_are_files() {
     let folder = folder("report_svg");
@@ -206,25 +221,67 @@ fn figures_are_files() {
         "run-3-sequence-f.0",
     ] {
         assert!(names.contains(&format!("{name}.svg")), "{name}: {names:?}");
-        let svg = fs::read_to_string(folder.join("figures").join(format!("{name}.svg"))).unwrap();
-        let mut reader = quick_xml::Reader::from_str(&svg);
-        let (mut texts, mut paths) = (0, 0);
-        loop {
-            match reader.read_event().expect("it is XML") {
-                quick_xml::events::Event::Start(tag) if tag.name().as_ref() == "text" => texts += 1,
-                quick_xml::events::Event::Start(tag) if ["path", "polyline"].contains(&tag.name().as_ref()) => {
-                    paths += 1;
-                }
-                quick_xml::events::Event::Eof => break,
-                _ => {}
-            }
-        }
+        let (texts, paths) = drawn(&folder.join("figures").join(format!("{name}.svg")));
         assert!(texts > 5 && paths > 10, "{name}: {texts} texts, {paths} paths");
     }
     assert!(!names.iter().any(|name| name.contains("run-0")));
     // A metric has its unit.
     let svg = fs::read_to_string(folder.join("figures/box-flows-goodput_bps.svg")).unwrap();
     assert!(svg.contains("Goodput (Mbit/s)") && svg.contains("newreno") && svg.contains("pie"), "{svg}");
+}
+
+/// A flow over two links, with the records that tell of its subflows.
+const MULTIPATH: &str = r#"
+schema = 1
+run    = { duration = "3s" }
+record = { series = "100ms", tcp = true }
+links.slow = { rate = "5mbit", delay = "40ms" }
+links.fast = { rate = "5mbit", delay = "5ms" }
+
+[[flows]]
+id        = "m"
+transport = "mptcp"
+subflows  = [["slow"], ["fast"]]
+
+[sweep]
+axes."flows.m.scheduler" = ["min_rtt", "round_robin"]
+"#;
+
+/// Every metric of subflows, over each other.
+const STACKS: &str = r##"
+    const marks = [], list = document.querySelector("#subflows select");
+    for (const option of [...list.options]) {
+        list.value = option.value;
+        list.dispatchEvent(new Event("change"));
+        marks.push(document.querySelector("[data-figure=subflows]").dataset.marks);
+    }
+    document.body.dataset.marks = marks.join(" ");
+    document.body.dataset.lines = document.querySelector("[data-figure='subflows over time']").dataset.marks;
+"##;
+
+#[test]
+fn subflows_are_drawn_over_each_other_and_over_time() {
+    let folder = folder("report_subflows");
+    run(&folder, MULTIPATH, &["--out", "out", "-q"]);
+    good(&report(&folder, &["out", "--svg", "figures"]));
+    for name in
+        ["subflows-goodput_bps", "box-subflows-goodput_bps", "run-0-subflows-m.0", "run-1-sequence-m.0.subflow2"]
+    {
+        let (texts, paths) = drawn(&folder.join("figures").join(format!("{name}.svg")));
+        assert!(texts > 5 && paths > 10, "{name}: {texts} texts, {paths} paths");
+    }
+    let Some(browser) = browser() else { return };
+    good(&report(&folder, &["out"]));
+    let page = fs::read_to_string(folder.join("report.html")).unwrap();
+    let (before, after) = page.rsplit_once("</body>").unwrap();
+    fs::write(folder.join("driven.html"), format!("{before}<script>{STACKS}</script></body>{after}")).unwrap();
+    let document = open(&browser, &fs::canonicalize(folder.join("driven.html")).unwrap());
+    assert_eq!((attribute(&document, "errors"), attribute(&document, "ready")), ("", "yes"));
+    // Two subflows, each in the bars of two schedulers.
+    let marks: Vec<&str> = attribute(&document, "marks").split(' ').collect();
+    assert!(marks.len() > 20 && marks.iter().all(|&marks| marks == "4"), "{marks:?}");
+    // Goodput, RTT, windows and more of 30 intervals, of two subflows.
+    assert!(attribute(&document, "lines").parse::<u32>().unwrap() >= 240);
 }
 
 #[test]

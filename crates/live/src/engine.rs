@@ -25,7 +25,7 @@ use ackclock_units::{Ecn, Random, Time};
 use crate::in_process::{Answer, InProcessHost};
 use crate::router::{Forward, Header, mark_ce};
 use buffers::{Buffer, Buffers};
-use connections::{Connections, Ours};
+use connections::{Connections, Ours, Subflow};
 use corruption::flip_bit;
 use entry::Entries;
 
@@ -276,7 +276,7 @@ impl Engine {
         match answer {
             Answer::Reply(_) | Answer::Nothing => {}
             Answer::Error(addresses, ports, error) => match self.connections.sent_by(addresses, ports) {
-                Some(end) => self.world.icmp(at, end, &error),
+                Some((end, path)) => self.world.icmp(at, end, path, &error),
                 None => self.count_discarded(&packet),
             },
             Answer::Discarded => self.count_discarded(&packet),
@@ -342,13 +342,10 @@ impl Engine {
             }
             return true;
         }
-        let Some(Ours { node, addresses, ports, layout, .. }) =
-            outbound.end.and_then(|end| self.connections.ours(end.flow()))
-        else {
-            return false;
-        };
+        let (path, mut segment) = (self.world.path_of(&outbound.packet), *self.world.segment(outbound));
+        let sender = outbound.end.and_then(|end| self.connections.sender_of(end, path, &segment));
+        let Some((Ours { layout, .. }, Subflow { node, addresses, ports, .. })) = sender else { return false };
         let between = [*node, outbound.node];
-        let mut segment = *self.world.segment(outbound);
         (segment.source_port, segment.destination_port) = *ports;
         let dscp = outbound.packet.class.dscp();
         let emitted = codec::emit_with(&segment, *layout, *addresses, dscp, ecn, &mut self.scratch);

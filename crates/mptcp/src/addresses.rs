@@ -9,8 +9,9 @@ use crate::input::{is_synchronized, reason};
 use crate::keys;
 use crate::subflow::Stage;
 
-/// How often an address is announced (Linux `ADD_ADDR_RETRANS_MAX`).
-const ANNOUNCEMENTS: u32 = 3;
+/// How often an address is announced: once, and again as often as Linux does
+/// (`ADD_ADDR_RETRANS_MAX`).
+const ANNOUNCEMENTS: u32 = 1 + 3;
 
 /// An address that the peer was told of.
 #[derive(Clone, Copy, Debug)]
@@ -82,7 +83,8 @@ impl Connection {
         }
         self.subflows[index].signal(MptcpOption::AddAddress(AddAddress { hmac: None, ..*add }));
         let path = self.config.paths.iter().position(|path| path.remote == add.address);
-        if let Some(path) = path.filter(|_| self.is_client) {
+        let is_our_port = add.port.is_none_or(|port| port == self.ports.remote);
+        if let Some(path) = path.filter(|_| self.is_client && is_our_port) {
             self.join(path);
         }
     }

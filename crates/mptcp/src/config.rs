@@ -79,6 +79,10 @@ pub struct MptcpConfig {
     pub join_unannounced: bool,
     /// How long an ADD_ADDR waits for its echo before it is sent again; it is twice.
     pub announcement_timeout: Span,
+    /// The peer is another implementation: the payload of its segments has the offset that it has
+    /// in the stream of their subflow, since a segment by itself tells no other, and whoever reads
+    /// it off the wire checks it ([`crate::Connection::stream_offset`]).
+    pub foreign_peer: bool,
 }
 
 impl Default for MptcpConfig {
@@ -91,6 +95,7 @@ impl Default for MptcpConfig {
             send_buffer: 4 << 20,
             join_unannounced: false,
             announcement_timeout: Span::from_secs(1),
+            foreign_peer: false,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ackclock_cc::{CongestionControl, Subflow as Sibling};
@@ -11,6 +12,7 @@ use ackclock_units::{Random, Span, Time};
 
 use crate::addresses::Announced;
 use crate::config::{MAX_SUBFLOWS, MptcpConfig};
+use crate::input::LONGEST;
 use crate::keys;
 use crate::ranges::Ranges;
 use crate::scheduler::{Candidate, Scheduler};
@@ -19,6 +21,8 @@ use crate::subflow::{Stage, Subflow};
 /// Bytes of options that every data segment carries: DSS with a short data acknowledgment and a
 /// mapping with a long data sequence number, and its padding.
 const DSS_LEN: u8 = 24;
+/// The same with a long data acknowledgment.
+const LONG_DSS_LEN: u8 = 28;
 
 /// What makes the controller of the subflow on a path.
 pub type MakeController = Box<dyn FnMut(usize) -> Box<dyn CongestionControl> + Send>;
@@ -74,14 +78,47 @@ pub(crate) struct Receiving {
     pub(crate) read: u64,
     /// What is beyond gaps.
     pub(crate) beyond: Ranges,
+    /// Where the window ends that the peer was told of.
+    pub(crate) edge: u64,
+    /// The most bytes that are kept for the application.
+    pub(crate) buffer: u64,
+    /// A mapping has come.
+    pub(crate) is_mapped: bool,
+    /// The peer's data sequence numbers have 64 bits.
+    pub(crate) is_long: bool,
     /// Where the stream ends, once DATA_FIN has said so.
     pub(crate) fin: Option<u64>,
     /// Bytes that arrived more than once.
     pub(crate) duplicate: u64,
+    /// Bytes that arrived where the peer was not allowed to send.
+    pub(crate) refused: u64,
     /// The most that was beyond gaps.
     pub(crate) most_beyond: u64,
     /// The first offset whose bytes were not those of the stream.
     pub(crate) integrity_error: Option<u64>,
+}
+
+impl Receiving {
+    /// Bytes have arrived. What lies beyond the window or the end is dropped, and not acknowledged.
+    pub(crate) fn take(&mut self, data: Range<u64>) {
+        let len = data.end - data.start;
+        let end = data.end.min(self.fin.unwrap_or(u64::MAX));
+        if data.end <= self.next || data.start >= LONGEST || self.beyond.contain(data.clone()) {
+            self.duplicate += len;
+        } else if end > self.edge.max(self.read + self.buffer) || end <= data.start {
+            self.refused += len;
+        } else if data.start <= self.next {
+            self.next = self.beyond.advance(end);
+        } else {
+            self.beyond.insert(data.start..end);
+            self.most_beyond = self.most_beyond.max(self.beyond.len());
+        }
+    }
+
+    /// Bytes of options on every data segment.
+    pub(crate) fn dss_len(&self) -> u8 {
+        if self.is_long { LONG_DSS_LEN } else { DSS_LEN }
+    }
 }
 
 /// One end of an MPTCP connection.
@@ -104,6 +141,10 @@ pub struct Connection {
     pub(crate) subflows: Vec<Subflow>,
     /// How many were ever opened.
     pub(crate) opened: u16,
+    /// Another one than the initial subflow has been open.
+    pub(crate) joined: bool,
+    /// The peer wants no subflow to the address of the initial one (flag C of MP_CAPABLE).
+    pub(crate) no_join: bool,
     pub(crate) scheduler: Scheduler,
     pub(crate) sending: Sending,
     pub(crate) receiving: Receiving,
@@ -117,6 +158,8 @@ pub struct Connection {
     pub(crate) last: (usize, Option<usize>),
     /// It is aborted: every subflow is reset.
     pub(crate) aborted: bool,
+    /// What subflows declare lost is noted.
+    pub(crate) observes_losses: bool,
     pub(crate) error: Option<Error>,
     /// Where candidates are listed; empty between calls.
     pub(crate) candidates: Vec<Candidate>,
@@ -154,6 +197,7 @@ impl Connection {
         let key = random.bits();
         let scheduler = Scheduler::new(config.scheduler);
         // What a burst decides at once would be decided before the next mapping is known.
+        let buffer = tcp.receive_buffer;
         let tcp = Arc::new(Config { header_prediction: false, ..tcp });
         let sending = Sending { initial: keys::initial_sequence(key), timer: Time::NEVER, ..Sending::default() };
         let mut connection = Connection {
@@ -168,14 +212,17 @@ impl Connection {
             peer_key: None,
             subflows: Vec::new(),
             opened: 0,
+            joined: false,
+            no_join: false,
             scheduler,
             sending,
-            receiving: Receiving::default(),
+            receiving: Receiving { buffer, ..Receiving::default() },
             announced: Vec::new(),
             removed: Vec::new(),
             replies: VecDeque::new(),
             last: (0, None),
             aborted: false,
+            observes_losses: false,
             error: None,
             candidates: Vec::new(),
             siblings: Vec::new(),
@@ -193,7 +240,10 @@ impl Connection {
             self.random.bits() as u32,
             self.random.bits() as u32,
         );
-        endpoint.reserve_options(DSS_LEN);
+        endpoint.reserve_options(self.receiving.dss_len());
+        if self.observes_losses {
+            endpoint.observe_losses();
+        }
         let mut subflow = Subflow::new(endpoint, path, stage);
         subflow.backup = self.config.paths[path].backup;
         subflow.address_ids = [path as u8; 2];
@@ -203,6 +253,7 @@ impl Connection {
             subflow.past = self.subflows[index].totals();
             subflow.carried = self.subflows[index].carried;
             self.subflows[index] = subflow;
+            self.scheduler.forget(index);
             return index;
         }
         self.subflows.push(subflow);
@@ -249,19 +300,40 @@ impl Connection {
 
     /// Bytes that the send buffer has room for.
     pub fn send_space(&self) -> u64 {
-        self.config.send_buffer.saturating_sub(self.sending.written - self.sending.una)
+        self.config.send_buffer.saturating_sub(self.sending.written.saturating_sub(self.sending.una))
     }
 
     /// The application reads up to `most` bytes; returns how many it got.
     pub fn read(&mut self, most: u64) -> u64 {
         let taken = most.min(self.unread());
         self.receiving.read += taken;
+        if self.mode == Mode::Plain {
+            let subflow = &mut self.subflows[0];
+            let more = self.receiving.read.saturating_sub(subflow.taken);
+            subflow.taken += subflow.endpoint.read(more);
+        } else if taken > 0 {
+            self.update_window();
+        }
         taken
+    }
+
+    /// The peer is told that there is room again, once that is two segments or half of the buffer
+    /// (RFC 9293 section 3.8.6.2.2).
+    fn update_window(&mut self) {
+        let receiving = &self.receiving;
+        let gained = (receiving.read + receiving.buffer).saturating_sub(receiving.edge);
+        let left = receiving.edge.saturating_sub(receiving.next);
+        let Some(subflow) = self.subflows.iter_mut().find(|subflow| subflow.is_open()) else { return };
+        let two = 2 * u64::from(subflow.endpoint.full_segment());
+        // As long as there is a window, data will bring an ACK.
+        if left < two && gained >= two.min(receiving.buffer / 2) {
+            subflow.endpoint.acknowledge_now();
+        }
     }
 
     /// Bytes received in order and not read.
     pub fn unread(&self) -> u64 {
-        self.receiving.next - self.receiving.read
+        self.receiving.next.saturating_sub(self.receiving.read)
     }
 
     /// The application writes no more: DATA_FIN follows the last byte.

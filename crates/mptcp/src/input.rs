@@ -1,23 +1,23 @@
 //! What arrives: options of the handshake and of data, and the data.
 
-use ackclock_packet::{Capable, DataNumber, Dss, Flags, Mapping, MptcpOption, Payload, Segment};
+use ackclock_packet::{DataNumber, Dss, Flags, Mapping, MptcpOption, Payload, Segment};
 use ackclock_tcp::{Acknowledgment, Error, State, reset_for};
 use ackclock_units::{Ecn, Time};
 
 use crate::connection::{Connection, Mode};
-use crate::keys;
 use crate::mapping::Map;
 use crate::subflow::Stage;
 
 /// Reasons of MP_TCPRST (IANA registry "MPTCP MP_TCPRST Reason Codes").
 pub(crate) mod reason {
     pub(crate) const UNSPECIFIED: u8 = 0;
+    pub(crate) const MPTCP_SPECIFIC: u8 = 1;
+    pub(crate) const PROHIBITED: u8 = 3;
     pub(crate) const MIDDLEBOX: u8 = 6;
-    pub(crate) const NOT_MPTCP: u8 = 1;
 }
 
 /// No stream is as long.
-const LONGEST: u64 = 1 << 60;
+pub(crate) const LONGEST: u64 = 1 << 60;
 
 impl Connection {
     /// Takes in a segment that arrived over `path` with codepoint `ecn`. Of its payload, the offset
@@ -41,12 +41,26 @@ impl Connection {
             Some(index) => {
                 self.subflows[index].endpoint.input(now, segment, ecn);
             }
-            None => self.replies.extend(reset_for(segment).map(|reset| (path, reset))),
+            None => {
+                let joins = segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }));
+                self.refuse(path, segment, joins.then_some(reason::PROHIBITED));
+            }
         }
     }
 
+    /// Answers a segment by RST, with the reason if it is one of MPTCP.
+    pub(crate) fn refuse(&mut self, path: usize, segment: &Segment, reason: Option<u8>) {
+        let Some(mut reset) = reset_for(segment) else { return };
+        if let Some(reason) = reason {
+            reset.mptcp.push(&MptcpOption::Reset { transient: false, reason });
+        }
+        self.replies.push_back((path, reset));
+    }
+
     fn input_subflow(&mut self, now: Time, index: usize, segment: &Segment, ecn: Ecn) -> Acknowledgment {
-        if !self.accept_options(now, index, segment) {
+        // Nothing is believed that TCP would not believe (RFC 8684 section 3.4.1).
+        let is_valid = self.subflows[index].endpoint.would_accept(now, segment);
+        if (is_valid || segment.flags.contains(Flags::RST)) && !self.accept_options(now, index, segment) {
             return Acknowledgment::default();
         }
         let mut segment = *segment;
@@ -67,7 +81,9 @@ impl Connection {
         if self.mode == Mode::Plain {
             self.follow_plain();
         } else {
-            self.take_window(index, &segment);
+            if is_valid {
+                self.take_window(index, &segment);
+            }
             self.take_data(now, index);
             if progress {
                 let una = self.sending.una;
@@ -84,8 +100,15 @@ impl Connection {
             return true;
         }
         if segment.flags.contains(Flags::RST) {
-            if segment.mptcp.iter().any(|option| option == MptcpOption::FastClose { key: self.key }) {
-                self.peer_aborted(index);
+            for option in segment.mptcp.iter() {
+                match option {
+                    MptcpOption::FastClose { key } if key == self.key => self.peer_aborted(),
+                    // The path is not to be tried again (section 3.6).
+                    MptcpOption::Reset { transient: false, .. } if index > 0 => {
+                        self.removed.push(self.subflows[index].path);
+                    }
+                    _ => {}
+                }
             }
             return true;
         }
@@ -106,52 +129,6 @@ impl Connection {
         }
     }
 
-    /// The SYN or SYN/ACK of the initial subflow.
-    fn accept_capable(&mut self, segment: &Segment) -> bool {
-        let offered = capable(segment).filter(|capable| capable.version == 1 && capable.hmac_sha256);
-        match (offered, self.is_client) {
-            (Some(Capable { sender_key: Some(key), receiver_key: None, checksum: false, .. }), true) => {
-                self.know_peer(key);
-                self.mode = Mode::Multipath { confirmed: false };
-            }
-            (Some(Capable { sender_key: None, checksum: false, .. }), false) => {
-                self.mode = Mode::Multipath { confirmed: false };
-            }
-            _ => self.fall_back(),
-        }
-        true
-    }
-
-    pub(crate) fn know_peer(&mut self, key: u64) {
-        self.peer_key = Some(key);
-        self.receiving.initial = keys::initial_sequence(key);
-    }
-
-    /// At the server, the third packet or the first one with data: both have both keys.
-    fn accept_third(&mut self, segment: &Segment) -> bool {
-        if self.is_client || self.mode == Mode::Opening || self.subflows[0].endpoint.state() != State::SynReceived {
-            return true;
-        }
-        match capable(segment) {
-            Some(Capable { sender_key: Some(key), receiver_key: Some(own), .. }) if own == self.key => {
-                self.know_peer(key);
-                self.mode = Mode::Multipath { confirmed: true };
-                self.take_capable_data(segment);
-            }
-            // The keys are still to come: it will be sent again.
-            _ if segment.mptcp.dss().is_some() => return false,
-            _ => self.fall_back(),
-        }
-        true
-    }
-
-    /// The mapping of the first data.
-    fn take_capable_data(&mut self, segment: &Segment) {
-        if let Some(len) = capable(segment).and_then(|capable| capable.data_len).filter(|&len| len > 0) {
-            let _ = self.subflows[0].incoming.insert(Map { at: 0, data: 0, len: len.into() });
-        }
-    }
-
     /// The options of an open subflow.
     fn accept_signals(&mut self, now: Time, index: usize, segment: &Segment) -> bool {
         if segment.mptcp.is_empty() {
@@ -163,87 +140,95 @@ impl Connection {
         }
         for option in segment.mptcp.iter() {
             match option {
-                MptcpOption::Dss(dss) => self.take_dss(now, index, &dss),
-                MptcpOption::Capable(_) => self.take_capable_data(segment),
+                MptcpOption::Dss(dss) => self.take_dss(now, index, segment, &dss),
+                MptcpOption::Capable(capable) if index == 0 => self.take_capable_data(&capable),
+                // The fourth packet of the handshake was lost.
+                MptcpOption::JoinAck { .. } => self.subflows[index].endpoint.acknowledge_now(),
                 MptcpOption::AddAddress(add) => self.take_address(index, &add),
                 MptcpOption::RemoveAddress(ids) => self.forget_addresses(now, &ids),
                 MptcpOption::Priority { backup } => self.subflows[index].backup = backup,
-                MptcpOption::FastClose { key } if key == self.key => self.peer_aborted(index),
+                MptcpOption::FastClose { key } if key == self.key => {
+                    self.peer_aborted();
+                    return false;
+                }
                 _ => {}
             }
         }
         true
     }
 
-    /// A segment without any option: somebody on the way takes them out (RFC 8684 section 3.7).
-    fn miss_options(&mut self, now: Time, index: usize, segment: &Segment) -> bool {
-        let subflow = &self.subflows[index];
-        let acks_data = segment.flags.contains(Flags::ACK)
-            && self.sending.una < self.sending.next
-            && subflow.endpoint.acknowledges_new(segment.ack);
-        let awaits_end = self.sending.fin_sent && !self.sending.fin_acked;
-        if segment.payload.len == 0 && !acks_data && !awaits_end {
-            // What a stack sends from TIME-WAIT and the like.
-            return true;
-        }
-        if self.opened == 1 {
-            self.fall_back();
-            return true;
-        }
-        self.reset_subflow(now, index, reason::MIDDLEBOX);
-        false
-    }
-
-    /// Plain TCP from here on: there was never more than one subflow, so that its stream is that of
-    /// the connection.
-    pub(crate) fn fall_back(&mut self) {
-        self.mode = Mode::Plain;
-        self.sending.timer = Time::NEVER;
-        self.announced.clear();
-        let subflow = &mut self.subflows[0];
-        subflow.stage = Stage::Open;
-        subflow.waiting.clear();
-        // What was taken from it so far was in order: it had the only mapping.
-        self.receiving.next = subflow.taken.max(self.receiving.next);
-        self.receiving.beyond.clear();
-    }
-
-    /// In plain TCP the stream of the subflow is all there is.
-    pub(crate) fn follow_plain(&mut self) {
-        let endpoint = &mut self.subflows[0].endpoint;
-        endpoint.read(u64::MAX);
-        self.receiving.next = endpoint.delivered_bytes();
-        self.sending.una = endpoint.acked_bytes();
-    }
-
-    fn take_dss(&mut self, now: Time, index: usize, dss: &Dss) {
+    fn take_dss(&mut self, now: Time, index: usize, segment: &Segment, dss: &Dss) {
         if let Some(ack) = dss.ack {
-            let expected = self.sending.initial.wrapping_add(1 + self.sending.una);
-            self.data_acknowledged(now, ack.near(expected).wrapping_sub(self.sending.initial.wrapping_add(1)));
+            self.subflows[index].data_acked = true;
+            self.data_acknowledged(now, self.offset_acknowledged(ack));
         }
-        let Some(Mapping { sequence, subflow_sequence, len, .. }) = dss.mapping else { return };
-        let expected = self.receiving.initial.wrapping_add(1 + self.receiving.next);
-        let ahead = number(sequence, expected).wrapping_sub(expected).cast_signed();
-        let Some(data) = self.receiving.next.checked_add_signed(ahead).filter(|&data| data < LONGEST) else { return };
+        let Some(Mapping { sequence, subflow_sequence, len, checksum }) = dss.mapping else { return };
+        if checksum.is_some() {
+            // It was not agreed on (RFC 8684 section 3.3).
+            return self.reset_subflow(now, index, reason::MPTCP_SPECIFIC);
+        }
+        if len == 0 {
+            // An infinite mapping: the peer has fallen back (section 3.7).
+            let taken = self.subflows[index].taken;
+            return self.fall_back_at(now, index, taken);
+        }
+        if let DataNumber::Long(_) = sequence
+            && !self.receiving.is_long
+        {
+            self.note_long_numbers();
+        }
         let payload = u64::from(len).saturating_sub(u64::from(dss.fin));
-        if dss.fin && self.receiving.fin.is_none() && data + payload >= self.receiving.next {
-            self.receiving.fin = Some(data + payload);
-            if payload == 0 {
-                self.subflows[index].endpoint.acknowledge_now();
-            }
-        } else if dss.fin && payload == 0 {
-            // Sent again: our acknowledgment was lost.
+        // What lies before the first byte is known, as what has arrived is.
+        let data = self.offset_of(sequence);
+        if dss.fin && data.is_none_or(|data| data < LONGEST) {
+            self.take_fin(index, data.unwrap_or(0) + payload, payload == 0);
+        }
+        self.take_mapping(now, index, segment, (data.unwrap_or(LONGEST), subflow_sequence, payload));
+    }
+
+    /// The place in the peer's stream that a data sequence number stands for; `None` before the
+    /// first byte.
+    fn offset_of(&self, sequence: DataNumber) -> Option<u64> {
+        let expected = self.receiving.initial.wrapping_add(1 + self.receiving.next);
+        let ahead = sequence.near(expected).wrapping_sub(expected).cast_signed();
+        self.receiving.next.checked_add_signed(ahead)
+    }
+
+    /// The peer's numbers have 64 bits, and so have our acknowledgments from here on (RFC 8684
+    /// section 3.3.2).
+    fn note_long_numbers(&mut self) {
+        self.receiving.is_long = true;
+        for subflow in &mut self.subflows {
+            subflow.endpoint.reserve_options(self.receiving.dss_len());
+        }
+    }
+
+    /// DATA_FIN says that the peer's stream ends at `end`; alone, it is answered at once.
+    fn take_fin(&mut self, index: usize, end: u64, is_alone: bool) {
+        let receiving = &mut self.receiving;
+        let arrived = receiving.next + receiving.beyond.len();
+        if receiving.fin.is_none() && end >= receiving.next && end >= arrived {
+            receiving.fin = Some(end);
+        }
+        if is_alone {
             self.subflows[index].endpoint.acknowledge_now();
         }
+    }
+
+    /// A mapping of `len` bytes from the subflow's number `at` on. It has to be of bytes of the
+    /// segment that it comes with (RFC 8684 section 3.3.1).
+    fn take_mapping(&mut self, now: Time, index: usize, segment: &Segment, (data, number, len): (u64, u32, u64)) {
         let subflow = &mut self.subflows[index];
-        let near = subflow.taken as u32;
-        let ahead = subflow_sequence.wrapping_sub(1).wrapping_sub(near).cast_signed();
-        let Some(at) = subflow.taken.checked_add_signed(ahead.into()) else { return };
+        let Some(place) = subflow.endpoint.stream_offset(segment.seq) else { return };
+        let ahead = number.wrapping_sub(1).wrapping_sub(place as u32).cast_signed();
+        let Some(at) = place.checked_add_signed(ahead.into()) else { return };
+        let overlaps = at < place + u64::from(segment.payload.len) && place < at + len;
         // What was taken already needs no mapping any more.
-        let skip = subflow.taken.saturating_sub(at).min(payload);
-        let map = Map { at: at + skip, data: data + skip, len: payload - skip };
-        if map.len > 0 && subflow.incoming.insert(map).is_err() {
-            self.reset_subflow(now, index, reason::UNSPECIFIED);
+        let skip = subflow.taken.saturating_sub(at).min(len);
+        let map = Map { at: at + skip, data: data + skip, len: len - skip };
+        self.receiving.is_mapped |= overlaps;
+        if overlaps && map.len > 0 && subflow.incoming.insert(map).is_err() {
+            self.reset_subflow(now, index, reason::MPTCP_SPECIFIC);
         }
     }
 
@@ -257,6 +242,7 @@ impl Connection {
             return;
         }
         if self.mode != Mode::Plain
+            && !self.config.foreign_peer
             && let Some(data) = subflow.incoming.data(at..at + u64::from(len))
             && data.start != offset
         {
@@ -277,51 +263,48 @@ impl Connection {
             let Some(data) = subflow.incoming.data(at..end) else {
                 // Nobody has said what it is.
                 subflow.incoming.forget_while(|map| map.end() <= at);
-                return self.miss_mapping(now, index);
+                return self.miss_mapping(now, index, at);
             };
             let len = data.end - data.start;
             at += len;
             subflow.carried.received += len;
-            let receiving = &mut self.receiving;
-            if data.end <= receiving.next || receiving.beyond.contain(data.clone()) {
-                receiving.duplicate += len;
-            } else if data.start <= receiving.next {
-                receiving.next = receiving.beyond.advance(data.end);
-            } else {
-                receiving.beyond.insert(data);
-                receiving.most_beyond = receiving.most_beyond.max(receiving.beyond.len());
-            }
+            self.receiving.take(data);
         }
         subflow.incoming.forget_while(|map| map.end() <= end);
     }
 
-    fn miss_mapping(&mut self, now: Time, index: usize) {
-        if self.opened == 1 {
-            self.fall_back();
-            self.follow_plain();
-        } else {
-            self.reset_subflow(now, index, reason::MIDDLEBOX);
-        }
-    }
-
-    /// The window of the connection ends no earlier than this segment says.
+    /// The window of the connection ends no earlier than this segment says. It counts from the data
+    /// acknowledgment of the same segment (RFC 8684 section 3.3.1): one that has come over a slow
+    /// path says less than one that has overtaken it.
     fn take_window(&mut self, index: usize, segment: &Segment) {
         if segment.flags.contains(Flags::RST) || !is_synchronized(self.subflows[index].endpoint.state()) {
             return;
         }
+        let from = match segment.mptcp.dss().and_then(|dss| dss.ack) {
+            Some(ack) => self.offset_acknowledged(ack),
+            // The handshake.
+            None if self.sending.una == 0 => 0,
+            None => return,
+        };
+        if from > self.sending.written + 1 {
+            return;
+        }
         let window = self.subflows[index].endpoint.peer_window();
         self.sending.max_window = self.sending.max_window.max(window);
-        self.sending.window_end = self.sending.window_end.max(self.sending.una + window);
+        self.sending.window_end = self.sending.window_end.max(from + window);
+    }
+
+    /// The place in our stream up to which a number acknowledges it; far beyond it if the number
+    /// makes no sense.
+    fn offset_acknowledged(&self, ack: DataNumber) -> u64 {
+        let first = self.sending.initial.wrapping_add(1);
+        ack.near(first.wrapping_add(self.sending.una)).wrapping_sub(first)
     }
 
     /// MP_FASTCLOSE of the peer: all subflows are reset.
-    fn peer_aborted(&mut self, index: usize) {
+    fn peer_aborted(&mut self) {
         self.error = Some(Error::Reset);
-        for (other, subflow) in self.subflows.iter_mut().enumerate() {
-            if other != index {
-                subflow.endpoint.abort();
-            }
-        }
+        self.subflows.iter_mut().for_each(|subflow| subflow.endpoint.abort());
     }
 
     /// A subflow ends by a reset that says why; what it has not delivered goes out on others.
@@ -331,14 +314,6 @@ impl Connection {
         subflow.endpoint.abort();
         self.note_end(now, index);
     }
-}
-
-fn capable(segment: &Segment) -> Option<Capable> {
-    segment.mptcp.iter().find_map(|option| if let MptcpOption::Capable(found) = option { Some(found) } else { None })
-}
-
-fn number(sequence: DataNumber, expected: u64) -> u64 {
-    sequence.near(expected)
 }
 
 pub(crate) fn is_synchronized(state: State) -> bool {

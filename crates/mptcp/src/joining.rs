@@ -2,7 +2,7 @@
 //! 3.2 and 3.6).
 
 use ackclock_packet::{Flags, MptcpOption, Segment};
-use ackclock_tcp::{Ports, Shutdown, State, reset_for};
+use ackclock_tcp::{Ports, Shutdown, State};
 use ackclock_units::{Span, Time};
 
 use crate::config::MAX_SUBFLOWS;
@@ -15,7 +15,7 @@ impl Connection {
     /// Opens a subflow on a path, as the client, unless one is there.
     pub(crate) fn join(&mut self, path: usize) {
         let is_there = self.subflows.iter().any(|subflow| subflow.path == path && subflow.stage != Stage::Closed);
-        let unusable = self.removed.contains(&path) || path >= self.config.paths.len();
+        let unusable = self.removed.contains(&path) || self.is_denied(path);
         if is_there || unusable || self.aborted || self.sending.fin_acked || self.peer_key.is_none() {
             return;
         }
@@ -27,13 +27,21 @@ impl Connection {
         subflow.endpoint.connect();
     }
 
+    /// Whether there is no such path, or the peer wants no further subflow to the address that it
+    /// leads to.
+    fn is_denied(&self, path: usize) -> bool {
+        let Some(wanted) = self.config.paths.get(path) else { return true };
+        self.no_join && wanted.remote == self.config.paths[0].remote
+    }
+
     /// The SYN of a subflow that belongs to this connection; its number, with its endpoint in
     /// LISTEN.
     pub(crate) fn admit(&mut self, path: usize, segment: &Segment) -> Option<usize> {
         let is_syn = segment.flags.contains(Flags::SYN) && !segment.flags.contains(Flags::ACK);
         let confirmed = self.mode == Mode::Multipath { confirmed: true };
         let live = self.subflows.iter().filter(|subflow| subflow.stage != Stage::Closed).count();
-        if !is_syn || !confirmed || self.aborted || live >= MAX_SUBFLOWS || path >= self.config.paths.len() {
+        let is_path = path < self.config.paths.len() && !self.removed.contains(&path);
+        if !is_syn || !confirmed || self.aborted || live >= MAX_SUBFLOWS || !is_path {
             return None;
         }
         let (backup, address_id, nonce) = segment.mptcp.iter().find_map(|option| match option {
@@ -74,7 +82,8 @@ impl Connection {
         // Nobody who knows the keys, or options do not get through (RFC 8684 section 3.7).
         subflow.endpoint.abort();
         subflow.stage = Stage::Closed;
-        self.replies.extend(reset_for(segment).map(|reset| (subflow.path, reset)));
+        let path = subflow.path;
+        self.refuse(path, segment, Some(reason::MPTCP_SPECIFIC));
         false
     }
 
@@ -84,12 +93,14 @@ impl Connection {
         let [own, peer] = self.subflows[index].nonces;
         let expected = keys::join_hmac([keys[1], keys[0]], [peer, own]);
         let is_proven = segment.mptcp.iter().any(|option| option == MptcpOption::JoinAck { hmac: expected });
-        if !is_proven && segment.mptcp.is_empty() {
-            // Options do not get through.
+        if !is_proven {
+            // Nobody who knows the keys, or options do not get through: no data comes before the
+            // proof has been answered (RFC 8684 sections 3.2 and 3.7).
             let subflow = &mut self.subflows[index];
-            subflow.reset_reason = Some(reason::NOT_MPTCP);
             subflow.endpoint.abort();
             subflow.stage = Stage::Closed;
+            let path = subflow.path;
+            self.refuse(path, segment, Some(reason::MPTCP_SPECIFIC));
         }
         is_proven
     }
@@ -107,11 +118,13 @@ impl Connection {
                 }
             }
             Stage::Joining => {
+                self.joined = true;
                 let wait = subflow.endpoint.rto();
-                subflow.stage = Stage::Proving { again_at: now + wait, wait };
+                subflow.stage = Stage::Proving { again_at: now + wait, wait, times: 0 };
                 subflow.endpoint.acknowledge_now();
             }
             Stage::Unproven => {
+                self.joined = true;
                 subflow.stage = Stage::Open;
                 // The fourth packet.
                 subflow.endpoint.acknowledge_now();
@@ -120,16 +133,22 @@ impl Connection {
         }
     }
 
-    /// The proof of a subflow may be lost.
+    /// The proof of a subflow may be lost. After as many times as a SYN is sent again, the subflow
+    /// is given up.
     pub(crate) fn prove_again(&mut self, now: Time) {
-        for subflow in &mut self.subflows {
-            if let Stage::Proving { again_at, wait } = subflow.stage
-                && again_at <= now
-            {
-                let wait = Span::from_nanos(wait.as_nanos().saturating_mul(2));
-                subflow.stage = Stage::Proving { again_at: now + wait, wait };
-                subflow.endpoint.acknowledge_now();
+        for index in 0..self.subflows.len() {
+            let subflow = &mut self.subflows[index];
+            let Stage::Proving { again_at, wait, times } = subflow.stage else { continue };
+            if again_at > now {
+                continue;
             }
+            if times >= self.tcp.states.syn_retries {
+                self.reset_subflow(now, index, reason::UNSPECIFIED);
+                continue;
+            }
+            let wait = Span::from_nanos(wait.as_nanos().saturating_mul(2));
+            subflow.stage = Stage::Proving { again_at: now + wait, wait, times: times + 1 };
+            subflow.endpoint.acknowledge_now();
         }
     }
 
@@ -141,7 +160,8 @@ impl Connection {
         }
         if subflow.endpoint.state() == State::CloseWait && self.mode != Mode::Plain {
             let over = self.receiving.fin == Some(self.receiving.next);
-            if !over {
+            if !over && !subflow.closing {
+                subflow.closing = true;
                 // The peer has given it up: what it has not acknowledged goes out on others.
                 subflow.endpoint.shutdown(Shutdown::Write);
                 self.give_up_on(now, index);

@@ -4,12 +4,13 @@ use ackclock_packet::{Capable, DataNumber, Dss, Flags, Mapping, MptcpOption, Mpt
 use ackclock_units::{Ecn, Time};
 
 use crate::connection::{Connection, Mode};
+use crate::input::reason;
 use crate::keys;
 use crate::subflow::Stage;
 
-/// How many SYNs ask for MPTCP before one asks for plain TCP (RFC 8684 section 3.7; Linux
-/// `net.mptcp.syn_retrans_before_tcp_fallback`).
-const SYNS_BEFORE_FALLBACK: u64 = 2;
+/// How many retransmitted SYNs ask for MPTCP before one asks for plain TCP (RFC 8684 section 3.7;
+/// Linux `net.mptcp.syn_retrans_before_tcp_fallback`, since 6.15).
+const SYN_RETRANSMISSIONS: u64 = 2;
 /// Bytes of options that a header has room for.
 const MAX_OPTIONS: u32 = 40;
 
@@ -67,8 +68,8 @@ impl Connection {
         let subflow = &self.subflows[index];
         let option = match (subflow.stage, answers) {
             (Stage::Opening, false) => {
-                if subflow.endpoint.stats().timeouts >= SYNS_BEFORE_FALLBACK {
-                    self.mode = Mode::Plain;
+                if subflow.endpoint.stats().timeouts > SYN_RETRANSMISSIONS {
+                    self.fall_back();
                     return;
                 }
                 MptcpOption::Capable(self.capable())
@@ -105,7 +106,7 @@ impl Connection {
     fn add_to_reset(&mut self, index: usize, out: &mut Segment) {
         let option = match (self.aborted, self.peer_key, self.subflows[index].reset_reason) {
             (true, Some(key), _) => MptcpOption::FastClose { key },
-            (_, _, Some(reason)) => MptcpOption::Reset { transient: true, reason },
+            (_, _, Some(reason)) => MptcpOption::Reset { transient: reason == reason::UNSPECIFIED, reason },
             _ => return,
         };
         out.mptcp.push(&option);
@@ -130,7 +131,10 @@ impl Connection {
             out.payload.offset = data.start;
         }
         let is_first = index == 0 && subflow.endpoint.is_first_number(out.seq);
-        if self.is_client && !confirmed && is_first {
+        let ends = self.sending.closed && self.sending.next == self.sending.written && !self.sending.fin_acked;
+        // DATA_FIN goes first, unless the peer may still lack the keys: they take turns.
+        let fin_first = ends && !has_data && self.sending.fin_sent && self.sending.expiries.is_multiple_of(2);
+        if self.is_client && !confirmed && is_first && !fin_first {
             // The third packet, and the first one with data (RFC 8684 section 3.1).
             let mut capable = self.capable();
             (capable.sender_key, capable.receiver_key) = (Some(self.key), self.peer_key);
@@ -139,7 +143,6 @@ impl Connection {
             return;
         }
         let waits = !has_data && !subflow.waiting.is_empty();
-        let ends = self.sending.closed && self.sending.next == self.sending.written && !self.sending.fin_acked;
         let fin_here = data.as_ref().is_some_and(|data| data.end == self.sending.written);
         let number = |offset: u64| DataNumber::Long(self.sending.initial.wrapping_add(1 + offset));
         let mapping = match data {
@@ -156,12 +159,17 @@ impl Connection {
             None => None,
         };
         let fin = mapping.is_some() && ends && (fin_here || !has_data);
-        let ack = self.peer_key.is_some().then(|| DataNumber::Short(self.data_ack() as u32));
+        let number =
+            |number| if self.receiving.is_long { DataNumber::Long(number) } else { DataNumber::Short(number as u32) };
+        let ack = self.peer_key.is_some().then(|| number(self.data_ack()));
         out.mptcp.push(&MptcpOption::Dss(Dss { ack, mapping, fin }));
         if waits {
             self.add_waiting(index, out);
+        } else if !subflow.waiting.is_empty() {
+            // It rides on pure ACKs alone: one follows.
+            self.subflows[index].endpoint.acknowledge_now();
         }
-        self.shrink_window(index, out);
+        self.share_window(index, out);
     }
 
     /// The data sequence number that we expect next.
@@ -187,13 +195,17 @@ impl Connection {
         }
     }
 
-    /// The window of a subflow is that of the connection, and counts from the data acknowledgment.
-    fn shrink_window(&self, index: usize, out: &mut Segment) {
+    /// The window of a subflow is that of the connection: it counts from the data acknowledgment,
+    /// and its right edge never moves left, on whichever subflow it was told (RFC 8684 section
+    /// 3.3.4).
+    fn share_window(&mut self, index: usize, out: &mut Segment) {
+        let shift = self.subflows[index].endpoint.window_shift();
         let unread = self.unread();
-        if unread > 0 {
-            let shift = self.subflows[index].endpoint.window_shift();
-            let taken = u16::try_from(unread.div_ceil(1 << shift)).unwrap_or(u16::MAX);
-            out.window = out.window.saturating_sub(taken);
-        }
+        let own = (u64::from(out.window) << shift).saturating_sub(unread);
+        let receiving = &mut self.receiving;
+        let told = receiving.edge.saturating_sub(receiving.next);
+        let window = own.max(told).div_ceil(1 << shift).min(u16::MAX.into());
+        receiving.edge = receiving.edge.max(receiving.next + (window << shift));
+        out.window = window as u16;
     }
 }

@@ -10,18 +10,21 @@
 use std::ops::Range;
 
 use ackclock_cc::Window;
-use ackclock_tcp::Shutdown;
+use ackclock_tcp::{CaState, Error, Shutdown};
 use ackclock_units::{Span, Time};
 
 use crate::config::SchedulerKind;
 use crate::connection::{Connection, Mode};
 use crate::input::is_synchronized;
-use crate::scheduler::SharedWindow;
-use crate::subflow::Stage;
+use crate::scheduler::{Candidate, SharedWindow};
+use crate::subflow::{Stage, Subflow};
 
 /// The shortest time after which data that the peer's connection has not acknowledged is sent on
 /// another subflow, whatever the subflows do (Linux `TCP_RTO_MIN`).
 const LEAST_WAIT: Span = Span::from_millis(200);
+/// How much is sent again at a time of what no subflow holds any more: a page fragment, in which
+/// Linux keeps the stream (`__mptcp_retrans` sends one).
+const DROPPED: u64 = 32 << 10;
 
 impl Connection {
     /// Gives the subflows what they may send now.
@@ -29,10 +32,11 @@ impl Connection {
         match self.mode {
             Mode::Opening => {}
             Mode::Plain => self.push_plain(),
+            Mode::Multipath { .. } if self.error.is_some() => {}
             Mode::Multipath { .. } => {
                 self.reinject(now);
                 match self.config.scheduler {
-                    SchedulerKind::Redundant => self.push_everywhere(),
+                    SchedulerKind::Redundant => self.push_everywhere(now),
                     _ => self.push_new(now),
                 }
                 self.finish(now);
@@ -87,8 +91,12 @@ impl Connection {
             if available == 0 {
                 return;
             }
-            let window = SharedWindow { size: sending.window_end - sending.una, left };
+            let window = SharedWindow { size: sending.window_end.saturating_sub(sending.una), left };
             if left == 0 {
+                if sending.timer == Time::NEVER {
+                    // Nothing is on its way: the window is probed.
+                    self.start_timer(now);
+                }
                 return self.unblock(now);
             }
             let Some(number) = self.scheduler.choose(now, &self.candidates, window) else { return };
@@ -103,8 +111,11 @@ impl Connection {
             let next = sending.next;
             let taken = self.subflows[number].give(next, len);
             if taken == 0 {
-                return;
+                // Its buffer is full: the others may have room.
+                self.candidates.retain(|candidate| candidate.subflow != number);
+                continue;
             }
+            self.scheduler.note_given(taken);
             self.sending.next += taken;
             self.review_candidate(number);
             if next == self.sending.una {
@@ -125,7 +136,7 @@ impl Connection {
     }
 
     /// Every subflow gets everything that the peer's connection has not acknowledged.
-    fn push_everywhere(&mut self) {
+    fn push_everywhere(&mut self, now: Time) {
         for subflow in self.subflows.iter_mut().filter(|subflow| subflow.takes_data()) {
             loop {
                 let mss = u64::from(subflow.endpoint.full_segment());
@@ -143,6 +154,9 @@ impl Connection {
                 self.sending.next = self.sending.next.max(from + taken);
             }
         }
+        if self.sending.timer == Time::NEVER && self.sending.una < self.sending.next {
+            self.start_timer(now);
+        }
     }
 
     /// What a failed subflow held goes out on others.
@@ -156,7 +170,10 @@ impl Connection {
             let free = |number: usize| !self.subflows[number].has_in_flight(range.start);
             let fitting = self.candidates.iter().filter(|one| one.room >= one.mss && free(one.subflow));
             let Some(number) = fitting.min_by_key(|one| one.srtt).map(|one| one.subflow) else { return };
-            let Some(end) = self.give_again(number, range) else { return };
+            let Some(end) = self.give_again(number, range) else {
+                self.candidates.retain(|candidate| candidate.subflow != number);
+                continue;
+            };
             self.sending.reinject.forget_below(end);
             self.review_candidate(number);
             if self.sending.timer == Time::NEVER {
@@ -174,20 +191,27 @@ impl Connection {
         (taken > 0).then_some(range.start + taken)
     }
 
-    /// The shared window is full. Its first bytes are sent on a subflow that has room, and the one
-    /// that holds them is slowed down.
+    /// The shared window is full. Its first bytes are sent on a subflow that has room and was not
+    /// given them, and the one that holds them is slowed down.
     fn unblock(&mut self, now: Time) {
         let una = self.sending.una;
-        let Some(holder) = self.subflows.iter().position(|subflow| subflow.has_in_flight(una)) else { return };
+        let holds = |subflow: &Subflow| subflow.takes_data() && !subflow.failed && subflow.has_in_flight(una);
+        let Some(holder) = self.subflows.iter().position(holds) else { return };
         let slow = self.subflows[holder].endpoint.srtt();
-        let others = self.candidates.iter().filter(|one| one.subflow != holder && one.room >= one.mss);
+        let is_free = |one: &&Candidate| one.room >= one.mss && !self.subflows[one.subflow].has_in_flight(una);
+        let others = self.candidates.iter().filter(is_free);
         let Some(fast) = others.min_by_key(|one| one.srtt).filter(|one| one.srtt < slow) else { return };
         let number = fast.subflow;
+        // Worth it where the holder has hardly a window, or takes four times as long
+        // (multipath-tcp.org v0.95).
+        let held = &self.subflows[holder].endpoint;
+        let few = held.cwnd() <= 4 * u64::from(held.full_segment());
+        let is_far = fast.srtt.zip(slow).is_some_and(|(fast, slow)| fast * 4 < slow);
         self.scheduler.note_blocked();
         if self.config.penalization {
-            self.penalize(now, holder);
+            self.penalize(now, number, holder);
         }
-        if self.config.opportunistic_retransmission && self.sending.opportune <= una {
+        if self.config.opportunistic_retransmission && self.sending.opportune <= una && (few || is_far) {
             let end = self.sending.next;
             if let Some(end) = self.give_again(number, una..end) {
                 self.sending.opportune = end;
@@ -195,18 +219,23 @@ impl Connection {
         }
     }
 
-    fn penalize(&mut self, now: Time, holder: usize) {
-        let subflow = &mut self.subflows[holder];
-        let srtt = subflow.endpoint.srtt().unwrap_or_default();
-        if subflow.penalized_at.is_some_and(|at| now.since(at) < srtt) {
+    /// The window of the subflow that holds the first bytes is halved, once per RTT of the one that
+    /// waits for them, and not while it repairs losses.
+    fn penalize(&mut self, now: Time, fast: usize, holder: usize) {
+        let waiting = &mut self.subflows[fast];
+        let srtt = waiting.endpoint.srtt().unwrap_or_default();
+        if waiting.penalized_at.is_some_and(|at| now.since(at) < srtt)
+            || self.subflows[holder].endpoint.ca_state() != CaState::Open
+        {
             return;
         }
+        self.subflows[fast].penalized_at = Some(now);
+        let subflow = &mut self.subflows[holder];
         let mss = u64::from(subflow.endpoint.full_segment());
         let halved = (subflow.endpoint.congestion_control().window().cwnd / 2).max(mss);
         // The threshold as well (NSDI 2012, section 4.2); multipath-tcp.org leaves it in slow
         // start, where the window is back after a round trip.
         subflow.endpoint.reduce_window(Window { cwnd: halved, ssthresh: halved.max(2 * mss) });
-        subflow.penalized_at = Some(now);
         subflow.carried.penalties += 1;
     }
 
@@ -215,7 +244,7 @@ impl Connection {
     pub(crate) fn data_acknowledged(&mut self, now: Time, ack: u64) {
         let sending = &mut self.sending;
         let most = sending.next + u64::from(sending.closed && sending.next == sending.written);
-        if ack > most || ack <= sending.una && !(ack == sending.una && ack == most) {
+        if ack > most || ack < sending.una {
             return;
         }
         let fin = ack > sending.next;
@@ -255,14 +284,15 @@ impl Connection {
     /// Restarts the timer of the connection, or stops it if everything is acknowledged.
     pub(crate) fn start_timer(&mut self, now: Time) {
         let sending = &self.sending;
-        let waits = sending.una < sending.next || sending.fin_sent && !sending.fin_acked;
+        // Unacknowledged data, data that waits for a window, or DATA_FIN.
+        let waits = sending.una < sending.written || sending.fin_sent && !sending.fin_acked;
         if !waits || !self.is_multipath() {
             self.sending.timer = Time::NEVER;
             return;
         }
         let open = self.subflows.iter().filter(|subflow| subflow.is_open());
         let rto = open.map(|subflow| subflow.endpoint.rto()).max().unwrap_or(Span::from_secs(1));
-        let wait = LEAST_WAIT.max(rto).as_nanos().saturating_mul(2 << sending.expiries.min(10));
+        let wait = LEAST_WAIT.max(rto).as_nanos().saturating_mul(1 << sending.expiries.min(10));
         self.sending.timer = now + Span::from_nanos(wait);
     }
 
@@ -293,18 +323,43 @@ impl Connection {
     }
 
     /// Nothing was acknowledged to the connection for long: its first bytes go out on another
-    /// subflow, or DATA_FIN again.
+    /// subflow, a closed window is probed, or DATA_FIN goes out again. It is given up when a
+    /// subflow would be.
     fn expire(&mut self, now: Time) {
         self.sending.expiries = self.sending.expiries.saturating_add(1);
+        if self.sending.expiries > self.tcp.max_retries {
+            self.error = Some(Error::TimedOut);
+            self.sending.timer = Time::NEVER;
+            return self.subflows.iter_mut().for_each(|subflow| subflow.endpoint.abort());
+        }
         let sending = &self.sending;
-        if sending.una < sending.next {
+        let may_fall_back = !self.joined && !self.subflows[0].data_acked;
+        if sending.una < sending.next && may_fall_back {
+            // The stream of the only subflow has to stay that of the connection.
+        } else if sending.una < sending.next {
+            // Where no subflow holds it, the peer has acknowledged it there and dropped it: Linux
+            // does that when its receive buffer is full.
             let holder = self.subflows.iter().find(|subflow| subflow.has_in_flight(sending.una));
-            let mss = holder.map_or(1, |subflow| u64::from(subflow.endpoint.full_segment()));
-            let range = sending.una..(sending.una + mss).min(sending.next);
+            let len = holder.map_or(DROPPED, |subflow| u64::from(subflow.endpoint.full_segment()));
+            let range = sending.una..(sending.una + len).min(sending.next);
             self.sending.reinject.insert(range);
+        } else if sending.una < sending.written {
+            self.probe();
         } else {
             self.signal_fin();
         }
         self.start_timer(now);
+    }
+
+    /// A closed window is probed: the last byte that was acknowledged goes out again, as Linux has
+    /// it (RFC 9293 section 3.8.6.1), which is answered by an ACK with the window.
+    fn probe(&mut self) {
+        self.list_candidates();
+        let Some(number) = self.candidates.first().map(|candidate| candidate.subflow) else { return };
+        let next = self.sending.next;
+        let taken = self.subflows[number].give(next.saturating_sub(1), 1);
+        if next == 0 {
+            self.sending.next = taken;
+        }
     }
 }

@@ -7,6 +7,8 @@ use std::ops::Range;
 pub(crate) struct Ranges {
     /// In order, with a gap between any two.
     all: Vec<Range<u64>>,
+    /// Bytes in all of them.
+    total: u64,
 }
 
 impl Ranges {
@@ -20,14 +22,17 @@ impl Ranges {
         let start = self.all.get(first).filter(|_| first < behind).map_or(range.start, |known| known.start);
         let end = behind.checked_sub(1).filter(|&last| last >= first).map_or(range.end, |last| self.all[last].end);
         let whole = start.min(range.start)..end.max(range.end);
-        self.all.splice(first..behind, std::iter::once(whole));
+        self.total += whole.end - whole.start;
+        let merged: u64 = self.all.splice(first..behind, std::iter::once(whole)).map(|range| len(&range)).sum();
+        self.total -= merged;
     }
 
     /// Takes out what follows `next` without a gap; returns where that ends, or `next`.
     pub(crate) fn advance(&mut self, next: u64) -> u64 {
         let reached = self.all.partition_point(|known| known.start <= next);
         let end = self.all[..reached].last().map_or(next, |known| known.end.max(next));
-        self.all.drain(..reached);
+        let gone: u64 = self.all.drain(..reached).map(|range| len(&range)).sum();
+        self.total -= gone;
         end
     }
 
@@ -39,7 +44,7 @@ impl Ranges {
 
     /// Bytes in all of them.
     pub(crate) fn len(&self) -> u64 {
-        self.all.iter().map(|range| range.end - range.start).sum()
+        self.total
     }
 
     /// The first one.
@@ -49,16 +54,25 @@ impl Ranges {
 
     /// Leaves out everything below `edge`.
     pub(crate) fn forget_below(&mut self, edge: u64) {
+        if self.all.first().is_none_or(|first| first.start >= edge) {
+            return;
+        }
         self.all.retain_mut(|range| {
             range.start = range.start.max(edge);
             !range.is_empty()
         });
+        self.total = self.all.iter().map(len).sum();
     }
 
     /// Leaves out everything.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
+        self.total = 0;
     }
+}
+
+fn len(range: &Range<u64>) -> u64 {
+    range.end - range.start
 }
 
 #[cfg(test)]
@@ -83,7 +97,7 @@ mod tests {
                     prop_assert_eq!(known.contain(start..start + 2), whole);
                 }
             }
-            let mut above = Ranges { all: known.all.clone() };
+            let mut above = Ranges { all: known.all.clone(), total: known.total };
             above.forget_below(edge);
             prop_assert_eq!(above.len(), set.range(edge..).count() as u64);
             let end = (edge..).find(|number| !set.contains(number)).unwrap_or(edge);

@@ -13,7 +13,10 @@
 //! - Linux's memory of a socket is counted by bytes of payload; its limit, which grows with the
 //!   congestion window (`tcp_sndbuf_expand`), is two windows.
 //! - BLEST's correction factor is raised by a window that was blocked and lowered otherwise, once
-//!   per smoothed RTT of the slower subflow, by 0.1 down to 1 and up to 2.
+//!   per smoothed RTT of the slower subflow, by 0.1 down to 1 and up to 2 (v0.95: from 1.2 within 1
+//!   and 1.3, by 0.04 and 0.01). RTTs of the fastest subflow within one of the slower are not
+//!   rounded (v0.95: up), and its window grows by a segment in each (v0.95: in slow start to
+//!   twice).
 
 use ackclock_units::{Span, Time};
 
@@ -83,6 +86,21 @@ impl Scheduler {
         self.blocked = true;
     }
 
+    /// The subflow that was chosen last was given so many bytes.
+    pub(crate) fn note_given(&mut self, bytes: u64) {
+        self.burst = self.burst.saturating_sub(bytes);
+    }
+
+    /// Another subflow takes the place of one.
+    pub(crate) fn forget(&mut self, subflow: usize) {
+        if let Some(rate) = self.rates.get_mut(subflow) {
+            *rate = 0;
+        }
+        if self.last == subflow {
+            self.burst = 0;
+        }
+    }
+
     /// Which of the candidates the next segment goes to; `None` if none, for now.
     pub(crate) fn choose(&mut self, now: Time, candidates: &[Candidate], window: SharedWindow) -> Option<usize> {
         let chosen = match self.kind {
@@ -105,7 +123,6 @@ impl Scheduler {
         if self.burst > 0
             && let Some(last) = candidates.iter().find(|one| one.subflow == self.last && has_memory(one))
         {
-            self.burst = self.burst.saturating_sub(last.mss);
             return Some(last);
         }
         self.burst = 0;
@@ -128,7 +145,7 @@ impl Scheduler {
             let mean = (u128::from(*rate) * queued + now * burst) / (burst + queued);
             *rate = u64::try_from(mean).unwrap_or(u64::MAX);
         }
-        self.burst = (burst as u64).saturating_sub(chosen.mss);
+        self.burst = burst as u64;
         Some(chosen)
     }
 
@@ -147,7 +164,7 @@ impl Scheduler {
         }
         // What the fastest sends in an RTT of the slower one, its window growing by a segment per
         // RTT of its own (section III).
-        let rtts = (chosen.srtt().as_nanos() / best.srtt().as_nanos()) as f64;
+        let rtts = chosen.srtt().as_nanos() as f64 / best.srtt().as_nanos() as f64;
         let segments = best.cwnd as f64 / best.mss as f64;
         let sends = best.mss as f64 * (segments + (rtts - 1.0) / 2.0) * rtts;
         // Without what is on its way on the slower one and the segment in question.
@@ -199,6 +216,7 @@ mod tests {
         let burst = BURST.div_ceil(1000) as usize;
         for _ in 0..burst {
             assert_eq!(scheduler.choose(Time::ZERO, &both, WINDOW), Some(1));
+            scheduler.note_given(1000);
         }
         let slow = [both[0], Candidate { queued: 19_999, rate: Some(100_000), ..both[1] }];
         assert_eq!(scheduler.choose(Time::ZERO, &slow, WINDOW), Some(1), "the rate is an average");

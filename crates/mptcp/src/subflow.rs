@@ -1,6 +1,7 @@
 //! One subflow: a TCP endpoint, and what the connection knows of it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use ackclock_packet::{MptcpOption, Segment};
 use ackclock_tcp::{Endpoint, Ports, State, Stats};
@@ -18,7 +19,7 @@ pub(crate) enum Stage {
     Joining,
     /// The SYN/ACK has come. The ACK that proves the keys is repeated at this time, until something
     /// shows that it has arrived (RFC 8684 section 3.2).
-    Proving { again_at: Time, wait: Span },
+    Proving { again_at: Time, wait: Span, times: u32 },
     /// MP_JOIN, as who is asked: the proof has not come.
     Unproven,
     /// Data may be sent.
@@ -60,6 +61,10 @@ pub struct Subflow {
     pub(crate) incoming: Mappings,
     /// Bytes that were taken from it, in order.
     pub(crate) taken: u64,
+    /// A data acknowledgment has come by it: options get through.
+    pub(crate) data_acked: bool,
+    /// The peer has given it up, and so have we.
+    pub(crate) closing: bool,
     /// Its timer has expired, and nothing was acknowledged since: potentially failed.
     pub(crate) failed: bool,
     /// Timeouts that were noticed.
@@ -68,7 +73,7 @@ pub struct Subflow {
     pub(crate) waiting: VecDeque<MptcpOption>,
     /// Why it is reset (MP_TCPRST).
     pub(crate) reset_reason: Option<u8>,
-    /// When it was last penalized.
+    /// When another one was last slowed down for it.
     pub(crate) penalized_at: Option<Time>,
     /// Under the redundant scheduler, the first byte that it was not given.
     pub(crate) redundant_to: u64,
@@ -90,6 +95,8 @@ impl Subflow {
             given: 0,
             incoming: Mappings::default(),
             taken: 0,
+            data_acked: false,
+            closing: false,
             failed: false,
             timeouts: 0,
             waiting: VecDeque::new(),
@@ -136,7 +143,7 @@ impl Subflow {
 
     /// Whether the application's data may be given to it.
     pub(crate) fn takes_data(&self) -> bool {
-        self.is_open() && matches!(self.endpoint.state(), State::Established | State::CloseWait)
+        self.is_open() && !self.closing && matches!(self.endpoint.state(), State::Established | State::CloseWait)
     }
 
     /// What a scheduler knows of it.
@@ -146,7 +153,7 @@ impl Subflow {
             srtt: self.endpoint.srtt(),
             mss: self.endpoint.full_segment().max(1).into(),
             cwnd: self.endpoint.cwnd(),
-            room: self.endpoint.window_room(),
+            room: self.endpoint.window_room().min(self.endpoint.send_space()),
             queued: self.endpoint.unacknowledged(),
             rate: self.endpoint.window_rate(),
         }
@@ -165,6 +172,17 @@ impl Subflow {
             self.carried.scheduled += taken;
         }
         taken
+    }
+
+    /// Whether it is known where the bytes of a range of the peer's stream belong, or they were
+    /// taken already.
+    pub(crate) fn covers(&self, range: Range<u64>) -> bool {
+        let mut at = range.start.max(self.taken);
+        while at < range.end {
+            let Some(map) = self.incoming.of(at) else { return false };
+            at = map.end();
+        }
+        true
     }
 
     /// Whether it was given a byte of the connection and the peer's end of it has not acknowledged

@@ -29,6 +29,7 @@ prop_compose! {
         queue in 5..400u64,
         loss in prop_oneof![3 => Just(0), 2 => 20..500u64, 1 => 4..20u64],
         strips in strips(),
+        mute in prop_oneof![3 => Just(0), 1 => 1..4usize],
         down in prop_oneof![2 => Just((0, 0)), 1 => (0..4000u64, 1..6000u64).prop_map(|(from, len)| (from, from + len))],
     ) -> Wire {
         Wire {
@@ -38,8 +39,22 @@ prop_compose! {
             loses_one_of: loss,
             strips,
             down,
+            mute,
+            ..Wire::default()
         }
     }
+}
+
+/// Receive buffers, from a few segments to more than is ever on its way.
+fn buffer() -> impl Strategy<Value = u64> {
+    prop_oneof![1 => 5_000..100_000u64, 1 => Just(1 << 20)]
+}
+
+fn network(wires: &[Wire], scheduler: SchedulerKind, seed: u64, buffer: u64) -> Network {
+    Network::with(wires, seed, |config, tcp| {
+        config.scheduler = scheduler;
+        tcp.receive_buffer = buffer;
+    })
 }
 
 fn is_sound(wire: &Wire) -> bool {
@@ -47,7 +62,7 @@ fn is_sound(wire: &Wire) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     /// The initial path is sound, the others are anything.
     #[test]
@@ -57,9 +72,12 @@ proptest! {
         scheduler in scheduler(),
         bytes in 1..1_500_000u64,
         seed in any::<u64>(),
+        buffer in buffer(),
+        reads in prop_oneof![3 => Just(None), 1 => (0..5000u64, 50_000..500_000u64).prop_map(Some)],
     ) {
         let wires: Vec<Wire> = [first].into_iter().chain(others).collect();
-        let mut network = Network::new(&wires, scheduler, seed);
+        let mut network = network(&wires, scheduler, seed, buffer);
+        network.reads = reads.map(|(after, rate)| (Span::from_millis(after), rate));
         prop_assert!(network.transfer(bytes, 600.0), "{}", network.describe());
     }
 
@@ -71,8 +89,9 @@ proptest! {
         scheduler in scheduler(),
         bytes in 1..600_000u64,
         seed in any::<u64>(),
+        buffer in buffer(),
     ) {
-        let mut network = Network::new(&wires, scheduler, seed);
+        let mut network = network(&wires, scheduler, seed, buffer);
         let whole = network.transfer(bytes, 3000.0);
         let ended = network.ends.iter().any(|end| end.is_over() || end.error().is_some());
         let goes_on = network.ends.iter().any(|end| end.next_deadline() < Time::NEVER);

@@ -141,6 +141,24 @@
     update();
   }
 
+  // Subflows over each other.
+  function subflows() {
+    if (!data.subjects.subflows) return;
+    const made = section("subflows", "Subflows");
+    const names = Figures.metrics(data, "subflows").filter((name) => !name.endsWith("*"));
+    const state = Figures.stacks(data, names.includes("goodput_bps") ? "goodput_bps" : names[0]);
+    const menus = element("div", { class: "menus" });
+    const runs = data.runs.index.length;
+    made.append(menus, element("p", { class: "hint" }, `What the subflows of each flow come to, over each other${runs > 1 ? ": means of the runs of each bar" : ""}. What was sent on several subflows counts for each.`));
+    const one = chart(made, (colors, width) => Figures.stacked(data, state, colors, width), "subflows");
+    const dimensions = Figures.dimensions(data, "subflows").filter((one) => one.is_axis || one.name === "flow");
+    const named = [["", "none"]].concat(dimensions.map((one) => [one.name, one.label]));
+    const set = (key) => (value) => { state[key] = value; one.draw(); };
+    menus.append(menu("metric", names.map((name) => [name, Figures.label(name)]), state.metric, set("metric")));
+    if (dimensions.length) menus.append(menu("x axis", named, state.x, set("x")));
+    if (dimensions.length > 1) menus.append(menu("columns", named, state.column, set("column")), menu("rows", named, state.row, set("row")));
+  }
+
   function table() {
     const subjects = Object.entries(data.statistics).filter(([, found]) => found.runs.length);
     if (!subjects.length) return;
@@ -208,7 +226,7 @@
   function runs() {
     if (!data.records.length) return;
     const made = section("run", data.records.length > 1 ? "Runs over time" : "Over time");
-    const state = { record: 0, link: "", flow: "" };
+    const state = { record: 0, link: "", flow: "", whole: "" };
     const menus = element("div", { class: "menus" });
     const hint = element("p", { class: "hint" }, "Drag below a figure, or turn the wheel with Ctrl, to zoom: all of its panels follow. Names switch lines off.");
     const place = element("div");
@@ -217,11 +235,14 @@
       const record = data.records[state.record];
       const links = Object.keys(record.queues);
       const flows = Object.keys(record.sequences);
+      const several = Figures.multipath(record);
+      if (!several.includes(state.whole)) state.whole = several[0];
       if (!links.includes(state.link)) state.link = links[0];
       if (!flows.includes(state.flow)) state.flow = flows[0];
       const set = (key) => (value) => { state[key] = value; update(); };
       const all = [];
       if (data.records.length > 1) all.push(menu("run", data.records.map((one, number) => [String(number), one.name]), String(state.record), (value) => { state.record = Number(value); update(); }));
+      if (several.length > 1) all.push(menu("subflows of", several.map((flow) => [flow, flow]), state.whole, set("whole")));
       if (links.length > 1) all.push(menu("queue", links.map((link) => [link, link]), state.link, set("link")));
       if (flows.length > 1) all.push(menu("sequence numbers of", flows.map((flow) => [flow, flow]), state.flow, set("flow")));
       menus.replaceChildren(...all);
@@ -235,6 +256,10 @@
       }
       place.replaceChildren();
       if (record.series) chart(place, (colors, width) => Figures.time(record, colors, width), "time");
+      if (state.whole) {
+        place.append(element("h3", {}, `Subflows of ${state.whole}`));
+        chart(place, (colors, width) => Figures.subflows(record, state.whole, colors, width), "subflows over time");
+      }
       if (record.reordering) {
         place.append(element("h3", {}, "Reordering"));
         chart(place, (colors, width) => Figures.reordering(record, colors, width), "reordering");
@@ -299,6 +324,7 @@
   try {
     about();
     sweep();
+    subflows();
     runs();
     table();
     expectations();

@@ -22,7 +22,7 @@ const Figures = (() => {
   };
   const SUFFIX = /_(bps|ms|s|bytes)$/;
   const SUBJECTS = {
-    flows: "flows", links: "link directions", groups: "groups of flows", workloads: "workloads",
+    flows: "flows", subflows: "subflows", links: "link directions", groups: "groups of flows", workloads: "workloads",
     kinds: "kinds of traffic", run: "runs",
   };
 
@@ -115,10 +115,31 @@ const Figures = (() => {
     "timeouts", "marked",
   ];
 
+  // Of axes that change together (of a zipped sweep), those that tell all points apart, on the densest
+  // grid; of others, all.
+  function independent(data, subject, axes) {
+    const rows = data.subjects[subject].runs.map((_, row) => row);
+    const points = (some) => new Set(rows.map((row) => some.map((one) => one.of(row)).join())).size;
+    const kept = axes.slice(0, 1);
+    let known = points(kept);
+    for (;;) {
+      let best, density = 0;
+      for (const one of axes.filter((axis) => !kept.includes(axis))) {
+        const found = points([...kept, one]);
+        const filled = found / (known * one.values.length);
+        if (found > known && filled > density) [best, density] = [one, filled];
+      }
+      if (!best) return kept;
+      kept.push(best);
+      known = points(kept);
+    }
+  }
+
   // The first choice of dimensions: the axis with most values across, then others.
   function choice(data, subject, metric) {
     const all = dimensions(data, subject);
-    const axes = all.filter((one) => one.is_axis).sort((a, b) => b.values.length - a.values.length);
+    const sorted = all.filter((one) => one.is_axis).sort((a, b) => b.values.length - a.values.length);
+    const axes = independent(data, subject, sorted);
     const own = all.filter((one) => !one.is_axis);
     const order = axes.map((one) => one.name);
     // What tells rows apart otherwise: controllers before flows.
@@ -464,7 +485,7 @@ const Figures = (() => {
     // Links on which nothing waits tell nothing.
     const busy = (one) => one.kind !== "link" || ["backlog_packets", "dropped_packets", "sojourn_ms"].some((key) => (one.values[key] || []).some((value) => value > 0));
     const is_link = (line) => (line.kind === "link" ? 1 : 0);
-    const lines = record.series.filter(busy).sort((a, b) => is_link(a) - is_link(b)).slice(0, MOST_LINES);
+    const lines = record.series.filter((one) => one.kind !== "subflow" && busy(one)).sort((a, b) => is_link(a) - is_link(b)).slice(0, MOST_LINES);
     const names = lines.map((line) => line.id);
     const panels = [];
     for (const [kind, key, text] of PANELS) {
@@ -618,6 +639,82 @@ const Figures = (() => {
     return { option, height: top + panels.length * (high + gap) };
   }
 
+  // Bars of what the subflows of a flow come to, over each other: means of the runs of a bar.
+  function stacked(data, choice, theme = LIGHT, width = 860) {
+    if (!data.subjects.subflows) return null;
+    const group = grouped(data, { ...choice, subject: "subflows", color: "path" });
+    const flows = data.subjects.subflows.names.flow.known;
+    const bars = group.x.name ? group.x.values : [flows.length === 1 ? flows[0] : "all flows"];
+    group.color = { ...group.color, name: "path", values: group.color.values.map((path) => `subflow ${path || 1}`) };
+    const at = (rows, bar, c) => rows.filter((row) => group.x.of(row) === bar && group.color.of(row) === c).map((row) => group.values[row]);
+    const found = facets(group, 280, width).cells.map((cell) => {
+      const rows = rows_of(group, cell);
+      return group.color.values.map((_, c) => bars.map((_, bar) => at(rows, bar, c)).map((values) => (values.length ? mean(values) : null)));
+    });
+    const sums = found.flatMap((cell) => bars.map((_, bar) => cell.reduce((sum, values) => sum + (values[bar] || 0), 0)));
+    const x = { type: "category", data: bars, name: group.x.label };
+    const { option, cells, height } = frame(group, theme, width, x, { type: "value", ...extent([0, ...sums]), name: title(choice.metric, group.unit) });
+    cells.forEach((_, number) => group.color.values.forEach((name, c) => option.series.push({
+      type: "bar", stack: `cell ${number}`, name, data: found[number][c], xAxisIndex: number, yAxisIndex: number, barMaxWidth: 48,
+      itemStyle: { color: theme.palette[c % theme.palette.length] },
+    })));
+    option.tooltip = {
+      trigger: "item", confine: true,
+      formatter: (item) => {
+        const sum = sums[Math.floor(item.seriesIndex / group.color.values.length) * bars.length + item.dataIndex];
+        return `<b>${escape(item.seriesName)}</b>, ${escape(item.name)}<br>${show(item.value)} ${group.unit}` + (sum > 0 ? `, ${show((item.value / sum) * 100)} % of all` : "");
+      },
+    };
+    return { option, height };
+  }
+
+  // What is across and what has facets first, where subflows are over each other.
+  function stacks(data, metric) {
+    const all = dimensions(data, "subflows").filter((one) => one.is_axis || one.name === "flow");
+    const order = all.sort((a, b) => Boolean(b.is_axis) - Boolean(a.is_axis) || b.values.length - a.values.length).map((one) => one.name);
+    return { subject: "subflows", metric, x: order[0] || "", column: order[1] || "", row: order[2] || "" };
+  }
+
+  // The flows of a record of which there are subflows over time.
+  function multipath(record) {
+    const ids = (record.series || []).filter((line) => line.kind === "subflow").map((line) => line.id.replace(/\.subflow\d+$/, ""));
+    return [...new Set(ids)];
+  }
+
+  // The subflows of a flow over time.
+  function subflows(record, flow, theme = LIGHT, width = 860) {
+    const lines = (record.series || []).filter((line) => line.kind === "subflow" && line.id.startsWith(`${flow}.subflow`));
+    const whole = (record.series || []).find((line) => line.kind === "flow" && line.id === flow);
+    if (!lines.length) return null;
+    const name_of = (line) => (line === whole ? "connection" : line.id.slice(flow.length + 1).replace("subflow", "subflow "));
+    const names = [...lines, whole].filter(Boolean).map(name_of);
+    const panels = [];
+    const add = (key, text, having, more = () => ({})) => {
+      const drawn = having.filter((line) => line && (line.values[key] || []).some((value) => value > 0));
+      if (!drawn.length) return;
+      const [unit_name, scale] = unit(key, drawn.flatMap((line) => line.values[key]));
+      const series = drawn.map((line) => ({
+        type: "line", name: name_of(line), showSymbol: false, lineStyle: { width: 1.2 }, connectNulls: false,
+        itemStyle: { color: color_of(theme, names, name_of(line)) }, ...more(line),
+        data: line.values.to_s.map((to, n) => [to, line.values[key][n] === null ? null : line.values[key][n] * scale]),
+      }));
+      panels.push({ title: text, unit: unit_name === "packets" ? "per interval" : unit_name, min: 0, end: record.duration_s, series });
+    };
+    add("goodput_bps", "Goodput, subflows over each other", lines, () => ({ stack: "goodput", lineStyle: { width: 0.6 }, areaStyle: { opacity: 0.55 } }));
+    for (const [key, text] of [["rtt_ms", "RTT, mean of the interval"], ["cwnd_bytes", "Congestion window"], ["in_flight_bytes", "In flight"], ["retransmitted_packets", "Retransmissions"]]) {
+      add(key, text, lines, () => ({ sampling: "minmax" }));
+    }
+    add("reordered_bytes", "Bytes that wait at the receiver for those before them", [whole], () => ({ sampling: "minmax" }));
+    if (!panels.length) return null;
+    const { option, height } = stack(theme, width, panels, names.filter((name) => panels.some((panel) => panel.series.some((one) => one.name === name))));
+    option.tooltip = {
+      trigger: "axis", confine: true, axisPointer: { type: "line" },
+      formatter: (items) => [`${show(items[0].value[0])} s`, ...items.filter((item) => item.value[1] !== null).slice(0, 24).map((item) =>
+        `${item.marker}${escape(item.seriesName)}: ${show(item.value[1])} ${panels[item.axisIndex].unit}`)].join("<br>"),
+    };
+    return { option, height };
+  }
+
   // The subject and the metrics of throughput and delay that there are.
   function main(data) {
     const subject = ["flows", "groups", "workloads", "links", "run"].find((name) => data.subjects[name]);
@@ -643,16 +740,18 @@ const Figures = (() => {
       }
       const { subject, metric, across } = main(data) || {};
       if (across) add(`throughput-delay-${subject}`, scatter(data, { ...choice(data, subject, metric), across }));
-      const axes = dimensions(data, subject).filter((one) => one.is_axis);
+      const axes = independent(data, subject, dimensions(data, subject).filter((one) => one.is_axis));
       if (axes.length > 1) {
         for (const name of [metric, across].filter(Boolean)) {
           add(`heat-${subject}-${name}`, heat(data, { subject, metric: name, x: axes[0].name, y: axes[1].name, column: "", row: "" }));
         }
       }
     }
+    if (data.subjects.subflows) add("subflows-goodput_bps", stacked(data, stacks(data, "goodput_bps")));
     for (const record of data.records) {
       const run = data.runs.index[record.run];
       add(`run-${run}-time`, time(record));
+      for (const flow of multipath(record)) add(`run-${run}-subflows-${flow}`, subflows(record, flow));
       add(`run-${run}-reordering`, reordering(record));
       add(`run-${run}-reorder-density`, density(record));
       for (const link of Object.keys(record.queues)) add(`run-${run}-queue-${link}`, queue(record, link));
@@ -663,7 +762,7 @@ const Figures = (() => {
 
   return {
     LIGHT, DARK, SUBJECTS, MAIN, label, unit, title, show, escape, short, dimensions, metrics, choice, boxes, cdf, heat,
-    scatter, time, reordering, density, queue, sequence, main, first, capital,
+    scatter, stacked, stacks, time, multipath, subflows, reordering, density, queue, sequence, main, first, capital,
   };
 })();
 globalThis.Figures = Figures;

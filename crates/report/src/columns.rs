@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 /// The values of flows, links or runs: a row for each of them and each run.
 #[derive(Debug)]
 pub(crate) struct Subject {
-    /// `flows`, `links`, `kinds`, `groups`, `workloads` or `run`.
+    /// `flows`, `subflows`, `links`, `kinds`, `groups`, `workloads` or `run`.
     pub(crate) name: &'static str,
     /// The run of each row, by its place in the report.
     pub(crate) runs: Vec<usize>,

@@ -22,6 +22,9 @@ const LISTS: [(&str, &[&str]); 5] = [
     ("kinds", &["id"]),
 ];
 
+/// What is known of the subflows of flows that have several.
+const SUBFLOWS: &str = "subflows";
+
 /// Of which runs the results are.
 #[derive(Debug)]
 pub(crate) struct Results {
@@ -118,7 +121,7 @@ impl Output {
 /// Reads all results.
 pub(crate) fn results(dirs: &[PathBuf]) -> anyhow::Result<Results> {
     let outputs = dirs.iter().map(|dir| Output::read(dir)).collect::<anyhow::Result<Vec<_>>>()?;
-    let names = ["flows", "links", "groups", "workloads", "kinds", "run"];
+    let names = ["flows", SUBFLOWS, "links", "groups", "workloads", "kinds", "run"];
     let mut results = Results {
         outputs: Vec::new(),
         runs: Vec::new(),
@@ -153,6 +156,18 @@ fn densities(summary: &Value) -> Vec<Value> {
     of.collect()
 }
 
+/// Adds a row for each subflow of a flow.
+fn add_subflows(subject: &mut Subject, run: usize, flow: &Value) {
+    let id = flow["id"].as_str().unwrap_or_default();
+    for subflow in flow["multipath"]["subflows"].as_array().into_iter().flatten() {
+        let mut metrics = subflow.clone();
+        let Some(path) = metrics.as_object_mut().and_then(|metrics| metrics.remove("path")) else { continue };
+        let cc = flow["cc"].as_str().unwrap_or_default();
+        let names = [("id", &*format!("{id}.subflow{path}")), ("flow", id), ("path", &*path.to_string()), ("cc", cc)];
+        subject.add(run, &metrics, &names);
+    }
+}
+
 impl Results {
     fn add(&mut self, output: usize, summary: &Value) {
         let run = self.runs.len();
@@ -164,6 +179,10 @@ impl Results {
                 let name = |key| (key, object[key].as_str().unwrap_or_default());
                 let names: Vec<(&str, &str)> = keys.iter().map(|&key| name(key)).collect();
                 subject.add(run, object, &names);
+            }
+            if let Some(subject) = self.subjects.iter_mut().find(|subject| subject.name == SUBFLOWS && list == "flows")
+            {
+                objects.iter().for_each(|flow| add_subflows(subject, run, flow));
             }
         }
         if let Some(Value::Array(expectations)) = rest.remove("expectations") {

@@ -1,5 +1,6 @@
 //! The records of runs: series, decisions of queues, and what a sender learnt.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 
@@ -307,14 +308,19 @@ fn tcp(mut sheet: Sheet) -> anyhow::Result<BTreeMap<String, Learnt>> {
     let names = ["time_s", "flow", "event", "ack_bytes", "fackets_out", "seq_bytes", "len_bytes", "since_s"];
     let places = names.iter().map(|name| sheet.column(name)).collect::<anyhow::Result<Vec<_>>>()?;
     let [time, flow, event, ack, fackets, seq, len, since] = places[..] else { return Ok(BTreeMap::new()) };
+    // Earlier versions had none.
+    let subflow = sheet.columns.get("subflow").copied();
     let mut flows: BTreeMap<String, Learnt> = BTreeMap::new();
     let mut row = StringRecord::new();
     while sheet.next(&mut row)? {
-        let name = &row[flow];
-        if !flows.contains_key(name) && flows.len() == MOST_FLOWS {
+        let name = match subflow.and_then(|subflow| row.get(subflow)).filter(|subflow| !subflow.is_empty()) {
+            Some(subflow) => Cow::Owned(format!("{}.subflow{subflow}", &row[flow])),
+            None => Cow::Borrowed(&row[flow]),
+        };
+        if !flows.contains_key(&*name) && flows.len() == MOST_FLOWS {
             continue;
         }
-        let learnt = flows.entry(name.to_owned()).or_default();
+        let learnt = flows.entry(name.into_owned()).or_default();
         match &row[event] {
             "ack" => {
                 let (Some(at), Some(ack)) = (number(&row, time), number(&row, ack)) else { continue };

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use ackclock_sim::spec::{EndsSpec, SplitSpec, WayBack};
+use ackclock_sim::spec::{EndsSpec, NodeSpec, PipeSpec, SplitSpec, WayBack};
 
+use crate::document::Node;
 use crate::fields::Fields;
+use crate::mptcp::{self, Subflow};
 use crate::paths::{self, Network};
 use crate::quantity::{OneOf, Problem, Whole};
 use crate::report::{Diagnostic, Place};
@@ -17,6 +19,8 @@ const DATA: OneOf = OneOf { what: "kind of data", names: &["any", "pattern"] };
 pub(crate) struct Ends {
     pub(crate) spec: EndsSpec,
     pub(crate) path: Vec<usize>,
+    /// The subflows of a flow over Multipath TCP; none of another.
+    pub(crate) subflows: Vec<Subflow>,
     pub(crate) split: Option<SplitSpec>,
     /// The data goes from the second host of the path to the first.
     pub(crate) reverse: bool,
@@ -43,7 +47,7 @@ pub(crate) fn are_named(fields: &mut Fields<'_>) -> bool {
 
 /// Reads the ends of a flow that names hosts; `None` was reported.
 pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
-    for key in ["path", "paths", "direction"] {
+    for key in ["path", "paths", "direction", "subflows"] {
         if let Some(entry) = fields.get(key) {
             let title = format!("{}: `{key}` together with `from` and `to`", fields.shown());
             let error = Diagnostic::new(title, &entry.key_place, "conflicts with `from` and `to`");
@@ -51,48 +55,89 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
         }
     }
     let nodes = &network.nodes;
+    let pairs = pairs(fields, nodes);
+    let port = fields.required("port", PORT, "the port that the receiver listens on, such as 5201");
+    let source_port = fields.maybe("source_port", PORT).map(|port| port as u16);
+    let check = fields.or("data", "any", DATA) == "pattern";
+    let (pairs, port) = (pairs?, port? as u16);
+    let first = *pairs.first()?;
+    let kernels = first.map(|node| nodes[node].tun.is_some());
+    if let Some(entry) = fields.get("data").filter(|_| check && kernels != [true, false]) {
+        let expected = "\"any\": only data sent by a kernel to a host in this process is compared with the pattern";
+        fields.reject("data", &entry.node, Problem::new("there is nothing to compare", expected));
+    }
+    let entry = fields.get("to")?;
+    let between = between(fields, &entry.node, network, &pairs)?;
+    let &(pipe, along) = between.first()?;
+    let subflows = match mptcp::is_asked_for(fields) {
+        true => mptcp::between(fields, &entry.node, network, &pairs, &between)?,
+        false => Vec::new(),
+    };
+    let (path, split) = way(pipe, along);
+    Some(Ends {
+        spec: EndsSpec { nodes: first, port, source_port, check },
+        path,
+        split,
+        subflows,
+        reverse: !along,
+        kernels,
+        mtus: [0, 1].map(|end| pairs.iter().map(|pair| nodes[pair[end]].mtu).min().unwrap_or(u16::MAX)),
+    })
+}
+
+/// The two hosts of a flow, or of each of its subflows.
+fn pairs(fields: &mut Fields<'_>, nodes: &[NodeSpec]) -> Option<Vec<[usize; 2]>> {
+    let is_multipath = mptcp::is_asked_for(fields);
     let [from, to] = [("from", "the host that sends, and opens the connection"), ("to", "the host that receives")].map(
         |(key, expected)| match fields.get(key) {
-            Some(entry) => paths::host(fields, key, &entry.node, nodes),
+            Some(entry) if is_multipath => mptcp::hosts(fields, key, &entry.node, nodes),
+            Some(entry) => paths::host(fields, key, &entry.node, nodes).map(|host| vec![host]),
             None => {
                 fields.missing(key, expected);
                 None
             }
         },
     );
-    let port = fields.required("port", PORT, "the port that the receiver listens on, such as 5201");
-    let source_port = fields.maybe("source_port", PORT).map(|port| port as u16);
-    let check = fields.or("data", "any", DATA) == "pattern";
-    let (from, to, port) = (from?, to?, port? as u16);
-    let kernels = [from, to].map(|node| nodes[node].tun.is_some());
-    if let Some(entry) = fields.get("data").filter(|_| check && kernels != [true, false]) {
-        let expected = "\"any\": only data sent by a kernel to a host in this process is compared with the pattern";
-        fields.reject("data", &entry.node, Problem::new("there is nothing to compare", expected));
-    }
-    let entry = fields.get("to")?;
+    Some(from?.into_iter().zip(to?).map(<[usize; 2]>::from).collect())
+}
+
+/// What is between each pair of hosts, and whether it is listed in their order.
+fn between<'n>(
+    fields: &Fields<'_>,
+    node: &Node,
+    network: &'n Network,
+    pairs: &[[usize; 2]],
+) -> Option<Vec<(&'n PipeSpec, bool)>> {
+    let nodes = &network.nodes;
     let name = |node: usize| nodes[node].name.as_str();
-    if from == to {
-        let problem = Problem::new(format!("a flow from `{}` to itself", name(from)), "two different hosts");
-        fields.reject("to", &entry.node, problem);
+    let refuse = |title: String, expected: &str| fields.reject("to", node, Problem::new(title, expected));
+    if let Some(&[host, _]) = pairs.iter().find(|[from, to]| from == to) {
+        refuse(format!("a flow from `{}` to itself", name(host)), "two different hosts");
         return None;
     }
-    let only_v6 = |node: &usize| nodes[*node].addresses.iter().all(|(address, _)| address.is_ipv6());
-    if let (true, Some(&node)) = (kernels[0] != kernels[1], [from, to].iter().find(|node| only_v6(node))) {
+    let is_kernel = |node: usize| nodes[node].tun.is_some();
+    let only_v6 = |node: &&usize| nodes[**node].addresses.iter().all(|(address, _)| address.is_ipv6());
+    let mixed = pairs.iter().filter(|[from, to]| is_kernel(*from) != is_kernel(*to));
+    if let Some(&node) = mixed.flatten().find(only_v6) {
         let title = format!("the host `{}` has no IPv4 address", name(node));
-        fields.reject(
-            "to",
-            &entry.node,
-            Problem::new(title, "an IPv4 address: a host in this process supports nothing else"),
-        );
+        refuse(title, "an IPv4 address: a host in this process supports nothing else");
     }
-    let Some((pipe, along)) = network.between(from, to) else {
-        let title = format!("there is no path between `{}` and `{}`", name(from), name(to));
-        let expected = format!("a section `[[paths]]` with between = [\"{}\", \"{}\"]", name(from), name(to));
-        fields.reject("to", &entry.node, Problem::new(title, expected));
-        return None;
+    let find = |&[from, to]: &[usize; 2]| {
+        let found = network.between(from, to);
+        if found.is_none() {
+            let title = format!("there is no path between `{}` and `{}`", name(from), name(to));
+            let expected = format!("a section `[[paths]]` with between = [\"{}\", \"{}\"]", name(from), name(to));
+            refuse(title, &expected);
+        }
+        found
     };
-    // Data against the direction of the paths takes the way back.
-    let (path, split) = match pipe.split.clone() {
+    pairs.iter().map(find).collect()
+}
+
+/// The path of data between hosts, with its split. Against the direction of the paths it takes the
+/// way back.
+fn way(pipe: &PipeSpec, along: bool) -> (Vec<usize>, Option<SplitSpec>) {
+    match pipe.split.clone() {
         Some(SplitSpec { others, along: acks, back: WayBack::Split(rule), after_handshake }) if !along => {
             let back = WayBack::Split(acks);
             (pipe.path.clone(), Some(SplitSpec { others, along: rule, back, after_handshake }))
@@ -101,15 +146,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, network: &Network) -> Option<Ends> {
             (split.path(&pipe.path, path).to_vec(), None)
         }
         split => (pipe.path.clone(), split),
-    };
-    Some(Ends {
-        spec: EndsSpec { nodes: [from, to], port, source_port, check },
-        path,
-        split,
-        reverse: !along,
-        kernels,
-        mtus: [from, to].map(|node| nodes[node].mtu),
-    })
+    }
 }
 
 const PORT: Whole = Whole(1, u16::MAX as u64);

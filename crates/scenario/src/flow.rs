@@ -263,6 +263,13 @@ struct Route {
     places: [Place; 2],
 }
 
+impl Route {
+    /// The hosts of the subflows, if the flow names them.
+    fn between(&self) -> &[mptcp::Subflow] {
+        self.ends.as_ref().map_or(&[], |ends| &ends.subflows)
+    }
+}
+
 /// When the connections of a group start and end.
 struct Times {
     start: Span,
@@ -309,7 +316,7 @@ fn read<'a>(
         }
     }
     traffic::check(&mut fields, table, &application, [&sender, &receiver]);
-    let mptcp = mptcp::of(&mut fields, &route.subflows, [&sender, &receiver], &application, &schedule);
+    let mptcp = mptcp::of(&mut fields, &route.subflows, route.between(), [&sender, &receiver], &application, &schedule);
     fields.finish();
     let Route { ends, path, split, reverse, .. } = route;
     let Times { start, start_jitter, stop, abort, restart_every } = times;
@@ -369,7 +376,11 @@ fn route(fields: &mut Fields<'_>, setting: Setting<'_>) -> Route {
     let named = ends::are_named(fields);
     let ends = if named { ends::read(fields, setting.network) } else { None };
     let (path, split, subflows, reverse) = match &ends {
-        Some(ends) => (ends.path.clone(), ends.split.clone(), None, ends.reverse),
+        Some(ends) => {
+            let others = ends.subflows.iter().skip(1).map(|subflow| subflow.path.clone());
+            let subflows = mptcp::is_asked_for(fields).then(|| others.collect());
+            (ends.path.clone(), ends.split.clone(), subflows, ends.reverse)
+        }
         None if named => (Vec::new(), None, None, false),
         None => {
             let (path, split, subflows) = if mptcp::is_asked_for(fields) {

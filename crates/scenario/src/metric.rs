@@ -7,12 +7,17 @@ use ackclock_aqm::DropReason;
 use ackclock_sim::LOST_ON_LINK;
 use ackclock_trace::{
     ApplicationSummary, CommandSummary, DatagramSummary, FlowSummary, FlowWindow, GroupSummary, IncastSummary,
-    LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, PacketReordering, PagesSummary,
-    ProbesSummary, RequestsSummary, RoundTrips, VideoSummary, VoiceSummary, WorkloadSummary,
+    LinkSummary, LinkWindow, LiveHost, LiveSummary, LoadSummary, MessagesSummary, MultipathSummary, PacketReordering,
+    PagesSummary, ProbesSummary, RequestsSummary, RoundTrips, SubflowSummary, VideoSummary, VoiceSummary,
+    WorkloadSummary,
 };
 use serde_json::Value;
 
 use crate::report::{listed, nearest};
+
+mod unknown;
+
+use unknown::unknown;
 
 /// The numbers of a run apart from those of flows and links.
 const TOP: [&str; 15] = [
@@ -112,6 +117,8 @@ pub(crate) struct Shape {
     pub(crate) groups: Vec<String>,
     /// Ids of the workloads and their size classes.
     pub(crate) workloads: Vec<String>,
+    /// How many subflows a flow has at most; 0 if none is over Multipath TCP.
+    pub(crate) subflows: usize,
     /// Names of the links.
     pub(crate) links: Vec<String>,
     /// Where reordering is measured.
@@ -176,6 +183,14 @@ impl Metric {
                 let (selector, field) = (selector.to_owned(), format!("{PLACES}{field}"));
                 return Ok(Metric { part, of, selector, field });
             }
+            if of == Of::Flows
+                && part == Part::Run
+                && let Some((selector, field)) = rest.split_once(&format!(".{SUBFLOWS}"))
+                && subflow_of(field).is_some()
+            {
+                let (selector, field) = (selector.to_owned(), format!("{SUBFLOWS}{field}"));
+                return Ok(Metric { part, of, selector, field });
+            }
             // Ids have dots too, so the field is found from the end: the longest, where one ends as
             // another one does.
             let found = fields(part, of).into_iter().filter_map(|field| {
@@ -216,6 +231,15 @@ impl Metric {
             };
             let near = nearest(place, shape.places.iter().map(String::as_str));
             return Err(Unknown { expected, suggestion: near.map(|near| text.replacen(place, near, 1)) });
+        }
+        if let Some((number, field)) = self.field.strip_prefix(SUBFLOWS).and_then(subflow_of)
+            && number >= shape.subflows
+        {
+            let expected = match shape.subflows {
+                0 => "a flow over Multipath TCP".to_owned(),
+                count => format!("`{SUBFLOWS}N.{field}` with a number of a subflow from 0 to {}", count - 1),
+            };
+            return Err(Unknown { expected, suggestion: None });
         }
         let Some(wanted) = self.measured_as() else { return Ok(count) };
         let commands = shape.commands.iter().filter(|(id, _)| glob(&self.selector, id));
@@ -286,6 +310,17 @@ impl Metric {
 const PLACES: &str = "reordering.";
 const PLACE: &str = "PLACE";
 
+/// What stands before the number of a subflow.
+const SUBFLOWS: &str = "multipath.subflows.";
+
+/// The number of a subflow in what follows [`SUBFLOWS`], and the metric.
+fn subflow_of(field: &str) -> Option<(usize, &str)> {
+    let (number, field) = field.split_once('.')?;
+    let mut fields = Vec::new();
+    numbers(&serde_json::to_value(SubflowSummary::default()).ok()?, "", &mut fields);
+    fields.iter().any(|known| known == field).then_some((number.parse().ok()?, field))
+}
+
 /// The place in what follows [`PLACES`], and the metric. Places have dots as well.
 fn place_of(field: &str) -> Option<(&str, &str)> {
     let mut fields = Vec::new();
@@ -323,6 +358,9 @@ fn fields(part: Part, of: Of) -> Vec<String> {
             serde_json::to_value(FlowSummary {
                 application: Some(application.into()),
                 datagrams: Some(datagrams.into()),
+                multipath: Some(
+                    MultipathSummary { subflows: vec![SubflowSummary::default()], ..Default::default() }.into(),
+                ),
                 reordering: [(PLACE.to_owned(), PacketReordering::default())].into(),
                 ..FlowSummary::default()
             })
@@ -366,6 +404,8 @@ fn numbers(value: &Value, path: &str, fields: &mut Vec<String>) {
                 numbers(value, &path, fields);
             }
         }
+        // One stands for all.
+        Value::Array(items) => items.iter().for_each(|item| numbers(item, &format!("{path}.N"), fields)),
         _ => {}
     }
 }
@@ -379,68 +419,6 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<String>)> {
     let run = ("run", Part::Run.top().iter().map(|&name| name.to_owned()).collect());
     let listed = Of::listed(Part::Run).iter().copied().chain([Of::Live]).map(of);
     std::iter::once(run).chain(listed).collect()
-}
-
-/// Says which part of the path is wrong, and what it may have been.
-fn unknown(text: &str, part: Part, shape: &Shape) -> Unknown {
-    let top = || part.top().iter().copied();
-    let live = part == Part::Run && !shape.hosts.is_empty();
-    let of = match text.split('.').next() {
-        Some("flows") => Of::Flows,
-        Some("groups") if part == Part::Run && !shape.groups.is_empty() => Of::Groups,
-        Some("workloads") if part == Part::Run && !shape.workloads.is_empty() => Of::Workloads,
-        Some("links") => Of::Links,
-        Some("commands") if live => Of::Commands,
-        Some("live") if live && text.starts_with("live.hosts.") => Of::Hosts,
-        Some("live") if live => {
-            let fields = fields(part, Of::Live);
-            let field = text.strip_prefix("live.").unwrap_or("");
-            let near = nearest(field, fields.iter().map(String::as_str))
-                .or_else(|| fields.iter().map(String::as_str).find(|known| known.starts_with(&format!("{field}."))));
-            let suggestion = near.map(|near| format!("live.{near}"));
-            let expected =
-                format!("`live.hosts.ID.NAME`, or `live.` and one of {}", listed(fields.iter().map(String::as_str)));
-            return Unknown { expected, suggestion };
-        }
-        first => {
-            let first = first.unwrap_or("");
-            let further: &[&str] = if live { &["flows", "links", "live", "commands"] } else { &["flows", "links"] };
-            let suggestion = nearest(first, top().chain(further.iter().copied()));
-            let suggestion = suggestion.map(|name| text.replacen(first, name, 1)).filter(|_| !further.contains(&first));
-            let further = if live { ", `live.NAME`, `commands.ID.NAME`" } else { "" };
-            let expected = format!("{}{further}, `flows.ID.NAME` or `links.ID.NAME`", listed(top()));
-            return Unknown { expected, suggestion };
-        }
-    };
-    let prefix = of.prefix();
-    let ids: Vec<String> = shape.ids(of).take(1000).collect();
-    let fields = fields(part, of);
-    // Whatever can be told apart as an id is kept; the rest is compared with every name.
-    let rest = &text[prefix.len()..].strip_prefix('.').unwrap_or("");
-    let cuts = rest.match_indices('.').map(|(at, _)| at);
-    let selected = cuts.filter(|&at| ids.iter().any(|id| glob(&rest[..at], id))).max();
-    // A class that there is not, and no field of the workload.
-    let is_class = |at: usize| fields.iter().any(|field| rest[at..].ends_with(&format!(".{field}")));
-    match selected.filter(|&at| of != Of::Workloads || !is_class(at)) {
-        Some(at) => {
-            let (selector, field) = (&rest[..at], &rest[at + 1..]);
-            let near = nearest(field, fields.iter().map(String::as_str))
-                .or_else(|| fields.iter().map(String::as_str).find(|known| known.starts_with(&format!("{field}."))));
-            let suggestion = near.map(|near| format!("{prefix}.{selector}.{near}"));
-            let further = if of == Of::Commands { ", or `json.` and a path in its output" } else { "" };
-            let expected = format!("one of {}{further}", listed(fields.iter().map(String::as_str)));
-            Unknown { expected, suggestion }
-        }
-        None => {
-            let known = fields.iter().filter(|field| rest.ends_with(field.as_str())).max_by_key(|field| field.len());
-            let selector = known.map_or(*rest, |field| rest[..rest.len() - field.len()].trim_end_matches('.'));
-            let near = nearest(selector, ids.iter().map(String::as_str))
-                .or_else(|| ids.iter().map(String::as_str).find(|id| id.starts_with(&format!("{selector}."))));
-            let suggestion = near.zip(known).map(|(id, field)| format!("{prefix}.{id}.{field}"));
-            let some = listed(ids.iter().take(10).map(String::as_str));
-            Unknown { expected: format!("`{prefix}.ID.NAME` with an id of {some}, or `*` in it"), suggestion }
-        }
-    }
 }
 
 /// Whether a text matches a pattern in which `*` stands for any text.

@@ -1,12 +1,16 @@
 //! Multipath TCP: `transport = "mptcp"` with its `subflows`.
 
+use std::net::IpAddr;
+
 use ackclock_emulator::MAX_PATHS;
-use ackclock_sim::spec::{Application, CcChange, HostSpec, MptcpSpec, PathChange, SchedulerKind};
+use ackclock_sim::spec::{
+    Application, CcChange, HostSpec, MptcpSpec, NodeSpec, PathChange, PipeSpec, SchedulerKind, SubflowHosts,
+};
 use ackclock_units::Time as Instant;
 
 use crate::document::Node;
 use crate::fields::Fields;
-use crate::paths::{Links, links_of};
+use crate::paths::{self, Links, Network, links_of};
 use crate::quantity::{Flag, Kind as _, OneOf, Problem, Time, Whole};
 use crate::report::Diagnostic;
 
@@ -15,6 +19,13 @@ pub(crate) const NAME: &str = "mptcp";
 
 const SCHEDULERS: OneOf =
     OneOf { what: "scheduler", names: &["min_rtt", "linux", "round_robin", "redundant", "blest"] };
+
+/// A subflow between two hosts, and the links between them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Subflow {
+    pub(crate) hosts: SubflowHosts,
+    pub(crate) path: Vec<usize>,
+}
 
 /// Whether a flow says that it is MPTCP.
 pub(crate) fn is_asked_for(fields: &Fields<'_>) -> bool {
@@ -47,10 +58,79 @@ pub(crate) fn subflows(fields: &mut Fields<'_>, links: &Links<'_>) -> (Vec<usize
     (paths.next().unwrap_or_default(), paths.collect())
 }
 
+const HOSTS: &str = "the hosts of two to 16 subflows, such as [\"phone-wlan\", \"phone-lte\"]";
+
+/// The hosts of one end of the subflows, by number.
+pub(crate) fn hosts(fields: &Fields<'_>, key: &str, node: &Node, nodes: &[NodeSpec]) -> Option<Vec<usize>> {
+    let Some(items) = node.array().filter(|items| (2..=MAX_PATHS).contains(&items.len())) else {
+        let title = match node.array() {
+            Some([_]) => "a single subflow",
+            _ => "not the hosts of several subflows",
+        };
+        fields.reject(key, node, Problem::new(title, HOSTS));
+        return None;
+    };
+    let other = if key == "from" { "to" } else { "from" };
+    if let Some(there) = fields.peek(other).and_then(Node::array).filter(|there| there.len() != items.len())
+        && key == "to"
+    {
+        let title = format!("{} hosts, and {} in `{other}`", items.len(), there.len());
+        fields.reject(key, node, Problem::new(title, "as many as in `from`: each subflow is between two of them"));
+        return None;
+    }
+    items.iter().map(|item| paths::host(fields, key, item, nodes)).collect()
+}
+
+/// The subflows between these pairs of hosts, of which `between` are the ways and whether they are
+/// listed in this order.
+pub(crate) fn between(
+    fields: &Fields<'_>,
+    node: &Node,
+    network: &Network,
+    pairs: &[[usize; 2]],
+    between: &[(&PipeSpec, bool)],
+) -> Option<Vec<Subflow>> {
+    let refuse = |title: String, expected: &str| {
+        fields.reject("to", node, Problem::new(title, expected));
+        None
+    };
+    let shown = |[from, to]: [usize; 2]| format!("`{}` and `{}`", network.nodes[from].name, network.nodes[to].name);
+    for end in [0, 1] {
+        let machine = |pair: &[usize; 2]| {
+            let node = &network.nodes[pair[end]];
+            node.tun.is_some().then_some(&node.netns)
+        };
+        if let Some(pair) = pairs.iter().find(|pair| machine(pair) != machine(&pairs[0])) {
+            let (one, other) = (&network.nodes[pairs[0][end]].name, &network.nodes[pair[end]].name);
+            let title = format!("`{one}` and `{other}` are different machines");
+            return refuse(title, "devices in one `netns`, or hosts in this process, for all subflows of an end");
+        }
+    }
+    let mut subflows: Vec<Subflow> = Vec::new();
+    for (&nodes, &(pipe, along)) in pairs.iter().zip(between) {
+        if subflows.iter().any(|other| other.hosts.nodes == nodes) {
+            return refuse(format!("two subflows between {}", shown(nodes)), "hosts of its own for each subflow");
+        }
+        if pipe.split.is_some() {
+            return refuse(format!("several paths between {}", shown(nodes)), "a single one for each subflow");
+        }
+        if along != between[0].1 {
+            let title = format!("the path between {} is listed the other way round", shown(nodes));
+            return refuse(title, "`between` in the same order for all subflows");
+        }
+        let address = |node: usize| network.nodes[node].addresses.first().map(|&(address, _)| address);
+        let first = |node: usize| network.nodes[node].ipv4().map(IpAddr::V4).or(address(node));
+        let addresses = [first(nodes[0])?, first(nodes[1])?];
+        subflows.push(Subflow { hosts: SubflowHosts { nodes, addresses }, path: pipe.path.clone() });
+    }
+    Some(subflows)
+}
+
 /// How the subflows are used, if there are any. A sender that is a Linux has its scheduler.
 pub(crate) fn of(
     fields: &mut Fields<'_>,
     others: &Option<Vec<Vec<usize>>>,
+    between: &[Subflow],
     hosts: [&HostSpec; 2],
     application: &Application,
     schedule: &[CcChange],
@@ -72,6 +152,7 @@ pub(crate) fn of(
         opportunistic_retransmission: fields.or("opportunistic_retransmission", helps, Flag),
         penalization: fields.or("penalization", helps, Flag),
         changes: changes(fields, count),
+        hosts: between.iter().map(|subflow| subflow.hosts).collect(),
     }))
 }
 
@@ -128,10 +209,9 @@ fn check(fields: &Fields<'_>, hosts: [&HostSpec; 2], has_schedule: bool, applica
     let refuse = |title: &str, expected: &str| {
         fields.reject("transport", transport, Problem::new(title, expected));
     };
-    let named = ["from", "to"].into_iter().find(|key| fields.peek(key).is_some());
-    if let Some(key) = named {
-        refuse(&format!("MPTCP not with `{key}`"), "\"tcp\", or `subflows` in place of hosts");
-    } else if hosts.iter().any(|host| !matches!(host, HostSpec::Endpoint(_))) {
+    if hosts.iter().all(|host| matches!(host, HostSpec::Outside)) {
+        refuse("MPTCP between two kernels", "a flow for each of its subflows, or an end of ackclock's");
+    } else if hosts.iter().any(|host| !matches!(host, HostSpec::Endpoint(_) | HostSpec::Outside)) {
         refuse("MPTCP not with a smoltcp host", "a host with an endpoint of ackclock at both ends");
     } else if has_schedule {
         refuse("MPTCP not with controllers that change", "\"tcp\", or no `schedule`");

@@ -145,6 +145,8 @@ impl Plan {
 
     pub(crate) fn shape(&self) -> Shape {
         let listed = |sums| self.groups.iter().filter(move |group| group.arrivals.sums == sums);
+        let mptcp = self.groups.iter().filter_map(|group| group.alike.mptcp.as_ref());
+        let subflows = mptcp.map(|mptcp| mptcp.others.len() + 1);
         Shape {
             flows: listed(false).map(|group| (group.id.clone(), group.count())).collect(),
             groups: listed(true)
@@ -153,6 +155,7 @@ impl Plan {
                 .collect(),
             workloads: self.workloads.iter().flat_map(Workload::rows).collect(),
             links: self.links.iter().map(|link| link.name.clone()).collect(),
+            subflows: subflows.max().unwrap_or(0),
             places: self.recorded.places(&self.links),
             hosts: self.network.nodes.iter().filter(|node| node.tun.is_some()).map(|node| node.name.clone()).collect(),
             commands: self

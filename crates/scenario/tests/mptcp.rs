@@ -116,3 +116,60 @@ fn what_is_wrong_is_said_where_it_is() {
     let error = parse(&tcp).expect_err("not of TCP");
     assert!(error.contains("unknown key `subflows`"), "{error}");
 }
+
+/// A flow between hosts: two of ours, and a kernel with two devices.
+fn between_hosts(from: &str, to: &str, more: &str) -> String {
+    let host = |name: &str, address: &str, rest: &str| format!("[hosts.{name}]\naddress = \"{address}/24\"\n{rest}");
+    let device = |tun: &str, netns: &str| format!("tun = \"{tun}\"\nnetns = \"{netns}\"\n");
+    let hosts = [
+        host("us-a", "10.0.1.1", ""),
+        host("us-b", "10.0.2.1", ""),
+        host("them-a", "10.0.1.2", &device("t0", "them")),
+        host("them-b", "10.0.2.2", &device("t1", "them")),
+        host("other", "10.0.3.2", &device("t0", "other")),
+    ];
+    let path = |first: &str, second: &str, link: &str| {
+        format!("[[paths]]\nbetween = [\"{first}\", \"{second}\"]\npath = [\"{link}\"]\n")
+    };
+    let paths = [
+        path("us-a", "them-a", "hspa"),
+        path("us-b", "them-b", "wlan"),
+        path("us-b", "other", "wlan"),
+        path("them-a", "us-b", "wlan"),
+        path("them-a", "other", "wlan"),
+    ];
+    let flow = format!("from = {from}\nto = {to}\nport = 80\n{more}");
+    text(PATHS, &flow) + &hosts.concat() + &paths.concat()
+}
+
+#[test]
+fn hosts_are_named_in_pairs() {
+    let both = ["[\"us-a\", \"us-b\"]", "[\"them-a\", \"them-b\"]"];
+    for [from, to] in [both, [both[1], both[0]]] {
+        let scenario = parse(&between_hosts(from, to, "")).expect("it is right");
+        let run = scenario.spec(0);
+        let mptcp = run.flows[0].mptcp.as_deref().expect("it is Multipath TCP");
+        assert_eq!(mptcp.hosts.len(), 2);
+        assert_eq!((&run.flows[0].path, &mptcp.others), (&vec![0], &vec![vec![1]]));
+    }
+    for (from, to, more, message) in [
+        ("\"us-a\"", both[1], "", "flows.m.from: not the hosts of several subflows"),
+        ("[\"us-a\"]", "[\"them-a\"]", "", "flows.m.from: a single subflow"),
+        (both[0], "[\"them-a\", \"them-b\", \"other\"]", "", "flows.m.to: 3 hosts, and 2 in `from`"),
+        (both[0], "[\"them-a\", \"nobody\"]", "", "flows.m.to: there is no host `nobody`"),
+        (both[0], "[\"them-b\", \"them-a\"]", "", "flows.m.to: there is no path between `us-a` and `them-b`"),
+        ("[\"us-a\", \"us-a\"]", "[\"them-a\", \"them-a\"]", "", "two subflows between `us-a` and `them-a`"),
+        (both[0], "[\"them-a\", \"other\"]", "", "`them-a` and `other` are different machines"),
+        ("[\"us-a\", \"them-a\"]", "[\"them-a\", \"other\"]", "", "`us-a` and `them-a` are different machines"),
+        ("[\"us-a\", \"us-b\"]", "[\"them-a\", \"them-a\"]", "", "is listed the other way round"),
+        ("[\"us-a\", \"us-a\"]", "[\"us-a\", \"them-a\"]", "", "a flow from `us-a` to itself"),
+        (both[0], both[1], "subflows = [[\"hspa\"], [\"wlan\"]]\n", "`subflows` together with `from` and `to`"),
+    ] {
+        let error = parse(&between_hosts(from, to, more)).expect_err(message);
+        assert!(error.contains(message), "{from} {to}: {error}");
+    }
+    let kernels = between_hosts("[\"them-a\", \"them-b\"]", "[\"other\", \"other\"]", "");
+    let kernels = kernels + "[[paths]]\nbetween = [\"them-b\", \"other\"]\npath = [\"hspa\"]\n";
+    let error = parse(&kernels).expect_err("nobody of ours");
+    assert!(error.contains("MPTCP between two kernels"), "{error}");
+}

@@ -16,7 +16,7 @@ use crate::host::Host;
 use crate::index::{FlowId, Table};
 use crate::spec::{CcChange, DirectionSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, MptcpSpec, RunSpec, SmoltcpCc};
 use crate::stock::{Side, Stock};
-use crate::watch::Watch;
+use crate::watch::{Peer, Watch};
 
 /// Every connection goes from this port, its sender's; each has its two hosts to itself. Where a
 /// peer outside knows it by other ports, they are exchanged at the border.
@@ -127,11 +127,14 @@ pub(crate) fn flows(run: &RunSpec) -> Table<FlowId, Flow> {
     flows
 }
 
-/// The settings of one end of several subflows. The addresses are made up: path by path, those of
-/// a client and of a server.
-fn mptcp_config(spec: &MptcpSpec, side: Side) -> MptcpConfig {
+/// The settings of one end of several subflows. Addresses that no host has are made up: path by
+/// path, those of a client and of a server.
+fn mptcp_config(spec: &MptcpSpec, side: Side, foreign_peer: bool) -> MptcpConfig {
     let path = |number: usize| {
-        let [client, server] = [1, 2].map(|host| IpAddr::from([10, number as u8, 0, host]));
+        let [client, server] = match spec.hosts.get(number) {
+            Some(hosts) => hosts.addresses,
+            None => [1, 2].map(|host| IpAddr::from([10, number as u8, 0, host])),
+        };
         let (local, remote) = match side {
             Side::Sender => (client, server),
             Side::Receiver => (server, client),
@@ -143,12 +146,14 @@ fn mptcp_config(spec: &MptcpSpec, side: Side) -> MptcpConfig {
         scheduler: spec.scheduler,
         opportunistic_retransmission: spec.opportunistic_retransmission,
         penalization: spec.penalization,
+        foreign_peer,
         ..MptcpConfig::default()
     }
 }
 
 /// The two ends of a flow, sender first.
 pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) -> [Host; 2] {
+    let outside = [&flow.sender, &flow.receiver].map(|end| matches!(end, HostSpec::Outside));
     [(Side::Sender, &flow.sender), (Side::Receiver, &flow.receiver)].map(|(side, spec)| {
         let part = match side {
             Side::Sender => "sender",
@@ -172,7 +177,7 @@ pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) 
                     let cc = endpoint.cc.clone();
                     let stream = format!("flows.{}.{part}.cc", flow.id);
                     let make = move |path| cc.build(streams.random(&format!("{stream}.{path}")));
-                    let settings = mptcp_config(mptcp, side);
+                    let settings = mptcp_config(mptcp, side, outside != [false, false]);
                     return Host::Mptcp(Box::new(Connection::new(settings, config, Box::new(make), ports, random)));
                 }
                 let draw = random.bits();
@@ -186,10 +191,11 @@ pub(crate) fn hosts(streams: Streams, flow: &FlowSpec, settings: &mut Settings) 
                     ts_offset,
                 )))
             }
-            HostSpec::Outside => {
-                let both = matches!((&flow.sender, &flow.receiver), (HostSpec::Outside, HostSpec::Outside));
-                Host::Outside(Box::new(Watch::new(!both)))
-            }
+            HostSpec::Outside => Host::Outside(Box::new(Watch::new(match (outside, &flow.mptcp) {
+                (_, Some(_)) => Peer::Subflows,
+                ([true, true], None) => Peer::Outside,
+                (_, None) => Peer::Ours,
+            }))),
             HostSpec::Datagrams(datagrams) => {
                 let random = streams.random(&format!("flows.{}.messages", flow.id));
                 Host::Datagrams(Box::new(Datagrams::new(datagrams, side, random)))

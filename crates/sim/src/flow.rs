@@ -12,14 +12,15 @@ use ackclock_units::{Span, Time, prefetch_part};
 
 use crate::host::{Host, Writable, totals};
 use crate::index::{DirectionId, FlowId};
+use crate::record::Source;
 use crate::spec::{FlowSpec, HostSpec};
 use crate::truth::Truth;
 pub(crate) use application::{Application, Over};
 pub(crate) use classes::{ClassSums, Ideal, Outcome};
-pub(crate) use counts::FlowCount;
 use counts::{Counts, bits_per_second, ca_states, limited};
+pub(crate) use counts::{FlowCount, variables, variables_of};
 pub(crate) use names::Names;
-pub(crate) use subflows::Subflows;
+pub(crate) use subflows::{Subflows, number as subflow_number, of_all};
 pub(crate) use sums::Sums;
 use throughput::Throughput;
 
@@ -112,7 +113,7 @@ impl Flow {
             cc: names.cc.clone(),
             application,
             schedule,
-            subflows: Subflows::new(&spec.group, spec.start),
+            subflows: Subflows::new(id, &spec.group, spec.start),
             host: names.host.clone(),
             loss_detector: names.loss_detector,
             start: spec.start,
@@ -132,7 +133,7 @@ impl Flow {
             rtt: Histogram::new(),
             cwnd: Histogram::new(),
             throughput: Throughput::new(spec.start),
-            truth: Truth::new(id),
+            truth: Truth::new(Source::of(id)),
         };
         flow.settle();
         flow
@@ -389,11 +390,14 @@ impl Flow {
         receiver: &Host,
         link: impl Fn(DirectionId) -> &'a str,
     ) -> FlowSummary {
-        let retransmissions = self.truth.counts().retransmissions(link);
+        let whole = self.subflows.as_ref().map(|subflows| subflows.truth(self.truth.source()));
+        let truth = whole.as_ref().unwrap_or(&self.truth);
+        let found = truth.counts();
+        let retransmissions = found.retransmissions(&link);
         let counts = self.counts(sender, receiver);
         let active = self.end(end).since(self.start);
         let until = self.end(end);
-        let multipath = self.subflows.as_mut().and_then(|all| all.summary(until, active, sender, receiver));
+        let multipath = self.subflows.as_mut().and_then(|all| all.summary(until, active, [sender, receiver], &link));
         FlowSummary {
             id: self.id.clone(),
             direction: if self.reverse { REVERSE } else { FORWARD },
@@ -422,16 +426,17 @@ impl Flow {
             start_s: self.started.then(|| self.start.as_secs_f64()),
             completed_s: self.completed.map(Time::as_secs_f64),
             fct_s: self.completed.map(|completed| completed.since(self.start).as_secs_f64()),
-            limited_s: match sender {
-                Host::Endpoint(endpoint) => limited(endpoint.limited_time(self.end(end))),
-                Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => Limited::default(),
+            limited_s: match (sender, &self.subflows) {
+                (Host::Endpoint(endpoint), _) => limited(endpoint.limited_time(until)),
+                (_, Some(subflows)) => subflows.limited_s(until),
+                _ => Limited::default(),
             },
             ca_state_s: ca_states(sender, self.end(end), active),
             retransmissions,
-            loss_declarations: self.truth.counts().declarations(),
-            loss_declared_late_ms: self.truth.counts().late_ms(),
-            repair_rtts: self.truth.counts().repair_rtts(),
-            displacement: self.truth.displacement(),
+            loss_declarations: found.declarations(),
+            loss_declared_late_ms: found.late_ms(),
+            repair_rtts: found.repair_rtts(),
+            displacement: truth.displacement(),
             // The run knows it.
             reordering: BTreeMap::new(),
             application: self

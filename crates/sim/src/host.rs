@@ -156,10 +156,13 @@ impl Host {
         }
     }
 
-    /// An ICMP error about a segment that it has sent. smoltcp's sockets are not told of any.
-    pub(crate) fn icmp(&mut self, now: Time, error: &IcmpError) {
-        if let Host::Endpoint(endpoint) = self {
-            endpoint.icmp(now, error);
+    /// An ICMP error about a segment that it has sent over the path with this number. smoltcp's
+    /// sockets are not told of any.
+    pub(crate) fn icmp(&mut self, now: Time, path: usize, error: &IcmpError) {
+        match self {
+            Host::Endpoint(endpoint) => endpoint.icmp(now, error),
+            Host::Mptcp(connection) => connection.icmp(now, path, error),
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
         }
     }
 
@@ -176,7 +179,7 @@ impl Host {
     pub(crate) fn range_of(&self, segment: &Segment) -> Option<(u64, u64)> {
         match self {
             Host::Endpoint(endpoint) => range_sent(endpoint, segment),
-            // Its subflows send the stream in no order by which a transmission could be judged.
+            // What its subflows send is judged by their own streams.
             Host::Mptcp(_) => None,
             // It does not tell where a FIN without data is.
             Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {
@@ -190,9 +193,8 @@ impl Host {
     pub(crate) fn sent_as(&self, by_timer: bool) -> SentAs {
         match self {
             Host::Endpoint(endpoint) => endpoint.sent_as(),
-            Host::Mptcp(connection) => connection.last_subflow().map_or(SentAs::Ack, |last| last.endpoint().sent_as()),
-            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) if by_timer => SentAs::Timeout,
-            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => SentAs::FastRetransmit,
+            Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) if by_timer => SentAs::Timeout,
+            Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_) => SentAs::FastRetransmit,
         }
     }
 

@@ -1,16 +1,21 @@
 //! What hosts log of their segments and measurements. Nothing of it comes in late, so that it is in
 //! order of time as it is.
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use ackclock_cc::EnhancedRtt;
+use ackclock_mptcp::{Connection, Subflow};
+use ackclock_packet::Segment;
 use ackclock_tcp::{CaState, ControlBlock, Endpoint, State};
 use ackclock_trace::{ErttRecord, ErttSink, SiftrConnection, SiftrRecord, SiftrSink, Skipped, siftr_flags as flags};
 use ackclock_units::Time;
 
 use crate::build::{RECEIVER_PORT, SENDER_PORT};
+use crate::flow::subflow_number;
 use crate::host::Host;
 use crate::index::{FlowId, HostId, Table};
+use crate::record::Source;
 
 /// Rows between two times that they are handed on.
 const BATCH: usize = 64;
@@ -24,42 +29,73 @@ pub(crate) struct HostLog {
 
 #[derive(Debug)]
 struct Measurements {
-    rows: Vec<(Time, FlowId, EnhancedRtt)>,
+    rows: Vec<(Time, Source, EnhancedRtt)>,
     /// How many each flow has had.
     seen: Table<FlowId, u64>,
+    /// The same of subflows, by their flow and their port.
+    of_subflows: BTreeMap<(FlowId, u16), u64>,
 }
 
 impl HostLog {
     /// Logs segments, measurements of so many flows, both, or `None` for neither.
     pub(crate) fn new(segments: bool, measurements: Option<usize>) -> Option<Box<HostLog>> {
         (segments || measurements.is_some()).then(|| {
-            let measurements = measurements
-                .map(|flows| Measurements { rows: Vec::new(), seen: std::iter::repeat_n(0, flows).collect() });
+            let measurements = measurements.map(|flows| Measurements {
+                rows: Vec::new(),
+                seen: std::iter::repeat_n(0, flows).collect(),
+                of_subflows: BTreeMap::new(),
+            });
             Box::new(HostLog { segments: segments.then(Vec::new), measurements })
         })
     }
 
-    /// A segment arrives at a host, which has not seen it, or has just left it.
-    pub(crate) fn segment(&mut self, at: Time, host: HostId, state: &Host, inbound: bool) {
-        let (Some(rows), Host::Endpoint(endpoint)) = (&mut self.segments, state) else { return };
-        let (port, peer_port) = match host.is_sender() {
-            true => (SENDER_PORT, RECEIVER_PORT),
-            false => (RECEIVER_PORT, SENDER_PORT),
+    /// A segment arrives at a host over a path, which has not seen it, or has just left it.
+    pub(crate) fn segment(
+        &mut self,
+        at: Time,
+        (host, state): (HostId, &Host),
+        (path, segment): (usize, &Segment),
+        inbound: bool,
+    ) {
+        let Some(rows) = &mut self.segments else { return };
+        let ((port, peer_port), connection) = match state {
+            Host::Endpoint(endpoint) if host.is_sender() => ((SENDER_PORT, RECEIVER_PORT), connection(endpoint)),
+            Host::Endpoint(endpoint) => ((RECEIVER_PORT, SENDER_PORT), connection(endpoint)),
+            Host::Mptcp(all) if inbound => {
+                let subflow = all.subflow_of(path, segment);
+                ((segment.destination_port, segment.source_port), subflow_connection(subflow))
+            }
+            Host::Mptcp(all) => {
+                ((segment.source_port, segment.destination_port), subflow_connection(all.last_subflow()))
+            }
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => return,
         };
         let (host, peer) = (host.number(), host.peer().number());
-        rows.push(SiftrRecord { at, inbound, host, peer, port, peer_port, connection: connection(endpoint) });
+        rows.push(SiftrRecord { at, inbound, host, peer, port, peer_port, connection });
     }
 
     /// The sender of a flow has taken an ACK in.
     pub(crate) fn acknowledged(&mut self, at: Time, flow: FlowId, sender: &Endpoint) {
-        let Some(Measurements { rows, seen }) = &mut self.measurements else { return };
+        let Some(Measurements { rows, seen, .. }) = &mut self.measurements else { return };
         let Some(measured) = sender.congestion_control().enhanced_rtt() else { return };
         while seen.get(flow).is_none() {
             seen.push(0);
         }
         if measured.measurements > 0 && measured.measurements != seen[flow] {
             seen[flow] = measured.measurements;
-            rows.push((at, flow, measured));
+            rows.push((at, Source::of(flow), measured));
+        }
+    }
+
+    /// The sender of a flow of several subflows has taken an ACK in that came over a path.
+    pub(crate) fn acknowledged_over(&mut self, at: Time, flow: FlowId, path: usize, sender: &Connection) {
+        let Some(Measurements { rows, of_subflows, .. }) = &mut self.measurements else { return };
+        let Some(subflow) = sender.subflows().iter().find(|subflow| subflow.path() == path) else { return };
+        let Some(measured) = subflow.endpoint().congestion_control().enhanced_rtt() else { return };
+        let seen = of_subflows.entry((flow, subflow.endpoint().ports().local)).or_default();
+        if *seen != measured.measurements {
+            *seen = measured.measurements;
+            rows.push((at, Source { flow, subflow: subflow_number(path) }, measured));
         }
     }
 
@@ -80,10 +116,11 @@ impl HostLog {
             rows.drain(..).try_for_each(|row| sink.record(&row))?;
         }
         if let (Some(Measurements { rows, .. }), Some(sink)) = (&mut self.measurements, ertt) {
-            rows.drain(..).try_for_each(|(at, number, of)| {
+            rows.drain(..).try_for_each(|(at, source, of)| {
                 sink.record(&ErttRecord {
                     at,
-                    flow: flow(number),
+                    flow: flow(source.flow),
+                    subflow: source.subflow(),
                     number: of.measurements,
                     marked: of.marked,
                     bytes_in_marked: of.bytes_in_marked,
@@ -134,6 +171,11 @@ fn connection(endpoint: &Endpoint) -> Result<SiftrConnection, Skipped> {
         outstanding: block.outstanding,
         reassembly: block.out_of_order,
     })
+}
+
+/// The same of a subflow; a segment of none has no socket.
+fn subflow_connection(subflow: Option<&Subflow>) -> Result<SiftrConnection, Skipped> {
+    subflow.map_or(Err(Skipped::NoSocket), |subflow| connection(subflow.endpoint()))
 }
 
 fn flags_of(block: &ControlBlock) -> u32 {

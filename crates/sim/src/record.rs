@@ -215,9 +215,29 @@ pub(crate) struct TcpRecording {
 #[derive(Clone, Copy, Debug)]
 struct TcpRow {
     at: Time,
-    flow: FlowId,
+    source: Source,
     number: u64,
     fact: TcpFact,
+}
+
+/// Who sends: a flow, or one of its subflows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Source {
+    pub(crate) flow: FlowId,
+    /// Number of the subflow, from 1; 0 of a flow of one path.
+    pub(crate) subflow: u16,
+}
+
+impl Source {
+    /// A flow of one path.
+    pub(crate) fn of(flow: FlowId) -> Source {
+        Source { flow, subflow: 0 }
+    }
+
+    /// The number of the subflow, if it is one.
+    pub(crate) fn subflow(self) -> Option<u16> {
+        Some(self.subflow).filter(|&subflow| subflow > 0)
+    }
 }
 
 /// What happened, with the link direction whose fault it was.
@@ -229,12 +249,12 @@ pub(crate) enum TcpFact {
 }
 
 impl TcpFact {
-    /// An ACK that a sender has taken in.
+    /// An ACK that a sender has taken in, whose stream begins at `base`.
     #[cold]
-    pub(crate) fn ack(sender: &Endpoint, arrival: &Acknowledgment) -> TcpFact {
+    pub(crate) fn ack(sender: &Endpoint, arrival: &Acknowledgment, base: u64) -> TcpFact {
         let now = sender.snapshot();
         TcpFact::Ack(AckRecord {
-            ack: now.acked,
+            ack: base + now.acked,
             acked: arrival.acked,
             sacked_out: now.counts.sacked_out,
             fackets_out: now.counts.fackets_out,
@@ -257,8 +277,8 @@ impl TcpRecording {
         TcpRecording { rows: Vec::new(), number: 0, room: BATCH }
     }
 
-    pub(crate) fn add(&mut self, at: Time, flow: FlowId, fact: TcpFact) {
-        self.rows.push(TcpRow { at, flow, number: self.number, fact });
+    pub(crate) fn add(&mut self, at: Time, source: Source, fact: TcpFact) {
+        self.rows.push(TcpRow { at, source, number: self.number, fact });
         self.number += 1;
     }
 
@@ -276,15 +296,15 @@ impl TcpRecording {
         flow: impl Fn(FlowId) -> &'a str,
         sink: &mut dyn TcpSink,
     ) -> ControlFlow<()> {
-        self.rows.sort_unstable_by_key(|row| (row.at, row.flow, row.number));
+        self.rows.sort_unstable_by_key(|row| (row.at, row.source.flow, row.number));
         let due = self.rows.partition_point(|row| row.at < until);
-        let result = self.rows.drain(..due).try_for_each(|TcpRow { at, flow: number, fact, .. }| {
+        let result = self.rows.drain(..due).try_for_each(|TcpRow { at, source, fact, .. }| {
             let event = match fact {
                 TcpFact::Ack(ack) => TcpEvent::Ack(ack),
                 TcpFact::Retransmission(judged, by) => TcpEvent::Retransmission(named(judged, link(by))),
                 TcpFact::Declaration(judged, by) => TcpEvent::Declaration(named(judged, link(by))),
             };
-            sink.record(&TcpRecord { at, flow: flow(number), event })
+            sink.record(&TcpRecord { at, flow: flow(source.flow), subflow: source.subflow(), event })
         });
         self.room = 2 * self.rows.len() + BATCH;
         result
@@ -335,7 +355,7 @@ mod tests {
         let mut recording = TcpRecording::new();
         let (at, mut times) = (Time::from_secs(1), 0);
         for _ in 0..100_000 {
-            recording.add(at, FlowId::new(0), TcpFact::Ack(ack));
+            recording.add(at, Source::of(FlowId::new(0)), TcpFact::Ack(ack));
             if recording.is_full() {
                 times += 1;
                 assert!(recording.hand_on(at, |_| "link", |_| "flow", &mut Nothing).is_continue());

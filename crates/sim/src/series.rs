@@ -7,11 +7,11 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use ackclock_trace::{SeriesOf, SeriesRecord, SeriesSink};
+use ackclock_trace::{FlowPoint, SeriesOf, SeriesRecord, SeriesSink};
 use ackclock_units::{Span, Time};
 
 use crate::direction::{Direction, DirectionCount};
-use crate::flow::{Flow, FlowCount};
+use crate::flow::{Flow, FlowCount, subflow_number, variables, variables_of};
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, Table};
 use crate::record::SeriesConfig;
@@ -28,10 +28,18 @@ pub(crate) struct Series {
     /// The interval that goes on.
     from: Time,
     to: Time,
-    flows: Vec<(FlowCount, Sliding)>,
+    flows: Vec<Past>,
     groups: Vec<(FlowCount, Sliding)>,
     directions: Vec<(DirectionCount, Sliding)>,
     rows: Vec<Row>,
+}
+
+/// What a flow had counted, and each of its subflows if it has several.
+#[derive(Clone, Debug, Default)]
+struct Past {
+    count: FlowCount,
+    sliding: Sliding,
+    subflows: Vec<(FlowCount, Sliding)>,
 }
 
 /// The bytes in the last intervals.
@@ -63,6 +71,8 @@ struct Row {
 #[derive(Clone, Copy, Debug)]
 enum Whose {
     Flow(FlowId),
+    /// A subflow of it, as the row says.
+    Subflow(FlowId),
     Group(usize),
     Direction(DirectionId),
 }
@@ -140,22 +150,34 @@ impl Series {
             self.rows.push(Row { from, to, whose, bytes, window, packets, of });
         };
         let ends = flows.ids().zip(flows.iter()).zip(hosts.pairs());
-        for (((id, flow), (sender, receiver)), (then, sliding)) in ends.zip(&mut self.flows) {
+        for (((id, flow), (sender, receiver)), past) in ends.zip(&mut self.flows) {
             let mut now = flow.count(sender, receiver);
             groups.iter().filter(|group| group.client == Some(id)).for_each(|group| now.add(&group.count));
             // A client that has come to its end may open another connection.
-            if flow.is_idle_since(from) && now == *then {
+            if flow.is_idle_since(from) && now == past.count {
                 continue;
             }
-            let (bytes, packets, point) = now.since(then, Some(sender));
-            row(Whose::Flow(id), sliding, bytes, packets, SeriesOf::Flow(point));
-            *then = now;
+            let (bytes, packets, point) = now.since(&past.count, variables_of(sender, receiver));
+            row(Whose::Flow(id), &mut past.sliding, bytes, packets, SeriesOf::Flow(point));
+            past.count = now;
+            let counts = flow.subflows.iter().flat_map(|subflows| subflows.counts([sender, receiver]));
+            for (number, (now, subflow)) in counts.enumerate() {
+                if past.subflows.len() == number {
+                    past.subflows.push(Default::default());
+                }
+                let (then, sliding) = &mut past.subflows[number];
+                let open = subflow.filter(|subflow| subflow.is_open());
+                let at_end = open.map(|subflow| variables(subflow.endpoint())).unwrap_or_default();
+                let (bytes, packets, point) = now.since(then, at_end);
+                row(Whose::Subflow(id), sliding, bytes, packets, SeriesOf::Subflow(subflow_number(number), point));
+                *then = now;
+            }
         }
         self.groups.resize(groups.len(), Default::default());
         for ((number, GroupCount { client, count }), (then, sliding)) in groups.iter().enumerate().zip(&mut self.groups)
         {
             if client.is_none() && *count != FlowCount::default() {
-                let (bytes, packets, point) = count.since(then, None);
+                let (bytes, packets, point) = count.since(then, FlowPoint::default());
                 row(Whose::Group(number), sliding, bytes, packets, SeriesOf::Group(point));
                 *then = *count;
             }
@@ -179,7 +201,7 @@ impl Series {
         self.rows.drain(..).try_for_each(|row| {
             let Row { from, to, whose, bytes, window, packets, of } = row;
             let id = match whose {
-                Whose::Flow(flow) => &*flows[flow].id,
+                Whose::Flow(flow) | Whose::Subflow(flow) => &*flows[flow].id,
                 Whose::Group(number) => group(number),
                 Whose::Direction(direction) => &directions[direction].id,
             };

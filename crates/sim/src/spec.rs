@@ -14,7 +14,7 @@ pub use ackclock_emulator::SplitRule;
 
 pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
 pub use self::live::{Clock, CommandSpec, EndsSpec, LiveSpec, Measure, NodeSpec, PipeSpec, RouterSpec};
-pub use self::mptcp::{MptcpSpec, PathChange, SchedulerKind};
+pub use self::mptcp::{MptcpSpec, PathChange, SchedulerKind, SubflowHosts};
 pub use self::reordering::{ReorderTap, ReorderingSpec};
 pub use self::summed::{MAX_ALIVE, Poisson, Start, Starts, SumSpec};
 pub use self::workload::{SizeClass, WorkloadSpec};

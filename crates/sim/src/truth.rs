@@ -17,7 +17,7 @@ use ackclock_trace::{Displacement, LossVerdict};
 use ackclock_units::{Span, Time, prefetch};
 
 use crate::index::{DirectionId, FlowId};
-use crate::record::TcpRecording;
+use crate::record::{Source, TcpRecording};
 use counts::Counts;
 use losses::transmission;
 use trouble::{Decided, Declared, Trouble};
@@ -162,12 +162,14 @@ pub(crate) struct Truth {
     /// There is no trouble: whatever was judged has arrived in its place, nothing else is known of
     /// what was not, and the sender thinks no otherwise.
     is_quiet: bool,
+    /// Number of the subflow, from 1; 0 of a flow of one path.
+    subflow: u16,
     flow: FlowId,
     trouble: Option<Box<Trouble>>,
 }
 
 impl Truth {
-    pub(crate) fn new(flow: FlowId) -> Truth {
+    pub(crate) fn new(Source { flow, subflow }: Source) -> Truth {
         Truth {
             sent: VecDeque::new(),
             first: 1,
@@ -176,13 +178,25 @@ impl Truth {
             judged_at: Time::ZERO,
             serial: 0,
             is_quiet: true,
+            subflow,
             flow,
             trouble: None,
         }
     }
 
     fn trouble(&mut self) -> &mut Trouble {
-        self.trouble.get_or_insert_with(|| Box::new(Trouble::new(self.flow)))
+        let source = self.source();
+        self.trouble.get_or_insert_with(|| Box::new(Trouble::new(source)))
+    }
+
+    /// Whose transmissions these are.
+    pub(crate) fn source(&self) -> Source {
+        Source { flow: self.flow, subflow: self.subflow }
+    }
+
+    /// One past the highest byte sent.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
     }
 
     /// What is known of losses has changed.
@@ -397,7 +411,8 @@ impl Truth {
             // Nothing comes of them any more.
             return self.sent.clear();
         }
-        let trouble = self.trouble.get_or_insert_with(|| Box::new(Trouble::new(self.flow)));
+        let source = self.source();
+        let trouble = self.trouble.get_or_insert_with(|| Box::new(Trouble::new(source)));
         self.judged_at = end;
         while let Some(sent) = self.sent.pop_front() {
             let decided = trouble.decided.pop_front().unwrap_or_default();
@@ -423,7 +438,7 @@ impl Truth {
     pub(crate) fn absorb(&mut self, other: &Truth) {
         self.first += other.first - 1;
         if let Some(trouble) = &other.trouble {
-            let own = self.trouble.get_or_insert_with(|| Box::new(Trouble::new(self.flow)));
+            let own = self.trouble();
             own.losses_before += trouble.losses_before;
             own.counts.absorb(&trouble.counts);
         }

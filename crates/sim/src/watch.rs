@@ -31,17 +31,38 @@ const CONNECTIONS: usize = 64;
 /// The most segments of a connection that are timed at once.
 const TIMED: usize = 4096;
 
+/// What is at the other end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Peer {
+    /// Others that are not ours, by any number of connections.
+    #[default]
+    Outside,
+    /// An endpoint of ours: there is one connection, and its ports are its own affair.
+    Ours,
+    /// An endpoint of ours with several subflows, each of which is a connection here.
+    Subflows,
+}
+
 /// An observer of one end of the connections of a flow.
 #[derive(Debug, Default)]
 pub(crate) struct Watch {
     connections: Vec<Connection>,
-    /// There is one connection, whatever its ports are.
-    single: bool,
+    peer: Peer,
+    /// What is acknowledged of the streams that its subflows carry together, where they do.
+    whole: Whole,
     /// The one seen last.
     current: usize,
     /// Segments seen.
     seen: u64,
     counts: WatchCounts,
+}
+
+/// What data acknowledgments say of the streams that several subflows carry; `None` before the
+/// first one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Whole {
+    acked: Option<u64>,
+    delivered: Option<u64>,
 }
 
 /// What all connections have counted.
@@ -285,20 +306,44 @@ impl Connection {
 }
 
 impl Watch {
-    /// One that has seen nothing yet. `single` if the peer is ours: it has one connection, and its
-    /// ports are its own affair.
-    pub(crate) fn new(single: bool) -> Watch {
-        Watch { single, ..Watch::default() }
+    /// One that has seen nothing yet.
+    pub(crate) fn new(peer: Peer) -> Watch {
+        Watch { peer, ..Watch::default() }
     }
 
     /// The counts.
     pub(crate) fn counts(&self) -> WatchCounts {
-        self.counts
+        WatchCounts {
+            acked_bytes: self.whole.acked.unwrap_or(self.counts.acked_bytes),
+            delivered_bytes: self.whole.delivered.unwrap_or(self.counts.delivered_bytes),
+            ..self.counts
+        }
     }
 
-    /// Every connection seen was closed by both sides, and everything is acknowledged.
+    /// The end has acknowledged its peer's stream, that of all subflows, up to `bytes`; `None` if
+    /// the segment does not say.
+    pub(crate) fn has_delivered(&mut self, bytes: Option<u64>) {
+        self.whole.delivered = self.whole.delivered.max(bytes);
+    }
+
+    /// The end has heard that its own stream is acknowledged up to `bytes`.
+    pub(crate) fn has_heard(&mut self, bytes: Option<u64>) {
+        self.whole.acked = self.whole.acked.max(bytes);
+    }
+
+    /// There is one subflow, and its stream is all there is.
+    pub(crate) fn is_plain(&mut self) {
+        self.whole = Whole::default();
+    }
+
+    /// Every connection seen was closed by both sides, and everything is acknowledged. Of subflows
+    /// some may have been reset before.
     pub(crate) fn is_finished(&self) -> bool {
-        !self.connections.is_empty() && self.connections.iter().all(Connection::is_finished)
+        let mut connections = self.connections.iter();
+        match self.peer {
+            Peer::Subflows => self.is_over() && connections.any(Connection::is_finished),
+            Peer::Outside | Peer::Ours => !self.connections.is_empty() && connections.all(Connection::is_finished),
+        }
     }
 
     /// No connection is open: each was closed by both sides or reset.
@@ -376,8 +421,8 @@ impl Watch {
     /// The connection with these ports; a new one takes the place of one that is over, or of the
     /// one not seen for longest, once there are many.
     fn connection(&mut self, own: u16, peer: u16) -> (&mut Connection, &mut WatchCounts) {
-        let Watch { connections, single, current, seen, counts } = self;
-        let ports = if *single { (0, 0) } else { (own, peer) };
+        let Watch { connections, peer: at_other_end, current, seen, counts, .. } = self;
+        let ports = if *at_other_end == Peer::Ours { (0, 0) } else { (own, peer) };
         if connections.get(*current).is_none_or(|one| one.ports != ports) {
             *current = match connections.iter().position(|one| one.ports == ports) {
                 Some(place) => place,

@@ -148,8 +148,10 @@ impl World {
     fn prepare(&mut self, now: Time, flow: FlowId) {
         let [sender, receiver] = [flow.sender(), flow.receiver()];
         self.hosts[receiver].listen();
-        if let Host::Endpoint(endpoint) = &mut self.hosts[sender] {
-            endpoint.observe_losses();
+        match &mut self.hosts[sender] {
+            Host::Endpoint(endpoint) => endpoint.observe_losses(),
+            Host::Mptcp(connection) => connection.observe_losses(),
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
         }
         let due = self.hosts[sender].next_deadline(now).min(self.flows[flow].acts_at());
         self.host_wakeups.arm(sender.slot(), due);
@@ -201,7 +203,7 @@ impl World {
     fn finish(&mut self) {
         self.catch_up(self.end);
         for flow in self.flows.iter_mut() {
-            flow.truth.finish(self.end, self.records.tcp.as_deref_mut());
+            flow.finish_truth(self.end, self.records.tcp.as_deref_mut());
         }
     }
 
@@ -386,7 +388,8 @@ impl World {
             }
             if to.node(hosts).is_none() && !to.is_sender() && number > 0 && last {
                 let culprit = Culprit::new(Some(direction), reason, probability);
-                flows[to.flow()].truth.lost(event.at, number, culprit, records.tcp.as_deref_mut());
+                let path = routes.path_of(RouteId::of_packet(packet.route));
+                flows[to.flow()].lost(event.at, (path, number), culprit, records.tcp.as_deref_mut());
             }
             pool.release(packet.slot);
         }

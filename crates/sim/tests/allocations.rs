@@ -200,6 +200,7 @@ fn packets_from_outside_cost_no_allocation() {
             sent += 1;
             let end = Some(FlowId::new(0).sender());
             let raw = Inbound {
+                path: 0,
                 from: 1,
                 to: 0,
                 end: None,

@@ -120,6 +120,7 @@ struct Raw {
 impl Raw {
     fn inbound(&self, token: u32) -> Inbound<'static> {
         Inbound {
+            path: 0,
             from: self.from,
             to: 1 - self.from,
             end: None,
@@ -474,6 +475,7 @@ impl Kernel {
         let mut segment = Segment::default();
         while let Some(ecn) = self.endpoint.transmit(now, &mut segment) {
             let inbound = Inbound {
+                path: 0,
                 from: self.nodes[0],
                 to: self.nodes[1],
                 end: Some(self.end),

@@ -109,7 +109,7 @@ pub use report::tcp_info::{
     INFINITE_SSTHRESH, TCPI_OPT_ECN, TCPI_OPT_ECN_SEEN, TCPI_OPT_SACK, TCPI_OPT_SYN_DATA, TCPI_OPT_TIMESTAMPS,
     TCPI_OPT_WSCALE, TcpInfo,
 };
-pub use send::limited::LimitedTime;
+pub use send::limited::{Limit, LimitClock, LimitedTime};
 pub use stack::config::{
     AdaptiveRules, Config, DelayedAck, InitialWindow, LossDetector, MinRto, NcrVariant, Prr, RrRules,
 };

@@ -15,6 +15,8 @@ pub struct ErttRecord<'a> {
     pub at: Time,
     /// The flow.
     pub flow: &'a str,
+    /// Number of its subflow, from 1; `None` for a flow of one path.
+    pub subflow: Option<u16>,
     /// The how-manieth measurement of its controller, from 1.
     pub number: u64,
     /// The round trip of the marked segment.
@@ -39,7 +41,7 @@ pub trait ErttSink: fmt::Debug {
 
 /// The first line of an [`ErttCsv`].
 pub const ERTT_COLUMNS: &str =
-    "time_s,flow,measurement,marked_rtt_ms,bytes_in_marked_rtt,rtt_ms,min_rtt_ms,max_rtt_ms,delayed_acks";
+    "time_s,flow,measurement,marked_rtt_ms,bytes_in_marked_rtt,rtt_ms,min_rtt_ms,max_rtt_ms,delayed_acks,subflow";
 
 /// Writes records as CSV (RFC 4180, lines end with a line feed). Allocates nothing for a row. The
 /// columns are the fields of [`ErttRecord`]; times are whole ticks of the controller's clock, as it
@@ -78,7 +80,11 @@ impl<W: Write + fmt::Debug> ErttSink for ErttCsv<W> {
                 out.push(',');
                 millis(out, Some(span));
             }
-            out.push_str(if record.delayed_acks { ",1\n" } else { ",0\n" });
+            out.push_str(if record.delayed_acks { ",1," } else { ",0," });
+            if let Some(subflow) = record.subflow {
+                whole(out, subflow.into());
+            }
+            out.push('\n');
             Ok(())
         })
     }
@@ -95,6 +101,7 @@ mod tests {
         let record = ErttRecord {
             at: Time::from_millis(1500),
             flow: "cdg.0",
+            subflow: None,
             number: 7,
             marked: ms(42),
             bytes_in_marked: 14_480,
@@ -105,7 +112,7 @@ mod tests {
         };
         assert!(csv.record(&record).is_continue());
         let text = String::from_utf8(csv.finish().unwrap()).unwrap();
-        let row = "1.500000000,cdg.0,7,42.000000,14480,43.000000,41.000000,60.000000,1";
+        let row = "1.500000000,cdg.0,7,42.000000,14480,43.000000,41.000000,60.000000,1,";
         assert_eq!(text, format!("{ERTT_COLUMNS}\n{row}\n"));
     }
 }

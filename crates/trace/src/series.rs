@@ -15,7 +15,7 @@ pub struct SeriesRecord<'a> {
     pub from: Time,
     /// Its end, which does not belong to it.
     pub to: Time,
-    /// The flow, or the link direction.
+    /// The flow, also of a subflow, or the link direction.
     pub id: &'a str,
     /// Bytes of packets: those that arrived at the flow's receiver, or that left the link's queue.
     pub bytes: u64,
@@ -33,6 +33,8 @@ pub struct SeriesRecord<'a> {
 pub enum SeriesOf {
     /// Those of a flow.
     Flow(FlowPoint),
+    /// Those of a subflow of a flow, with the number of its path, from 1.
+    Subflow(u16, FlowPoint),
     /// The sums of flows of which the summary has sums alone; none of their variables.
     Group(FlowPoint),
     /// Those of a link direction.
@@ -41,7 +43,7 @@ pub enum SeriesOf {
 
 /// The values of a flow. Variables of the sender are those at the end of the interval; `None` where
 /// it does not tell them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct FlowPoint {
     /// Bytes of the stream that the receiving application read.
     pub delivered_bytes: u64,
@@ -63,6 +65,9 @@ pub struct FlowPoint {
     pub reordering: Option<u64>,
     /// The congestion state, by Linux's names.
     pub ca_state: Option<&'static str>,
+    /// Bytes that wait at the receiver's connection for bytes before them; `None` but for flows of
+    /// several subflows.
+    pub reordered_bytes: Option<u64>,
 }
 
 /// The values of a link direction.
@@ -100,28 +105,31 @@ pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_thro
                                   retransmitted_packets,timeouts,rtt_ms,srtt_ms,cwnd_bytes,ssthresh_bytes,\
                                   in_flight_bytes,dropped_packets,lost_packets,marked_packets,sojourn_ms,\
                                   backlog_packets,backlog_bytes,probability,rate_bps,utilization,\
-                                  reordering,ca_state";
+                                  reordering,ca_state,reordered_bytes";
 
 /// Writes records as CSV (RFC 4180, lines end with a line feed): a row for each flow and link
 /// direction and each interval. Allocates nothing for a row.
 ///
 /// - `from_s`, `to_s`: the interval. What happens at its end belongs to the next one. The last one
 ///   ends with the run, and may be shorter.
-/// - `kind`: `flow`, `group` (the flows of a workload, or others of which the summary has sums
-///   alone, together) or `link`. `id`: the flow, `reno.0`, the group, `web`, or the link direction,
+/// - `kind`: `flow`, `subflow` (of a flow over Multipath TCP, behind its row), `group` (the flows
+///   of a workload, or others of which the summary has sums alone, together) or `link`. `id`: the
+///   flow, `reno.0`, the subflow, `reno.0.subflow1`, the group, `web`, or the link direction,
 ///   `bottleneck.forward`.
 /// - `throughput_bps`: bits per second of packets that arrived at the receiver, headers included,
 ///   or that left the link's queue, framing included. `window_throughput_bps`: the same in the
 ///   sliding window that ends at `to_s`, as TEACUP plots it; empty until there is a whole one.
 /// - `packets`: data packets that the sender sent, or packets that left the queue.
 ///
-/// The columns of flows and groups, empty for links:
+/// The columns of flows, subflows and groups, empty for links:
 ///
-/// - `goodput_bps`: bits per second that the receiving application read.
+/// - `goodput_bps`: bits per second that the receiving application read; of a subflow, that the
+///   receiver's connection got by it.
 /// - `retransmitted_packets`, `timeouts`: data packets sent again, and expiries of the timer.
 /// - `rtt_ms`: mean of the RTT samples in the interval; empty without any.
 /// - `srtt_ms`, `cwnd_bytes`, `ssthresh_bytes`, `in_flight_bytes`: the sender's variables at
-///   `to_s`; empty where it does not tell them.
+///   `to_s`; empty where it does not tell them. Over Multipath TCP a flow has the smallest smoothed
+///   RTT of its open subflows, and the sums of their windows and of what they have in flight.
 ///
 /// The columns of links, empty for flows:
 ///
@@ -140,9 +148,11 @@ pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_thro
 ///   for lost, at `to_s`: 3, unless the host adapts it.
 /// - `ca_state`: the sender's congestion state at `to_s`, by Linux's names: `Open`, `Disorder`,
 ///   `CWR`, `Recovery` or `Loss`.
+/// - `reordered_bytes`: bytes that wait at the receiver's connection for bytes before them, at
+///   `to_s`; only of flows over Multipath TCP.
 ///
-/// Counts of all rows add up to those of the summary, and rates times the lengths of the intervals
-/// to its bytes.
+/// Counts of all rows of flows and groups add up to those of the summary, those of subflows to its
+/// subflows', and rates times the lengths of the intervals to its bytes.
 #[derive(Debug)]
 pub struct SeriesCsv<W>(Rows<W>);
 
@@ -174,10 +184,15 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
     seconds(out, record.to);
     out.push_str(match record.of {
         SeriesOf::Flow(_) => ",flow,",
+        SeriesOf::Subflow(..) => ",subflow,",
         SeriesOf::Group(_) => ",group,",
         SeriesOf::Link(_) => ",link,",
     });
     text(out, record.id);
+    if let SeriesOf::Subflow(number, _) = record.of {
+        out.push_str(".subflow");
+        whole(out, number.into());
+    }
     out.push(',');
     rate(out, record.bytes, length);
     out.push(',');
@@ -186,7 +201,7 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
     }
     out.push(',');
     match &record.of {
-        SeriesOf::Flow(flow) | SeriesOf::Group(flow) => {
+        SeriesOf::Flow(flow) | SeriesOf::Subflow(_, flow) | SeriesOf::Group(flow) => {
             rate(out, flow.delivered_bytes, length);
             each(out, [Some(record.packets), Some(flow.retransmitted_packets), Some(flow.timeouts)]);
             out.push(',');
@@ -198,6 +213,7 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
             each(out, [flow.reordering]);
             out.push(',');
             out.push_str(flow.ca_state.unwrap_or(""));
+            each(out, [flow.reordered_bytes]);
         }
         SeriesOf::Link(link) => {
             each(out, [Some(record.packets)]);
@@ -209,7 +225,7 @@ fn row(out: &mut String, record: &SeriesRecord<'_>) -> fmt::Result {
             out.push(',');
             number(out, link.probability)?;
             each(out, [link.rate_bps]);
-            fmt::Write::write_fmt(out, format_args!(",{:.6},,", link.utilization))?;
+            fmt::Write::write_fmt(out, format_args!(",{:.6},,,", link.utilization))?;
         }
     }
     out.push('\n');
@@ -251,6 +267,7 @@ mod tests {
             in_flight: Some(2896),
             reordering: Some(3),
             ca_state: Some("CWR"),
+            reordered_bytes: None,
         };
         let link = LinkPoint {
             dropped_packets: 2,
@@ -273,11 +290,14 @@ mod tests {
             of: SeriesOf::Flow(flow),
         };
         assert!(csv.record(&record).is_continue());
+        let of = SeriesOf::Subflow(2, FlowPoint { reordered_bytes: Some(7), ..flow });
+        assert!(csv.record(&SeriesRecord { of, ..record }).is_continue());
         let of = SeriesOf::Link(link);
         assert!(csv.record(&SeriesRecord { id: "wire.forward", window: None, of, ..record }).is_continue());
         let written = String::from_utf8(csv.finish().unwrap()).unwrap();
-        let rows = "0.500000000,1.000000000,flow,reno.0,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR\n\
-                    0.500000000,1.000000000,link,wire.forward,16640,,,7,,,,,,,,2,0,3,5.000000,4,6000,0.25,1000000,0.500000,,\n";
+        let rows = "0.500000000,1.000000000,flow,reno.0,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR,\n\
+                    0.500000000,1.000000000,subflow,reno.0.subflow2,16640,16000,16000,7,1,0,20.500000,20.000000,14480,,2896,,,,,,,,,,3,CWR,7\n\
+                    0.500000000,1.000000000,link,wire.forward,16640,,,7,,,,,,,,2,0,3,5.000000,4,6000,0.25,1000000,0.500000,,,\n";
         assert_eq!(written, format!("{SERIES_COLUMNS}\n{rows}"));
         let columns = SERIES_COLUMNS.split(',').count();
         assert!(rows.lines().all(|row| row.split(',').count() == columns));

@@ -139,8 +139,8 @@ pub struct SiftrLog<W> {
     rows: Rows<W>,
     inbound: Tally,
     outbound: Tally,
-    /// The hosts that have a line.
-    logged: Vec<bool>,
+    /// The ports of each host that have a line.
+    logged: Vec<Vec<u16>>,
     /// The same with peer and ports, in the order of their first lines.
     flows: Vec<(u32, u16, u32, u16)>,
 }
@@ -227,9 +227,10 @@ impl<W: Write + fmt::Debug> SiftrSink for SiftrLog<W> {
         };
         let host = record.host as usize;
         if self.logged.len() <= host {
-            self.logged.resize(host + 1, false);
+            self.logged.resize(host + 1, Vec::new());
         }
-        if !std::mem::replace(&mut self.logged[host], true) {
+        if !self.logged[host].contains(&record.port) {
+            self.logged[host].push(record.port);
             self.flows.push((record.host, record.port, record.peer, record.peer_port));
         }
         self.rows.add(|out| {

@@ -230,7 +230,10 @@ pub struct FlowSummary {
     pub completed_s: Option<f64>,
     /// Flow completion time: from the one to the other.
     pub fct_s: Option<f64>,
-    /// What held the sender back while it had not closed; zero for `smoltcp`.
+    /// What held the sender back while it had not closed; zero for `smoltcp`. Over Multipath TCP
+    /// that is one thing at a time for the connection as a whole: the first of `pacing`, `rwnd`,
+    /// `cwnd` and `app` that holds any of its subflows back. It is `app` also while the send buffer
+    /// is full of what was sent.
     pub limited_s: Limited,
     /// For how long the sender was in which congestion state; zero where it is none of ours.
     #[serde(default)]
@@ -246,7 +249,8 @@ pub struct FlowSummary {
     /// From that moment until the sender has an ACK of a later transmission of the same data, in
     /// smoothed RTTs of that moment. 1 is a retransmission at once.
     pub repair_rtts: Distribution,
-    /// How far packets with data arrived from their places.
+    /// How far packets with data arrived from their places; over Multipath TCP, from those among
+    /// the packets of their subflow.
     pub displacement: Displacement,
     /// Reordering by place, where it is measured (`record.reordering`); left out otherwise.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -16,6 +16,8 @@ pub struct TcpRecord<'a> {
     pub at: Time,
     /// The flow.
     pub flow: &'a str,
+    /// Number of its subflow, from 1; `None` for a flow of one path.
+    pub subflow: Option<u16>,
     /// What.
     pub event: TcpEvent<'a>,
 }
@@ -120,7 +122,7 @@ pub trait TcpSink: fmt::Debug {
 /// The first line of a [`TcpCsv`].
 pub const TCP_COLUMNS: &str = "time_s,flow,event,ack_bytes,acked_bytes,sacked_out,fackets_out,retrans_out,lost_out,\
                                reordering,ca_state,cwnd_bytes,ssthresh_bytes,pipe_bytes,rtt_ms,srtt_ms,rto_ms,seq_bytes,\
-                               len_bytes,since_s,cause,verdict,late_ms,link,reason,probability";
+                               len_bytes,since_s,cause,verdict,late_ms,link,reason,probability,subflow";
 
 /// Writes records as CSV (RFC 4180, lines end with a line feed). Allocates nothing for a row.
 ///
@@ -153,6 +155,11 @@ pub const TCP_COLUMNS: &str = "time_s,flow,event,ack_bytes,acked_bytes,sacked_ou
 /// - `link`, `reason`, `probability`: what lost it: a link direction (or `receiver`, which may
 ///   refuse data), its reason as the summary names it, and its drop probability at that moment,
 ///   where it has one.
+///
+/// Of every row:
+/// - `subflow`: over Multipath TCP the number of the subflow's path, from 1; empty otherwise.
+///   Offsets and variables are those of the subflow; subflows that follow each other on a path
+///   count as one stream.
 #[derive(Debug)]
 pub struct TcpCsv<W>(Rows<W>);
 
@@ -195,6 +202,10 @@ fn row(out: &mut String, record: &TcpRecord<'_>) -> fmt::Result {
             out.push_str(",declaration,,,,,,,,,,,,,,,");
             judgement(out, judged)?;
         }
+    }
+    out.push(',');
+    if let Some(subflow) = record.subflow {
+        whole(out, subflow.into());
     }
     out.push('\n');
     Ok(())
@@ -265,7 +276,7 @@ mod tests {
     fn judged(verdict: LossVerdict<'_>, late: Option<i64>) -> TcpRecord<'_> {
         let since = Time::from_millis(1500);
         let judged = Judged { seq: 1448, len: 100, since, cause: "timeout", verdict, late };
-        TcpRecord { at: Time::from_millis(1750), flow: "f.0", event: TcpEvent::Declaration(judged) }
+        TcpRecord { at: Time::from_millis(1750), flow: "f.0", subflow: Some(2), event: TcpEvent::Declaration(judged) }
     }
 
     fn of<'a>(rows: &'a [Vec<String>], row: usize, column: &str) -> &'a str {
@@ -293,7 +304,7 @@ mod tests {
         };
         let lost = LossVerdict::Lost { link: "a.forward", reason: "early", probability: Some(0.25) };
         let rows = rows(&[
-            TcpRecord { at: Time::from_nanos(1_000_000_001), flow: "f.0", event: TcpEvent::Ack(ack) },
+            TcpRecord { at: Time::from_nanos(1_000_000_001), flow: "f.0", subflow: None, event: TcpEvent::Ack(ack) },
             judged(lost, Some(12_345_678)),
             judged(lost, Some(-1)),
             judged(LossVerdict::Reordered, None),
@@ -313,6 +324,8 @@ mod tests {
             (1, "srtt_ms", "20.500000"),
             (1, "rto_ms", "220.000000"),
             (1, "seq_bytes", ""),
+            (1, "subflow", ""),
+            (2, "subflow", "2"),
             (2, "time_s", "1.750000000"),
             (2, "since_s", "1.500000000"),
             (2, "rto_ms", ""),
@@ -325,6 +338,7 @@ mod tests {
             (2, "reason", "early"),
             (2, "probability", "0.25"),
             (3, "late_ms", "-0.000001"),
+            (4, "subflow", "2"),
             (4, "verdict", "reordered"),
             (4, "late_ms", ""),
             (4, "link", ""),

@@ -11,17 +11,22 @@
 //! iperf3 opens one for control in addition to those for data, with few bytes. Several flows to one
 //! port (`count`) take connections in turn, as they open. `source_port` (`--cport` of iperf3)
 //! singles one out.
+//!
+//! A local endpoint of Multipath TCP has a connection for each subflow, which [`subflows`] keeps.
 
 use std::collections::VecDeque;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 
 use ackclock_packet::codec::Addresses;
 use ackclock_packet::{Flags, FlowKey, OptionLayout, Segment};
-use ackclock_sim::spec::{EndsSpec, FlowSpec, HostSpec, LiveSpec, RunSpec};
-use ackclock_sim::{FlowId, HostId};
+use ackclock_sim::spec::{EndsSpec, FlowSpec, HostSpec, LiveSpec, NodeSpec, RunSpec};
+use ackclock_sim::{FlowId, HostId, RECEIVER_PORT, SENDER_PORT};
 use ackclock_units::Random;
 
-use crate::router::protocol;
+pub(super) use self::subflows::Subflow;
+use self::subflows::{MOST_SUBFLOWS, is_join};
+
+mod subflows;
 
 /// The ephemeral ports of Linux (`ip_local_port_range`).
 const EPHEMERAL: std::ops::Range<u16> = 32_768..61_000;
@@ -40,6 +45,8 @@ pub(super) struct Connections {
     recent: [Option<(FlowKey, u64)>; RECENT],
     /// Who sends what, in order of the hashes.
     table: Vec<Entry>,
+    /// The IPv4 addresses of the hosts.
+    hosts: Vec<Ipv4Addr>,
     seed: u64,
 }
 
@@ -48,6 +55,8 @@ struct Entry {
     hash: u64,
     key: FlowKey,
     end: HostId,
+    /// Which of the connections of a local endpoint it is of.
+    subflow: usize,
 }
 
 /// A flow.
@@ -77,12 +86,6 @@ struct Watched {
 /// A flow with one local end.
 #[derive(Debug)]
 pub(super) struct Ours {
-    /// The host that it is on.
-    pub(super) node: usize,
-    /// Of what it sends.
-    pub(super) addresses: Addresses,
-    /// Its own and the peer's.
-    pub(super) ports: (u16, u16),
     /// The options of its segments.
     pub(super) layout: OptionLayout,
     /// Whether it is the sender of the flow.
@@ -91,50 +94,33 @@ pub(super) struct Ours {
     pub(super) check: bool,
     /// It has a peer.
     taken: bool,
-    /// What the peer sends.
-    stream: Stream,
-}
-
-/// What the peer of a local endpoint sends.
-#[derive(Clone, Copy, Debug, Default)]
-struct Stream {
-    /// Its initial sequence number, once its SYN has been seen.
-    isn: Option<u32>,
-    /// One past the last byte that was seen.
-    end: u64,
-}
-
-impl Stream {
-    /// Says where the payload of `segment` lies. `None` if that is before the first byte, as it may
-    /// be with a keep-alive, or there was no SYN.
-    fn place(&mut self, segment: &mut Segment) -> Option<()> {
-        let syn = segment.flags.contains(Flags::SYN);
-        if syn && self.end == 0 {
-            self.isn = Some(segment.seq);
-        }
-        // The SYN is unit 0, byte i unit i + 1.
-        let (first, near) = (self.isn?.wrapping_add(u32::from(!syn)), self.end);
-        let ahead = segment.seq.wrapping_sub(first).wrapping_sub(near as u32).cast_signed();
-        segment.payload.offset = near.checked_add_signed(i64::from(ahead))?;
-        if segment.payload.len > 0 {
-            self.end = self.end.max(segment.payload.offset + u64::from(segment.payload.len));
-        }
-        Some(())
-    }
+    /// The hosts of its subflows by path, its own first; one pair if it is not Multipath TCP.
+    paths: Vec<[usize; 2]>,
+    is_multipath: bool,
+    /// The connections that it has or had; one if it is not Multipath TCP.
+    subflows: Vec<Subflow>,
+    /// How many it has had.
+    opened: u16,
 }
 
 impl Connections {
     pub(super) fn new(run: &RunSpec, live: &LiveSpec) -> Connections {
         let mut ports = Ports::new(run);
-        let mut connections =
-            Connections { flows: Vec::new(), recent: [None; RECENT], table: Vec::new(), seed: run.seed };
+        let address = |node: &NodeSpec| node.ipv4().unwrap_or(Ipv4Addr::UNSPECIFIED);
+        let mut connections = Connections {
+            flows: Vec::new(),
+            recent: [None; RECENT],
+            table: Vec::new(),
+            hosts: live.nodes.iter().map(address).collect(),
+            seed: run.seed,
+        };
         for (number, spec) in run.flows.iter().enumerate() {
             let outside = [&spec.sender, &spec.receiver].map(|end| matches!(end, HostSpec::Outside));
             let (ends, kind) = match (spec.ends, outside) {
                 (Some(ends), [false, true] | [true, false]) => {
-                    let ours = ours(spec, ends, live, &mut ports);
-                    if ours.taken {
-                        connections.insert(incoming(&ours), FlowId::new(number).receiver());
+                    let ours = ours(spec, ends, &connections.hosts, &mut ports);
+                    if let Some(first) = ours.subflows.first() {
+                        connections.insert(first.incoming(), FlowId::new(number).receiver(), 0);
                     }
                     (Some(ends), Kind::Ours(ours))
                 }
@@ -146,12 +132,13 @@ impl Connections {
         connections
     }
 
-    /// The end of a flow that has sent a packet with this key, and the hash of the key.
-    pub(super) fn find(&mut self, key: &FlowKey) -> (Option<HostId>, u64) {
+    /// The end of a flow that has sent a packet with this key, with the number of the connection
+    /// that it is of, and the hash of the key.
+    pub(super) fn find(&mut self, key: &FlowKey) -> (Option<(HostId, usize)>, u64) {
         let hash = self.hash(key);
         let from = self.table.partition_point(|entry| entry.hash < hash);
         let mut same = self.table[from..].iter().take_while(|entry| entry.hash == hash);
-        (same.find(|entry| entry.key == *key).map(|entry| entry.end), hash)
+        (same.find(|entry| entry.key == *key).map(|entry| (entry.end, entry.subflow)), hash)
     }
 
     #[inline]
@@ -169,47 +156,50 @@ impl Connections {
     }
 
     /// A segment that is of no flow's connection yet, from node `from` to node `to`: the end that
-    /// has sent it of the flow that it is of, if there is one. `valid` tells whether its checksums
-    /// are right, and is asked only if that matters.
+    /// has sent it of the flow that it is of, if there is one, and the number of the connection.
+    /// `read` gives what it says if its checksums are right, and is called only if that matters.
     pub(super) fn open(
         &mut self,
         [from, to]: [usize; 2],
         key: &FlowKey,
         flags: Flags,
-        valid: impl FnOnce() -> bool,
-    ) -> Option<HostId> {
+        read: impl FnOnce() -> Option<Segment>,
+    ) -> Option<(HostId, usize)> {
         let begins = flags.contains(Flags::SYN) && !flags.contains(Flags::ACK);
         if flags.contains(Flags::RST) {
             return None;
         }
         let candidate = |(number, flow): (usize, &Flow)| {
-            let ends = flow.ends?;
-            let sender = ends.nodes == [from, to];
+            let (ends, flow_id) = (flow.ends?, FlowId::new(number));
+            let mut sender = ends.nodes == [from, to];
+            let had = match &flow.kind {
+                Kind::Ours(ours) => {
+                    sender = !ours.sends;
+                    (begins && sender && ours.listens(to, from)).then_some(0)
+                }
+                Kind::Watched(watched) => (sender || ends.nodes == [to, from]).then_some(watched.opened),
+            }?;
             let [source, destination] =
                 if sender { [key.source_port, key.destination_port] } else { [key.destination_port, key.source_port] };
-            let right = (sender || ends.nodes == [to, from])
-                && destination == ends.port
-                && ends.source_port.is_none_or(|port| port == source);
-            let had = match &flow.kind {
-                // It listens.
-                Kind::Ours(ours) => (sender && begins && !ours.taken).then_some(0),
-                Kind::Watched(watched) => Some(watched.opened),
-            }?;
-            let flow = FlowId::new(number);
-            right.then_some((had, if sender { flow.sender() } else { flow.receiver() }))
+            // Further subflows may have any port.
+            let from_port = ends
+                .source_port
+                .is_none_or(|port| port == source || matches!(&flow.kind, Kind::Ours(ours) if ours.taken));
+            let right = destination == ends.port && from_port;
+            right.then_some((had, if sender { flow_id.sender() } else { flow_id.receiver() }))
         };
         let (_, end) = self.flows.iter().enumerate().filter_map(candidate).min_by_key(|&(had, _)| had)?;
         match &mut self.flows[end.flow().index()].kind {
             Kind::Ours(ours) => {
-                if !valid() {
+                let segment = read()?;
+                if ours.taken && !is_join(&segment) {
                     return None;
                 }
                 ours.taken = true;
-                ours.ports.1 = key.source_port;
-                if let (IpAddr::V4(own), IpAddr::V4(peer)) = (key.destination, key.source) {
-                    ours.addresses = Addresses { source: own.octets(), destination: peer.octets() };
-                }
-                self.insert(*key, end);
+                let path = ours.path([to, from])?;
+                let internal = (RECEIVER_PORT, SENDER_PORT.wrapping_add(ours.opened));
+                let subflow = Subflow::accepted(path, [to, from], key, internal)?;
+                Some(self.add_subflow(end, subflow))
             }
             Kind::Watched(watched) => {
                 let sent = if end.is_sender() { *key } else { reversed(key) };
@@ -219,20 +209,62 @@ impl Connections {
                 if let Some(key) = forgotten {
                     self.table.retain(|entry| entry.key != key && entry.key != reversed(&key));
                 }
-                self.insert(sent, end.flow().sender());
-                self.insert(reversed(&sent), end.flow().receiver());
+                self.insert(sent, end.flow().sender(), 0);
+                self.insert(reversed(&sent), end.flow().receiver(), 0);
+                Some((end, 0))
             }
         }
-        Some(end)
     }
 
-    /// The place of the payload of a segment to a local endpoint in the stream of its peer; `None`
-    /// if there is none.
-    pub(super) fn place(&mut self, flow: FlowId, segment: &mut Segment) -> Option<()> {
+    /// A connection of a local endpoint with the peer at `end`; beyond a number of them it takes
+    /// the place of the one that opened first.
+    fn add_subflow(&mut self, end: HostId, subflow: Subflow) -> (HostId, usize) {
+        let Kind::Ours(ours) = &mut self.flows[end.flow().index()].kind else { return (end, 0) };
+        let number = usize::from(ours.opened) % MOST_SUBFLOWS;
+        ours.opened = ours.opened.wrapping_add(1);
+        let key = subflow.incoming();
+        let old = match ours.subflows.get_mut(number) {
+            Some(old) => Some(std::mem::replace(old, subflow)),
+            None => {
+                ours.subflows.push(subflow);
+                None
+            }
+        };
+        if let Some(old) = old {
+            let forgotten = old.incoming();
+            self.table.retain(|entry| entry.key != forgotten);
+        }
+        self.insert(key, end, number);
+        (end, number)
+    }
+
+    /// A segment to a connection of a local endpoint: its ports become those that the endpoint
+    /// knows, and its payload gets its place in the stream of the peer. `None` if it has none.
+    pub(super) fn place(&mut self, flow: FlowId, subflow: usize, segment: &mut Segment) -> Option<()> {
         match &mut self.flows[flow.index()].kind {
-            Kind::Ours(ours) => ours.stream.place(segment),
+            Kind::Ours(ours) => ours.subflows.get_mut(subflow)?.place(segment),
             Kind::Watched(_) => None,
         }
+    }
+
+    /// The connection of a local endpoint that has sent a segment over a path, with the endpoint;
+    /// if it is a SYN, it may be a new one.
+    pub(super) fn sender_of(&mut self, end: HostId, path: usize, segment: &Segment) -> Option<(&Ours, &Subflow)> {
+        let Kind::Ours(ours) = &self.flows.get(end.flow().index())?.kind else { return None };
+        let ports = (segment.source_port, segment.destination_port);
+        let is_it = |subflow: &Subflow| !ours.is_multipath || subflow.internal == ports && subflow.path == path;
+        let known = ours.subflows.iter().position(is_it);
+        let number = match known {
+            Some(number) => number,
+            None => {
+                let first = ours.subflows.first()?;
+                let external = first.port_of(segment.source_port);
+                let subflow = first.sibling(path, *ours.paths.get(path)?, ports, external, &self.hosts)?;
+                self.add_subflow(end, subflow).1
+            }
+        };
+        let ours = self.ours(end.flow())?;
+        Some((ours, ours.subflows.get(number)?))
     }
 
     /// The name of a flow.
@@ -248,37 +280,57 @@ impl Connections {
         }
     }
 
-    /// The local end that has sent a segment with these addresses and ports.
-    pub(super) fn sent_by(&self, addresses: Addresses, ports: (u16, u16)) -> Option<HostId> {
-        self.flows.iter().enumerate().find_map(|(number, entry)| match &entry.kind {
-            Kind::Ours(ours) if ours.addresses == addresses && ours.ports == ports => {
-                let flow = FlowId::new(number);
-                Some(if ours.sends { flow.sender() } else { flow.receiver() })
-            }
-            _ => None,
+    /// The path over which a connection of a local endpoint goes.
+    pub(super) fn path(&self, flow: FlowId, subflow: usize) -> usize {
+        self.ours(flow).and_then(|ours| ours.subflows.get(subflow)).map_or(0, |subflow| subflow.path)
+    }
+
+    /// The local end that has sent a segment with these addresses and ports, and over which path.
+    pub(super) fn sent_by(&self, addresses: Addresses, ports: (u16, u16)) -> Option<(HostId, usize)> {
+        self.flows.iter().enumerate().find_map(|(number, entry)| {
+            let Kind::Ours(ours) = &entry.kind else { return None };
+            let is_it = |subflow: &&Subflow| subflow.addresses == addresses && subflow.ports == ports;
+            let subflow = ours.subflows.iter().find(is_it)?;
+            let flow = FlowId::new(number);
+            Some((if ours.sends { flow.sender() } else { flow.receiver() }, subflow.path))
         })
     }
 
-    fn insert(&mut self, key: FlowKey, end: HostId) {
+    fn insert(&mut self, key: FlowKey, end: HostId, subflow: usize) {
         let hash = key.hash(self.seed);
         let at = self.table.partition_point(|entry| entry.hash < hash);
-        self.table.insert(at, Entry { hash, key, end });
+        self.table.insert(at, Entry { hash, key, end, subflow });
+    }
+}
+
+impl Ours {
+    /// The path between two hosts, ours first.
+    fn path(&self, nodes: [usize; 2]) -> Option<usize> {
+        self.paths.iter().position(|known| *known == nodes)
+    }
+
+    /// The port of its first connection.
+    #[cfg(test)]
+    pub(super) fn first_port(&self) -> u16 {
+        self.subflows.first().map_or(0, |first| first.ports.0)
+    }
+
+    /// Whether a SYN from a host to one of ours may be for it: for the first one it listens at one
+    /// host, for further subflows at all of them.
+    fn listens(&self, own: usize, peer: usize) -> bool {
+        let path = self.path([own, peer]);
+        if self.taken { self.is_multipath && path.is_some() } else { path == Some(0) }
     }
 }
 
 /// The local end of a flow between `ends`.
-fn ours(spec: &FlowSpec, ends: EndsSpec, live: &LiveSpec, ports: &mut Ports) -> Ours {
+fn ours(spec: &FlowSpec, ends: EndsSpec, hosts: &[Ipv4Addr], ports: &mut Ports) -> Ours {
     let sends = !matches!(spec.sender, HostSpec::Outside);
-    let address = |node: usize| live.nodes[node].ipv4().map(|ipv4| ipv4.octets()).unwrap_or_default();
-    let [sender, receiver] = ends.nodes;
-    let (node, peer, end) = if sends { (sender, receiver, &spec.sender) } else { (receiver, sender, &spec.receiver) };
-    Ours {
-        node,
-        addresses: Addresses { source: address(node), destination: address(peer) },
-        ports: match sends {
-            true => (ends.source_port.unwrap_or_else(|| ports.next()), ends.port),
-            false => (ends.port, 0),
-        },
+    let end = if sends { &spec.sender } else { &spec.receiver };
+    let own_first = |[sender, receiver]: [usize; 2]| if sends { [sender, receiver] } else { [receiver, sender] };
+    let of_subflows = spec.mptcp.iter().flat_map(|mptcp| &mptcp.hosts).skip(1).map(|hosts| own_first(hosts.nodes));
+    let paths: Vec<[usize; 2]> = [own_first(ends.nodes)].into_iter().chain(of_subflows).collect();
+    let mut ours = Ours {
         layout: match end {
             HostSpec::Endpoint(endpoint) => endpoint.config.transfer.options,
             HostSpec::Smoltcp(_) | HostSpec::Outside | HostSpec::Datagrams(_) => OptionLayout::Linux,
@@ -286,19 +338,18 @@ fn ours(spec: &FlowSpec, ends: EndsSpec, live: &LiveSpec, ports: &mut Ports) -> 
         sends,
         check: ends.check && !sends,
         taken: sends,
-        stream: Stream::default(),
+        is_multipath: spec.mptcp.is_some(),
+        subflows: Vec::new(),
+        opened: 0,
+        paths,
+    };
+    if sends {
+        let external = (ends.source_port.unwrap_or_else(|| ports.next()), ends.port);
+        let internal = (SENDER_PORT, RECEIVER_PORT);
+        ours.subflows.push(Subflow::new(0, ours.paths[0], external, internal, hosts));
+        ours.opened = 1;
     }
-}
-
-/// The key of what the peer of a local endpoint sends.
-fn incoming(ours: &Ours) -> FlowKey {
-    FlowKey {
-        source: IpAddr::V4(Ipv4Addr::from(ours.addresses.destination)),
-        destination: IpAddr::V4(Ipv4Addr::from(ours.addresses.source)),
-        protocol: protocol::TCP,
-        source_port: ours.ports.1,
-        destination_port: ours.ports.0,
-    }
+    ours
 }
 
 fn reversed(key: &FlowKey) -> FlowKey {

@@ -3,7 +3,7 @@
 
 use ackclock_packet::{Class, Flags, FlowKey, codec, pattern};
 use ackclock_sim::spec::LiveSpec;
-use ackclock_sim::{Inbound, RECEIVER_PORT, RunError, SENDER_PORT};
+use ackclock_sim::{Inbound, RunError};
 use ackclock_units::Time;
 
 use super::buffers::Buffer;
@@ -148,6 +148,7 @@ impl Engine {
             from,
             to,
             end: None,
+            path: 0,
             segment: None,
             token: Some(buffer.number()),
             wire_len: header.len as u32,
@@ -155,20 +156,21 @@ impl Engine {
             class: Class::default(),
             flow_hash: 0,
         };
-        let (mut end, hash) = self.connections.find(&key);
+        let (mut known, hash) = self.connections.find(&key);
         inbound.flow_hash = hash;
         let tcp = bytes.get(header.payload..).unwrap_or_default();
         inbound.class = header.class(bytes);
         if header.protocol == protocol::TCP && !header.fragment && tcp.len() >= SHORTEST_TCP {
-            if end.is_none() {
+            if known.is_none() {
                 let flags = Flags::from_bits(u16::from_be_bytes([tcp[12], tcp[13]]));
-                end = self.connections.open([from, to], &key, flags, || codec::parse(bytes).is_ok());
+                let read = || codec::parse(bytes).ok().map(|parsed| parsed.segment);
+                known = self.connections.open([from, to], &key, flags, read);
             }
         } else {
-            end = None;
+            known = None;
         }
-        inbound.end = end;
-        let Some(end) = end else { return self.send_along(now, inbound, buffer) };
+        inbound.end = known.map(|(end, _)| end);
+        let Some((end, subflow)) = known else { return self.send_along(now, inbound, buffer) };
         let Some(ours) = self.connections.ours(end.flow()) else {
             // Between two kernels; whether its checksum is right is for the one that gets it to
             // say.
@@ -180,15 +182,13 @@ impl Engine {
         match codec::parse(bytes) {
             Ok(parsed) => {
                 let mut segment = parsed.segment;
-                let placed = self.connections.place(end.flow(), &mut segment).is_some();
-                (segment.source_port, segment.destination_port) = match end.is_sender() {
-                    true => (SENDER_PORT, RECEIVER_PORT),
-                    false => (RECEIVER_PORT, SENDER_PORT),
-                };
+                let placed = self.connections.place(end.flow(), subflow, &mut segment).is_some();
+                inbound.path = self.connections.path(end.flow(), subflow);
                 if check
                     && placed
                     && self.error.is_none()
-                    && let Some(offset) = pattern::first_mismatch(segment.payload.offset, parsed.payload)
+                    && let Some(from) = self.world.stream_offset(end.peer(), inbound.path, &segment)
+                    && let Some(offset) = pattern::first_mismatch(from, parsed.payload)
                 {
                     let flow = self.connections.id(end.flow()).to_owned();
                     self.error = Some(RunError::Integrity { flow, offset });

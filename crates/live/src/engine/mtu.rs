@@ -1,6 +1,6 @@
 //! How long the segments of our endpoints may be.
 
-use ackclock_sim::spec::{HostSpec, LiveSpec, RunSpec};
+use ackclock_sim::spec::{FlowSpec, HostSpec, LiveSpec, RunSpec};
 
 /// Bytes of the headers of a segment without options, which are no part of the MSS.
 const HEADERS: u16 = 40;
@@ -12,23 +12,31 @@ pub(super) fn with_path_mtu(spec: &RunSpec) -> RunSpec {
     let Some(live) = spec.live.clone() else { return spec };
     for flow in &mut spec.flows {
         let Some(ends) = flow.ends else { continue };
-        let path = path_mtu(&live, ends.nodes);
-        let has_router =
-            live.pipes.iter().any(|pipe| pipe.joins(ends.nodes[0], ends.nodes[1]) && pipe.router.is_some());
-        let group = &mut **flow;
-        for (end, node) in [&mut group.sender, &mut group.receiver].into_iter().zip(ends.nodes) {
-            match end {
-                HostSpec::Endpoint(endpoint) => {
-                    // Nobody tells where there is no router.
-                    let mtu = if has_router { live.nodes[node].mtu } else { path };
-                    endpoint.config.mss = endpoint.config.mss.min(mtu.saturating_sub(HEADERS)).max(1);
-                }
-                HostSpec::Smoltcp(stock) => stock.mtu = stock.mtu.min(path),
-                HostSpec::Outside | HostSpec::Datagrams(_) => {}
-            }
+        let others = flow.mptcp.iter().flat_map(|mptcp| &mptcp.hosts).skip(1).map(|hosts| hosts.nodes);
+        let pairs: Vec<[usize; 2]> = [ends.nodes].into_iter().chain(others).collect();
+        for nodes in pairs {
+            limit(flow, &live, nodes);
         }
     }
     spec
+}
+
+/// Limits the segments of the endpoints of a flow to those that go between two hosts.
+fn limit(flow: &mut FlowSpec, live: &LiveSpec, nodes: [usize; 2]) {
+    let path = path_mtu(live, nodes);
+    let has_router = live.pipes.iter().any(|pipe| pipe.joins(nodes[0], nodes[1]) && pipe.router.is_some());
+    let group = &mut **flow;
+    for (end, node) in [&mut group.sender, &mut group.receiver].into_iter().zip(nodes) {
+        match end {
+            HostSpec::Endpoint(endpoint) => {
+                // Nobody tells where there is no router.
+                let mtu = if has_router { live.nodes[node].mtu } else { path };
+                endpoint.config.mss = endpoint.config.mss.min(mtu.saturating_sub(HEADERS)).max(1);
+            }
+            HostSpec::Smoltcp(stock) => stock.mtu = stock.mtu.min(path),
+            HostSpec::Outside | HostSpec::Datagrams(_) => {}
+        }
+    }
 }
 
 /// The most bytes of a packet on the path between two hosts.

@@ -20,6 +20,7 @@ use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 
 mod connections;
 mod peers;
+mod subflows;
 mod varying;
 
 #[global_allocator]

@@ -7,6 +7,7 @@ fn shape() -> Shape {
         groups: vec!["web".to_owned()],
         workloads: vec!["web".to_owned(), "web.up_to_100kB".to_owned()],
         links: vec!["bottleneck".to_owned()],
+        subflows: 2,
         places: vec!["receiver".to_owned(), "bottleneck.forward".to_owned()],
         hosts: vec!["left".to_owned(), "right".to_owned()],
         commands: vec![("ping".to_owned(), Some("ping")), ("iperf".to_owned(), Some("json"))],
@@ -127,4 +128,29 @@ fn reordering_is_found_by_place() {
     assert_eq!(unknown.suggestion.as_deref(), Some("flows.reno.0.reordering.bottleneck.forward.ratio"));
     assert!(Metric::parse("flows.reno.0.reordering.receiver.ration", Part::Run, &shape()).is_err());
     assert!(all().iter().any(|(_, names)| names.iter().any(|name| name == "flows.ID.reordering.PLACE.ratio")));
+}
+
+#[test]
+fn subflows_are_found_by_number() {
+    let summary = json!({ "flows": [{ "id": "reno.0", "multipath": {
+        "plain": false, "reordered_bytes_max": 7, "subflows": [{ "path": 1 }, { "path": 2, "rtt_ms": { "p50": 4.5 } }],
+    } }] });
+    let read = |text: &str| {
+        let metric = Metric::parse(text, Part::Run, &shape()).and_then(|metric| {
+            metric.matches(text, &shape())?;
+            Ok(metric)
+        });
+        metric.map(|metric| metric.values(&summary)).map_err(|unknown| unknown.expected)
+    };
+    assert_eq!(read("flows.reno.0.multipath.subflows.1.rtt_ms.p50"), Ok(vec![Some(4.5)]));
+    assert_eq!(read("flows.reno.0.multipath.reordered_bytes_max"), Ok(vec![Some(7.0)]));
+    let expected = "`multipath.subflows.N.path` with a number of a subflow from 0 to 1";
+    assert_eq!(read("flows.reno.0.multipath.subflows.2.path"), Err(expected.to_owned()));
+    let unknown = read("flows.reno.0.multipath.subflow.1.path").expect_err("there is no such metric");
+    assert!(
+        unknown.contains("`multipath.subflows.N.goodput_bps`") && !unknown.contains("`retransmissions"),
+        "{unknown}"
+    );
+    let many = read("flows.reno.0.nonsense").expect_err("there is no such metric");
+    assert!(many.contains("`rtt_ms.NAME`") && many.len() < 1000, "{many}");
 }

@@ -54,6 +54,8 @@ const VALUES: &[(&str, &str, &str)] = &[
     ("links.wire.queue", "db", "\"20ms\""),
     ("links.wire.queue", "threshold", "\"3p\""),
     ("links.wire.queue.floyd", "weight", "0.01"),
+    ("record", "reordering", "[\"receiver\"]"),
+    ("record", "pcap", "[\"wire.forward\"]"),
 ];
 fn overrides(settings: &[String]) -> Vec<Override> {
     settings.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect()

@@ -32,6 +32,7 @@ pub(crate) fn bare(setting: &'static str) -> &'static str {
 /// All tables.
 pub(crate) const SUBJECTS: &[Subject] = &[
     table("run", &[]),
+    table("record", &[]),
     table("links.wire", &[]),
     table("links.wire.reverse", &["links.wire.reverse={}"]),
     table("links.wire.reorder", &["links.wire.reorder={}"]),

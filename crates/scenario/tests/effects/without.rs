@@ -8,6 +8,8 @@ const KIND: &str = "each kind wants keys of its own; another `loss` is tried as 
 const MARKS: &str = "its reaction to marks is its own";
 const FLIGHT: &str = "it reduces its window, whatever of it is in flight";
 
+const RECORD: &str = "a record changes no result";
+
 const LINUX_CDG: &str = "flows.0.cc={kind=\"cdg\", variant=\"linux\"}";
 
 /// Table, or the setting that chooses its kind; key; reason.
@@ -17,6 +19,16 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("run", "spin", LIVE),
     ("run", "lateness_limit", LIVE),
     ("run", "drain", LIVE),
+    ("record", "series", RECORD),
+    ("record", "series_window", RECORD),
+    ("record", "queue", RECORD),
+    ("record", "pcap", RECORD),
+    ("record", "pcap_snaplen", RECORD),
+    ("record", "tcp", RECORD),
+    ("record", "siftr", RECORD),
+    ("record", "ertt", RECORD),
+    ("record", "flows", RECORD),
+    ("record", "reordering_every", RECORD),
     ("flows.0", "id", "a name"),
     ("flows.0", "paths", "stands in the place of `path`: scenarios/reordering/two-paths.toml and crates/sim/src/tests"),
     ("flows.0", "from", OUTSIDE),

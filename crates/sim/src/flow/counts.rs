@@ -1,6 +1,6 @@
 //! What the ends of a flow have counted.
 
-use ackclock_tcp::{CaStateTime, LimitedTime, Stats};
+use ackclock_tcp::{CaStateTime, Endpoint, LimitedTime, Stats};
 use ackclock_trace::{CaStateSeconds, FlowPoint, Limited};
 use ackclock_units::{Span, Time};
 
@@ -34,7 +34,7 @@ impl Counts {
         self.acked_bytes += other.acked_bytes;
     }
 
-    fn with(self, stats: &Stats) -> Counts {
+    pub(super) fn with(self, stats: &Stats) -> Counts {
         Counts {
             retransmitted_packets: stats.retransmitted_packets + stats.resent_syns,
             timeouts: stats.timeouts,
@@ -106,29 +106,54 @@ impl FlowCount {
         FlowCount { bytes: 0, ..self }
     }
 
-    /// Bytes and data packets since `then`, and the other values of a series; of many flows there
-    /// is no sender.
-    pub(crate) fn since(&self, then: &FlowCount, sender: Option<&Host>) -> (u64, u64, FlowPoint) {
+    /// Bytes and data packets since `then`, and the other values of a series, with these variables.
+    pub(crate) fn since(&self, then: &FlowCount, variables: FlowPoint) -> (u64, u64, FlowPoint) {
         let (now, before) = (&self.counts, &then.counts);
-        let snapshot = match sender {
-            Some(Host::Endpoint(endpoint)) => Some(endpoint.snapshot()),
-            Some(Host::Smoltcp(_) | Host::Mptcp(_) | Host::Outside(_) | Host::Datagrams(_)) | None => None,
-        };
         let point = FlowPoint {
             delivered_bytes: now.delivered_bytes.saturating_sub(before.delivered_bytes),
             retransmitted_packets: now.retransmitted_packets.saturating_sub(before.retransmitted_packets),
             timeouts: now.timeouts.saturating_sub(before.timeouts),
             rtt: mean(self.rtt_sum - then.rtt_sum, self.rtt_samples - then.rtt_samples),
-            srtt: snapshot.and_then(|now| now.srtt),
-            cwnd: snapshot.map(|now| now.cwnd),
-            ssthresh: snapshot.map(|now| now.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX),
-            in_flight: snapshot.map(|now| now.pipe),
-            reordering: snapshot.map(|now| now.counts.reordering.into()),
-            ca_state: snapshot.map(|now| now.ca_state.name()),
+            ..variables
         };
         // A flow of programs outside begins anew with its first packet.
         let bytes = self.bytes.saturating_sub(then.bytes);
         (bytes, now.sent_packets.saturating_sub(before.sent_packets), point)
+    }
+}
+
+/// A point of a series with the variables of an endpoint alone.
+pub(crate) fn variables(sender: &Endpoint) -> FlowPoint {
+    let now = sender.snapshot();
+    FlowPoint {
+        srtt: now.srtt,
+        cwnd: Some(now.cwnd),
+        ssthresh: Some(now.ssthresh).filter(|&ssthresh| ssthresh < u64::MAX),
+        in_flight: Some(now.pipe),
+        reordering: Some(now.counts.reordering.into()),
+        ca_state: Some(now.ca_state.name()),
+        ..FlowPoint::default()
+    }
+}
+
+/// The same of the ends of a flow.
+pub(crate) fn variables_of(sender: &Host, receiver: &Host) -> FlowPoint {
+    match sender {
+        Host::Endpoint(endpoint) => variables(endpoint),
+        Host::Mptcp(connection) => {
+            let open = connection.subflows().iter().filter(|subflow| subflow.is_open());
+            FlowPoint {
+                srtt: connection.srtt(),
+                cwnd: Some(connection.cwnd()),
+                in_flight: Some(open.map(|subflow| subflow.endpoint().snapshot().pipe).sum()),
+                reordered_bytes: match receiver {
+                    Host::Mptcp(receiver) => Some(receiver.reordered_bytes().0),
+                    _ => None,
+                },
+                ..FlowPoint::default()
+            }
+        }
+        Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => FlowPoint::default(),
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::spec::{FlowGroup, HostSpec};
 
 /// What stands for congestion control, host and loss detector of a sender outside.
-const KERNEL: &str = "kernel";
+pub(super) const KERNEL: &str = "kernel";
 /// What stands for them where there is no connection.
 const NONE: &str = "none";
 

@@ -1,14 +1,25 @@
 //! What is measured on the subflows of a flow.
 
 use ackclock_mptcp::{Connection, Subflow};
-use ackclock_tcp::Acknowledgment;
-use ackclock_trace::{Histogram, MultipathSummary, SubflowSummary};
+use ackclock_tcp::{Acknowledgment, LimitClock};
+use ackclock_trace::{Histogram, Limited, MultipathSummary, SubflowSummary};
 use ackclock_units::{Span, Time};
 
-use super::Flow;
+use super::counts::{bits_per_second, limited};
+use super::names::KERNEL;
 use super::throughput::Throughput;
+use super::{Counts, Flow, FlowCount};
 use crate::host::Host;
-use crate::spec::{FlowGroup, PathChange};
+use crate::index::{DirectionId, FlowId};
+use crate::record::Source;
+use crate::spec::{FlowGroup, HostSpec, PathChange};
+use crate::truth::Truth;
+use crate::watch::WatchCounts;
+use judged::Judged;
+
+mod judged;
+
+pub(crate) use judged::of_all;
 
 /// The measures of each subflow, by its path.
 #[derive(Debug)]
@@ -17,6 +28,12 @@ pub(crate) struct Subflows {
     scheduler: &'static str,
     /// What the sender does with its paths, the next change last.
     changes: Vec<PathChange>,
+    /// What holds the connection back.
+    held: LimitClock,
+    /// One past the highest byte of the connection that was sent.
+    data_end: u64,
+    /// How many segments with data the sender has sent, and how many the receiver at all.
+    sent: [u64; 2],
 }
 
 #[derive(Debug)]
@@ -24,16 +41,47 @@ struct Measures {
     rtt: Histogram,
     cwnd: Histogram,
     throughput: Throughput,
+    judged: Judged,
+    /// What holds it back.
+    held: LimitClock,
+    /// What a sender outside was seen to send.
+    seen: Seen,
+}
+
+/// Data packets, and of these retransmissions.
+#[derive(Clone, Copy, Debug, Default)]
+struct Seen {
+    sent: u64,
+    retransmitted: u64,
+}
+
+impl Measures {
+    fn new(source: Source, start: Time) -> Measures {
+        Measures {
+            rtt: Histogram::new(),
+            cwnd: Histogram::new(),
+            throughput: Throughput::new(start),
+            judged: Judged::new(source),
+            held: LimitClock::default(),
+            seen: Seen::default(),
+        }
+    }
 }
 
 impl Subflows {
-    pub(crate) fn new(group: &FlowGroup, start: Time) -> Option<Box<Subflows>> {
+    pub(crate) fn new(flow: FlowId, group: &FlowGroup, start: Time) -> Option<Box<Subflows>> {
         let mptcp = group.mptcp.as_ref()?;
-        let new = |_| Measures { rtt: Histogram::new(), cwnd: Histogram::new(), throughput: Throughput::new(start) };
+        let new = |path| Measures::new(Source { flow, subflow: number(path) }, start);
         Some(Box::new(Subflows {
             all: (0..=mptcp.others.len()).map(new).collect(),
-            scheduler: mptcp.scheduler.name(),
+            scheduler: match group.sender {
+                HostSpec::Outside => KERNEL,
+                _ => mptcp.scheduler.name(),
+            },
             changes: mptcp.changes.iter().rev().copied().collect(),
+            held: LimitClock::default(),
+            data_end: 0,
+            sent: [0; 2],
         }))
     }
 
@@ -52,11 +100,19 @@ impl Subflows {
     }
 
     /// An ACK arrived over a path at the sender.
-    fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, connection: &Connection) {
+    fn measure_ack(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
         let Some(measures) = self.all.get_mut(path).filter(|_| arrival.is_ack) else { return };
         arrival.rtt.into_iter().for_each(|rtt| measures.rtt.add(rtt.as_nanos()));
-        if let Some(subflow) = of(connection, path) {
+        if let Some(subflow) = at(sender, path) {
             measures.cwnd.add(subflow.endpoint().cwnd());
+        }
+    }
+
+    /// A sender outside has sent a packet over a path, by which its counts are no longer `before`.
+    pub(crate) fn note_sent(&mut self, path: usize, before: &WatchCounts, counts: &WatchCounts) {
+        if let Some(Measures { seen, .. }) = self.all.get_mut(path) {
+            seen.sent += counts.sent_packets - before.sent_packets;
+            seen.retransmitted += counts.retransmitted_packets - before.retransmitted_packets;
         }
     }
 
@@ -68,41 +124,99 @@ impl Subflows {
     }
 
     /// The results, of a flow that lasted until `end`.
-    pub(crate) fn summary(
+    pub(crate) fn summary<'a>(
         &mut self,
         end: Time,
         active: Span,
-        sender: &Host,
-        receiver: &Host,
+        [sender, receiver]: [&Host; 2],
+        link: impl Fn(DirectionId) -> &'a str,
     ) -> Option<MultipathSummary> {
-        let (Host::Mptcp(sender), Host::Mptcp(receiver)) = (sender, receiver) else { return None };
-        let (_, most_reordered) = receiver.reordered_bytes();
+        let (_, most_reordered) = connection(receiver).map(Connection::reordered_bytes).unwrap_or_default();
+        let ours = || [sender, receiver].into_iter().filter_map(connection);
+        ours().next()?;
         let summary = |(path, measures): (usize, &mut Measures)| {
-            let (sends, receives) = (of(sender, path), of(receiver, path));
+            let (sends, receives) = (at(sender, path), at(receiver, path));
             let totals = sends.map(Subflow::totals).unwrap_or_default();
             let carried = sends.map(Subflow::carried).unwrap_or_default();
-            let received = receives.map_or(0, |subflow| subflow.carried().received);
+            // What a kernel got is what it has acknowledged.
+            let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
+            let received = receives.map_or(acknowledged, |subflow| subflow.carried().received);
+            let found = measures.judged.truth().counts();
+            let retransmissions = found.retransmissions(&link);
             SubflowSummary {
                 path: path as u64 + 1,
-                goodput_bps: if active > Span::ZERO { received as f64 * 8.0 / active.as_secs_f64() } else { 0.0 },
+                goodput_bps: bits_per_second(received, active),
                 throughput_bps: measures.throughput.summary(end),
                 rtt_ms: measures.rtt.distribution(1e-6),
                 cwnd_bytes: measures.cwnd.quantiles(1.0),
-                sent_packets: totals.sent_packets,
-                retransmitted_packets: totals.retransmitted_packets,
+                sent_packets: totals.sent_packets + measures.seen.sent,
+                retransmitted_packets: totals.retransmitted_packets + measures.seen.retransmitted,
+                spurious_retransmits: retransmissions.spurious_reordering + retransmissions.spurious_delay,
                 timeouts: totals.timeouts,
                 fast_recoveries: totals.fast_recoveries,
                 scheduled_bytes: carried.scheduled,
                 reinjected_bytes: carried.reinjected,
+                needless_bytes: measures.judged.needless_bytes(),
                 received_bytes: received,
                 penalties: carried.penalties,
+                limited_s: limited(measures.held.read(end)),
+                retransmissions,
+                loss_declarations: found.declarations(),
             }
         };
         Some(MultipathSummary {
             scheduler: self.scheduler,
-            plain: sender.is_plain() || receiver.is_plain(),
+            plain: ours().any(Connection::is_plain),
             reordered_bytes_max: most_reordered,
+            duplicate_bytes: connection(receiver).map_or(0, Connection::duplicate_bytes),
             subflows: self.all.iter_mut().enumerate().map(summary).collect(),
+        })
+    }
+
+    /// What was found out about all of them together.
+    pub(crate) fn truth(&self, source: Source) -> Truth {
+        let mut whole = Truth::new(source);
+        self.all.iter().for_each(|measures| whole.absorb(measures.judged.truth()));
+        whole
+    }
+
+    /// What held the connection back until `end`.
+    pub(crate) fn limited_s(&self, end: Time) -> Limited {
+        limited(self.held.read(end))
+    }
+
+    /// The sender has stopped: what holds it back from now on.
+    pub(crate) fn note_limits(&mut self, now: Time, connection: &Connection) {
+        self.held.set(now, connection.limited_by());
+        for subflow in connection.subflows() {
+            if let Some(measures) = self.all.get_mut(subflow.path()) {
+                measures.held.set(now, connection.limit_of(subflow));
+            }
+        }
+    }
+
+    /// What has been counted of each until now, for a series, and its subflow at the sender.
+    pub(crate) fn counts<'h>(
+        &self,
+        [sender, receiver]: [&'h Host; 2],
+    ) -> impl Iterator<Item = (FlowCount, Option<&'h Subflow>)> {
+        self.all.iter().enumerate().map(move |(path, measures)| {
+            let (sends, receives) = (at(sender, path), at(receiver, path));
+            // What a kernel got is what it has acknowledged.
+            let acknowledged = sends.map_or(0, |subflow| subflow.endpoint().acked_bytes());
+            let counts = Counts {
+                sent_packets: sends.map_or(measures.seen.sent, |subflow| subflow.totals().sent_packets),
+                retransmitted_packets: measures.seen.retransmitted,
+                delivered_bytes: receives.map_or(acknowledged, |subflow| subflow.carried().received),
+                ..Counts::default()
+            };
+            let count = FlowCount {
+                bytes: measures.throughput.total(),
+                rtt_sum: measures.rtt.sum(),
+                rtt_samples: measures.rtt.samples(),
+                counts: sends.map_or(counts, |subflow| counts.with(&subflow.totals())),
+            };
+            (count, sends)
         })
     }
 }
@@ -112,21 +226,40 @@ impl Flow {
     #[inline]
     pub(crate) fn measure_ack_of(&mut self, path: usize, arrival: &Acknowledgment, sender: &Host) {
         self.measure_ack(arrival, || sender.cwnd());
-        if let (Some(subflows), Host::Mptcp(connection)) = (&mut self.subflows, sender) {
-            subflows.measure_ack(path, arrival, connection);
+        if let Some(subflows) = &mut self.subflows {
+            subflows.measure_ack(path, arrival, sender);
         }
     }
 
     /// A packet of `bytes` bytes arrived over a path at the receiver, which may have several.
     #[inline]
     pub(crate) fn measure_packet_of(&mut self, now: Time, path: usize, bytes: u32) {
+        let counts = self.is_live || self.aborted;
         self.measure_packet(now, bytes);
-        if let Some(subflows) = &mut self.subflows {
+        if let Some(subflows) = &mut self.subflows
+            && counts
+        {
             subflows.measure_packet(now, path, bytes);
         }
     }
 }
 
+/// The number of the subflow on a path, by which records and results call it.
+pub(crate) fn number(path: usize) -> u16 {
+    path as u16 + 1
+}
+
+/// The connection of a host that is ours.
+fn connection(host: &Host) -> Option<&Connection> {
+    if let Host::Mptcp(connection) = host { Some(connection) } else { None }
+}
+
+/// The subflow of a host on a path.
+fn at(host: &Host, path: usize) -> Option<&Subflow> {
+    of(connection(host)?, path)
+}
+
+/// The subflow on a path.
 fn of(connection: &Connection, path: usize) -> Option<&Subflow> {
     connection.subflows().iter().find(|subflow| subflow.path() == path)
 }

@@ -1,5 +1,7 @@
 //! A flow over several subflows.
 
+use std::net::IpAddr;
+
 use ackclock_units::Time;
 
 pub use ackclock_mptcp::SchedulerKind;
@@ -20,6 +22,17 @@ pub struct MptcpSpec {
     pub penalization: bool,
     /// Paths that the sender gives up or takes up again, in order of time.
     pub changes: Vec<PathChange>,
+    /// The hosts of each subflow, where the flow names them; none of a flow over paths.
+    pub hosts: Vec<SubflowHosts>,
+}
+
+/// The hosts at the ends of a subflow, sender first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubflowHosts {
+    /// By number in [`super::LiveSpec::nodes`].
+    pub nodes: [usize; 2],
+    /// Their addresses.
+    pub addresses: [IpAddr; 2],
 }
 
 /// The sender gives up a path (REMOVE_ADDR), or takes it up again.

@@ -11,8 +11,7 @@ use super::counts::Counts;
 use super::losses::{Loss, Losses, News};
 use super::missing::Missing;
 use super::{Fate, Sent};
-use crate::index::FlowId;
-use crate::record::{TcpFact, TcpRecording};
+use crate::record::{Source, TcpFact, TcpRecording};
 
 /// When a fate was decided, and of what arrived, the how many-th that did, from 1.
 #[derive(Clone, Copy, Debug, Default)]
@@ -32,7 +31,7 @@ pub(super) struct Declared {
 /// What was not in order, and the measures on it.
 #[derive(Debug)]
 pub(super) struct Trouble {
-    flow: FlowId,
+    source: Source,
     /// Of the first transmissions that were not judged, up to the last of them whose fate is
     /// decided.
     pub(super) decided: VecDeque<Decided>,
@@ -47,9 +46,9 @@ pub(super) struct Trouble {
 }
 
 impl Trouble {
-    pub(super) fn new(flow: FlowId) -> Trouble {
+    pub(super) fn new(source: Source) -> Trouble {
         Trouble {
-            flow,
+            source,
             decided: VecDeque::new(),
             losses_before: 0,
             missing: Missing::new(),
@@ -82,7 +81,7 @@ impl Trouble {
             self.counts.declared(late.and_then(|late| u64::try_from(late).ok()));
             if let Some(log) = log {
                 let fact = fact(loss.from, loss.to, at, declared_by(by_timeout), loss.culprit.verdict(), late);
-                log.add(now, self.flow, TcpFact::Declaration(fact, loss.culprit.cause.direction()));
+                log.add(now, self.source, TcpFact::Declaration(fact, loss.culprit.cause.direction()));
             }
         }
         if let (News::Known(shown), News::Known(repaired), Some(rtt), true) =
@@ -116,7 +115,7 @@ impl Trouble {
         if let Some(log) = log {
             let verdict = if by_timeout { LossVerdict::Delayed } else { LossVerdict::Reordered };
             let fact = fact(from, to, at, declared_by(by_timeout), verdict, None);
-            log.add(now.max(at), self.flow, TcpFact::Declaration(fact, None));
+            log.add(now.max(at), self.source, TcpFact::Declaration(fact, None));
         }
     }
 
@@ -177,7 +176,7 @@ impl Trouble {
         if let Some(log) = log {
             let fact = fact(from, to, sent.at, sent.sent_as.name(), verdict, None);
             let direction = culprit.and_then(|culprit| culprit.cause.direction());
-            log.add(judged_at, self.flow, TcpFact::Retransmission(fact, direction));
+            log.add(judged_at, self.source, TcpFact::Retransmission(fact, direction));
         }
     }
 }

@@ -10,7 +10,7 @@ use ackclock_units::Time;
 
 use super::{World, datagrams};
 use crate::host::Host;
-use crate::index::HostId;
+use crate::index::{HostId, RouteId};
 use crate::spec::RunSpec;
 use crate::truth::{Culprit, Reason};
 
@@ -45,7 +45,8 @@ impl World {
         // A doubled packet may still arrive whole.
         if !host.is_sender() && number > 0 && self.pool.references(packet.slot) == 1 {
             let culprit = Culprit::new(None, Reason::Checksum, None);
-            flow.truth.lost(now, number, culprit, self.records.tcp.as_deref_mut());
+            let path = self.routes.path_of(RouteId::of_packet(packet.route));
+            flow.lost(now, (path, number), culprit, self.records.tcp.as_deref_mut());
         }
     }
 }

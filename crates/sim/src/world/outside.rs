@@ -17,6 +17,8 @@ use ackclock_packet::{Class, Flags, Packet, Pool, Segment};
 use ackclock_tcp::IcmpError;
 use ackclock_units::{Ecn, Span, Time};
 
+mod passing;
+
 use super::routes::{Routes, directions};
 use super::{Contents, World};
 use crate::host::Host;
@@ -34,6 +36,8 @@ pub(super) struct Outside {
     /// The host that each end of a flow is on, by number in [`crate::spec::LiveSpec::nodes`]; 0 for
     /// flows that have their hosts to themselves.
     nodes: Table<HostId, usize>,
+    /// The hosts of further subflows, by their end and path.
+    others: Vec<((HostId, usize), usize)>,
     /// The most bytes of a packet that the router lets pass at which each end of a flow sends.
     mtus: Table<HostId, u32>,
     /// What has reached its host and has not been taken.
@@ -74,6 +78,8 @@ pub struct Inbound<'a> {
     pub to: usize,
     /// The end of a flow that has sent it, one outside, if it is of a flow.
     pub end: Option<HostId>,
+    /// Which of the paths of a flow over several subflows it takes; 0 for all others.
+    pub path: usize,
     /// What it says, if it is of a flow; for an endpoint of ours, its payload is where it lies in
     /// the stream of the sender.
     pub segment: Option<&'a Segment>,
@@ -155,18 +161,31 @@ impl Outside {
         let pipes: Vec<Pipe> =
             live.pipes.iter().enumerate().map(|(number, pipe)| Pipe::new(number, pipe, hosts, routes)).collect();
         let mut nodes: Table<HostId, usize> = hosts.iter().map(|_| 0).collect();
+        let mut others = Vec::new();
         let mut mtus: Table<HostId, u32> = hosts.iter().map(|_| u32::MAX).collect();
         for (number, flow) in spec.flows.iter().enumerate() {
             let (Some(ends), id) = (flow.ends, FlowId::new(number)) else { continue };
             let [sender, receiver] = [id.sender(), id.receiver()];
             [nodes[sender], nodes[receiver]] = ends.nodes;
-            let Some((pipe, along)) = find(&pipes, ends.nodes[0], ends.nodes[1]) else { continue };
-            if let Some(router) = &live.pipes[pipe].router {
-                for (host, to) in [(sender, ends.nodes[1]), (receiver, ends.nodes[0])] {
-                    let device = live.nodes[to].mtu;
-                    mtus[host] = router.mtu.map_or(device, |own| own.min(device)).into();
+            let mut limit = |between: [usize; 2]| {
+                let (pipe, along) = find(&pipes, between[0], between[1])?;
+                if let Some(router) = &live.pipes[pipe].router {
+                    for (host, to) in [(sender, between[1]), (receiver, between[0])] {
+                        let device = live.nodes[to].mtu;
+                        mtus[host] = mtus[host].min(router.mtu.map_or(device, |own| own.min(device)).into());
+                    }
                 }
+                Some((pipe, along))
+            };
+            if let Some(mptcp) = &flow.mptcp {
+                for (path, hosts) in mptcp.hosts.iter().enumerate() {
+                    limit(hosts.nodes);
+                    others.extend([((sender, path), hosts.nodes[0]), ((receiver, path), hosts.nodes[1])]);
+                }
+                // Their paths are those of the flow.
+                continue;
             }
+            let Some((pipe, along)) = limit(ends.nodes) else { continue };
             let (of, spec) = (&pipes[pipe], &live.pipes[pipe]);
             let (forth, back) = if along { (sender, receiver) } else { (receiver, sender) };
             for (host, way, reverse) in [(forth, &of.along, false), (back, &of.back, true)] {
@@ -180,6 +199,7 @@ impl Outside {
         Some(Box::new(Outside {
             pipes,
             nodes,
+            others,
             mtus,
             outbox: VecDeque::new(),
             tokens: Vec::new(),
@@ -192,6 +212,12 @@ impl Outside {
     /// The most bytes of a packet of an end of a flow.
     pub(super) fn mtu(&self, host: HostId) -> u32 {
         self.mtus.get(host).copied().unwrap_or(u32::MAX)
+    }
+
+    /// The host that an end of a flow is on, which a packet has reached over one of its paths.
+    fn node(&self, end: HostId, path: usize) -> usize {
+        let of_path = self.others.iter().find(|(of, _)| *of == (end, path));
+        of_path.map_or_else(|| self.nodes[end], |&(_, node)| node)
     }
 
     /// The route of a packet of no flow.
@@ -280,6 +306,7 @@ impl World {
             self.pass_edges(now);
         }
         let route = match (inbound.end, &self.outside) {
+            (Some(end), _) if self.routes.are_told(end) => self.routes.of(end, inbound.path),
             (Some(end), _) => self.routes.next(end, now, inbound.flow_hash, || {
                 inbound.segment.is_some_and(|segment| segment.flags.contains(Flags::SYN))
             }),
@@ -296,7 +323,7 @@ impl World {
         contents.segment = inbound.segment.copied().unwrap_or_default();
         contents.number = 0;
         if let Some(end) = inbound.end {
-            self.come_in(now, end);
+            self.come_in(now, end, inbound.path);
         }
         if let Some(outside) = &mut self.outside {
             outside.now = now;
@@ -325,26 +352,27 @@ impl World {
         let Some(mtu) = self.outside.as_ref().map(|outside| outside.mtu(host)) else { return };
         let Contents { segment, number, .. } = self.pool.get(packet.slot);
         let (sequence, number) = (segment.seq, *number);
+        let path = self.path_of(&packet);
         self.free(packet.slot);
         if host.is_sender() && number > 0 {
             let direction = self.routes.links(RouteId::of_packet(packet.route)).first().copied();
             let culprit = Culprit::new(direction, Reason::TooBig, None);
-            self.flows[host.flow()].truth.lost(now, number, culprit, self.records.tcp.as_deref_mut());
+            self.flows[host.flow()].lost(now, (path, number), culprit, self.records.tcp.as_deref_mut());
         }
         let (kind, code) = FRAGMENTATION_NEEDED;
         let error = IcmpError { v6: false, kind, code, mtu, sequence, length: packet.wire_len };
-        self.hosts[host].icmp(now, &error);
+        self.hosts[host].icmp(now, path, &error);
     }
 
-    /// An ICMP error has reached an endpoint of ours that has sent what it quotes. As by
-    /// [`World::inject`], everything that is due before is handled before.
-    pub fn icmp(&mut self, now: Time, host: HostId, error: &IcmpError) {
+    /// An ICMP error has reached an endpoint of ours that has sent what it quotes, over its path of
+    /// this number. As by [`World::inject`], everything that is due before is handled before.
+    pub fn icmp(&mut self, now: Time, host: HostId, path: usize, error: &IcmpError) {
         let Some(outside) = &self.outside else { return };
         let now = now.max(outside.now);
         if now >= self.end || outside.draining {
             return;
         }
-        self.hosts[host].icmp(now, error);
+        self.hosts[host].icmp(now, path, error);
         let due = self.pump(now, host, false);
         self.host_wakeups.arm(host.slot(), due);
     }
@@ -358,6 +386,20 @@ impl World {
     /// What a packet without a token says.
     pub fn segment(&self, outbound: &Outbound) -> &Segment {
         &self.pool.get(outbound.packet.slot).segment
+    }
+
+    /// Over which path of its sender, from 0, a packet has come.
+    pub fn path_of(&self, packet: &Packet) -> usize {
+        self.routes.path_of(RouteId::of_packet(packet.route))
+    }
+
+    /// Where the payload of a segment to an endpoint of ours with several subflows, over `path`,
+    /// lies in the stream of all of them; of other hosts, where the segment says.
+    pub fn stream_offset(&self, host: HostId, path: usize, segment: &Segment) -> Option<u64> {
+        match self.hosts.get(host) {
+            Some(Host::Mptcp(connection)) => connection.stream_offset(path, segment),
+            _ => Some(segment.payload.offset),
+        }
     }
 
     /// The packet has been handed over.
@@ -377,58 +419,6 @@ impl World {
             outside.free(&self.pool, slot);
         }
         self.pool.release(slot);
-    }
-
-    /// The spare slot has a packet that an end of a flow outside has sent.
-    fn come_in(&mut self, now: Time, host: HostId) {
-        let flow = &mut self.flows[host.flow()];
-        let contents = self.pool.get_mut(self.spare);
-        if host.is_sender() {
-            flow.begin(now);
-        } else {
-            contents.number = flow.truth.receiver_sent();
-        }
-        let Some(Host::Outside(watch)) = self.hosts.get_mut(host).filter(|_| is_known(&contents.segment)) else {
-            return;
-        };
-        let (offset, turning) = watch.sends(now, &contents.segment);
-        if matches!(self.hosts[host.peer()], Host::Outside(_)) {
-            // Nobody else knows where the streams of the connections begin.
-            contents.segment.payload.offset = offset;
-        }
-        if turning {
-            self.open_or_end(now, host.flow());
-        }
-    }
-
-    /// A packet has reached an end of a flow outside.
-    fn go_out(&mut self, now: Time, host: HostId, packet: &Packet) {
-        let Contents { segment, number } = self.pool.get(packet.slot);
-        let flow = &mut self.flows[host.flow()];
-        if !host.is_sender() {
-            if *number > 0 {
-                // Whether the kernel kept it, it does not tell.
-                flow.truth.arrived(now, *number, |_, _| true, self.records.tcp.as_deref_mut());
-            }
-            flow.measure_packet(now, packet.wire_len);
-        }
-        let Some(Host::Outside(watch)) = self.hosts.get_mut(host).filter(|_| is_known(segment)) else { return };
-        let (arrival, turning) = watch.receives(now, segment);
-        if host.is_sender() {
-            let (sender, receiver) = (&self.hosts[host], &self.hosts[host.peer()]);
-            flow.measure_ack(&arrival, || sender.cwnd());
-            if flow.is_complete(sender.acked_bytes()) {
-                flow.complete(now, receiver);
-            }
-        }
-        if turning {
-            self.open_or_end(now, host.flow());
-        }
-    }
-
-    #[cold]
-    fn open_or_end(&mut self, now: Time, flow: FlowId) {
-        self.flows[flow].open_or_end(now, &self.hosts[flow.sender()], &self.hosts[flow.receiver()]);
     }
 
     /// Whether what arrives at a host is not for an endpoint of ours.
@@ -455,14 +445,10 @@ impl World {
                 self.go_out(now, end, &packet);
             }
         }
+        let path = self.path_of(&packet);
         let Some(outside) = &mut self.outside else { return };
-        let node = node.unwrap_or_else(|| outside.nodes[host]);
+        let node = node.unwrap_or_else(|| outside.node(host, path));
         let token = outside.tokens.get(packet.slot as usize).copied().flatten();
         outside.outbox.push_back(Outbound { at: now, node, packet, token, end });
     }
-}
-
-/// Whether there is a segment: one without ports is none.
-fn is_known(segment: &Segment) -> bool {
-    (segment.source_port, segment.destination_port) != (0, 0)
 }

@@ -4,6 +4,7 @@ use ackclock_packet::Packet;
 use ackclock_units::Time;
 
 use super::{Contents, World};
+use crate::flow::of_all;
 use crate::host::Host;
 use crate::index::{DirectionId, HostId, RouteId, Table};
 use crate::reordering::{Passing, Reorderings};
@@ -26,8 +27,9 @@ pub(super) fn lost(places: &mut Reorderings, hosts: &Table<HostId, Host>, to: Ho
 fn number(hosts: &Table<HostId, Host>, to: HostId, contents: &Contents) -> Option<u64> {
     match hosts.get(to)? {
         Host::Datagrams(_) => Some(contents.segment.payload.offset),
-        // Segments are numbered from 1.
-        _ => contents.number.checked_sub(1),
+        // Segments are numbered from 1; of several subflows, on all of them together.
+        Host::Mptcp(_) => of_all(contents.number).checked_sub(1),
+        Host::Endpoint(_) | Host::Smoltcp(_) | Host::Outside(_) => contents.number.checked_sub(1),
     }
 }
 

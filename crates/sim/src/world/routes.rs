@@ -230,6 +230,12 @@ impl Routes {
         route.index() % self.width
     }
 
+    /// Whether the packets of a host are of subflows.
+    #[inline]
+    pub(super) fn are_told(&self, host: HostId) -> bool {
+        matches!(self.by_host.get(host), Some(Taken::Told))
+    }
+
     /// The route of the next packet of a host, which enters at `now`; not of a host with subflows,
     /// which tells their paths.
     #[inline]

@@ -344,7 +344,7 @@ impl World {
             return;
         }
         let state = &mut self.flows[flow];
-        state.truth.finish(now, self.records.tcp.as_deref_mut());
+        state.finish_truth(now, self.records.tcp.as_deref_mut());
         let checked = ends.into_iter().try_for_each(|host| self.hosts[host].check(&state.id));
         turnover.failure = turnover.failure.take().or(checked.err());
         let of = &mut turnover.groups[group];

@@ -5,12 +5,13 @@
 //! step what else there might be.
 
 use ackclock_packet::{Class, Flags, Packet, flow_hash};
+use ackclock_tcp::Acknowledgment;
 use ackclock_units::{Ecn, Time};
 
 use super::{Contents, World};
 use crate::host::{Host, range_sent};
 use crate::index::{HostId, Id, RouteId};
-use crate::record::TcpFact;
+use crate::record::{Source, TcpFact};
 
 impl World {
     /// Whether visits to endpoints take the straight path: nothing is recorded of flows, no host is
@@ -145,42 +146,23 @@ impl World {
         if let Host::Datagrams(_) = self.hosts[host] {
             return self.take_datagram(now, host, packet);
         }
+        let path = self.routes.path_of(RouteId::of_packet(packet.route));
         if let Some(log) = &mut self.records.log {
-            log.segment(now, host, &self.hosts[host], true);
+            log.segment(now, (host, &self.hosts[host]), (path, &self.pool.get(packet.slot).segment), true);
         }
         if let Some(turnover) = &mut self.turnover {
             turnover.reached(host.flow());
         }
-        let state = &mut self.hosts[host];
         let Contents { segment, number } = self.pool.get(packet.slot);
-        let path = self.routes.path_of(RouteId::new(packet.route as usize));
-        let (arrival, number) = (state.input(now, path, segment, packet.ecn), *number);
+        let (arrival, number) = (self.hosts[host].input(now, path, segment, packet.ecn), *number);
         self.outside.iter_mut().for_each(|outside| outside.free(&self.pool, packet.slot));
         self.pool.release(packet.slot);
-        let (flow, mut log) = (&mut self.flows[host.flow()], self.records.tcp.as_deref_mut());
         if host.is_sender() {
-            flow.measure_ack_of(path, &arrival, state);
-            if let Host::Endpoint(endpoint) = state {
-                if let Some(log) = &mut self.records.log {
-                    log.acknowledged(now, host.flow(), endpoint);
-                }
-                if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
-                    log.add(now, host.flow(), TcpFact::ack(endpoint, &arrival));
-                }
-                for declared in endpoint.loss_declarations() {
-                    flow.truth.declared(now, declared, log.as_deref_mut());
-                }
-            }
-            if flow.truth.has_losses() {
-                flow.truth.sender_received(now, number, state.acked_bytes(), state.srtt(), log);
-            }
-            flow.drive(now, state);
-            if flow.is_complete(state.acked_bytes()) {
-                flow.complete(now, &self.hosts[host.peer()]);
-            }
+            self.take_ack(now, host, (path, number), &arrival);
         } else {
+            let (flow, state) = (&mut self.flows[host.flow()], &mut self.hosts[host]);
             if number > 0 {
-                flow.truth.arrived(now, number, |from, to| state.holds(from, to), log);
+                flow.arrived(now, (path, number), state, self.records.tcp.as_deref_mut());
             }
             flow.measure_packet_of(now, path, packet.wire_len);
             state.read_all(now);
@@ -196,6 +178,43 @@ impl World {
         self.pump(now, host, false);
         if self.turnover.is_some() {
             self.turn_over(now, host.flow());
+        }
+    }
+
+    /// A packet has reached a sender over a path, which has taken it in.
+    #[inline]
+    fn take_ack(&mut self, now: Time, host: HostId, (path, number): (usize, u64), arrival: &Acknowledgment) {
+        let (flow, state) = (&mut self.flows[host.flow()], &mut self.hosts[host]);
+        let mut log = self.records.tcp.as_deref_mut();
+        flow.measure_ack_of(path, arrival, state);
+        match state {
+            Host::Endpoint(endpoint) => {
+                if let Some(log) = &mut self.records.log {
+                    log.acknowledged(now, host.flow(), endpoint);
+                }
+                if let Some(log) = log.as_deref_mut().filter(|_| arrival.is_ack) {
+                    log.add(now, Source::of(host.flow()), TcpFact::ack(endpoint, arrival, 0));
+                }
+                for declared in endpoint.loss_declarations() {
+                    flow.truth.declared(now, declared, log.as_deref_mut());
+                }
+            }
+            Host::Mptcp(connection) => {
+                if let Some(log) = &mut self.records.log {
+                    log.acknowledged_over(now, host.flow(), path, connection);
+                }
+                if let Some(subflows) = &mut flow.subflows {
+                    subflows.take_ack(now, (path, number), arrival, connection, log.as_deref_mut());
+                }
+            }
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => {}
+        }
+        if flow.truth.has_losses() {
+            flow.truth.sender_received(now, number, state.acked_bytes(), state.srtt(), log);
+        }
+        flow.drive(now, state);
+        if flow.is_complete(state.acked_bytes()) {
+            flow.complete(now, &self.hosts[host.peer()]);
         }
     }
 
@@ -225,10 +244,16 @@ impl World {
         }
         if host.is_sender() {
             let flow = &mut self.flows[host.flow()];
-            if let Host::Endpoint(endpoint) = state {
-                for declared in endpoint.loss_declarations() {
-                    flow.truth.declared(now, declared, self.records.tcp.as_deref_mut());
+            match (&mut *state, &mut flow.subflows) {
+                (Host::Endpoint(endpoint), _) => {
+                    for declared in endpoint.loss_declarations() {
+                        flow.truth.declared(now, declared, self.records.tcp.as_deref_mut());
+                    }
                 }
+                (Host::Mptcp(connection), Some(subflows)) => {
+                    subflows.take_declarations(now, connection, self.records.tcp.as_deref_mut());
+                }
+                _ => {}
             }
             flow.drive(now, state);
         }
@@ -252,26 +277,28 @@ impl World {
         }
         // Deadlines mostly move back; a wakeup that comes too early costs less than moving it each
         // time.
-        let due = self.hosts[host].next_deadline(now);
+        let state = &self.hosts[host];
+        if let (Host::Mptcp(connection), Some(subflows)) = (state, &mut self.flows[flow].subflows)
+            && host.is_sender()
+        {
+            subflows.note_limits(now, connection);
+        }
+        let due = state.next_deadline(now);
         let due = if host.is_sender() { due.min(self.flows[flow].acts_at()) } else { due };
         self.host_wakeups.arm_by(host.slot(), due);
         due
     }
 
     fn send(&mut self, now: Time, host: HostId, ecn: Ecn, by_timer: bool) {
+        let contents = self.pool.get_mut(self.spare);
         if let Some(log) = &mut self.records.log {
-            log.segment(now, host, &self.hosts[host], false);
+            // The path of what leaves, its host knows.
+            log.segment(now, (host, &self.hosts[host]), (0, &contents.segment), false);
         }
         let flow = &mut self.flows[host.flow()];
-        let (state, truth) = (&self.hosts[host], &mut flow.truth);
-        let contents = self.pool.get_mut(self.spare);
-        contents.number = match host.is_sender() {
-            true => match state.range_of(&contents.segment) {
-                Some((from, to)) => truth.sent(state.stamp(now), from, to, state.sent_as(by_timer)),
-                None => 0,
-            },
-            false => truth.receiver_sent(),
-        };
+        let state = &self.hosts[host];
+        let ends = [state, &self.hosts[host.peer()]];
+        contents.number = flow.sent(now, host.is_sender(), ends, &contents.segment, by_timer);
         let wire_len = contents.segment.wire_len();
         let class = Class::new(flow.dscp, contents.segment.is_pure_ack());
         let number = match &mut self.turnover {

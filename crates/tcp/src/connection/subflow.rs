@@ -2,12 +2,14 @@
 //! asks of them beyond the calls of a socket.
 
 use ackclock_cc::{Subflow, Window};
+use ackclock_packet::{Flags, Segment};
+use ackclock_units::Time;
 
-use crate::Endpoint;
+use crate::{Endpoint, State};
 
 impl Endpoint {
-    /// Every segment carries `bytes` bytes of options of a layer above, which is to add them: full
-    /// segments are smaller by as much. Before the handshake.
+    /// Every segment from now on carries `bytes` bytes of options of a layer above, which is to add
+    /// them: full segments are smaller by as much.
     pub fn reserve_options(&mut self, bytes: u8) {
         self.path.reserved = bytes;
     }
@@ -73,9 +75,36 @@ impl Endpoint {
         self.send.lift(ack).is_some_and(|ack| self.send.una() < ack && ack <= self.send.nxt())
     }
 
+    /// Whether a segment passes the checks of TCP (RFC 9293 section 3.10.7, RFC 5961, RFC 7323), so
+    /// that options of a layer above may be acted upon: it is no SYN of an open connection, lies in
+    /// the window, and acknowledges what may be acknowledged. It is taken in by
+    /// [`Endpoint::input`] as before.
+    pub fn would_accept(&self, now: Time, segment: &Segment) -> bool {
+        match self.state {
+            State::Closed => false,
+            State::Listen => true,
+            State::SynSent => !segment.flags.contains(Flags::ACK) || self.acknowledges_new(segment.ack),
+            _ => {
+                let Some(left) = self.receiver.lift(segment.seq).filter(|&left| left > 0) else { return false };
+                let right = left + u64::from(segment.sequence_len());
+                let acks = |ack: u64| ack <= self.send.nxt() && ack + self.send.max_window() >= self.send.una();
+                segment.flags.contains(Flags::ACK)
+                    && !segment.flags.contains(Flags::SYN)
+                    && self.passes_paws(now, segment, left)
+                    && self.is_in_window(segment, left, right)
+                    && self.send.lift(segment.ack).is_some_and(acks)
+            }
+        }
+    }
+
     /// Whether a sequence number is that of the first byte of our stream.
     pub fn is_first_number(&self, seq: u32) -> bool {
         seq == self.send.isn().wrapping_add(1)
+    }
+
+    /// The place in our stream of the byte with this sequence number; `None` for that of the SYN.
+    pub fn sent_offset(&self, seq: u32) -> Option<u64> {
+        self.send.lift(seq)?.checked_sub(1)
     }
 
     /// The shift of the window field, as it was agreed on.

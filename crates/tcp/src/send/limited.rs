@@ -7,10 +7,14 @@ use crate::{Endpoint, State};
 
 /// Why nothing more is sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reason {
+pub enum Limit {
+    /// The congestion window is full.
     Cwnd,
+    /// The peer's window is, and the congestion window is not.
     Window,
+    /// Nothing waits to be sent, or too little.
     Application,
+    /// The time of the next segment has not come.
     Pacing,
 }
 
@@ -29,34 +33,36 @@ pub struct LimitedTime {
 
 /// What limits the sender and since when, and for how long each limit has applied before.
 #[derive(Debug, Default)]
-pub(crate) struct LimitClock {
-    reason: Option<Reason>,
+pub struct LimitClock {
+    reason: Option<Limit>,
     since: Time,
     total: LimitedTime,
 }
 
 impl LimitClock {
+    /// From `now` on this limit applies, or none.
     #[inline]
-    pub(super) fn set(&mut self, now: Time, reason: Option<Reason>) {
+    pub fn set(&mut self, now: Time, reason: Option<Limit>) {
         if self.reason != reason {
             self.change(now, reason);
         }
     }
 
     #[inline(never)]
-    fn change(&mut self, now: Time, reason: Option<Reason>) {
+    fn change(&mut self, now: Time, reason: Option<Limit>) {
         self.total = self.read(now);
         (self.reason, self.since) = (reason, now);
     }
 
-    fn read(&self, now: Time) -> LimitedTime {
+    /// How long each limit has applied until `now`.
+    pub fn read(&self, now: Time) -> LimitedTime {
         let mut total = self.total;
         let time = match self.reason {
             None => return total,
-            Some(Reason::Cwnd) => &mut total.cwnd,
-            Some(Reason::Window) => &mut total.rwnd,
-            Some(Reason::Application) => &mut total.app,
-            Some(Reason::Pacing) => &mut total.pacing,
+            Some(Limit::Cwnd) => &mut total.cwnd,
+            Some(Limit::Window) => &mut total.rwnd,
+            Some(Limit::Application) => &mut total.app,
+            Some(Limit::Pacing) => &mut total.pacing,
         };
         *time += now.since(self.since);
         total
@@ -64,6 +70,11 @@ impl LimitClock {
 }
 
 impl Endpoint {
+    /// What holds the sender back, if it has stopped.
+    pub fn limited_by(&self) -> Option<Limit> {
+        self.held.reason
+    }
+
     /// How long the sender was held back by what until `now`.
     pub fn limited_time(&self, now: Time) -> LimitedTime {
         self.held.read(now)
@@ -74,14 +85,14 @@ impl Endpoint {
     #[inline]
     pub(crate) fn note_stop(&mut self, now: Time, has_room: bool) {
         let reason = if self.pacer.holds() {
-            Some(Reason::Pacing)
+            Some(Limit::Pacing)
         } else if self.counters.window_stopped && has_room && !self.window_use.is_stopped() {
-            Some(Reason::Window)
+            Some(Limit::Window)
         } else if self.counters.window_stopped | self.window_use.is_stopped() {
-            Some(Reason::Cwnd)
+            Some(Limit::Cwnd)
         } else {
             let open = matches!(self.state, State::Established | State::CloseWait) && !self.send.is_closed();
-            open.then_some(Reason::Application)
+            open.then_some(Limit::Application)
         };
         self.held.set(now, reason);
     }

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::name::{self, Name};
-use super::{Distribution, MeanQuantiles, Quantiles};
+use super::{Distribution, Limited, LossDeclarations, MeanQuantiles, Quantiles, Retransmissions};
 
 /// A flow over Multipath TCP (RFC 8684).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MultipathSummary {
     /// Which subflow gets new data.
     #[serde(deserialize_with = "name::one")]
@@ -16,12 +16,15 @@ pub struct MultipathSummary {
     /// The most bytes that waited at the receiver for bytes before them, those within subflows
     /// apart.
     pub reordered_bytes_max: u64,
+    /// Bytes that the receiver's connection got more than once.
+    #[serde(default)]
+    pub duplicate_bytes: u64,
     /// The subflows, in the order of their paths.
     pub subflows: Vec<SubflowSummary>,
 }
 
 /// One subflow, or those that followed each other on a path.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SubflowSummary {
     /// Number of its path, from 1.
     pub path: u64,
@@ -37,6 +40,9 @@ pub struct SubflowSummary {
     pub sent_packets: u64,
     /// Data packets that the subflow sent again.
     pub retransmitted_packets: u64,
+    /// Retransmissions of what was not lost on the subflow.
+    #[serde(default)]
+    pub spurious_retransmits: u64,
     /// Expiries of the retransmission timer.
     pub timeouts: u64,
     /// Entries into fast recovery.
@@ -45,8 +51,24 @@ pub struct SubflowSummary {
     pub scheduled_bytes: u64,
     /// Of these, bytes that another subflow had been given before.
     pub reinjected_bytes: u64,
+    /// Bytes that had reached the receiver by another subflow, in order there or not, when they
+    /// were first sent on this one: needless reinjections, and what a subflow that had failed sends
+    /// late of what others have brought since.
+    #[serde(default)]
+    pub needless_bytes: u64,
     /// Bytes that the receiver got by it, known ones included.
     pub received_bytes: u64,
     /// How often its congestion window was halved because it blocked the shared window.
     pub penalties: u64,
+    /// What held the subflow back while it was open: `cwnd` while data waited and its congestion
+    /// window was full; `rwnd` while data waited for the connection's receive window and it had
+    /// room; `app` while there was nothing for it, because no data waited or others got it.
+    #[serde(default)]
+    pub limited_s: Limited,
+    /// What its retransmissions were in truth.
+    #[serde(default)]
+    pub retransmissions: Retransmissions,
+    /// What the transmissions that it declared lost were in truth.
+    #[serde(default)]
+    pub loss_declarations: LossDeclarations,
 }

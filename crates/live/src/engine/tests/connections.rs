@@ -21,18 +21,27 @@ fn a_flow_between_kernels_has_every_connection_to_its_port() {
         source_port: ports.0,
         destination_port: ports.1,
     };
-    let mut open = |port: u16| connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || true);
+    let mut open =
+        |port: u16| connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || Some(Segment::default()));
     // In turn.
-    let flows = [open(4000), open(4001), open(4002)].map(|end| end.map(|end| (end.flow().index(), end.is_sender())));
+    let flows =
+        [open(4000), open(4001), open(4002)].map(|end| end.map(|end| (end.0.flow().index(), end.0.is_sender())));
     assert_eq!(flows, [Some((0, true)), Some((1, true)), Some((0, true))]);
-    assert_eq!(connections.find(&key(RIGHT, LEFT, (PORT, 4001))).0, Some(FlowId::new(1).receiver()));
-    assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, Some(FlowId::new(0).sender()));
+    assert_eq!(connections.find(&key(RIGHT, LEFT, (PORT, 4001))).0, Some((FlowId::new(1).receiver(), 0)));
+    assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, Some((FlowId::new(0).sender(), 0)));
     // Another port is nobody's, and the other way round it is that of a client.
-    assert_eq!(connections.open([0, 1], &key(LEFT, RIGHT, (4000, 80)), Flags::SYN, || true), None);
-    assert_eq!(connections.open([1, 0], &key(RIGHT, LEFT, (4000, PORT)), Flags::SYN, || true), None);
+    assert_eq!(connections.open([0, 1], &key(LEFT, RIGHT, (4000, 80)), Flags::SYN, || Some(Segment::default())), None);
+    assert_eq!(
+        connections.open([1, 0], &key(RIGHT, LEFT, (4000, PORT)), Flags::SYN, || Some(Segment::default())),
+        None
+    );
     // More connections than are known at a time: those that opened first are forgotten.
     for port in 5000..5200 {
-        assert!(connections.open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || true).is_some());
+        assert!(
+            connections
+                .open([0, 1], &key(LEFT, RIGHT, (port, PORT)), Flags::SYN, || Some(Segment::default()))
+                .is_some()
+        );
     }
     assert_eq!(connections.find(&key(LEFT, RIGHT, (4002, PORT))).0, None);
     assert!(connections.find(&key(RIGHT, LEFT, (PORT, 5199))).0.is_some());
@@ -74,7 +83,11 @@ fn source_ports_are_unique_and_vary_with_the_seed() {
         let host = || HostSpec::Endpoint(endpoint(CcSpec::NewReno(NewRenoConfig::default())));
         spec.flows = (0..100).map(|_| flow(host(), HostSpec::Outside, [0, 1], None)).collect();
         let connections = Connections::new(&spec, spec.live.as_deref().expect("it is live"));
-        (0..100).map(FlowId::new).filter_map(|flow| connections.ours(flow)).map(|ours| ours.ports.0).collect::<Vec<_>>()
+        (0..100)
+            .map(FlowId::new)
+            .filter_map(|flow| connections.ours(flow))
+            .map(|ours| ours.first_port())
+            .collect::<Vec<_>>()
     };
     let (one, two) = (ports(1), ports(2));
     assert!(one.iter().all(|port| (32_768..61_000).contains(port)));

@@ -11,7 +11,7 @@ use ackclock_packet::{Flags, Payload, Segment};
 use ackclock_units::{Ecn, Time};
 
 use super::Burst;
-use crate::send::limited::Reason;
+use crate::send::limited::Limit;
 use crate::{CaState, Endpoint, SendRule, SentAs, State};
 
 /// What the straight way comes to.
@@ -154,7 +154,7 @@ impl Endpoint {
         self.review_send_buffer(now, sent);
         self.counters.busy.set(now, true);
         self.counters.window_limited.set(now, false);
-        self.held.set(now, Some(Reason::Cwnd));
+        self.held.set(now, Some(Limit::Cwnd));
     }
 
     /// `left` segments of `payload` bytes leave now; then the congestion window is full if they

@@ -1,0 +1,85 @@
+//! The handshake of the initial subflow: MP_CAPABLE (RFC 8684 section 3.1).
+
+use ackclock_packet::{Capable, MptcpOption, Segment};
+use ackclock_tcp::State;
+
+use crate::connection::{Connection, Mode};
+use crate::keys;
+use crate::mapping::Map;
+
+impl Connection {
+    /// The SYN or SYN/ACK of the initial subflow.
+    pub(crate) fn accept_capable(&mut self, segment: &Segment) -> bool {
+        // A server answers later versions with its own, and nobody extensions that it does not know
+        // (RFC 8684 section 3.1).
+        let is_known = |capable: &Capable| match self.is_client {
+            true => capable.version == 1,
+            false => capable.version >= 1,
+        };
+        let offered = capable(segment).filter(|capable| is_known(capable) && is_understood(capable));
+        if let Some(capable) = &offered {
+            self.no_join = capable.no_join;
+        }
+        match (offered, self.is_client) {
+            (Some(Capable { sender_key: Some(key), receiver_key: None, checksum: false, .. }), true) => {
+                self.know_peer(key);
+                self.mode = Mode::Multipath { confirmed: false };
+            }
+            (Some(Capable { sender_key: None, checksum: false, .. }), false) => {
+                self.mode = Mode::Multipath { confirmed: false };
+            }
+            _ => self.fall_back(),
+        }
+        true
+    }
+
+    pub(crate) fn know_peer(&mut self, key: u64) {
+        self.peer_key = Some(key);
+        self.receiving.initial = keys::initial_sequence(key);
+    }
+
+    /// At the server, the third packet or the first one with data: both have both keys.
+    pub(crate) fn accept_third(&mut self, segment: &Segment) -> bool {
+        if self.is_client || self.mode == Mode::Opening || self.subflows[0].endpoint.state() != State::SynReceived {
+            return true;
+        }
+        match capable(segment).filter(is_understood) {
+            Some(capable @ Capable { sender_key: Some(key), receiver_key: Some(own), checksum: false, .. })
+                if own == self.key =>
+            {
+                self.know_peer(key);
+                self.mode = Mode::Multipath { confirmed: true };
+                self.take_capable_data(&capable);
+            }
+            // The keys are still to come: it will be sent again.
+            _ if segment.mptcp.dss().is_some() => return false,
+            _ => self.fall_back(),
+        }
+        true
+    }
+
+    /// The mapping of the first data.
+    pub(crate) fn take_capable_data(&mut self, capable: &Capable) {
+        let keys = (capable.sender_key, capable.receiver_key);
+        let Some(len) = capable.data_len.filter(|&len| len > 0 && keys == (self.peer_key, Some(self.key))) else {
+            return;
+        };
+        // Whoever sends it has numbers of 64 bits (Linux).
+        (self.receiving.is_long, self.receiving.is_mapped) = (true, true);
+        self.subflows[0].endpoint.reserve_options(self.receiving.dss_len());
+        let subflow = &mut self.subflows[0];
+        if subflow.taken == 0 {
+            // A segment that was sent again may have less in it: it says the same.
+            let _ = subflow.incoming.insert(Map { at: 0, data: 0, len: len.into() });
+        }
+    }
+}
+
+/// Whether it asks for nothing but what is done here: HMAC-SHA256, and no extension.
+fn is_understood(capable: &Capable) -> bool {
+    capable.hmac_sha256 && !capable.extensible
+}
+
+fn capable(segment: &Segment) -> Option<Capable> {
+    segment.mptcp.iter().find_map(|option| if let MptcpOption::Capable(found) = option { Some(found) } else { None })
+}
