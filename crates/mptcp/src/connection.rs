@@ -152,6 +152,8 @@ pub struct Connection {
     pub(crate) announced: Vec<Announced>,
     /// Paths that are not to be used.
     pub(crate) removed: Vec<usize>,
+    /// Paths that it had from the start.
+    pub(crate) configured: usize,
     /// Answers to what belongs to no subflow, with their paths.
     pub(crate) replies: VecDeque<(usize, Segment)>,
     /// The path and the subflow of what was sent last.
@@ -196,6 +198,7 @@ impl Connection {
         config.paths.truncate(MAX_SUBFLOWS);
         let key = random.bits();
         let scheduler = Scheduler::new(config.scheduler);
+        let configured = config.paths.len();
         // What a burst decides at once would be decided before the next mapping is known.
         let buffer = tcp.receive_buffer;
         let tcp = Arc::new(Config { header_prediction: false, ..tcp });
@@ -219,6 +222,7 @@ impl Connection {
             receiving: Receiving { buffer, ..Receiving::default() },
             announced: Vec::new(),
             removed: Vec::new(),
+            configured,
             replies: VecDeque::new(),
             last: (0, None),
             aborted: false,
@@ -246,7 +250,7 @@ impl Connection {
         }
         let mut subflow = Subflow::new(endpoint, path, stage);
         subflow.backup = self.config.paths[path].backup;
-        subflow.address_ids = [path as u8; 2];
+        subflow.address_ids = [self.address_id(path), path as u8];
         self.opened = self.opened.saturating_add(1);
         let old = self.subflows.iter().position(|old| old.path == path && old.stage == Stage::Closed);
         if let Some(index) = old {

@@ -8,7 +8,9 @@ use ackclock_packet::Flags;
 use ackclock_units::Ecn;
 
 pub(crate) use self::mptcp::CAPABLE_FLAGS;
-use crate::ast::{AddressNames, Direction, EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, PacketSpec, SeqForm, TcpSpec};
+use crate::ast::{
+    AddressNames, Direction, EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, PacketSpec, SeqForm, TcpSpec,
+};
 
 impl fmt::Display for Direction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

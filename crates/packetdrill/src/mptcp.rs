@@ -15,6 +15,7 @@
 
 mod describe;
 mod encode;
+mod kernel;
 mod socket;
 
 use std::collections::BTreeMap;
@@ -23,8 +24,8 @@ use std::net::IpAddr;
 use ackclock_packet::{Flags, MptcpOption, Segment};
 
 pub(crate) use self::describe::option_of;
-pub(crate) use self::socket::{MptcpHost, child_of};
-use crate::ast::{Direction, MptcpSpec, OptionSpec, Options, TcpSpec};
+pub(crate) use self::socket::{MptcpHost, Multipath, MultipathListener};
+use crate::ast::{ChecksumSpec, DssSpec, MptcpSpec, OptionSpec, Options, TcpSpec};
 
 /// Kind of the options (IANA registry "TCP Option Kind Numbers").
 pub(crate) const MPTCP: u8 = 30;
@@ -37,13 +38,6 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    fn of(direction: Direction) -> Side {
-        match direction {
-            Direction::Inbound => Side::Script,
-            Direction::Outbound => Side::Host,
-        }
-    }
-
     fn peer(self) -> Side {
         match self {
             Side::Script => Side::Host,
@@ -57,16 +51,16 @@ impl Side {
 pub(crate) struct Subflow {
     /// The host's address and the other one, if it is a subflow of an MPTCP connection.
     pub(crate) ends: Option<[IpAddr; 2]>,
-    /// The number of its path.
-    pub(crate) path: usize,
+    /// The host has opened it, and the script has not expected that yet.
+    pub(crate) is_unexpected: bool,
     /// The random numbers of MP_JOIN: of the script, and of the host.
     nonces: [Option<u32>; 2],
 }
 
 impl Subflow {
     /// A subflow between these addresses of the host and the script.
-    pub(crate) fn between(ends: [IpAddr; 2], path: usize) -> Subflow {
-        Subflow { ends: Some(ends), path, nonces: [None; 2] }
+    pub(crate) fn between(ends: [IpAddr; 2]) -> Subflow {
+        Subflow { ends: Some(ends), ..Subflow::default() }
     }
 
     fn nonce(&self, side: Side) -> Option<u32> {
@@ -223,6 +217,22 @@ pub(crate) fn options_of(spec: &TcpSpec) -> impl Iterator<Item = &MptcpSpec> {
 pub(crate) fn is_join(spec: &TcpSpec) -> bool {
     let (syn, ack) = (spec.flags.contains(Flags::SYN), spec.flags.contains(Flags::ACK));
     syn && !ack && options_of(spec).any(|option| matches!(option, MptcpSpec::JoinSyn { .. }))
+}
+
+/// Whether a segment opens a further subflow.
+pub(crate) fn joins(segment: &Segment) -> bool {
+    segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }))
+}
+
+/// What the endpoint does not do in the options of a packet.
+pub(crate) fn unsupported(spec: &TcpSpec) -> Option<&'static str> {
+    options_of(spec).find_map(|option| match option {
+        MptcpSpec::Dss(DssSpec { sequence: Some(_), checksum, .. }) if *checksum != ChecksumSpec::None => {
+            Some("checksums of MPTCP data (a mapping without `nocs`)")
+        }
+        MptcpSpec::Fail(_) => Some("the MPTCP option MP_FAIL"),
+        _ => None,
+    })
 }
 
 /// The address that lies `more` behind.

@@ -131,6 +131,7 @@ impl Connection {
 
     /// A SYN that the host sent gives the initial number of the local side.
     pub(crate) fn note_sent(&mut self, segment: &Segment) {
+        self.subflow.note_sent(segment);
         if segment.flags.contains(Flags::SYN) && self.local_isn.is_none() {
             self.local_isn = Some(segment.seq);
         }

@@ -205,7 +205,13 @@ impl MptcpSpec {
                 4 + address + if port.is_some() { 2 } else { 0 } + if *hmac == AddressHmac::Echo { 0 } else { 8 }
             }
             MptcpSpec::RemoveAddress(ids) => 3 + ids.len(),
-            MptcpSpec::Priority { address_id, .. } => if address_id.is_some() { 4 } else { 3 },
+            MptcpSpec::Priority { address_id, .. } => {
+                if address_id.is_some() {
+                    4
+                } else {
+                    3
+                }
+            }
             MptcpSpec::Reset { .. } => 4,
         }
     }

@@ -70,9 +70,7 @@ impl Names {
             }
             MptcpOption::Fail { sequence } => MptcpSpec::Fail(self.relative(DataNumber::Long(*sequence), Side::Host)),
             MptcpOption::FastClose { key } => MptcpSpec::FastClose(Some(self.key_by_name(*key))),
-            MptcpOption::Reset { transient, reason } => {
-                MptcpSpec::Reset { transient: *transient, reason: *reason }
-            }
+            MptcpOption::Reset { transient, reason } => MptcpSpec::Reset { transient: *transient, reason: *reason },
         }
     }
 

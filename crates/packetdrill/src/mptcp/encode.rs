@@ -1,9 +1,7 @@
 //! Options of a script as they stand on the wire.
 
 use ackclock_mptcp::keys;
-use ackclock_packet::{
-    AddAddress, AddressIds, Capable, DataNumber, Dss, Mapping, MptcpOption, MptcpOptions, Segment,
-};
+use ackclock_packet::{AddAddress, AddressIds, Capable, DataNumber, Dss, Mapping, MptcpOption, MptcpOptions, Segment};
 
 use super::{MPTCP, Names, Side, Subflow, options_of};
 use crate::ast::{
@@ -152,12 +150,7 @@ impl Names {
         Ok(bytes)
     }
 
-    fn encode_join(
-        &mut self,
-        option: &MptcpSpec,
-        place: Place<'_>,
-        subflow: &Subflow,
-    ) -> Result<MptcpOption, String> {
+    fn encode_join(&mut self, option: &MptcpSpec, place: Place<'_>, subflow: &Subflow) -> Result<MptcpOption, String> {
         let side = place.side;
         let (sent_id, sent_nonce, sent_backup) = match place.actual {
             Some(

@@ -215,7 +215,9 @@ impl Parser<'_> {
         match token.kind {
             Kind::Word("auto") => return Ok(HmacSpec::Auto),
             Kind::Word("trunc_l64_hmac" | "full_160_hmac") => {}
-            _ => return Err(self.unexpected(&token, "an unknown proof", "`auto`, `trunc_l64_hmac` or `full_160_hmac`")),
+            _ => {
+                return Err(self.unexpected(&token, "an unknown proof", "`auto`, `trunc_l64_hmac` or `full_160_hmac`"));
+            }
         }
         self.expect('(', "a function without an argument")?;
         let hmac = match self.peek()?.kind {
