@@ -84,8 +84,10 @@ pub(crate) struct Receiving {
     pub(crate) buffer: u64,
     /// A mapping has come.
     pub(crate) is_mapped: bool,
-    /// The peer's data sequence numbers have 64 bits.
+    /// The last number of the peer's data had 64 bits.
     pub(crate) is_long: bool,
+    /// One of them had: there is room for as long an acknowledgment.
+    pub(crate) was_long: bool,
     /// Where the stream ends, once DATA_FIN has said so.
     pub(crate) fin: Option<u64>,
     /// Bytes that arrived more than once.
@@ -117,7 +119,7 @@ impl Receiving {
 
     /// Bytes of options on every data segment.
     pub(crate) fn dss_len(&self) -> u8 {
-        if self.is_long { LONG_DSS_LEN } else { DSS_LEN }
+        if self.was_long { LONG_DSS_LEN } else { DSS_LEN }
     }
 }
 
