@@ -155,7 +155,7 @@ impl Kernel {
     /// over.
     fn attempt(&mut self, now: Time, op: Op) -> Result<Done, (Op, Done)> {
         match op {
-            Op::Accept { listener, fd, nonblocking } => match self.accept(listener, fd) {
+            Op::Accept { listener, fd, nonblocking } => match self.accept(now, listener, fd) {
                 Some(id) => {
                     self.sockets[id].nonblocking = nonblocking;
                     Ok(Done::fd(fd))

@@ -245,7 +245,7 @@ impl Kernel {
     }
 
     /// accept(): the oldest connection of the listener gets a socket with number `fd`.
-    pub(crate) fn accept(&mut self, listener: SocketId, fd: i64) -> Option<SocketId> {
+    pub(crate) fn accept(&mut self, now: Time, listener: SocketId, fd: i64) -> Option<SocketId> {
         let options = self.sockets[listener].options.clone();
         let kind = match &mut self.sockets[listener].kind {
             Kind::Listening(queue) => {
@@ -253,7 +253,7 @@ impl Kernel {
                 options.set_up(&self.host, &mut endpoint);
                 Kind::Open(Box::new(endpoint))
             }
-            _ => self.accept_multipath(listener)?,
+            _ => self.accept_multipath(now, listener)?,
         };
         self.sockets.push(Socket {
             fd: Some(fd),

@@ -10,9 +10,9 @@ use ackclock_units::{Ecn, Random, Time};
 use super::socket::{Multipath, MultipathListener};
 use crate::sockets::{Kernel, Kind, SERVER_PORT, Sent, SocketId, TTL};
 
-/// Reasons of MP_TCPRST (IANA registry "MPTCP MP_TCPRST Reason Codes").
+/// The reason for which a subflow is refused (RFC 8684 section 3.2; IANA registry "MPTCP MP_TCPRST
+/// Reason Codes").
 const MPTCP_SPECIFIC: u8 = 1;
-const PROHIBITED: u8 = 3;
 
 impl Kernel {
     pub(crate) fn multipath(&self, id: SocketId) -> Option<&Multipath> {
@@ -73,10 +73,12 @@ impl Kernel {
     }
 
     /// accept(), if the socket is one of MPTCP.
-    pub(crate) fn accept_multipath(&mut self, listener: SocketId) -> Option<Kind> {
+    pub(crate) fn accept_multipath(&mut self, now: Time, listener: SocketId) -> Option<Kind> {
         match &mut self.sockets[listener].kind {
             Kind::MultipathListening(listener) => {
-                listener.accept().map(|multipath| Kind::Multipath(Box::new(multipath)))
+                let mut multipath = listener.accept()?;
+                multipath.announce(now, &self.host.mptcp.signalled);
+                Some(Kind::Multipath(Box::new(multipath)))
             }
             _ => None,
         }
@@ -106,7 +108,6 @@ impl Kernel {
                         return false;
                     }
                     if !is_ours {
-                        // RFC 8684 section 3.2.
                         self.refuse(ends, segment, Some(MPTCP_SPECIFIC));
                     }
                 }
@@ -153,7 +154,7 @@ impl Kernel {
             Some(path) => {
                 connection.input(now, path, segment, ecn);
             }
-            None => self.refuse(ends, segment, Some(PROHIBITED)),
+            None => self.refuse(ends, segment, Some(MPTCP_SPECIFIC)),
         }
         true
     }

@@ -80,10 +80,8 @@ impl MptcpHost {
 
     /// The settings of a connection between these addresses, ours first.
     pub(super) fn config(&self, [local, remote]: [IpAddr; 2], send_buffer: u64) -> MptcpConfig {
-        let others = self.signalled.iter().filter(|&&address| address != local);
-        let paths = [local].iter().chain(others).map(|&local| Path { local, remote, backup: false }).collect();
         MptcpConfig {
-            paths,
+            paths: vec![Path { local, remote, backup: false }],
             scheduler: SchedulerKind::Linux,
             opportunistic_retransmission: false,
             penalization: false,
@@ -215,6 +213,17 @@ impl Multipath {
             }
         }
         self.connection.input(now, path, segment, ecn);
+    }
+
+    /// The peer is told of these addresses of ours, as Linux does once the connection is accepted
+    /// (`mptcp_stream_accept`).
+    pub(super) fn announce(&mut self, now: Time, addresses: &[IpAddr]) {
+        let Some(&first) = self.connection.paths().first() else { return };
+        for &local in addresses.iter().filter(|&&local| local != first.local) {
+            if let Some(path) = self.connection.add_path(Path { local, ..first }) {
+                self.connection.restore_path(now, path);
+            }
+        }
     }
 
     /// The next segment to be sent, with its addresses.

@@ -7,7 +7,7 @@ use ackclock_units::{Ecn, Span};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ast::{Call, EcnSpec, Expr, IcmpSpec, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
+use crate::ast::{AddressNames, Call, EcnSpec, Expr, IcmpSpec, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
 
 /// A script with a line of every construct, which the tests change as well.
 const SCRIPT: &str = r#"// A passive open and one segment each way.

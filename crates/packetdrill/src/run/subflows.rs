@@ -1,5 +1,5 @@
-//! Which connection a packet of the script is of: by the names of its addresses, or else that of
-//! the last socket, the last stranger or the last subflow.
+//! Which connection a packet of the script is of: the last one between the addresses that it names,
+//! or else that of the last socket, stranger or subflow.
 
 use std::net::IpAddr;
 
@@ -32,7 +32,8 @@ impl Run<'_> {
             let Some(index) = found else {
                 return Err(self.failed(line, "there is no connection between these addresses".to_owned()));
             };
-            self.choose(index, spec);
+            self.name_ends(index, spec);
+            return Ok(index);
         }
         self.under_test
             .ok_or_else(|| self.failed(line, "there is no socket that this packet could belong to".to_owned()))
@@ -66,10 +67,8 @@ impl Run<'_> {
         })
     }
 
-    /// Packets are of this connection from here on, and its addresses have the names that one gives
-    /// them.
-    fn choose(&mut self, index: usize, spec: &TcpSpec) {
-        self.under_test = Some(index);
+    /// The addresses of a connection have the names that a packet gives them.
+    fn name_ends(&mut self, index: usize, spec: &TcpSpec) {
         let Some(ends) = self.connections[index].subflow.ends else { return };
         for (name, end) in host_first(spec).into_iter().zip(ends) {
             if let Some(name) = name {
@@ -106,7 +105,8 @@ impl Run<'_> {
                 |connection: &Connection| connection.subflow.is_unexpected && self.is_between(connection, expected);
             if let Some(index) = self.connections.iter().position(is_it) {
                 self.connections[index].subflow.is_unexpected = false;
-                self.choose(index, expected);
+                self.under_test = Some(index);
+                self.name_ends(index, expected);
                 if let Some([_, remote]) = self.connections[index].subflow.ends {
                     self.names.note_remote(remote);
                 }
