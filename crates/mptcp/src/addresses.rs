@@ -4,6 +4,7 @@
 use ackclock_packet::{AddAddress, AddressIds, MptcpOption};
 use ackclock_units::{Span, Time};
 
+use crate::config::{MAX_SUBFLOWS, Path};
 use crate::connection::Connection;
 use crate::input::{is_synchronized, reason};
 use crate::keys;
@@ -24,6 +25,32 @@ pub(crate) struct Announced {
 }
 
 impl Connection {
+    /// The pairs of addresses that it knows, in the order of their numbers.
+    pub fn paths(&self) -> &[Path] {
+        &self.config.paths
+    }
+
+    /// The number of the path between two addresses, which is a new one unless it is known: the
+    /// peer's addresses may become known only by its options and its SYNs. `None` if there are too
+    /// many.
+    pub fn add_path(&mut self, path: Path) -> Option<usize> {
+        let paths = &mut self.config.paths;
+        let known = paths.iter().position(|known| (known.local, known.remote) == (path.local, path.remote));
+        if known.is_none() && paths.len() < MAX_SUBFLOWS {
+            paths.push(path);
+            return Some(paths.len() - 1);
+        }
+        known
+    }
+
+    /// The number of our address on a path: that of the path, unless the path was added and has an
+    /// address that another one has.
+    pub(crate) fn address_id(&self, path: usize) -> u8 {
+        let own = self.config.paths.get(path).filter(|_| path >= self.configured).map(|path| path.local);
+        let same = own.and_then(|own| self.config.paths.iter().position(|path| path.local == own));
+        same.unwrap_or(path) as u8
+    }
+
     /// Both ends know that the other one speaks MPTCP: other addresses may be used.
     pub(crate) fn confirmed(&mut self, now: Time) {
         for path in 1..self.config.paths.len() {

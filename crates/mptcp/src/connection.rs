@@ -84,8 +84,10 @@ pub(crate) struct Receiving {
     pub(crate) buffer: u64,
     /// A mapping has come.
     pub(crate) is_mapped: bool,
-    /// The peer's data sequence numbers have 64 bits.
+    /// The last number of the peer's data had 64 bits.
     pub(crate) is_long: bool,
+    /// One of them had: there is room for as long an acknowledgment.
+    pub(crate) was_long: bool,
     /// Where the stream ends, once DATA_FIN has said so.
     pub(crate) fin: Option<u64>,
     /// Bytes that arrived more than once.
@@ -117,7 +119,7 @@ impl Receiving {
 
     /// Bytes of options on every data segment.
     pub(crate) fn dss_len(&self) -> u8 {
-        if self.is_long { LONG_DSS_LEN } else { DSS_LEN }
+        if self.was_long { LONG_DSS_LEN } else { DSS_LEN }
     }
 }
 
@@ -152,6 +154,8 @@ pub struct Connection {
     pub(crate) announced: Vec<Announced>,
     /// Paths that are not to be used.
     pub(crate) removed: Vec<usize>,
+    /// Paths that it had from the start.
+    pub(crate) configured: usize,
     /// Answers to what belongs to no subflow, with their paths.
     pub(crate) replies: VecDeque<(usize, Segment)>,
     /// The path and the subflow of what was sent last.
@@ -196,6 +200,7 @@ impl Connection {
         config.paths.truncate(MAX_SUBFLOWS);
         let key = random.bits();
         let scheduler = Scheduler::new(config.scheduler);
+        let configured = config.paths.len();
         // What a burst decides at once would be decided before the next mapping is known.
         let buffer = tcp.receive_buffer;
         let tcp = Arc::new(Config { header_prediction: false, ..tcp });
@@ -219,6 +224,7 @@ impl Connection {
             receiving: Receiving { buffer, ..Receiving::default() },
             announced: Vec::new(),
             removed: Vec::new(),
+            configured,
             replies: VecDeque::new(),
             last: (0, None),
             aborted: false,
@@ -246,7 +252,7 @@ impl Connection {
         }
         let mut subflow = Subflow::new(endpoint, path, stage);
         subflow.backup = self.config.paths[path].backup;
-        subflow.address_ids = [path as u8; 2];
+        subflow.address_ids = [self.address_id(path), path as u8];
         self.opened = self.opened.saturating_add(1);
         let old = self.subflows.iter().position(|old| old.path == path && old.stage == Stage::Closed);
         if let Some(index) = old {
@@ -425,6 +431,11 @@ impl Connection {
     /// Whether it has fallen back to plain TCP.
     pub fn is_plain(&self) -> bool {
         self.mode == Mode::Plain
+    }
+
+    /// By which a SYN with MP_JOIN names this connection.
+    pub fn token(&self) -> u32 {
+        keys::token(self.key)
     }
 
     /// Its subflows, the initial one first.

@@ -43,7 +43,8 @@ impl Connection {
         if self.is_client || self.mode == Mode::Opening || self.subflows[0].endpoint.state() != State::SynReceived {
             return true;
         }
-        match capable(segment).filter(is_understood) {
+        // Both have agreed on the version.
+        match capable(segment).filter(|capable| capable.version == 1 && is_understood(capable)) {
             Some(capable @ Capable { sender_key: Some(key), receiver_key: Some(own), checksum: false, .. })
                 if own == self.key =>
             {
@@ -60,13 +61,11 @@ impl Connection {
 
     /// The mapping of the first data.
     pub(crate) fn take_capable_data(&mut self, capable: &Capable) {
-        let keys = (capable.sender_key, capable.receiver_key);
-        let Some(len) = capable.data_len.filter(|&len| len > 0 && keys == (self.peer_key, Some(self.key))) else {
-            return;
-        };
+        // Which keys it repeats is not looked at, as in Linux: both ends have them already.
+        let Some(len) = capable.data_len.filter(|&len| len > 0 && self.peer_key.is_some()) else { return };
         // Whoever sends it has numbers of 64 bits (Linux).
-        (self.receiving.is_long, self.receiving.is_mapped) = (true, true);
-        self.subflows[0].endpoint.reserve_options(self.receiving.dss_len());
+        self.note_number_len(true);
+        self.receiving.is_mapped = true;
         let subflow = &mut self.subflows[0];
         if subflow.taken == 0 {
             // A segment that was sent again may have less in it: it says the same.

@@ -6,13 +6,12 @@ use ackclock_units::{Ecn, Time};
 
 use crate::connection::{Connection, Mode};
 use crate::mapping::Map;
-use crate::subflow::Stage;
+use crate::subflow::{Stage, Subflow};
 
 /// Reasons of MP_TCPRST (IANA registry "MPTCP MP_TCPRST Reason Codes").
 pub(crate) mod reason {
     pub(crate) const UNSPECIFIED: u8 = 0;
     pub(crate) const MPTCP_SPECIFIC: u8 = 1;
-    pub(crate) const PROHIBITED: u8 = 3;
     pub(crate) const MIDDLEBOX: u8 = 6;
 }
 
@@ -43,7 +42,8 @@ impl Connection {
             }
             None => {
                 let joins = segment.mptcp.iter().any(|option| matches!(option, MptcpOption::JoinSyn { .. }));
-                self.refuse(path, segment, joins.then_some(reason::PROHIBITED));
+                // RFC 8684 section 3.2, whatever it is refused for.
+                self.refuse(path, segment, joins.then_some(reason::MPTCP_SPECIFIC));
             }
         }
     }
@@ -60,7 +60,8 @@ impl Connection {
     fn input_subflow(&mut self, now: Time, index: usize, segment: &Segment, ecn: Ecn) -> Acknowledgment {
         // Nothing is believed that TCP would not believe (RFC 8684 section 3.4.1).
         let is_valid = self.subflows[index].endpoint.would_accept(now, segment);
-        if (is_valid || segment.flags.contains(Flags::RST)) && !self.accept_options(now, index, segment) {
+        let resets = segment.flags.contains(Flags::RST);
+        if is_valid && !resets && !self.accept_options(now, index, segment) {
             return Acknowledgment::default();
         }
         let mut segment = *segment;
@@ -70,8 +71,12 @@ impl Connection {
         let acked = endpoint.acked_bytes();
         let was_open = is_synchronized(endpoint.state());
         let arrival = endpoint.input(now, &segment, ecn);
+        let is_reset = resets && endpoint.state() == State::Closed;
         if !was_open && is_synchronized(endpoint.state()) {
             self.opened_subflow(now, index);
+        }
+        if is_reset {
+            self.accept_reset(now, index, &segment);
         }
         let subflow = &mut self.subflows[index];
         let progress = subflow.endpoint.acked_bytes() > acked;
@@ -99,19 +104,6 @@ impl Connection {
         if self.mode == Mode::Plain {
             return true;
         }
-        if segment.flags.contains(Flags::RST) {
-            for option in segment.mptcp.iter() {
-                match option {
-                    MptcpOption::FastClose { key } if key == self.key => self.peer_aborted(),
-                    // The path is not to be tried again (section 3.6).
-                    MptcpOption::Reset { transient: false, .. } if index > 0 => {
-                        self.removed.push(self.subflows[index].path);
-                    }
-                    _ => {}
-                }
-            }
-            return true;
-        }
         let is_syn = segment.flags.contains(Flags::SYN);
         match self.subflows[index].stage {
             Stage::Opening if is_syn => self.accept_capable(segment),
@@ -126,6 +118,23 @@ impl Connection {
             Stage::Unproven | Stage::Proving { .. } | Stage::Closed => true,
             Stage::Open if is_syn => true,
             Stage::Open => self.accept_signals(now, index, segment),
+        }
+    }
+
+    /// The options of a reset that TCP has believed.
+    fn accept_reset(&mut self, now: Time, index: usize, segment: &Segment) {
+        if self.mode == Mode::Plain {
+            return;
+        }
+        for option in segment.mptcp.iter() {
+            match option {
+                MptcpOption::FastClose { key } if key == self.key => self.peer_aborted(now),
+                // The path is not to be tried again (section 3.6).
+                MptcpOption::Reset { transient: false, .. } if index > 0 => {
+                    self.removed.push(self.subflows[index].path);
+                }
+                _ => {}
+            }
         }
     }
 
@@ -148,7 +157,7 @@ impl Connection {
                 MptcpOption::RemoveAddress(ids) => self.forget_addresses(now, &ids),
                 MptcpOption::Priority { backup } => self.subflows[index].backup = backup,
                 MptcpOption::FastClose { key } if key == self.key => {
-                    self.peer_aborted();
+                    self.peer_aborted(now);
                     return false;
                 }
                 _ => {}
@@ -167,17 +176,21 @@ impl Connection {
             // It was not agreed on (RFC 8684 section 3.3).
             return self.reset_subflow(now, index, reason::MPTCP_SPECIFIC);
         }
+        if len == 0 && segment.payload.len == 0 {
+            // It maps nothing: an infinite mapping comes with data (section 3.7), and Linux sends
+            // and ignores these.
+            return;
+        }
         if len == 0 {
             // An infinite mapping: the peer has fallen back (section 3.7).
             let taken = self.subflows[index].taken;
             return self.fall_back_at(now, index, taken);
         }
-        if let DataNumber::Long(_) = sequence
-            && !self.receiving.is_long
-        {
-            self.note_long_numbers();
-        }
         let payload = u64::from(len).saturating_sub(u64::from(dss.fin));
+        let is_long = matches!(sequence, DataNumber::Long(_));
+        if payload > 0 && is_long != self.receiving.is_long {
+            self.note_number_len(is_long);
+        }
         // What lies before the first byte is known, as what has arrived is.
         let data = self.offset_of(sequence);
         if dss.fin && data.is_none_or(|data| data < LONGEST) {
@@ -194,12 +207,19 @@ impl Connection {
         self.receiving.next.checked_add_signed(ahead)
     }
 
-    /// The peer's numbers have 64 bits, and so have our acknowledgments from here on (RFC 8684
-    /// section 3.3.2).
-    fn note_long_numbers(&mut self) {
-        self.receiving.is_long = true;
-        for subflow in &mut self.subflows {
-            subflow.endpoint.reserve_options(self.receiving.dss_len());
+    /// Data came with numbers of 64 or 32 bits, and our acknowledgments have as many from here on
+    /// (RFC 8684 section 3.3.2; Linux `use_64bit_ack`).
+    pub(crate) fn note_number_len(&mut self, is_long: bool) {
+        self.receiving.is_long = is_long;
+        if !is_long || std::mem::replace(&mut self.receiving.was_long, true) {
+            return;
+        }
+        for Subflow { endpoint, .. } in &mut self.subflows {
+            endpoint.reserve_options(self.receiving.dss_len());
+            if is_synchronized(endpoint.state()) {
+                // What a segment holds follows from the MTU, and is less from here on.
+                endpoint.set_path_mtu(endpoint.path_mtu());
+            }
         }
     }
 
@@ -302,9 +322,11 @@ impl Connection {
     }
 
     /// MP_FASTCLOSE of the peer: all subflows are reset.
-    fn peer_aborted(&mut self) {
+    fn peer_aborted(&mut self, now: Time) {
         self.error = Some(Error::Reset);
-        self.subflows.iter_mut().for_each(|subflow| subflow.endpoint.abort());
+        for index in 0..self.subflows.len() {
+            self.reset_subflow(now, index, reason::UNSPECIFIED);
+        }
     }
 
     /// A subflow ends by a reset that says why; what it has not delivered goes out on others.

@@ -97,10 +97,9 @@ impl Connection {
             // Nobody who knows the keys, or options do not get through: no data comes before the
             // proof has been answered (RFC 8684 sections 3.2 and 3.7).
             let subflow = &mut self.subflows[index];
+            subflow.reset_reason = Some(reason::MPTCP_SPECIFIC);
             subflow.endpoint.abort();
             subflow.stage = Stage::Closed;
-            let path = subflow.path;
-            self.refuse(path, segment, Some(reason::MPTCP_SPECIFIC));
         }
         is_proven
     }

@@ -20,13 +20,13 @@ fn first<const N: usize>(bytes: &[u8]) -> [u8; N] {
 
 /// The token by which who has drawn `key` knows the connection: the most significant 32 bits of its
 /// hash.
-pub(crate) fn token(key: u64) -> u32 {
+pub fn token(key: u64) -> u32 {
     u32::from_be_bytes(first(&hash(key)))
 }
 
 /// The initial data sequence number of who has drawn `key`: the least significant 64 bits of its
 /// hash.
-pub(crate) fn initial_sequence(key: u64) -> u64 {
+pub fn initial_sequence(key: u64) -> u64 {
     u64::from_be_bytes(first(&hash(key)[24..]))
 }
 
@@ -39,19 +39,19 @@ fn hmac(keys: [u64; 2], message: &[&[u8]]) -> [u8; 32] {
 }
 
 /// What proves in MP_JOIN that its sender, whose key and nonce come first, has both keys.
-pub(crate) fn join_hmac(keys: [u64; 2], nonces: [u32; 2]) -> [u8; 20] {
+pub fn join_hmac(keys: [u64; 2], nonces: [u32; 2]) -> [u8; 20] {
     let [own, peer] = nonces.map(u32::to_be_bytes);
     first(&hmac(keys, &[&own, &peer]))
 }
 
 /// The part of it that a SYN/ACK has room for.
-pub(crate) fn short_join_hmac(keys: [u64; 2], nonces: [u32; 2]) -> u64 {
+pub fn short_join_hmac(keys: [u64; 2], nonces: [u32; 2]) -> u64 {
     u64::from_be_bytes(first(&join_hmac(keys, nonces)))
 }
 
 /// What proves in ADD_ADDR that its sender, whose key comes first, has both keys; without a port it
 /// counts as 0.
-pub(crate) fn address_hmac(keys: [u64; 2], id: u8, address: IpAddr, port: Option<u16>) -> u64 {
+pub fn address_hmac(keys: [u64; 2], id: u8, address: IpAddr, port: Option<u16>) -> u64 {
     let port = port.unwrap_or(0).to_be_bytes();
     let octets = match address {
         IpAddr::V4(address) => address.octets().to_vec(),

@@ -8,9 +8,9 @@
 //!
 //! # Source
 //! RFC 8684. Where it leaves a choice: Linux 6.1, `net/mptcp` (data sequence numbers of 64 bits,
-//! and data acknowledgments of 64 bits once such a number has come, no checksums, the server
-//! announces its addresses and the client opens subflows to them, one address of each end per
-//! subflow).
+//! data acknowledgments of as many bits as the peer's last number of data had, no checksums, the
+//! server announces its addresses and the client opens subflows to them, one address of each end
+//! per subflow).
 //! Failures, opportunistic retransmission and penalization: multipath-tcp.org v0.95.
 //!
 //! # Departures
@@ -45,7 +45,7 @@ mod foreign;
 mod handshake;
 mod input;
 mod joining;
-mod keys;
+pub mod keys;
 mod mapping;
 mod observe;
 mod output;

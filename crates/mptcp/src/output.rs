@@ -106,7 +106,10 @@ impl Connection {
     fn add_to_reset(&mut self, index: usize, out: &mut Segment) {
         let option = match (self.aborted, self.peer_key, self.subflows[index].reset_reason) {
             (true, Some(key), _) => MptcpOption::FastClose { key },
-            (_, _, Some(reason)) => MptcpOption::Reset { transient: reason == reason::UNSPECIFIED, reason },
+            (_, _, Some(reason)) => {
+                let transient = reason == reason::UNSPECIFIED && self.error.is_none();
+                MptcpOption::Reset { transient, reason }
+            }
             _ => return,
         };
         out.mptcp.push(&option);
@@ -184,8 +187,15 @@ impl Connection {
         let Some(option) = subflow.waiting.pop_front() else { return };
         let others = Segment { sack: Default::default(), mptcp: MptcpOptions::default(), ..*out };
         let mut both = Segment { mptcp: out.mptcp, ..others };
+        let fits = if let MptcpOption::AddAddress(_) = option {
+            // Linux has it before DSS; nothing depends on that.
+            both.mptcp.clear();
+            both.mptcp.push(&option) && out.mptcp.iter().all(|dss| both.mptcp.push(&dss))
+        } else {
+            both.mptcp.push(&option)
+        };
         // What does not fit beside DSS goes without: another segment will carry that.
-        if !both.mptcp.push(&option) || options_len(&both) == options_len(&others) {
+        if !fits || options_len(&both) == options_len(&others) {
             both.mptcp.clear();
             both.mptcp.push(&option);
         }

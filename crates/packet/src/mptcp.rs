@@ -84,8 +84,9 @@ impl MptcpOptions {
         self.push_bytes(&bytes[..len])
     }
 
-    /// Adds an option, its kind and length included.
-    pub(crate) fn push_bytes(&mut self, option: &[u8]) -> bool {
+    /// Adds an option that is encoded, its kind and length included; `false`, and nothing done, if
+    /// a header has no room for it.
+    pub fn push_bytes(&mut self, option: &[u8]) -> bool {
         let from = usize::from(self.len);
         let Some(room) = self.bytes.get_mut(from..from + option.len()) else { return false };
         room.copy_from_slice(option);

@@ -40,6 +40,7 @@ const NAMES: &[(&str, i64)] = &[
     ("IPPROTO_IPV6", 41),
     ("IPPROTO_ICMPV6", 58),
     ("IPPROTO_SCTP", 132),
+    ("IPPROTO_MPTCP", 262),
     ("IP_PMTUDISC_DONT", 0),
     ("IP_PMTUDISC_WANT", 1),
     ("IP_PMTUDISC_DO", 2),

@@ -4,8 +4,15 @@
 //! USENIX ATC 2013, and the grammar of its `google/packetdrill` and `nplab/packetdrill`
 //! implementations). Lines count from 1.
 
+mod mptcp;
+
 use ackclock_packet::{Flags, SackBlocks};
 use ackclock_units::{Ecn, Span};
+
+pub use self::mptcp::{
+    AddressHmac, AddressNames, AddressSpec, ChecksumSpec, Count, DssSpec, HmacSpec, KeySpec, MptcpSpec, NumberSpec,
+    TokenSpec,
+};
 
 /// A whole script.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -130,6 +137,8 @@ pub struct TcpSpec {
     pub ip: IpInfo,
     /// `sport > dport`, where written.
     pub ports: Option<(u16, u16)>,
+    /// `addr[a] > addr[b]`, where written.
+    pub addresses: AddressNames,
     /// Control bits.
     pub flags: Flags,
     /// The AccECN counter `0` to `7` in the place of flags, where written.
@@ -215,6 +224,8 @@ pub enum OptionSpec {
         /// TSecr.
         echo: u32,
     },
+    /// `mpcapable`, `dss` and the like.
+    Mptcp(Box<MptcpSpec>),
     /// Another option: its kind and the bytes after its length byte (`FO`, `FOEXP`, `md5`, AccECN).
     Other {
         /// As written, for reports.

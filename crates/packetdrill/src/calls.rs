@@ -107,7 +107,7 @@ impl Kernel {
             "writev" => return self.call_writev(now, &args),
             "sendmsg" => return self.call_sendmsg(now, &args),
             "close" => return self.call_close(now, &args),
-            "shutdown" => self.call_shutdown(&args)?,
+            "shutdown" => self.call_shutdown(now, &args)?,
             "setsockopt" => {
                 args.count(5..=5)?;
                 match self.socket_arg(&args, 0)? {
@@ -155,7 +155,7 @@ impl Kernel {
     /// over.
     fn attempt(&mut self, now: Time, op: Op) -> Result<Done, (Op, Done)> {
         match op {
-            Op::Accept { listener, fd, nonblocking } => match self.accept(listener, fd) {
+            Op::Accept { listener, fd, nonblocking } => match self.accept(now, listener, fd) {
                 Some(id) => {
                     self.sockets[id].nonblocking = nonblocking;
                     Ok(Done::fd(fd))
@@ -166,19 +166,16 @@ impl Kernel {
                 Some(done) => Ok(done),
                 None => Err((op, Done::failed(Errno::EINPROGRESS))),
             },
-            Op::FastOpen { socket, total, sent, flags } => self.attempt_fast_open(socket, total, sent, flags),
+            Op::FastOpen { socket, total, sent, flags } => self.attempt_fast_open(now, socket, total, sent, flags),
             Op::Send { socket, total, sent, flags, asleep } => {
                 // Who sleeps is woken when there is room worth the while (`sk_stream_write_space`).
                 let sleeps = asleep
-                    && self.endpoint(socket).is_some_and(|endpoint| {
-                        let ready = endpoint.readiness();
-                        !ready.writable && !ready.hung_up && !ready.error
-                    });
+                    && self.readiness(socket).is_some_and(|ready| !ready.writable && !ready.hung_up && !ready.error);
                 if sleeps {
                     let done = if sent > 0 { Done::value(sent as i64) } else { Done::failed(Errno::EAGAIN) };
                     return Err((Op::Send { socket, total, sent, flags, asleep }, done));
                 }
-                self.attempt_send(socket, total, sent, flags)
+                self.attempt_send(now, socket, total, sent, flags)
             }
             Op::Receive { socket, most, got, flags, message } => {
                 self.attempt_receive(now, socket, most, got, flags, message)

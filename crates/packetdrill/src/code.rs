@@ -16,7 +16,9 @@ pub(crate) fn info(kernel: &Kernel, id: SocketId, now: Time) -> Option<TcpInfo> 
     Some(match &socket.kind {
         Kind::Open(endpoint) => endpoint.info(now),
         Kind::New => TcpInfo { state: CLOSED, ..TcpInfo::default() },
-        Kind::Listening(_) => TcpInfo { state: LISTENING, ..TcpInfo::default() },
+        // Linux tells that of the first subflow.
+        Kind::Multipath(_) => kernel.endpoint(id)?.info(now),
+        Kind::Listening(_) | Kind::MultipathListening(_) => TcpInfo { state: LISTENING, ..TcpInfo::default() },
     })
 }
 

@@ -6,13 +6,14 @@
 //!
 //! # Departures
 //! Ports are not compared, as in packetdrill. packetdrill does not compare TSecr; here it is
-//! compared, since TSval of inbound packets is the script's own. Of an expectation that stands for
+//! compared, unless `check_ts_ecr` is off, since TSval of inbound packets is the script's own. Of an expectation that stands for
 //! several segments no segment may be longer than the first.
 
 use ackclock_packet::Flags;
 use ackclock_units::{Ecn, Span};
 
 use crate::ast::{EcnSpec, OptionSpec, Options, SeqForm, TcpSpec};
+use crate::mptcp::MPTCP;
 use crate::numbers::Connection;
 
 /// How strict a comparison is.
@@ -21,6 +22,8 @@ pub(crate) struct Strictness {
     pub(crate) ignore_psh: bool,
     /// The unit of TSval in the script; zero if TSval is not compared.
     pub(crate) ts_tick: Span,
+    /// TSecr is compared.
+    pub(crate) ts_echo: bool,
     pub(crate) tolerance: Span,
 }
 
@@ -156,7 +159,7 @@ fn options_difference(
     for (expected, actual) in expected.iter().zip(actual) {
         match (expected, actual) {
             (OptionSpec::Timestamps { value, echo }, OptionSpec::Timestamps { echo: got_echo, .. }) => {
-                if echo != got_echo {
+                if strictness.ts_echo && echo != got_echo {
                     return Some(format!("TS ecr: expected {echo}, got {got_echo}"));
                 }
                 let got = named.unwrap_or(*value);
@@ -194,6 +197,7 @@ fn kind(option: &OptionSpec) -> u8 {
         OptionSpec::SackPermitted => 4,
         OptionSpec::Sack(_) => 5,
         OptionSpec::Timestamps { .. } => 8,
+        OptionSpec::Mptcp(_) => MPTCP,
         OptionSpec::Other { kind, .. } => *kind,
     }
 }

@@ -1,6 +1,6 @@
 //! The events that poll and epoll report for a socket.
 
-use ackclock_tcp::Endpoint;
+use ackclock_tcp::{Endpoint, Readiness};
 
 use crate::sockets::{Kernel, Kind, SocketId};
 
@@ -69,8 +69,15 @@ impl Kernel {
                     0
                 }
             }
-            Some(Kind::Open(endpoint)) => {
-                let ready = endpoint.readiness();
+            Some(Kind::MultipathListening(listener)) => {
+                if listener.is_readable() {
+                    IN | RDNORM
+                } else {
+                    0
+                }
+            }
+            Some(Kind::Open(_) | Kind::Multipath(_)) => {
+                let (Some(ready), unread) = (self.readiness(id), self.unread(id)) else { return NVAL };
                 let mut mask = 0;
                 if ready.hung_up {
                     mask |= HUP;
@@ -79,7 +86,7 @@ impl Kernel {
                     mask |= IN | RDNORM | RDHUP;
                 }
                 let low_water = self.sockets[id].options.receive_low_water.unwrap_or(1);
-                if ready.readable && (endpoint.unread() >= low_water || ready.read_closed) {
+                if ready.readable && (unread >= low_water || ready.read_closed) {
                     mask |= IN | RDNORM;
                 }
                 if ready.writable {
@@ -93,8 +100,38 @@ impl Kernel {
         }
     }
 
+    /// What a connection is ready for.
+    pub(crate) fn readiness(&self, id: SocketId) -> Option<Readiness> {
+        match &self.sockets.get(id)?.kind {
+            Kind::Open(endpoint) => Some(endpoint.readiness()),
+            Kind::Multipath(multipath) => Some(multipath.readiness()),
+            _ => None,
+        }
+    }
+
+    /// Bytes of a connection that wait to be read.
+    pub(crate) fn unread(&self, id: SocketId) -> u64 {
+        match self.sockets.get(id).map(|socket| &socket.kind) {
+            Some(Kind::Open(endpoint)) => endpoint.unread(),
+            Some(Kind::Multipath(multipath)) => multipath.connection.unread(),
+            _ => 0,
+        }
+    }
+
+    /// Whether the peer of a connection sends no more.
+    pub(crate) fn peer_finished(&self, id: SocketId) -> bool {
+        match self.sockets.get(id).map(|socket| &socket.kind) {
+            Some(Kind::Open(endpoint)) => endpoint.peer_finished(),
+            Some(Kind::Multipath(multipath)) => multipath.connection.peer_finished(),
+            _ => false,
+        }
+    }
+
     fn activity(&self, id: SocketId) -> Activity {
-        let delivered = self.endpoint(id).map_or(0, Endpoint::delivered_bytes);
+        let delivered = match self.multipath(id) {
+            Some(multipath) => multipath.connection.delivered_bytes(),
+            None => self.endpoint(id).map_or(0, Endpoint::delivered_bytes),
+        };
         Activity { delivered, ready: self.poll_mask(id) }
     }
 

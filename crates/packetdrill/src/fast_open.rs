@@ -111,17 +111,22 @@ impl HostFastOpen {
         }
     }
 
-    /// The bytes of the remote address, and of the local one; packetdrill's defaults unless the
-    /// script has its own.
-    fn addresses(&self, ipv6: bool) -> (Vec<u8>, Vec<u8>) {
-        let bytes = |address: Option<IpAddr>, v4: [u8; 4], v6: [u16; 8]| match (address, ipv6) {
-            (Some(IpAddr::V4(address)), false) => address.octets().to_vec(),
-            (Some(IpAddr::V6(address)), true) => address.octets().to_vec(),
-            (_, false) => v4.to_vec(),
-            (_, true) => v6.iter().flat_map(|word| word.to_be_bytes()).collect(),
+    /// The local address and the remote one; packetdrill's defaults unless the script has its own.
+    pub(crate) fn ends(&self, ipv6: bool) -> [IpAddr; 2] {
+        let of_version = |address: Option<IpAddr>, v4: [u8; 4], v6: [u16; 8]| {
+            let default = if ipv6 { IpAddr::from(v6) } else { IpAddr::from(v4) };
+            address.filter(|address| address.is_ipv6() == ipv6).unwrap_or(default)
         };
-        let remote = bytes(self.remote, [192, 0, 2, 1], [0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1]);
-        let local = bytes(self.local, [192, 168, 0, 1], [0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1]);
+        let local = of_version(self.local, [192, 168, 0, 1], [0xfd3d, 0x0a0b, 0x17d6, 0, 0, 0, 0, 1]);
+        [local, of_version(self.remote, [192, 0, 2, 1], [0xfd3d, 0xfa7b, 0xd17d, 0, 0, 0, 0, 1])]
+    }
+
+    /// The bytes of the remote address, and of the local one.
+    fn addresses(&self, ipv6: bool) -> (Vec<u8>, Vec<u8>) {
+        let [local, remote] = self.ends(ipv6).map(|address| match address {
+            IpAddr::V4(address) => address.octets().to_vec(),
+            IpAddr::V6(address) => address.octets().to_vec(),
+        });
         (remote, local)
     }
 }
@@ -249,6 +254,7 @@ impl Kernel {
         let waits = |sent| Step::Blocked(Waiting { op: op(sent), until: Time::NEVER, what: "the handshake" });
         match &self.sockets[id].kind {
             Kind::New => {}
+            Kind::Multipath(_) | Kind::MultipathListening(_) => return None,
             Kind::Listening(_) => return Some(Step::Done(Done::failed(Errno::EISCONN))),
             Kind::Open(endpoint) => match endpoint.state() {
                 State::SynSent | State::SynReceived if nonblocking => {
@@ -301,6 +307,7 @@ impl Kernel {
     /// Goes on with a call that waits for the handshake to send the rest.
     pub(crate) fn attempt_fast_open(
         &mut self,
+        now: Time,
         id: SocketId,
         total: u64,
         sent: u64,
@@ -314,7 +321,7 @@ impl Kernel {
                 if let Some(endpoint) = self.endpoint_mut(id) {
                     endpoint.set_writer_waits(false);
                 }
-                self.attempt_send(id, total, sent, flags)
+                self.attempt_send(now, id, total, sent, flags)
             }
         }
     }
@@ -326,6 +333,7 @@ impl Kernel {
         let fresh = match &self.sockets[id].kind {
             Kind::New => !self.sockets[id].deferred,
             Kind::Listening(_) => true,
+            Kind::Multipath(_) | Kind::MultipathListening(_) => false,
             Kind::Open(endpoint) => endpoint.state() == State::Closed,
         };
         let (may_ask, may_take) = (self.fast_open_client(), self.host.fast_open.server);

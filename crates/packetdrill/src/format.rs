@@ -1,11 +1,16 @@
 //! Packets as scripts write them, for reports. What is written is read again as the same packet.
 
+mod mptcp;
+
 use std::fmt;
 
 use ackclock_packet::Flags;
 use ackclock_units::Ecn;
 
-use crate::ast::{Direction, EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, PacketSpec, SeqForm, TcpSpec};
+pub(crate) use self::mptcp::CAPABLE_FLAGS;
+use crate::ast::{
+    AddressNames, Direction, EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, PacketSpec, SeqForm, TcpSpec,
+};
 
 impl fmt::Display for Direction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -49,6 +54,9 @@ impl fmt::Display for TcpSpec {
         write!(f, "{} ", self.direction)?;
         if self.ip != IpInfo::default() {
             write!(f, "{} ", self.ip)?;
+        }
+        if self.addresses != AddressNames::default() {
+            write!(f, "{} ", self.addresses)?;
         }
         if let Some((source, destination)) = self.ports {
             write!(f, "{source} > {destination} ")?;
@@ -140,6 +148,7 @@ impl fmt::Display for OptionSpec {
                 blocks.as_slice().iter().try_for_each(|(left, right)| write!(f, " {left}:{right}"))
             }
             OptionSpec::Timestamps { value, echo } => write!(f, "TS val {value} ecr {echo}"),
+            OptionSpec::Mptcp(option) => option.fmt(f),
             OptionSpec::Other { name, .. } => f.write_str(name),
         }
     }

@@ -1,6 +1,8 @@
 //! The host that a script runs against, with everything settled: its knobs, its congestion control,
 //! how it is judged.
 
+use std::net::IpAddr;
+
 use ackclock_cc::{CongestionControl, EcnFeedback};
 use ackclock_tcp::profile::Profile;
 use ackclock_tcp::{AcceptOverflow, CONTROLLERS, Config, Controller, KeepAlive, SynFin, WindowRule};
@@ -8,6 +10,7 @@ use ackclock_units::{Random, Span};
 
 use crate::SettingError;
 use crate::fast_open::HostFastOpen;
+use crate::mptcp::MptcpHost;
 use crate::route::Route;
 
 /// The host unless somebody says otherwise.
@@ -44,6 +47,7 @@ pub(crate) struct Host {
     /// `TCP_NOTSENT_LOWAT` that sockets do not set.
     pub(crate) notsent_lowat: Option<u32>,
     pub(crate) fast_open: HostFastOpen,
+    pub(crate) mptcp: MptcpHost,
     /// What `getsockopt` says of the receive buffer, if it was set by hand.
     pub(crate) receive_buffer_shown: Option<u64>,
 
@@ -60,6 +64,8 @@ pub(crate) struct Host {
     pub(crate) ts_tick: Span,
     /// An echoed timestamp that was never sent is interpolated.
     pub(crate) ts_ecr_scaled: bool,
+    /// TSecr of what is sent is compared.
+    pub(crate) check_ts_ecr: bool,
     pub(crate) non_fatal_packet: bool,
     pub(crate) non_fatal_call: bool,
 }
@@ -91,6 +97,7 @@ impl Host {
             keepalive: config.states.keepalive.unwrap_or_default(),
             notsent_lowat: None,
             fast_open: HostFastOpen::new(system),
+            mptcp: MptcpHost::default(),
             receive_buffer_shown: None,
             // packetdrill's own defaults, except for the percentage (12.5 there, of the time since
             // the previous event), which compensates for the timers of real machines and would hide
@@ -102,11 +109,17 @@ impl Host {
             check_end: true,
             ts_tick: Span::ZERO,
             ts_ecr_scaled: false,
+            check_ts_ecr: true,
             non_fatal_packet: false,
             non_fatal_call: false,
             profile,
             config,
         }
+    }
+
+    /// The host's address, and the script's.
+    pub(crate) fn ends(&self) -> [IpAddr; 2] {
+        self.fast_open.ends(self.ipv6)
     }
 
     /// The knobs of an endpoint.

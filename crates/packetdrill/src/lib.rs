@@ -20,6 +20,7 @@ mod format;
 mod host;
 mod icmp;
 mod lexer;
+mod mptcp;
 mod numbers;
 mod option_line;
 mod options;

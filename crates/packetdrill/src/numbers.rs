@@ -16,7 +16,8 @@ use ackclock_packet::{
 };
 use ackclock_tcp::Ports;
 
-use crate::ast::{Direction, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
+use crate::ast::{AddressNames, Direction, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
+use crate::mptcp::{self, Subflow};
 use crate::sockets::SocketId;
 
 /// Kinds of options (IANA registry "TCP Option Kind Numbers"): the MD5 signature, Fast Open,
@@ -56,6 +57,8 @@ pub(crate) struct Connection {
     local_isn: Option<u32>,
     script_local_isn: u32,
     remote_isn: u32,
+    /// As a subflow of an MPTCP connection.
+    pub(crate) subflow: Subflow,
     /// TSval in the script and on the wire.
     ts_values: BTreeMap<u32, u32>,
     first_ts: Option<(u32, u32)>,
@@ -79,6 +82,7 @@ impl Connection {
             local_isn: None,
             script_local_isn: 0,
             remote_isn: 0,
+            subflow: Subflow::default(),
             ts_values: BTreeMap::new(),
             first_ts: None,
         }
@@ -127,6 +131,7 @@ impl Connection {
 
     /// A SYN that the host sent gives the initial number of the local side.
     pub(crate) fn note_sent(&mut self, segment: &Segment) {
+        self.subflow.note_sent(segment);
         if segment.flags.contains(Flags::SYN) && self.local_isn.is_none() {
             self.local_isn = Some(segment.seq);
         }
@@ -206,6 +211,8 @@ impl Connection {
                 OptionSpec::Other { kind: EXPERIMENT, data, .. } if data.starts_with(&FastOpen::EXPERIMENT) => {
                     segment.fast_open = Some(FastOpen::new(&data[2..]).in_form(true));
                 }
+                // Their numbers are those of the connection, which is more than this subflow.
+                OptionSpec::Mptcp(_) => {}
                 // Skipped by a host that has not implemented it (RFC 9293 section 3.1, MUST-6).
                 OptionSpec::Other { .. } => {}
             }
@@ -231,11 +238,10 @@ impl Connection {
         let mut list = Vec::new();
         for option in options(segment, layout) {
             if let TcpOption::Mptcp(all) = option {
-                list.extend(all.iter().zip(all.encoded()).map(|(option, bytes)| OptionSpec::Other {
-                    name: format!("{option:?}"),
-                    kind: bytes[0],
-                    data: bytes[2..].to_vec(),
-                }));
+                for bytes in all.encoded() {
+                    list.push(mptcp::option_of(bytes));
+                    list.extend((bytes.len()..bytes.len().next_multiple_of(4)).map(|_| OptionSpec::Nop));
+                }
                 continue;
             }
             list.push(match option {
@@ -272,6 +278,7 @@ impl Connection {
             direction: Direction::Outbound,
             ip,
             ports: None,
+            addresses: AddressNames::default(),
             flags: segment.flags,
             ace: None,
             seq: segment.seq.wrapping_sub(self.local_offset(syn)),

@@ -78,7 +78,12 @@ impl Kernel {
 
     fn set_congestion(&mut self, now: Time, id: SocketId, name: &str) -> Result<(), Errno> {
         let Some(kind) = controller(name.trim_end_matches('\0')) else { return Err(Errno::ENOENT) };
-        if self.cc_of(id) != kind {
+        if self.cc_of(id) != kind && self.multipath(id).is_some() {
+            let make_controller = self.make_controller(kind);
+            if let Some(multipath) = self.multipath_mut(id) {
+                multipath.connection.set_congestion_control(now, make_controller);
+            }
+        } else if self.cc_of(id) != kind {
             let cc = self.host.congestion_control(kind);
             if let Some(endpoint) = self.endpoint_mut(id) {
                 endpoint.set_congestion_control(now, cc);

@@ -22,6 +22,7 @@ use crate::lexer::{Kind, Lexer, Token, is_word};
 use crate::settings::Settings;
 
 mod call;
+mod mptcp;
 mod options;
 mod packet;
 #[cfg(test)]

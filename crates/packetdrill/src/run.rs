@@ -23,6 +23,7 @@ use crate::ast::{Action, Call, Direction, Event, EventTime, PacketSpec, Script};
 use crate::calls::Waiting;
 use crate::expr::{Env, Program};
 use crate::host::Host;
+use crate::mptcp::Names;
 use crate::numbers::Connection;
 use crate::report::{Failure, Outcome, ScriptResult, ShellLine, TraceKind, TraceLine};
 use crate::sockets::{Kernel, Sent};
@@ -31,6 +32,7 @@ use crate::{Settings, code, option_line, sysctl};
 mod calls;
 mod clock;
 mod packets;
+mod subflows;
 
 /// Timers that may expire in one script.
 const MOST_EXPIRIES: u64 = 2_000_000;
@@ -110,6 +112,10 @@ struct Run<'a> {
     settings: &'a Settings,
     now: Time,
     connections: Vec<Connection>,
+    /// The connection that the last socket() has made; further ones are of the same socket.
+    first_of_socket: usize,
+    /// Names of MPTCP.
+    names: Names,
     under_test: Option<usize>,
     outgoing: VecDeque<Outgoing>,
     pending: Option<Pending<'a>>,
@@ -127,10 +133,12 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(host: Host, settings: &'a Settings) -> Run<'a> {
         Run {
+            names: Names::new(host.mptcp.check_address_id),
             kernel: Kernel::new(host),
             settings,
             now: Time::ZERO,
             connections: Vec::new(),
+            first_of_socket: 0,
             under_test: None,
             outgoing: VecDeque::new(),
             pending: None,

@@ -1,8 +1,6 @@
 //! Structures among the arguments of calls: buffers, messages and events, and what a call is
 //! expected to write into them.
 
-use ackclock_tcp::Endpoint;
-
 use crate::args::{CallError, integer};
 use crate::ast::Expr;
 use crate::epoll::Ready;
@@ -42,8 +40,9 @@ impl Expected {
 }
 
 impl Message {
-    /// Where what recvmsg filled in differs.
-    pub(crate) fn complaint(&self, inq: bool, endpoint: &Endpoint) -> Option<String> {
+    /// Where what recvmsg filled in differs, with bytes that wait after it and whether the peer has
+    /// finished.
+    pub(crate) fn complaint(&self, inq: bool, (unread, finished): (u64, bool)) -> Option<String> {
         // The runner fills in no flags: there is no urgent data and no control message that did not
         // fit.
         if self.flags != 0 {
@@ -54,8 +53,8 @@ impl Message {
             (true, true) => {
                 // `tcp_inq_hint`: the end of the stream counts as one byte, so that the caller
                 // reads again.
-                let at_end = endpoint.unread() == 0 && endpoint.peer_finished();
-                let unread = endpoint.unread() + u64::from(at_end);
+                let at_end = unread == 0 && finished;
+                let unread = unread + u64::from(at_end);
                 let expected = self.inq.filter(|&bytes| bytes != unread as i64)?;
                 Some(format!("TCP_CM_INQ: expected {expected}, got {unread}"))
             }

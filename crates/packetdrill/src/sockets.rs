@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::net::IpAddr;
 
 use ackclock_packet::{OptionLayout, Segment};
 use ackclock_tcp::{Controller, Endpoint, FastOpenAttempt, IcmpError, Listener, Numbers, Ports, State, reset_for};
@@ -9,6 +10,7 @@ use ackclock_units::{Ecn, Random, Span, Time};
 
 use crate::epoll::Epoll;
 use crate::host::{Host, System};
+use crate::mptcp::{Multipath, MultipathListener};
 use crate::socket::SocketOptions;
 
 /// Where sockets are bound and connect to, as packetdrill does: every script has one server port.
@@ -16,7 +18,7 @@ pub(crate) const SERVER_PORT: u16 = 8080;
 /// The first port of clients.
 const CLIENT_PORT: u16 = 40_000;
 /// Time to live unless set.
-const TTL: u8 = 64;
+pub(crate) const TTL: u8 = 64;
 /// Segments that one look at a socket may give: more than the largest window in segments of one
 /// byte is a defect.
 const MOST_SEGMENTS: usize = 1 << 20;
@@ -30,6 +32,8 @@ pub(crate) struct Socket {
     /// Its number in the script, while it is open.
     pub(crate) fd: Option<i64>,
     pub(crate) kind: Kind,
+    /// `IPPROTO_MPTCP`.
+    pub(crate) mptcp: bool,
     pub(crate) bound: bool,
     pub(crate) nonblocking: bool,
     pub(crate) options: SocketOptions,
@@ -52,6 +56,8 @@ pub(crate) enum Kind {
     New,
     Listening(Box<Listener>),
     Open(Box<Endpoint>),
+    MultipathListening(Box<MultipathListener>),
+    Multipath(Box<Multipath>),
 }
 
 impl fmt::Debug for Kind {
@@ -60,6 +66,8 @@ impl fmt::Debug for Kind {
             Kind::New => "New",
             Kind::Listening(_) => "Listening",
             Kind::Open(_) => "Open",
+            Kind::MultipathListening(_) => "MultipathListening",
+            Kind::Multipath(_) => "Multipath",
         })
     }
 }
@@ -71,6 +79,8 @@ pub(crate) struct Sent {
     pub(crate) ecn: Ecn,
     pub(crate) tos: u8,
     pub(crate) ttl: u8,
+    /// Its addresses, ours first, if it is of an MPTCP connection.
+    pub(crate) ends: Option<[IpAddr; 2]>,
 }
 
 /// The host.
@@ -83,6 +93,8 @@ pub(crate) struct Kernel {
     pub(crate) sent: VecDeque<Sent>,
     random: Random,
     next_client: u16,
+    /// How many MPTCP connections there were.
+    pub(crate) multipaths: u64,
     /// A socket that never ends sending.
     pub(crate) runaway: bool,
 }
@@ -96,6 +108,7 @@ impl Kernel {
             sent: VecDeque::new(),
             random: Random::for_component(0, 0, "packetdrill"),
             next_client: CLIENT_PORT,
+            multipaths: 0,
             runaway: false,
         }
     }
@@ -117,7 +130,7 @@ impl Kernel {
         let rules = self.host.config.transfer.acc_ecn;
         for socket in &mut self.sockets {
             match &mut socket.kind {
-                Kind::New => {}
+                Kind::New | Kind::Multipath(_) | Kind::MultipathListening(_) => {}
                 Kind::Listening(listener) => listener.set_acc_ecn_option(rules.option, rules.beacon),
                 Kind::Open(endpoint) => endpoint.set_acc_ecn_option(rules.option, rules.beacon),
             }
@@ -143,10 +156,11 @@ impl Kernel {
         (3..).find(|&fd| !self.is_open(fd)).unwrap_or(i64::MAX)
     }
 
-    pub(crate) fn add_socket(&mut self, fd: i64, nonblocking: bool) -> SocketId {
+    pub(crate) fn add_socket(&mut self, fd: i64, nonblocking: bool, mptcp: bool) -> SocketId {
         self.sockets.push(Socket {
             fd: Some(fd),
             kind: Kind::New,
+            mptcp,
             bound: false,
             nonblocking,
             options: SocketOptions::default(),
@@ -168,7 +182,13 @@ impl Kernel {
             }
             match &socket.kind {
                 Kind::New => socket.bound && socket.fd.is_some() && !(reuse && socket.options.reuse_address),
-                Kind::Listening(_) => socket.fd.is_some(),
+                Kind::Listening(_) | Kind::MultipathListening(_) => socket.fd.is_some(),
+                Kind::Multipath(multipath) => {
+                    !to_listen
+                        && socket.bound
+                        && multipath.state() != State::Closed
+                        && !(reuse && socket.options.reuse_address)
+                }
                 Kind::Open(endpoint) => {
                     !to_listen
                         && endpoint.ports().local == SERVER_PORT
@@ -181,6 +201,9 @@ impl Kernel {
 
     /// listen().
     pub(crate) fn listen(&mut self, id: SocketId, backlog: usize) {
+        if self.sockets[id].mptcp {
+            return self.listen_multipath(id, backlog);
+        }
         let config = self.sockets[id].options.config(&self.host);
         let kind = self.cc_of(id);
         let host = self.host.clone();
@@ -202,6 +225,10 @@ impl Kernel {
     pub(crate) fn connect(&mut self, id: SocketId, fast_open: Option<FastOpenAttempt>) -> Ports {
         let local = if self.sockets[id].bound { SERVER_PORT } else { self.client_port() };
         let ports = Ports { local, remote: SERVER_PORT };
+        if self.sockets[id].mptcp {
+            self.connect_multipath(id, ports);
+            return ports;
+        }
         let numbers = self.numbers();
         let options = &self.sockets[id].options;
         let config = options.config(&self.host);
@@ -218,14 +245,20 @@ impl Kernel {
     }
 
     /// accept(): the oldest connection of the listener gets a socket with number `fd`.
-    pub(crate) fn accept(&mut self, listener: SocketId, fd: i64) -> Option<SocketId> {
+    pub(crate) fn accept(&mut self, now: Time, listener: SocketId, fd: i64) -> Option<SocketId> {
         let options = self.sockets[listener].options.clone();
-        let Kind::Listening(queue) = &mut self.sockets[listener].kind else { return None };
-        let mut endpoint = queue.accept()?;
-        options.set_up(&self.host, &mut endpoint);
+        let kind = match &mut self.sockets[listener].kind {
+            Kind::Listening(queue) => {
+                let mut endpoint = queue.accept()?;
+                options.set_up(&self.host, &mut endpoint);
+                Kind::Open(Box::new(endpoint))
+            }
+            _ => self.accept_multipath(now, listener)?,
+        };
         self.sockets.push(Socket {
             fd: Some(fd),
-            kind: Kind::Open(Box::new(endpoint)),
+            kind,
+            mptcp: self.sockets[listener].mptcp,
             bound: true,
             nonblocking: false,
             options,
@@ -242,9 +275,11 @@ impl Kernel {
         self.sockets[id].options.cc.unwrap_or(self.host.cc)
     }
 
+    /// The endpoint of a connection; of MPTCP that of the first subflow.
     pub(crate) fn endpoint(&self, id: SocketId) -> Option<&Endpoint> {
         match &self.sockets.get(id)?.kind {
             Kind::Open(endpoint) => Some(endpoint),
+            Kind::Multipath(multipath) => multipath.connection.subflows().first().map(|first| first.endpoint()),
             _ => None,
         }
     }
@@ -281,8 +316,11 @@ impl Kernel {
         }
     }
 
-    /// A segment arrives.
-    pub(crate) fn input(&mut self, now: Time, segment: &Segment, ecn: Ecn) {
+    /// A segment arrives between two addresses, ours first.
+    pub(crate) fn input(&mut self, now: Time, ends: [IpAddr; 2], segment: &Segment, ecn: Ecn) {
+        if self.input_multipath(now, ends, segment, ecn) {
+            return;
+        }
         let ports = Ports { local: segment.destination_port, remote: segment.source_port };
         let mut least = None;
         if let Some(id) = self.open_at(ports)
@@ -322,14 +360,17 @@ impl Kernel {
             (None, _) => {
                 if let Some(reset) = reset_for(segment) {
                     let ttl = self.reset_ttl();
-                    self.sent.push_back(Sent { segment: reset, ecn: Ecn::NotEct, tos: 0, ttl });
+                    self.sent.push_back(Sent { segment: reset, ecn: Ecn::NotEct, tos: 0, ttl, ends: None });
                 }
             }
         }
     }
 
-    /// An ICMP error arrives, about a segment that was sent from and to these ports.
-    pub(crate) fn icmp(&mut self, now: Time, ports: Ports, error: &IcmpError) {
+    /// An ICMP error arrives, about a segment that was sent between these addresses and ports.
+    pub(crate) fn icmp(&mut self, now: Time, ends: [IpAddr; 2], ports: Ports, error: &IcmpError) {
+        if self.icmp_multipath(now, ends, ports, error) {
+            return;
+        }
         let path = &self.host.config.path;
         let (may_reset, timeout) = (path.may_reset, path.timeout);
         if let Some(id) = self.open_at(ports)
@@ -375,6 +416,8 @@ impl Kernel {
             Kind::New => Time::NEVER,
             Kind::Listening(listener) => listener.next_deadline(),
             Kind::Open(endpoint) => endpoint.next_deadline(),
+            Kind::MultipathListening(listener) => listener.next_deadline(),
+            Kind::Multipath(multipath) => multipath.connection.next_deadline(),
         });
         deadlines.min().unwrap_or(Time::NEVER).min(self.host.route.deadline())
     }
@@ -395,6 +438,16 @@ impl Kernel {
                 Kind::Open(endpoint) => {
                     if endpoint.next_deadline() <= now {
                         endpoint.on_deadline(now);
+                    }
+                }
+                Kind::MultipathListening(listener) => {
+                    if listener.next_deadline() <= now {
+                        listener.on_deadline(now);
+                    }
+                }
+                Kind::Multipath(multipath) => {
+                    if multipath.connection.next_deadline() <= now {
+                        multipath.connection.on_deadline(now);
                     }
                 }
             }
@@ -420,13 +473,15 @@ impl Kernel {
             }
             let (tos, ttl) = (socket.options.tos & !0b11, socket.options.ttl.unwrap_or(TTL));
             for round in 0.. {
-                let ecn = match &mut socket.kind {
+                let sent = match &mut socket.kind {
                     Kind::New => None,
-                    Kind::Listening(listener) => listener.transmit(now, &mut segment),
-                    Kind::Open(endpoint) => endpoint.transmit(now, &mut segment),
+                    Kind::Listening(listener) => listener.transmit(now, &mut segment).map(|ecn| (ecn, None)),
+                    Kind::Open(endpoint) => endpoint.transmit(now, &mut segment).map(|ecn| (ecn, None)),
+                    Kind::MultipathListening(listener) => listener.transmit(now, &mut segment),
+                    Kind::Multipath(multipath) => multipath.transmit(now, &mut segment),
                 };
-                let Some(ecn) = ecn else { break };
-                self.sent.push_back(Sent { segment, ecn, tos, ttl });
+                let Some((ecn, ends)) = sent else { break };
+                self.sent.push_back(Sent { segment, ecn, tos, ttl, ends });
                 socket.route = route;
                 if round > MOST_SEGMENTS {
                     self.runaway = true;

@@ -70,6 +70,20 @@ fn apply_command(host: &mut Host, settings: &Settings, command: &str, shell: &mu
             shell.changed.push("the suite's defaults".to_owned());
             return Command::Known;
         }
+        name @ ("server.sh" | "client.sh") if program.contains("common/") => {
+            let [local, _] = host.ends();
+            host.mptcp.set_up_suite(name == "server.sh", local);
+            shell.changed.push("the suite's MPTCP endpoints".to_owned());
+            return Command::Known;
+        }
+        "ip" if rest.first().is_some_and(|object| object == "mptcp") => {
+            let words: Vec<&str> = rest.iter().skip(1).map(String::as_str).collect();
+            match host.mptcp.command(&words) {
+                Some(()) => shell.changed.push("MPTCP endpoints".to_owned()),
+                None => shell.unsupported = Some(format!("the command {command}")),
+            }
+            return Command::Known;
+        }
         "true" | ":" => return Command::Known,
         "ip" if matches!(rest, [object, action, ..] if object == "tcp_metrics" && action == "flush") => {
             host.fast_open.cache.flush();

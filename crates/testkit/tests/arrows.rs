@@ -17,7 +17,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("emulator", &["aqm", "packet", "traffic"]),
     ("tcp", &["cc", "packet"]),
     ("mptcp", &["tcp"]),
-    ("packetdrill", &["tcp"]),
+    ("packetdrill", &["mptcp"]),
     ("trace", &["packet"]),
     ("sim", &["events", "emulator", "mptcp", "trace", "traffic"]),
     ("live", &["sim"]),

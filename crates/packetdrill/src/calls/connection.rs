@@ -7,7 +7,11 @@ use super::{Done, Op, Step, Waiting};
 use crate::args::{Args, CallError};
 use crate::ast::Call;
 use crate::errno::Errno;
+use crate::host::System;
 use crate::sockets::{Kernel, Kind, SocketId};
+
+/// `IPPROTO_MPTCP`.
+const MPTCP: i64 = 262;
 
 impl Kernel {
     pub(super) fn call_socket(&mut self, args: &Args<'_>, call: &Call) -> Result<Done, CallError> {
@@ -17,12 +21,14 @@ impl Kernel {
         if kind & !(nonblock | cloexec) != 1 {
             return Err(CallError::Unsupported("sockets other than SOCK_STREAM".to_owned()));
         }
-        match args.integer(2)? {
-            0 | 6 => {}
-            _ => return Err(CallError::Unsupported("protocols other than TCP".to_owned())),
-        }
+        let mptcp = match args.integer(2)? {
+            0 | 6 => false,
+            MPTCP if self.host.system == System::Linux => true,
+            MPTCP => return Err(CallError::Unsupported("MPTCP on a host that is not Linux".to_owned())),
+            _ => return Err(CallError::Unsupported("protocols other than TCP and MPTCP".to_owned())),
+        };
         let fd = self.new_fd(args, call)?;
-        self.add_socket(fd, kind & nonblock != 0);
+        self.add_socket(fd, kind & nonblock != 0, mptcp);
         Ok(Done::fd(fd))
     }
 
@@ -52,7 +58,11 @@ impl Kernel {
         // A negative backlog is a very large one: it is compared unsigned.
         let backlog = usize::try_from(backlog as u32).unwrap_or(usize::MAX).min(4096);
         match &mut self.sockets[id].kind {
-            Kind::Open(_) => return Ok(Done::failed(Errno::EINVAL)),
+            Kind::Open(_) | Kind::Multipath(_) => return Ok(Done::failed(Errno::EINVAL)),
+            Kind::MultipathListening(listener) => {
+                listener.set_backlog(backlog);
+                return Ok(Done::value(0));
+            }
             Kind::Listening(listener) => {
                 listener.set_backlog(backlog);
                 self.listens(id, backlog);
@@ -74,7 +84,7 @@ impl Kernel {
             Ok(id) => id,
             Err(errno) => return Ok(Step::Done(Done::failed(errno))),
         };
-        if !matches!(self.sockets[id].kind, Kind::Listening(_)) {
+        if !matches!(self.sockets[id].kind, Kind::Listening(_) | Kind::MultipathListening(_)) {
             return Ok(Step::Done(Done::failed(Errno::EINVAL)));
         }
         let nonblocking = call.name == "accept4" && args.integer(3)? & 0x800 != 0;
@@ -100,7 +110,21 @@ impl Kernel {
         }
         match &mut self.sockets[id].kind {
             Kind::New => {}
-            Kind::Listening(_) => return Ok(Step::Done(Done::failed(Errno::EISCONN))),
+            Kind::Listening(_) | Kind::MultipathListening(_) => {
+                return Ok(Step::Done(Done::failed(Errno::EISCONN)));
+            }
+            Kind::Multipath(multipath) => match multipath.state() {
+                State::SynSent if nonblocking => return Ok(Step::Done(Done::failed(Errno::EALREADY))),
+                State::SynSent => return Ok(self.start(now, wait, false, "the handshake")),
+                State::Closed => {
+                    let error = multipath.take_error();
+                    self.sockets[id].kind = Kind::New;
+                    if let Some(error) = error {
+                        return Ok(Step::Done(Done::failed(error.into())));
+                    }
+                }
+                _ => return Ok(Step::Done(Done::failed(Errno::EISCONN))),
+            },
             Kind::Open(endpoint) => match endpoint.state() {
                 State::SynSent | State::SynReceived if nonblocking => {
                     return Ok(Step::Done(Done::failed(Errno::EALREADY)));
@@ -135,17 +159,34 @@ impl Kernel {
                 self.flush(now);
                 self.sockets[id].kind = Kind::New;
             }
+            Kind::MultipathListening(listener) => {
+                listener.close();
+                self.flush(now);
+                self.sockets[id].kind = Kind::New;
+            }
+            Kind::Multipath(multipath) => {
+                multipath.close(now, true);
+                self.flush(now);
+                self.sockets[id].kind = Kind::New;
+            }
         }
         Done::value(0)
     }
 
     /// What connect() returns, once it is known.
     pub(crate) fn connected(&mut self, id: SocketId) -> Option<Done> {
-        let endpoint = self.endpoint_mut(id)?;
-        match endpoint.state() {
+        let (state, error) = match &mut self.sockets.get_mut(id)?.kind {
+            Kind::Open(endpoint) if endpoint.state() == State::Closed => {
+                (State::Closed, endpoint.take_error().or(endpoint.error()))
+            }
+            Kind::Open(endpoint) => (endpoint.state(), None),
+            Kind::Multipath(multipath) => (multipath.state(), multipath.connection.error()),
+            _ => return None,
+        };
+        match state {
             State::SynSent | State::SynReceived => None,
             State::Closed => {
-                let error = endpoint.take_error().or(endpoint.error()).unwrap_or(Error::Refused);
+                let error = error.unwrap_or(Error::Refused);
                 self.sockets[id].kind = Kind::New;
                 Some(Done::failed(error.into()))
             }
@@ -174,6 +215,8 @@ impl Kernel {
         match &mut socket.kind {
             Kind::New => {}
             Kind::Listening(listener) => listener.close(now),
+            Kind::MultipathListening(listener) => listener.close(),
+            Kind::Multipath(multipath) => multipath.close(now, socket.options.linger == Some(Span::ZERO)),
             Kind::Open(endpoint) => {
                 endpoint.close(now);
                 if let Some(linger) = linger
@@ -188,7 +231,7 @@ impl Kernel {
         Ok(Step::Done(Done::value(0)))
     }
 
-    pub(super) fn call_shutdown(&mut self, args: &Args<'_>) -> Result<Done, CallError> {
+    pub(super) fn call_shutdown(&mut self, now: Time, args: &Args<'_>) -> Result<Done, CallError> {
         args.count(2..=2)?;
         let id = match self.socket_arg(args, 0)? {
             Ok(id) => id,
@@ -208,6 +251,25 @@ impl Kernel {
                     // Bound still, but not listening (`inet_csk_listen_stop`).
                     self.sockets[id].kind = Kind::New;
                 }
+                Ok(Done::value(0))
+            }
+            Kind::MultipathListening(listener) => {
+                if how != Shutdown::Write {
+                    listener.close();
+                    self.flush(now);
+                    self.sockets[id].kind = Kind::New;
+                }
+                Ok(Done::value(0))
+            }
+            Kind::Multipath(multipath) if multipath.state() == State::Closed => Ok(Done::failed(Errno::ENOTCONN)),
+            Kind::Multipath(multipath) if multipath.is_opening() => {
+                // Back to an unconnected socket (`inet_shutdown`).
+                multipath.close(now, true);
+                self.sockets[id].kind = Kind::New;
+                Ok(Done::value(0))
+            }
+            Kind::Multipath(multipath) => {
+                multipath.shutdown(now, how);
                 Ok(Done::value(0))
             }
             Kind::Open(endpoint) if endpoint.state() == State::Closed => Ok(Done::failed(Errno::ENOTCONN)),

@@ -34,11 +34,13 @@ impl Kernel {
             Err(errno) => return Ok(Done::failed(errno)),
         };
         let name = args.name(1)?;
-        let listening = matches!(self.sockets[id].kind, Kind::Listening(_));
+        let listening = matches!(self.sockets[id].kind, Kind::Listening(_) | Kind::MultipathListening(_));
+        let is_multipath = self.multipath(id).is_some();
         let endpoint = self.endpoint(id);
         let value = match name.as_str() {
             _ if listening => return Ok(Done::failed(Errno::EINVAL)),
-            "SIOCINQ" | "FIONREAD" => endpoint.map_or(0, |endpoint| endpoint.unread()),
+            "SIOCINQ" | "FIONREAD" => self.unread(id),
+            name if is_multipath => return Err(CallError::Unsupported(format!("the ioctl {name} of MPTCP"))),
             "SIOCOUTQ" | "TIOCOUTQ" | "FIONWRITE" => endpoint.map_or(0, socket::unacknowledged),
             "SIOCOUTQNSD" => endpoint.map_or(0, |endpoint| endpoint.unsent()),
             name => return Err(CallError::Unsupported(format!("the ioctl {name}"))),

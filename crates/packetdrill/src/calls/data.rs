@@ -1,6 +1,6 @@
 //! Calls that send and receive.
 
-use ackclock_tcp::{Endpoint, Received, Sending};
+use ackclock_tcp::{Received, Sending};
 use ackclock_units::Time;
 
 use super::{Done, Op, Step};
@@ -57,7 +57,10 @@ impl Kernel {
         if let Some(step) = self.send_fast_open(now, id, (total, null), flags, (address.is_some(), unspecified)) {
             return Ok(step);
         }
-        if !matches!(self.sockets[id].kind, Kind::Open(_)) {
+        if self.sockets[id].mptcp && flags & MSG_FASTOPEN != 0 {
+            return Err(CallError::Unsupported("Fast Open on MPTCP sockets".to_owned()));
+        }
+        if !matches!(self.sockets[id].kind, Kind::Open(_) | Kind::Multipath(_)) {
             return Ok(Step::Done(Done::failed(Errno::EPIPE)));
         }
         if null && total > 0 {
@@ -73,9 +76,20 @@ impl Kernel {
         Ok(step)
     }
 
-    pub(crate) fn attempt_send(&mut self, id: SocketId, total: u64, sent: u64, flags: i64) -> Result<Done, (Op, Done)> {
-        let Some(endpoint) = self.endpoint_mut(id) else { return Ok(Done::failed(Errno::EPIPE)) };
-        match socket::send(endpoint, total - sent, flags & MORE != 0, flags & EOR != 0) {
+    pub(crate) fn attempt_send(
+        &mut self,
+        now: Time,
+        id: SocketId,
+        total: u64,
+        sent: u64,
+        flags: i64,
+    ) -> Result<Done, (Op, Done)> {
+        let sending = match &mut self.sockets[id].kind {
+            Kind::Open(endpoint) => socket::send(endpoint, total - sent, flags & MORE != 0, flags & EOR != 0),
+            Kind::Multipath(multipath) => multipath.send(now, total - sent),
+            _ => return Ok(Done::failed(Errno::EPIPE)),
+        };
+        match sending {
             Sending::Taken(taken) if sent + taken == total => Ok(Done::value(total as i64)),
             Sending::Taken(taken) => {
                 let sent = sent + taken;
@@ -131,11 +145,13 @@ impl Kernel {
         match &self.sockets[id].kind {
             Kind::New if self.sockets[id].deferred => return Ok(Step::Done(Done::failed(Errno::EAGAIN))),
             Kind::New if self.sockets[id].failed => return Ok(Step::Done(Done::value(0))),
-            Kind::New | Kind::Listening(_) => return Ok(Step::Done(Done::failed(Errno::ENOTCONN))),
-            Kind::Open(endpoint) if null && endpoint.unread() > 0 && most > 0 => {
+            Kind::New | Kind::Listening(_) | Kind::MultipathListening(_) => {
+                return Ok(Step::Done(Done::failed(Errno::ENOTCONN)));
+            }
+            Kind::Open(_) | Kind::Multipath(_) if null && self.unread(id) > 0 && most > 0 => {
                 return Ok(Step::Done(Done::failed(Errno::EFAULT)));
             }
-            Kind::Open(_) => {}
+            Kind::Open(_) | Kind::Multipath(_) => {}
         }
         let nonblocking = self.sockets[id].nonblocking || flags & DONTWAIT != 0;
         let op = Op::Receive { socket: id, most, got: 0, flags, message };
@@ -153,35 +169,38 @@ impl Kernel {
     ) -> Result<Done, (Op, Done)> {
         let low_water = self.sockets[id].options.receive_low_water.unwrap_or(1);
         let inq = self.sockets[id].options.inq;
-        let Some(endpoint) = self.endpoint_mut(id) else { return Ok(Done::failed(Errno::ENOTCONN)) };
         let wanted = if flags & WAITALL != 0 { most } else { low_water.min(most) };
-        let peek = flags & PEEK != 0;
-        let unread = endpoint.unread();
-        let (received, more) = if peek && unread > 0 {
+        let unread = self.unread(id);
+        let (received, more) = if flags & PEEK != 0 && unread > 0 {
             (Received::Data(unread.min(most)), false)
         } else {
-            let received = socket::receive(endpoint, now, most - got);
+            let received = match &mut self.sockets[id].kind {
+                Kind::Open(endpoint) => socket::receive(endpoint, now, most - got),
+                Kind::Multipath(multipath) => multipath.receive(most - got),
+                _ => return Ok(Done::failed(Errno::ENOTCONN)),
+            };
             let total = got + if let Received::Data(bytes) = received { bytes } else { 0 };
             (received, total < wanted)
         };
-        let finish = |endpoint: &Endpoint, value: u64| {
+        let left = (self.unread(id), self.peer_finished(id));
+        let finish = |value: u64| {
             let mut done = Done::value(value as i64);
-            done.complaint = message.as_ref().and_then(|message| message.complaint(inq, endpoint));
+            done.complaint = message.as_ref().and_then(|message| message.complaint(inq, left));
             done
         };
         match received {
-            Received::Data(bytes) if !more => Ok(finish(endpoint, got + bytes)),
+            Received::Data(bytes) if !more => Ok(finish(got + bytes)),
             Received::Data(bytes) => {
                 let got = got + bytes;
-                let done = finish(endpoint, got);
+                let done = finish(got);
                 Err((Op::Receive { socket: id, most, got, flags, message }, done))
             }
             Received::WouldBlock => {
-                let done = if got > 0 { finish(endpoint, got) } else { Done::failed(Errno::EAGAIN) };
+                let done = if got > 0 { finish(got) } else { Done::failed(Errno::EAGAIN) };
                 Err((Op::Receive { socket: id, most, got, flags, message }, done))
             }
-            Received::EndOfFile => Ok(finish(endpoint, got)),
-            Received::Failed(_) if got > 0 => Ok(finish(endpoint, got)),
+            Received::EndOfFile => Ok(finish(got)),
+            Received::Failed(_) if got > 0 => Ok(finish(got)),
             Received::Failed(error) => Ok(Done::failed(error.into())),
         }
     }

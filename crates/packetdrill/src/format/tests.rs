@@ -101,6 +101,7 @@ prop_compose! {
             direction: Direction::Outbound,
             ip: IpInfo { ecn, tos: tos.filter(|_| ecn.is_none()), ttl, flow_label },
             ports,
+            addresses: AddressNames::default(),
             flags: Flags::from_bits(flags),
             ace,
             seq: if seq_form == SeqForm::Any { 0 } else { seq },

@@ -46,7 +46,10 @@ impl Kernel {
 
     /// `SO_ERROR`: reading it clears it.
     fn take_error(&mut self, id: SocketId, linux: bool) -> Value {
-        let error = self.endpoint_mut(id).and_then(|endpoint| endpoint.take_error());
+        let error = match self.multipath_mut(id) {
+            Some(multipath) => multipath.take_error(),
+            None => self.endpoint_mut(id).and_then(|endpoint| endpoint.take_error()),
+        };
         let soft = error.is_none() && linux;
         let soft = self.endpoint_mut(id).filter(|_| soft).and_then(|endpoint| endpoint.take_soft_error());
         if error.is_some() {
@@ -62,8 +65,8 @@ impl Kernel {
         Some(match name {
             "SO_TYPE" => Value::Number(1),
             "SO_DOMAIN" => Value::Number(if self.host.ipv6 { 10 } else { 2 }),
-            "SO_PROTOCOL" => Value::Number(6),
-            "SO_ACCEPTCONN" => flag(matches!(self.sockets[id].kind, Kind::Listening(_))),
+            "SO_PROTOCOL" => Value::Number(if self.sockets[id].mptcp { 262 } else { 6 }),
+            "SO_ACCEPTCONN" => flag(matches!(self.sockets[id].kind, Kind::Listening(_) | Kind::MultipathListening(_))),
             "SO_REUSEADDR" | "SO_REUSEPORT" => flag(options.reuse_address),
             "SO_KEEPALIVE" => flag(keepalive()),
             "SO_LINGER" => options.linger.map_or(Value::Number(-1), seconds),
@@ -93,11 +96,17 @@ impl Kernel {
             "TCP_FASTOPEN" => Value::Number(options.fast_open_queue.unwrap_or(0) as i64),
             "TCP_FASTOPEN_CONNECT" => flag(options.fast_open_connect),
             "TCP_FASTOPEN_NO_COOKIE" => flag(options.fast_open_no_cookie),
+            "TCP_IS_MPTCP" => flag(self.is_mptcp(id)),
             "TCP_NOOPT" => flag(options.no_options),
             "TCP_CONGESTION" => Value::Text(self.host.name_of(self.cc_of(id)).to_owned()),
             "TCP_MAXSEG" => Value::Number(self.max_segment(id)),
             _ => return None,
         })
+    }
+
+    /// `TCP_IS_MPTCP`: such a socket that has not fallen back.
+    fn is_mptcp(&self, id: SocketId) -> bool {
+        self.sockets[id].mptcp && self.multipath(id).is_none_or(|multipath| !multipath.connection.is_plain())
     }
 
     fn max_segment(&self, id: SocketId) -> i64 {

@@ -59,6 +59,10 @@ impl Kernel {
             .or_else(|| store_timer(options, linux, name, number))
             .or_else(|| store_tcp_option(options, linux, mss, name, number))
             .or_else(|| store_ip_option(options, linux, name, number));
+        let is_open = self.multipath(id).is_some();
+        if is_open && matches!(stored, Some(Ok(changed)) if !matches!(changed, Changed::Nothing)) {
+            return Err(CallError::Unsupported(format!("{name} of an MPTCP connection that is open")));
+        }
         let result = match stored {
             Some(result) => result,
             None if accepted_without_meaning(name) => Ok(Changed::Nothing),
@@ -73,7 +77,8 @@ impl Kernel {
         let options = self.sockets[id].options.clone();
         let config = options.config(&self.host);
         match &mut self.sockets[id].kind {
-            Kind::New => {}
+            // Those who listen give their options to children.
+            Kind::New | Kind::MultipathListening(_) | Kind::Multipath(_) => {}
             Kind::Listening(listener) => *listener.config_mut() = config,
             Kind::Open(endpoint) => match changed {
                 Changed::Nothing | Changed::Deferring => {}

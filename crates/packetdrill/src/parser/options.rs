@@ -125,7 +125,7 @@ impl<'a> Parser<'a> {
                 };
                 experimental(with_numbers(name, &data), experiment::TARR, &data)
             }
-            _ => match self.generic(name)? {
+            _ => match self.other_option(name)? {
                 Some(option) => option,
                 None => {
                     let token = Token { end: start.start + name.len().max(1), ..start };
@@ -137,6 +137,14 @@ impl<'a> Parser<'a> {
                         .found(if name.is_empty() { start.describe() } else { format!("`{name}`") }));
                 }
             },
+        })
+    }
+
+    /// Options with names of many kinds.
+    fn other_option(&mut self, name: &str) -> Result<Option<OptionSpec>, ParseError> {
+        Ok(match self.mptcp_option(name)? {
+            Some(option) => Some(OptionSpec::Mptcp(Box::new(option))),
+            None => self.generic(name)?,
         })
     }
 
@@ -253,6 +261,7 @@ fn option_len(option: &OptionSpec) -> usize {
         OptionSpec::SackPermitted => 2,
         OptionSpec::Sack(blocks) => 2 + 8 * blocks.as_slice().len(),
         OptionSpec::Timestamps { .. } => 10,
+        OptionSpec::Mptcp(option) => option.encoded_len(),
         OptionSpec::Other { data, .. } => 2 + data.len(),
     }
 }

@@ -246,6 +246,7 @@ impl<'a> Parser<'a> {
 
     /// A TCP segment, from its ports on.
     fn tcp(&mut self, direction: Direction, ip: IpInfo, foreign: &mut Foreign) -> Result<TcpSpec, ParseError> {
+        let addresses = self.address_names()?;
         let ports = self.ports()?;
         let (flags, ace) = self.flags()?;
         let (seq, payload, seq_form, place) = self.sequence()?;
@@ -274,7 +275,21 @@ impl<'a> Parser<'a> {
             self.encapsulation()?;
             *foreign = Some("udp encapsulation");
         }
-        Ok(TcpSpec { direction, ip, ports, flags, ace, seq, seq_form, payload, ack, window, urgent, options })
+        Ok(TcpSpec {
+            direction,
+            ip,
+            ports,
+            addresses,
+            flags,
+            ace,
+            seq,
+            seq_form,
+            payload,
+            ack,
+            window,
+            urgent,
+            options,
+        })
     }
 
     /// `/udp(sport > dport)`, after the slash.

@@ -7,7 +7,7 @@ use ackclock_units::{Ecn, Span};
 use proptest::prelude::*;
 
 use super::*;
-use crate::ast::{Call, EcnSpec, Expr, IcmpSpec, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
+use crate::ast::{AddressNames, Call, EcnSpec, Expr, IcmpSpec, IpInfo, OptionSpec, Options, SeqForm, TcpSpec};
 
 /// A script with a line of every construct, which the tests change as well.
 const SCRIPT: &str = r#"// A passive open and one segment each way.
@@ -152,6 +152,7 @@ fn a_segment_with_everything() {
             direction: Direction::Inbound,
             ip: IpInfo { ecn: Some(EcnSpec::Is(Ecn::Ect0)), tos: None, ttl: Some(5), flow_label: Some(0x12345) },
             ports: Some((8080, 1024)),
+            addresses: AddressNames::default(),
             flags: Flags::URG | Flags::ACK,
             ace: None,
             // The numbers wrap: 2^32 - 1 + 10 = 9.

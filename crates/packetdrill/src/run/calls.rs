@@ -8,6 +8,7 @@ use crate::args::{CallError, integer};
 use crate::ast::{Call, Event, EventTime, Expr};
 use crate::calls::{Done, Step};
 use crate::errno::Errno;
+use crate::mptcp::Subflow;
 use crate::numbers::{Connection, Phase};
 use crate::report::{Seconds, TraceKind, expr_text};
 use crate::sockets::SERVER_PORT;
@@ -104,6 +105,9 @@ impl<'a> Run<'a> {
                 if self.connections[index].phase == Phase::New || anew && self.connections[index].ports != ports =>
             {
                 self.connections[index] = Connection::new(Phase::Connecting, ports, Some(id));
+                let ends = self.kernel.host.ends();
+                self.connections[index].subflow = Subflow::between(ends);
+                self.names.note_remote(ends[1]);
             }
             Some(_) => {}
             None if anew => self.connections[index].phase = Phase::New,
@@ -168,7 +172,8 @@ impl<'a> Run<'a> {
             "socket" => {
                 let ports = Ports { local: SERVER_PORT, remote: self.kernel.client_port() };
                 self.connections.push(Connection::new(Phase::New, ports, Some(id)));
-                self.under_test = Some(self.connections.len() - 1);
+                self.first_of_socket = self.connections.len() - 1;
+                self.under_test = Some(self.first_of_socket);
             }
             "listen" => {
                 if let Some(connection) =

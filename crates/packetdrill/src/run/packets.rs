@@ -1,16 +1,16 @@
 //! Packets of a script: what arrives, what is expected, and what is left over.
 
 use ackclock_packet::{FastOpen, Flags};
-use ackclock_tcp::Ports;
 use ackclock_units::{Ecn, Time};
 
-use super::{END_OF_TIME, MOST_PACKETS, Outgoing, Run, Stop, Window};
-use crate::ast::{Direction, EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, TcpSpec};
+use super::{MOST_PACKETS, Outgoing, Run, Stop, Window};
+use crate::ast::{EcnSpec, IcmpSpec, IpInfo, OptionSpec, Options, TcpSpec};
 use crate::compare::{self, Strictness};
 use crate::icmp::{self, IcmpMistake};
-use crate::numbers::{ACC_ECN_0, ACC_ECN_1, Connection, MappingError, Phase};
+use crate::mptcp;
+use crate::numbers::{ACC_ECN_0, ACC_ECN_1, MappingError};
 use crate::report::{Failure, Seconds, TraceKind};
-use crate::sockets::{SERVER_PORT, Sent};
+use crate::sockets::Sent;
 
 impl Run<'_> {
     /// Asks the sockets for what they have to send.
@@ -19,12 +19,9 @@ impl Run<'_> {
         self.kernel.epoll_note();
         while let Some(packet) = self.kernel.sent.pop_front() {
             self.packets += 1;
-            let ports = Ports { local: packet.segment.source_port, remote: packet.segment.destination_port };
-            // The script knows nothing of a connection that another one has replaced.
-            let Some(index) = self.connections.iter().rposition(|connection| connection.ports == ports) else {
-                continue;
-            };
+            let Some(index) = self.sender_of(&packet) else { continue };
             self.connections[index].note_sent(&packet.segment);
+            self.names.note_sent(&packet.segment);
             let text = self.text_of(index, &self.spec_of(index, &packet));
             let trace = self.trace.len();
             self.push_trace(None, TraceKind::Outbound, text);
@@ -60,33 +57,22 @@ impl Run<'_> {
                 }
             }
         }
+        self.names.describe(&mut spec, &self.connections[index].subflow);
         let text = spec.to_string();
         text.strip_prefix("> ").unwrap_or(&text).to_owned()
-    }
-
-    /// The connection that a packet of the script belongs to: that of the last socket, or of the
-    /// last stranger.
-    fn connection_for(&mut self, line: u32, spec: &TcpSpec) -> Result<usize, Stop> {
-        let is_stranger = self.under_test.is_none_or(|index| self.connections[index].phase == Phase::Listening);
-        if spec.direction == Direction::Inbound && is_stranger {
-            let ports = Ports { local: SERVER_PORT, remote: self.kernel.client_port() };
-            let mut connection = Connection::new(Phase::PacketReceived, ports, None);
-            connection.open_passively(spec);
-            self.connections.push(connection);
-            self.under_test = Some(self.connections.len() - 1);
-        }
-        self.under_test
-            .ok_or_else(|| self.failed(line, "there is no socket that this packet could belong to".to_owned()))
     }
 
     /// A packet arrives.
     pub(super) fn arrive(&mut self, line: u32, spec: &TcpSpec) -> Result<(), Stop> {
         let spec = &counter_as_flags(spec);
+        if let Some(what) = mptcp::unsupported(spec) {
+            return Err(Stop::Unsupported(line, what.to_owned()));
+        }
         let index = self.connection_for(line, spec)?;
         let scaled = self.kernel.host.ts_ecr_scaled;
         let connection = &mut self.connections[index];
         connection.note_inbound(spec);
-        let segment = match connection.to_wire(spec, scaled) {
+        let mut segment = match connection.to_wire(spec, scaled) {
             Ok(segment) => segment,
             Err(MappingError::Unsupported(what)) => return Err(Stop::Unsupported(line, what)),
             Err(MappingError::UnknownEcho(echo)) => {
@@ -94,6 +80,11 @@ impl Run<'_> {
                 return Err(self.failed(line, reason));
             }
         };
+        let connection = &mut self.connections[index];
+        let ends = connection.subflow.ends.unwrap_or(self.kernel.host.ends());
+        if let Err(reason) = self.names.add_options(spec, &mut connection.subflow, &mut segment) {
+            return Err(self.failed(line, reason));
+        }
         let ecn = match (spec.ip.ecn, spec.ip.tos) {
             (Some(EcnSpec::Is(ecn)), _) => ecn,
             (Some(EcnSpec::Ect01), _) => Ecn::Ect0,
@@ -103,7 +94,7 @@ impl Run<'_> {
         let text = spec.to_string();
         let text = text.strip_prefix("< ").unwrap_or(&text).to_owned();
         self.push_trace(Some(line), TraceKind::Inbound, text);
-        self.kernel.input(self.now, &segment, ecn);
+        self.kernel.input(self.now, ends, &segment, ecn);
         self.settle(line)
     }
 
@@ -113,14 +104,14 @@ impl Run<'_> {
             return Err(self.failed(line, "there is no socket that this message could be about".to_owned()));
         };
         let connection = &self.connections[index];
-        let ports = connection.ports;
+        let (ports, ends) = (connection.ports, connection.subflow.ends.unwrap_or(self.kernel.host.ends()));
         let error = match icmp::error_of(spec, self.kernel.host.ipv6, connection.first_number()) {
             Ok(error) => error,
             Err(IcmpMistake::Invalid(reason)) => return Err(Stop::Invalid(line, reason)),
             Err(IcmpMistake::Unsupported(what)) => return Err(Stop::Unsupported(line, what)),
         };
         self.push_trace(Some(line), TraceKind::Inbound, spec.to_string());
-        self.kernel.icmp(self.now, ports, &error);
+        self.kernel.icmp(self.now, ends, ports, &error);
         self.settle(line)
     }
 
@@ -133,7 +124,14 @@ impl Run<'_> {
         if let Some(option) = unknown_option(expected) {
             return Err(Stop::Unsupported(line, format!("the option `{option}`")));
         }
-        let index = self.connection_for(line, expected)?;
+        if let Some(what) = mptcp::unsupported(expected) {
+            return Err(Stop::Unsupported(line, what.to_owned()));
+        }
+        let index = if mptcp::is_join(expected) {
+            self.await_subflow(line, window, expected)?
+        } else {
+            self.connection_for(line, expected)?
+        };
         self.connections[index].note_expected(expected);
         // The first segment and the last one so far.
         let mut joined: Option<(TcpSpec, TcpSpec)> = None;
@@ -176,14 +174,15 @@ impl Run<'_> {
 
     /// The next packet of the connection, once it is sent.
     fn next_packet(&mut self, line: u32, window: Window, expected: &TcpSpec, index: usize) -> Result<Outgoing, Stop> {
-        let limit = if window.any { END_OF_TIME } else { window.to + self.tolerance(window.to, self.last) };
+        let limit = self.limit(window);
         loop {
-            while let Some(sent) = self.outgoing.pop_front() {
-                // What other connections send is not looked at.
-                if sent.connection == index {
-                    self.now = self.now.max(sent.time);
-                    return Ok(sent);
-                }
+            // What other connections send is not looked at, unless they are subflows of one of
+            // MPTCP, of which nothing gets lost. Their packets have no order among them.
+            self.outgoing.retain(|sent| sent.connection == index || sent.packet.ends.is_some());
+            let at = self.outgoing.iter().position(|sent| sent.connection == index);
+            if let Some(sent) = at.and_then(|at| self.outgoing.remove(at)) {
+                self.now = self.now.max(sent.time);
+                return Ok(sent);
             }
             let next = self.next_deadline();
             if next > limit {
@@ -210,9 +209,13 @@ impl Run<'_> {
         let strictness = Strictness {
             ignore_psh: host.ignore_psh,
             ts_tick: host.ts_tick,
+            ts_echo: host.check_ts_ecr,
             tolerance: self.tolerance(self.now, Time::ZERO),
         };
-        match compare::difference(expected, actual, &mut self.connections[index], strictness) {
+        let resolved = self.names.resolve(expected, actual, &mut self.connections[index].subflow);
+        let mut named = actual.clone();
+        self.names.describe(&mut named, &self.connections[index].subflow);
+        match compare::difference(&resolved, &named, &mut self.connections[index], strictness) {
             None => Ok(()),
             Some(reason) => Err(self.mismatch(line, index, reason, expected, actual)),
         }
@@ -260,7 +263,7 @@ impl Run<'_> {
         if !self.kernel.host.check_end {
             return Ok(());
         }
-        let is_left = |sent: &&Outgoing| Some(sent.connection) == self.under_test && sent.time <= self.now;
+        let is_left = |sent: &&Outgoing| self.is_tested(sent) && sent.time <= self.now;
         let left = self.outgoing.iter().find(is_left);
         let Some(sent) = left else { return Ok(()) };
         let actual = self.text_of(sent.connection, &self.spec_of(sent.connection, &sent.packet));

@@ -212,4 +212,14 @@ pub(super) const KEYS: &[Key] = &[
         takes: "on or off",
         apply: |host, value| switch(value).map(|value| host.ts_ecr_scaled = value),
     },
+    Key {
+        name: "check_ts_ecr",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.check_ts_ecr = value),
+    },
+    Key {
+        name: "check_address_id",
+        takes: "on or off",
+        apply: |host, value| switch(value).map(|value| host.mptcp.check_address_id = value),
+    },
 ];

@@ -6,7 +6,7 @@
 //! - the number that `socket`, `accept` and the like return: it is a name that the script gives;
 //! - TSval, which is the host's clock and not compared;
 //! - two packets that change places and are equal in what is compared, or of which one is the other
-//!   with any options;
+//!   with any options, or of different subflows;
 //! - the sequence number of the first SYN: later numbers count from it, whatever the script calls
 //!   it;
 //! - a sequence number of which the script says that it may be any;
@@ -19,6 +19,8 @@ use ackclock_packetdrill::ast::{
 };
 use ackclock_packetdrill::ast::{Script, SeqForm, TcpSpec};
 use ackclock_units::Span;
+
+use super::mptcp;
 
 /// The largest segment over Ethernet: how far off a sequence number is that belongs to the next
 /// segment.
@@ -111,7 +113,8 @@ fn message(index: usize, icmp: &IcmpSpec, give: Give<'_>) {
 /// Whether it is a SYN, and not one that is resent: that has to have the number of the first.
 fn names_first_number(before: &[Event], tcp: &TcpSpec) -> bool {
     let sent_last = before.iter().rev().find_map(outbound);
-    tcp.flags.contains(Flags::SYN) && !sent_last.is_some_and(|last| last.flags.contains(Flags::SYN))
+    let is_again = |last: &TcpSpec| last.flags.contains(Flags::SYN) && mptcp::joins(last) == mptcp::joins(tcp);
+    tcp.flags.contains(Flags::SYN) && !sent_last.is_some_and(is_again)
 }
 
 fn numbers(tcp: &TcpSpec, free: bool, replace: Replace<'_>) {
@@ -188,6 +191,11 @@ fn options(tcp: &TcpSpec, replace: Replace<'_>) {
                 counted[data.len() - 1] ^= 1;
                 with("AccECN bytes changed", option(*kind, counted));
             }
+            OptionSpec::Mptcp(option) => {
+                for (kind, option) in mptcp::changed(option) {
+                    with(kind, changed(OptionSpec::Mptcp(Box::new(option))));
+                }
+            }
             OptionSpec::Nop | OptionSpec::Eol | OptionSpec::SackPermitted | OptionSpec::Other { .. } => {}
         }
     }
@@ -208,6 +216,7 @@ fn length(option: &OptionSpec) -> usize {
         OptionSpec::Mss(_) => 4,
         OptionSpec::Timestamps { .. } => 10,
         OptionSpec::Sack(blocks) => 2 + 8 * blocks.as_slice().len(),
+        OptionSpec::Mptcp(option) => option.encoded_len(),
         OptionSpec::Other { data, .. } => 2 + data.len(),
     }
 }
@@ -299,6 +308,7 @@ fn places(script: &Script, index: usize, terms: Terms, give: Give<'_>) {
     });
     let Some(next) = events.get(index + 1) else { return };
     if let (Some(first), Some(second)) = (expected(&events[index], terms), expected(next, terms))
+        && first.addresses == second.addresses
         && !covers(&first, &second)
         && !covers(&second, &first)
     {
@@ -377,6 +387,19 @@ fn inbound(script: &Script, index: usize, tcp: &TcpSpec, give: Give<'_>) {
             events[index].action = Action::Packet(Box::new(PacketSpec::Tcp(tcp.clone())));
         });
     };
+    if let Options::List(list) = &tcp.options {
+        for (at, option) in list.iter().enumerate() {
+            let OptionSpec::Mptcp(option) = option else { continue };
+            let mut without = list.clone();
+            without.remove(at);
+            replace("arrival: MPTCP option removed", TcpSpec { options: Options::List(without), ..tcp.clone() });
+            for (_, option) in mptcp::changed(option) {
+                let mut list = list.clone();
+                list[at] = OptionSpec::Mptcp(Box::new(option));
+                replace("arrival: MPTCP option changed", TcpSpec { options: Options::List(list), ..tcp.clone() });
+            }
+        }
+    }
     if !tcp.flags.contains(Flags::SYN) {
         replace("arrival: seq", TcpSpec { seq: tcp.seq.wrapping_add(MSS), ..tcp.clone() });
     }

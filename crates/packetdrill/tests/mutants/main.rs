@@ -1,12 +1,13 @@
 //! The runner as a judge: a script that passes stops passing once anything in it is changed.
 //!
-//! Scripts are those of the TCP endpoint. For a measurement on others, `ACKCLOCK_MUTANTS` names a
+//! Scripts are those of the TCP endpoint and of MPTCP. For a measurement on others, `ACKCLOCK_MUTANTS` names a
 //! file or directory, and `ACKCLOCK_MUTANTS_SET` settings (`profile=freebsd-14 cc=reno`); scripts
 //! that do not pass are left out:
 //!
 //!     ACKCLOCK_MUTANTS=DIR cargo test -p ackclock-packetdrill --release --test mutants -- --nocapture
 
 mod kinds;
+mod mptcp;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -167,8 +168,12 @@ fn table(tallies: &Tallies) -> String {
 #[test]
 fn scripts_of_the_endpoint_stop_passing_when_anything_changes() {
     let chosen = env::var_os("ACKCLOCK_MUTANTS");
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tcp/tests/scripts");
-    let paths = scripts_below(chosen.as_deref().map_or(&own, Path::new));
+    let own =
+        ["../tcp/tests/scripts", "tests/mptcp/scripts"].map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path));
+    let paths = match &chosen {
+        Some(chosen) => scripts_below(Path::new(chosen)),
+        None => own.iter().flat_map(|path| scripts_below(path)).collect(),
+    };
     assert!(!paths.is_empty(), "there are scripts");
     let mut settings = Settings::new();
     let chosen_settings = env::var("ACKCLOCK_MUTANTS_SET").unwrap_or_default();
