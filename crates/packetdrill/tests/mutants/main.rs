@@ -4,7 +4,7 @@
 //! `ACKCLOCK_MUTANTS` names a file or directory, and `ACKCLOCK_MUTANTS_SET` settings
 //! (`profile=freebsd-14 cc=reno`); scripts that do not pass are left out:
 //!
-//! ACKCLOCK_MUTANTS=DIR cargo test -p ackclock-packetdrill --release --test mutants -- --nocapture
+//!     ACKCLOCK_MUTANTS=DIR cargo test -p ackclock-packetdrill --release --test mutants -- --nocapture
 
 mod kinds;
 mod mptcp;
