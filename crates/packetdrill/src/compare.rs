@@ -6,8 +6,8 @@
 //!
 //! # Departures
 //! Ports are not compared, as in packetdrill. packetdrill does not compare TSecr; here it is
-//! compared, unless `check_ts_ecr` is off, since TSval of inbound packets is the script's own. Of an expectation that stands for
-//! several segments no segment may be longer than the first.
+//! compared, unless `check_ts_ecr` is off, since TSval of inbound packets is the script's own. Of
+//! an expectation that stands for several segments no segment may be longer than the first.
 
 use ackclock_packet::Flags;
 use ackclock_units::{Ecn, Span};

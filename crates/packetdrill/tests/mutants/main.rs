@@ -1,8 +1,8 @@
 //! The runner as a judge: a script that passes stops passing once anything in it is changed.
 //!
-//! Scripts are those of the TCP endpoint and of MPTCP. For a measurement on others, `ACKCLOCK_MUTANTS` names a
-//! file or directory, and `ACKCLOCK_MUTANTS_SET` settings (`profile=freebsd-14 cc=reno`); scripts
-//! that do not pass are left out:
+//! Scripts are those of the TCP endpoint and of MPTCP. For a measurement on others,
+//! `ACKCLOCK_MUTANTS` names a file or directory, and `ACKCLOCK_MUTANTS_SET` settings
+//! (`profile=freebsd-14 cc=reno`); scripts that do not pass are left out:
 //!
 //!     ACKCLOCK_MUTANTS=DIR cargo test -p ackclock-packetdrill --release --test mutants -- --nocapture
 
