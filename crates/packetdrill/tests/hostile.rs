@@ -1,6 +1,6 @@
 //! Broken scripts: any text gives an error with its line or an outcome, soon and without a panic.
 //!
-//! Texts are scripts of the TCP endpoint with lines, words and numbers changed.
+//! Texts are scripts of the TCP endpoint and of MPTCP with lines, words and numbers changed.
 //! `ACKCLOCK_FUZZ_SECONDS` says how long the ignored test goes on, `ACKCLOCK_FUZZ_CORPUS` names
 //! another folder of scripts to begin with, `ACKCLOCK_FUZZ_SEED` another beginning. What makes the
 //! runner panic is left in a file, which the failing test names.
@@ -31,7 +31,11 @@ const WORDS: &str = "\
     {  }  %{  }%  `  \"  '  //  /*  */  #  ,  |  assert  tcpi_snd_cwnd  close(4)  shutdown(4, SHUT_WR)  \
     write(4, ..., 2147483647) = 2147483647  read(4, ..., 1) = 1  sysctl -q net.ipv4.tcp_sack=0  --tolerance_usecs=0  \
     --mss=1  --set=cc=reno  --set=cc=bbr  --set=cc=cdg  --set=ecn=accecn  --set=ecn=dctcp  --profile=freebsd-14  TCP_CONGESTION  \
-    \"bbr\"  \"cdg\"  \"prague\"  \"vegas\"  SO_MAX_PACING_RATE  [ect1]  SEWA  SA  S.A  .5  .6  <ECN e1b 1 ceb 0 e0b 1>  \u{0}  é  \u{feff}";
+    \"bbr\"  \"cdg\"  \"prague\"  \"vegas\"  SO_MAX_PACING_RATE  [ect1]  SEWA  SA  S.A  .5  .6  \
+    IPPROTO_MPTCP  <mpcapable v1 flags[flag_h] nokey>  <mpcapable v1 flags[flag_h] key[ckey=2, skey]>  addr[c0]  addr[s1]  \
+    <dss dack8=1 dsn8=1 ssn=1 dll=100 nocs>  <dss dack4=1 dsn4=18446744073709551615 ssn=0 dll=0 nocs fin>  mp_fastclose  \
+    <mp_join_syn token=auto>  <mp_join_ack sender_hmac=auto>  <add_address addr[s1] hmac=auto>  \
+    <remove_address address_id=[0, 1]>  <mp_prio backup=1>  <mp_reset 1>  `ip mptcp limits set subflows 8`  <ECN e1b 1 ceb 0 e0b 1>  \u{0}  é  \u{feff}";
 
 fn word(random: &mut Random) -> &'static str {
     let words = || WORDS.split("  ");
@@ -39,9 +43,9 @@ fn word(random: &mut Random) -> &'static str {
 }
 
 fn corpus() -> Vec<String> {
-    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tcp/tests/scripts");
-    let chosen = env::var_os("ACKCLOCK_FUZZ_CORPUS").map_or(own, PathBuf::from);
-    let mut open = vec![chosen];
+    let own = ["../tcp/tests/scripts", "tests/mptcp/scripts"];
+    let own = own.map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path));
+    let mut open = env::var_os("ACKCLOCK_FUZZ_CORPUS").map_or(own.to_vec(), |chosen| vec![PathBuf::from(chosen)]);
     let mut paths = Vec::new();
     while let Some(path) = open.pop() {
         if path.is_dir() {
