@@ -216,6 +216,9 @@ impl Kernel {
             Kind::New => {}
             Kind::Listening(listener) => listener.close(now),
             Kind::MultipathListening(listener) => listener.close(),
+            Kind::Multipath(_) if linger.is_some() => {
+                return Err(CallError::Unsupported("a close of MPTCP that lingers".to_owned()));
+            }
             Kind::Multipath(multipath) => multipath.close(now, socket.options.linger == Some(Span::ZERO)),
             Kind::Open(endpoint) => {
                 endpoint.close(now);

@@ -51,14 +51,14 @@ impl Kernel {
             Ok(id) => id,
             Err(errno) => return Ok(Step::Done(Done::failed(errno))),
         };
+        if self.sockets[id].mptcp && flags & (MSG_FASTOPEN | MORE | EOR) != 0 {
+            return Err(CallError::Unsupported("MSG_FASTOPEN, MSG_MORE and MSG_EOR of MPTCP".to_owned()));
+        }
         let Ok(total) = u64::try_from(length) else { return Ok(Step::Done(Done::failed(Errno::EINVAL))) };
         let address = args.address();
         let unspecified = matches!(address, Some(Expr::Symbol(name)) if name == "AF_UNSPEC");
         if let Some(step) = self.send_fast_open(now, id, (total, null), flags, (address.is_some(), unspecified)) {
             return Ok(step);
-        }
-        if self.sockets[id].mptcp && flags & MSG_FASTOPEN != 0 {
-            return Err(CallError::Unsupported("Fast Open on MPTCP sockets".to_owned()));
         }
         if !matches!(self.sockets[id].kind, Kind::Open(_) | Kind::Multipath(_)) {
             return Ok(Step::Done(Done::failed(Errno::EPIPE)));

@@ -152,15 +152,13 @@ impl Names {
 
     fn encode_join(&mut self, option: &MptcpSpec, place: Place<'_>, subflow: &Subflow) -> Result<MptcpOption, String> {
         let side = place.side;
-        let (sent_id, sent_nonce, sent_backup) = match place.actual {
+        let (sent_id, sent_nonce) = match place.actual {
             Some(
-                MptcpOption::JoinSyn { address_id, nonce, backup, .. }
-                | MptcpOption::JoinSynAck { address_id, nonce, backup, .. },
-            ) => (Some(*address_id), Some(*nonce), Some(*backup)),
-            _ => (None, None, None),
+                MptcpOption::JoinSyn { address_id, nonce, .. } | MptcpOption::JoinSynAck { address_id, nonce, .. },
+            ) => (Some(*address_id), Some(*nonce)),
+            _ => (None, None),
         };
         let own_id = subflow.ends.map_or(0, |[_, remote]| self.note_remote(remote));
-        let _ = sent_backup;
         match option {
             MptcpSpec::JoinSyn { backup, address_id, token, nonce } => Ok(MptcpOption::JoinSyn {
                 backup: *backup,

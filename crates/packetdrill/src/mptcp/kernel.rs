@@ -86,7 +86,7 @@ impl Kernel {
 
     /// A segment arrives between two addresses, ours first: `false` if no MPTCP socket takes it.
     pub(crate) fn input_multipath(&mut self, now: Time, ends: [IpAddr; 2], segment: &Segment, ecn: Ecn) -> bool {
-        let accepted = self.host.mptcp.accepted;
+        let accepted = self.host.mptcp.accepted.min(self.host.mptcp.subflows);
         let known = self.multipaths().find_map(|multipath| {
             let path = path_between(&multipath.connection, ends)?;
             multipath.connection.subflow_of(path, segment).map(|_| ())?;

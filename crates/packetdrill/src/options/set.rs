@@ -36,6 +36,31 @@ enum Changed {
     Deferring,
 }
 
+impl Changed {
+    /// Whether an MPTCP socket heeds it: subflows have the knobs of the time at which their
+    /// connection begins.
+    fn applies_to_subflows(self, is_open: bool) -> bool {
+        match self {
+            Changed::Nothing => true,
+            Changed::KeepAlive
+            | Changed::SendBuffer(_)
+            | Changed::ReceiveBuffer(_)
+            | Changed::NoDelay
+            | Changed::MaxSegment
+            | Changed::UserTimeout
+            | Changed::SynRetries(_)
+            | Changed::FinWait2
+            | Changed::MtuDiscover => !is_open,
+            Changed::Cork
+            | Changed::NotSent
+            | Changed::PacingRate
+            | Changed::QuickAck(_)
+            | Changed::ReportErrors
+            | Changed::Deferring => false,
+        }
+    }
+}
+
 /// What a number has changed, or why it is refused. `None` if the group has no such option, or none
 /// that takes this number.
 type Stored = Option<Result<Changed, Errno>>;
@@ -50,6 +75,9 @@ impl Kernel {
         number: i64,
     ) -> Result<Result<(), Errno>, CallError> {
         if let "TCP_FASTOPEN" | "TCP_FASTOPEN_CONNECT" | "TCP_FASTOPEN_NO_COOKIE" = name {
+            if self.sockets[id].mptcp {
+                return Err(CallError::Unsupported(format!("{name} of an MPTCP socket")));
+            }
             return Ok(self.set_fast_open(id, name, number));
         }
         let linux = self.host.system == System::Linux;
@@ -59,9 +87,11 @@ impl Kernel {
             .or_else(|| store_timer(options, linux, name, number))
             .or_else(|| store_tcp_option(options, linux, mss, name, number))
             .or_else(|| store_ip_option(options, linux, name, number));
-        let is_open = self.multipath(id).is_some();
-        if is_open && matches!(stored, Some(Ok(changed)) if !matches!(changed, Changed::Nothing)) {
-            return Err(CallError::Unsupported(format!("{name} of an MPTCP connection that is open")));
+        if let Some(Ok(changed)) = stored
+            && self.sockets[id].mptcp
+            && !changed.applies_to_subflows(self.multipath(id).is_some())
+        {
+            return Err(CallError::Unsupported(format!("{name} of an MPTCP socket in this state")));
         }
         let result = match stored {
             Some(result) => result,
