@@ -74,6 +74,14 @@ pub(crate) struct Aside<'a> {
     pub(crate) places: Option<&'a Places>,
     /// The capture of the only run.
     pub(crate) capture: Option<&'a Path>,
+    /// Set by somebody else to end everything, as a signal does.
+    pub(crate) stop: Option<&'a AtomicBool>,
+}
+
+impl Aside<'_> {
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
+    }
 }
 
 /// How many runs this machine takes at the same time.
@@ -137,7 +145,7 @@ fn one(
     progress: &Progress,
     stop: &AtomicBool,
 ) -> Result<Done, Failure> {
-    if !scenario.is_live() && ackclock_live::interrupted() {
+    if aside.is_stopped() || (!scenario.is_live() && ackclock_live::interrupted()) {
         return Err(Failure::Run(RunError::Interrupted));
     }
     let spec = scenario.read_spec(run).map_err(|error| Failure::Point(Box::new(error)))?;
@@ -148,7 +156,7 @@ fn one(
     let mut meter = progress.meter(spec.duration);
     let mut reach = |now| {
         meter.reach(now);
-        let over = stop.load(Ordering::Relaxed) || ackclock_live::interrupted();
+        let over = stop.load(Ordering::Relaxed) || aside.is_stopped() || ackclock_live::interrupted();
         if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let result = ackclock_sim::run_kept(&spec, sheets.recorders(), &mut reach);

@@ -8,10 +8,12 @@
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
 //! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `check`, `compare`,
 //! `export`, `list`, `merge`, `pattern`, `shell`, `trace` and `verify` are the commands of these
-//! names. Exit status: 0, 1 when an expectation was missed, a live run is not valid or a script did
-//! not pass, 2 for bad input, 3 when a run failed, 130 when runs were interrupted.
+//! names. [`batch`] is for programs that have no command line. Exit status: 0, 1 when an
+//! expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3
+//! when a run failed, 130 when runs were interrupted.
 
 mod args;
+pub mod batch;
 mod check;
 mod compare;
 mod completions;

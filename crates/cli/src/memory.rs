@@ -9,12 +9,25 @@ use anyhow::bail;
 
 use crate::say;
 
+/// As [`plan`] has it; the note is told.
+pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<usize> {
+    let (threads, note) = plan(scenario, asked, cores)?;
+    if let Some(note) = note {
+        say(&note);
+    }
+    Ok(threads)
+}
+
 /// How many runs go on at the same time: as many as `asked`, or else as there are cores or as fit
 /// into memory. Fails if the flows of those runs need more memory than there is. That their packets
 /// could need more is only a note: windows need not fill the queues. Nothing is checked where the
 /// system does not tell how much memory it has.
-pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<usize> {
-    let Some(available) = available() else { return Ok(asked.unwrap_or(cores)) };
+pub(crate) fn plan(
+    scenario: &Scenario,
+    asked: Option<usize>,
+    cores: usize,
+) -> anyhow::Result<(usize, Option<String>)> {
+    let Some(available) = available() else { return Ok((asked.unwrap_or(cores), None)) };
     let kept = kept(scenario);
     if kept > available {
         bail!(
@@ -24,11 +37,7 @@ pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -
             mib(available)
         );
     }
-    let (threads, note) = fits(scenario, asked, cores, available)?;
-    if let Some(note) = note {
-        say(&note);
-    }
-    Ok(threads)
+    fits(scenario, asked, cores, available)
 }
 
 /// What is kept of all runs until the last one has finished, in bytes: the measures that

@@ -171,7 +171,7 @@ impl Output {
 
     /// Where runs put what they record, for the threads that they are on.
     pub(crate) fn places(&self) -> Places {
-        Places { dir: self.dir.clone(), digits: self.sweep.then(|| self.digits()) }
+        Places { dir: Some(self.dir.clone()), digits: self.sweep.then(|| self.digits()) }
     }
 
     /// Writes the summary of the next run, and keeps what it has recorded.
@@ -268,22 +268,30 @@ impl Drop for Output {
 /// Where each run puts what it records.
 #[derive(Debug)]
 pub(crate) struct Places {
-    dir: PathBuf,
+    /// Nothing for memory.
+    dir: Option<PathBuf>,
     /// Of the number of a run in a sweep.
     digits: Option<usize>,
 }
 
 impl Places {
+    /// Records stay in memory, under their plain names.
+    pub(crate) fn in_memory() -> Places {
+        Places { dir: None, digits: None }
+    }
+
     /// Begins a file of a run.
     pub(crate) fn create(&self, run: usize, file: &str) -> anyhow::Result<Partial> {
         let name = self.name(run, file);
-        Partial::create(&self.dir, &name).with_context(|| format!("cannot write into {}", self.dir.display()))
+        let Some(dir) = &self.dir else { return Ok(Partial::in_memory(&name)) };
+        Partial::create(dir, &name).with_context(|| format!("cannot write into {}", dir.display()))
     }
 
     /// Begins a folder of a run that somebody else fills.
     pub(crate) fn folder(&self, run: usize, folder: &str) -> anyhow::Result<Folder> {
         let name = self.name(run, folder);
-        Folder::create(&self.dir, &name).with_context(|| format!("cannot write into {}", self.dir.display()))
+        let dir = self.dir.as_ref().context("what programs print needs a directory")?;
+        Folder::create(dir, &name).with_context(|| format!("cannot write into {}", dir.display()))
     }
 
     fn name(&self, run: usize, file: &str) -> String {

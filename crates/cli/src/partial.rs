@@ -7,14 +7,21 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// A file that is being written, under a hidden name that ends in `.partial`. Dropped, it is
-/// removed.
+/// A file that is being written, under a hidden name that ends in `.partial`, or in memory. Dropped,
+/// it is removed.
 #[derive(Debug)]
 pub(crate) struct Partial {
     written: Hidden,
-    writer: BufWriter<File>,
+    writer: Writer,
     hash: Sha256,
     bytes: u64,
+}
+
+/// What takes the contents.
+#[derive(Debug)]
+enum Writer {
+    File(BufWriter<File>),
+    Memory(Vec<u8>),
 }
 
 /// A file with all its contents on the disk, still hidden. Dropped, it is removed.
@@ -22,6 +29,8 @@ pub(crate) struct Partial {
 pub(crate) struct Sealed {
     written: Hidden,
     entry: Value,
+    /// The contents, of a file in memory.
+    contents: Option<Vec<u8>>,
 }
 
 /// A folder that somebody else fills, likewise hidden. Dropped, it is removed with what is in it.
@@ -47,7 +56,13 @@ impl Partial {
         let path = hidden(dir, name);
         let file = File::create(&path)?;
         let written = Hidden { path, name: name.to_owned(), published: false };
-        Ok(Partial { written, writer: BufWriter::new(file), hash: Sha256::new(), bytes: 0 })
+        Ok(Partial { written, writer: Writer::File(BufWriter::new(file)), hash: Sha256::new(), bytes: 0 })
+    }
+
+    /// Begins a file in memory, which never gets onto the disk.
+    pub(crate) fn in_memory(name: &str) -> Partial {
+        let written = Hidden { path: PathBuf::from(name), name: name.to_owned(), published: true };
+        Partial { written, writer: Writer::Memory(Vec::new()), hash: Sha256::new(), bytes: 0 }
     }
 
     /// Goes on with the file that will be `name` behind its first lines, as far as they are whole
@@ -69,12 +84,12 @@ impl Partial {
         file.set_len(bytes)?;
         file.seek(SeekFrom::End(0))?;
         let written = Hidden { path, name: name.to_owned(), published: false };
-        Ok(Some(Partial { written, writer: BufWriter::new(file), hash, bytes }))
+        Ok(Some(Partial { written, writer: Writer::File(BufWriter::new(file)), hash, bytes }))
     }
 
     /// Leaves the file as it is, for somebody who goes on with it.
     pub(crate) fn leave(mut self) {
-        let _ = self.writer.flush();
+        let _ = self.flush();
         self.written.published = true;
     }
 
@@ -86,8 +101,14 @@ impl Partial {
     /// Brings the contents to the disk.
     pub(crate) fn seal(self) -> io::Result<Sealed> {
         let Partial { written, writer, hash, bytes } = self;
-        writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        Ok(Sealed { written, entry: entry(bytes, hash) })
+        let contents = match writer {
+            Writer::File(writer) => {
+                writer.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+                None
+            }
+            Writer::Memory(contents) => Some(contents),
+        };
+        Ok(Sealed { written, entry: entry(bytes, hash), contents })
     }
 }
 
@@ -139,7 +160,7 @@ impl Sealed {
             bytes += len as u64;
         }
         file.sync_all()?;
-        Ok(Sealed { written, entry: entry(bytes, hash) })
+        Ok(Sealed { written, entry: entry(bytes, hash), contents: None })
     }
 }
 
@@ -163,14 +184,24 @@ fn entry(bytes: u64, hash: Sha256) -> Value {
 
 impl Write for Partial {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.writer.write(bytes)?;
+        let written = match &mut self.writer {
+            Writer::File(file) => file.write(bytes)?,
+            Writer::Memory(contents) => {
+                contents.extend_from_slice(bytes);
+                self.bytes += bytes.len() as u64;
+                return Ok(bytes.len());
+            }
+        };
         self.hash.update(&bytes[..written]);
         self.bytes += written as u64;
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
+        match &mut self.writer {
+            Writer::File(file) => file.flush(),
+            Writer::Memory(_) => Ok(()),
+        }
     }
 }
 
@@ -178,6 +209,12 @@ impl Sealed {
     /// Leaves the file as it is, for somebody who goes on with the output.
     pub(crate) fn leave(mut self) {
         self.written.published = true;
+    }
+
+    /// The name and the contents of a file in memory.
+    pub(crate) fn into_contents(mut self) -> Option<(String, Vec<u8>)> {
+        let name = self.written.name.clone();
+        self.contents.take().map(|contents| (name, contents))
     }
 
     /// Its name, and its entry in the manifest.

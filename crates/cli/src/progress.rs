@@ -31,6 +31,22 @@ impl Progress {
         Progress { bar }
     }
 
+    /// Nothing is shown; somebody asks how far it has come.
+    pub(crate) fn hidden() -> Progress {
+        Progress { bar: ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::hidden()) }
+    }
+
+    /// There are so many runs.
+    pub(crate) fn expect(&self, runs: usize) {
+        self.bar.set_length(runs as u64 * STEPS);
+    }
+
+    /// How many runs have been done, parts included, and how many there are.
+    pub(crate) fn reached(&self) -> (f64, f64) {
+        let runs = |steps: u64| steps as f64 / STEPS as f64;
+        (runs(self.bar.position()), runs(self.bar.length().unwrap_or(0)))
+    }
+
     /// So many runs will not be done.
     pub(crate) fn leave_out(&self, runs: usize) {
         self.bar.dec_length(runs as u64 * STEPS);

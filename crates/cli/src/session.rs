@@ -1,12 +1,13 @@
 //! A scenario from its file to the exit status: its runs, what is reported of them, and what is
 //! kept.
 
-mod result;
+pub(crate) mod ledger;
+pub(crate) mod result;
 
 use std::ops::ControlFlow;
 
 use ackclock_live::LiveError;
-use ackclock_scenario::{Evaluation, LoadError, Measures, Miss, Override, Scenario};
+use ackclock_scenario::{LoadError, Measures, Miss, Override, Scenario};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::OwnController;
 use ackclock_trace::Summary;
@@ -19,7 +20,8 @@ use crate::output::Output;
 use crate::partial::Sealed;
 use crate::progress::Progress;
 use crate::report::{self, Report};
-use crate::selection::{Selection, Walk};
+use crate::selection::Selection;
+use ledger::Ledger;
 use result::{Ended, RunResult, Stored};
 
 use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, check, duration, live, memory, print, print_line, say};
@@ -71,7 +73,7 @@ pub(crate) fn merged(
     mut next: impl FnMut(usize) -> anyhow::Result<(String, Vec<Sealed>)>,
 ) -> anyhow::Result<u8> {
     let mut session = Session::open(args, scenario)?;
-    while let Some(run) = session.walk.next() {
+    while let Some(run) = session.ledger.walk.next() {
         let (mut line, records) = next(run)?;
         session.take_line(&line)?;
         let expectations = session.judge();
@@ -139,14 +141,9 @@ fn records(scenario: &Scenario) -> bool {
 struct Session<'a> {
     args: &'a Args,
     scenario: &'a Scenario,
-    walk: Walk<'a>,
-    /// Whether it is about all runs, and not a part of them.
-    is_whole: bool,
+    ledger: Ledger<'a>,
     output: Option<Output>,
     report: Report<'a>,
-    /// What was measured in each run, of all.
-    measures: Vec<Option<Measures>>,
-    evaluations: Vec<Evaluation>,
     /// The runs of the sweep that failed.
     failed: usize,
     /// What makes live runs unreliable.
@@ -182,12 +179,9 @@ impl<'a> Session<'a> {
         let mut session = Session {
             args,
             scenario,
-            is_whole: selection.is_all(),
-            walk: Walk::new(scenario, selection),
+            ledger: Ledger::new(scenario, selection),
             output,
             report: Report::new(scenario),
-            measures: Vec::new(),
-            evaluations: Vec::new(),
             failed: 0,
             troubles: Vec::new(),
             ended_early: None,
@@ -204,7 +198,7 @@ impl<'a> Session<'a> {
             return Ok(());
         }
         let Some(output) = self.output.take() else { return Ok(()) };
-        let runs = at_most(self.scenario, self.walk.left());
+        let runs = at_most(self.scenario, self.ledger.walk.left());
         say(&format!("note: {} of {runs} runs had finished before", output.earlier()));
         let taken = output.each_earlier(|line| self.take_line(line));
         self.output = Some(output);
@@ -214,11 +208,11 @@ impl<'a> Session<'a> {
     /// Takes in a run that has finished, from its line.
     fn take_line(&mut self, line: &str) -> anyhow::Result<()> {
         let stored = Stored::read(line)?;
-        let run = self.walk.next().context("more lines than runs")?;
+        let run = self.ledger.walk.next().context("more lines than runs")?;
         self.troubles_of(run, &stored.summary);
         match stored.error() {
             Some(error) => self.fail(run, error),
-            None => self.keep(run, self.scenario.measure(&stored.json)),
+            None => self.ledger.keep(run, self.scenario.measure(&stored.json)),
         }
         if self.shows_tables() && stored.error().is_none() {
             self.report.add(run, &stored.summary);
@@ -242,19 +236,9 @@ impl<'a> Session<'a> {
     fn fail(&mut self, run: usize, error: &str) {
         say(&format!("error: {} failed: {error}", report::name_of(self.scenario, run)));
         self.failed += 1;
-        self.keep(run, Measures::new());
+        self.ledger.keep(run, Measures::new());
         if self.shows_tables() {
             self.report.fail(run);
-        }
-    }
-
-    /// Keeps what was measured in a run.
-    fn keep(&mut self, run: usize, measures: Measures) {
-        self.walk.step(run, &measures);
-        if self.is_whole {
-            // Those between were not needed, or not completed.
-            self.measures.resize(run, None);
-            self.measures.push(Some(measures));
         }
     }
 
@@ -262,7 +246,7 @@ impl<'a> Session<'a> {
     fn execute(&mut self, threads: usize) -> Result<(), (usize, Failure)> {
         let (args, scenario) = (self.args, self.scenario);
         let places = self.output.as_ref().filter(|_| records(scenario) || scenario.is_live()).map(Output::places);
-        let aside = Aside { places: places.as_ref(), capture: args.record.as_deref() };
+        let aside = Aside { places: places.as_ref(), capture: args.record.as_deref(), stop: None };
         if !scenario.is_live() {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();
@@ -271,12 +255,12 @@ impl<'a> Session<'a> {
         if scenario.is_live() && !args.quiet {
             say(&live::heading(scenario));
         }
-        let progress = Progress::new(self.walk.left(), args.quiet);
-        if self.walk.left() == 0 {
+        let progress = Progress::new(self.ledger.walk.left(), args.quiet);
+        if self.ledger.walk.left() == 0 {
             self.judge();
             return Ok(());
         }
-        let walk = self.walk.clone();
+        let walk = self.ledger.walk.clone();
         let sink = |run, done| self.take(run, done, &progress);
         let finished = execute::all(&walk, threads, &aside, &progress, sink);
         progress.clear();
@@ -301,12 +285,11 @@ impl<'a> Session<'a> {
 
     fn add(&mut self, run: usize, ended: Ended, progress: &Progress) -> anyhow::Result<()> {
         let Ended { summary, records, error, broken_off } = ended;
-        let mut summary = summary.with_params(self.scenario.params(run));
-        summary.index = run as u64;
+        let summary = self.ledger.entitled(run, summary);
         self.troubles_of(run, &summary);
         match &error {
             Some(error) => progress.suspended(|| self.fail(run, error)),
-            None => self.keep(run, self.scenario.measure_summary(&summary)),
+            None => self.ledger.keep(run, self.scenario.measure_summary(&summary)),
         }
         self.ended_early = broken_off.map(|why| (run, why));
         let expectations = self.judge();
@@ -322,15 +305,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// The expectations, after the last run: they are about all runs.
+    /// The expectations, after the last run.
     fn judge(&mut self) -> Vec<Value> {
-        let scenario = self.scenario;
-        if self.walk.next().is_some() || self.ended_early.is_some() || !self.is_whole {
-            return Vec::new();
-        }
-        self.evaluations = scenario.evaluations(&self.measures);
-        let as_json = |evaluation: &Evaluation| evaluation.json(scenario.params(evaluation.point * scenario.repeat()));
-        self.evaluations.iter().map(as_json).collect()
+        self.ledger.judge(self.ended_early.is_some())
     }
 
     /// Sorts out how the runs ended. A status means that there are no results to report.
@@ -369,7 +346,7 @@ impl<'a> Session<'a> {
     /// Completes the output and reports the results. Returns the exit status.
     fn finish(mut self) -> anyhow::Result<u8> {
         let live = self.scenario.is_live();
-        if self.ended_early.is_some() && self.walk.done() == 0 && !live {
+        if self.ended_early.is_some() && self.ledger.walk.done() == 0 && !live {
             // There is nothing to keep, and an earlier output stays as it is.
             self.output = None;
         }
@@ -387,8 +364,8 @@ impl<'a> Session<'a> {
         for trouble in &self.troubles {
             say(trouble);
         }
-        if self.is_whole {
-            report::unsettled(self.scenario, &self.measures).iter().for_each(|note| say(note));
+        if self.ledger.is_whole {
+            report::unsettled(self.scenario, &self.ledger.measures).iter().for_each(|note| say(note));
         }
         match completed {
             Ok(()) => {}
@@ -418,9 +395,9 @@ impl<'a> Session<'a> {
 
     /// Prints the report, if it is wanted and there is anything in it.
     fn show(&mut self) -> anyhow::Result<()> {
-        if self.shows_tables() && self.walk.done() > 0 {
-            let whole = self.ended_early.is_none() && self.is_whole;
-            let judged = whole.then_some(&self.evaluations[..]);
+        if self.shows_tables() && self.ledger.walk.done() > 0 {
+            let whole = self.ended_early.is_none() && self.ledger.is_whole;
+            let judged = whole.then_some(&self.ledger.evaluations[..]);
             let _ = print(&self.report.text(judged))?;
         }
         Ok(())
@@ -433,13 +410,13 @@ impl<'a> Session<'a> {
         say(&format!("note: {run} was not completed; the results are partial, and expectations are not evaluated"));
         if !scenario.is_live() && scenario.runs() > 1 {
             let where_to = match &self.args.out {
-                Some(dir) if self.walk.done() > 0 => {
+                Some(dir) if self.ledger.walk.done() > 0 => {
                     format!(", and are kept in {}; --resume goes on with the others", dir.display())
                 }
                 _ => String::new(),
             };
-            let done = self.walk.done();
-            let of = at_most(scenario, done + self.walk.left());
+            let done = self.ledger.walk.done();
+            let of = at_most(scenario, done + self.ledger.walk.left());
             say(&format!("note: {done} of {of} runs had finished{where_to}"));
         }
         match why {
@@ -451,7 +428,7 @@ impl<'a> Session<'a> {
 
     /// The exit status after all runs, with the expectations that were missed.
     fn status(&self) -> u8 {
-        let misses = self.scenario.misses(&self.evaluations);
+        let misses = self.scenario.misses(&self.ledger.evaluations);
         for miss in &misses {
             say(&self.missed(miss));
         }
@@ -459,7 +436,7 @@ impl<'a> Session<'a> {
             (0, true) => 0,
             (0, false) => MISSED,
             (failed, _) => {
-                say(&format!("error: {failed} of {} runs failed", self.walk.done()));
+                say(&format!("error: {failed} of {} runs failed", self.ledger.walk.done()));
                 RUN_FAILED
             }
         }

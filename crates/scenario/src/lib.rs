@@ -99,7 +99,7 @@ pub use expect::Measures;
 pub use flow::MAX_FLOWS;
 pub use keys::{Domain, Key};
 pub use record::Capture;
-pub use report::ScenarioError;
+pub use report::{Problem, ScenarioError};
 pub use scenario::{LoadError, Override, Scenario};
 pub use sweep::{MAX_READ, MAX_RUNS};
 pub use values::values;

@@ -128,6 +128,25 @@ impl Sources {
     }
 }
 
+/// One error of a scenario, for programs that show it in their own way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem<'a> {
+    /// What is wrong, in one line.
+    pub title: &'a str,
+    /// The file, or what stands for an argument.
+    pub source: &'a str,
+    /// The line in it, from 1.
+    pub line: usize,
+    /// The character in the line, from 1.
+    pub column: usize,
+    /// What was found.
+    pub found: &'a str,
+    /// What was expected, and other facts.
+    pub notes: &'a [String],
+    /// What to write instead.
+    pub help: Option<&'a str>,
+}
+
 /// A scenario that cannot be run, with everything that is wrong with it.
 #[derive(Clone, Debug, thiserror::Error)]
 pub struct ScenarioError {
@@ -146,6 +165,24 @@ impl ScenarioError {
             text.push_str(&format!("\n\nand {least}{hidden} more"));
         }
         text
+    }
+
+    /// The errors, in the order of their places.
+    pub fn problems(&self) -> impl Iterator<Item = Problem<'_>> {
+        self.errors.iter().map(|error| {
+            let (name, text) = &self.sources.0[error.place.source];
+            let before = &text[..visible(text, error.place.span.clone()).start];
+            let line = before.rfind('\n').map_or(0, |at| at + 1);
+            Problem {
+                title: &error.title,
+                source: name,
+                line: before.matches('\n').count() + 1,
+                column: before[line..].chars().count() + 1,
+                found: &error.label,
+                notes: &error.notes,
+                help: error.help.as_deref(),
+            }
+        })
     }
 
     fn one(&self, renderer: &Renderer, error: &Diagnostic) -> String {
@@ -267,6 +304,15 @@ mod tests {
             let short = cut("µ".repeat(1000), most);
             assert!(short.len() <= most && short.len() + 3 >= most && short.contains("..."), "{short}");
         }
+    }
+
+    #[test]
+    fn problems_have_lines_and_columns_in_characters() {
+        let text = "schema = 1\n[run]\ntitle = \"µµ\"\n";
+        let error = crate::Scenario::parse("a.toml", text.as_bytes(), &[]).expect_err("it is no scenario");
+        let problem = error.problems().find(|problem| problem.title.contains("run.title")).expect("no such key");
+        assert_eq!((problem.source, problem.line, problem.column), ("a.toml", 3, 1));
+        assert!(!problem.notes.is_empty() && error.to_string().contains("a.toml:3:1"), "{error}");
     }
 
     #[test]

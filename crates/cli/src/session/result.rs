@@ -12,32 +12,32 @@ use crate::partial::Sealed;
 
 /// A run in the output. It is written as it is serialized: flows are many.
 #[derive(Serialize)]
-pub(super) struct RunResult<'a> {
+pub(crate) struct RunResult<'a> {
     #[serde(flatten)]
-    pub(super) summary: &'a Summary<Map<String, Value>>,
+    pub(crate) summary: &'a Summary<Map<String, Value>>,
     /// Whether the run failed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub(super) failed: bool,
+    pub(crate) failed: bool,
     /// Why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) error: Option<&'a str>,
+    pub(crate) error: Option<&'a str>,
     /// With the last run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(super) expectations: Vec<Value>,
+    pub(crate) expectations: Vec<Value>,
 }
 
 /// A run of a virtual sweep that is over, in one way or another.
-pub(super) struct Ended {
-    pub(super) summary: Summary<()>,
-    pub(super) records: Vec<Sealed>,
+pub(crate) struct Ended {
+    pub(crate) summary: Summary<()>,
+    pub(crate) records: Vec<Sealed>,
     /// Why it failed; the others go on.
-    pub(super) error: Option<String>,
+    pub(crate) error: Option<String>,
     /// Why nothing goes on.
-    pub(super) broken_off: Option<BrokenOff>,
+    pub(crate) broken_off: Option<BrokenOff>,
 }
 
 impl Ended {
-    pub(super) fn of(done: Done, is_sweep: bool) -> Ended {
+    pub(crate) fn of(done: Done, is_sweep: bool) -> Ended {
         let has_failed = is_sweep && done.has_failed();
         let Done { summary, records, broken_off } = done;
         let (error, broken_off) = match broken_off {
@@ -48,7 +48,7 @@ impl Ended {
     }
 
     /// Without results, but for what says which run it is.
-    pub(super) fn failed(scenario: &Scenario, run: usize, error: String) -> Ended {
+    pub(crate) fn failed(scenario: &Scenario, run: usize, error: String) -> Ended {
         let summary = nothing(scenario, run);
         Ended { summary, records: Vec::new(), error: Some(error), broken_off: None }
     }
@@ -88,20 +88,20 @@ fn nothing(scenario: &Scenario, run: usize) -> Summary<()> {
 }
 
 /// A run that had finished before.
-pub(super) struct Stored {
-    pub(super) json: Value,
-    pub(super) summary: Summary<Map<String, Value>>,
+pub(crate) struct Stored {
+    pub(crate) json: Value,
+    pub(crate) summary: Summary<Map<String, Value>>,
 }
 
 impl Stored {
-    pub(super) fn read(line: &str) -> anyhow::Result<Stored> {
+    pub(crate) fn read(line: &str) -> anyhow::Result<Stored> {
         let json: Value = serde_json::from_str(line).context("a line of summary.jsonl is not JSON")?;
         let summary = Summary::deserialize(&json).context("a line of summary.jsonl is not a summary")?;
         Ok(Stored { json, summary })
     }
 
     /// Why it failed, if it did.
-    pub(super) fn error(&self) -> Option<&str> {
+    pub(crate) fn error(&self) -> Option<&str> {
         let failed = self.json["failed"] == true;
         failed.then(|| self.json["error"].as_str().unwrap_or("unknown reason"))
     }

@@ -1,0 +1,266 @@
+//! The runs of a scenario for programs that have no command line: what `--json` prints, line by
+//! line, and what `--out` writes beside, in memory.
+//!
+//! Nothing is printed, no signal is listened to, and no file is written. Runs that need the
+//! machine's clock are refused: they make devices and namespaces, which is the business of a
+//! process of their own.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ackclock_live::LiveError;
+use ackclock_scenario::{Scenario, ScenarioError};
+use ackclock_sim::RunError;
+
+use crate::execute::{self, Aside, Done, Failure};
+use crate::memory;
+use crate::output::Places;
+use crate::partial::Sealed;
+use crate::progress::Progress;
+use crate::report;
+use crate::selection::{Only, Selection, Shard};
+use crate::session::ledger::Ledger;
+use crate::session::result::{Ended, RunResult};
+
+/// Which runs are done, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only these, as `--only` has them.
+    pub only: Option<String>,
+    /// Only this share, as `--shard` has it.
+    pub shard: Option<String>,
+    /// How many go on at the same time; as many as there are cores, if memory suffices.
+    pub threads: Option<usize>,
+    /// Whether what the scenario records is kept.
+    pub records: bool,
+}
+
+/// What a run gives.
+#[derive(Debug)]
+pub struct Line {
+    /// Which run of the scenario it is.
+    pub run: usize,
+    /// The line of `--json`, without its end.
+    pub json: String,
+    /// Whether the run failed; the line says why.
+    pub failed: bool,
+    /// Names and contents of the files that it has recorded.
+    pub records: Vec<(String, Vec<u8>)>,
+}
+
+/// How far runs have come, and the means to end them, for another thread.
+#[derive(Debug)]
+pub struct Control {
+    stop: AtomicBool,
+    progress: Progress,
+}
+
+impl Control {
+    /// Nothing has begun.
+    #[expect(clippy::new_without_default, reason = "a default would say nothing")]
+    pub fn new() -> Control {
+        Control { stop: AtomicBool::new(false), progress: Progress::hidden() }
+    }
+
+    /// Ends the runs that go on, soon; no more are begun.
+    pub fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// How many runs have been done, parts of them included, and how many there are.
+    pub fn reached(&self) -> (f64, f64) {
+        self.progress.reached()
+    }
+}
+
+/// Why runs came to no end.
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    /// What was asked for does not fit the scenario, or the machine.
+    #[error("{0:#}")]
+    Refused(anyhow::Error),
+    /// A point of the sweep is wrong, of those that were not read in advance.
+    #[error("{name}: {error}")]
+    Point {
+        /// The run.
+        name: String,
+        /// What is wrong.
+        error: Box<ScenarioError>,
+    },
+    /// A run failed.
+    #[error("{name} failed: {why}")]
+    Failed {
+        /// The run.
+        name: String,
+        /// Why.
+        why: String,
+    },
+    /// Somebody has stopped them.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Does runs of a scenario; `sink` gets their lines in order, on this thread, and may break off.
+/// Returns notes: what a person ought to know, in sentences.
+///
+/// # Errors
+/// They cannot begin, or came to no end. Runs of a sweep that fail do not end it.
+pub fn lines(
+    scenario: &Scenario,
+    options: &Options,
+    control: &Control,
+    mut sink: impl FnMut(Line) -> ControlFlow<()>,
+) -> Result<Vec<String>, BatchError> {
+    if scenario.is_live() {
+        let why = "a live run is for the command line, whose process makes devices and namespaces for it; here, set \
+                   `run.clock` to \"virtual\", or `run.replay` to the file of a recorded run";
+        return Err(BatchError::Refused(anyhow::anyhow!(why)));
+    }
+    let selection = selection(scenario, options).map_err(BatchError::Refused)?;
+    let (threads, note) =
+        memory::plan(scenario, options.threads, execute::cores()).map_err(BatchError::Refused)?;
+    let mut notes: Vec<String> = note.into_iter().collect();
+    if !selection.is_all() && scenario.expectations() > 0 {
+        notes.push("a part of the runs does not evaluate expectations".to_owned());
+    }
+    let mut ledger = Ledger::new(scenario, selection);
+    control.progress.expect(ledger.walk.left());
+    let places = options.records.then(Places::in_memory);
+    let aside = Aside { places: places.as_ref(), stop: Some(&control.stop), ..Aside::default() };
+    let mut broken_off = None;
+    let walk = ledger.walk.clone();
+    let finished = execute::all(&walk, threads.max(1), &aside, &control.progress, |run, done| {
+        match line(&mut ledger, run, done) {
+            Ok(line) => sink(line),
+            Err(error) => {
+                broken_off = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    });
+    match (broken_off, finished) {
+        (Some(error), _) => Err(error),
+        (None, Err((run, failure))) => Err(failed(scenario, run, failure)),
+        (None, Ok(())) => Ok(notes),
+    }
+}
+
+fn selection(scenario: &Scenario, options: &Options) -> anyhow::Result<Selection> {
+    let only = options.only.as_deref().map(str::parse::<Only>).transpose();
+    let only = only.map_err(|error| anyhow::anyhow!("only: {error}"))?;
+    let shard = options.shard.as_deref().map(str::parse::<Shard>).transpose();
+    let shard = shard.map_err(|error| anyhow::anyhow!("shard: {error}"))?;
+    if only.is_some() && shard.is_some() {
+        anyhow::bail!("either `only` or `shard`, not both");
+    }
+    Selection::of(scenario, only.as_ref(), shard)
+}
+
+/// Enters a run, and writes its line.
+fn line(ledger: &mut Ledger<'_>, run: usize, done: Result<Done, String>) -> Result<Line, BatchError> {
+    let scenario = ledger.scenario;
+    let ended = match done {
+        Ok(done) => Ended::of(done, scenario.is_sweep()),
+        Err(error) => Ended::failed(scenario, run, error),
+    };
+    let Ended { summary, records, error, broken_off } = ended;
+    if let Some(why) = broken_off {
+        return Err(match why {
+            execute::BrokenOff::Interrupted => BatchError::Interrupted,
+            execute::BrokenOff::Failed(error) => {
+                BatchError::Failed { name: report::name_of(scenario, run), why: format!("{error:#}") }
+            }
+        });
+    }
+    let summary = ledger.entitled(run, summary);
+    let measures = if error.is_some() { Default::default() } else { scenario.measure_summary(&summary) };
+    ledger.keep(run, measures);
+    let expectations = ledger.judge(false);
+    let failed = error.is_some();
+    let result = RunResult { summary: &summary, failed, error: error.as_deref(), expectations };
+    let json = serde_json::to_string(&result).map_err(|error| BatchError::Refused(error.into()))?;
+    let records = records.into_iter().filter_map(Sealed::into_contents).collect();
+    Ok(Line { run, json, failed, records })
+}
+
+fn failed(scenario: &Scenario, run: usize, failure: Failure) -> BatchError {
+    let name = report::name_of(scenario, run);
+    match failure {
+        Failure::Run(RunError::Interrupted) | Failure::Live(LiveError::Interrupted) => BatchError::Interrupted,
+        Failure::Run(error) => BatchError::Failed { name, why: error.to_string() },
+        Failure::Point(error) => BatchError::Point { name, error },
+        Failure::Live(error) => BatchError::Refused(error.into()),
+        Failure::Output(error) => BatchError::Failed { name, why: format!("{error:#}") },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWEEP: &str = "schema = 1\n[run]\nduration = \"2s\"\n[links.a]\nrate = \"1mbit\"\ndelay = \"5ms\"\n\
+                         [[flows]]\nid = \"f\"\npath = [\"a\"]\n[record]\nseries = \"500ms\"\n\
+                         [sweep]\nrepeat = 2\naxes.\"links.a.rate\" = [\"1mbit\", \"2mbit\"]\n\
+                         [[expect]]\nmetric = \"flows.f.0.goodput_bps\"\nat_least = 1\n";
+
+    fn sweep() -> Scenario {
+        Scenario::parse("test.toml", SWEEP.as_bytes(), &[]).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn all(options: &Options) -> Result<Vec<Line>, BatchError> {
+        let mut all = Vec::new();
+        let sink = |line| {
+            all.push(line);
+            ControlFlow::Continue(())
+        };
+        lines(&sweep(), options, &Control::new(), sink).map(|_| all)
+    }
+
+    #[test]
+    fn lines_come_in_order_with_records_and_expectations() {
+        let control = Control::new();
+        let mut found = Vec::new();
+        let options = Options { threads: Some(3), records: true, ..Options::default() };
+        let sink = |line: Line| {
+            found.push(line);
+            ControlFlow::Continue(())
+        };
+        assert_eq!(lines(&sweep(), &options, &control, sink).expect("they run"), Vec::<String>::new());
+        assert_eq!(found.iter().map(|line| line.run).collect::<Vec<_>>(), [0, 1, 2, 3]);
+        assert_eq!(control.reached(), (4.0, 4.0));
+        // The last line has one expectation for each point.
+        let judged = |line: &Line| line.json.contains("\"expectations\":[");
+        assert_eq!(found.iter().map(judged).collect::<Vec<_>>(), [false, false, false, true]);
+        for line in &found {
+            let [(name, series)] = &line.records[..] else { panic!("one record: {:?}", line.records.len()) };
+            let rows = series.split(|&byte| byte == b'\n').filter(|row| !row.is_empty()).count();
+            // A header, and 4 intervals of a flow and two link directions.
+            assert_eq!((name.as_str(), rows), ("series.csv", 1 + 4 * 3));
+        }
+    }
+
+    #[test]
+    fn parts_are_those_of_the_whole() {
+        let whole = all(&Options::default()).expect("they run");
+        let part = all(&Options { only: Some("1-2".to_owned()), ..Options::default() }).expect("they run");
+        let json = |lines: &[Line]| lines.iter().map(|line| line.json.clone()).collect::<Vec<_>>();
+        assert_eq!(json(&part), json(&whole[1..3]));
+        let both = Options { only: Some("1".to_owned()), shard: Some("0/2".to_owned()), ..Options::default() };
+        for (wrong, why) in [
+            (Options { only: Some("x".to_owned()), ..Options::default() }, "only: expected numbers of runs"),
+            (Options { shard: Some("2/2".to_owned()), ..Options::default() }, "shard: shards count from 0"),
+            (both, "either `only` or `shard`"),
+        ] {
+            let error = all(&wrong).expect_err(why).to_string();
+            assert!(error.starts_with(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_stopped_is_interrupted() {
+        let control = Control::new();
+        control.stop();
+        let stopped = lines(&sweep(), &Options::default(), &control, |_| ControlFlow::Continue(()));
+        assert!(matches!(stopped, Err(BatchError::Interrupted)), "{stopped:?}");
+    }
+}

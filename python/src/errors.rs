@@ -1,0 +1,58 @@
+//! Errors as exceptions, which are classes of the Python part.
+
+use ackclock_scenario::{LoadError, ScenarioError};
+use pyo3::exceptions::PyOSError;
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+const MODULE: &str = "ackclock._errors";
+
+fn raise<'py>(py: Python<'py>, class: &str, args: Bound<'py, PyTuple>) -> PyErr {
+    let made = py.import(MODULE).and_then(|module| module.getattr(class)?.call1(args));
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// `RunError`.
+pub(crate) fn run(text: &str) -> PyErr {
+    Python::attach(|py| match (text,).into_pyobject(py) {
+        Ok(args) => raise(py, "RunError", args),
+        Err(error) => error,
+    })
+}
+
+/// `ScenarioError`, with all places; `name` is the run at which it was found.
+pub(crate) fn scenario(error: &ScenarioError, name: Option<&str>) -> PyErr {
+    let text = error.render(false);
+    let text = name.map_or_else(|| text.clone(), |name| format!("{name}: {text}"));
+    let problems: Vec<_> = error
+        .problems()
+        .map(|problem| {
+            let what = (problem.title.to_owned(), problem.found.to_owned());
+            let place = (problem.source.to_owned(), problem.line, problem.column);
+            (what.0, place.0, place.1, place.2, what.1, problem.notes.to_vec(), problem.help.map(str::to_owned))
+        })
+        .collect();
+    Python::attach(|py| match (text, problems).into_pyobject(py) {
+        Ok(args) => raise(py, "ScenarioError", args),
+        Err(error) => error,
+    })
+}
+
+/// What keeps a scenario from being read.
+pub(crate) fn load(error: &LoadError) -> PyErr {
+    match error {
+        LoadError::Scenario(error) => scenario(error, None),
+        LoadError::Read { path, source } => {
+            let why = source.to_string();
+            let why = why.split(" (os error").next().unwrap_or(&why).to_owned();
+            PyOSError::new_err((source.raw_os_error().unwrap_or(0), why, path.display().to_string()))
+        }
+        LoadError::TooLarge { .. } => Python::attach(|py| {
+            let none: Vec<String> = Vec::new();
+            match (error.to_string(), none).into_pyobject(py) {
+                Ok(args) => raise(py, "ScenarioError", args),
+                Err(error) => error,
+            }
+        }),
+    }
+}

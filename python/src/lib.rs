@@ -1,0 +1,31 @@
+//! The compiled part of the Python package `ackclock`: the crates of the simulator as they are,
+//! with results as Arrow data. What a user sees is the Python around it.
+
+mod columns;
+mod errors;
+mod interrupt;
+mod lines;
+mod running;
+mod scenario;
+mod table;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::interrupt::Interrupts;
+    #[pymodule_export]
+    use crate::lines::Lines;
+    #[pymodule_export]
+    use crate::running::Batch;
+    #[pymodule_export]
+    use crate::scenario::Scenario;
+    #[pymodule_export]
+    use crate::table::Table;
+
+    /// The version of the package and of the simulator.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name for it")]
+    const __version__: &str = env!("CARGO_PKG_VERSION");
+}

@@ -1,0 +1,140 @@
+//! The lines of runs, and the tables in them.
+
+use std::sync::Arc;
+
+use ackclock::batch::Line;
+use pyo3::exceptions::{PyIndexError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde_json::{Map, Value};
+
+use crate::columns::Columns;
+use crate::table::Table;
+
+/// What is in a summary beside its numbers: lists of objects, each a table of its own.
+const PARTS: [&str; 9] =
+    ["flows", "links", "groups", "kinds", "windows", "workloads", "commands", "expectations", "datagrams"];
+
+/// What says which run a row is of.
+const KEYS: [&str; 2] = ["index", "run"];
+
+/// Lines of JSON, one for each run, with what the runs have recorded.
+#[pyclass(frozen, module = "ackclock._core")]
+#[derive(Debug)]
+pub(crate) struct Lines(pub(crate) Arc<Vec<Line>>);
+
+impl Lines {
+    fn line(&self, number: usize) -> PyResult<&Line> {
+        let lines = self.0.len();
+        self.0.get(number).ok_or_else(|| PyIndexError::new_err(format!("run {number} of {lines}")))
+    }
+}
+
+#[pymethods]
+impl Lines {
+    /// Reads lines of JSON, such as `summary.jsonl`; empty ones are left out.
+    #[staticmethod]
+    fn from_text(py: Python<'_>, text: &str) -> PyResult<Lines> {
+        py.detach(|| {
+            let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+            lines.map(|(number, line)| stored(number, line)).collect::<Result<Vec<_>, _>>()
+        })
+        .map(|lines| Lines(Arc::new(lines)))
+        .map_err(PyValueError::new_err)
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The line of a run, counted from 0.
+    fn json(&self, number: usize) -> PyResult<&str> {
+        self.line(number).map(|line| line.json.as_str())
+    }
+
+    /// All lines, each with its end.
+    fn text(&self) -> String {
+        self.0.iter().flat_map(|line| [line.json.as_str(), "\n"]).collect()
+    }
+
+    /// Names and contents of what a run has recorded.
+    fn records<'py>(&self, py: Python<'py>, number: usize) -> PyResult<Bound<'py, PyDict>> {
+        let dict = PyDict::new(py);
+        for (name, contents) in &self.line(number)?.records {
+            dict.set_item(name, PyBytes::new(py, contents))?;
+        }
+        Ok(dict)
+    }
+
+    /// How many runs have failed.
+    #[getter]
+    fn failed(&self) -> usize {
+        self.0.iter().filter(|line| line.failed).count()
+    }
+
+    /// A part of all summaries as a table. `runs` has a row for each run; the other parts have one
+    /// for each of their objects, with the run's number and parameters in front if `of_runs`.
+    fn table(&self, py: Python<'_>, part: &str, of_runs: bool) -> PyResult<Table> {
+        if part != "runs" && !PARTS.contains(&part) {
+            let known = PARTS.join(", ");
+            return Err(PyValueError::new_err(format!("there is no table `{part}`; expected runs, {known}")));
+        }
+        py.detach(|| table(&self.0, part, of_runs)).map(Table).map_err(PyValueError::new_err)
+    }
+}
+
+fn stored(number: usize, line: &str) -> Result<Line, String> {
+    let wrong = |why: String| format!("line {}: {why}", number + 1);
+    let value: Value = serde_json::from_str(line).map_err(|error| wrong(error.to_string()))?;
+    let Some(summary) = value.as_object().filter(|summary| summary.contains_key("schema")) else {
+        return Err(wrong("not a summary: expected an object with `schema`".to_owned()));
+    };
+    let run = summary.get("index").and_then(Value::as_u64).and_then(|run| usize::try_from(run).ok());
+    let failed = summary.get("failed") == Some(&Value::Bool(true));
+    Ok(Line { run: run.unwrap_or(number), json: line.to_owned(), failed, records: Vec::new() })
+}
+
+fn table(lines: &[Line], part: &str, of_runs: bool) -> Result<arrow_array::RecordBatch, String> {
+    let mut columns = Columns::default();
+    for line in lines {
+        let summary: Map<String, Value> =
+            serde_json::from_str(&line.json).map_err(|error| format!("run {}: {error}", line.run))?;
+        if part == "runs" {
+            run(&mut columns, &summary);
+            columns.end_row();
+            continue;
+        }
+        // Flows of datagrams are flows, whose own measures are in an object.
+        let (list, only) = if part == "datagrams" { ("flows", Some("datagrams")) } else { (part, None) };
+        let rows = summary.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
+        for row in rows.filter(|row| only.is_none_or(|key| row.contains_key(key))) {
+            if of_runs {
+                KEYS.iter().for_each(|key| columns.set(key, summary.get(*key).unwrap_or(&Value::Null)));
+                params(&mut columns, &summary);
+            }
+            match only.and_then(|key| row.get(key)).and_then(Value::as_object) {
+                Some(own) => {
+                    columns.set("id", row.get("id").unwrap_or(&Value::Null));
+                    columns.set_all(own);
+                }
+                None => columns.set_all(row),
+            }
+            columns.end_row();
+        }
+    }
+    columns.finish().map_err(|error| error.to_string())
+}
+
+/// The sweep's parameters, under the names of its axes.
+fn params(columns: &mut Columns, summary: &Map<String, Value>) {
+    let params = summary.get("params").and_then(Value::as_object).into_iter().flatten();
+    params.for_each(|(name, value)| columns.set(name, value));
+}
+
+fn run(columns: &mut Columns, summary: &Map<String, Value>) {
+    KEYS.iter().for_each(|key| columns.set(key, summary.get(*key).unwrap_or(&Value::Null)));
+    params(columns, summary);
+    let is_own = |key: &str| key != "params" && !PARTS.contains(&key);
+    let own = summary.iter().filter(|(key, _)| is_own(key));
+    columns.set_all(&own.map(|(key, value)| (key.clone(), value.clone())).collect());
+}

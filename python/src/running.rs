@@ -1,0 +1,136 @@
+//! Runs that go on in a thread of their own, so that the caller's remains free for signals.
+
+use std::any::Any;
+use std::ops::ControlFlow;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use ackclock::batch::{self, BatchError, Control, Line, Options};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::errors;
+use crate::lines::Lines;
+use crate::scenario::Scenario;
+
+/// The longest that is waited at a time.
+const LONGEST: f64 = 3600.0;
+
+/// Runs of a scenario that go on in the background.
+#[pyclass(frozen, module = "ackclock._core")]
+#[derive(Debug)]
+pub(crate) struct Batch(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    control: Control,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    lines: Vec<Line>,
+    ended: Option<Result<Vec<String>, Broken>>,
+}
+
+#[derive(Debug)]
+enum Broken {
+    Batch(BatchError),
+    Panic(String),
+}
+
+impl Shared {
+    /// The state is whole between any two steps.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Batch {
+    /// Begins runs of a scenario.
+    #[staticmethod]
+    #[pyo3(signature = (scenario, *, only = None, shard = None, threads = None, records = false))]
+    fn start(
+        scenario: &Scenario,
+        only: Option<String>,
+        shard: Option<String>,
+        threads: Option<usize>,
+        records: bool,
+    ) -> PyResult<Batch> {
+        if threads == Some(0) {
+            return Err(PyValueError::new_err("threads: expected at least 1, or None for as many as there are cores"));
+        }
+        let shared =
+            Arc::new(Shared { control: Control::new(), state: Mutex::default(), changed: Condvar::new() });
+        let (scenario, options) = (scenario.0.clone(), Options { only, shard, threads, records });
+        let theirs = shared.clone();
+        let work = move || {
+            let sink = |line| {
+                theirs.state().lines.push(line);
+                ControlFlow::Continue(())
+            };
+            let lines = || batch::lines(&scenario, &options, &theirs.control, sink);
+            let ended = panic::catch_unwind(AssertUnwindSafe(lines));
+            let ended = match ended {
+                Ok(ended) => ended.map_err(Broken::Batch),
+                Err(panic) => Err(Broken::Panic(said(&*panic))),
+            };
+            theirs.state().ended = Some(ended);
+            theirs.changed.notify_all();
+        };
+        let spawned = thread::Builder::new().name("ackclock".to_owned()).spawn(work);
+        spawned.map_err(|error| PyRuntimeError::new_err(format!("no thread for the runs: {error}")))?;
+        Ok(Batch(shared))
+    }
+
+    /// Waits until the runs are over, at most so many seconds. Tells whether they are.
+    fn wait(&self, py: Python<'_>, seconds: f64) -> bool {
+        let span = Duration::from_secs_f64(if seconds > 0.0 { seconds.min(LONGEST) } else { 0.0 });
+        py.detach(|| {
+            let going = |state: &mut State| state.ended.is_none();
+            let waited = self.0.changed.wait_timeout_while(self.0.state(), span, going);
+            waited.unwrap_or_else(PoisonError::into_inner).0.ended.is_some()
+        })
+    }
+
+    /// How many runs have been done, parts included, and how many there are.
+    fn reached(&self) -> (f64, f64) {
+        self.0.control.reached()
+    }
+
+    /// Ends the runs soon.
+    fn stop(&self) {
+        self.0.control.stop();
+    }
+
+    /// The lines of runs that are over, and notes about them. May be called once.
+    fn finish(&self) -> PyResult<(Lines, Vec<String>)> {
+        let mut state = self.0.state();
+        match state.ended.take() {
+            None => Err(PyRuntimeError::new_err("the runs are not over, or their results have been taken")),
+            Some(Ok(notes)) => Ok((Lines(Arc::new(std::mem::take(&mut state.lines))), notes)),
+            Some(Err(Broken::Batch(BatchError::Interrupted))) => Err(PyKeyboardInterrupt::new_err(())),
+            Some(Err(Broken::Batch(BatchError::Point { name, error }))) => Err(errors::scenario(&error, Some(&name))),
+            Some(Err(Broken::Batch(BatchError::Refused(error)))) => Err(errors::run(&format!("{error:#}"))),
+            Some(Err(Broken::Batch(error))) => Err(errors::run(&error.to_string())),
+            Some(Err(Broken::Panic(what))) => Err(errors::run(&format!("a defect of ackclock: {what}"))),
+        }
+    }
+}
+
+impl Drop for Batch {
+    /// Nobody is left to take the results.
+    fn drop(&mut self) {
+        self.0.control.stop();
+    }
+}
+
+/// What a panic says.
+pub(crate) fn said(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("no reason given").to_owned()
+}
