@@ -43,6 +43,17 @@ impl Lines {
         .map_err(PyValueError::new_err)
     }
 
+    /// Reads one summary, on however many lines; its line has the bytes of `--json`.
+    #[staticmethod]
+    fn from_document(py: Python<'_>, text: &str) -> PyResult<Lines> {
+        py.detach(|| {
+            let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            stored(0, &value.to_string())
+        })
+        .map(|line| Lines(Arc::new(vec![line])))
+        .map_err(PyValueError::new_err)
+    }
+
     fn __len__(&self) -> usize {
         self.0.len()
     }
