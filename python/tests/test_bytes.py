@@ -1,0 +1,106 @@
+"""Python and the command line give the same bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from conftest import ROOT, SMOKE, small
+
+import ackclock
+from ackclock import _toml
+
+SINGLE = ["ecn-codel", "fixed-size", "loss", "reverse", "short-flows", "smoltcp", "two-flows-pie"]
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_a_run_is_the_line_of_the_command_line(name: str, command_line: Callable[..., str]) -> None:
+    file = SMOKE / f"{name}.toml"
+    assert ackclock.run(file).json + "\n" == command_line(file, "--json")
+
+
+def test_overrides_are_those_of_the_command_line(command_line: Callable[..., str]) -> None:
+    file = SMOKE / "two-flows-pie.toml"
+    values = {"links.bottleneck.delay": "33ms", "flows.*.cc": "cubic", "run.duration": "4s"}
+    texts = [f"{key}={value}" for key, value in values.items()]
+    arguments = [part for text in texts for part in ("--set", text)]
+    expected = command_line(file, *arguments, "--seed", "5", "--json")
+    assert ackclock.run(file, set=values, seed=5).json + "\n" == expected
+    assert ackclock.run(str(file), set=texts, seed=5).json + "\n" == expected
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_a_sweep_has_the_lines_of_the_command_line(threads: int, command_line: Callable[..., str]) -> None:
+    file = SMOKE / "sweep.toml"
+    sweep = ackclock.sweep(file, threads=threads, progress=False)
+    assert sweep.json == command_line(file, "--json")
+
+
+@pytest.mark.filterwarnings("ignore:a part of the runs")
+@pytest.mark.parametrize("part", [{"only": "0-1"}, {"only": "1:0"}, {"shard": "1/3"}])
+def test_parts_of_a_sweep_too(part: dict[str, str], command_line: Callable[..., str]) -> None:
+    file = SMOKE / "sweep.toml"
+    [(flag, value)] = part.items()
+    sweep = ackclock.sweep(file, progress=False, only=part.get("only"), shard=part.get("shard"))
+    assert sweep.json == command_line(file, f"--{flag}", value, "--json")
+    assert 0 < len(sweep) < ackclock.load(file).runs
+
+
+def test_an_adaptive_sweep_ends_where_that_of_the_command_line_does(
+    tmp_path: Path, command_line: Callable[..., str]
+) -> None:
+    scenario = small()
+    scenario["links"]["bottleneck"]["loss"] = {"kind": "iid", "probability": 0.01}
+    until = {"metric": "flows.reno.0.goodput_bps", "ci95": 0.15}
+    scenario["sweep"] = {
+        "axes": {"links.bottleneck.delay": ["5ms", "20ms"]},
+        "repeat": {"min": 5, "max": 30, "until": until},
+    }
+    assert ackclock.load(scenario).is_adaptive
+    file = tmp_path / "adaptive.toml"
+    file.write_text(_toml.document(scenario))
+    expected = command_line(file, "--json")
+    assert expected.count("\n") < 60, "no point was settled early"
+    for threads in (1, 4):
+        assert ackclock.sweep(file, threads=threads, progress=False).json == expected
+
+
+def test_a_dict_is_its_file(tmp_path: Path) -> None:
+    scenario = small()
+    file = tmp_path / "small.toml"
+    file.write_text(_toml.document(scenario))
+    assert ackclock.run(scenario).json == ackclock.run(file).json
+    assert json.loads(ackclock.run(scenario).json)["title"] == "Two flows"
+
+
+@pytest.mark.parametrize("record", [["series", "queue", "tcp"], {"series": "250ms"}])
+def test_what_was_written_is_what_was_run(
+    record: object, tmp_path: Path, command_line: Callable[..., str]
+) -> None:
+    file = SMOKE / "two-flows-pie.toml"
+    keys = ["series=100ms", "queue=true", "tcp=true"] if isinstance(record, list) else ["series=250ms"]
+    arguments = [part for key in keys for part in ("--set", f"record.{key}")]
+    command_line(file, *arguments, "--out", tmp_path / "out", "--quiet")
+    written = ackclock.read(tmp_path / "out")
+    assert isinstance(written, ackclock.Result)
+    result = ackclock.run(file, record=record)  # type: ignore[arg-type]
+    assert written.json == result.json
+    assert dict(written.records) == dict(result.records) and len(result.records) == len(keys)
+    assert written.manifest is not None and written.manifest["title"] == result.summary["title"]
+
+
+def test_a_sweep_that_was_written(tmp_path: Path, command_line: Callable[..., str]) -> None:
+    file = SMOKE / "sweep.toml"
+    command_line(file, "--set", "record.series=1s", "--out", tmp_path / "out", "--quiet")
+    written = ackclock.read(tmp_path / "out")
+    sweep = ackclock.sweep(file, record={"series": "1s"}, progress=False)
+    assert isinstance(written, ackclock.Sweep) and written.json == sweep.json
+    for ours, theirs in zip(sweep, written, strict=True):
+        assert dict(ours.records) == dict(theirs.records) and list(ours.records) == ["series.csv"]
+    assert written.frame.equals(sweep.frame)
+
+
+def test_the_gallery_is_there() -> None:
+    assert sorted(SINGLE + ["sweep"]) == sorted(file.stem for file in SMOKE.glob("*.toml")), ROOT

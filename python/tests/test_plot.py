@@ -1,0 +1,108 @@
+"""Figures have what they say, units included."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from conftest import small
+
+import ackclock
+from ackclock import plot
+
+
+@pytest.fixture(scope="module")
+def result() -> ackclock.Result:
+    queue = {"kind": "pie", "limit": "60p"}
+    links = {"bottleneck": {"rate": "2mbit", "delay": "10ms", "queue": queue}}
+    return ackclock.run(small(links=links, run={"duration": "20s", "seed": 2}), record=["series", "queue"])
+
+
+@pytest.fixture(scope="module")
+def sweep() -> ackclock.Sweep:
+    axes = {"links.bottleneck.delay": ["5ms", "20ms", "80ms"], "links.bottleneck.rate": ["1mbit", "4mbit"]}
+    loss = {"kind": "iid", "probability": 0.005}
+    links = {"bottleneck": {"rate": "2mbit", "delay": "10ms", "loss": loss}}
+    return ackclock.sweep(small(links=links, sweep={"axes": axes, "repeat": 4}), progress=False)
+
+
+@pytest.fixture(autouse=True)
+def closed() -> object:
+    yield
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("draw", "column", "scale", "label"),
+    [
+        (plot.throughput, "throughput_bps", 1e-6, "Throughput (Mbit/s)"),
+        (plot.rtt, "rtt_ms", 1, "RTT (ms)"),
+        (plot.cwnd, "cwnd_bytes", 1e-3, "Congestion window (kB)"),
+    ],
+)
+def test_lines_over_time(draw: object, column: str, scale: float, label: str, result: ackclock.Result) -> None:
+    ax = draw(result)  # type: ignore[operator]
+    series = result.series
+    assert ax.get_ylabel() == label and ax.get_xlabel() == "Time (s)"
+    for line, name in zip(ax.lines, ["reno.0", "cubic.0"], strict=True):
+        rows = series[series["id"] == name]
+        assert line.get_label() == name
+        np.testing.assert_allclose(line.get_ydata(), rows[column] * scale)
+        np.testing.assert_allclose(line.get_xdata(), rows["to_s"])
+    assert ax.lines[0].get_color() != ax.lines[1].get_color()
+
+
+def test_links_are_those_on_which_packets_waited(result: ackclock.Result) -> None:
+    _, ax = plt.subplots()
+    assert plot.backlog(result, ax=ax) is ax
+    assert [line.get_label() for line in ax.lines] == ["bottleneck.forward"]
+    assert ax.get_ylabel() == "Queue length (packets)"
+    assert plot.sojourn(result).get_ylabel() == "Queueing delay (ms)"
+
+
+def test_panels(result: ackclock.Result) -> None:
+    axes = plot.time_series(result)
+    titles = [ax.get_title() for ax in axes]
+    assert titles[0] == "Throughput of flows" and "Queue length" in titles and "Drop or mark probability" in titles
+    assert axes[-1].get_xlabel() == "Time (s)" and axes[0].get_ylabel() == "Mbit/s"
+    queue = plot.queue(result)
+    assert len(queue) == 3 and queue[0].get_ylabel() == "Delay (ms)"
+
+
+def test_distributions(sweep: ackclock.Sweep) -> None:
+    ax = plot.cdf(sweep, "goodput_bps", color="cc")
+    assert [line.get_label() for line in ax.lines] == ["newreno", "cubic"]
+    assert all(line.get_ydata()[-1] == 1 for line in ax.lines)
+    boxes = plot.boxes(sweep, "goodput_bps", x="links.bottleneck.delay", color="cc")
+    assert [tick.get_text() for tick in boxes.get_xticklabels()] == ["5ms", "20ms", "80ms"]
+    assert len(boxes.patches) == 6
+    ax = plot.scatter(sweep)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("RTT, median (ms)", "Goodput (Mbit/s)")
+    assert sum(len(points.get_offsets()) for points in ax.collections) == len(sweep.frame)
+
+
+def test_sweeps(sweep: ackclock.Sweep) -> None:
+    frame = sweep.frame
+    ax = plot.lines(sweep, "links.bottleneck.delay", "goodput_bps", color="links.bottleneck.rate")
+    assert ax.get_xlabel() == "links.bottleneck.delay (ms)"
+    means = frame[frame["links.bottleneck.rate"] == "1mbit"].groupby("links.bottleneck.delay")["goodput_bps"].mean()
+    drawn = dict(zip(ax.lines[0].get_xdata(), ax.lines[0].get_ydata(), strict=True))
+    assert drawn == pytest.approx({int(key[:-2]): mean / 1e6 for key, mean in means.items()})
+    heat = plot.heatmap(sweep, "links.bottleneck.delay", "links.bottleneck.rate")
+    values = np.asarray(heat.images[0].get_array())
+    assert values.shape == (2, 3) and values[0, 0] == pytest.approx(means["5ms"] / 1e6)
+
+
+def test_what_is_not_there_is_said(result: ackclock.Result, sweep: ackclock.Sweep) -> None:
+    with pytest.raises(ValueError, match="there is no column 'goodput'; similar ones: goodput_bps"):
+        plot.cdf(sweep, "goodput")
+    with pytest.raises(ValueError, match="no series of a run"):
+        plot.rtt(sweep.frame)
+    with pytest.raises(ValueError, match="no rows of kind 'group'"):
+        plot.series(result, "throughput_bps", kind="group")
+    with pytest.raises(ValueError, match="the record has no link 'x'"):
+        plot.queue(result, link="x")
