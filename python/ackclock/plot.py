@@ -196,7 +196,7 @@ def series(
     unit, scale = _unit(metric, _most(rows[metric]))
     for number, name in enumerate(ids):
         of = rows[rows["id"] == name]
-        style = {"color": PALETTE[number % 8], "linestyle": _DASHES[number // 8 % 4]}
+        style: dict[str, Any] = {"color": PALETTE[number % 8], "linestyle": _DASHES[number // 8 % 4]}
         ax.plot(of["to_s"], of[metric] * scale, label=name, linewidth=1.2, **style)
     ax.set_xlim(0, float(found["to_s"].max()))
     ax.set_ylim(bottom=0)
@@ -258,7 +258,8 @@ def time_series(data: Result | pd.DataFrame, metrics: Sequence[tuple[str, str]] 
         unit, _ = _unit(metric, _most(found.loc[found["kind"] == kind, metric]))
         per = " per interval" if metric in _COUNTS else ""
         of = "links" if kind == "link" else "flows"
-        ax.set_title(f"{_label(metric)} of {of}" if metric == "throughput_bps" else _label(metric), fontsize="medium")
+        title = f"{_label(metric)} of {of}" if metric == "throughput_bps" else _label(metric)
+        ax.set_title(title if len(ax.lines) > 1 else f"{title}: {ax.lines[0].get_label()}", fontsize="medium")
         ax.set_ylabel(f"{unit}{per}")
         if number < len(axes) - 1:
             ax.set_xlabel("")
@@ -381,7 +382,7 @@ def cdf(
         if not values.size:
             continue
         share = np.arange(1, values.size + 1) / values.size
-        style = {"color": PALETTE[number % 8], "linestyle": _DASHES[number // 8 % 4]}
+        style: dict[str, Any] = {"color": PALETTE[number % 8], "linestyle": _DASHES[number // 8 % 4]}
         ax.step(np.r_[values[0], values], np.r_[0.0, share], where="post", label=name, **style)
     ax.set_ylim(0, 1.02)
     ax.set_xlabel(_label(metric, unit))
@@ -468,7 +469,7 @@ def lines(
         at = numbers[rows.index] if is_number else rows[x].astype(str).map(places.index)
         of = (rows[metric] * scale).groupby(at).agg(["mean", "std", "count"])
         half = 1.96 * of["std"].fillna(0) / np.sqrt(of["count"])
-        style = {"color": PALETTE[number % 8], "marker": _MARKERS[number % 8]}
+        style: dict[str, Any] = {"color": PALETTE[number % 8], "marker": _MARKERS[number % 8]}
         ax.errorbar(of.index, of["mean"], yerr=half, markersize=4, linewidth=1.2, capsize=2, label=name, **style)
     if not is_number:
         ax.set_xticks(range(len(places)), places)

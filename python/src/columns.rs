@@ -7,13 +7,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, RecordBatch, RecordBatchOptions};
+use arrow_array::{
+    ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, RecordBatch, RecordBatchOptions,
+};
 use arrow_schema::{ArrowError, Field, Schema};
 use serde_json::{Map, Value};
 
 /// Columns of records whose values are names, whatever they look like.
-const NAMES: [&str; 10] =
-    ["kind", "id", "link", "flow", "action", "reason", "event", "ca_state", "workload", "tap"];
+const NAMES: [&str; 10] = ["kind", "id", "link", "flow", "action", "reason", "event", "ca_state", "workload", "tap"];
 
 #[derive(Debug)]
 enum Data {

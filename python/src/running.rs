@@ -64,8 +64,7 @@ impl Batch {
         if threads == Some(0) {
             return Err(PyValueError::new_err("threads: expected at least 1, or None for as many as there are cores"));
         }
-        let shared =
-            Arc::new(Shared { control: Control::new(), state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(Shared { control: Control::new(), state: Mutex::default(), changed: Condvar::new() });
         let (scenario, options) = (scenario.0.clone(), Options { only, shard, threads, records });
         let theirs = shared.clone();
         let work = move || {

@@ -23,13 +23,9 @@ impl Scenario {
     fn new(py: Python<'_>, name: &str, text: Option<&str>, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
         let overrides: Vec<Override> = overrides.into_iter().map(|(flag, text)| Override { flag, text }).collect();
         let read = || match text {
-            Some(text) => Ok(ackclock_scenario::Scenario::parse_in(
-                Path::new(""),
-                name,
-                text.as_bytes(),
-                &overrides,
-                &[],
-            )?),
+            Some(text) => {
+                Ok(ackclock_scenario::Scenario::parse_in(Path::new(""), name, text.as_bytes(), &overrides, &[])?)
+            }
             None => ackclock_scenario::Scenario::load(Path::new(name), &overrides),
         };
         let read: Result<Result<_, LoadError>, _> = py.detach(|| panic::catch_unwind(AssertUnwindSafe(read)));

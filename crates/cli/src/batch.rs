@@ -117,8 +117,7 @@ pub fn lines(
         return Err(BatchError::Refused(anyhow::anyhow!(why)));
     }
     let selection = selection(scenario, options).map_err(BatchError::Refused)?;
-    let (threads, note) =
-        memory::plan(scenario, options.threads, execute::cores()).map_err(BatchError::Refused)?;
+    let (threads, note) = memory::plan(scenario, options.threads, execute::cores()).map_err(BatchError::Refused)?;
     let mut notes: Vec<String> = note.into_iter().collect();
     if !selection.is_all() && scenario.expectations() > 0 {
         notes.push("a part of the runs does not evaluate expectations".to_owned());

@@ -22,11 +22,7 @@ pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -
 /// into memory. Fails if the flows of those runs need more memory than there is. That their packets
 /// could need more is only a note: windows need not fill the queues. Nothing is checked where the
 /// system does not tell how much memory it has.
-pub(crate) fn plan(
-    scenario: &Scenario,
-    asked: Option<usize>,
-    cores: usize,
-) -> anyhow::Result<(usize, Option<String>)> {
+pub(crate) fn plan(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<(usize, Option<String>)> {
     let Some(available) = available() else { return Ok((asked.unwrap_or(cores), None)) };
     let kept = kept(scenario);
     if kept > available {
