@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+# Tests of a wheel are elsewhere than the scenarios.
+ROOT = Path(os.environ.get("ACKCLOCK_REPOSITORY", Path(__file__).resolve().parents[2]))
 SMOKE = ROOT / "scenarios" / "smoke"
 
 
