@@ -9,11 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ackclock._core import Lines, Table
+from ackclock._waiting import patiently
 
 if TYPE_CHECKING:
     import pandas as pd
 
 _SERIES = "series.csv"
+_MANY = 100
+"""Lines that are read in an instant are fewer."""
 
 
 def frame(table: Table) -> pd.DataFrame:
@@ -76,7 +79,10 @@ class _Tables:
 
         Raises ValueError for another part.
         """
-        return self._lines.table(part, self._of_runs or part == "runs")
+        of_runs = self._of_runs or part == "runs"
+        if len(self._lines) < _MANY:
+            return self._lines.table(part, of_runs)
+        return patiently(lambda: self._lines.table(part, of_runs))
 
     @property
     def flows(self) -> pd.DataFrame:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
-import threading
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ackclock import _toml
-from ackclock._core import Batch, Interrupts, Lines, Scenario
+from ackclock._core import Batch, Lines, Scenario
 from ackclock._errors import ScenarioWarning
 from ackclock._results import Result, Sweep
+from ackclock._waiting import PAUSE, Watch, patiently
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 """A scenario: a file, a dict as TOML would be, or what :func:`load` gave."""
@@ -21,8 +20,6 @@ Set = Mapping[str, Any] | Iterable[str] | None
 Record = Mapping[str, Any] | Iterable[str] | None
 """What is recorded: names, or keys of ``[record]`` with their values."""
 
-_PAUSE = 0.05
-"""How often signals are looked for, in s."""
 _PLAIN: dict[str, Any] = {"series": "100ms", "queue": True, "tcp": True, "siftr": True, "ertt": True, "flows": True}
 
 
@@ -48,14 +45,24 @@ def load(
             raise TypeError(f"seed: found {seed!r}, expected a whole number")
         overrides.append(("seed", f"run.seed={seed.__index__()}"))
     overrides += _recorded(record)
-    if points is not None:
-        overrides.append(("points", f"sweep.points={_toml.value(list(points), 'points')}"))
     if repeat is not None:
         overrides.append(("repeat", f"sweep.repeat={_toml.value(repeat, 'repeat')}"))
+    # A generator is not carried off to another thread.
+    listed = None if points is None else list(points)
     if isinstance(scenario, Scenario):
-        if overrides:
+        if overrides or listed is not None:
             raise TypeError("a scenario that was loaded takes no overrides: give them to ackclock.load")
         return scenario
+    return patiently(lambda: _read(scenario, overrides, listed))
+
+
+def _read(
+    scenario: str | os.PathLike[str] | Mapping[str, Any],
+    overrides: list[tuple[str, str]],
+    points: list[Mapping[str, Any]] | None,
+) -> Scenario:
+    if points is not None:
+        overrides.append(("points", f"sweep.points={_toml.value(points, 'points')}"))
     if isinstance(scenario, Mapping):
         return Scenario("<dict>", _toml.document(scenario), overrides)
     return Scenario(os.fspath(scenario), None, overrides)
@@ -147,16 +154,12 @@ def _execute(scenario: Scenario, only: str | None, shard: str | None, threads: i
         warnings.warn(note, ScenarioWarning, stacklevel=3)
     batch = Batch.start(scenario, only=only, shard=shard, threads=threads, records=True)
     bar = _Bar(scenario.title) if progress else None
-    # Python raises KeyboardInterrupt in the main thread alone; a run in another one has to look.
-    elsewhere = threading.current_thread() is not threading.main_thread()
-    interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    interrupts = Interrupts() if elsewhere and interruptible else None
+    watch = Watch()
     try:
-        while not batch.wait(_PAUSE):
+        while not batch.wait(PAUSE):
             if bar is not None:
                 bar.move(batch)
-            if interrupts is not None and interrupts.seen():
-                raise KeyboardInterrupt
+            watch.check()
         lines, notes = batch.finish()
         if bar is not None:
             bar.move(batch)

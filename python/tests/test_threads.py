@@ -30,6 +30,7 @@ from conftest import small
 import ackclock
 long = small(run={{"duration": "100000s", "seed": 1}})
 many = small(run={{"duration": "20s", "seed": 1}}, sweep={{"repeat": 100000}})
+points = [{{"links.bottleneck.delay": f"{{n}}us"}} for n in range(200_000)]
 sent = []
 def soon():
     import os
@@ -48,7 +49,10 @@ def interrupted(body: str) -> float:
     return float(done.stdout)
 
 
-@pytest.mark.parametrize("call", ["run(long)", "sweep(many, progress=False)", "sweep(many, threads=2)"])
+READING = "load(small(), points=points)"
+
+
+@pytest.mark.parametrize("call", ["run(long)", "sweep(many, progress=False)", "sweep(many, threads=2)", READING])
 def test_ctrl_c_in_the_main_thread(call: str) -> None:
     took = interrupted(f"""
         try:
@@ -59,7 +63,7 @@ def test_ctrl_c_in_the_main_thread(call: str) -> None:
     assert 0 <= took < MOST
 
 
-@pytest.mark.parametrize("call", ["run(long)", "sweep(many, progress=False)"])
+@pytest.mark.parametrize("call", ["run(long)", "sweep(many, progress=False)", READING])
 def test_ctrl_c_in_another_thread(call: str) -> None:
     took = interrupted(f"""
         ended, over = [], threading.Event()
