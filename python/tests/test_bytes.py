@@ -76,9 +76,7 @@ def test_a_dict_is_its_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("record", [["series", "queue", "tcp"], {"series": "250ms"}])
-def test_what_was_written_is_what_was_run(
-    record: object, tmp_path: Path, command_line: Callable[..., str]
-) -> None:
+def test_what_was_written_is_what_was_run(record: object, tmp_path: Path, command_line: Callable[..., str]) -> None:
     file = SMOKE / "two-flows-pie.toml"
     keys = ["series=100ms", "queue=true", "tcp=true"] if isinstance(record, list) else ["series=250ms"]
     arguments = [part for key in keys for part in ("--set", f"record.{key}")]

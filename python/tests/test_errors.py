@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import ackclock
 from ackclock import _toml
 
-WRONG = "schema = 1\n\n[run]\nduration = 5\n\n[links.a]\nrate = \"1mbit\"\n\n[[flows]]\nid = \"f\"\npath = [\"b\"]\n"
+WRONG = 'schema = 1\n\n[run]\nduration = 5\n\n[links.a]\nrate = "1mbit"\n\n[[flows]]\nid = "f"\npath = ["b"]\n'
 
 
 def test_a_scenario_error_has_text_and_places(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_names_of_records_are_checked() -> None:
 
 def test_live_runs_are_refused_with_what_to_do() -> None:
     file = SMOKE.parent / "live" / "ping-delay.toml"
-    with pytest.raises(ackclock.RunError, match="`run.clock` to \"virtual\""):
+    with pytest.raises(ackclock.RunError, match='`run.clock` to "virtual"'):
         ackclock.run(file)
 
 
@@ -189,4 +189,4 @@ def test_numbers_of_numpy_and_paths_are_values() -> None:
     assert ackclock.run(small(), set=values).summary["seed"] == 3
     assert _toml.value(np.float64(0.5), "x") == "0.5" and _toml.value(Path("/a b"), "x") == '"/a b"'
     assert _toml.value(np.array([1, 2]), "x") == "[1, 2]" and _toml.value(np.bool_(True), "x") == "true"
-    assert json.loads(_toml.value("tab\tquote\"", "x")) == "tab\tquote\""
+    assert json.loads(_toml.value('tab\tquote"', "x")) == 'tab\tquote"'

@@ -67,7 +67,11 @@ def test_links_are_those_on_which_packets_waited(result: ackclock.Result) -> Non
 def test_panels(result: ackclock.Result) -> None:
     axes = plot.time_series(result)
     titles = [ax.get_title() for ax in axes]
-    assert titles[0] == "Throughput of flows" and "Queue length: bottleneck.forward" in titles and "Drop or mark probability: bottleneck.forward" in titles
+    assert (
+        titles[0] == "Throughput of flows"
+        and "Queue length: bottleneck.forward" in titles
+        and "Drop or mark probability: bottleneck.forward" in titles
+    )
     assert axes[-1].get_xlabel() == "Time (s)" and axes[0].get_ylabel() == "Mbit/s"
     queue = plot.queue(result)
     assert len(queue) == 3 and queue[0].get_ylabel() == "Delay (ms)"

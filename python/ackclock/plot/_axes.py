@@ -1,0 +1,112 @@
+"""Units, labels, colours and axes: what figures have in common."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+from ackclock._results import Result, Sweep
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#8C6D1F", "#7F7F7F"]
+"""The colours of lines, in order."""
+MARKERS = ["o", "s", "^", "D", "v", "P", "X", "*"]
+DASHES = ["-", "--", ":", "-."]
+
+_WORDS = {
+    "goodput": "Goodput",
+    "throughput": "Throughput",
+    "window_throughput": "Throughput (sliding window)",
+    "rtt": "RTT",
+    "srtt": "Smoothed RTT",
+    "fct": "Flow completion time",
+    "cwnd": "Congestion window",
+    "ssthresh": "Slow start threshold",
+    "in_flight": "In flight",
+    "sojourn": "Queueing delay",
+    "backlog": "Queue length",
+    "fairness_jain": "Jain's fairness index",
+    "utilization": "Utilization",
+    "probability": "Drop or mark probability",
+    "p5": "5th percentile",
+    "p25": "25th percentile",
+    "p50": "median",
+    "p75": "75th percentile",
+    "p95": "95th percentile",
+    "p99": "99th percentile",
+    "min": "minimum",
+    "max": "maximum",
+}
+_SUFFIX = re.compile(r"_(bps|ms|s|bytes|packets)$")
+COUNTS = {"retransmitted_packets", "dropped_packets", "marked_packets", "lost_packets", "packets", "timeouts"}
+
+
+def unit_of(metric: str, most: float) -> tuple[str, float]:
+    """The unit in which values of up to ``most`` are read well, and what they are multiplied by."""
+    for part in reversed(metric.split(".")):
+        found = _SUFFIX.search(part)
+        if found is None:
+            continue
+        suffix = found.group(1)
+        if suffix == "bps":
+            return ("Gbit/s", 1e-9) if most >= 1e9 else ("Mbit/s", 1e-6) if most >= 1e6 else ("kbit/s", 1e-3)
+        if suffix == "ms":
+            return ("s", 1e-3) if most >= 1e4 else ("ms", 1.0)
+        if suffix == "s":
+            return ("ms", 1e3) if most < 1 else ("s", 1.0)
+        if suffix == "bytes":
+            return ("MB", 1e-6) if most >= 1e6 else ("kB", 1e-3) if most >= 1e3 else ("bytes", 1.0)
+        return "packets", 1.0
+    return "", 1.0
+
+
+def label_of(metric: str, unit: str = "") -> str:
+    def words(part: str) -> str:
+        plain = _SUFFIX.sub("", part)
+        return _WORDS.get(part) or _WORDS.get(plain) or plain.replace("_", " ")
+
+    text = ", ".join(words(part) for part in metric.split("."))
+    text = text[:1].upper() + text[1:]
+    return f"{text} ({unit})" if unit else text
+
+
+def most_of(values: Any) -> float:
+    known = np.abs(np.asarray(values, dtype=float))
+    known = known[np.isfinite(known)]
+    return float(known.max()) if known.size else 0.0
+
+
+def axes_or_new(ax: Axes | None) -> Axes:
+    if ax is None:
+        _, ax = plt.subplots(figsize=(6.0, 3.2), layout="constrained")
+    return ax
+
+
+def tidy(ax: Axes) -> None:
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(True, color="#d1d9e0", linewidth=0.6)
+    ax.set_axisbelow(True)
+
+
+def legend(ax: Axes, title: str | None = None) -> None:
+    handles, _ = ax.get_legend_handles_labels()
+    if len(handles) > 1 or (handles and title):
+        ax.legend(title=title, frameon=False, fontsize="small")
+
+
+def having(data: pd.DataFrame, name: str) -> pd.DataFrame:
+    if name not in data.columns:
+        near = [str(column) for column in data.columns if name.split(".")[0].split("_")[0] in str(column)]
+        hint = f"; similar ones: {', '.join(near[:8])}" if near else ""
+        raise ValueError(f"there is no column {name!r}{hint}")
+    return data
+
+
+def rows_of(data: Result | Sweep | pd.DataFrame) -> pd.DataFrame:
+    return data if isinstance(data, pd.DataFrame) else data.flows
