@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// A file that is being written, under a hidden name that ends in `.partial`, or in memory. Dropped,
-/// it is removed.
+/// A file that is being written, under a hidden name that ends in `.partial`, or in memory.
+/// Dropped, it is removed.
 #[derive(Debug)]
 pub(crate) struct Partial {
     written: Hidden,
