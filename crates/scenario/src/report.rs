@@ -308,11 +308,12 @@ mod tests {
 
     #[test]
     fn problems_have_lines_and_columns_in_characters() {
-        let text = "schema = 1\n[run]\ntitle = \"µµ\"\n";
+        let text = "schema = 1\nlinks = { a = { rate = \"µ\", dely = 1 } }\n";
         let error = crate::Scenario::parse("a.toml", text.as_bytes(), &[]).expect_err("it is no scenario");
-        let problem = error.problems().find(|problem| problem.title.contains("run.title")).expect("no such key");
-        assert_eq!((problem.source, problem.line, problem.column), ("a.toml", 3, 1));
-        assert!(!problem.notes.is_empty() && error.to_string().contains("a.toml:3:1"), "{error}");
+        let problem = error.problems().find(|problem| problem.title.contains("dely")).expect("no such key");
+        // 16 characters before `rate`, and 12 from there.
+        assert_eq!((problem.source, problem.line, problem.column), ("a.toml", 2, 29));
+        assert!(!problem.notes.is_empty() && error.to_string().contains("a.toml:2:29"), "{error}");
     }
 
     #[test]
