@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from ackclock import _toml
 from ackclock._core import Batch, Lines, Scenario
@@ -17,8 +17,8 @@ Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 """A scenario: a file, a dict as TOML would be, or what :func:`load` gave."""
 Set = Mapping[str, Any] | Iterable[str] | None
 """Overrides: ``{"links.a.delay": "40ms"}``, or texts as on the command line."""
-Record = Mapping[str, Any] | Iterable[str] | None
-"""What is recorded: names, or keys of ``[record]`` with their values."""
+Record = Mapping[str, Any] | Iterable[str] | Literal[False] | None
+"""What is recorded: names, or keys of ``[record]`` with their values; False for nothing at all."""
 
 _PLAIN: dict[str, Any] = {"series": "100ms", "queue": True, "tcp": True, "siftr": True, "ertt": True, "flows": True}
 
@@ -69,7 +69,7 @@ def _read(
 
 
 def _recorded(record: Record) -> list[tuple[str, str]]:
-    if record is None:
+    if record is None or record is False:
         return []
     if isinstance(record, str):
         raise TypeError(f"record: found a string, expected a list such as [{record!r}]")
@@ -100,7 +100,8 @@ def run(
     or texts as the command line has them: ``["flows.reno.cc=cubic"]``. ``seed`` overrides
     ``run.seed``. ``record`` asks for records, into memory: names (``["series", "queue"]``; a series
     has intervals of 100 ms) or values (``{"series": "10ms"}``), beside those of the scenario's own
-    ``[record]``. ``progress`` shows a bar, if tqdm is installed.
+    ``[record]``; ``False`` records nothing, whatever the scenario asks for. ``progress`` shows a bar,
+    if tqdm is installed.
 
     Other threads of Python go on meanwhile. Ctrl-C raises KeyboardInterrupt.
 
@@ -111,7 +112,7 @@ def run(
     loaded = load(scenario, set=set, seed=seed, record=record)
     if loaded.runs != 1:
         raise ValueError(f"the scenario has {loaded.runs} runs: use ackclock.sweep")
-    lines = _execute(loaded, None, None, 1, progress)
+    lines = _execute(loaded, record is not False, None, None, 1, progress)
     return Result(lines)
 
 
@@ -140,19 +141,21 @@ def sweep(
 
     Runs that fail do not end the sweep: ``sweep.failed`` counts them, and the columns ``failed``
     and ``error`` of ``sweep.runs`` tell them. Of more than 10,000 points some are read in advance,
-    the others when their turn comes. The lines of all runs are kept in memory, 4 to 10 kB each
-    with two flows.
+    the others when their turn comes. The lines of all runs are kept in memory, some 4 kB each with two
+    flows, and so are their records.
 
     Raises what :func:`run` raises, but for a sweep; RunError if the runs do not fit into memory.
     """
     loaded = load(scenario, set=set, seed=seed, record=record, points=points, repeat=repeat)
-    return Sweep(_execute(loaded, only, shard, threads, progress))
+    return Sweep(_execute(loaded, record is not False, only, shard, threads, progress))
 
 
-def _execute(scenario: Scenario, only: str | None, shard: str | None, threads: int | None, progress: bool) -> Lines:
+def _execute(
+    scenario: Scenario, records: bool, only: str | None, shard: str | None, threads: int | None, progress: bool
+) -> Lines:
     for note in scenario.notes:
         warnings.warn(note, ScenarioWarning, stacklevel=3)
-    batch = Batch.start(scenario, only=only, shard=shard, threads=threads, records=True)
+    batch = Batch.start(scenario, only=only, shard=shard, threads=threads, records=records)
     bar = _Bar(scenario.title) if progress else None
     watch = Watch()
     try:

@@ -131,6 +131,13 @@ def test_other_records(result: ackclock.Result) -> None:
         _ = ackclock.run(small()).series
 
 
+def test_records_can_be_left_out() -> None:
+    scenario = small(record={"queue": True, "series": "1s"})
+    assert sorted(ackclock.run(scenario).records) == ["queue.csv", "series.csv"]
+    assert not ackclock.run(scenario, record=False).records
+    assert ackclock.run(scenario, record=False).json == ackclock.run(small()).json
+
+
 def test_groups_workloads_and_datagrams_where_there_are_any(result: ackclock.Result) -> None:
     assert result.groups.empty and result.workloads.empty and result.datagrams.empty
     scenario = small()
