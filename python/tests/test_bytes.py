@@ -31,6 +31,14 @@ def test_overrides_are_those_of_the_command_line(command_line: Callable[..., str
     assert ackclock.run(str(file), set=texts, seed=5).json + "\n" == expected
 
 
+@pytest.mark.filterwarnings("ignore::ackclock.ScenarioWarning")
+def test_a_live_scenario_on_the_virtual_clock(command_line: Callable[..., str]) -> None:
+    file = SMOKE.parent / "live" / "kernel-to-endpoint.toml"
+    assert ackclock.run(file, set={"run.clock": "virtual"}).json + "\n" == command_line(
+        file, "--clock", "virtual", "--json"
+    )
+
+
 @pytest.mark.parametrize("threads", [1, 2, 5])
 def test_a_sweep_has_the_lines_of_the_command_line(threads: int, command_line: Callable[..., str]) -> None:
     file = SMOKE / "sweep.toml"
