@@ -71,6 +71,7 @@ pub(crate) fn fingerprint(spec: &RunSpec) -> u64 {
         live.clock = Clock::Real;
         live.commands.clear();
         live.scheduling = Default::default();
+        live.offload = false;
         live.lateness_limit = None;
     }
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);

@@ -10,6 +10,7 @@ mod capture;
 mod commands;
 mod engine;
 mod in_process;
+mod offload;
 mod prefix;
 mod replay;
 mod router;
@@ -27,6 +28,7 @@ use ackclock_sim::{Recorders, RunError};
 use ackclock_trace::Summary;
 
 pub use engine::{Engine, Outgoing};
+pub use offload::Offload;
 
 /// Where a run puts what is not in its summary.
 #[derive(Clone, Debug, Default)]

@@ -22,7 +22,7 @@ use tokio::runtime::Runtime;
 use crate::capture::Writer;
 use crate::commands::Commands;
 use crate::testbed::{Device, Testbed, check};
-use crate::{Engine, LiveError, Options, Outcome};
+use crate::{Engine, LiveError, Offload, Options, Outcome, Outgoing};
 use drive::{Drive, Driven, End, Port};
 use listener::Listener;
 pub(crate) use listener::{have_programs_heed_interrupts, interrupted, listen};
@@ -41,8 +41,16 @@ impl Port for Device {
         Device::read(self, buffer)
     }
 
-    fn write(&self, packet: &[u8]) -> io::Result<()> {
-        Device::write(self, packet)
+    fn offloads(&self) -> bool {
+        Device::offloads(self)
+    }
+
+    fn read_offloaded(&self, buffers: [&mut [u8]; 2]) -> io::Result<(usize, Offload)> {
+        Device::read_offloaded(self, buffers)
+    }
+
+    fn write(&self, packet: &Outgoing<'_>) -> io::Result<()> {
+        Device::write(self, packet.bytes, packet.rest, packet.offload)
     }
 
     fn check(&self) -> io::Result<()> {
@@ -71,6 +79,9 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let mut engine = Engine::new(spec);
     engine.world().start(&recorders);
     let capture = options.capture.as_deref().map(|path| Writer::create(path, spec)).transpose()?;
+    if capture.is_some() {
+        engine.keep_whole();
+    }
     let ports: Vec<_> = (0..live.nodes.len()).filter_map(|node| Some((node, testbed.device(node)?))).collect();
     let dropped_before: Vec<u64> = ports.iter().map(|&(node, _)| dropped(&testbed, node)).collect();
 

@@ -98,6 +98,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
             pipes: vec![pipe],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),

@@ -77,6 +77,7 @@ fn spec() -> RunSpec {
             pipes: Vec::new(),
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),

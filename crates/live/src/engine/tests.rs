@@ -73,6 +73,7 @@ fn spec(tuns: [bool; 2], impairments: Impairments) -> RunSpec {
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: Some(router) }],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),

@@ -84,6 +84,7 @@ fn spec() -> RunSpec {
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0, 1], split: None, router: Some(router) }],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),

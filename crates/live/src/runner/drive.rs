@@ -22,8 +22,8 @@ use super::punctuality::Punctuality;
 use super::scheduling::{Budget, REST};
 use super::spin::Margin;
 use super::waiter::{Signals, Waiter, Woken};
-use crate::Engine;
 use crate::capture::{Way, Writer};
+use crate::{Engine, Offload, Outgoing};
 
 /// Packets that are read from a device before the next one has its turn. A batch costs less for
 /// each packet (the kernel's code for reading and that for writing take turns in the cache), and
@@ -53,8 +53,16 @@ pub(super) trait Port: AsRawFd {
     /// Reads a packet, as much of it as there is room for; `WouldBlock` if there is none.
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Writes a packet.
-    fn write(&self, packet: &[u8]) -> io::Result<()>;
+    /// Whether it has segments and packets that are not finished: they are read by
+    /// [`Port::read_offloaded`] then.
+    fn offloads(&self) -> bool;
+
+    /// Reads a packet or a segment, what does not fit in the first buffer into the second, and what
+    /// is left to do on it.
+    fn read_offloaded(&self, buffers: [&mut [u8]; 2]) -> io::Result<(usize, Offload)>;
+
+    /// Writes a packet, or a segment of several.
+    fn write(&self, packet: &Outgoing<'_>) -> io::Result<()>;
 
     /// Whether it has worked since the last call. One that does not take packets any more may
     /// still be read.
@@ -317,8 +325,13 @@ impl<'a, P: Port> Drive<'a, P> {
         let begin = self.now;
         for count in 0..BATCH {
             let Attached { node, port, .. } = self.ports[index];
-            let len = match port.read(self.engine.buffer()) {
-                Ok(len) => len,
+            let read = if port.offloads() {
+                port.read_offloaded(self.engine.buffers())
+            } else {
+                port.read(self.engine.buffer()).map(|len| (len, Offload::default()))
+            };
+            let (len, offload) = match read {
+                Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(count > 0),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(End::Gone(index, error)),
@@ -328,11 +341,13 @@ impl<'a, P: Port> Drive<'a, P> {
                 // It came when the run was over.
                 return Ok(true);
             }
-            if let Some(capture) = &mut self.capture {
-                capture.packet(self.now, node, Way::FromHost, &self.engine.buffer()[..len]);
-            }
             self.punctuality.read(self.now.since(self.since));
-            self.engine.arrive(self.now, node, len);
+            let (now, capture) = (self.now, &mut self.capture);
+            self.engine.arrive_offloaded(now, node, len, offload, |packet| {
+                if let Some(capture) = capture {
+                    capture.packet(now, node, Way::FromHost, packet);
+                }
+            });
             let due = self.engine.next_due();
             if due <= self.now {
                 self.punctuality.is_due(due);
@@ -354,28 +369,30 @@ impl<'a, P: Port> Drive<'a, P> {
             return Ok(Handed::Nothing);
         }
         self.punctuality.is_due(due);
-        for _ in 0..most {
+        let mut packets = 0;
+        while packets < most {
             let Some(out) = self.engine.advance(self.now.min(self.last)) else {
                 self.caught_up();
                 return Ok(Handed::All);
             };
+            packets += out.packets as usize;
             let Some(Attached { port, refused, .. }) =
                 self.port_of.get(out.node).and_then(|&index| self.ports.get_mut(index))
             else {
                 continue;
             };
-            let written = port.write(out.bytes);
+            let written = port.write(&out);
             self.now = self.clock.now();
             match written {
                 Ok(()) => {
-                    self.punctuality.handed_over(out.at, self.now);
+                    self.punctuality.handed_over(out.at, self.now, out.packets);
                     if let Some(capture) = &mut self.capture {
                         // Its due time, so that a replay can be compared with it.
                         capture.packet(out.at, out.node, Way::ToHost, out.bytes);
                     }
                 }
                 Err(error) if is_gone(&error) => return Err(End::Gone(self.port_of[out.node], error)),
-                Err(_) => *refused += 1,
+                Err(_) => *refused += u64::from(out.packets),
             }
         }
         Ok(Handed::Some)

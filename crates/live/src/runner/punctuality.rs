@@ -37,10 +37,10 @@ impl Punctuality {
         }
     }
 
-    /// A packet that was due at `due` has been taken by its device at `now`.
+    /// Packets the first of which was due at `due` have been taken by their device at `now`.
     #[inline]
-    pub(super) fn handed_over(&mut self, due: Time, now: Time) {
-        self.lateness.add(now.since(due).as_nanos());
+    pub(super) fn handed_over(&mut self, due: Time, now: Time, packets: u32) {
+        self.lateness.add_repeated(now.since(due).as_nanos(), packets.into());
     }
 
     /// A packet was read, and its device may have had it for so long.
@@ -179,7 +179,7 @@ mod tests {
     fn lateness_is_from_due_to_done() {
         let mut measures = Punctuality::default();
         for late in 1..=1000 {
-            measures.handed_over(Time::from_millis(7), Time::from_millis(7) + Span::from_micros(late));
+            measures.handed_over(Time::from_millis(7), Time::from_millis(7) + Span::from_micros(late), 1);
         }
         let lateness = measures.lateness();
         assert_eq!(lateness.samples, 1000);
@@ -255,12 +255,12 @@ mod tests {
     fn what_is_wrong_is_said_in_words() {
         let mut measures = Punctuality::default();
         for late in [20, 2310] {
-            measures.handed_over(Time::ZERO, Time::from_micros(late));
+            measures.handed_over(Time::ZERO, Time::from_micros(late), 1);
         }
         assert!(measures.faults(None, HELP, &[]).is_empty());
         // Nanoseconds say nothing.
         for late in [20_000, 2_310_023] {
-            measures.handed_over(Time::ZERO, Time::from_nanos(late));
+            measures.handed_over(Time::ZERO, Time::from_nanos(late), 1);
         }
         // Buckets are 0.1 % wide.
         assert!(measures.faults(Some(Span::from_micros(2313)), HELP, &[]).is_empty());
