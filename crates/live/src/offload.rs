@@ -241,4 +241,4 @@ fn fold(sum: u32) -> u16 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

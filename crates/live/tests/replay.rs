@@ -94,7 +94,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
             pipes: vec![pipe([0, 1], 0), pipe([2, 0], 1), pipe([2, 1], 2)],
             commands: commands.iter().enumerate().map(command).collect(),
             scheduling: Default::default(),
-            offload: false,
+            offload: true,
             lateness_limit: None,
             drain: false,
         })),

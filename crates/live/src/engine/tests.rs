@@ -21,6 +21,7 @@ use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 mod connections;
 mod listening;
 mod peers;
+mod segments;
 mod subflows;
 mod varying;
 
