@@ -67,8 +67,8 @@ pub(crate) struct Partial {
 }
 
 impl Offload {
-    /// Reads the header before a packet.
-    pub(crate) fn read(header: &[u8; HEADER]) -> Offload {
+    /// Reads the header before a packet, which may say anything.
+    pub fn read(header: &[u8; HEADER]) -> Offload {
         let word = |at: usize| u16::from_ne_bytes([header[at], header[at + 1]]);
         let partial = header[0] & NEEDS_CHECKSUM != 0;
         Offload {
@@ -99,6 +99,15 @@ impl Offload {
 }
 
 impl Partial {
+    /// Whether neither it nor what it covers is in the header of IP.
+    pub(crate) fn is_behind_header(self, packet: &[u8]) -> bool {
+        let header = match packet.first() {
+            Some(first) if first >> 4 == 4 => 4 * u16::from(first & 15),
+            _ => 40,
+        };
+        self.start >= header
+    }
+
     /// Computes the checksum of a packet.
     pub(crate) fn complete(self, packet: &mut [u8]) {
         let at = usize::from(self.start) + usize::from(self.offset);

@@ -46,14 +46,11 @@ impl Engine {
         let limit = self.limit;
         if !offload.is_segment() {
             let len = len.min(limit);
-            if let Some(checksum) = offload.checksum {
+            let checksum = offload.checksum.filter(|checksum| checksum.is_behind_header(&self.buffer()[..len]));
+            if let Some(checksum) = checksum {
                 self.buffers.leave_checksum(checksum);
-                self.arrive_piece(now, node, len, &mut each);
-            } else {
-                each(&self.buffer()[..len]);
-                self.arrive(now, node, len);
             }
-            return;
+            return self.arrive_piece(now, node, len, &mut each);
         }
         let cut = self.buffers.segment(limit, len, |segment| Cut::new(segment, offload));
         let Some(cut) = cut.filter(|cut| cut.lengths().1 < limit) else {
@@ -63,6 +60,7 @@ impl Engine {
             counts.truncated += 1;
             return;
         };
+        self.nodes[node].counts.received_segments += 1;
         let mut number = 0;
         while let Some(len) = self.buffers.piece(limit, &cut, number) {
             self.arrive_piece(now, node, len, &mut each);
@@ -71,7 +69,7 @@ impl Engine {
         self.buffers.end_segment();
     }
 
-    /// The packet in the spare buffer enters, something is left to do on it.
+    /// The packet in the spare buffer enters.
     fn arrive_piece(&mut self, now: Time, node: usize, len: usize, each: &mut impl FnMut(&[u8])) {
         if self.keeps_whole {
             self.buffers.make_spare_whole(len);
@@ -131,6 +129,7 @@ impl Engine {
             offload = join(head, last, checksum, len as usize, tail.len as u16);
         }
         let counts = &mut self.nodes[node].counts;
+        counts.sent_segments += u64::from(packets > 1);
         counts.sent_packets += u64::from(packets);
         counts.sent_bytes += u64::from(tail.head * packets + len);
         let rest = self.buffers.tail(Tail { len, ..tail });

@@ -86,7 +86,8 @@ fn run(spec: &RunSpec, sent: &[(u64, Shared, usize)], offload: bool, whole: bool
         }
     }
     leave(&mut engine, now + Span::from_secs(100), &mut log, &mut longest);
-    (log, longest, engine.hosts().cloned().collect())
+    let hosts = engine.hosts().cloned().map(|host| LiveHost { received_segments: 0, sent_segments: 0, ..host });
+    (log, longest, hosts.collect())
 }
 
 fn sent() -> impl Strategy<Value = Vec<(u64, Shared, usize)>> {
