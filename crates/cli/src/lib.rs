@@ -36,6 +36,7 @@ mod starter;
 mod table;
 mod trace;
 mod verify;
+mod watch;
 
 pub use ackclock_cc as cc;
 pub use ackclock_sim::spec::{OwnController, Parameter};

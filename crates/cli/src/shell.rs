@@ -50,7 +50,7 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         }
     };
     let spec = scenario.spec(0);
-    let options = Options { commands: None, capture: args.record.clone() };
+    let options = Options { commands: None, capture: args.record.clone(), ..Options::default() };
     let Outcome { summary, broken_off } = ackclock_live::run(&spec, Recorders::default(), &options)?;
     if !args.quiet {
         report(&summary);

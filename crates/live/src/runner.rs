@@ -9,6 +9,7 @@ mod spin;
 #[cfg(test)]
 mod tests;
 mod waiter;
+mod watched;
 
 use std::io;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ use crate::testbed::{Device, Testbed, check};
 use crate::{Engine, LiveError, Options, Outcome};
 use drive::{Drive, Driven, End, Port};
 use listener::Listener;
-pub(crate) use listener::{have_programs_heed_interrupts, interrupted, listen};
+pub(crate) use listener::{have_programs_heed_interrupts, interrupt, interrupted, listen};
 use punctuality::Punctuality;
 use scheduling::Scheduled;
 
@@ -79,6 +80,9 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let mut drive =
         Drive::start(engine, ports, signals, capture, spec.duration, &live.scheduling).map_err(here("timer"))?;
     drive.ends_with(commands.over());
+    if let Some(watch) = &options.watch {
+        drive.be_watched(watch.clone());
+    }
     let (mut end, waited) = go(&mut drive, &runtime, &mut recorders, &live.scheduling)?;
     let ended = drive.now().min(Time::ZERO + spec.duration);
     // What comes later is not read any more, and dropped.

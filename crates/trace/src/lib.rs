@@ -30,7 +30,7 @@ pub use reordering::{
     DISPLACEMENT_THRESHOLD, MAX_BINS, REORDERING_COLUMNS, ReorderInterval, ReorderMeter, ReorderingCsv,
     ReorderingRecord, ReorderingSink,
 };
-pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink};
+pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink, WatchSink};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{
     ApplicationSummary, BufferDensity, CaStateSeconds, CommandSummary, DatagramSummary, Displacement, Distribution,

@@ -22,8 +22,9 @@ use super::punctuality::Punctuality;
 use super::scheduling::{Budget, REST};
 use super::spin::Margin;
 use super::waiter::{Signals, Waiter, Woken};
-use crate::Engine;
+use super::watched::Watched;
 use crate::capture::{Way, Writer};
+use crate::{Engine, LiveWatch};
 
 /// Packets that are read from a device before the next one has its turn. A batch costs less for
 /// each packet (the kernel's code for reading and that for writing take turns in the cache), and
@@ -126,6 +127,7 @@ pub(super) struct Drive<'a, P: Port> {
     sleeps: u64,
     /// Whether the program that has the terminal has ended.
     over: Arc<AtomicBool>,
+    watched: Option<Watched>,
 }
 
 /// What remains of it.
@@ -172,7 +174,14 @@ impl<'a, P: Port> Drive<'a, P> {
             more: false,
             sleeps: 0,
             over: Arc::default(),
+            watched: None,
         })
+    }
+
+    /// Somebody watches it.
+    pub(super) fn be_watched(&mut self, watch: Arc<dyn LiveWatch>) {
+        self.punctuality.be_watched();
+        self.watched = Some(Watched::new(watch));
     }
 
     /// It also ends when this becomes true.
@@ -236,6 +245,10 @@ impl<'a, P: Port> Drive<'a, P> {
                 if let Err(end) = self.check() {
                     return end;
                 }
+                if let Some(watched) = &mut self.watched {
+                    let refused = self.ports.iter().map(|port| port.refused);
+                    watched.look(self.now, &mut self.punctuality, self.engine.hosts().zip(refused));
+                }
             }
             let end = match (self.waiter.signals() > 0, self.over.load(Ordering::Relaxed)) {
                 (false, false) => continue,
@@ -297,6 +310,9 @@ impl<'a, P: Port> Drive<'a, P> {
         }
         let handed = self.hand_over(TURN)?;
         if !read && handed == Handed::Nothing {
+            let now = self.now.min(self.last);
+            self.engine.world().pass(now);
+            self.engine.world().keep_up(now, recorders).map_err(End::Run)?;
             return Ok(false);
         }
         // Links are brought up to now for it: nothing may be due before.

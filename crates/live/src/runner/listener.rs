@@ -8,6 +8,8 @@ use std::fs;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::SignalKind;
 
@@ -79,6 +81,12 @@ fn ignored() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     ignored.unwrap_or(0)
+}
+
+/// Sends this process SIGINT.
+pub(crate) fn interrupt() {
+    // It may always do that.
+    let _ = kill(Pid::this(), Signal::SIGINT);
 }
 
 fn bit(kind: SignalKind) -> u64 {
