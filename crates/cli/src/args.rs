@@ -14,6 +14,7 @@ use self::report::ReportArgs;
 use self::shell::ShellArgs;
 use self::trace::TraceArgs;
 use self::verify::VerifyArgs;
+use crate::control::Speed;
 use crate::selection::{Only, Shard};
 
 pub(crate) mod check;
@@ -183,6 +184,24 @@ pub(crate) struct Args {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
 
+    /// Listen on this Unix socket for changes while the run goes on (`ackclock ctl`)
+    ///
+    /// Links change as by a `schedule`; each change is in the summary, the manifest or the capture,
+    /// so that `ackclock verify`, --changes or a replay makes it at the same time. Only this user
+    /// may connect. It requires a single run.
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+
+    /// Seconds of the virtual clock in a second of the machine's [default: as fast as it can]
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) speed: Option<Speed>,
+
+    /// Make the changes that an earlier run on the virtual clock has recorded
+    ///
+    /// FILE is its output directory, its summary, or lines of JSON with `at_ns` and `set`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) changes: Option<PathBuf>,
+
     /// Print the scenario with overrides applied and defaults filled in, and run nothing
     #[arg(long)]
     pub(crate) show_config: bool,
@@ -214,6 +233,9 @@ impl Args {
             overwrite: false,
             only: None,
             shard: None,
+            control: None,
+            speed: None,
+            changes: None,
             show_config: false,
             threads: None,
             quiet: true,

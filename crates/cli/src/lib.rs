@@ -15,6 +15,8 @@ mod args;
 mod check;
 mod compare;
 mod completions;
+#[allow(dead_code, reason = "its callers follow")]
+mod control;
 mod drill;
 mod duration;
 mod execute;
