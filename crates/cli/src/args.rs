@@ -16,6 +16,7 @@ use self::trace::TraceArgs;
 use self::verify::VerifyArgs;
 use crate::control::Speed;
 use crate::selection::{Only, Shard};
+use crate::watch::{Address, Wanted};
 
 pub(crate) mod check;
 pub(crate) mod completions;
@@ -202,6 +203,21 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pub(crate) changes: Option<PathBuf>,
 
+    /// Show the run on the terminal while it goes on: links and flows over time, with keys that
+    /// change it
+    ///
+    /// A run on the virtual clock goes at --speed 1 then, unless that is given. It requires a
+    /// terminal, and a single run. `?` shows the keys; docs/watch.md describes it.
+    #[arg(long)]
+    pub(crate) watch: bool,
+
+    /// Serve metrics of the run for Prometheus at this address, such as 127.0.0.1:9100
+    ///
+    /// It is one of the loopback interface; with port 0 a free port is taken. Metrics are at
+    /// /metrics as long as the run goes on. It requires a single run.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<Address>,
+
     /// Print the scenario with overrides applied and defaults filled in, and run nothing
     #[arg(long)]
     pub(crate) show_config: bool,
@@ -236,10 +252,17 @@ impl Args {
             control: None,
             speed: None,
             changes: None,
+            watch: false,
+            metrics: None,
             show_config: false,
             threads: None,
             quiet: true,
         }
+    }
+
+    /// By what the run is to be watched.
+    pub(crate) fn watched(&self) -> Wanted {
+        Wanted { dashboard: self.watch, metrics: self.metrics, speed: self.watch.then_some(1.0) }
     }
 
     /// The scenario, however it was given.

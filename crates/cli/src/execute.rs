@@ -8,10 +8,11 @@ mod sheets;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use ackclock_live::{LiveError, Options, Outcome};
+use ackclock_live::{LiveError, LiveWatch, Options, Outcome};
 use ackclock_scenario::{Scenario, ScenarioError};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::{Clock, LiveSpec, RunSpec};
@@ -23,6 +24,7 @@ use crate::output::{COMMANDS, Places};
 use crate::partial::{Folder, Sealed};
 use crate::progress::Progress;
 use crate::selection::Walk;
+use crate::watch::{self, Watching};
 
 use adaptive::Adaptive;
 use order::Each;
@@ -74,6 +76,8 @@ pub(crate) struct Aside<'a> {
     pub(crate) places: Option<&'a Places>,
     /// The capture of the only run.
     pub(crate) capture: Option<&'a Path>,
+    /// The only run, watched.
+    pub(crate) watching: Option<&'a Watching>,
 }
 
 /// How many runs this machine takes at the same time.
@@ -151,7 +155,9 @@ fn one(
         let over = stop.load(Ordering::Relaxed) || ackclock_live::interrupted();
         if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let result = ackclock_sim::run_kept(&spec, sheets.recorders(), &mut reach);
+    let mut feed = aside.watching.map(Watching::feed);
+    let recorders = sheets.recorders(feed.as_mut());
+    let result = watch::during(aside.watching, || ackclock_sim::run_kept(&spec, recorders, &mut reach));
     // What could not be written has broken the run off, and comes first.
     let stopped = result.as_ref().ok().filter(|(_, error)| error.is_some());
     let lasted = stopped.map_or(spec.duration, |(summary, _)| Span::from_secs_f64(summary.duration_s));
@@ -177,12 +183,15 @@ fn outside(
     let options = Options {
         commands: folder.as_ref().map(|folder| folder.path().to_owned()),
         capture: aside.capture.map(Path::to_owned),
+        watch: aside.watching.map(|watching| watching.watch() as Arc<dyn LiveWatch>),
     };
-    let mut go = || ackclock_live::run(spec, sheets.recorders(), &options);
-    let outcome = match live.clock {
+    let mut feed = aside.watching.map(Watching::feed);
+    let recorders = sheets.recorders(feed.as_mut());
+    let go = || ackclock_live::run(spec, recorders, &options);
+    let outcome = watch::during(aside.watching, || match live.clock {
         Clock::Real => progress.in_real_time(spec.duration, go),
         Clock::Replay(_) => go(),
-    };
+    });
     let Outcome { mut summary, broken_off } = outcome.map_err(Failure::Live)?;
     let came_to = Span::from_secs_f64(summary.duration_s);
     let (mut records, written) = sheets.finish(Time::ZERO + came_to);

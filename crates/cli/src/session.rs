@@ -14,12 +14,14 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::args::Args;
+use crate::control::Controls;
 use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
 use crate::partial::Sealed;
 use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::selection::{Selection, Walk};
+use crate::watch::Watching;
 use result::{Ended, RunResult, Stored};
 
 use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, check, duration, live, memory, print, print_line, say};
@@ -39,8 +41,9 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
     if let Some(note) = duration::note(&scenario, threads) {
         say(&note);
     }
+    let watching = Watching::open(args.watched(), &scenario, &Controls::of(&scenario))?;
     let mut session = Session::open(args, &scenario)?;
-    let finished = session.execute(threads);
+    let finished = session.execute(threads, watching.as_ref());
     match session.settle(finished)? {
         Some(status) => Ok(status),
         None => session.finish(),
@@ -52,7 +55,7 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
 pub(crate) fn again(args: &Args, scenario: &Scenario) -> anyhow::Result<Option<u8>> {
     let threads = threads(args, scenario)?;
     let mut session = Session::open(args, scenario)?;
-    let finished = session.execute(threads);
+    let finished = session.execute(threads, None);
     if let Some(status) = session.settle(finished)? {
         return Ok(Some(status));
     }
@@ -259,10 +262,10 @@ impl<'a> Session<'a> {
     }
 
     /// Does all runs, so many at the same time, and takes in their results in order.
-    fn execute(&mut self, threads: usize) -> Result<(), (usize, Failure)> {
+    fn execute(&mut self, threads: usize, watching: Option<&Watching>) -> Result<(), (usize, Failure)> {
         let (args, scenario) = (self.args, self.scenario);
         let places = self.output.as_ref().filter(|_| records(scenario) || scenario.is_live()).map(Output::places);
-        let aside = Aside { places: places.as_ref(), capture: args.record.as_deref() };
+        let aside = Aside { places: places.as_ref(), capture: args.record.as_deref(), watching };
         if !scenario.is_live() {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();
@@ -271,7 +274,7 @@ impl<'a> Session<'a> {
         if scenario.is_live() && !args.quiet {
             say(&live::heading(scenario));
         }
-        let progress = Progress::new(self.walk.left(), args.quiet);
+        let progress = Progress::new(self.walk.left(), args.quiet || args.watch);
         if self.walk.left() == 0 {
             self.judge();
             return Ok(());

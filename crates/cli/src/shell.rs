@@ -10,14 +10,16 @@ use std::env;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::sync::Arc;
 
-use ackclock_live::{LiveError, Options, Outcome};
+use ackclock_live::{LiveError, LiveWatch, Options, Outcome};
 use ackclock_scenario::{LoadError, Override, Scenario};
 use ackclock_sim::Recorders;
-use ackclock_trace::{LinkSummary, LiveHost, Summary};
+use ackclock_trace::{LinkSummary, LiveHost, Summary, WatchSink};
 use anyhow::{Context, bail};
 
 use crate::args::shell::ShellArgs;
+use crate::watch::{Watch, Watching};
 use crate::{BAD_INPUT, INTERRUPTED, RUN_FAILED, say, tell};
 use network::Network;
 
@@ -50,8 +52,12 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         }
     };
     let spec = scenario.spec(0);
-    let options = Options { commands: None, capture: args.record.clone(), ..Options::default() };
-    let Outcome { summary, broken_off } = ackclock_live::run(&spec, Recorders::default(), &options)?;
+    let watching = args.metrics.map(|_| Watching::of(Watch::new(&spec, None), args.metrics)).transpose()?;
+    let mut feed = watching.as_ref().map(Watching::feed);
+    let recorders = Recorders { watch: feed.as_mut().map(|feed| feed as &mut dyn WatchSink), ..Recorders::default() };
+    let watch = watching.as_ref().map(|watching| watching.watch() as Arc<dyn LiveWatch>);
+    let options = Options { commands: None, capture: args.record.clone(), watch };
+    let Outcome { summary, broken_off } = ackclock_live::run(&spec, recorders, &options)?;
     if !args.quiet {
         report(&summary);
     }

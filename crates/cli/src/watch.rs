@@ -1,26 +1,149 @@
 //! Watching a run while it goes on: a dashboard on the terminal (`--watch`), and metrics for
 //! Prometheus (`--metrics`).
 //!
-//! `feed` hands the records of a run over, `board` keeps what is known of it, `dashboard` and
-//! `metrics` show that.
+//! `feed` hands the records of a run over, `board` keeps what is known of it. `dashboard` shows it
+//! by `view` and does what keys in `state` ask for; `server` gives it out as `metrics`.
 
 pub(crate) mod board;
+mod dashboard;
 mod feed;
+mod metrics;
+mod server;
+mod state;
+mod terminal;
+mod text;
+mod view;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
+use ackclock_scenario::Scenario;
 use ackclock_sim::spec::{Clock, RunSpec};
 use ackclock_units::Span;
+use anyhow::bail;
 
+use crate::control::Controls;
+use crate::say;
 use board::Board;
 pub(crate) use feed::Feed;
 use feed::Inbox;
+pub(crate) use server::Address;
+use server::Server;
 
 /// The intervals of a run in real time, and of one whose clock goes as fast.
 const EVERY: Span = Span::from_millis(100);
 
-/// A run that is watched.
+/// Intervals of a run that is as fast as it can, if they are longer than that.
+const INTERVALS: u64 = 1000;
+
+/// What is asked for on the command line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wanted {
+    pub(crate) dashboard: bool,
+    pub(crate) metrics: Option<Address>,
+    /// Seconds of the run in a second; `None` is as fast as it can.
+    pub(crate) speed: Option<f64>,
+}
+
+/// A run that is watched, and by what.
+#[derive(Debug)]
+pub(crate) struct Watching {
+    watch: Arc<Watch>,
+    dashboard: Option<(Controls, Option<f64>)>,
+    /// Answers as long as it is there.
+    _server: Option<Server>,
+}
+
+impl Watching {
+    /// The only run of a scenario, watched as is wanted; `None` if it is not.
+    ///
+    /// # Errors
+    /// There is more than one run, no terminal, or the address cannot be had.
+    pub(crate) fn open(wanted: Wanted, scenario: &Scenario, controls: &Controls) -> anyhow::Result<Option<Watching>> {
+        let flag = match (wanted.dashboard, wanted.metrics) {
+            (true, _) => "--watch",
+            (false, Some(_)) => "--metrics",
+            (false, None) => return Ok(None),
+        };
+        if scenario.runs() != 1 {
+            bail!("{flag} requires a single run, and the scenario has {}", scenario.runs());
+        }
+        if wanted.dashboard {
+            terminal::check()?;
+        }
+        let watch = Watch::new(&scenario.spec(0), wanted.speed);
+        let mut watching = Watching::of(watch, wanted.metrics)?;
+        watching.dashboard = wanted.dashboard.then(|| (controls.clone(), wanted.speed));
+        Ok(Some(watching))
+    }
+
+    /// A run that is watched by metrics alone.
+    ///
+    /// # Errors
+    /// The address cannot be had.
+    pub(crate) fn of(watch: Watch, metrics: Option<Address>) -> anyhow::Result<Watching> {
+        let watch = Arc::new(watch);
+        let server = metrics.map(|address| Server::start(address, watch.clone())).transpose()?;
+        if let Some(server) = &server {
+            say(&format!("note: metrics are at http://{}/metrics", server.address()));
+        }
+        Ok(Watching { watch, dashboard: None, _server: server })
+    }
+
+    /// Where records go.
+    pub(crate) fn feed(&self) -> Feed {
+        Feed::new(self.watch.clone())
+    }
+
+    /// Who is told of a live run.
+    pub(crate) fn watch(&self) -> Arc<Watch> {
+        self.watch.clone()
+    }
+
+    /// Does the run while the dashboard, if there is to be one, shows it.
+    pub(crate) fn during<T>(&self, run: impl FnOnce() -> T) -> T {
+        let Some((controls, speed)) = &self.dashboard else { return run() };
+        let over = AtomicBool::new(false);
+        let (result, shown) = thread::scope(|scope| {
+            let shown = scope.spawn(|| dashboard::show(&self.watch, controls, *speed, &over));
+            // Also after a panic: the scope waits for the dashboard.
+            let end = End(&over);
+            let result = run();
+            drop(end);
+            (result, shown.join())
+        });
+        match shown {
+            Ok(shown) => {
+                shown.unwrap_or_else(|error: io::Error| say(&format!("note: the dashboard has ended: {error}")))
+            }
+            // It has said why.
+            Err(_) => say("note: the dashboard has ended by a defect of ackclock; the run was not affected"),
+        }
+        result
+    }
+}
+
+/// Does a run, which may be watched.
+pub(crate) fn during<T>(watching: Option<&Watching>, run: impl FnOnce() -> T) -> T {
+    match watching {
+        Some(watching) => watching.during(run),
+        None => run(),
+    }
+}
+
+/// Says that the run is over.
+#[derive(Debug)]
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// What is known of a run that is watched.
 #[derive(Debug)]
 pub(crate) struct Watch {
     in_real_time: bool,
@@ -31,14 +154,21 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Of a run that has not begun.
-    pub(crate) fn new(spec: &RunSpec) -> Watch {
-        Watch {
-            in_real_time: spec.live.as_ref().is_some_and(|live| live.clock == Clock::Real),
-            every: AtomicU64::new(EVERY.as_nanos()),
+    /// Of a run that has not begun, whose clock goes so much faster than the machine's, or as fast
+    /// as it can.
+    pub(crate) fn new(spec: &RunSpec, speed: Option<f64>) -> Watch {
+        let in_real_time = spec.live.as_ref().is_some_and(|live| live.clock == Clock::Real);
+        let every = if in_real_time { EVERY } else { EVERY.max(spec.duration / INTERVALS) };
+        let watch = Watch {
+            in_real_time,
+            every: AtomicU64::new(every.as_nanos()),
             inbox: Mutex::default(),
             board: Mutex::new(Board::new(spec)),
+        };
+        if let (Some(speed), false) = (speed, in_real_time) {
+            watch.go_at(speed);
         }
+        watch
     }
 
     /// Whether the run goes by the machine's clock.
@@ -53,8 +183,8 @@ impl Watch {
 
     /// The clock of the run goes so much faster than the machine's: ten intervals take a second.
     pub(crate) fn go_at(&self, speed: f64) {
-        // 1 ns to 10^5 s.
-        let every = (EVERY.as_nanos() as f64 * speed).clamp(1.0, 1e14);
+        // 1 us to 10^5 s.
+        let every = (EVERY.as_nanos() as f64 * speed).clamp(1e3, 1e14);
         self.every.store(every as u64, Ordering::Relaxed);
     }
 

@@ -240,7 +240,10 @@ impl Board {
             (Some(&Place::Link(link)), SeriesOf::Link(point)) => {
                 self.links[link].take(row, *point, per_second(row.bytes));
             }
-            (Some(&Place::Flow(flow)), SeriesOf::Flow(point) | SeriesOf::Group(point) | SeriesOf::Subflow(_, point)) => {
+            (
+                Some(&Place::Flow(flow)),
+                SeriesOf::Flow(point) | SeriesOf::Group(point) | SeriesOf::Subflow(_, point),
+            ) => {
                 self.flows[flow].take(row, *point, per_second(point.delivered_bytes), self.ticks);
             }
             // A key is of one kind.
