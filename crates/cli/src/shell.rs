@@ -19,7 +19,7 @@ use ackclock_trace::{LinkSummary, LiveHost, Summary, WatchSink};
 use anyhow::{Context, bail};
 
 use crate::args::shell::ShellArgs;
-use crate::watch::{Watch, Watching};
+use crate::watch::{Bound, Watch, Watching};
 use crate::{BAD_INPUT, INTERRUPTED, RUN_FAILED, say, tell};
 use network::Network;
 
@@ -38,6 +38,8 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
     if let Some(path) = &args.save {
         save(path, &saved)?;
     }
+    // The loopback interface is the machine's, whatever network comes after.
+    let metrics = args.metrics.map(Bound::at).transpose()?;
     if !ackclock_live::is_privileged() {
         if args.internet {
             bail!("--internet requires root: nothing leads out of an ordinary user's own network");
@@ -52,7 +54,7 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         }
     };
     let spec = scenario.spec(0);
-    let watching = args.metrics.map(|_| Watching::of(Watch::new(&spec, None), args.metrics)).transpose()?;
+    let watching = metrics.map(|bound| Watching::of(Watch::new(&spec, None), Some(bound))).transpose()?;
     let mut feed = watching.as_ref().map(Watching::feed);
     let recorders = Recorders { watch: feed.as_mut().map(|feed| feed as &mut dyn WatchSink), ..Recorders::default() };
     let watch = watching.as_ref().map(|watching| watching.watch() as Arc<dyn LiveWatch>);

@@ -29,8 +29,8 @@ use crate::say;
 use board::Board;
 pub(crate) use feed::Feed;
 use feed::Inbox;
-pub(crate) use server::Address;
 use server::Server;
+pub(crate) use server::{Address, Bound};
 
 /// The intervals of a run in real time, and of one whose clock goes as fast.
 const EVERY: Span = Span::from_millis(100);
@@ -74,7 +74,7 @@ impl Watching {
             terminal::check()?;
         }
         let watch = Watch::new(&scenario.spec(0), wanted.speed);
-        let mut watching = Watching::of(watch, wanted.metrics)?;
+        let mut watching = Watching::of(watch, wanted.metrics.map(Bound::at).transpose()?)?;
         watching.dashboard = wanted.dashboard.then(|| (controls.clone(), wanted.speed));
         Ok(Some(watching))
     }
@@ -82,10 +82,10 @@ impl Watching {
     /// A run that is watched by metrics alone.
     ///
     /// # Errors
-    /// The address cannot be had.
-    pub(crate) fn of(watch: Watch, metrics: Option<Address>) -> anyhow::Result<Watching> {
+    /// There is no further thread.
+    pub(crate) fn of(watch: Watch, metrics: Option<Bound>) -> anyhow::Result<Watching> {
         let watch = Arc::new(watch);
-        let server = metrics.map(|address| Server::start(address, watch.clone())).transpose()?;
+        let server = metrics.map(|bound| Server::start(bound, watch.clone())).transpose()?;
         if let Some(server) = &server {
             say(&format!("note: metrics are at http://{}/metrics", server.address()));
         }

@@ -3,8 +3,9 @@
 //! It is for Prometheus and for curl, and strict. A client that sends nothing, or reads nothing,
 //! has its connection for a few seconds, of which there are a few.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -54,6 +55,27 @@ impl FromStr for Address {
     }
 }
 
+/// An address at which nobody answers yet.
+#[derive(Debug)]
+pub(crate) struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Bound {
+    /// Takes an address.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub(crate) fn at(address: Address) -> anyhow::Result<Bound> {
+        let Address(address) = address;
+        let listener = TcpListener::bind(address).with_context(|| format!("--metrics: cannot listen on {address}"))?;
+        listener.set_nonblocking(true).context("--metrics")?;
+        let address = listener.local_addr().context("--metrics")?;
+        Ok(Bound { listener, address })
+    }
+}
+
 /// A server; it ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -66,12 +88,9 @@ impl Server {
     /// Begins to answer with what is known of a run.
     ///
     /// # Errors
-    /// The address cannot be had.
-    pub(crate) fn start(address: Address, watch: Arc<Watch>) -> anyhow::Result<Server> {
-        let Address(address) = address;
-        let listener = TcpListener::bind(address).with_context(|| format!("--metrics: cannot listen on {address}"))?;
-        listener.set_nonblocking(true).context("--metrics")?;
-        let address = listener.local_addr().context("--metrics")?;
+    /// There is no further thread.
+    pub(super) fn start(bound: Bound, watch: Arc<Watch>) -> anyhow::Result<Server> {
+        let Bound { listener, address } = bound;
         let over = Arc::new(AtomicBool::new(false));
         let until = over.clone();
         let thread = thread::Builder::new().name("metrics".into()).spawn(move || serve(&listener, &watch, &until));
@@ -96,7 +115,7 @@ impl Drop for Server {
 
 fn serve(listener: &TcpListener, watch: &Arc<Watch>, over: &AtomicBool) {
     let clients = Arc::new(AtomicUsize::new(0));
-    let mut looks: u32 = 0;
+    let (mut looks, mut refused): (u32, VecDeque<TcpStream>) = (0, VecDeque::new());
     while !over.load(Ordering::Relaxed) {
         match listener.accept() {
             Ok((stream, _)) if clients.load(Ordering::Relaxed) < CLIENTS => {
@@ -111,12 +130,21 @@ fn serve(listener: &TcpListener, watch: &Arc<Watch>, over: &AtomicBool) {
                     clients.fetch_sub(1, Ordering::Relaxed);
                 }
             }
-            Ok((stream, _)) => drop(refuse(&stream)),
+            Ok((stream, _)) => {
+                // A socket that is closed before its input was read takes the answer with it.
+                if refuse(&stream).is_ok() {
+                    refused.push_back(stream);
+                }
+                if refused.len() > CLIENTS {
+                    refused.pop_front().iter().for_each(forget);
+                }
+            }
             Err(_) => {
                 // Nobody, or nobody whom it could have; either may change.
                 looks = looks.wrapping_add(1);
                 if looks.is_multiple_of(KEEP_UP) {
                     drop(watch.board());
+                    refused.drain(..).for_each(|stream| forget(&stream));
                 }
                 thread::sleep(LOOK);
             }
@@ -127,7 +155,13 @@ fn serve(listener: &TcpListener, watch: &Arc<Watch>, over: &AtomicBool) {
 /// There are enough clients. The answer fits into the socket's buffer.
 fn refuse(mut stream: &TcpStream) -> io::Result<()> {
     stream.set_nonblocking(true)?;
-    stream.write_all(&response("503 Service Unavailable", "text/plain", "too many clients\n", true))
+    stream.write_all(&response("503 Service Unavailable", "text/plain", "too many clients\n", true))?;
+    stream.shutdown(Shutdown::Write)
+}
+
+/// Reads what a client that was refused has sent by now.
+fn forget(mut stream: &TcpStream) {
+    let _ = stream.read(&mut [0; LONGEST]);
 }
 
 fn answer(stream: &TcpStream, watch: &Watch) -> io::Result<()> {
@@ -141,7 +175,7 @@ fn answer(stream: &TcpStream, watch: &Watch) -> io::Result<()> {
     };
     write(stream, &response)?;
     // A request that was not read to its end would have the answer dropped with it.
-    stream.shutdown(std::net::Shutdown::Write)?;
+    stream.shutdown(Shutdown::Write)?;
     let mut rest = [0; 1024];
     for _ in 0..READS {
         if (&*stream).read(&mut rest)? == 0 {

@@ -17,8 +17,8 @@ use super::text::{millis, percent};
 /// From this height on there are lines over time of the selected link.
 const TALL: u16 = 22;
 
-/// Rows of these lines, with their titles.
-const OVER_TIME: u16 = 6;
+/// Rows of these lines, with their titles: at least, and where flows leave room.
+const OVER_TIME: [u16; 2] = [6, 12];
 
 /// The colours, or none.
 #[derive(Clone, Copy, Debug)]
@@ -61,9 +61,10 @@ pub(crate) fn draw(frame: &mut Frame<'_>, board: &Board, state: &State, theme: T
     let area = frame.area();
     let is_live = board.live.is_some();
     let room = area.height.saturating_sub(4 + u16::from(is_live));
-    let over_time = if area.height >= TALL { OVER_TIME } else { 0 };
-    let links = u16::try_from(board.links.len()).unwrap_or(u16::MAX);
-    let links = 1 + links.min((room.saturating_sub(over_time) / 3).max(2));
+    let [least, most] = if area.height >= TALL { OVER_TIME } else { [0, 0] };
+    let rows = |count: usize| u16::try_from(count).unwrap_or(u16::MAX).saturating_add(1);
+    let links = rows(board.links.len()).min((room.saturating_sub(least) / 3).max(2) + 1);
+    let over_time = room.saturating_sub(links).saturating_sub(rows(board.flows.len())).clamp(least, most);
     let parts = [
         Constraint::Length(2),
         Constraint::Length(u16::from(is_live)),
@@ -219,4 +220,4 @@ fn help(frame: &mut Frame<'_>, area: Rect) {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -71,20 +71,18 @@ fn row(link: &Link, theme: Theme) -> Row {
 pub(super) fn over_time(frame: &mut Frame<'_>, area: Rect, board: &Board, state: &State, theme: Theme) {
     let Some(link) = board.links.get(state.link) else { return };
     let point = &link.point;
-    let rate = format!("rate {} bit/s", si(link.rate_bps));
-    let backlog = format!("queue {} p", point.backlog_packets);
-    let wait = format!("wait {} ms", millis(point.sojourn.map(ackclock_units::Span::as_millis_f64)));
+    let of = point.rate_bps.map_or_else(String::new, |bps| format!(" of {}", si(bps as f64)));
+    let wait = millis(point.sojourn.map(ackclock_units::Span::as_millis_f64));
     let lines: [(String, &History, Option<f64>); 3] = [
-        (rate, &link.rates, point.rate_bps.map(|bps| bps as f64)),
-        (backlog, &link.backlogs, None),
-        (wait, &link.sojourns, None),
+        (format!("{} bit/s{of}", si(link.rate_bps)), &link.rates, point.rate_bps.map(|bps| bps as f64)),
+        (format!("{} packets", point.backlog_packets), &link.backlogs, None),
+        (format!("{wait} ms"), &link.sojourns, None),
     ];
     let places: [Rect; 3] = Layout::horizontal([Constraint::Fill(1); 3]).spacing(1).areas(area);
-    for ((number, (title, history, most)), place) in lines.into_iter().enumerate().zip(places) {
+    for ((title, history, most), place) in lines.into_iter().zip(places) {
         let values: Vec<f64> = history.last(usize::from(place.width)).collect();
         let largest = values.iter().copied().fold(0.0, f64::max);
-        let title =
-            if number == 0 { format!("{}: {title}", link.id) } else { format!("{title}, at most {}", si(largest)) };
+        let title = if most.is_some() { format!("{title} ") } else { format!("{title}, most {} ", si(largest)) };
         let most = most.unwrap_or(0.0).max(largest).max(1e-9);
         // As a line in the table, it ends at the right.
         let before = usize::from(place.width).saturating_sub(values.len());

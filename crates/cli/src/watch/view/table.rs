@@ -58,7 +58,7 @@ impl Table<'_> {
             return;
         }
         let selected = self.selected.min(self.rows.saturating_sub(1));
-        let first = (selected + 1).saturating_sub(height);
+        let first = (selected + 1).saturating_sub(height).min(self.rows);
         let last = (first + height).min(self.rows);
         let rows: Vec<Row> = (first..last).map(row).collect();
         let widest = rows.iter().filter_map(|row| row.cells.first()).map(|(text, _)| text.chars().count()).max();
