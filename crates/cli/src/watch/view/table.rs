@@ -119,7 +119,7 @@ impl Table<'_> {
 
     /// The columns that there is room for, and the width of each line over time.
     fn layout(&self, width: usize, name: usize) -> (Vec<usize>, usize) {
-        let least = OVER[0] * self.over_time.len().min(1);
+        let least = OVER[0] * self.over_time.len();
         let mut shown: Vec<usize> = (0..self.columns.len()).collect();
         let used = |shown: &[usize]| -> usize {
             shown.iter().map(|&column| if column == 0 { name } else { self.columns[column].width } + 1).sum()
