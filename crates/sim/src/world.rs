@@ -22,9 +22,9 @@ use ahead::MANY;
 use medium::Media;
 use outside::Outside;
 pub use outside::{Inbound, Outbound};
-pub use steer::Helm;
 use records::Records;
 use routes::Routes;
+pub use steer::Helm;
 use summary::About;
 use turnover::Turnover;
 
