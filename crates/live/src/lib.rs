@@ -8,6 +8,7 @@
 mod capture;
 #[cfg(target_os = "linux")]
 mod commands;
+mod control;
 mod engine;
 mod in_process;
 mod prefix;
@@ -26,6 +27,7 @@ use ackclock_sim::spec::{Clock, RunSpec};
 use ackclock_sim::{Recorders, RunError};
 use ackclock_trace::Summary;
 
+pub use control::{ChangeReader, Control, Made, Order};
 pub use engine::{Engine, Outgoing};
 
 /// Where a run puts what is not in its summary.
@@ -36,6 +38,10 @@ pub struct Options {
     pub commands: Option<PathBuf>,
     /// The capture (pcapng) of what passes the devices.
     pub capture: Option<PathBuf>,
+    /// Where changes come from while the run goes on.
+    pub control: Option<Control>,
+    /// What reads the changes that a capture has; without, it must have none.
+    pub changes: Option<ChangeReader>,
 }
 
 /// A run that has ended.
@@ -150,6 +156,13 @@ pub fn listen() -> io::Result<()> {
     Ok(())
 }
 
+/// Has a signal come that ends the live run, as by a person; also a run in virtual time, if it asks
+/// ([`interrupted`]).
+pub fn interrupt() {
+    #[cfg(target_os = "linux")]
+    runner::interrupt();
+}
+
 /// Runs `spec`, which has hosts outside, by its clock.
 ///
 /// # Errors
@@ -168,6 +181,6 @@ pub fn run(spec: &RunSpec, recorders: Recorders<'_>, options: &Options) -> Resul
             let _ = options;
             Err(LiveError::Missing("a live run is not possible: TUN devices and network namespaces are Linux's".into()))
         }
-        Clock::Replay(capture) => replay::run(spec, recorders, capture),
+        Clock::Replay(capture) => replay::run(spec, recorders, capture, options.changes.as_ref()),
     }
 }
