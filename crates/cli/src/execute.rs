@@ -184,6 +184,7 @@ fn outside(
         commands: folder.as_ref().map(|folder| folder.path().to_owned()),
         capture: aside.capture.map(Path::to_owned),
         watch: aside.watching.map(|watching| watching.watch() as Arc<dyn LiveWatch>),
+        ..Options::default()
     };
     let mut feed = aside.watching.map(Watching::feed);
     let recorders = sheets.recorders(feed.as_mut());

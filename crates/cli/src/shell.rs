@@ -58,7 +58,7 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
     let mut feed = watching.as_ref().map(Watching::feed);
     let recorders = Recorders { watch: feed.as_mut().map(|feed| feed as &mut dyn WatchSink), ..Recorders::default() };
     let watch = watching.as_ref().map(|watching| watching.watch() as Arc<dyn LiveWatch>);
-    let options = Options { commands: None, capture: args.record.clone(), watch };
+    let options = Options { commands: None, capture: args.record.clone(), watch, ..Options::default() };
     let Outcome { summary, broken_off } = ackclock_live::run(&spec, recorders, &options)?;
     if !args.quiet {
         report(&summary);

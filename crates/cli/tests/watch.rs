@@ -186,7 +186,8 @@ const LINK: &str = "bottleneck.forward";
 fn a_virtual_run_is_shown_and_changed_by_keys() {
     let Some(terminal) = Terminal::open("watch_virtual", 100, 30) else { return };
     terminal.watch(VIRTUAL, "");
-    let near = |rate: f64| move |screen: &str| value(screen, LINK, "bit/s").filter(|found| (found / rate - 1.0).abs() < 0.08);
+    let near =
+        |rate: f64| move |screen: &str| value(screen, LINK, "bit/s").filter(|found| (found / rate - 1.0).abs() < 0.08);
     terminal.wait("a rate near 8 Mbit/s", near(8e6));
     for flow in ["reno.0", "cubic.0"] {
         // 20 ms of the path, and what the queue adds: little with fq_codel.
@@ -233,10 +234,8 @@ fn a_virtual_run_is_shown_and_changed_by_keys() {
         terminal.wait("a frame of this size", |screen| {
             let lines: Vec<&str> = screen.lines().collect();
             let head = lines.first()?.trim_end().chars().count();
-            (lines.len() == usize::from(height)
-                && head == usize::from(width)
-                && lines.last()?.starts_with("q end"))
-            .then_some(())
+            (lines.len() == usize::from(height) && head == usize::from(width) && lines.last()?.starts_with("q end"))
+                .then_some(())
         });
     }
 

@@ -8,6 +8,7 @@
 mod capture;
 #[cfg(target_os = "linux")]
 mod commands;
+mod control;
 mod engine;
 mod in_process;
 mod prefix;
@@ -17,8 +18,8 @@ mod router;
 mod runner;
 #[cfg(target_os = "linux")]
 mod testbed;
+mod watch;
 
-use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -26,10 +27,11 @@ use std::sync::Arc;
 
 use ackclock_sim::spec::{Clock, RunSpec};
 use ackclock_sim::{Recorders, RunError};
-use ackclock_trace::{LiveHost, Summary};
-use ackclock_units::{Span, Time};
+use ackclock_trace::Summary;
 
+pub use control::{ChangeReader, Control, Made, Order};
 pub use engine::{Engine, Outgoing};
+pub use watch::{LONGEST_STALL, Late, LiveWatch, Moment};
 
 /// Where a run puts what is not in its summary.
 #[derive(Clone, Debug, Default)]
@@ -41,49 +43,10 @@ pub struct Options {
     pub capture: Option<PathBuf>,
     /// Whoever watches how punctual a run in real time is.
     pub watch: Option<Arc<dyn LiveWatch>>,
-}
-
-/// How long the loop of a run in real time may stand still at a time. What comes meanwhile is dated
-/// when it is read, so that lateness does not show it.
-pub const LONGEST_STALL: Span = Span::from_millis(100);
-
-/// Watches a run in real time.
-pub trait LiveWatch: fmt::Debug + Send + Sync {
-    /// About every 100 ms, on the thread of the run: packets wait until it returns. Each host behind
-    /// a device comes with the packets that its device did not take, which `sent_packets` counts as
-    /// well.
-    fn look(&self, moment: &Moment, hosts: &mut dyn Iterator<Item = (&LiveHost, u64)>);
-}
-
-/// How punctual a run in real time is.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
-    /// When.
-    pub now: Time,
-    /// How much later than due packets were handed to their device.
-    pub lateness: Late,
-    /// How long packets may have waited in their device before they were read.
-    pub unread: Late,
-    /// For how long something that was due had not been done yet, in the whole run.
-    pub behind: Span,
-    /// The longest time for which the loop did not look although it was to, likewise.
-    pub longest_stall: Span,
-}
-
-/// Times by which something came too late since the last [`Moment`], within 3 %; `None` without
-/// samples.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Late {
-    /// The median.
-    pub p50: Option<Span>,
-    /// The 99th percentile.
-    pub p99: Option<Span>,
-    /// The largest.
-    pub max: Option<Span>,
-    /// The 99th percentile of the whole run, by which it is valid.
-    pub run_p99: Option<Span>,
-    /// How many there are.
-    pub samples: u64,
+    /// Where changes come from while the run goes on.
+    pub control: Option<Control>,
+    /// What reads the changes that a capture has; without, it must have none.
+    pub changes: Option<ChangeReader>,
 }
 
 /// A run that has ended.
@@ -155,12 +118,6 @@ pub fn interrupted() -> bool {
     false
 }
 
-/// Does what a signal that ends live runs (SIGINT) does when it comes from outside.
-pub fn interrupt() {
-    #[cfg(target_os = "linux")]
-    runner::interrupt();
-}
-
 /// Has this process, which has one thread and not the rights for live runs, continue in a network
 /// of its own, where it may do everything, and from which nothing leads out.
 ///
@@ -204,6 +161,13 @@ pub fn listen() -> io::Result<()> {
     Ok(())
 }
 
+/// Has a signal come that ends the live run, as by a person; also a run in virtual time, if it asks
+/// ([`interrupted`]).
+pub fn interrupt() {
+    #[cfg(target_os = "linux")]
+    runner::interrupt();
+}
+
 /// Runs `spec`, which has hosts outside, by its clock.
 ///
 /// # Errors
@@ -222,6 +186,6 @@ pub fn run(spec: &RunSpec, recorders: Recorders<'_>, options: &Options) -> Resul
             let _ = options;
             Err(LiveError::Missing("a live run is not possible: TUN devices and network namespaces are Linux's".into()))
         }
-        Clock::Replay(capture) => replay::run(spec, recorders, capture),
+        Clock::Replay(capture) => replay::run(spec, recorders, capture, options.changes.as_ref()),
     }
 }

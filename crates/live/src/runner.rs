@@ -6,6 +6,7 @@ mod listener;
 mod punctuality;
 mod scheduling;
 mod spin;
+mod steering;
 #[cfg(test)]
 mod tests;
 mod waiter;
@@ -83,8 +84,10 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     if let Some(watch) = &options.watch {
         drive.be_watched(watch.clone());
     }
+    drive.takes_changes(options.control.clone());
     let (mut end, waited) = go(&mut drive, &runtime, &mut recorders, &live.scheduling)?;
     let ended = drive.now().min(Time::ZERO + spec.duration);
+    let (changes, longest) = drive.no_more_changes();
     // What comes later is not read any more, and dropped.
     let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
     let engine = drive.engine();
@@ -98,9 +101,10 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         end = End::Run(error);
     }
     let mut summary = engine.world().summary();
+    summary.changes = changes;
     if live.drain && matches!(end, End::Over | End::Interrupted | End::Program) {
         let _scheduled = Scheduled::set(&live.scheduling).ok();
-        let drained = runtime.block_on(drive.drain(longest_delay(spec) + QUEUES));
+        let drained = runtime.block_on(drive.drain(longest_delay(spec) + longest + QUEUES));
         if !matches!(drained, End::Over | End::Interrupted) {
             end = drained;
         }

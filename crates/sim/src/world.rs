@@ -24,6 +24,7 @@ use outside::Outside;
 pub use outside::{Inbound, Outbound};
 use records::Records;
 use routes::Routes;
+pub use steer::Helm;
 use summary::About;
 use turnover::Turnover;
 
@@ -36,6 +37,7 @@ mod outside;
 mod records;
 mod reordering;
 mod routes;
+mod steer;
 mod summary;
 mod turnover;
 mod visits;
@@ -235,7 +237,7 @@ impl World {
         Some(now)
     }
 
-    /// Nothing is due before `now`: intervals of a series end that do so until then. Whoever has
+    /// Nothing is due until `now`: intervals of a series end that do so until then. Whoever has
     /// nothing to do for long calls it, so that those who watch see that time passes.
     #[inline]
     pub fn pass(&mut self, now: Time) {

@@ -83,14 +83,13 @@ fn ignored() -> u64 {
     ignored.unwrap_or(0)
 }
 
-/// Sends this process SIGINT.
-pub(crate) fn interrupt() {
-    // It may always do that.
-    let _ = kill(Pid::this(), Signal::SIGINT);
-}
-
 fn bit(kind: SignalKind) -> u64 {
     1 << (kind.as_raw_value() - 1)
+}
+
+/// Sends this process a signal that ends a run, also one whose terminal keys are left to a program.
+pub(crate) fn interrupt() {
+    let _ = kill(Pid::this(), Signal::SIGTERM);
 }
 
 /// Whether a signal has come since the last live run.
