@@ -240,7 +240,7 @@ fn a_virtual_run_is_shown_and_changed_by_keys() {
     }
 
     // Faster: ten seconds of the run take less than two.
-    [">", ">", ">"].map(|key| terminal.press(key));
+    (0..3).for_each(|_| terminal.press(">"));
     terminal.wait_for("virtual at 8x");
     let from = time(&terminal.screen()).expect("a time");
     thread::sleep(20 * LOOK);

@@ -247,3 +247,47 @@ impl fmt::Display for Escaped<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use ackclock_live::Moment;
+
+    use super::super::view::tests::filled;
+    use super::*;
+
+    #[test]
+    fn every_metric_is_in_the_book() {
+        let mut board = filled();
+        board.take_live(Moment::default(), &[Host::default()]);
+        let text = text(&board);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/watch.md");
+        let page = fs::read_to_string(path).unwrap();
+        let written = text.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+        // Those that have no value here are in the tables all the same.
+        let listed = LINKS.iter().map(|metric| metric.0).chain(FLOWS.iter().map(|metric| metric.0));
+        let names = written.map(str::to_owned).chain(listed.map(|name| format!("ackclock_{name}")));
+        let missing: Vec<String> = names.filter(|name| !page.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+    }
+
+    #[test]
+    fn labels_are_escaped_and_counts_of_subflows_are_in_their_flows_alone() {
+        let mut board = filled();
+        board.title = "a \"b\" \\ c\nd".to_owned();
+        let key = super::super::feed::Key { kind: Kind::Subflow(1), id: "bulk.0".to_owned() };
+        board.add([key].into_iter());
+        let text = text(&board);
+        assert!(text.contains(r#"title="a \"b\" \\ c\nd""#), "{text}");
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with("ackclock_flow_timeouts_total{flow=\"bulk.0\"}")).count(),
+            1
+        );
+        // No interval of a link without limit: no capacity.
+        board.links[1].point.rate_bps = None;
+        let text = super::text(&board);
+        assert_eq!(text.lines().filter(|line| line.starts_with("ackclock_link_capacity_bytes_per_second{")).count(), 1);
+    }
+}

@@ -10,6 +10,8 @@ use super::super::feed::{Key, Kind, Row};
 use super::super::state::Pane;
 use super::*;
 
+mod picture;
+
 const SCENARIO: &str = r#"
 schema = 1
 title = "a bulk flow and a workload"
