@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use self::check::CheckArgs;
 use self::completions::{CompletionsArgs, ManArgs, SchemaArgs};
+use self::ctl::CtlArgs;
 use self::export::ExportArgs;
 use self::list::ListArgs;
 use self::merge::MergeArgs;
@@ -19,6 +20,7 @@ use crate::selection::{Only, Shard};
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod ctl;
 pub(crate) mod export;
 pub(crate) mod list;
 pub(crate) mod merge;
@@ -74,6 +76,8 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Lists queues, controllers, hosts, metrics, keys and so on, with parameters and ranges
     List(ListArgs),
+    /// Changes a run while it goes on
+    Ctl(CtlArgs),
     /// Shows the numbers of two results side by side
     Compare(CompareArgs),
     /// Makes one result of the parts of a sweep

@@ -19,6 +19,7 @@ use ackclock_trace::Summary;
 use ackclock_units::{Span, Time};
 use anyhow::Context;
 
+use crate::control::{self, Controls, Pilot, Plan};
 use crate::output::{COMMANDS, Places};
 use crate::partial::{Folder, Sealed};
 use crate::progress::Progress;
@@ -74,6 +75,9 @@ pub(crate) struct Aside<'a> {
     pub(crate) places: Option<&'a Places>,
     /// The capture of the only run.
     pub(crate) capture: Option<&'a Path>,
+    /// What changes the only run, and what is planned for it.
+    pub(crate) controls: Option<&'a Controls>,
+    pub(crate) plan: Option<&'a Plan>,
 }
 
 /// How many runs this machine takes at the same time.
@@ -143,7 +147,7 @@ fn one(
     let spec = scenario.read_spec(run).map_err(|error| Failure::Point(Box::new(error)))?;
     let mut sheets = Sheets::open(scenario, run, aside.places).map_err(Failure::Output)?;
     if let Some(live) = &spec.live {
-        return outside(&spec, live, run, sheets, aside, progress);
+        return outside(scenario, &spec, live, run, sheets, aside, progress);
     }
     let mut meter = progress.meter(spec.duration);
     let mut reach = |now| {
@@ -151,7 +155,16 @@ fn one(
         let over = stop.load(Ordering::Relaxed) || ackclock_live::interrupted();
         if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let result = ackclock_sim::run_kept(&spec, sheets.recorders(), &mut reach);
+    let mut changes = Vec::new();
+    let result = if aside.controls.is_some() || aside.plan.is_some() {
+        let plan = aside.plan.cloned().unwrap_or_default();
+        let mut pilot = Pilot::new(aside.controls, &plan, spec.duration, &mut reach);
+        let result = ackclock_sim::run_steered(&spec, sheets.recorders(), &mut pilot);
+        changes = pilot.finish();
+        result
+    } else {
+        ackclock_sim::run_kept(&spec, sheets.recorders(), &mut reach)
+    };
     // What could not be written has broken the run off, and comes first.
     let stopped = result.as_ref().ok().filter(|(_, error)| error.is_some());
     let lasted = stopped.map_or(spec.duration, |(summary, _)| Span::from_secs_f64(summary.duration_s));
@@ -160,11 +173,13 @@ fn one(
     let (mut summary, error) = result.map_err(Failure::Run)?;
     meter.finish();
     summary.partial |= error.is_some();
+    summary.changes = changes;
     Ok(Done { summary, records, broken_off: error.map(|error| BrokenOff::Failed(error.into())) })
 }
 
 /// A run with hosts outside. What it has measured and written is kept, also if it is broken off.
 fn outside(
+    scenario: &Scenario,
     spec: &RunSpec,
     live: &LiveSpec,
     run: usize,
@@ -177,6 +192,8 @@ fn outside(
     let options = Options {
         commands: folder.as_ref().map(|folder| folder.path().to_owned()),
         capture: aside.capture.map(Path::to_owned),
+        control: aside.controls.map(Controls::control),
+        changes: matches!(live.clock, Clock::Replay(_)).then(|| control::reader(scenario, run)),
     };
     let mut go = || ackclock_live::run(spec, sheets.recorders(), &options);
     let outcome = match live.clock {

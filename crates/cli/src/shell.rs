@@ -18,6 +18,7 @@ use ackclock_trace::{LinkSummary, LiveHost, Summary};
 use anyhow::{Context, bail};
 
 use crate::args::shell::ShellArgs;
+use crate::control::{Controls, Server};
 use crate::{BAD_INPUT, INTERRUPTED, RUN_FAILED, say, tell};
 use network::Network;
 
@@ -50,7 +51,16 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         }
     };
     let spec = scenario.spec(0);
-    let options = Options { commands: None, capture: args.record.clone() };
+    let controls = args.control.as_ref().map(|_| Controls::of(&scenario, None));
+    let _server = match (&args.control, &controls) {
+        (Some(path), Some(controls)) => Some(Server::listen(path, controls)?),
+        _ => None,
+    };
+    let options = Options {
+        capture: args.record.clone(),
+        control: controls.as_ref().map(Controls::control),
+        ..Options::default()
+    };
     let Outcome { summary, broken_off } = ackclock_live::run(&spec, Recorders::default(), &options)?;
     if !args.quiet {
         report(&summary);

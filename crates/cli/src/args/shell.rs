@@ -74,6 +74,10 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 
+    /// Listen on this Unix socket for changes of the link while the shell runs (`ackclock ctl`)
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+
     /// Print nothing on exit
     #[arg(short, long)]
     pub(crate) quiet: bool,
