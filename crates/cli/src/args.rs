@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use self::check::CheckArgs;
 use self::completions::{CompletionsArgs, ManArgs, SchemaArgs};
+use self::ctl::CtlArgs;
 use self::export::ExportArgs;
 use self::list::ListArgs;
 use self::merge::MergeArgs;
@@ -16,10 +17,11 @@ use self::trace::TraceArgs;
 use self::verify::VerifyArgs;
 use crate::control::Speed;
 use crate::selection::{Only, Shard};
-use crate::watch::{Address, Wanted};
+use crate::watch::Address;
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod ctl;
 pub(crate) mod export;
 pub(crate) mod list;
 pub(crate) mod merge;
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Lists queues, controllers, hosts, metrics, keys and so on, with parameters and ranges
     List(ListArgs),
+    /// Changes a run while it goes on
+    Ctl(CtlArgs),
     /// Shows the numbers of two results side by side
     Compare(CompareArgs),
     /// Makes one result of the parts of a sweep
@@ -258,11 +262,6 @@ impl Args {
             threads: None,
             quiet: true,
         }
-    }
-
-    /// By what the run is to be watched.
-    pub(crate) fn watched(&self) -> Wanted {
-        Wanted { dashboard: self.watch, metrics: self.metrics, speed: self.watch.then_some(1.0) }
     }
 
     /// The scenario, however it was given.

@@ -19,6 +19,7 @@ use ackclock_trace::{LinkSummary, LiveHost, Summary, WatchSink};
 use anyhow::{Context, bail};
 
 use crate::args::shell::ShellArgs;
+use crate::control::{Controls, Server};
 use crate::watch::{Bound, Watch, Watching};
 use crate::{BAD_INPUT, INTERRUPTED, RUN_FAILED, say, tell};
 use network::Network;
@@ -54,11 +55,20 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         }
     };
     let spec = scenario.spec(0);
+    let controls = args.control.as_ref().map(|_| Controls::of(&scenario, None));
+    let _server = match (&args.control, &controls) {
+        (Some(path), Some(controls)) => Some(Server::listen(path, controls)?),
+        _ => None,
+    };
     let watching = metrics.map(|bound| Watching::of(Watch::new(&spec, None), Some(bound))).transpose()?;
     let mut feed = watching.as_ref().map(Watching::feed);
     let recorders = Recorders { watch: feed.as_mut().map(|feed| feed as &mut dyn WatchSink), ..Recorders::default() };
-    let watch = watching.as_ref().map(|watching| watching.watch() as Arc<dyn LiveWatch>);
-    let options = Options { commands: None, capture: args.record.clone(), watch, ..Options::default() };
+    let options = Options {
+        capture: args.record.clone(),
+        watch: watching.as_ref().map(|watching| watching.watch() as Arc<dyn LiveWatch>),
+        control: controls.as_ref().map(Controls::control),
+        ..Options::default()
+    };
     let Outcome { summary, broken_off } = ackclock_live::run(&spec, recorders, &options)?;
     if !args.quiet {
         report(&summary);

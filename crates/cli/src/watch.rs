@@ -24,6 +24,7 @@ use ackclock_sim::spec::{Clock, RunSpec};
 use ackclock_units::Span;
 use anyhow::bail;
 
+use crate::args::Args;
 use crate::control::Controls;
 use crate::say;
 use board::Board;
@@ -38,20 +39,41 @@ const EVERY: Span = Span::from_millis(100);
 /// Intervals of a run that is as fast as it can, if they are longer than that.
 const INTERVALS: u64 = 1000;
 
-/// What is asked for on the command line.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Wanted {
+/// By what a run is to be watched; by nothing by default.
+#[derive(Debug, Default)]
+pub(crate) struct Wish {
     pub(crate) dashboard: bool,
-    pub(crate) metrics: Option<Address>,
-    /// Seconds of the run in a second; `None` is as fast as it can.
-    pub(crate) speed: Option<f64>,
+    metrics: Option<Bound>,
+}
+
+/// Checks that the run can be watched as the command line asks for, before anything runs.
+///
+/// # Errors
+/// There is more than one run, a replay, no terminal, or the address cannot be had.
+pub(crate) fn check(args: &Args, scenario: &Scenario) -> anyhow::Result<Wish> {
+    let flag = match (args.watch, args.metrics) {
+        (true, _) => "--watch",
+        (false, Some(_)) => "--metrics",
+        (false, None) => return Ok(Wish::default()),
+    };
+    if scenario.runs() != 1 {
+        bail!("{flag} requires a single run, and the scenario has {}", scenario.runs());
+    }
+    if args.watch {
+        if scenario.spec(0).live.is_some_and(|live| live.clock != Clock::Real) {
+            bail!("--watch is not for a replay, which goes as fast as it can");
+        }
+        terminal::check()?;
+    }
+    Ok(Wish { dashboard: args.watch, metrics: args.metrics.map(Bound::at).transpose()? })
 }
 
 /// A run that is watched, and by what.
 #[derive(Debug)]
 pub(crate) struct Watching {
     watch: Arc<Watch>,
-    dashboard: Option<(Controls, Option<f64>)>,
+    /// What keys of the dashboard change.
+    dashboard: Option<Controls>,
     /// Answers as long as it is there.
     _server: Option<Server>,
 }
@@ -60,23 +82,19 @@ impl Watching {
     /// The only run of a scenario, watched as is wanted; `None` if it is not.
     ///
     /// # Errors
-    /// There is more than one run, no terminal, or the address cannot be had.
-    pub(crate) fn open(wanted: Wanted, scenario: &Scenario, controls: &Controls) -> anyhow::Result<Option<Watching>> {
-        let flag = match (wanted.dashboard, wanted.metrics) {
-            (true, _) => "--watch",
-            (false, Some(_)) => "--metrics",
-            (false, None) => return Ok(None),
-        };
-        if scenario.runs() != 1 {
-            bail!("{flag} requires a single run, and the scenario has {}", scenario.runs());
+    /// There is no further thread.
+    pub(crate) fn open(
+        wish: Wish,
+        scenario: &Scenario,
+        controls: Option<&Controls>,
+    ) -> anyhow::Result<Option<Watching>> {
+        let Wish { dashboard, metrics } = wish;
+        if !dashboard && metrics.is_none() {
+            return Ok(None);
         }
-        if wanted.dashboard {
-            terminal::check()?;
-        }
-        let watch = Watch::new(&scenario.spec(0), wanted.speed);
-        let mut watching = Watching::of(watch, wanted.metrics.map(Bound::at).transpose()?)?;
-        watching.dashboard = wanted.dashboard.then(|| (controls.clone(), wanted.speed));
-        Ok(Some(watching))
+        let watch = Watch::new(&scenario.spec(0), controls.and_then(Controls::pace));
+        let watching = Watching::of(watch, metrics)?;
+        Ok(Some(Watching { dashboard: controls.filter(|_| dashboard).cloned(), ..watching }))
     }
 
     /// A run that is watched by metrics alone.
@@ -104,12 +122,12 @@ impl Watching {
 
     /// Does the run while the dashboard, if there is to be one, shows it.
     pub(crate) fn during<T>(&self, run: impl FnOnce() -> T) -> T {
-        let Some((controls, speed)) = &self.dashboard else { return run() };
+        let Some(controls) = &self.dashboard else { return run() };
         let over = AtomicBool::new(false);
         let (result, shown) = thread::scope(|scope| {
-            let shown = scope.spawn(|| dashboard::show(&self.watch, controls, *speed, &over));
+            let shown = scope.spawn(|| dashboard::show(&self.watch, controls, &over));
             // Also after a panic: the scope waits for the dashboard.
-            let end = End(&over);
+            let end = End(&over, controls);
             let result = run();
             drop(end);
             (result, shown.join())
@@ -133,13 +151,14 @@ pub(crate) fn during<T>(watching: Option<&Watching>, run: impl FnOnce() -> T) ->
     }
 }
 
-/// Says that the run is over.
+/// Says that the run is over, however that came.
 #[derive(Debug)]
-struct End<'a>(&'a AtomicBool);
+struct End<'a>(&'a AtomicBool, &'a Controls);
 
 impl Drop for End<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
+        self.1.close();
     }
 }
 
@@ -181,7 +200,8 @@ impl Watch {
         Span::from_nanos(self.every.load(Ordering::Relaxed))
     }
 
-    /// The clock of the run goes so much faster than the machine's: ten intervals take a second.
+    /// The clock of a virtual run goes so much faster than the machine's: ten intervals take a
+    /// second.
     pub(crate) fn go_at(&self, speed: f64) {
         // 1 us to 10^5 s.
         let every = (EVERY.as_nanos() as f64 * speed).clamp(1e3, 1e14);

@@ -11,6 +11,8 @@ mod commands;
 mod control;
 mod engine;
 mod in_process;
+#[cfg(target_os = "linux")]
+mod peer;
 mod prefix;
 mod replay;
 mod router;
@@ -128,6 +130,22 @@ pub fn enter_own_network() -> io::Result<()> {
     return testbed::enter_private();
     #[cfg(not(target_os = "linux"))]
     Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Whether the program at the other end of a Unix socket is of the user of this one, or of root.
+/// Where the kernel does not say whose it is, the permissions of the socket have to do.
+///
+/// # Errors
+/// The other end is gone.
+#[cfg(unix)]
+pub fn is_same_user(socket: &impl std::os::fd::AsFd) -> io::Result<bool> {
+    #[cfg(target_os = "linux")]
+    return peer::is_same_user(socket);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = socket;
+        Ok(true)
+    }
 }
 
 /// Whether this process may make devices and namespaces.

@@ -81,18 +81,22 @@ pub fn run_kept(
     kept(world, ended)
 }
 
-/// Runs `spec` as [`run_kept`] does, with the same result if the helm changes nothing.
+/// Runs `spec` as [`run_kept`] does, with the same result if the helm changes nothing. A run that
+/// the helm breaks off gives its summary until then, and [`RunError::Interrupted`].
 ///
 /// # Errors
-/// Corrupted data, or an interruption, by a recorder too.
+/// Corrupted data, or an interruption by a recorder.
 pub fn run_steered(
     spec: &spec::RunSpec,
     recorders: Recorders<'_>,
     helm: &mut dyn Helm,
 ) -> Result<(Summary<()>, Option<RunError>), RunError> {
     let mut world = World::new(spec);
-    let ended = world.run_by(recorders, helm);
-    kept(world, ended)
+    match world.run_by(recorders, helm) {
+        Ok(true) => Ok((world.into_summary(), None)),
+        Ok(false) => Ok((world.into_summary(), Some(RunError::Interrupted))),
+        ended => kept(world, ended.map(|_| ())),
+    }
 }
 
 fn kept(world: World, ended: Result<(), RunError>) -> Result<(Summary<()>, Option<RunError>), RunError> {

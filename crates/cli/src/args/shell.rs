@@ -83,6 +83,10 @@ pub(crate) struct ShellArgs {
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<Address>,
 
+    /// Listen on this Unix socket for changes of the link while the shell runs (`ackclock ctl`)
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+
     /// Print nothing on exit
     #[arg(short, long)]
     pub(crate) quiet: bool,

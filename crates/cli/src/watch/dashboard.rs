@@ -22,11 +22,15 @@ const KEYS: usize = 16;
 ///
 /// # Errors
 /// The terminal does not work any more.
-pub(super) fn show(watch: &Watch, change: &impl Change, speed: Option<f64>, over: &AtomicBool) -> io::Result<()> {
+pub(super) fn show(watch: &Watch, change: &impl Change, over: &AtomicBool) -> io::Result<()> {
     let mut screen = Screen::take()?;
     let theme = Theme { colour: env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()) };
-    let mut state = State::new(speed);
+    let mut state = State::new(change.pace());
     while !over.load(Ordering::Relaxed) {
+        state.follow(change);
+        if let Some(speed) = state.speed {
+            watch.go_at(speed);
+        }
         // The board is free again before a slow terminal has the frame.
         screen.draw(|frame| view::draw(frame, &watch.board(), &state, theme))?;
         let mut patience = TICK;
@@ -42,7 +46,6 @@ pub(super) fn show(watch: &Watch, change: &impl Change, speed: Option<f64>, over
             let wish = state.key(key, &watch.board(), change);
             match wish {
                 Wish::Nothing => {}
-                Wish::Speed => watch.go_at(state.speed.unwrap_or(1.0)),
                 Wish::End | Wish::Leave => ackclock_live::interrupt(),
             }
             if wish == Wish::Leave {

@@ -29,6 +29,10 @@ pub(crate) trait Change {
     fn get(&self, key: &str) -> Result<String, String>;
     fn pause(&self, paused: bool) -> Result<String, String>;
     fn speed(&self, factor: f64) -> Result<String, String>;
+    /// Whether the clock stands still.
+    fn is_paused(&self) -> bool;
+    /// Seconds of the run in a second; `None` is as fast as it can.
+    fn pace(&self) -> Option<f64>;
 }
 
 impl Change for Controls {
@@ -47,14 +51,20 @@ impl Change for Controls {
     fn speed(&self, factor: f64) -> Result<String, String> {
         Controls::speed(self, factor)
     }
+
+    fn is_paused(&self) -> bool {
+        Controls::is_paused(self)
+    }
+
+    fn pace(&self) -> Option<f64> {
+        Controls::pace(self)
+    }
 }
 
 /// What the dashboard is to do about a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     Nothing,
-    /// The clock goes at another speed.
-    Speed,
     /// The run ends, as by a signal.
     End,
     /// The same again: the dashboard goes.
@@ -131,8 +141,8 @@ impl State {
             KeyCode::Char('-') => self.scale_rate(board, change, 1.0 / STEP),
             KeyCode::Char(']') => self.scale_delay(board, change, STEP),
             KeyCode::Char('[') => self.scale_delay(board, change, 1.0 / STEP),
-            KeyCode::Char('>') => return self.scale_speed(change, 2.0),
-            KeyCode::Char('<') => return self.scale_speed(change, 0.5),
+            KeyCode::Char('>') => self.scale_speed(change, 2.0),
+            KeyCode::Char('<') => self.scale_speed(change, 0.5),
             KeyCode::Tab | KeyCode::BackTab | KeyCode::Left | KeyCode::Right => {
                 self.pane = if self.pane == Pane::Links { Pane::Flows } else { Pane::Links };
             }
@@ -188,22 +198,21 @@ impl State {
         }
     }
 
-    fn pause(&mut self, change: &impl Change) {
-        let done = change.pause(!self.paused);
-        self.paused ^= done.is_ok();
-        let now = if self.paused { "the clock stands still; space lets it go on" } else { "the clock goes on" };
-        self.say(done.map(|_| now.to_owned()));
+    /// Takes over at what pace the run goes: others may change it as well.
+    pub(crate) fn follow(&mut self, change: &impl Change) {
+        (self.paused, self.speed) = (change.is_paused(), change.pace());
     }
 
-    fn scale_speed(&mut self, change: &impl Change, by: f64) -> Wish {
-        let speed = self.speed.unwrap_or(1.0) * by;
-        let done = change.speed(speed);
-        let changed = done.is_ok();
-        if changed {
-            self.speed = Some(speed);
-        }
-        self.say(done.map(|_| format!("speed {}", speed_text(speed))));
-        if changed { Wish::Speed } else { Wish::Nothing }
+    fn pause(&mut self, change: &impl Change) {
+        let done = change.pause(!change.is_paused());
+        self.say(done);
+        self.follow(change);
+    }
+
+    fn scale_speed(&mut self, change: &impl Change, by: f64) {
+        let done = change.speed(change.pace().unwrap_or(1.0) * by);
+        self.say(done);
+        self.follow(change);
     }
 
     fn scale_rate(&mut self, board: &Board, change: &impl Change, by: f64) {

@@ -44,22 +44,26 @@ impl World {
         at
     }
 
-    /// Runs to the end of the scenario as [`World::run`] does, steered.
+    /// Runs to the end of the scenario as [`World::run`] does, steered; `false` if the helm has
+    /// broken it off, and it has ended there.
     ///
     /// # Errors
-    /// Corrupted data, or an interruption by the helm or a recorder.
+    /// Corrupted data, or an interruption by a recorder.
     ///
     /// # Panics
     /// As [`World::run`].
-    pub fn run_by(&mut self, mut recorders: Recorders<'_>, helm: &mut dyn Helm) -> Result<(), RunError> {
+    pub fn run_by(&mut self, mut recorders: Recorders<'_>, helm: &mut dyn Helm) -> Result<bool, RunError> {
         self.start(&recorders);
         let mut reached = Time::ZERO;
         while reached < self.end {
-            let ControlFlow::Continue(until) = helm.take(reached, self) else { return Err(RunError::Interrupted) };
+            let ControlFlow::Continue(until) = helm.take(reached, self) else {
+                self.end_at(reached);
+                return self.complete(&mut recorders).map(|()| false);
+            };
             let until = until.max(reached + Span::from_nanos(1)).min(self.end);
             reached = self.go_on(until, &mut recorders)?;
         }
-        self.complete(&mut recorders)
+        self.complete(&mut recorders).map(|()| true)
     }
 
     /// Does what is due before `until`, or a part of it; says before what time everything has been

@@ -1,6 +1,6 @@
 //! Keys, and what they change of a run that only notes it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use super::super::view::tests::filled;
@@ -11,6 +11,8 @@ use super::*;
 struct Noted {
     values: RefCell<BTreeMap<String, String>>,
     done: RefCell<Vec<String>>,
+    paused: Cell<bool>,
+    pace: Cell<Option<f64>>,
     is_live: bool,
 }
 
@@ -18,7 +20,13 @@ impl Noted {
     fn new(is_live: bool) -> Noted {
         let values = [("rate", "10mbit"), ("delay", "20ms"), ("reverse.rate", "1mbit"), ("reverse.delay", "0s")];
         let values = values.map(|(key, value)| (format!("links.bottleneck.{key}"), value.to_owned()));
-        Noted { values: RefCell::new(values.into()), done: RefCell::default(), is_live }
+        Noted {
+            values: RefCell::new(values.into()),
+            done: RefCell::default(),
+            paused: Cell::new(false),
+            pace: Cell::new((!is_live).then_some(1.0)),
+            is_live,
+        }
     }
 
     fn value(&self, key: &str) -> String {
@@ -49,11 +57,23 @@ impl Change for Noted {
     }
 
     fn pause(&self, paused: bool) -> Result<String, String> {
-        self.of_virtual(format!("pause {paused}"))
+        let done = self.of_virtual(format!("pause {paused}"))?;
+        self.paused.set(paused);
+        Ok(done)
     }
 
     fn speed(&self, factor: f64) -> Result<String, String> {
-        self.of_virtual(format!("speed {factor}"))
+        let done = self.of_virtual(format!("speed {factor}"))?;
+        self.pace.set(Some(factor));
+        Ok(done)
+    }
+
+    fn is_paused(&self) -> bool {
+        self.paused.get()
+    }
+
+    fn pace(&self) -> Option<f64> {
+        self.pace.get()
     }
 }
 
@@ -120,8 +140,7 @@ fn the_clock_of_a_virtual_run_stops_and_goes_faster_and_that_of_a_live_one_does_
     assert!(state.paused);
     press(&mut state, &change, " ");
     assert!(!state.paused);
-    assert_eq!(press(&mut state, &change, ">>"), Wish::Speed);
-    assert_eq!(press(&mut state, &change, "<<<"), Wish::Speed);
+    press(&mut state, &change, ">><<<");
     assert_eq!(state.speed, Some(0.5));
     let done = ["pause true", "pause false", "speed 2", "speed 4", "speed 2", "speed 1", "speed 0.5"];
     assert_eq!(*change.done.borrow(), done);
