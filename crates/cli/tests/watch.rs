@@ -190,9 +190,8 @@ fn a_virtual_run_is_shown_and_changed_by_keys() {
         |rate: f64| move |screen: &str| value(screen, LINK, "bit/s").filter(|found| (found / rate - 1.0).abs() < 0.08);
     terminal.wait("a rate near 8 Mbit/s", near(8e6));
     for flow in ["reno.0", "cubic.0"] {
-        // 20 ms of the path, and what the queue adds: little with fq_codel.
-        let rtt = terminal.wait(flow, |screen| value(screen, flow, "rtt ms"));
-        assert!((20.0..60.0).contains(&rtt), "{flow}: {rtt} ms");
+        // 20 ms of the path, and what the queue adds: little with fq_codel, after slow start.
+        terminal.wait(flow, |screen| value(screen, flow, "rtt ms").filter(|rtt| (20.0..60.0).contains(rtt)));
     }
     let screen = terminal.screen();
     assert_eq!(cell(&screen, "reno.0", "cc").as_deref(), Some("newreno"), "{screen}");
@@ -288,9 +287,9 @@ fn colours_are_left_out_where_they_are_not_wanted() {
     let coloured = |terminal: &Terminal| {
         terminal.wait_for("% ");
         terminal.wait("a line over time", |screen| screen.contains('█').then_some(()));
-        // SGR 30 to 37 and 90 to 97: a colour in front.
+        // SGR 30 to 38: a colour in front; 38 is that of a palette.
         let screen = terminal.tmux(&["capture-pane", "-e", "-p", "-t", "test"]);
-        (30..38).any(|code| screen.contains(&format!("\u{1b}[{code}m")))
+        (30..39).any(|code| ['m', ';'].iter().any(|end| screen.contains(&format!("\u{1b}[{code}{end}"))))
     };
     terminal.watch(VIRTUAL, "");
     assert!(coloured(&terminal), "{}", terminal.screen());

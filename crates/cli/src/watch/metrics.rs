@@ -124,11 +124,16 @@ pub(crate) fn text(board: &Board) -> String {
     out.all(LINKS, &board.links, |link| vec![("link", &link.link), ("direction", &link.direction)]);
     // The counts of subflows are in those of their flows.
     let flows: Vec<&Flow> = board.flows.iter().filter(|flow| !matches!(flow.kind, Kind::Subflow(_))).collect();
-    out.family("flow_info", Type::Gauge, "1, with the controller, and whether it is one flow or a group of them.");
-    for flow in &flows {
+    let info = flows.iter().map(|flow| {
         let kind = if flow.kind == Kind::Group { "group" } else { "flow" };
-        out.sample("flow_info", &[("flow", &flow.id), ("cc", &flow.cc), ("kind", kind)], 1.0);
-    }
+        (vec![("flow", flow.id.as_str()), ("cc", flow.cc.as_str()), ("kind", kind)], Some(1.0))
+    });
+    out.metric(
+        "flow_info",
+        Type::Gauge,
+        "1, with the controller, and whether it is one flow or a group of them.",
+        info,
+    );
     for &(name, kind, help, value) in FLOWS {
         out.metric(name, kind, help, flows.iter().map(|flow| (vec![("flow", flow.id.as_str())], value(flow))));
     }
@@ -145,8 +150,9 @@ struct Out(String);
 
 impl Out {
     fn run(&mut self, board: &Board) {
-        self.family("run_info", Type::Gauge, "1, with the scenario's title and the clock of the run.");
-        self.sample("run_info", &[("title", &board.title), ("clock", board.clock)], 1.0);
+        let about = vec![("title", board.title.as_str()), ("clock", board.clock)];
+        let help = "1, with the scenario's title and the clock of the run.";
+        self.metric("run_info", Type::Gauge, help, [(about, Some(1.0))].into_iter());
         let of_run = [
             ("run_time_seconds", Type::Gauge, "Time of the run.", board.now.as_secs_f64()),
             ("run_duration_seconds", Type::Gauge, "How long the run takes.", board.duration.as_secs_f64()),
