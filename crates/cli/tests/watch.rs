@@ -272,13 +272,18 @@ fn signals_and_ctrl_c_end_it_and_give_the_terminal_back() {
     assert_eq!(terminal.ended().1, 130);
     let _ = fs::remove_file(terminal.folder.join("after"));
     // Also while the clock stands still, and from elsewhere.
-    terminal.enter("clear");
-    terminal.watch(VIRTUAL, "& PID=$!; echo $PID > pid; fg");
-    terminal.wait_for("q end");
-    terminal.press("Space");
-    terminal.wait_for("paused");
-    terminal.press("C-c");
-    assert_eq!(terminal.ended().1, 130);
+    for signal in ["TERM", "HUP"] {
+        let _ = fs::remove_file(terminal.folder.join("after"));
+        terminal.enter("clear");
+        terminal.watch(VIRTUAL, "& echo $! > pid; fg");
+        terminal.wait_for("q end");
+        terminal.press("Space");
+        terminal.wait_for("paused");
+        let pid = fs::read_to_string(terminal.folder.join("pid")).unwrap();
+        let sent = Command::new("kill").args([&format!("-{signal}"), pid.trim()]).status().expect("kill runs");
+        assert!(sent.success());
+        assert_eq!(terminal.ended().1, 130, "{signal}");
+    }
 }
 
 #[test]
@@ -359,6 +364,9 @@ fn a_live_run_is_shown_with_its_lateness_and_hosts() {
     };
     let before = terminal.wait("packets of a host", packets);
     terminal.wait("more packets", |screen| packets(screen).filter(|&now| now > before + 20));
+    // Its links change as those of a virtual run.
+    terminal.press("+");
+    terminal.wait("12.5 Mbit/s", |screen| value(screen, "wire.forward", "of").filter(|&rate| rate == 12.5e6));
     // The time goes by the machine's clock.
     terminal.press("Space");
     terminal.wait_for("machine's clock");

@@ -124,11 +124,20 @@ pub(crate) struct Live {
 pub(crate) struct History {
     values: VecDeque<f32>,
     room: usize,
+    /// How many there have been.
+    pushed: usize,
+}
+
+/// What several values are shown as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shown {
+    Mean,
+    Largest,
 }
 
 impl History {
     pub(crate) fn new(room: usize) -> History {
-        History { values: VecDeque::new(), room }
+        History { values: VecDeque::new(), room, pushed: 0 }
     }
 
     pub(crate) fn push(&mut self, value: f64) {
@@ -136,6 +145,27 @@ impl History {
             self.values.pop_front();
         }
         self.values.push_back(value as f32);
+        self.pushed += 1;
+    }
+
+    /// So many of the last values, `each` of them as one, the oldest first. A value stays with those
+    /// beside it.
+    pub(crate) fn together(&self, most: usize, each: usize, shown: Shown) -> Vec<f64> {
+        let first = self.pushed - self.values.len();
+        let mut groups: Vec<(usize, f64, f64)> = Vec::new();
+        for (number, value) in (first..).zip(self.last(self.room)) {
+            match groups.last_mut() {
+                Some((count, sum, largest)) if !number.is_multiple_of(each) => {
+                    (*count, *sum, *largest) = (*count + 1, *sum + value, value.max(*largest));
+                }
+                _ => groups.push((1, value, value)),
+            }
+        }
+        let value = |&(count, sum, largest): &(usize, f64, f64)| match shown {
+            Shown::Mean => sum / count as f64,
+            Shown::Largest => largest,
+        };
+        groups[groups.len().saturating_sub(most)..].iter().map(value).collect()
     }
 
     /// So many intervals passed in which there was nothing.
@@ -351,3 +381,6 @@ impl Flow {
         board.ticks.saturating_sub(self.tick)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::widgets::{Block, Borders, Sparkline};
 
-use super::super::board::{Board, History, Link};
+use super::super::board::{Board, History, Link, Shown};
 use super::super::state::{Pane, State};
 use super::super::text::{millis, percent, si};
 use super::Theme;
@@ -25,6 +25,9 @@ const COLUMNS: [Column; 10] = [
 
 /// Intervals of a line in the table.
 const LINE: usize = 60;
+
+/// Intervals of the lines below it: half a minute of the machine's clock.
+const OVER_TIME: usize = 300;
 
 pub(super) fn table(frame: &mut Frame<'_>, area: Rect, board: &Board, state: &State, theme: Theme) {
     let table = Table {
@@ -73,14 +76,15 @@ pub(super) fn over_time(frame: &mut Frame<'_>, area: Rect, board: &Board, state:
     let point = &link.point;
     let of = point.rate_bps.map_or_else(String::new, |bps| format!(" of {}", si(bps as f64)));
     let wait = millis(point.sojourn.map(ackclock_units::Span::as_millis_f64));
-    let lines: [(String, &History, Option<f64>); 3] = [
-        (format!("{} bit/s{of}", si(link.rate_bps)), &link.rates, point.rate_bps.map(|bps| bps as f64)),
-        (format!("{} packets", point.backlog_packets), &link.backlogs, None),
-        (format!("{wait} ms"), &link.sojourns, None),
+    let lines: [(String, &History, Shown, Option<f64>); 3] = [
+        (format!("{} bit/s{of}", si(link.rate_bps)), &link.rates, Shown::Mean, point.rate_bps.map(|bps| bps as f64)),
+        (format!("{} packets", point.backlog_packets), &link.backlogs, Shown::Largest, None),
+        (format!("{wait} ms"), &link.sojourns, Shown::Largest, None),
     ];
     let places: [Rect; 3] = Layout::horizontal([Constraint::Fill(1); 3]).spacing(1).areas(area);
-    for ((title, history, most), place) in lines.into_iter().zip(places) {
-        let values: Vec<f64> = history.last(usize::from(place.width)).collect();
+    for ((title, history, shown, most), place) in lines.into_iter().zip(places) {
+        let width = usize::from(place.width);
+        let values = history.together(width, (OVER_TIME / width.max(1)).max(1), shown);
         let largest = values.iter().copied().fold(0.0, f64::max);
         let title = if most.is_some() { format!("{title} ") } else { format!("{title}, most {} ", si(largest)) };
         let most = most.unwrap_or(0.0).max(largest).max(1e-9);

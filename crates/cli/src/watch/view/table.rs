@@ -70,7 +70,8 @@ impl Table<'_> {
             let mut spans: Vec<Span<'_>> = Vec::new();
             for &column in &columns {
                 let Some((text, style)) = row.cells.get(column) else { continue };
-                spans.push(Span::styled(self.cell(column, name, text), *style));
+                let style = if number == selected { style.patch(self.highlight()) } else { *style };
+                spans.push(Span::styled(self.cell(column, name, text), style));
             }
             for over_time in row.over_time.iter().take(if over > 0 { self.over_time.len() } else { 0 }) {
                 let skip = over_time.values.len().saturating_sub(over);
@@ -79,8 +80,7 @@ impl Table<'_> {
                 let text = format!("{} ", spark(values.iter().copied(), most, over));
                 spans.push(Span::styled(text, over_time.style));
             }
-            let line = Line::from(spans);
-            lines.push(if number == selected { line.patch_style(self.highlight()) } else { line });
+            lines.push(Line::from(spans));
         }
         frame.render_widget(Paragraph::new(lines), area);
     }

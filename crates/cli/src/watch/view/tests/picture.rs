@@ -30,7 +30,7 @@ duration = "60s"
 rate = "20mbit"
 delay = "15ms"
 queue = { kind = "pie", limit = "200p" }
-schedule = [{ at = "18s", rate = "8mbit" }, { at = "22s", rate = "20mbit" }]
+schedule = [{ at = "25s", rate = "8mbit" }, { at = "29s", rate = "20mbit" }]
 
 [[flows]]
 id = "reno"
@@ -57,7 +57,7 @@ load = 0.15
 "#;
 
 /// When the picture is taken.
-const AT: Time = Time::from_secs(26);
+const AT: Time = Time::from_secs(36);
 
 /// Columns and rows.
 const SIZE: (u16, u16) = (118, 26);
