@@ -14,7 +14,6 @@ mod terminal;
 mod text;
 mod view;
 
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -133,9 +132,8 @@ impl Watching {
             (result, shown.join())
         });
         match shown {
-            Ok(shown) => {
-                shown.unwrap_or_else(|error: io::Error| say(&format!("note: the dashboard has ended: {error}")))
-            }
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => say(&format!("note: the dashboard has ended: {error}")),
             // It has said why.
             Err(_) => say("note: the dashboard has ended by a defect of ackclock; the run was not affected"),
         }

@@ -33,7 +33,7 @@ impl Terminal {
         let terminal = Terminal { socket: format!("ackclock-{test}-{}", id()), folder: folder(test) };
         let [width, height] = [width, height].map(|size| size.to_string());
         let size = ["-x", &width, "-y", &height];
-        // tmux has a terminal of its own: what it is called, and what colours are, is the same for all.
+        // tmux has a terminal of its own: what it can do is the same everywhere.
         let mut arguments = vec!["-u", "-f", "/dev/null", "new-session", "-d", "-s", "test"];
         arguments.extend(size);
         arguments.extend(["env", "-u", "NO_COLOR", "PS1=shell$ ", "sh"]);
@@ -125,8 +125,8 @@ impl Drop for Terminal {
     }
 }
 
-/// A cell of the row that begins with this name, by the title of its column. Titles and cells end at
-/// the same place.
+/// A cell of the row that begins with this name, by the title of its column. Titles and cells end
+/// at the same place.
 fn cell(screen: &str, name: &str, title: &str) -> Option<String> {
     let lines: Vec<Vec<char>> = screen.lines().map(|line| line.chars().collect()).collect();
     let row = lines.iter().position(|line| line.starts_with(&name.chars().collect::<Vec<_>>()[..]))?;

@@ -11,9 +11,9 @@ pub const LONGEST_STALL: Span = Span::from_millis(100);
 
 /// Watches a run in real time.
 pub trait LiveWatch: fmt::Debug + Send + Sync {
-    /// About every 100 ms, on the thread of the run: packets wait until it returns. Each host behind
-    /// a device comes with the packets that its device did not take, which `sent_packets` counts as
-    /// well.
+    /// About every 100 ms, on the thread of the run: packets wait until it returns. Each host
+    /// behind a device comes with the packets that its device did not take, which `sent_packets`
+    /// counts as well.
     fn look(&self, moment: &Moment, hosts: &mut dyn Iterator<Item = (&LiveHost, u64)>);
 }
 

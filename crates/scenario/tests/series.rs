@@ -308,8 +308,8 @@ fn who_watches_changes_nothing_and_gets_each_interval_as_it_ends() {
     assert_eq!(summary, plain, "watching changed the run");
     let plain = |rows: &[Row]| rows.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
     assert_eq!(plain(&series.0), plain(&alone), "watching changed the series");
-    // The end of the tenth interval at 0.3 s says how long the next but one is: 0.17 s from 0.33 s on.
-    // The run ends at 6.3 s: (6.3 - 0.33) / 0.17 is 35.1.
+    // The end of the tenth interval at 0.3 s says how long the next but one is: 0.17 s from 0.33 s
+    // on. The run ends at 6.3 s: (6.3 - 0.33) / 0.17 is 35.1.
     let expected = (1..=11).map(|n| 30 * n).chain((1..=35).map(|n| 330 + 170 * n)).chain([6300]);
     assert_eq!(watched.passed, expected.map(Time::from_millis).collect::<Vec<_>>());
     for (id, rows) in by_id(&watched.rows) {

@@ -78,8 +78,8 @@ pub(crate) struct ShellArgs {
 
     /// Serve metrics of the link for Prometheus at this address, such as 127.0.0.1:9100
     ///
-    /// It is one of the loopback interface of the machine, not of the shell's namespace; with port 0
-    /// a free port is taken.
+    /// It is one of the loopback interface of the machine, not of the shell's namespace; with port
+    /// 0 a free port is taken.
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<Address>,
 

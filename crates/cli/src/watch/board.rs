@@ -148,8 +148,8 @@ impl History {
         self.pushed += 1;
     }
 
-    /// So many of the last values, `each` of them as one, the oldest first. A value stays with those
-    /// beside it.
+    /// So many of the last values, `each` of them as one, the oldest first. A value stays with
+    /// those beside it.
     pub(crate) fn together(&self, most: usize, each: usize, shown: Shown) -> Vec<f64> {
         let first = self.pushed - self.values.len();
         let mut groups: Vec<(usize, f64, f64)> = Vec::new();

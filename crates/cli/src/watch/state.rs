@@ -187,11 +187,8 @@ impl State {
                 }
             }
             KeyCode::Up => typed.clone_from(&self.before),
-            KeyCode::Backspace => {
-                if typed.pop().is_none() {
-                    self.prompt = None;
-                }
-            }
+            KeyCode::Backspace if typed.is_empty() => self.prompt = None,
+            KeyCode::Backspace => drop(typed.pop()),
             KeyCode::Char('u') if key.modifiers.contains(KeyModifiers::CONTROL) => typed.clear(),
             KeyCode::Char(char) if !char.is_control() && typed.len() + char.len_utf8() <= LONGEST => typed.push(char),
             _ => {}

@@ -32,8 +32,8 @@ impl Watched {
         Watched { watch, told: Time::ZERO }
     }
 
-    /// Tells of what was measured until `now`, if it is time. `hosts` are those behind devices, each
-    /// with the packets that its device refused.
+    /// Tells of what was measured until `now`, if it is time. `hosts` are those behind devices,
+    /// each with the packets that its device refused.
     pub(super) fn look<'h>(
         &mut self,
         now: Time,
