@@ -153,8 +153,10 @@ impl Controls {
 
     /// The keys that can be set, with their present values.
     pub(crate) fn list(&self) -> Vec<(String, String)> {
-        let Shared { scenario, control, .. } = &*self.shared;
-        scenario.changeable(RUN, control.now(), &self.made()).unwrap_or_default()
+        let made = self.made();
+        // The loop tells its time now and then: what was made counts.
+        let last = made.iter().map(|(_, change)| change.at).max().unwrap_or(Time::ZERO);
+        self.shared.scenario.changeable(RUN, self.now().max(last), &made).unwrap_or_default()
     }
 
     /// Stops the virtual clock, or lets it go on.

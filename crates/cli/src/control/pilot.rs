@@ -154,6 +154,10 @@ impl Helm for Pilot<'_> {
             (self.reach)(now)?;
             self.take_orders(now);
             let next = self.make_due(world, now);
+            if let Some(&(at, _)) = self.waiting.front() {
+                // A nanosecond or two: also of a run that stands still.
+                return ControlFlow::Continue(at.min(next));
+            }
             let until = match self.controls {
                 None => Time::NEVER,
                 // It stands still, or is ahead of the clock.

@@ -5,6 +5,14 @@ use super::{Controls, OVER};
 /// What may be asked.
 pub(crate) const REQUESTS: &str = "set KEY=VALUE..., get KEY, list, status, pause, resume, speed FACTOR or stop";
 
+/// What ends the run: that is done once it was answered, while there is somebody to answer.
+const STOP: &str = "stop";
+
+/// Whether a request ends the run.
+pub(super) fn is_stop(request: &str) -> bool {
+    request.trim() == STOP
+}
+
 /// The answer to a request, lines with their ends. One that went well begins with `ok`, one that
 /// did not with `error`; that to `list` has a line for each key, and ends with an empty one.
 pub(crate) fn answer(controls: &Controls, request: &str) -> String {
@@ -33,10 +41,7 @@ pub(crate) fn answer(controls: &Controls, request: &str) -> String {
             Ok(factor) => controls.speed(factor),
             Err(_) => Err(format!("`{rest}` is no speed; expected a number, such as 0.5 or 10")),
         },
-        "stop" => alone(&|| {
-            controls.stop();
-            Ok("ends".to_owned())
-        }),
+        STOP => alone(&|| Ok("ends".to_owned())),
         "list" => alone(&|| Ok(String::new())),
         "" => Err(format!("an empty request; expected {REQUESTS}")),
         other => Err(format!("unknown request `{other}`; expected {REQUESTS}")),
@@ -63,7 +68,13 @@ fn words(text: &str) -> Vec<&str> {
             (None, ']' | '}') => depth = depth.saturating_sub(1),
             _ => {}
         }
+        // Around the sign between key and value there may be some.
+        let is_inside =
+            |from: usize| text[from..at].trim_end().ends_with('=') || text[at..].trim_start().starts_with('=');
         if c.is_whitespace() && depth == 0 && quote.is_none() {
+            if from.is_some_and(is_inside) {
+                continue;
+            }
             words.extend(from.take().map(|from: usize| &text[from..at]));
         } else {
             from.get_or_insert(at);
@@ -81,6 +92,7 @@ mod tests {
     fn words_end_at_spaces_outside_of_quotes_and_braces() {
         assert_eq!(words("a=1  b=2"), ["a=1", "b=2"]);
         assert_eq!(words("a=\"x y\" b={ c = [1, 2] } d='\" '"), ["a=\"x y\"", "b={ c = [1, 2] }", "d='\" '"]);
+        assert_eq!(words("a = 1 b=  2 "), ["a = 1", "b=  2"]);
         assert_eq!(words(" } a"), ["}", "a"]);
         assert_eq!(words("\"a b"), ["\"a b"]);
         assert!(words("  ").is_empty());

@@ -18,7 +18,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::Controls;
-use super::protocol::answer;
+use super::protocol::{answer, is_stop};
 
 /// The most connections at a time.
 const CONNECTIONS: usize = 16;
@@ -158,11 +158,14 @@ fn talk(mut client: &UnixStream, controls: &Controls) -> io::Result<()> {
     loop {
         while let Some(end) = waiting.iter().position(|&byte| byte == b'\n') {
             let line: Vec<u8> = waiting.drain(..=end).collect();
-            let answered = match str::from_utf8(&line) {
-                Ok(line) => answer(controls, line.trim()),
-                Err(_) => "error the request is not UTF-8\n".to_owned(),
+            let Ok(request) = str::from_utf8(&line) else {
+                refuse(client, "the request is not UTF-8");
+                continue;
             };
-            client.write_all(answered.as_bytes())?;
+            client.write_all(answer(controls, request.trim()).as_bytes())?;
+            if is_stop(request) {
+                controls.stop();
+            }
         }
         if waiting.len() > LINE {
             refuse(client, &format!("a request of more than {LINE} bytes"));

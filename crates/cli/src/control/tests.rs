@@ -35,16 +35,26 @@ fn before_and_after_a_run_nothing_is_set() {
     assert_eq!(controls.pause(true).unwrap_err(), OVER);
 }
 
+/// Whatever happens, the run does not stand still for ever.
+struct GoesOn(Controls);
+
+impl Drop for GoesOn {
+    fn drop(&mut self) {
+        self.0.shared.tempo.pause(false);
+    }
+}
+
 #[test]
 fn a_run_that_was_changed_is_repeated_by_what_it_recorded() {
     let scenario = scenario();
     let unchanged = run(&scenario, None, &Plan::default());
-    // A thousandfold: 10 s in 10 ms, or as long as it takes.
-    let controls = Controls::of(&scenario, Some(Speed::new(1000.0).unwrap()));
+    // 10 s in half a second.
+    let controls = Controls::of(&scenario, Some(Speed::new(20.0).unwrap()));
     controls.shared.tempo.pause(true);
     let person = controls.clone();
     let changed = thread::scope(|scope| {
         scope.spawn(move || {
+            let _goes_on = GoesOn(person.clone());
             while !person.shared.control.goes_on() {
                 thread::sleep(LOOK);
             }
