@@ -2,6 +2,7 @@
 //! kept.
 
 mod result;
+mod watched;
 
 use std::ops::ControlFlow;
 
@@ -9,17 +10,19 @@ use ackclock_live::LiveError;
 use ackclock_scenario::{Evaluation, LoadError, Measures, Miss, Override, Scenario};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::OwnController;
-use ackclock_trace::Summary;
+use ackclock_trace::{ChangeSummary, Summary};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::args::Args;
+use crate::control::{self, Controls, Plan};
 use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
 use crate::partial::Sealed;
 use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::selection::{Selection, Walk};
+use crate::watch::{self, Watching};
 use result::{Ended, RunResult, Stored};
 
 use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, check, duration, live, memory, print, print_line, say};
@@ -32,6 +35,9 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
         return Ok(0);
     }
     check_capture(args, &scenario)?;
+    control::check_options(args, &scenario)?;
+    let changes = args.changes.as_deref().map(control::read_changes).transpose()?;
+    let plan = Plan::read(&scenario, changes.as_deref().unwrap_or_default())?;
     for note in scenario.notes() {
         say(&format!("note: {note}"));
     }
@@ -39,8 +45,10 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
     if let Some(note) = duration::note(&scenario, threads) {
         say(&note);
     }
+    let watching = watch::check(args, &scenario)?;
     let mut session = Session::open(args, &scenario)?;
-    let finished = session.execute(threads);
+    session.plan = plan;
+    let finished = session.execute_watched(threads, watching)?;
     match session.settle(finished)? {
         Some(status) => Ok(status),
         None => session.finish(),
@@ -49,10 +57,11 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
 
 /// Does the runs of a scenario into `--out` and reports nothing but failures. Returns the exit
 /// status if they came to no end.
-pub(crate) fn again(args: &Args, scenario: &Scenario) -> anyhow::Result<Option<u8>> {
+pub(crate) fn again(args: &Args, scenario: &Scenario, plan: Plan) -> anyhow::Result<Option<u8>> {
     let threads = threads(args, scenario)?;
     let mut session = Session::open(args, scenario)?;
-    let finished = session.execute(threads);
+    session.plan = plan;
+    let finished = session.execute(threads, None, None);
     if let Some(status) = session.settle(finished)? {
         return Ok(Some(status));
     }
@@ -135,6 +144,9 @@ fn records(scenario: &Scenario) -> bool {
         || scenario.records_packets()
 }
 
+/// How the runs of a scenario have ended: which did not, and why.
+type Ran = Result<(), (usize, Failure)>;
+
 /// The runs of a scenario as far as they have come.
 struct Session<'a> {
     args: &'a Args,
@@ -157,6 +169,9 @@ struct Session<'a> {
     listening: bool,
     /// Why the results of a run could not be written.
     written: anyhow::Result<()>,
+    /// What is to be changed in the only run, and what was.
+    plan: Plan,
+    changes: Vec<ChangeSummary>,
 }
 
 impl<'a> Session<'a> {
@@ -193,6 +208,8 @@ impl<'a> Session<'a> {
             ended_early: None,
             listening: true,
             written: Ok(()),
+            plan: Plan::default(),
+            changes: Vec::new(),
         };
         session.take_earlier()?;
         Ok(session)
@@ -259,10 +276,12 @@ impl<'a> Session<'a> {
     }
 
     /// Does all runs, so many at the same time, and takes in their results in order.
-    fn execute(&mut self, threads: usize) -> Result<(), (usize, Failure)> {
+    fn execute(&mut self, threads: usize, controls: Option<&Controls>, watching: Option<&Watching>) -> Ran {
         let (args, scenario) = (self.args, self.scenario);
+        let plan = std::mem::take(&mut self.plan);
         let places = self.output.as_ref().filter(|_| records(scenario) || scenario.is_live()).map(Output::places);
-        let aside = Aside { places: places.as_ref(), capture: args.record.as_deref() };
+        let plan = Some(&plan).filter(|plan| !plan.is_empty());
+        let aside = Aside { places: places.as_ref(), capture: args.record.as_deref(), controls, plan, watching };
         if !scenario.is_live() {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();
@@ -271,7 +290,7 @@ impl<'a> Session<'a> {
         if scenario.is_live() && !args.quiet {
             say(&live::heading(scenario));
         }
-        let progress = Progress::new(self.walk.left(), args.quiet);
+        let progress = Progress::new(self.walk.left(), args.quiet || args.watch);
         if self.walk.left() == 0 {
             self.judge();
             return Ok(());
@@ -303,6 +322,7 @@ impl<'a> Session<'a> {
         let Ended { summary, records, error, broken_off } = ended;
         let mut summary = summary.with_params(self.scenario.params(run));
         summary.index = run as u64;
+        self.changes.clone_from(&summary.changes);
         self.troubles_of(run, &summary);
         match &error {
             Some(error) => progress.suspended(|| self.fail(run, error)),
@@ -409,7 +429,7 @@ impl<'a> Session<'a> {
         std::mem::replace(&mut self.written, Ok(()))?;
         match self.output.take() {
             Some(output) => {
-                let finished = output.finish(self.scenario, self.ended_early.is_some(), self.failed);
+                let finished = output.finish(self.scenario, self.ended_early.is_some(), self.failed, &self.changes);
                 finished.context("cannot complete --out")
             }
             None => Ok(()),

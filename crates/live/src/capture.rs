@@ -13,6 +13,9 @@
 //!   packet from a host has the time at which the run accepted it. A packet to a host has the time
 //!   at which it was due there, with which a replay can be compared; it was written then or, by the
 //!   run's lateness, after that, and has the corresponding position in the file;
+//! - for changes made while the run went on, statistics of the first interface with nothing but
+//!   their time and a comment for each, [`CHANGE`] and `KEY=VALUE`, which other tools show or skip.
+//!   They have their place among the packets that hosts have sent;
 //! - for each interface statistics again, with `isb_endtime`, the end of the run, and `isb_ifrecv`,
 //!   the number of its packets: a file without them was cut.
 //!
@@ -32,11 +35,14 @@ mod stream;
 mod tests;
 mod writer;
 
-pub(crate) use reader::{Captured, Reader};
+pub(crate) use reader::{Captured, Changes, Reader};
 pub(crate) use writer::Writer;
 
 /// The beginning of `shb_userappl` in ackclock's own captures.
 const APPLICATION: &str = "ackclock";
+
+/// The beginning of a comment that says what was changed.
+const CHANGE: &str = "set ";
 
 /// Where the comment of a section names the scenario.
 const SCENARIO: &str = "scenario ";

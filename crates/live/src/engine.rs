@@ -16,9 +16,10 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
+use ackclock_emulator::Change;
 use ackclock_packet::{Packet, codec};
 use ackclock_sim::spec::RunSpec;
-use ackclock_sim::{Outbound, Recorders, RunError, World};
+use ackclock_sim::{DirectionId, Outbound, Recorders, RunError, World};
 use ackclock_trace::LiveHost;
 use ackclock_units::{Ecn, Random, Time};
 
@@ -237,6 +238,19 @@ impl Engine {
             None => self.claim(),
         };
         self.buffers.keep(spare);
+    }
+
+    /// Changes link directions at `at`; what is due before is handled first, and nothing of that
+    /// time or later has been.
+    ///
+    /// # Panics
+    /// As [`World::change`].
+    pub fn change(&mut self, at: Time, changes: &[(DirectionId, Change)]) {
+        let before = Time::from_nanos(at.as_nanos().saturating_sub(1));
+        while self.step(before) {}
+        for (direction, change) in changes {
+            self.world.change(*direction, Change { at, ..change.clone() });
+        }
     }
 
     /// Handles what is due until `now` up to the next packet to hand over to a host behind a

@@ -52,9 +52,14 @@ pub(crate) struct Reader {
     start: Option<i128>,
     /// The time of the last packet that a host has sent.
     last: Time,
+    /// Changes that were made after the last packet but one.
+    changes: Vec<Changes>,
     /// When the recorded run ended, at the end of ackclock's own captures.
     end: Option<Time>,
 }
+
+/// Changes that were made together: when, and what was set (`KEY=VALUE`).
+pub(crate) type Changes = (Time, Vec<String>);
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +72,8 @@ pub(crate) struct Captured<'a> {
     pub(crate) way: Way,
     /// The whole packet, from its IP header on.
     pub(crate) bytes: &'a [u8],
+    /// What was changed between the packet before it and this one.
+    pub(crate) changes: &'a [Changes],
 }
 
 #[derive(Debug)]
@@ -155,6 +162,7 @@ impl Reader {
             in_packet: false,
             start: None,
             last: Time::ZERO,
+            changes: Vec::new(),
             end: None,
         };
         match reader.header() {
@@ -177,15 +185,21 @@ impl Reader {
         self.end
     }
 
+    /// The changes that were made after the last packet: known once there are no more.
+    pub(crate) fn last_changes(&self) -> &[Changes] {
+        &self.changes
+    }
+
     /// The next packet that a host has sent or received; `None` at the end.
     ///
     /// # Errors
     /// It cannot be read, or what follows is no capture, or one that was cut, or not in order.
     /// There is no going on then.
     pub(crate) fn next(&mut self) -> Result<Option<Captured<'_>>, LiveError> {
+        self.changes.clear();
         match self.advance() {
             Ok(Some(Found { at, node, way, place })) => {
-                Ok(Some(Captured { at, node, way, bytes: &self.stream.piece()[place] }))
+                Ok(Some(Captured { at, node, way, bytes: &self.stream.piece()[place], changes: &self.changes }))
             }
             Ok(None) => Ok(None),
             Err(failure) => Err(self.error(failure)),
@@ -320,6 +334,16 @@ impl Reader {
                     if big_endian { parse_interfacestatisticsblock_be } else { parse_interfacestatisticsblock_le };
                 let (_, statistics) = parse(piece).map_err(|_| malformed("interface statistics"))?;
                 section.statistics(&statistics)?;
+                if let Some((at, set)) = section.changed.take() {
+                    let begun = section.interfaces.iter().find_map(|interface| interface.start);
+                    let at = begun.and_then(|begun| u64::try_from(at - begun).ok()).map(Time::from_nanos);
+                    let at =
+                        at.filter(|&at| at >= self.last).ok_or("a change that was made before what precedes it")?;
+                    // Changes that come together are nanoseconds apart, and the next packet may have
+                    // the time of the one before them.
+                    self.last = self.last.max(Time::ZERO + at.since(Time::from_micros(1)));
+                    self.changes.push((at, set));
+                }
                 Ok(Step::Other)
             }
             EPB_MAGIC => {

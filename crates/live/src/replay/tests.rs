@@ -18,6 +18,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::capture::Writer;
 
+mod changes;
+
 const LEFT: [u8; 4] = [10, 0, 0, 1];
 const RIGHT: [u8; 4] = [10, 0, 0, 2];
 
@@ -239,7 +241,7 @@ impl Recording {
             queues: Some(QueueRecorder { directions: &DirectionId::all(2).collect::<Vec<_>>(), sink: &mut csv }),
             ..Recorders::default()
         };
-        let outcome = run(spec, recorders, &self.path()).unwrap();
+        let outcome = run(spec, recorders, &self.path(), None).unwrap();
         (String::from_utf8(csv.finish().unwrap()).unwrap(), outcome)
     }
 }

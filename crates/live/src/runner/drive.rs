@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ackclock_sim::spec::Scheduling;
 use ackclock_sim::{Recorders, RunError};
+use ackclock_trace::ChangeSummary;
 use ackclock_units::{Span, Time};
 use nix::errno::Errno;
 
@@ -21,9 +22,11 @@ use super::clock::Clock;
 use super::punctuality::Punctuality;
 use super::scheduling::{Budget, REST};
 use super::spin::Margin;
+use super::steering::Steering;
 use super::waiter::{Signals, Waiter, Woken};
+use super::watched::Watched;
 use crate::capture::{Way, Writer};
-use crate::{Engine, Offload, Outgoing};
+use crate::{Control, Engine, LiveWatch, Offload, Outgoing};
 
 /// Packets that are read from a device before the next one has its turn. A batch costs less for
 /// each packet (the kernel's code for reading and that for writing take turns in the cache), and
@@ -134,6 +137,8 @@ pub(super) struct Drive<'a, P: Port> {
     sleeps: u64,
     /// Whether the program that has the terminal has ended.
     over: Arc<AtomicBool>,
+    watched: Option<Watched>,
+    steering: Steering,
 }
 
 /// What remains of it.
@@ -180,12 +185,41 @@ impl<'a, P: Port> Drive<'a, P> {
             more: false,
             sleeps: 0,
             over: Arc::default(),
+            watched: None,
+            steering: Steering::default(),
         })
+    }
+
+    /// Somebody watches it.
+    pub(super) fn be_watched(&mut self, watch: Arc<dyn LiveWatch>) {
+        self.punctuality.be_watched();
+        self.watched = Some(Watched::new(watch));
     }
 
     /// It also ends when this becomes true.
     pub(super) fn ends_with(&mut self, over: Arc<AtomicBool>) {
         self.over = over;
+    }
+
+    /// It takes changes from there.
+    pub(super) fn takes_changes(&mut self, control: Option<Control>) {
+        self.steering = Steering::new(control);
+    }
+
+    /// It takes no more of them: those that were made, and the longest delay among them.
+    pub(super) fn no_more_changes(&mut self) -> (Vec<ChangeSummary>, Span) {
+        self.steering.finish()
+    }
+
+    /// Makes the changes that have come.
+    fn steer(&mut self) {
+        for (at, order) in self.steering.take(self.now, self.last) {
+            self.engine.change(at, &order.changes);
+            if let Some(capture) = &mut self.capture {
+                capture.change(at, &order.set);
+            }
+            order.made.tell(at);
+        }
     }
 
     /// What the clock showed last.
@@ -238,11 +272,16 @@ impl<'a, P: Port> Drive<'a, P> {
             if self.now.since(looked) >= LOOK {
                 looked = self.now;
                 self.waiter.look().await;
+                self.steer();
             }
             if self.now.since(checked) >= LOOK {
                 checked = self.now;
                 if let Err(end) = self.check() {
                     return end;
+                }
+                if let Some(watched) = &mut self.watched {
+                    let refused = self.ports.iter().map(|port| port.refused);
+                    watched.look(self.now, &mut self.punctuality, self.engine.hosts().zip(refused));
                 }
             }
             let end = match (self.waiter.signals() > 0, self.over.load(Ordering::Relaxed)) {
@@ -305,6 +344,9 @@ impl<'a, P: Port> Drive<'a, P> {
         }
         let handed = self.hand_over(TURN)?;
         if !read && handed == Handed::Nothing {
+            let now = self.now.min(self.last);
+            self.engine.world().pass(now);
+            self.engine.world().keep_up(now, recorders).map_err(End::Run)?;
             return Ok(false);
         }
         // Links are brought up to now for it: nothing may be due before.

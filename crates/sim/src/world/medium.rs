@@ -29,6 +29,11 @@ impl Media {
 }
 
 impl World {
+    /// Whether a direction shares a medium with the other one.
+    pub(super) fn has_medium(&self, direction: DirectionId) -> bool {
+        self.media.as_ref().is_some_and(|media| media.of_links[direction.link()].is_some())
+    }
+
     /// The medium of a direction takes its steps until `now`, each at its own time.
     #[cold]
     pub(super) fn share_medium(&mut self, now: Time, direction: DirectionId) {
