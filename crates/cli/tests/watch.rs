@@ -183,6 +183,32 @@ cc = "cubic"
 const LINK: &str = "bottleneck.forward";
 
 #[test]
+fn a_run_whose_terminal_is_closed_ends() {
+    for (test, paused) in [("watch_closed", false), ("watch_closed_paused", true)] {
+        let Some(terminal) = Terminal::open(test, 80, 24) else { return };
+        fs::write(terminal.folder.join("scenario.toml"), VIRTUAL).unwrap();
+        let binary = Path::new(env!("CARGO_BIN_EXE_ackclock")).display().to_string();
+        terminal.enter(&format!("echo $$ > pid; exec {binary} scenario.toml --watch"));
+        terminal.wait_for("running");
+        if paused {
+            terminal.press("Space");
+            terminal.wait_for("paused");
+        }
+        let pid = fs::read_to_string(terminal.folder.join("pid")).unwrap();
+        let status = PathBuf::from(format!("/proc/{}/status", pid.trim()));
+        drop(terminal);
+        let gone = |status: &Path| fs::read_to_string(status).map_or(true, |text| text.contains("State:\tZ"));
+        assert!(
+            (0..PATIENCE).any(|_| {
+                thread::sleep(LOOK);
+                gone(&status)
+            }),
+            "paused {paused}: it goes on"
+        );
+    }
+}
+
+#[test]
 fn a_virtual_run_is_shown_and_changed_by_keys() {
     let Some(terminal) = Terminal::open("watch_virtual", 100, 30) else { return };
     terminal.watch(VIRTUAL, "");

@@ -9,7 +9,7 @@ use ratatui::crossterm::event::{self, Event, KeyEventKind};
 
 use super::Watch;
 use super::state::{Change, State, Wish};
-use super::terminal::Screen;
+use super::terminal::{self, Input, Screen};
 use super::view::{self, Theme};
 
 /// How long it waits for a key before it draws again.
@@ -35,7 +35,15 @@ pub(super) fn show(watch: &Watch, change: &impl Change, over: &AtomicBool) -> io
         screen.draw(|frame| view::draw(frame, &watch.board(), &state, theme))?;
         let mut patience = TICK;
         for _ in 0..KEYS {
-            if !event::poll(patience)? {
+            match terminal::wait(patience)? {
+                Input::None => break,
+                Input::Gone => {
+                    ackclock_live::interrupt();
+                    return Ok(());
+                }
+                Input::Some => {}
+            }
+            if !event::poll(Duration::ZERO)? {
                 break;
             }
             patience = Duration::ZERO;

@@ -36,6 +36,46 @@ pub(crate) fn check() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What there is to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    None,
+    Some,
+    /// The terminal was closed.
+    Gone,
+}
+
+/// Waits for input. crossterm does not return from a terminal that was closed: it reads on.
+///
+/// # Errors
+/// Standard input does not work.
+#[cfg(unix)]
+pub(super) fn wait(patience: Duration) -> io::Result<Input> {
+    use nix::errno::Errno;
+    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+    use std::os::fd::AsFd;
+
+    let input = io::stdin();
+    let mut fds = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
+    let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
+    match poll(&mut fds, patience) {
+        Ok(0) | Err(Errno::EINTR) => return Ok(Input::None),
+        Ok(_) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
+    Ok(if fds[0].revents().is_none_or(|what| what.intersects(gone)) { Input::Gone } else { Input::Some })
+}
+
+/// Waits for input.
+///
+/// # Errors
+/// It does not work.
+#[cfg(not(unix))]
+pub(super) fn wait(patience: Duration) -> io::Result<Input> {
+    Ok(if ratatui::crossterm::event::poll(patience)? { Input::Some } else { Input::None })
+}
+
 /// The terminal, with keys as they are pressed, and a screen that leaves what was there.
 #[derive(Debug)]
 pub(super) struct Screen {
