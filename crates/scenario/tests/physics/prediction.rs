@@ -74,6 +74,7 @@ fn run(spec: &RunSpec, predicts: bool, most: u64) -> (Written, [u64; 2]) {
         captures: None,
         reordering: None,
         series: Some(SeriesRecorder { config, sink: &mut series }),
+        watch: None,
     };
     let end = Time::ZERO + spec.duration;
     let mut world = World::new(&spec);
