@@ -315,8 +315,8 @@ impl Reader {
                     let at = begun.and_then(|begun| u64::try_from(at - begun).ok()).map(Time::from_nanos);
                     let at =
                         at.filter(|&at| at >= self.last).ok_or("a change that was made before what precedes it")?;
-                    // Changes that come together are nanoseconds apart, and the next packet may have
-                    // the time of the one before them.
+                    // Changes that come together are nanoseconds apart, and the next packet may
+                    // have the time of the one before them.
                     self.last = self.last.max(Time::ZERO + at.since(Time::from_micros(1)));
                     self.changes.push((at, set));
                 }
