@@ -113,8 +113,8 @@ fn a_helm_ends_a_run() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The same changes at the same times give the same run, to the number of wakeups, however often
-    /// it is steered in between.
+    /// The same changes at the same times give the same run, to the number of wakeups, however
+    /// often it is steered in between.
     #[test]
     fn changes_at_the_same_times_give_the_same_run(
         times in prop::collection::btree_set(0u64..2_000_000_000, 1..8),
