@@ -13,10 +13,10 @@ use ackclock_units::{Rate, Span, Time};
 use crate::{draw, prediction};
 
 /// Files of the gallery are run for so long.
-const SHORTENED: Span = Span::from_millis(700);
+const SHORTENED: Span = Span::from_millis(400);
 
 /// Random scenarios.
-const DRAWN: u64 = 60;
+const DRAWN: u64 = 30;
 
 /// Runs that take longer than others are left out.
 const MOST_FLOWS: usize = 200;
@@ -114,7 +114,7 @@ fn random_scenarios_can_be_changed() {
     for seed in 0..DRAWN {
         let text = draw::scenario(0x7374_6565 + seed).text();
         let mut spec = crate::outcome::spec(&text);
-        spec.duration = spec.duration.min(Span::from_secs(2));
+        spec.duration = spec.duration.min(SHORTENED);
         spec.windows.clear();
         compared += u64::from(compare(&text, &spec));
     }
