@@ -9,8 +9,8 @@
 //! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `control` is what
 //! changes runs that go on, `check`, `compare`, `ctl`, `export`, `list`, `merge`, `pattern`,
 //! `shell`, `trace` and `verify` are the commands of these names. Exit status: 0, 1 when an
-//! expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3 when
-//! a run failed, 130 when runs were interrupted.
+//! expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3
+//! when a run failed, 130 when runs were interrupted.
 
 mod args;
 mod check;

@@ -1,5 +1,5 @@
-//! A run that may be changed and is not gives the results of any other; a link that begins to change
-//! by nothing goes on as it was; and the same changes give the same run.
+//! A run that may be changed and is not gives the results of any other; a link that begins to
+//! change by nothing goes on as it was; and the same changes give the same run.
 
 use std::ops::ControlFlow;
 
