@@ -107,7 +107,12 @@ fn a_helm_ends_a_run() {
         }
     }
     let ended = run_steered(&two_flows(pfifo(50)), Recorders::default(), &mut Stops);
-    assert_eq!(ended.unwrap_err(), RunError::Interrupted);
+    // What it has done until then is kept.
+    let (summary, error) = ended.unwrap();
+    assert_eq!((error, summary.duration_s), (Some(RunError::Interrupted), 1.0));
+    let whole = steered(&two_flows(pfifo(50)), &mut Strides::new(Span::from_secs(1), &[]));
+    let delivered = |summary: &Summary<()>| summary.flows.iter().map(|flow| flow.delivered_bytes).sum::<u64>();
+    assert!(delivered(&summary) > 0 && delivered(&summary) < delivered(&whole));
 }
 
 proptest! {
