@@ -11,6 +11,9 @@ mod pilot;
 mod protocol;
 #[cfg(unix)]
 mod server;
+#[cfg(not(unix))]
+#[path = "control/no_server.rs"]
+mod server;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -29,8 +32,7 @@ pub(crate) use pace::Speed;
 use pace::Tempo;
 pub(crate) use pilot::{Pilot, Plan};
 pub(crate) use protocol::says_over;
-#[cfg(unix)]
-pub(crate) use server::Server;
+pub(crate) use server::{Server, Stream, connect};
 
 use crate::args::Args;
 

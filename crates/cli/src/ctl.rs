@@ -1,12 +1,11 @@
 //! `ackclock ctl`: a request to a run that goes on.
 
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
 
 use anyhow::{Context, bail};
 
 use crate::args::ctl::CtlArgs;
-use crate::control::says_over;
+use crate::control::{Stream, connect, says_over};
 use crate::{BAD_INPUT, RUN_FAILED, print, say};
 
 /// Asks; the status to end with.
@@ -16,7 +15,7 @@ pub(crate) fn run(args: &CtlArgs) -> anyhow::Result<u8> {
         bail!("a request is one line");
     }
     let unheard = || format!("nobody listens at {}", args.socket.display());
-    let mut stream = UnixStream::connect(&args.socket).with_context(unheard)?;
+    let mut stream: Stream = connect(&args.socket).with_context(unheard)?;
     let gone = || {
         say("error: the run ended before it answered");
         Ok(RUN_FAILED)

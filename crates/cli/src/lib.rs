@@ -6,10 +6,11 @@
 //!
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
-//! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `control` changes runs
-//! that go on, for the command `ctl`, and `check`, `compare`, `export`, `list`, `merge`, `pattern`, `shell`, `trace` and `verify` are the commands of these
-//! names. Exit status: 0, 1 when an expectation was missed, a live run is not valid or a script did
-//! not pass, 2 for bad input, 3 when a run failed, 130 when runs were interrupted.
+//! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `control` is what
+//! changes runs that go on, `watch` what shows them, and `check`, `compare`, `ctl`, `export`,
+//! `list`, `merge`, `pattern`, `shell`, `trace` and `verify` are the commands of these names. Exit
+//! status: 0, 1 when an expectation was missed, a live run is not valid or a script did not pass, 2
+//! for bad input, 3 when a run failed, 130 when runs were interrupted.
 
 mod args;
 mod check;

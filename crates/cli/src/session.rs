@@ -1,17 +1,18 @@
 //! A scenario from its file to the exit status: its runs, what is reported of them, and what is
 //! kept.
 
+mod input;
 mod result;
 mod watched;
 
 use std::ops::ControlFlow;
 
 use ackclock_live::LiveError;
-use ackclock_scenario::{Evaluation, LoadError, Measures, Miss, Override, Scenario};
+use ackclock_scenario::{Evaluation, Measures, Miss, Scenario};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::OwnController;
 use ackclock_trace::{ChangeSummary, Summary};
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde_json::Value;
 
 use crate::args::Args;
@@ -23,9 +24,10 @@ use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::selection::{Selection, Walk};
 use crate::watch::{self, Watching};
+use input::{check_capture, load};
 use result::{Ended, RunResult, Stored};
 
-use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, check, duration, live, memory, print, print_line, say};
+use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, duration, live, memory, print, print_line, say};
 
 /// Carries out what the command line asks of a scenario. Returns the exit status.
 pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
@@ -94,34 +96,6 @@ pub(crate) fn merged(
         }
     }
     session.finish()
-}
-
-fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<Scenario> {
-    let mut overrides: Vec<Override> =
-        args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
-    if let Some(seed) = args.seed {
-        overrides.push(Override { flag: "--seed".to_owned(), text: format!("run.seed={seed}") });
-    }
-    if let Some(clock) = &args.clock {
-        overrides.push(Override { flag: "--clock".to_owned(), text: format!("run.clock={clock}") });
-    }
-    check::load(args.path(), &overrides, controllers).map_err(|error| {
-        // A misspelt command is taken for a file.
-        let word = args.file.as_ref().and_then(|file| file.to_str()).filter(|name| !name.contains(['.', '/']));
-        match (&error, word) {
-            (LoadError::Read { .. }, Some(word)) => anyhow::Error::from(error).context(format!("no command `{word}`")),
-            _ => error.into(),
-        }
-    })
-}
-
-/// A capture is of one live run.
-fn check_capture(args: &Args, scenario: &Scenario) -> anyhow::Result<()> {
-    match (&args.record, scenario.is_live(), scenario.runs()) {
-        (None, ..) | (Some(_), true, 1) => Ok(()),
-        (Some(_), true, runs) => bail!("--record requires a single run, and the scenario has {runs}"),
-        (Some(_), false, _) => bail!("--record requires a live run: hosts with devices, and the clock `live`"),
-    }
 }
 
 /// How many runs go on at the same time.

@@ -26,6 +26,7 @@ use std::fmt::{self, Write};
 
 use ackclock_sim::spec::{Clock, RunSpec};
 
+mod failure;
 mod link;
 mod reader;
 mod salvage;

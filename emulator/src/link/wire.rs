@@ -34,8 +34,8 @@ impl Wire {
         Wire::Impaired(Box::new(Impaired::new(Fate::new(impairments, random).changing())))
     }
 
-    /// The link changes from now on. `sends` is whether a packet is in transmission; `random` is the
-    /// stream of impairments.
+    /// The link changes from now on. `sends` is whether a packet is in transmission; `random` is
+    /// the stream of impairments.
     pub(super) fn begin_to_change(&mut self, sends: bool, random: &Random) {
         match self {
             Wire::Impaired(impaired) => impaired.begin_to_change(),

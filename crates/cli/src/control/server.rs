@@ -20,6 +20,14 @@ use anyhow::{Context, bail};
 use super::Controls;
 use super::protocol::{answer, is_stop};
 
+/// A connection.
+pub(crate) type Stream = UnixStream;
+
+/// Connects to the socket of a run.
+pub(crate) fn connect(path: &Path) -> io::Result<Stream> {
+    UnixStream::connect(path)
+}
+
 /// The most connections at a time.
 const CONNECTIONS: usize = 16;
 

@@ -252,8 +252,7 @@ fn scaled(
     new: impl FnOnce(&str) -> Result<String, String>,
 ) -> Result<String, String> {
     let link = board.links.get(link).ok_or("there is no link")?;
-    let way = if link.direction == "reverse" { "reverse." } else { "" };
-    let key = format!("links.{}.{way}{key}", link.link);
+    let key = format!("links.{}.{}.{key}", link.link, link.direction);
     let now = change.get(&key)?;
     let value = new(now.trim_matches('"')).map_err(|error| format!("{key} is {now}: {error}"))?;
     change.set(&format!("{key}={value}"))

@@ -14,7 +14,8 @@ use pcap_parser::{
     parse_pcap_header, parse_sectionheaderblock,
 };
 
-use super::link::{self, KNOWN, Link};
+use super::failure::{Failure, cut, malformed, unknown_link};
+use super::link::{self, Link};
 use super::section::{Section, Ticks};
 use super::stream::Stream;
 use super::{INBOUND, OUTBOUND, Way};
@@ -112,31 +113,6 @@ enum Step {
     Frame(Frame),
     Other,
     End,
-}
-
-/// Why there is no next packet; where is added to it.
-#[derive(Debug)]
-enum Failure {
-    Io(io::Error),
-    Problem(String),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Io(error)
-    }
-}
-
-impl From<String> for Failure {
-    fn from(problem: String) -> Failure {
-        Failure::Problem(problem)
-    }
-}
-
-impl From<&str> for Failure {
-    fn from(problem: &str) -> Failure {
-        Failure::Problem(problem.to_owned())
-    }
 }
 
 impl Reader {
@@ -339,8 +315,8 @@ impl Reader {
                     let at = begun.and_then(|begun| u64::try_from(at - begun).ok()).map(Time::from_nanos);
                     let at =
                         at.filter(|&at| at >= self.last).ok_or("a change that was made before what precedes it")?;
-                    // Changes that come together are nanoseconds apart, and the next packet may have
-                    // the time of the one before them.
+                    // Changes that come together are nanoseconds apart, and the next packet may
+                    // have the time of the one before them.
                     self.last = self.last.max(Time::ZERO + at.since(Time::from_micros(1)));
                     self.changes.push((at, set));
                 }
@@ -502,16 +478,4 @@ fn enhanced_packet(section: &mut Section, block: &[u8]) -> Result<Frame, Failure
         captured: packet.caplen as usize,
         original: u64::from(packet.origlen),
     })
-}
-
-fn cut() -> Failure {
-    "the file ends in the middle of a block or packet: it was cut".into()
-}
-
-fn malformed(what: &str) -> String {
-    format!("a malformed {what}")
-}
-
-fn unknown_link(linktype: i32) -> String {
-    format!("link type {linktype}; {KNOWN} are known")
 }

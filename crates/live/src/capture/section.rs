@@ -18,8 +18,8 @@ pub(super) struct Section {
     /// The scenario that it was recorded with.
     pub(super) scenario: Option<u64>,
     pub(super) interfaces: Vec<Interface>,
-    /// What the statistics that were read last say of changes: nanoseconds since the epoch, and what
-    /// was set.
+    /// What the statistics that were read last say of changes: nanoseconds since the epoch, and
+    /// what was set.
     pub(super) changed: Option<(i128, Vec<String>)>,
 }
 

@@ -14,6 +14,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::LiveError;
 
+mod changes;
 mod foreign;
 
 /// A file name in a directory of its own, which is removed.

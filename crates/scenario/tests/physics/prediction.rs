@@ -124,7 +124,7 @@ fn compare(name: &str, spec: &RunSpec, most: u64) -> [u64; 2] {
     arrived
 }
 
-fn gallery() -> Vec<PathBuf> {
+pub(crate) fn gallery() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let entries = |folder: &Path| fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path());
     let folders = entries(&folder).filter(|path| path.is_dir());

@@ -18,7 +18,8 @@ struct Noted {
 
 impl Noted {
     fn new(is_live: bool) -> Noted {
-        let values = [("rate", "10mbit"), ("delay", "20ms"), ("reverse.rate", "1mbit"), ("reverse.delay", "0s")];
+        let values =
+            [("forward.rate", "10mbit"), ("forward.delay", "20ms"), ("reverse.rate", "1mbit"), ("reverse.delay", "0s")];
         let values = values.map(|(key, value)| (format!("links.bottleneck.{key}"), value.to_owned()));
         Noted {
             values: RefCell::new(values.into()),
@@ -101,16 +102,19 @@ fn last(state: &State) -> (&str, bool) {
 fn rates_and_delays_of_the_selected_direction_change_by_a_quarter() {
     let (mut state, change) = (State::new(Some(1.0)), Noted::new(false));
     press(&mut state, &change, "+");
-    assert_eq!(change.value("rate"), "12500kbit");
+    assert_eq!(change.value("forward.rate"), "12500kbit");
     // 12.5 / 1.25 is 10, and 10 / 1.25 is 8.
     press(&mut state, &change, "--");
-    assert_eq!((change.value("rate"), change.value("reverse.rate")), ("8mbit".to_owned(), "1mbit".to_owned()));
+    assert_eq!((change.value("forward.rate"), change.value("reverse.rate")), ("8mbit".to_owned(), "1mbit".to_owned()));
     press(&mut state, &change, "]");
-    assert_eq!(change.value("delay"), "25ms");
+    assert_eq!(change.value("forward.delay"), "25ms");
     press(&mut state, &change, "[[");
-    assert_eq!(change.value("delay"), "16ms");
+    assert_eq!(change.value("forward.delay"), "16ms");
     press(&mut state, &change, "j-");
-    assert_eq!((change.value("rate"), change.value("reverse.rate")), ("8mbit".to_owned(), "800kbit".to_owned()));
+    assert_eq!(
+        (change.value("forward.rate"), change.value("reverse.rate")),
+        ("8mbit".to_owned(), "800kbit".to_owned())
+    );
     // There is a way up from no delay, and back.
     press(&mut state, &change, "]");
     assert_eq!(change.value("reverse.delay"), "100us");
@@ -126,11 +130,11 @@ fn rates_and_delays_of_the_selected_direction_change_by_a_quarter() {
 #[test]
 fn a_rate_that_is_none_is_an_error_that_says_so() {
     let (mut state, change) = (State::new(Some(1.0)), Noted::new(false));
-    change.values.borrow_mut().insert("links.bottleneck.rate".to_owned(), "unlimited".to_owned());
+    change.values.borrow_mut().insert("links.bottleneck.forward.rate".to_owned(), "unlimited".to_owned());
     press(&mut state, &change, "+");
     let (text, is_error) = last(&state);
-    assert!(is_error && text.starts_with("links.bottleneck.rate is unlimited: "), "{text}");
-    assert_eq!(change.value("rate"), "unlimited");
+    assert!(is_error && text.starts_with("links.bottleneck.forward.rate is unlimited: "), "{text}");
+    assert_eq!(change.value("forward.rate"), "unlimited");
 }
 
 #[test]
@@ -153,15 +157,15 @@ fn the_clock_of_a_virtual_run_stops_and_goes_faster_and_that_of_a_live_one_does_
 fn what_is_typed_is_set_once_it_is_entered() {
     let (mut state, change) = (State::new(Some(1.0)), Noted::new(false));
     // Keys mean nothing else meanwhile.
-    press(&mut state, &change, ":links.bottleneck.rate=5mbitqq\x08\x08");
-    assert_eq!(state.prompt.as_deref(), Some("links.bottleneck.rate=5mbit"));
-    assert_eq!(change.value("rate"), "10mbit");
+    press(&mut state, &change, ":links.bottleneck.forward.rate=5mbitqq\x08\x08");
+    assert_eq!(state.prompt.as_deref(), Some("links.bottleneck.forward.rate=5mbit"));
+    assert_eq!(change.value("forward.rate"), "10mbit");
     press(&mut state, &change, "\n");
-    assert_eq!((change.value("rate"), state.prompt.is_none()), ("5mbit".to_owned(), true));
+    assert_eq!((change.value("forward.rate"), state.prompt.is_none()), ("5mbit".to_owned(), true));
     press(&mut state, &change, ":nonsense=1\n");
     assert_eq!(last(&state), ("nonsense: no such key", true));
-    press(&mut state, &change, ":links.bottleneck.rate=1mbit\x1b");
-    assert_eq!((change.value("rate"), state.prompt.is_none()), ("5mbit".to_owned(), true));
+    press(&mut state, &change, ":links.bottleneck.forward.rate=1mbit\x1b");
+    assert_eq!((change.value("forward.rate"), state.prompt.is_none()), ("5mbit".to_owned(), true));
     // Once nothing is left, it is over; and it has an end.
     press(&mut state, &change, ":x\x08\x08");
     assert_eq!(state.prompt, None);

@@ -112,7 +112,8 @@ proptest! {
         prop_assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
         prop_assert_eq!(&live(&outcome).invalid, &[""; 0]);
         prop_assert_eq!(live(&outcome).compared_packets, Some(sent));
-        prop_assert!(log == replayed);
+        let differs = log.lines().zip(replayed.lines()).find(|(one, other)| one != other);
+        prop_assert!(log == replayed, "{:?} {} {}", differs, log.lines().count(), replayed.lines().count());
         prop_assert_eq!(outcome.summary.changes.len(), changes.len());
     }
 }
