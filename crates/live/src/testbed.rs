@@ -11,12 +11,13 @@
 //! a killed process has left behind.
 //!
 //! # What the kernel hands over
-//! With offloads, segments of up to 64 kB come to a device, and packets without their checksums: what
-//! becomes of them is said in [`crate::offload`]. Without, the kernel has cut them down to the MTU
-//! and computed the checksums before. It puts what comes into the device's ring, of as many packets as `txqueuelen` says, and drops it if that is
-//! full. The qdisc of the device is the system's default, and has nothing to queue, since the
-//! device never blocks it: only ackclock's queue management acts. (Where `net.core.default_qdisc`
-//! is `fq`, that paces a socket that asks for it, as TCP would by itself otherwise.)
+//! With offloads, segments of up to 64 kB come to a device, and packets without their checksums:
+//! what becomes of them is said in [`crate::offload`]. Without, the kernel has cut them down to the
+//! MTU and computed the checksums before. It puts what comes into the device's ring, of as many
+//! packets as `txqueuelen` says, and drops it if that is full. The qdisc of the device is the
+//! system's default, and has nothing to queue, since the device never blocks it: only ackclock's
+//! queue management acts. (Where `net.core.default_qdisc` is `fq`, that paces a socket that asks
+//! for it, as TCP would by itself otherwise.)
 
 mod check;
 mod device;

@@ -261,7 +261,7 @@ fn a_file_arrives_as_it_is_with_offload_and_without() {
         let scratch = Scratch::new(if offload { "segments" } else { "packets" });
         let path = |name: &str| scratch.0.join(name).display().to_string();
         let (sent, got) = (path("sent"), path("got"));
-        let bytes: Vec<u8> = (0..20_000_000_u64).flat_map(|n| [(n >> 3) as u8, (n * n >> 11) as u8]).collect();
+        let bytes: Vec<u8> = (0..20_000_000_u64).flat_map(|n| [(n >> 3) as u8, ((n * n) >> 11) as u8]).collect();
         fs::write(&sent, &bytes).unwrap();
         let receive = format!("nc -l 5501 > {got}; echo done >> {got}.done");
         let send = format!("nc -N 10.9.0.2 5501 < {sent}");

@@ -51,20 +51,18 @@ pub(super) enum Input {
 /// Standard input does not work.
 #[cfg(unix)]
 pub(super) fn wait(patience: Duration) -> io::Result<Input> {
-    use nix::errno::Errno;
-    use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-    use std::os::fd::AsFd;
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    use rustix::io::Errno;
 
     let input = io::stdin();
-    let mut fds = [PollFd::new(input.as_fd(), PollFlags::POLLIN)];
-    let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
-    match poll(&mut fds, patience) {
-        Ok(0) | Err(Errno::EINTR) => return Ok(Input::None),
+    let mut fds = [PollFd::new(&input, PollFlags::IN)];
+    match poll(&mut fds, Timespec::try_from(patience).ok().as_ref()) {
+        Ok(0) | Err(Errno::INTR) => return Ok(Input::None),
         Ok(_) => {}
         Err(error) => return Err(error.into()),
     }
-    let gone = PollFlags::POLLHUP | PollFlags::POLLERR | PollFlags::POLLNVAL;
-    Ok(if fds[0].revents().is_none_or(|what| what.intersects(gone)) { Input::Gone } else { Input::Some })
+    let gone = PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL;
+    Ok(if fds[0].revents().intersects(gone) { Input::Gone } else { Input::Some })
 }
 
 /// Waits for input.

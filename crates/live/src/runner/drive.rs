@@ -157,13 +157,16 @@ pub(super) struct Driven<'a, P> {
 impl<'a, P: Port> Drive<'a, P> {
     /// A run of `duration` that begins now. `ports` are hosts' by number.
     pub(super) fn start(
-        engine: Engine,
+        mut engine: Engine,
         ports: Vec<(usize, &'a P)>,
         signals: Signals,
         capture: Option<Writer>,
         duration: Span,
         scheduling: &Scheduling,
     ) -> io::Result<Drive<'a, P>> {
+        if capture.is_some() {
+            engine.keep_whole();
+        }
         let waiter = Waiter::new(ports.iter().map(|&(_, port)| port), signals);
         let hosts = ports.iter().map(|&(node, _)| node + 1).max().unwrap_or(0);
         let mut port_of = vec![usize::MAX; hosts];
