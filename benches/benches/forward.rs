@@ -67,6 +67,7 @@ fn spec(rate: Option<Rate>, delay: Span, queue: QueueSpec) -> RunSpec {
             pipes: vec![pipe],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),

@@ -147,6 +147,18 @@ impl Fate {
         Fate { is_plain: false, delay_changes: true, ..self }
     }
 
+    /// That of a link that changes from now on; the last of the packets before arrives at `latest`,
+    /// if it has not done so yet.
+    pub(crate) fn begin_to_change(&mut self, latest: Time) {
+        (self.is_plain, self.delay_changes) = (false, true);
+        self.latest = self.latest.max(latest);
+    }
+
+    /// The impairments.
+    pub(crate) fn impairments(&self) -> &Impairments {
+        &self.impairments
+    }
+
     /// Packets are lost independently with this probability from now on.
     pub(crate) fn set_loss(&mut self, probability: f64) {
         self.impairments.loss = Loss::Iid(probability);
@@ -216,6 +228,8 @@ impl Fate {
         let arrival = sent + delay;
         let Impairments { jitter, jitter_distribution, ref jitter_table, reorder, .. } = self.impairments;
         if jitter == Span::ZERO && !self.delay_changes {
+            // Later than those before it, as long as the delay stays.
+            self.latest = arrival;
             return arrival;
         }
         let at = if jitter == Span::ZERO {

@@ -22,6 +22,7 @@ use crate::impairments::Impairments;
 use crate::recording::{Decision, Recording};
 
 mod aggregate;
+mod change;
 mod event;
 mod slots;
 mod varying;
@@ -117,6 +118,8 @@ pub struct Link {
     varying: Option<Box<Varying>>,
     /// When it may transmit, if that is not always.
     slot: Option<Box<Slot>>,
+    /// The stream of impairments, for when a link that has none begins to change.
+    random: Random,
 }
 
 /// The state of a transmitter.
@@ -164,7 +167,8 @@ impl Link {
             serializer,
             delay: config.delay,
             least_delay: config.impairments.least_delay(config.delay),
-            wire: Wire::new(config.impairments, random),
+            wire: Wire::new(config.impairments, random.clone()),
+            random,
             is_plain,
             varying: None,
             slot: None,

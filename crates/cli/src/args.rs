@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand};
 
 use self::check::CheckArgs;
 use self::completions::{CompletionsArgs, ManArgs, SchemaArgs};
+use self::ctl::CtlArgs;
 use self::export::ExportArgs;
 use self::list::ListArgs;
 use self::merge::MergeArgs;
@@ -14,10 +15,13 @@ use self::report::ReportArgs;
 use self::shell::ShellArgs;
 use self::trace::TraceArgs;
 use self::verify::VerifyArgs;
+use crate::control::Speed;
 use crate::selection::{Only, Shard};
+use crate::watch::Address;
 
 pub(crate) mod check;
 pub(crate) mod completions;
+pub(crate) mod ctl;
 pub(crate) mod export;
 pub(crate) mod list;
 pub(crate) mod merge;
@@ -73,6 +77,8 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Lists queues, controllers, hosts, metrics, keys and so on, with parameters and ranges
     List(ListArgs),
+    /// Changes a run while it goes on
+    Ctl(CtlArgs),
     /// Shows the numbers of two results side by side
     Compare(CompareArgs),
     /// Makes one result of the parts of a sweep
@@ -183,6 +189,39 @@ pub(crate) struct Args {
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
 
+    /// Listen on this Unix socket for changes while the run goes on (`ackclock ctl`)
+    ///
+    /// Links change as by a `schedule`; each change is in the summary, the manifest or the capture,
+    /// so that `ackclock verify`, --changes or a replay makes it at the same time. Only this user
+    /// may connect. It requires a single run.
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
+
+    /// Seconds of the virtual clock in a second of the machine's [default: as fast as it can]
+    #[arg(long, value_name = "FACTOR")]
+    pub(crate) speed: Option<Speed>,
+
+    /// Make the changes that an earlier run on the virtual clock has recorded
+    ///
+    /// FILE is its output directory, its summary, or lines of JSON with `at_ns` and `set`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) changes: Option<PathBuf>,
+
+    /// Show the run on the terminal while it goes on: links and flows over time, with keys that
+    /// change it
+    ///
+    /// A run on the virtual clock goes at --speed 1 then, unless that is given. It requires a
+    /// terminal, and a single run. `?` shows the keys; docs/watch.md describes it.
+    #[arg(long)]
+    pub(crate) watch: bool,
+
+    /// Serve metrics of the run for Prometheus at this address, such as 127.0.0.1:9100
+    ///
+    /// It is one of the loopback interface; with port 0 a free port is taken. Metrics are at
+    /// /metrics as long as the run goes on. It requires a single run.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<Address>,
+
     /// Print the scenario with overrides applied and defaults filled in, and run nothing
     #[arg(long)]
     pub(crate) show_config: bool,
@@ -214,6 +253,11 @@ impl Args {
             overwrite: false,
             only: None,
             shard: None,
+            control: None,
+            speed: None,
+            changes: None,
+            watch: false,
+            metrics: None,
             show_config: false,
             threads: None,
             quiet: true,

@@ -8,10 +8,11 @@ mod sheets;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use ackclock_live::{LiveError, Options, Outcome};
+use ackclock_live::{LiveError, LiveWatch, Options, Outcome};
 use ackclock_scenario::{Scenario, ScenarioError};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::{Clock, LiveSpec, RunSpec};
@@ -19,10 +20,12 @@ use ackclock_trace::Summary;
 use ackclock_units::{Span, Time};
 use anyhow::Context;
 
+use crate::control::{self, Controls, Pilot, Plan};
 use crate::output::{COMMANDS, Places};
 use crate::partial::{Folder, Sealed};
 use crate::progress::Progress;
 use crate::selection::Walk;
+use crate::watch::{self, Watching};
 
 use adaptive::Adaptive;
 use order::Each;
@@ -76,6 +79,11 @@ pub(crate) struct Aside<'a> {
     pub(crate) capture: Option<&'a Path>,
     /// Set by somebody else to end everything, as a signal does.
     pub(crate) stop: Option<&'a AtomicBool>,
+    /// The only run, watched.
+    pub(crate) watching: Option<&'a Watching>,
+    /// What changes the only run, and what is planned for it.
+    pub(crate) controls: Option<&'a Controls>,
+    pub(crate) plan: Option<&'a Plan>,
 }
 
 impl Aside<'_> {
@@ -151,7 +159,7 @@ fn one(
     let spec = scenario.read_spec(run).map_err(|error| Failure::Point(Box::new(error)))?;
     let mut sheets = Sheets::open(scenario, run, aside.places).map_err(Failure::Output)?;
     if let Some(live) = &spec.live {
-        return outside(&spec, live, run, sheets, aside, progress);
+        return outside(scenario, &spec, live, run, sheets, aside, progress);
     }
     let mut meter = progress.meter(spec.duration);
     let mut reach = |now| {
@@ -159,7 +167,19 @@ fn one(
         let over = stop.load(Ordering::Relaxed) || aside.is_stopped() || ackclock_live::interrupted();
         if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let result = ackclock_sim::run_kept(&spec, sheets.recorders(), &mut reach);
+    let mut feed = aside.watching.map(Watching::feed);
+    let recorders = sheets.recorders(feed.as_mut());
+    let mut changes = Vec::new();
+    let result = watch::during(aside.watching, || {
+        if aside.controls.is_none() && aside.plan.is_none() {
+            return ackclock_sim::run_kept(&spec, recorders, &mut reach);
+        }
+        let plan = aside.plan.cloned().unwrap_or_default();
+        let mut pilot = Pilot::new(aside.controls, &plan, spec.duration, &mut reach);
+        let result = ackclock_sim::run_steered(&spec, recorders, &mut pilot);
+        changes = pilot.finish();
+        result
+    });
     // What could not be written has broken the run off, and comes first.
     let stopped = result.as_ref().ok().filter(|(_, error)| error.is_some());
     let lasted = stopped.map_or(spec.duration, |(summary, _)| Span::from_secs_f64(summary.duration_s));
@@ -168,11 +188,21 @@ fn one(
     let (mut summary, error) = result.map_err(Failure::Run)?;
     meter.finish();
     summary.partial |= error.is_some();
-    Ok(Done { summary, records, broken_off: error.map(|error| BrokenOff::Failed(error.into())) })
+    summary.changes = changes;
+    Ok(Done { summary, records, broken_off: error.map(why) })
+}
+
+/// What has ended a run that has a summary.
+fn why(error: RunError) -> BrokenOff {
+    match error {
+        RunError::Interrupted => BrokenOff::Interrupted,
+        error => BrokenOff::Failed(error.into()),
+    }
 }
 
 /// A run with hosts outside. What it has measured and written is kept, also if it is broken off.
 fn outside(
+    scenario: &Scenario,
     spec: &RunSpec,
     live: &LiveSpec,
     run: usize,
@@ -185,12 +215,17 @@ fn outside(
     let options = Options {
         commands: folder.as_ref().map(|folder| folder.path().to_owned()),
         capture: aside.capture.map(Path::to_owned),
+        watch: aside.watching.map(|watching| watching.watch() as Arc<dyn LiveWatch>),
+        control: aside.controls.map(Controls::control),
+        changes: matches!(live.clock, Clock::Replay(_)).then(|| control::reader(scenario, run)),
     };
-    let mut go = || ackclock_live::run(spec, sheets.recorders(), &options);
-    let outcome = match live.clock {
+    let mut feed = aside.watching.map(Watching::feed);
+    let recorders = sheets.recorders(feed.as_mut());
+    let go = || ackclock_live::run(spec, recorders, &options);
+    let outcome = watch::during(aside.watching, || match live.clock {
         Clock::Real => progress.in_real_time(spec.duration, go),
         Clock::Replay(_) => go(),
-    };
+    });
     let Outcome { mut summary, broken_off } = outcome.map_err(Failure::Live)?;
     let came_to = Span::from_secs_f64(summary.duration_s);
     let (mut records, written) = sheets.finish(Time::ZERO + came_to);

@@ -6,17 +6,20 @@
 //!
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
-//! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `check`, `compare`,
-//! `export`, `list`, `merge`, `pattern`, `shell`, `trace` and `verify` are the commands of these
-//! names. [`batch`] is for programs that have no command line. Exit status: 0, 1 when an
-//! expectation was missed, a live run is not valid or a script did not pass, 2 for bad input, 3
-//! when a run failed, 130 when runs were interrupted.
+//! packetdrill`, `figures` is `ackclock report`, `starter` is `ackclock new`, `control` is what
+//! changes runs that go on, `watch` what shows them, and `check`, `compare`, `ctl`, `export`,
+//! `list`, `merge`, `pattern`, `shell`, `trace` and `verify` are the commands of these names.
+//! [`batch`] is for programs that have no command line. Exit status: 0, 1 when an expectation was
+//! missed, a live run is not valid or a script did not pass, 2 for bad input, 3 when a run failed,
+//! 130 when runs were interrupted.
 
 mod args;
 pub mod batch;
 mod check;
 mod compare;
 mod completions;
+mod control;
+mod ctl;
 mod drill;
 mod duration;
 mod execute;
@@ -38,6 +41,7 @@ mod starter;
 mod table;
 mod trace;
 mod verify;
+mod watch;
 
 pub use ackclock_cc as cc;
 pub use ackclock_sim::spec::{OwnController, Parameter};
@@ -75,6 +79,7 @@ pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
         (Some(Command::List(args)), _) => list::run(args),
         (Some(Command::New(args)), _) => starter::run(args),
         (Some(Command::Packetdrill(args)), _) => drill::run(args),
+        (Some(Command::Ctl(args)), _) => ctl::run(args),
         (Some(Command::Compare(args)), _) => compare::run(args),
         (Some(Command::Merge(args)), _) => merge::run(args, controllers),
         (Some(Command::Export(args)), _) => export::run(args),

@@ -20,6 +20,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Component, Path, PathBuf};
 
 use ackclock_scenario::Scenario;
+use ackclock_trace::ChangeSummary;
 use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -199,7 +200,13 @@ impl Output {
 
     /// Completes the directory, after all runs, or after as many as there were until one was broken
     /// off.
-    pub(crate) fn finish(mut self, scenario: &Scenario, partial: bool, failed: usize) -> anyhow::Result<()> {
+    pub(crate) fn finish(
+        mut self,
+        scenario: &Scenario,
+        partial: bool,
+        failed: usize,
+        changes: &[ChangeSummary],
+    ) -> anyhow::Result<()> {
         let Some(summary) = self.summary.take() else { return Ok(()) };
         let dir = &self.dir;
         let mut sealed = vec![summary.seal()?];
@@ -215,6 +222,9 @@ impl Output {
         });
         if let Some((key, part)) = &self.part {
             manifest[*key] = part.as_str().into();
+        }
+        if !changes.is_empty() {
+            manifest["changes"] = serde_json::to_value(changes)?;
         }
         if partial {
             manifest["partial"] = true.into();

@@ -1,30 +1,35 @@
 //! A scenario from its file to the exit status: its runs, what is reported of them, and what is
 //! kept.
 
+mod input;
 pub(crate) mod ledger;
 pub(crate) mod result;
+mod watched;
 
 use std::ops::ControlFlow;
 
 use ackclock_live::LiveError;
-use ackclock_scenario::{LoadError, Measures, Miss, Override, Scenario};
+use ackclock_scenario::{Measures, Miss, Scenario};
 use ackclock_sim::RunError;
 use ackclock_sim::spec::OwnController;
-use ackclock_trace::Summary;
-use anyhow::{Context, bail};
+use ackclock_trace::{ChangeSummary, Summary};
+use anyhow::Context;
 use serde_json::Value;
 
 use crate::args::Args;
+use crate::control::{self, Controls, Plan};
 use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
 use crate::partial::Sealed;
 use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::selection::Selection;
+use crate::watch::{self, Watching};
+use input::{check_capture, load};
 use ledger::Ledger;
 use result::{Ended, RunResult, Stored};
 
-use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, check, duration, live, memory, print, print_line, say};
+use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, duration, live, memory, print, print_line, say};
 
 /// Carries out what the command line asks of a scenario. Returns the exit status.
 pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
@@ -34,6 +39,9 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
         return Ok(0);
     }
     check_capture(args, &scenario)?;
+    control::check_options(args, &scenario)?;
+    let changes = args.changes.as_deref().map(control::read_changes).transpose()?;
+    let plan = Plan::read(&scenario, changes.as_deref().unwrap_or_default())?;
     for note in scenario.notes() {
         say(&format!("note: {note}"));
     }
@@ -41,8 +49,10 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
     if let Some(note) = duration::note(&scenario, threads) {
         say(&note);
     }
+    let watching = watch::check(args, &scenario)?;
     let mut session = Session::open(args, &scenario)?;
-    let finished = session.execute(threads);
+    session.plan = plan;
+    let finished = session.execute_watched(threads, watching)?;
     match session.settle(finished)? {
         Some(status) => Ok(status),
         None => session.finish(),
@@ -51,10 +61,11 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
 
 /// Does the runs of a scenario into `--out` and reports nothing but failures. Returns the exit
 /// status if they came to no end.
-pub(crate) fn again(args: &Args, scenario: &Scenario) -> anyhow::Result<Option<u8>> {
+pub(crate) fn again(args: &Args, scenario: &Scenario, plan: Plan) -> anyhow::Result<Option<u8>> {
     let threads = threads(args, scenario)?;
     let mut session = Session::open(args, scenario)?;
-    let finished = session.execute(threads);
+    session.plan = plan;
+    let finished = session.execute(threads, None, None);
     if let Some(status) = session.settle(finished)? {
         return Ok(Some(status));
     }
@@ -89,34 +100,6 @@ pub(crate) fn merged(
     session.finish()
 }
 
-fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<Scenario> {
-    let mut overrides: Vec<Override> =
-        args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
-    if let Some(seed) = args.seed {
-        overrides.push(Override { flag: "--seed".to_owned(), text: format!("run.seed={seed}") });
-    }
-    if let Some(clock) = &args.clock {
-        overrides.push(Override { flag: "--clock".to_owned(), text: format!("run.clock={clock}") });
-    }
-    check::load(args.path(), &overrides, controllers).map_err(|error| {
-        // A misspelt command is taken for a file.
-        let word = args.file.as_ref().and_then(|file| file.to_str()).filter(|name| !name.contains(['.', '/']));
-        match (&error, word) {
-            (LoadError::Read { .. }, Some(word)) => anyhow::Error::from(error).context(format!("no command `{word}`")),
-            _ => error.into(),
-        }
-    })
-}
-
-/// A capture is of one live run.
-fn check_capture(args: &Args, scenario: &Scenario) -> anyhow::Result<()> {
-    match (&args.record, scenario.is_live(), scenario.runs()) {
-        (None, ..) | (Some(_), true, 1) => Ok(()),
-        (Some(_), true, runs) => bail!("--record requires a single run, and the scenario has {runs}"),
-        (Some(_), false, _) => bail!("--record requires a live run: hosts with devices, and the clock `live`"),
-    }
-}
-
 /// How many runs go on at the same time.
 fn threads(args: &Args, scenario: &Scenario) -> anyhow::Result<usize> {
     match args.threads {
@@ -137,6 +120,9 @@ fn records(scenario: &Scenario) -> bool {
         || scenario.records_packets()
 }
 
+/// How the runs of a scenario have ended: which did not, and why.
+type Ran = Result<(), (usize, Failure)>;
+
 /// The runs of a scenario as far as they have come.
 struct Session<'a> {
     args: &'a Args,
@@ -154,6 +140,9 @@ struct Session<'a> {
     listening: bool,
     /// Why the results of a run could not be written.
     written: anyhow::Result<()>,
+    /// What is to be changed in the only run, and what was.
+    plan: Plan,
+    changes: Vec<ChangeSummary>,
 }
 
 impl<'a> Session<'a> {
@@ -187,6 +176,8 @@ impl<'a> Session<'a> {
             ended_early: None,
             listening: true,
             written: Ok(()),
+            plan: Plan::default(),
+            changes: Vec::new(),
         };
         session.take_earlier()?;
         Ok(session)
@@ -243,10 +234,19 @@ impl<'a> Session<'a> {
     }
 
     /// Does all runs, so many at the same time, and takes in their results in order.
-    fn execute(&mut self, threads: usize) -> Result<(), (usize, Failure)> {
+    fn execute(&mut self, threads: usize, controls: Option<&Controls>, watching: Option<&Watching>) -> Ran {
         let (args, scenario) = (self.args, self.scenario);
+        let plan = std::mem::take(&mut self.plan);
         let places = self.output.as_ref().filter(|_| records(scenario) || scenario.is_live()).map(Output::places);
-        let aside = Aside { places: places.as_ref(), capture: args.record.as_deref(), stop: None };
+        let plan = Some(&plan).filter(|plan| !plan.is_empty());
+        let aside = Aside {
+            places: places.as_ref(),
+            capture: args.record.as_deref(),
+            stop: None,
+            watching,
+            controls,
+            plan,
+        };
         if !scenario.is_live() {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();
@@ -255,7 +255,7 @@ impl<'a> Session<'a> {
         if scenario.is_live() && !args.quiet {
             say(&live::heading(scenario));
         }
-        let progress = Progress::new(self.ledger.walk.left(), args.quiet);
+        let progress = Progress::new(self.ledger.walk.left(), args.quiet || args.watch);
         if self.ledger.walk.left() == 0 {
             self.judge();
             return Ok(());
@@ -286,6 +286,7 @@ impl<'a> Session<'a> {
     fn add(&mut self, run: usize, ended: Ended, progress: &Progress) -> anyhow::Result<()> {
         let Ended { summary, records, error, broken_off } = ended;
         let summary = self.ledger.entitled(run, summary);
+        self.changes.clone_from(&summary.changes);
         self.troubles_of(run, &summary);
         match &error {
             Some(error) => progress.suspended(|| self.fail(run, error)),
@@ -386,7 +387,7 @@ impl<'a> Session<'a> {
         std::mem::replace(&mut self.written, Ok(()))?;
         match self.output.take() {
             Some(output) => {
-                let finished = output.finish(self.scenario, self.ended_early.is_some(), self.failed);
+                let finished = output.finish(self.scenario, self.ended_early.is_some(), self.failed, &self.changes);
                 finished.context("cannot complete --out")
             }
             None => Ok(()),

@@ -10,14 +10,17 @@ use std::env;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::sync::Arc;
 
-use ackclock_live::{LiveError, Options, Outcome};
+use ackclock_live::{LiveError, LiveWatch, Options, Outcome};
 use ackclock_scenario::{LoadError, Override, Scenario};
 use ackclock_sim::Recorders;
-use ackclock_trace::{LinkSummary, LiveHost, Summary};
+use ackclock_trace::{LinkSummary, LiveHost, Summary, WatchSink};
 use anyhow::{Context, bail};
 
 use crate::args::shell::ShellArgs;
+use crate::control::{Controls, Server};
+use crate::watch::{Bound, Watch, Watching};
 use crate::{BAD_INPUT, INTERRUPTED, RUN_FAILED, say, tell};
 use network::Network;
 
@@ -36,6 +39,8 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
     if let Some(path) = &args.save {
         save(path, &saved)?;
     }
+    // The loopback interface is the machine's, whatever network comes after.
+    let metrics = args.metrics.map(Bound::at).transpose()?;
     if !ackclock_live::is_privileged() {
         if args.internet {
             bail!("--internet requires root: nothing leads out of an ordinary user's own network");
@@ -50,8 +55,21 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
         }
     };
     let spec = scenario.spec(0);
-    let options = Options { commands: None, capture: args.record.clone() };
-    let Outcome { summary, broken_off } = ackclock_live::run(&spec, Recorders::default(), &options)?;
+    let controls = args.control.as_ref().map(|_| Controls::of(&scenario, None));
+    let _server = match (&args.control, &controls) {
+        (Some(path), Some(controls)) => Some(Server::listen(path, controls)?),
+        _ => None,
+    };
+    let watching = metrics.map(|bound| Watching::of(Watch::new(&spec, None), Some(bound))).transpose()?;
+    let mut feed = watching.as_ref().map(Watching::feed);
+    let recorders = Recorders { watch: feed.as_mut().map(|feed| feed as &mut dyn WatchSink), ..Recorders::default() };
+    let options = Options {
+        capture: args.record.clone(),
+        watch: watching.as_ref().map(|watching| watching.watch() as Arc<dyn LiveWatch>),
+        control: controls.as_ref().map(Controls::control),
+        ..Options::default()
+    };
+    let Outcome { summary, broken_off } = ackclock_live::run(&spec, recorders, &options)?;
     if !args.quiet {
         report(&summary);
     }

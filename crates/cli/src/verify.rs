@@ -18,6 +18,7 @@ use sha2::{Digest, Sha256};
 
 use crate::args::Args;
 use crate::args::verify::VerifyArgs;
+use crate::control::{self, Plan};
 use crate::output::{self, OURS};
 use crate::{BAD_INPUT, MISSED, print, say, session, tell};
 
@@ -84,6 +85,7 @@ fn verify(dir: &Path, args: &VerifyArgs, controllers: &'static [OwnController]) 
             env!("CARGO_PKG_VERSION")
         ));
     }
+    let plan = Plan::read(&scenario, &control::from_manifest(&manifest)?)?;
     let again = Temporary::create()?;
     let part = |key: &str| manifest[key].as_str();
     let asked = Args {
@@ -92,7 +94,7 @@ fn verify(dir: &Path, args: &VerifyArgs, controllers: &'static [OwnController]) 
         shard: part("shard").and_then(|text| text.parse().ok()),
         ..Args::into_dir(again.0.clone())
     };
-    if let Some(status) = session::again(&asked, &scenario)? {
+    if let Some(status) = session::again(&asked, &scenario, plan)? {
         return Ok(Verdict::Broken(status));
     }
     let differences = compare(dir, files, &again.0)?;

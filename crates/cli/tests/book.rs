@@ -122,8 +122,10 @@ const FIGURES: u64 = 1 << 20;
 fn every_figure_is_shown_and_can_be_drawn_anew() {
     let docs = root().join("docs");
     let script = read(&docs.join("update-figures"));
-    let drawn: BTreeSet<String> =
+    let mut drawn: BTreeSet<String> =
         script.lines().filter_map(|line| line.strip_prefix("draw ")?.split(' ').next()).map(str::to_owned).collect();
+    // The test of the dashboard's picture draws it, and compares it.
+    drawn.insert("watch".to_owned());
     let mut sizes = Vec::new();
     let mut figures = BTreeSet::new();
     for entry in fs::read_dir(docs.join("images")).expect("a folder").flatten() {

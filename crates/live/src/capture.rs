@@ -13,6 +13,9 @@
 //!   packet from a host has the time at which the run accepted it. A packet to a host has the time
 //!   at which it was due there, with which a replay can be compared; it was written then or, by the
 //!   run's lateness, after that, and has the corresponding position in the file;
+//! - for changes made while the run went on, statistics of the first interface with nothing but
+//!   their time and a comment for each, [`CHANGE`] and `KEY=VALUE`, which other tools show or skip.
+//!   They have their place among the packets that hosts have sent;
 //! - for each interface statistics again, with `isb_endtime`, the end of the run, and `isb_ifrecv`,
 //!   the number of its packets: a file without them was cut.
 //!
@@ -23,6 +26,7 @@ use std::fmt::{self, Write};
 
 use ackclock_sim::spec::{Clock, RunSpec};
 
+mod failure;
 mod link;
 mod reader;
 mod salvage;
@@ -32,11 +36,14 @@ mod stream;
 mod tests;
 mod writer;
 
-pub(crate) use reader::{Captured, Reader};
+pub(crate) use reader::{Captured, Changes, Reader};
 pub(crate) use writer::Writer;
 
 /// The beginning of `shb_userappl` in ackclock's own captures.
 const APPLICATION: &str = "ackclock";
+
+/// The beginning of a comment that says what was changed.
+const CHANGE: &str = "set ";
 
 /// Where the comment of a section names the scenario.
 const SCENARIO: &str = "scenario ";
@@ -71,6 +78,7 @@ pub(crate) fn fingerprint(spec: &RunSpec) -> u64 {
         live.clock = Clock::Real;
         live.commands.clear();
         live.scheduling = Default::default();
+        live.offload = false;
         live.lateness_limit = None;
     }
     let mut hash = Fnv(0xcbf2_9ce4_8422_2325);

@@ -16,12 +16,14 @@
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr};
 
+use ackclock_emulator::Change;
 use ackclock_packet::{Packet, codec};
 use ackclock_sim::spec::RunSpec;
-use ackclock_sim::{Outbound, Recorders, RunError, World};
+use ackclock_sim::{DirectionId, Outbound, Recorders, RunError, World};
 use ackclock_trace::LiveHost;
 use ackclock_units::{Ecn, Random, Time};
 
+use crate::Offload;
 use crate::in_process::{Answer, InProcessHost};
 use crate::router::{Forward, Header, mark_ce};
 use buffers::{Buffer, Buffers};
@@ -37,6 +39,7 @@ mod entry;
 mod listening;
 mod mtu;
 mod routes;
+mod segments;
 #[cfg(test)]
 mod tests;
 
@@ -60,6 +63,10 @@ pub struct Engine {
     outgoing: VecDeque<Ready>,
     /// Messages that were handed over, to be used again.
     used: Vec<Vec<u8>>,
+    /// Whether every packet is to be as on a wire, from its entry on.
+    keeps_whole: bool,
+    /// Packets that were handed over with the first.
+    together: Vec<Outbound>,
     /// What was handed over last, until the next call.
     handed: Handed,
     /// A packet as it is handed over, if it differs from what was read: a segment of a local
@@ -106,15 +113,21 @@ enum Handed {
     Message(Vec<u8>),
 }
 
-/// A packet for a host behind a device.
+/// A packet for a host behind a device, or several that are handed over as one segment.
 #[derive(Debug)]
 pub struct Outgoing<'a> {
-    /// When it has reached the host.
+    /// When it has reached the host; of several the first.
     pub at: Time,
     /// The host, by number in [`ackclock_sim::spec::LiveSpec::nodes`].
     pub node: usize,
-    /// The packet.
+    /// The packet, or the beginning of it.
     pub bytes: &'a [u8],
+    /// What follows; empty for packets that were taken in whole.
+    pub rest: &'a [u8],
+    /// What the host's kernel has to do on it.
+    pub offload: Offload,
+    /// How many packets it is.
+    pub packets: u32,
 }
 
 impl Engine {
@@ -154,6 +167,8 @@ impl Engine {
             limit,
             outgoing: VecDeque::new(),
             used: Vec::new(),
+            keeps_whole: false,
+            together: Vec::new(),
             handed: Handed::Nothing,
             scratch: vec![0; usize::from(u16::MAX)],
             corrupting: Random::for_component(spec.seed, spec.run, "live.corruption"),
@@ -225,6 +240,19 @@ impl Engine {
         self.buffers.keep(spare);
     }
 
+    /// Changes link directions at `at`; what is due before is handled first, and nothing of that
+    /// time or later has been.
+    ///
+    /// # Panics
+    /// As [`World::change`].
+    pub fn change(&mut self, at: Time, changes: &[(DirectionId, Change)]) {
+        let before = Time::from_nanos(at.as_nanos().saturating_sub(1));
+        while self.step(before) {}
+        for (direction, change) in changes {
+            self.world.change(*direction, Change { at, ..change.clone() });
+        }
+    }
+
     /// Handles what is due until `now` up to the next packet to hand over to a host behind a
     /// device, and returns that; `None` once everything is done.
     pub fn advance(&mut self, now: Time) -> Option<Outgoing<'_>> {
@@ -237,6 +265,10 @@ impl Engine {
                 }
                 Some(Ready::Packet(packet)) => {
                     let (at, node) = (packet.at, packet.node);
+                    if let Some(tail) = self.tail(&packet) {
+                        self.gather(now, packet, tail);
+                        return self.segment(at, node, tail);
+                    }
                     let sent = self.prepare(&packet);
                     self.handed = Handed::Packet(packet);
                     if sent {
@@ -346,6 +378,9 @@ impl Engine {
             Handed::Packet(packet) => self.world.release(packet),
             Handed::Message(message) => self.used.push(message),
         }
+        while let Some(packet) = self.together.pop() {
+            self.world.release(packet);
+        }
     }
 
     /// Makes the bytes of a packet what they are when it reaches its host; `false` if there are
@@ -358,7 +393,11 @@ impl Engine {
                 // as it is.
                 let len = outbound.packet.wire_len as usize;
                 let changed = &mut self.scratch[..len];
-                changed.copy_from_slice(&self.buffers.of_packet(token)[..len]);
+                if outbound.packet.class.is_corrupted() {
+                    self.buffers.write_whole(token, len, changed);
+                } else {
+                    changed.copy_from_slice(&self.buffers.of_packet(token)[..len]);
+                }
                 if ecn == Ecn::Ce {
                     mark_ce(changed);
                 }
@@ -393,11 +432,15 @@ impl Engine {
 
     /// What is handed over.
     fn outgoing(&mut self, at: Time, node: usize) -> Option<Outgoing<'_>> {
+        let mut offload = Offload::default();
         let bytes: &[u8] = match &self.handed {
             Handed::Nothing => return None,
             Handed::Message(message) => message,
             Handed::Packet(packet) => {
                 let len = packet.packet.wire_len as usize;
+                if let (Some(token), false) = (packet.token, packet.packet.class.is_corrupted()) {
+                    offload.checksum = self.buffers.left(token).checksum;
+                }
                 match packet.token.filter(|_| !is_changed(&packet.packet)) {
                     Some(token) => &self.buffers.of_packet(token)[..len],
                     None => &self.scratch[..len],
@@ -407,7 +450,7 @@ impl Engine {
         let counts = &mut self.nodes[node].counts;
         counts.sent_packets += 1;
         counts.sent_bytes += bytes.len() as u64;
-        Some(Outgoing { at, node, bytes })
+        Some(Outgoing { at, node, bytes, rest: &[], offload, packets: 1 })
     }
 
     /// A buffer that nobody has.

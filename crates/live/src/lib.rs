@@ -8,8 +8,12 @@
 mod capture;
 #[cfg(target_os = "linux")]
 mod commands;
+mod control;
 mod engine;
 mod in_process;
+mod offload;
+#[cfg(target_os = "linux")]
+mod peer;
 mod prefix;
 mod replay;
 mod router;
@@ -17,16 +21,21 @@ mod router;
 mod runner;
 #[cfg(target_os = "linux")]
 mod testbed;
+mod watch;
 
 use std::io;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use ackclock_sim::spec::{Clock, RunSpec};
 use ackclock_sim::{Recorders, RunError};
 use ackclock_trace::Summary;
 
+pub use control::{ChangeReader, Control, Made, Order};
 pub use engine::{Engine, Outgoing};
+pub use offload::Offload;
+pub use watch::{LONGEST_STALL, Late, LiveWatch, Moment};
 
 /// Where a run puts what is not in its summary.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +45,12 @@ pub struct Options {
     pub commands: Option<PathBuf>,
     /// The capture (pcapng) of what passes the devices.
     pub capture: Option<PathBuf>,
+    /// Whoever watches how punctual a run in real time is.
+    pub watch: Option<Arc<dyn LiveWatch>>,
+    /// Where changes come from while the run goes on.
+    pub control: Option<Control>,
+    /// What reads the changes that a capture has; without, it must have none.
+    pub changes: Option<ChangeReader>,
 }
 
 /// A run that has ended.
@@ -119,6 +134,22 @@ pub fn enter_own_network() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
+/// Whether the program at the other end of a Unix socket is of the user of this one, or of root.
+/// Where the kernel does not say whose it is, the permissions of the socket have to do.
+///
+/// # Errors
+/// The other end is gone.
+#[cfg(unix)]
+pub fn is_same_user(socket: &impl std::os::fd::AsFd) -> io::Result<bool> {
+    #[cfg(target_os = "linux")]
+    return peer::is_same_user(socket);
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = socket;
+        Ok(true)
+    }
+}
+
 /// Whether this process may make devices and namespaces.
 pub fn is_privileged() -> bool {
     #[cfg(target_os = "linux")]
@@ -150,6 +181,13 @@ pub fn listen() -> io::Result<()> {
     Ok(())
 }
 
+/// Has a signal come that ends the live run, as by a person; also a run in virtual time, if it asks
+/// ([`interrupted`]).
+pub fn interrupt() {
+    #[cfg(target_os = "linux")]
+    runner::interrupt();
+}
+
 /// Runs `spec`, which has hosts outside, by its clock.
 ///
 /// # Errors
@@ -168,6 +206,6 @@ pub fn run(spec: &RunSpec, recorders: Recorders<'_>, options: &Options) -> Resul
             let _ = options;
             Err(LiveError::Missing("a live run is not possible: TUN devices and network namespaces are Linux's".into()))
         }
-        Clock::Replay(capture) => replay::run(spec, recorders, capture),
+        Clock::Replay(capture) => replay::run(spec, recorders, capture, options.changes.as_ref()),
     }
 }

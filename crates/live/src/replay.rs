@@ -4,11 +4,11 @@ use std::path::Path;
 
 use ackclock_sim::Recorders;
 use ackclock_sim::spec::RunSpec;
-use ackclock_trace::LiveSummary;
+use ackclock_trace::{ChangeSummary, LiveSummary};
 use ackclock_units::{Span, Time};
 
-use crate::capture::{Captured, Reader, Way, fingerprint};
-use crate::{Engine, LiveError, Outcome};
+use crate::capture::{Captured, Changes, Reader, Way, fingerprint};
+use crate::{ChangeReader, Engine, LiveError, Outcome};
 use check::{Check, Run};
 
 mod check;
@@ -26,7 +26,12 @@ const STRIDE: Span = Span::from_millis(100);
 ///
 /// # Errors
 /// There is no such capture, or it is none. What is wrong further behind breaks the run off.
-pub(crate) fn run(spec: &RunSpec, recorders: Recorders<'_>, capture: &Path) -> Result<Outcome, LiveError> {
+pub(crate) fn run(
+    spec: &RunSpec,
+    recorders: Recorders<'_>,
+    capture: &Path,
+    changes: Option<&ChangeReader>,
+) -> Result<Outcome, LiveError> {
     let nodes = spec.live.as_deref().map_or(&[][..], |live| &live.nodes);
     let reader = Reader::open(capture, nodes)?;
     let same = reader.scenario() == Some(fingerprint(spec));
@@ -38,6 +43,8 @@ pub(crate) fn run(spec: &RunSpec, recorders: Recorders<'_>, capture: &Path) -> R
         check: same.then(|| Check::new(nodes.iter().map(|node| node.name.clone()).collect())),
         done: Time::ZERO,
         recorded: None,
+        changes: changes.cloned(),
+        made: Vec::new(),
     };
     let end = Time::ZERO + spec.duration;
     let failure = replay.play(reader, capture, end).err();
@@ -55,12 +62,16 @@ struct Replay<'a> {
     done: Time,
     /// When the recorded run ended.
     recorded: Option<Time>,
+    /// What reads the changes of the recorded run, and those that were made so far.
+    changes: Option<ChangeReader>,
+    made: Vec<ChangeSummary>,
 }
 
 impl Replay<'_> {
     /// The whole run, up to `end` or to where the recorded one was broken off.
     fn play(&mut self, mut reader: Reader, path: &Path, end: Time) -> Result<(), LiveError> {
-        while let Some(Captured { at, node, way, bytes }) = reader.next()? {
+        while let Some(Captured { at, node, way, bytes, changes }) = reader.next()? {
+            self.make(changes, path, end)?;
             match way {
                 Way::ToHost => {
                     if let Some(check) = &mut self.check {
@@ -85,12 +96,35 @@ impl Replay<'_> {
                 }
             }
         }
+        self.make(reader.last_changes(), path, end)?;
         self.recorded = reader.end();
         match self.recorded {
             // It was broken off once all had been done that was due.
             Some(recorded) if recorded < end => self.advance(after(recorded)),
             _ => self.advance(end),
         }
+    }
+
+    /// Makes the changes of the recorded run.
+    fn make(&mut self, changes: &[Changes], path: &Path, end: Time) -> Result<(), LiveError> {
+        for (at, set) in changes.iter().filter(|(at, _)| *at < end) {
+            let wrong = |problem: String| {
+                let problem = format!("the change at {} s: {problem}", at.as_secs_f64());
+                LiveError::Capture { path: path.to_owned(), problem }
+            };
+            let texts: Vec<&str> = set.iter().map(String::as_str).collect();
+            let reader = self.changes.as_ref().ok_or_else(|| wrong("there is nothing that reads it".to_owned()))?;
+            let read = reader.read(*at, &texts).map_err(wrong)?;
+            if *at < self.done {
+                return Err(wrong("a packet after it comes before it in the file".to_owned()));
+            }
+            // A packet that was read a nanosecond before may still come: records are handed on
+            // later.
+            self.advance(Time::from_nanos(at.as_nanos().saturating_sub(1)))?;
+            self.engine.change(*at, &read);
+            self.made.extend(set.iter().map(|set| ChangeSummary { at_ns: at.as_nanos(), set: set.clone() }));
+        }
+        Ok(())
     }
 
     /// Handles what is due before `until`.
@@ -126,6 +160,7 @@ impl Replay<'_> {
         self.engine.world().end_at(ended);
         let complete = self.engine.complete(&mut self.recorders).err();
         let mut summary = self.engine.world().summary();
+        summary.changes = self.made;
         let mut check = self.check.filter(|_| failure.is_none());
         let told = check.as_mut().and_then(|check| check.finish(ended, ended < end));
         let invalid: Vec<String> = told.into_iter().chain(self.engine.faults()).collect();

@@ -29,7 +29,7 @@ use ackclock_sim::spec::RouterSpec;
 use ackclock_units::Time;
 
 pub(crate) use fragment::Fragments;
-pub(crate) use header::{Header, mark_ce, protocol};
+pub(crate) use header::{Header, mark_ce, protocol, set_checksum};
 pub(crate) use icmp::{Problem, Reporter};
 
 /// Why a packet goes no further.
@@ -97,6 +97,11 @@ impl Router {
             self.reporter.report(now, problem, header, packet, message);
         }
         Forward::Discarded(reason)
+    }
+
+    /// Whether a packet goes on as one, and nobody is told anything.
+    pub(crate) fn passes(&self, header: &Header) -> bool {
+        self.judge(header) == Ok(Forward::Whole)
     }
 
     /// No path leads to where `packet` goes: writes the ICMP message about it, if there is one, to

@@ -6,9 +6,11 @@ mod listener;
 mod punctuality;
 mod scheduling;
 mod spin;
+mod steering;
 #[cfg(test)]
 mod tests;
 mod waiter;
+mod watched;
 
 use std::io;
 use std::sync::Arc;
@@ -22,10 +24,10 @@ use tokio::runtime::Runtime;
 use crate::capture::Writer;
 use crate::commands::Commands;
 use crate::testbed::{Device, Testbed, check};
-use crate::{Engine, LiveError, Options, Outcome};
+use crate::{Engine, LiveError, Offload, Options, Outcome, Outgoing};
 use drive::{Drive, Driven, End, Port};
 use listener::Listener;
-pub(crate) use listener::{have_programs_heed_interrupts, interrupted, listen};
+pub(crate) use listener::{have_programs_heed_interrupts, interrupt, interrupted, listen};
 use punctuality::Punctuality;
 use scheduling::Scheduled;
 
@@ -41,8 +43,16 @@ impl Port for Device {
         Device::read(self, buffer)
     }
 
-    fn write(&self, packet: &[u8]) -> io::Result<()> {
-        Device::write(self, packet)
+    fn offloads(&self) -> bool {
+        Device::offloads(self)
+    }
+
+    fn read_offloaded(&self, buffers: [&mut [u8]; 2]) -> io::Result<(usize, Offload)> {
+        Device::read_offloaded(self, buffers)
+    }
+
+    fn write(&self, packet: &Outgoing<'_>) -> io::Result<()> {
+        Device::write(self, packet.bytes, packet.rest, packet.offload)
     }
 
     fn check(&self) -> io::Result<()> {
@@ -79,8 +89,13 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
     let mut drive =
         Drive::start(engine, ports, signals, capture, spec.duration, &live.scheduling).map_err(here("timer"))?;
     drive.ends_with(commands.over());
+    if let Some(watch) = &options.watch {
+        drive.be_watched(watch.clone());
+    }
+    drive.takes_changes(options.control.clone());
     let (mut end, waited) = go(&mut drive, &runtime, &mut recorders, &live.scheduling)?;
     let ended = drive.now().min(Time::ZERO + spec.duration);
+    let (changes, longest) = drive.no_more_changes();
     // What comes later is not read any more, and dropped.
     let dropped_until: Vec<u64> = drive.nodes().map(|node| dropped(&testbed, node)).collect();
     let engine = drive.engine();
@@ -94,9 +109,10 @@ pub(crate) fn run(spec: &RunSpec, mut recorders: Recorders<'_>, options: &Option
         end = End::Run(error);
     }
     let mut summary = engine.world().summary();
+    summary.changes = changes;
     if live.drain && matches!(end, End::Over | End::Interrupted | End::Program) {
         let _scheduled = Scheduled::set(&live.scheduling).ok();
-        let drained = runtime.block_on(drive.drain(longest_delay(spec) + QUEUES));
+        let drained = runtime.block_on(drive.drain(longest_delay(spec) + longest + QUEUES));
         if !matches!(drained, End::Over | End::Interrupted) {
             end = drained;
         }

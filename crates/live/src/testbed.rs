@@ -11,12 +11,13 @@
 //! a killed process has left behind.
 //!
 //! # What the kernel hands over
-//! The devices have no offloads (`TUNSETOFFLOAD` is never called): before a packet comes to a
-//! device, the kernel has cut segments down to the MTU and computed the checksums. It puts the
-//! packet into the device's ring, of as many packets as `txqueuelen` says, and drops it if that is
-//! full. The qdisc of the device is the system's default, and has nothing to queue, since the
-//! device never blocks it: only ackclock's queue management acts. (Where `net.core.default_qdisc`
-//! is `fq`, that paces a socket that asks for it, as TCP would by itself otherwise.)
+//! With offloads, segments of up to 64 kB come to a device, and packets without their checksums:
+//! what becomes of them is said in [`crate::offload`]. Without, the kernel has cut them down to the
+//! MTU and computed the checksums before. It puts what comes into the device's ring, of as many
+//! packets as `txqueuelen` says, and drops it if that is full. The qdisc of the device is the
+//! system's default, and has nothing to queue, since the device never blocks it: only ackclock's
+//! queue management acts. (Where `net.core.default_qdisc` is `fq`, that paces a socket that asks
+//! for it, as TCP would by itself otherwise.)
 
 mod check;
 mod device;
@@ -116,7 +117,7 @@ impl Testbed {
         };
         let inside = namespace.map(|index| &self.namespaces[index]);
         let plan = netlink::Plan::new(spec, node);
-        let device = namespace::inside(inside, || Device::create(tun, &plan));
+        let device = namespace::inside(inside, || Device::create(tun, &plan, spec.offload));
         let device = device.map_err(failed(format!("device {tun}")))?;
         if let (Some(name), Some(index)) = (&node.interface, namespace) {
             let taken = interface::take(name, &self.namespaces[index], &mut self.record);

@@ -93,6 +93,7 @@ fn spec(test: &str, breaks: Option<String>) -> RunSpec {
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: Some(router) }],
             commands: [Some(ping), breaks].into_iter().flatten().collect(),
             scheduling: Default::default(),
+            offload: true,
             lateness_limit: None,
             drain: true,
         })),

@@ -194,6 +194,7 @@ fn spec(netns: &str, flows: Vec<FlowSpec>) -> RunSpec {
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: None }],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: true,
             lateness_limit: None,
             drain: false,
         })),

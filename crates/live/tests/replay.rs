@@ -94,6 +94,7 @@ fn spec(name: &str, rate: u64, duration: Span, commands: &[(usize, u64, &str)]) 
             pipes: vec![pipe([0, 1], 0), pipe([2, 0], 1), pipe([2, 1], 2)],
             commands: commands.iter().enumerate().map(command).collect(),
             scheduling: Default::default(),
+            offload: true,
             lateness_limit: None,
             drain: false,
         })),
@@ -227,6 +228,9 @@ fn kernels() {
         assert!(rows(&live.queue, link, "dequeue") > 2000, "{link}");
         assert!(rows(&live.queue, link, "drop") > 0, "{link}");
     }
+    // What was recorded is what segments were cut into.
+    let hosts = &live.outcome.summary.live.as_ref().unwrap().hosts;
+    assert!(hosts.iter().all(|host| host.received_segments > 100), "{hosts:?}");
 }
 
 /// Endpoints of ours send to a kernel and receive from one.
@@ -244,5 +248,44 @@ fn endpoints_and_kernels() {
     let live = record_and_replay("endpoints", &spec);
     for flow in &live.outcome.summary.flows {
         assert!(flow.goodput_bps > 1e6, "{}: {}", flow.id, flow.goodput_bps);
+    }
+}
+
+/// A file from one kernel to the other, with bit errors on the way, by segments and by packets.
+#[test]
+fn a_file_arrives_as_it_is_with_offload_and_without() {
+    if !can_go_live("a file by segments", &["nc", "cmp"]) {
+        return;
+    }
+    for offload in [true, false] {
+        let scratch = Scratch::new(if offload { "segments" } else { "packets" });
+        let path = |name: &str| scratch.0.join(name).display().to_string();
+        let (sent, got) = (path("sent"), path("got"));
+        let bytes: Vec<u8> = (0..20_000_000_u64).flat_map(|n| [(n >> 3) as u8, ((n * n) >> 11) as u8]).collect();
+        fs::write(&sent, &bytes).unwrap();
+        let receive = format!("nc -l 5501 > {got}; echo done >> {got}.done");
+        let send = format!("nc -N 10.9.0.2 5501 < {sent}");
+        let mut spec = spec("file", 1, Span::from_secs(20), &[(1, 0, &receive), (0, 400, &send)]);
+        for link in &mut spec.links {
+            link.forward.rate = None;
+            link.reverse.rate = None;
+            for direction in [&mut link.forward, &mut link.reverse] {
+                direction.delay = Span::from_millis(1);
+                direction.impairments = Impairments { corrupt: 0.0002, ..Impairments::default() };
+            }
+        }
+        let live = spec.live.as_mut().unwrap();
+        live.offload = offload;
+        // It ends with the transfer.
+        live.commands[0].terminal = true;
+        let outcome = run(&spec, Recorders::default(), &Options::default()).unwrap();
+        assert!(outcome.broken_off.is_none(), "{:?}", outcome.broken_off);
+        assert_eq!(fs::read(format!("{got}.done")).unwrap(), b"done\n", "it did not end in time");
+        assert!(fs::read(&got).unwrap() == bytes, "what arrived differs");
+        let summary = outcome.summary;
+        let hosts = summary.live.unwrap().hosts;
+        let segments = [hosts[0].received_segments, hosts[1].sent_segments];
+        assert_eq!(segments.map(|count| count > 100), [offload; 2], "{hosts:?}");
+        assert!(summary.links[0].corrupted > 0, "{:?}", summary.links[0]);
     }
 }

@@ -42,6 +42,8 @@ impl Kind for Spins {
 
 const PRIORITIES: OneOf = OneOf { what: "priority", names: &["normal", "realtime"] };
 
+const OFFLOAD: OneOf = OneOf { what: "offload", names: &["auto"] };
+
 /// The most processors of a machine.
 const MOST_PROCESSORS: u64 = 1024;
 
@@ -95,6 +97,7 @@ pub(crate) struct Timing {
     /// `None` is the virtual clock.
     pub(crate) clock: Option<Clock>,
     pub(crate) scheduling: Scheduling,
+    pub(crate) offload: bool,
     pub(crate) lateness_limit: Option<Span>,
     pub(crate) drain: bool,
 }
@@ -116,6 +119,7 @@ impl Default for Timing {
         Timing {
             clock: None,
             scheduling: Scheduling::default(),
+            offload: true,
             lateness_limit: Some(Span::from_millis(1)),
             drain: false,
         }
@@ -163,10 +167,12 @@ pub(crate) fn read(run: &mut Fields<'_>, nodes: Option<&[NodeSpec]>) -> Timing {
     if nodes.is_some_and(<[NodeSpec]>::is_empty) {
         // Without hosts they mean nothing, and are not filled in.
         timing.scheduling = scheduling(run, false);
+        timing.offload = run.maybe("offload", OrOff(OFFLOAD)).is_none_or(|held| held.is_some());
         timing.lateness_limit = run.maybe("lateness_limit", OrOff(Time::Positive)).unwrap_or(timing.lateness_limit);
         timing.drain = run.maybe("drain", Flag).unwrap_or(timing.drain);
     } else {
         timing.scheduling = scheduling(run, true);
+        timing.offload = run.or("offload", Some("auto"), OrOff(OFFLOAD)).is_some();
         timing.lateness_limit = run.or("lateness_limit", timing.lateness_limit, OrOff(Time::Positive));
         timing.drain = run.or("drain", timing.drain, Flag);
     }

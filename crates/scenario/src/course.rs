@@ -131,11 +131,23 @@ pub(crate) fn schedule(fields: &mut Fields<'_>, entry: Option<&Entry>, base: Bas
     for (index, node) in items.iter().enumerate() {
         if let Some(item) = fields.item("schedule", index, node, A_CHANGE) {
             let mut item = if own { item } else { item.without_defaults() };
-            reading.change(&mut item);
+            let expected = "when it changes, such as \"10s\" from the start of the run";
+            let at = item.required("at", Time::Any, expected);
+            reading.change(&mut item, at.map(|at| Instant::ZERO + at));
             item.finish();
         }
     }
     reading.changes
+}
+
+/// Reads a change that comes at `at`, while the run goes on, behind those before. What it changes
+/// stops at once whatever it was doing.
+pub(crate) fn change(fields: &mut Fields<'_>, base: Base<'_>, before: &[Change], at: Instant) -> Option<Change> {
+    let mut reading = Reading::new(base);
+    before.iter().for_each(|change| reading.pass(change));
+    reading.goes_on = true;
+    reading.change(fields, Some(at));
+    reading.changes.pop()
 }
 
 /// A schedule while it is read.
@@ -145,6 +157,8 @@ struct Reading {
     /// Until when ramps of the rate and of the delay go on.
     ramps: [Instant; 2],
     queue: Queue,
+    /// The run goes on, and a change comes now.
+    goes_on: bool,
 }
 
 /// The queue with the parameters that it has in the end so far.
@@ -159,18 +173,32 @@ impl Reading {
     fn new(Base { rate, queue, extent }: Base<'_>) -> Reading {
         let spec = queue.clone();
         let tried = spec.problem().is_none().then(|| spec.build(Random::for_component(0, 0, "schedule")));
-        Reading { changes: Vec::new(), rate, ramps: [Instant::ZERO; 2], queue: Queue { spec, tried, extent } }
+        let queue = Queue { spec, tried, extent };
+        Reading { changes: Vec::new(), rate, ramps: [Instant::ZERO; 2], queue, goes_on: false }
     }
 
-    fn change(&mut self, item: &mut Fields<'_>) {
-        let at = item.required("at", Time::Any, "when it changes, such as \"10s\" from the start of the run");
+    /// Takes in a change that has been made.
+    fn pass(&mut self, change: &Change) {
+        if let Some(rate) = change.rate {
+            (self.rate, self.queue.extent.rate) = (Some(rate), rate);
+        }
+        if let Some(spec) = &change.queue {
+            if let Some(queue) = &mut self.queue.tried {
+                let changed = queue.change(change.at, spec.config(), &mut Drops::new());
+                debug_assert!(changed.is_ok(), "a queue has changed so before: {changed:?}");
+            }
+            self.queue.spec = spec.clone();
+        }
+    }
+
+    fn change(&mut self, item: &mut Fields<'_>, at: Option<Instant>) {
         let until = item.maybe("until", Time::Positive);
         let rate = item.maybe("rate", RateOrUnlimited);
         let delay = item.maybe("delay", Time::Any);
         let loss = item.maybe("loss", Number(0.0, 1.0));
         let up = item.maybe("up", Flag);
         let drops = item.maybe("drop", Flag);
-        let Some(at) = at.map(|at| Instant::ZERO + at) else { return };
+        let Some(at) = at else { return };
         if let (Some(rate), Some(_)) = (rate, self.rate) {
             self.queue.extent.rate = rate;
         }
@@ -214,7 +242,9 @@ impl Reading {
             refuse(item, "until", "only rate and delay change little by little", "`rate` or `delay` beside it");
         }
         if until.is_some_and(|until| until <= at) {
-            refuse(item, "until", "not after `at`", "the time at which the new value is reached");
+            let found =
+                if self.goes_on { format!("not after {}", at.since(Instant::ZERO)) } else { "not after `at`".into() };
+            refuse(item, "until", found, "the time at which the new value is reached");
         }
         if until.is_some() && rate.is_some() && (rate == Some(None) || self.rate == Some(None)) {
             let expected = "a rate before and after, or no `until`";

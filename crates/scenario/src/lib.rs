@@ -47,6 +47,7 @@
 mod application;
 mod catalogue;
 mod cc;
+mod change;
 mod clock;
 mod command;
 mod course;

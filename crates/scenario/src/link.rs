@@ -155,26 +155,31 @@ fn direction<'a>(
 
 /// What changes, or sends in slots, is a transmitter, and does nothing else.
 fn check_course(fields: &Fields<'_>, spec: &DirectionSpec) {
-    let Course { schedule, trace, slots } = &spec.course;
-    let changes = !schedule.is_empty() || trace.is_some();
-    let found = if spec.burst.is_some() && slots.is_some() {
-        (
-            "a token bucket (`burst`) has no slots",
-            "has `slots`",
-            "expected one of `burst` and `slots`; the other is `false`",
-        )
-    } else if spec.burst.is_some() && changes {
-        let expected = "expected a transmitter, which is `burst = false`";
-        ("a token bucket (`burst`) does not change", "has a `schedule` or a `trace`", expected)
-    } else if slots.is_some() && changes {
-        let expected = "expected a constant `rate`, or `slots = false`";
-        ("a link with `slots` does not change", "has a `schedule` or a `trace`", expected)
+    let changes = !spec.course.schedule.is_empty() || spec.course.trace.is_some();
+    let found = if spec.burst.is_some() && spec.course.slots.is_some() {
+        let expected = "one of `burst` and `slots`; the other is `false`";
+        (Problem::new("a token bucket (`burst`) has no slots", expected), "has `slots`")
+    } else if let (Some(problem), true) = (constant(spec), changes) {
+        (problem, "has a `schedule` or a `trace`")
     } else {
         return;
     };
-    let (title, label, expected) = found;
+    let (Problem { title, expected, .. }, label) = found;
     let error = Diagnostic::new(format!("{}: {title}", fields.shown()), fields.place(), label);
-    fields.push(error.note(expected));
+    fields.push(error.note(format!("expected {expected}")));
+}
+
+/// Why a direction cannot change, if it cannot.
+pub(crate) fn constant(spec: &DirectionSpec) -> Option<Problem> {
+    if spec.burst.is_some() {
+        let expected = "a transmitter, which is `burst = false`";
+        Some(Problem::new("a token bucket (`burst`) does not change", expected))
+    } else if spec.course.slots.is_some() {
+        let expected = "a constant `rate`, or `slots = false`";
+        Some(Problem::new("a link with `slots` does not change", expected))
+    } else {
+        None
+    }
 }
 
 /// The rate of a direction, which is the mean of a trace if there is one.

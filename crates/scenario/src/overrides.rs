@@ -58,6 +58,18 @@ fn read_argument(
     report: &Report,
 ) -> Option<Vec<(Path, Node)>> {
     let source = sources.add(name, text);
+    let (key, key_place, node) = pair(text, source, "links.bottleneck.delay=40ms", report)?;
+    let paths = resolve(root, &split(&key), &key_place, true, report)?;
+    let each = paths.into_iter().map(|path| {
+        set(root, &path, &key_place, node.clone(), report);
+        (path, node.clone())
+    });
+    Some(each.collect())
+}
+
+/// Cuts `key=value` into its key, the place of that, and the value; `example` is one. What is wrong
+/// is reported.
+pub(crate) fn pair(text: &str, source: usize, example: &str, report: &Report) -> Option<(String, Place, Node)> {
     let whole = Place::new(source, 0..text.len());
     let mut quoted = false;
     let equals = text.find(|c: char| {
@@ -66,17 +78,11 @@ fn read_argument(
     });
     let Some(equals) = equals else {
         let error = Diagnostic::new("not an override", &whole, "found no `=`");
-        report.push(error.note("expected KEY=VALUE, such as links.bottleneck.delay=40ms"));
+        report.push(error.note(format!("expected KEY=VALUE, such as {example}")));
         return None;
     };
-    let key = Place::new(source, 0..equals);
     let node = value(&text[equals + 1..], source, equals + 1, report)?;
-    let paths = resolve(root, &split(&text[..equals]), &key, true, report)?;
-    let each = paths.into_iter().map(|path| {
-        set(root, &path, &key, node.clone(), report);
-        (path, node.clone())
-    });
-    Some(each.collect())
+    Some((text[..equals].to_owned(), Place::new(source, 0..equals), node))
 }
 
 /// The value of an argument: as in TOML, or else a string, so that units need no quotes.

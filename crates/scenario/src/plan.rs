@@ -109,6 +109,7 @@ impl Plan {
             pipes: self.network.pipes.clone(),
             commands: self.commands.clone(),
             scheduling: self.timing.scheduling.clone(),
+            offload: self.timing.offload,
             lateness_limit: self.timing.lateness_limit,
             drain: self.timing.drain,
         })

@@ -185,6 +185,15 @@ impl ScenarioError {
         })
     }
 
+    /// The errors on a line, without their places: for a text that is a line itself.
+    pub fn on_a_line(&self) -> String {
+        let one = |error: &Diagnostic| {
+            let parts = [&error.title].into_iter().chain(&error.notes).chain(&error.help).map(String::as_str);
+            parts.collect::<Vec<_>>().join("; ").replace(char::is_control, " ")
+        };
+        self.errors.iter().take(MAX_SHOWN).map(one).collect::<Vec<_>>().join(". ")
+    }
+
     fn one(&self, renderer: &Renderer, error: &Diagnostic) -> String {
         let (name, text) = &self.sources.0[error.place.source];
         let span = visible(text, error.place.span.clone());

@@ -1,5 +1,6 @@
 //! A checked scenario: how it is loaded, and what it gives.
 
+mod changes;
 mod results;
 
 use std::cell::RefCell;

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 
 use ackclock_scenario::{Override, Scenario};
 use ackclock_sim::{LOST_ON_LINK, Recorders, SeriesRecorder, run, run_recorded};
-use ackclock_trace::{FlowPoint, LinkPoint, SeriesOf, SeriesRecord, SeriesSink, Summary};
+use ackclock_trace::{FlowPoint, LinkPoint, SeriesOf, SeriesRecord, SeriesSink, Summary, WatchSink};
 use ackclock_units::{Span, Time};
 
 /// Two links; flows that start late, end early, are hard closed, run against the others, have many
@@ -267,6 +267,66 @@ fn rows_do_not_pile_up() {
     let recorders = Recorders { series: Some(SeriesRecorder { config, sink: &mut count }), ..Recorders::default() };
     run_recorded(&scenario.spec(0), recorders, &mut |_| ControlFlow::Continue(())).expect("it ends well");
     assert!(count.0 > 2_000_000);
+}
+
+/// Rows as somebody who watches gets them; intervals become longer on the way.
+#[derive(Debug, Default)]
+struct Watched {
+    rows: Vec<Row>,
+    passed: Vec<Time>,
+}
+
+impl WatchSink for Watched {
+    fn every(&self) -> Span {
+        Span::from_millis(30)
+    }
+
+    fn record(&mut self, record: &SeriesRecord<'_>) {
+        self.rows.push(Row { id: record.id.to_owned(), record: SeriesRecord { id: "", ..*record } });
+    }
+
+    fn passed(&mut self, to: Time) -> Span {
+        assert!(self.rows.iter().all(|row| row.record.to <= to));
+        self.passed.push(to);
+        if self.passed.len() < 10 { self.every() } else { Span::from_millis(170) }
+    }
+}
+
+#[test]
+fn who_watches_changes_nothing_and_gets_each_interval_as_it_ends() {
+    let plain = run(&parse(BUSY, &[]).spec(0), &mut |_| ControlFlow::Continue(())).expect("it ends well");
+    let scenario = parse(BUSY, &["record.series=100ms"]);
+    let (_, alone) = recorded(&scenario);
+    let (mut watched, mut series) = (Watched::default(), Rows::default());
+    let config = scenario.series().expect("a series");
+    let recorders = Recorders {
+        series: Some(SeriesRecorder { config, sink: &mut series }),
+        watch: Some(&mut watched),
+        ..Recorders::default()
+    };
+    let summary = run_recorded(&scenario.spec(0), recorders, &mut |_| ControlFlow::Continue(())).expect("it ends well");
+    assert_eq!(summary, plain, "watching changed the run");
+    let plain = |rows: &[Row]| rows.iter().map(|row| format!("{row:?}")).collect::<Vec<_>>();
+    assert_eq!(plain(&series.0), plain(&alone), "watching changed the series");
+    // The end of the tenth interval at 0.3 s says how long the next but one is: 0.17 s from 0.33 s
+    // on. The run ends at 6.3 s: (6.3 - 0.33) / 0.17 is 35.1.
+    let expected = (1..=11).map(|n| 30 * n).chain((1..=35).map(|n| 330 + 170 * n)).chain([6300]);
+    assert_eq!(watched.passed, expected.map(Time::from_millis).collect::<Vec<_>>());
+    for (id, rows) in by_id(&watched.rows) {
+        assert!(rows.windows(2).all(|two| two[0].to <= two[1].from), "{id}");
+        let Some(link) = summary.links.iter().find(|link| link.id == id) else { continue };
+        let sum = |count: fn(&LinkPoint) -> u64| rows.iter().map(|row| count(&self::link(row))).sum::<u64>();
+        // Losses behind the queue have a reason of their own among all drops.
+        let dropped: u64 = link.dropped.values().sum();
+        assert_eq!(sum(|point| point.dropped_packets + point.lost_packets), dropped, "{id}");
+        assert_eq!(sum(|point| point.marked_packets), link.marked, "{id}");
+    }
+    let flows = by_id(&watched.rows);
+    for summary in &summary.flows {
+        let delivered: u64 =
+            flows.get(&*summary.id).map_or(0, |rows| rows.iter().map(|row| flow(row).delivered_bytes).sum());
+        assert_eq!(delivered, summary.delivered_bytes, "{}", summary.id);
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use ackclock_aqm::{Counters, DropReason, Tally};
-use ackclock_emulator::{Link, LinkEvent, LinkEventKind, LinkSink, Medium, Usage};
+use ackclock_emulator::{Change, Link, LinkEvent, LinkEventKind, LinkSink, Medium, Usage};
 use ackclock_packet::Packet;
 use ackclock_trace::{Histogram, LinkPoint, LinkSummary, LinkWindow};
 use ackclock_units::{Rate, Span, Time};
@@ -177,6 +177,11 @@ impl Direction {
         self.link.catch_up(now, &mut Measuring { measures: &mut self.measures, events });
     }
 
+    /// [`Link::change`].
+    pub(crate) fn change(&mut self, change: Change) -> Time {
+        self.link.change(change)
+    }
+
     /// The link, to be asked.
     pub(crate) fn link(&self) -> &Link {
         &self.link
@@ -238,7 +243,7 @@ impl Direction {
             lost: self.measures.lost,
             duplicated: self.measures.duplicated,
             busy: self.measures.busy_by(now),
-            usage: self.link.usage().unwrap_or_default(),
+            usage: self.link.usage_by(now),
             bucket_empty: self.measures.bucket.as_ref().map(|bucket| bucket.empty_by(now)),
             sojourn: self.measures.sojourns(),
             backlog: backlog.histogram(),
@@ -254,7 +259,7 @@ impl Direction {
             marked: counters.marked.packets,
             lost: self.measures.lost,
             busy: self.measures.busy_by(now),
-            usage: self.link.usage().unwrap_or_default(),
+            usage: self.link.usage_by(now),
             sojourn_sum: self.measures.sojourn.sum(),
             sojourns: self.measures.sojourn.samples() + self.measures.unqueued,
         }

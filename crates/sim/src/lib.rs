@@ -41,7 +41,7 @@ pub use record::{
 };
 pub use stock::IntegrityError;
 pub use truth::LOST_ON_LINK;
-pub use world::{Inbound, Outbound, World};
+pub use world::{Helm, Inbound, Outbound, World};
 
 /// Runs `spec` to its end. `progress` is told the simulated time now and then, and may break the
 /// run off.
@@ -77,7 +77,30 @@ pub fn run_kept(
     progress: &mut dyn FnMut(Time) -> ControlFlow<()>,
 ) -> Result<(Summary<()>, Option<RunError>), RunError> {
     let mut world = World::new(spec);
-    match world.run(recorders, progress) {
+    let ended = world.run(recorders, progress);
+    kept(world, ended)
+}
+
+/// Runs `spec` as [`run_kept`] does, with the same result if the helm changes nothing. A run that
+/// the helm breaks off gives its summary until then, and [`RunError::Interrupted`].
+///
+/// # Errors
+/// Corrupted data, or an interruption by a recorder.
+pub fn run_steered(
+    spec: &spec::RunSpec,
+    recorders: Recorders<'_>,
+    helm: &mut dyn Helm,
+) -> Result<(Summary<()>, Option<RunError>), RunError> {
+    let mut world = World::new(spec);
+    match world.run_by(recorders, helm) {
+        Ok(true) => Ok((world.into_summary(), None)),
+        Ok(false) => Ok((world.into_summary(), Some(RunError::Interrupted))),
+        ended => kept(world, ended.map(|_| ())),
+    }
+}
+
+fn kept(world: World, ended: Result<(), RunError>) -> Result<(Summary<()>, Option<RunError>), RunError> {
+    match ended {
         Ok(()) => Ok((world.into_summary(), None)),
         Err(error @ RunError::TooMany { .. }) => Ok((world.into_summary(), Some(error))),
         Err(error) => Err(error),

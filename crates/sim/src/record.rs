@@ -7,7 +7,7 @@ use ackclock_packet::Payload;
 use ackclock_tcp::{Acknowledgment, Endpoint};
 use ackclock_trace::{
     AckRecord, CaptureSink, ErttSink, FlowSink, Judged, LossVerdict, QueueAction, QueueRecord, QueueSink,
-    ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink,
+    ReorderingSink, SeriesSink, SiftrSink, TcpEvent, TcpRecord, TcpSink, WatchSink,
 };
 use ackclock_units::{Span, Time};
 
@@ -34,6 +34,8 @@ pub struct Recorders<'a> {
     pub reordering: Option<ReorderingRecorder<'a>>,
     /// Flows and link directions over time.
     pub series: Option<SeriesRecorder<'a>>,
+    /// The same in intervals of their own, each as soon as it has ended, for those who watch.
+    pub watch: Option<&'a mut dyn WatchSink>,
 }
 
 /// Which queues are recorded, and where it goes.

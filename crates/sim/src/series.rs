@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-use ackclock_trace::{FlowPoint, SeriesOf, SeriesRecord, SeriesSink};
+use ackclock_trace::{FlowPoint, SeriesOf, SeriesRecord};
 use ackclock_units::{Span, Time};
 
 use crate::direction::{Direction, DirectionCount};
@@ -18,6 +18,9 @@ use crate::record::SeriesConfig;
 
 /// Rows that wait at most before more intervals end.
 const BATCH: usize = 4096;
+
+/// The same where each interval is handed on as it ends.
+const AT_ONCE: usize = 1;
 
 /// The series of a run, and the rows that were not handed on yet.
 #[derive(Debug)]
@@ -32,6 +35,8 @@ pub(crate) struct Series {
     groups: Vec<(FlowCount, Sliding)>,
     directions: Vec<(DirectionCount, Sliding)>,
     rows: Vec<Row>,
+    /// How many may wait.
+    room: usize,
 }
 
 /// What a flow had counted, and each of its subflows if it has several.
@@ -92,7 +97,24 @@ impl Series {
             groups: Vec::new(),
             directions: vec![Default::default(); directions],
             rows: Vec::new(),
+            room: BATCH,
         }
+    }
+
+    /// The same in intervals of this length, for those who watch.
+    pub(crate) fn watched(every: Span, flows: usize, directions: usize) -> Series {
+        let config = SeriesConfig { every, window: every };
+        Series { room: AT_ONCE, ..Series::new(config, flows, directions) }
+    }
+
+    /// Intervals have this length from now on, but for the one that goes on.
+    pub(crate) fn set_every(&mut self, every: Span) {
+        self.every = every.max(Span::from_nanos(1));
+    }
+
+    /// When the last interval has ended.
+    pub(crate) fn passed(&self) -> Time {
+        self.from
     }
 
     /// When the interval ends that goes on.
@@ -102,7 +124,7 @@ impl Series {
 
     /// Whether rows ought to be handed on before another interval ends.
     pub(crate) fn is_full(&self) -> bool {
-        self.rows.len() >= BATCH
+        self.rows.len() >= self.room
     }
 
     /// The interval ends. All that happened before has been measured, and nothing else.
@@ -196,7 +218,7 @@ impl Series {
         flows: &'a Table<FlowId, Flow>,
         group: impl Fn(usize) -> &'a str,
         directions: &'a Table<DirectionId, Direction>,
-        sink: &mut dyn SeriesSink,
+        mut sink: impl FnMut(&SeriesRecord<'_>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.rows.drain(..).try_for_each(|row| {
             let Row { from, to, whose, bytes, window, packets, of } = row;
@@ -205,7 +227,7 @@ impl Series {
                 Whose::Group(number) => group(number),
                 Whose::Direction(direction) => &directions[direction].id,
             };
-            sink.record(&SeriesRecord { from, to, id, bytes, window, packets, of })
+            sink(&SeriesRecord { from, to, id, bytes, window, packets, of })
         })
     }
 }

@@ -269,6 +269,17 @@ pub enum HostSpec {
     Datagrams(DatagramSpec),
 }
 
+impl HostSpec {
+    /// The name of its congestion control; `None` for an end that is not ours, or has none.
+    pub fn cc(&self) -> Option<&str> {
+        match self {
+            HostSpec::Endpoint(endpoint) => Some(endpoint.cc.name()),
+            HostSpec::Smoltcp(smoltcp) => Some(smoltcp.cc.name()),
+            HostSpec::Outside | HostSpec::Datagrams(_) => None,
+        }
+    }
+}
+
 /// Our endpoint with its congestion control.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EndpointSpec {

@@ -13,6 +13,7 @@ use crate::spec::*;
 
 mod datagrams;
 mod ends;
+mod steer;
 mod visits;
 
 fn endpoint(ecn: bool) -> HostSpec {

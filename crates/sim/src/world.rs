@@ -24,6 +24,7 @@ use outside::Outside;
 pub use outside::{Inbound, Outbound};
 use records::Records;
 use routes::Routes;
+pub use steer::Helm;
 use summary::About;
 use turnover::Turnover;
 
@@ -36,6 +37,7 @@ mod outside;
 mod records;
 mod reordering;
 mod routes;
+mod steer;
 mod summary;
 mod turnover;
 mod visits;
@@ -235,6 +237,15 @@ impl World {
         Some(now)
     }
 
+    /// Nothing is due until `now`: intervals of a series end that do so until then. Whoever has
+    /// nothing to do for long calls it, so that those who watch see that time passes.
+    #[inline]
+    pub fn pass(&mut self, now: Time) {
+        if now >= self.next_edge {
+            self.pass_edges(now);
+        }
+    }
+
     /// Windows start and end, and intervals of a series end, that do so until `now`, before which
     /// everything has been handled; or fewer of them, once many rows of the series wait.
     #[cold]
@@ -243,20 +254,20 @@ impl World {
             let at = self.next_edge;
             self.catch_up(at);
             let passing = self.passing_packets();
-            let groups = if self.records.series.is_some() { self.passing_counts() } else { Vec::new() };
+            let groups = if self.records.has_series() { self.passing_counts() } else { Vec::new() };
             let World { windows, records, flows, hosts, directions, .. } = self;
             while windows.next_edge() <= at {
                 windows.pass(flows, hosts, directions, passing);
             }
             self.next_edge = windows.next_edge();
-            if let Some(series) = &mut records.series {
+            for series in records.all_series() {
                 if series.next_edge() <= at {
                     series.pass(flows, hosts, &groups, directions);
                 }
                 self.next_edge = self.next_edge.min(series.next_edge());
-                if series.is_full() {
-                    break;
-                }
+            }
+            if records.has_full_series() {
+                break;
             }
         }
     }

@@ -185,6 +185,7 @@ fn packets_from_outside_cost_no_allocation() {
         pipes: vec![pipe],
         commands: Vec::new(),
         scheduling: Default::default(),
+        offload: false,
         lateness_limit: None,
         drain: false,
     }));

@@ -1,6 +1,5 @@
-//! Packets from outside go through the same links and queues as others: each leaves once, dropped
-//! or delivered, and what is decided about it depends on when it came and on nothing else. What is
-//! read off the headers of a kernel's connection is what its endpoint has counted itself.
+//! Packets from outside go through the same links and queues as others: each leaves once, and what
+//! is decided about it depends on when it came alone. Headers of kernels say what endpoints count.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -98,6 +97,7 @@ fn hosts_outside(links: Vec<LinkSpec>, vector: Option<u64>) -> RunSpec {
             pipes: vec![pipe],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),

@@ -30,14 +30,14 @@ pub use reordering::{
     DISPLACEMENT_THRESHOLD, MAX_BINS, REORDERING_COLUMNS, ReorderInterval, ReorderMeter, ReorderingCsv,
     ReorderingRecord, ReorderingSink,
 };
-pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink};
+pub use series::{FlowPoint, LinkPoint, SERIES_COLUMNS, SeriesCsv, SeriesOf, SeriesRecord, SeriesSink, WatchSink};
 pub use siftr::{SiftrConnection, SiftrLog, SiftrRecord, SiftrSink, Skipped, flags as siftr_flags, host_address};
 pub use summary::{
-    ApplicationSummary, BufferDensity, CaStateSeconds, CommandSummary, DatagramSummary, Displacement, Distribution,
-    FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary, LinkWindow,
-    LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary, MultipathSummary,
-    NReordering, PacketReordering, PagesSummary, ProbesSummary, Quantiles, ReorderDensity, ReorderFreeRuns, Reordering,
-    RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread, SubflowSummary, Summary, VideoSummary,
-    VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
+    ApplicationSummary, BufferDensity, CaStateSeconds, ChangeSummary, CommandSummary, DatagramSummary, Displacement,
+    Distribution, FlowSummary, FlowWindow, GroupSummary, IncastSummary, KindSummary, Lateness, Limited, LinkSummary,
+    LinkWindow, LiveHost, LiveSummary, LoadSummary, LossBursts, LossDeclarations, MeanQuantiles, MessagesSummary,
+    MultipathSummary, NReordering, PacketReordering, PagesSummary, ProbesSummary, Quantiles, ReorderDensity,
+    ReorderFreeRuns, Reordering, RequestsSummary, ResponsivenessSummary, Retransmissions, RoundTrips, Spread,
+    SubflowSummary, Summary, VideoSummary, VoiceSummary, WindowSummary, WorkloadSummary, jain, kinds,
 };
 pub use tcp::{AckRecord, Judged, LossVerdict, TCP_COLUMNS, TcpCsv, TcpEvent, TcpRecord, TcpSink};

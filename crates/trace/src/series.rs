@@ -100,6 +100,20 @@ pub trait SeriesSink: fmt::Debug {
     fn record(&mut self, record: &SeriesRecord<'_>) -> ControlFlow<()>;
 }
 
+/// Where the series goes that somebody watches while the run goes on, in the same order. Each
+/// interval is handed on as soon as it has ended.
+pub trait WatchSink: fmt::Debug {
+    /// How long the first interval is.
+    fn every(&self) -> Span;
+
+    /// Takes a record.
+    fn record(&mut self, record: &SeriesRecord<'_>);
+
+    /// All records of the interval that ended at `to` were taken. Returns how long the next but one
+    /// is: the next has begun.
+    fn passed(&mut self, to: Time) -> Span;
+}
+
 /// The first line of a [`SeriesCsv`].
 pub const SERIES_COLUMNS: &str = "from_s,to_s,kind,id,throughput_bps,window_throughput_bps,goodput_bps,packets,\
                                   retransmitted_packets,timeouts,rtt_ms,srtt_ms,cwnd_bytes,ssthresh_bytes,\

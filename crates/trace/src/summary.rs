@@ -96,6 +96,18 @@ pub struct Summary<P> {
     /// The programs that ran alongside; left out if there were none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandSummary>,
+    /// What a person has changed while the run went on; left out if that was nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<ChangeSummary>,
+}
+
+/// A key that was set while the run went on. Those of one time were set together.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeSummary {
+    /// When, in nanoseconds of the run.
+    pub at_ns: u64,
+    /// `KEY=VALUE`, as it was given.
+    pub set: String,
 }
 
 impl<P> Summary<P> {
@@ -127,6 +139,7 @@ impl<P> Summary<P> {
             partial: self.partial,
             live: self.live,
             commands: self.commands,
+            changes: self.changes,
         }
     }
 }
@@ -160,6 +173,7 @@ impl<P> Summary<P> {
             partial: self.partial,
             live: self.live.clone(),
             commands: self.commands.clone(),
+            changes: self.changes.clone(),
         }
     }
 }

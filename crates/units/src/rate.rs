@@ -71,6 +71,12 @@ impl Serializer {
         self.rate
     }
 
+    /// When the last transmission ends, rounded down to whole nanoseconds, and what it takes beyond
+    /// that, in units of 1/rate nanoseconds.
+    pub fn end(&self) -> (Time, u64) {
+        (self.end, self.remainder)
+    }
+
     /// The time at which the last bit of `bytes` is sent when the first is sent at `start`, rounded
     /// down to whole nanoseconds. What rounding cut off is carried to the next call if that starts
     /// where this one ends, and so time goes on even if every packet takes less than a nanosecond;

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{GilbertElliott, HoldBack, Loss, Markov, Reorder};
 
+mod change;
 mod classful;
 mod idle;
 mod shaper;

@@ -75,6 +75,62 @@ impl Varying {
         varying
     }
 
+    /// That of a link of this rate and delay that has been constant until `now`, and has sent so
+    /// many bytes of whole packets. `end` is when its last transmission ends, with what that takes
+    /// beyond whole nanoseconds in units of 1/rate; `sends` is whether it goes on.
+    pub(super) fn taking_over(
+        (rate, delay): (Option<Rate>, Span),
+        now: Time,
+        bytes: u64,
+        (end, rest): (Time, u64),
+        sends: bool,
+    ) -> Varying {
+        let pace = pace_of(rate);
+        // At a rate of 1 bit/s a nanosecond does a unit of work.
+        let left = pace.work(now, end.max(now)) + u128::from(rest);
+        let sent = if rate.is_some() { u128::from(bytes) * OF_A_BYTE } else { 0 };
+        Varying {
+            course: Course::default(),
+            made: 0,
+            next_rate: Time::NEVER,
+            pace,
+            delay: Ramp::constant(delay.as_nanos()),
+            up: Up::Passes,
+            sending: sends,
+            left,
+            ended: if sends { Time::NEVER } else { end },
+            due: if sends { end } else { Time::NEVER },
+            idle_until: Time::NEVER,
+            counted: now,
+            possible: pace.work(Time::ZERO, now),
+            sent: sent.saturating_sub(left),
+        }
+    }
+
+    /// Puts a change into the schedule, behind those of its time, and gives its time. Nothing of
+    /// that time has been done.
+    pub(super) fn insert(&mut self, mut change: Change) -> Time {
+        assert!(change.rate.is_none() || self.course.trace.is_none(), "the rate is that of a trace");
+        let schedule = &mut self.course.schedule;
+        schedule.drain(..std::mem::take(&mut self.made));
+        let mut place = schedule.partition_point(|other| other.at < change.at);
+        while schedule.get(place).is_some_and(|other| other.at == change.at) {
+            change.at += Span::from_nanos(1);
+            place += 1;
+        }
+        let at = change.at;
+        change.until = change.until.filter(|&until| until > at);
+        schedule.insert(place, change);
+        at
+    }
+
+    /// Says again when the link is to be called, after [`Varying::insert`]; later than that it need
+    /// not be.
+    pub(super) fn call_until(&mut self, state: Transmitter) -> Time {
+        self.idle_until = self.next_of_queue();
+        if state == Transmitter::Idle { self.idle_until } else { self.next_change() }
+    }
+
     /// The shortest delay of all times.
     pub(super) fn least_delay(&self) -> Span {
         let changes = self.course.schedule.iter().filter_map(|change| change.delay);
@@ -95,6 +151,11 @@ impl Varying {
     fn opportunity(&self) -> Option<u128> {
         let bytes = self.course.trace.as_ref()?.opportunity()?;
         Some(u128::from(bytes) * OF_A_BYTE)
+    }
+
+    pub(super) fn usage(&self) -> Usage {
+        let bits = |work: u128| u64::try_from(work / 1_000_000_000).unwrap_or(u64::MAX);
+        Usage { possible: bits(self.possible), sent: bits(self.sent) }
     }
 
     fn next_scheduled(&self) -> Time {
@@ -185,8 +246,7 @@ impl Link {
     /// What it could have sent and what it has sent until [`Link::catch_up`] was called last;
     /// `None` if the link does not change.
     pub fn usage(&self) -> Option<Usage> {
-        let bits = |work: u128| u64::try_from(work / 1_000_000_000).unwrap_or(u64::MAX);
-        self.varying.as_ref().map(|varying| Usage { possible: bits(varying.possible), sent: bits(varying.sent) })
+        self.varying.as_ref().map(|varying| varying.usage())
     }
 
     /// Is called for the first change.

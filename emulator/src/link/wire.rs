@@ -1,5 +1,7 @@
 //! What lies behind the transmitter: the propagation delay, and impairments if there are any.
 
+use std::collections::VecDeque;
+
 use ackclock_packet::Packet;
 use ackclock_units::{Random, Span, Time};
 
@@ -30,6 +32,33 @@ impl Wire {
     /// That of a link that changes: a packet's arrival is known at the end of its transmission.
     pub(super) fn changing(impairments: Impairments, random: Random) -> Wire {
         Wire::Impaired(Box::new(Impaired::new(Fate::new(impairments, random).changing())))
+    }
+
+    /// The link changes from now on. `sends` is whether a packet is in transmission; `random` is
+    /// the stream of impairments.
+    pub(super) fn begin_to_change(&mut self, sends: bool, random: &Random) {
+        match self {
+            Wire::Impaired(impaired) => impaired.begin_to_change(),
+            Wire::Plain(line) => {
+                // It is on the line already.
+                let sending = if sends { line.pop_last() } else { None };
+                let mut behind = VecDeque::new();
+                while let Some(packet) = line.pop() {
+                    behind.push_back(packet);
+                }
+                let fate = Fate::new(Impairments::default(), random.clone());
+                let sending = sending.map(|(_, packet)| packet);
+                *self = Wire::Impaired(Box::new(Impaired::taking_over(fate, sending, behind)));
+            }
+        }
+    }
+
+    /// What a packet takes at least, where the propagation delay is `delay`.
+    pub(super) fn least_delay(&self, delay: Span) -> Span {
+        match self {
+            Wire::Plain(_) => delay,
+            Wire::Impaired(impaired) => impaired.least_delay(delay),
+        }
     }
 
     /// Packets are lost independently with this probability from now on, on a link that changes.

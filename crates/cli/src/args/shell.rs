@@ -3,6 +3,8 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use crate::watch::Address;
+
 /// Runs a shell or a program in a network namespace of its own, behind a link.
 ///
 /// All its packets pass the link, whose other end is this machine: it has the address in
@@ -73,6 +75,17 @@ pub(crate) struct ShellArgs {
     /// Write all packets to this file, as pcapng, for a replay of the scenario
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+
+    /// Serve metrics of the link for Prometheus at this address, such as 127.0.0.1:9100
+    ///
+    /// It is one of the loopback interface of the machine, not of the shell's namespace; with port
+    /// 0 a free port is taken.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) metrics: Option<Address>,
+
+    /// Listen on this Unix socket for changes of the link while the shell runs (`ackclock ctl`)
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) control: Option<PathBuf>,
 
     /// Print nothing on exit
     #[arg(short, long)]

@@ -7,6 +7,7 @@ use ackclock_scenario::Scenario;
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, ReorderingRecorder, SeriesConfig, SeriesRecorder};
 use ackclock_trace::{
     ErttCsv, ErttSink, FlowCsv, FlowSink, QueueCsv, ReorderingCsv, SeriesCsv, SiftrLog, SiftrSink, TcpCsv, TcpSink,
+    WatchSink,
 };
 use ackclock_units::{Span, Time};
 use anyhow::Context;
@@ -14,6 +15,7 @@ use anyhow::Context;
 use super::captures::Captures;
 use crate::output::{ERTT, FLOWS, Places, QUEUE, REORDERING, SERIES, SIFTR, TCP};
 use crate::partial::{Partial, Sealed};
+use crate::watch::Feed;
 
 /// The files that a run writes while it goes on; none by default.
 #[derive(Debug, Default)]
@@ -62,7 +64,8 @@ impl<'a> Sheets<'a> {
         })
     }
 
-    pub(super) fn recorders(&mut self) -> Recorders<'_> {
+    /// What writes them, and hands on what is watched.
+    pub(super) fn recorders<'r>(&'r mut self, feed: Option<&'r mut Feed>) -> Recorders<'r> {
         let directions = self.directions;
         Recorders {
             captures: self.captures.recorder(),
@@ -73,6 +76,7 @@ impl<'a> Sheets<'a> {
             flows: self.flows.as_mut().map(|sink| sink as &mut dyn FlowSink),
             reordering: self.reordering.as_mut().map(|(every, sink)| ReorderingRecorder { every: *every, sink }),
             series: self.series.as_mut().map(|(config, sink)| SeriesRecorder { config: *config, sink }),
+            watch: feed.map(|feed| feed as &mut dyn WatchSink),
         }
     }
 

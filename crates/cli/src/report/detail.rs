@@ -1,6 +1,6 @@
 //! One run in detail.
 
-use ackclock_trace::{LinkSummary, Summary};
+use ackclock_trace::{ChangeSummary, LinkSummary, Summary};
 use serde_json::{Map, Value};
 
 use super::{applications, datagrams, fixed, kinds, responsiveness, workloads};
@@ -65,8 +65,15 @@ pub(super) fn text(summary: &Summary<Map<String, Value>>) -> String {
         fairness(summary),
         parts.concat(),
         links(summary),
-        live::detail(summary),
+        changes(summary) + &live::detail(summary),
     )
+}
+
+/// What was changed while it went on.
+fn changes(summary: &Summary<Map<String, Value>>) -> String {
+    let line = |change: &ChangeSummary| format!("changed at {:.3} s: {}\n", change.at_ns as f64 * 1e-9, change.set);
+    let lines: String = summary.changes.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
 /// The table of links.

@@ -84,6 +84,7 @@ fn nothing(scenario: &Scenario, run: usize) -> Summary<()> {
         partial: true,
         live: None,
         commands: Vec::new(),
+        changes: Vec::new(),
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
     );
     println!("                             expected    p50      p99    late p50    p99    p99.9      max   sleeps");
     for rate in [1_000_000_u64, 10_000_000, 100_000_000] {
-        let path = Path { rate: Some(rate), delay: DELAY };
+        let path = Path { rate: Some(rate), delay: DELAY, offload: true };
         println!("{} Mbit/s", rate / 1_000_000);
         let time = Duration::from_secs(settings.seconds);
         let (times, outcome, _) = live::run(lab, path, settings, || load::ping(lab, 100, time))?;

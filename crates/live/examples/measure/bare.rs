@@ -5,15 +5,55 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use tun_rs::SyncDevice;
 use tun_tap::Iface;
 
 /// Packets that are read from one device before they are written to the other one. Faster than one
 /// by one, and longer batches gain nothing.
 const BATCH: usize = 32;
 
-/// Copies until `stop`; how many packets that were.
-pub(crate) fn copy(devices: &[Iface; 2], stop: &AtomicBool) -> io::Result<u64> {
-    let mut buffers = vec![[0; 2048]; BATCH];
+/// A device of either kind.
+pub(crate) trait Port: AsRawFd {
+    fn recv(&self, buffer: &mut [u8]) -> io::Result<usize>;
+    fn send(&self, bytes: &[u8]) -> io::Result<usize>;
+    /// How many packets of a wire these bytes are.
+    fn packets(bytes: &[u8]) -> u64;
+}
+
+impl Port for Iface {
+    fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        Iface::recv(self, buffer)
+    }
+
+    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        Iface::send(self, bytes)
+    }
+
+    fn packets(_: &[u8]) -> u64 {
+        1
+    }
+}
+
+/// With a header before each packet or segment, which is handed through as it is.
+impl Port for SyncDevice {
+    fn recv(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        SyncDevice::recv(self, buffer)
+    }
+
+    fn send(&self, bytes: &[u8]) -> io::Result<usize> {
+        SyncDevice::send(self, bytes)
+    }
+
+    fn packets(bytes: &[u8]) -> u64 {
+        // `struct virtio_net_hdr`: the type, the bytes of headers, and those of each packet behind.
+        let word = |at: usize| u64::from(u16::from_ne_bytes([bytes[at], bytes[at + 1]]));
+        if bytes[1] == 0 { 1 } else { (bytes.len() as u64 - 10 - word(2)).div_ceil(word(4).max(1)) }
+    }
+}
+
+/// Copies until `stop`; how many packets that were. Nothing is longer than `longest`.
+pub(crate) fn copy<P: Port>(devices: &[P; 2], longest: usize, stop: &AtomicBool) -> io::Result<u64> {
+    let mut buffers = vec![vec![0; longest]; BATCH];
     let mut lengths = [0; BATCH];
     let mut packets = 0;
     while !stop.load(Ordering::Relaxed) {
@@ -30,8 +70,8 @@ pub(crate) fn copy(devices: &[Iface; 2], stop: &AtomicBool) -> io::Result<u64> {
             }
             for (buffer, &length) in buffers.iter().zip(&lengths[..count]) {
                 devices[to].send(&buffer[..length])?;
+                packets += P::packets(&buffer[..length]);
             }
-            packets += count as u64;
             idle &= count < BATCH;
         }
         if idle {

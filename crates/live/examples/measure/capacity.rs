@@ -19,13 +19,17 @@ const DEVICE_QUEUE: u32 = 16_384;
 /// packets on, no further.
 const RATES: &[u32] = &[50, 75, 100, 125, 150, 175, 200, 225, 250, 275, 300, 350, 400, 450, 500];
 
+/// The longest packet or segment, and the header before it.
+const LONGEST: usize = 65_535 + 10;
+
 #[derive(Clone, Copy, PartialEq)]
 enum Loop {
     Bare,
     Ours,
 }
 
-const LOOPS: [Loop; 2] = [Loop::Bare, Loop::Ours];
+/// Loops, each with and without offloads; the ratio is of one to the one before.
+const LOOPS: [(Loop, bool); 4] = [(Loop::Bare, false), (Loop::Ours, false), (Loop::Bare, true), (Loop::Ours, true)];
 
 /// What a loop did for a load.
 struct Done<T> {
@@ -45,7 +49,7 @@ pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
     println!("A link without limits beside a loop that copies packets; {} rounds by turns.", settings.rounds);
     println!("\n64 bytes by UDP, 2 s each: the highest rate without a loss, and the rate at the highest load");
     println!("                        without loss   at most    CPU us");
-    let mut udp = [Vec::new(), Vec::new()];
+    let mut udp: [Vec<f64>; 4] = Default::default();
     for _ in 0..settings.rounds {
         for (&kind, results) in LOOPS.iter().zip(&mut udp) {
             let (mut lossless, mut most, mut cost) = (0.0_f64, 0.0_f64, 0.0);
@@ -64,11 +68,11 @@ pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
             results.push(lossless);
         }
     }
-    ratio(&udp);
+    ratios(&udp);
     for congestion in ["cubic", "bbr"] {
         println!("\nTCP of the two kernels, {congestion}, MTU 1500 bytes, {} s", settings.seconds);
         println!("                             Gbit/s    CPU us");
-        let mut tcp = [Vec::new(), Vec::new()];
+        let mut tcp: [Vec<f64>; 4] = Default::default();
         for _ in 0..settings.rounds {
             for (&kind, results) in LOOPS.iter().zip(&mut tcp) {
                 let done = run(lab, kind, settings, || load::tcp(lab, settings.seconds, congestion))?;
@@ -76,24 +80,29 @@ pub(crate) fn measure(lab: &Lab, settings: Settings) -> Result<()> {
                 results.push(done.load);
             }
         }
-        ratio(&tcp);
+        ratios(&tcp);
     }
     Ok(())
 }
 
-fn name(kind: Loop) -> &'static str {
-    match kind {
-        Loop::Bare => "  copy                ",
-        Loop::Ours => "  link                ",
+fn name((kind, offload): (Loop, bool)) -> &'static str {
+    match (kind, offload) {
+        (Loop::Bare, false) => "  copy                ",
+        (Loop::Ours, false) => "  link                ",
+        (Loop::Bare, true) => "  copy, with offloads ",
+        (Loop::Ours, true) => "  link, with offloads ",
     }
 }
 
-fn ratio([bare, ours]: &[Vec<f64>; 2]) {
-    println!(
-        "  link to copy: {:.2} of the medians, {:.2} of the best",
-        median(ours) / median(bare),
-        best(ours) / best(bare)
-    );
+fn ratios(results: &[Vec<f64>; 4]) {
+    for (index, with) in [(0, ""), (2, ", with offloads")] {
+        let [bare, ours] = [&results[index], &results[index + 1]];
+        println!(
+            "  link to copy{with}: {:.2} of the medians, {:.2} of the best",
+            median(ours) / median(bare),
+            best(ours) / best(bare)
+        );
+    }
 }
 
 fn median(values: &[f64]) -> f64 {
@@ -106,28 +115,46 @@ fn best(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-fn run<T: Send>(lab: &Lab, kind: Loop, settings: Settings, load: impl FnOnce() -> Result<T> + Send) -> Result<Done<T>> {
-    match kind {
-        Loop::Ours => {
-            let path = Path { rate: None, delay: Duration::ZERO };
+fn run<T: Send>(
+    lab: &Lab,
+    (kind, offload): (Loop, bool),
+    settings: Settings,
+    load: impl FnOnce() -> Result<T> + Send,
+) -> Result<Done<T>> {
+    match (kind, offload) {
+        (Loop::Ours, _) => {
+            let path = Path { rate: None, delay: Duration::ZERO, offload };
             let (load, outcome, time) = live::run(lab, path, settings, load)?;
             let packets = outcome.summary.live.iter().flat_map(|live| &live.hosts).map(|host| host.sent_packets).sum();
             Ok(Done { load, packets, time })
         }
-        Loop::Bare => {
+        (Loop::Bare, false) => {
             let devices = [lab.device(0, 1500, DEVICE_QUEUE)?, lab.device(1, 1500, DEVICE_QUEUE)?];
-            let stop = AtomicBool::new(false);
-            thread::scope(|scope| {
-                let copies = scope.spawn(|| {
-                    let before = thread_time();
-                    bare::copy(&devices, &stop).map(|packets| (packets, thread_time() - before))
-                });
-                let load = load();
-                stop.store(true, Ordering::Relaxed);
-                let Ok(copied) = copies.join() else { bail!("the loop failed") };
-                let (packets, time) = copied?;
-                Ok(Done { load: load?, packets, time })
-            })
+            beside(load, |stop| bare::copy(&devices, 2048, stop))
+        }
+        (Loop::Bare, true) => {
+            let device = |host| lab.device_with_offloads(host, 1500, DEVICE_QUEUE);
+            let devices = [device(0)?, device(1)?];
+            beside(load, |stop| bare::copy(&devices, LONGEST, stop))
         }
     }
+}
+
+/// Copies while there is a load.
+fn beside<T: Send>(
+    load: impl FnOnce() -> Result<T> + Send,
+    copy: impl FnOnce(&AtomicBool) -> std::io::Result<u64> + Send,
+) -> Result<Done<T>> {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let copies = scope.spawn(|| {
+            let before = thread_time();
+            copy(&stop).map(|packets| (packets, thread_time() - before))
+        });
+        let load = load();
+        stop.store(true, Ordering::Relaxed);
+        let Ok(copied) = copies.join() else { bail!("the loop failed") };
+        let (packets, time) = copied?;
+        Ok(Done { load: load?, packets, time })
+    })
 }

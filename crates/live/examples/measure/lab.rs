@@ -7,6 +7,7 @@ use std::thread;
 
 use anyhow::{Context, Result, ensure};
 use nix::sched::{CloneFlags, setns};
+use tun_rs::{DeviceBuilder, SyncDevice};
 use tun_tap::{Iface, Mode};
 
 /// The addresses of the two hosts.
@@ -43,17 +44,33 @@ impl Lab {
 
     /// A device with the address of a host, up, which does not block. It is gone when it is closed.
     pub(crate) fn device(&self, host: usize, mtu: u16, queue: u32) -> Result<Iface> {
-        let name = Lab::tun(host);
         let device = self.inside(host, || {
-            let device = Iface::without_packet_info(&name, Mode::Tun)?;
+            let device = Iface::without_packet_info(&Lab::tun(host), Mode::Tun)?;
             device.set_non_blocking()?;
             Ok(device)
         })?;
+        self.configure(host, mtu, queue)?;
+        Ok(device)
+    }
+
+    /// The same with offloads.
+    pub(crate) fn device_with_offloads(&self, host: usize, mtu: u16, queue: u32) -> Result<SyncDevice> {
+        let device = self.inside(host, || {
+            let device = DeviceBuilder::new().name(Lab::tun(host)).offload(true).inherit_enable_state();
+            let device = device.build_sync()?;
+            device.set_nonblocking(true)?;
+            Ok(device)
+        })?;
+        self.configure(host, mtu, queue)?;
+        Ok(device)
+    }
+
+    fn configure(&self, host: usize, mtu: u16, queue: u32) -> Result<()> {
+        let name = Lab::tun(host);
         let (mtu, queue) = (mtu.to_string(), queue.to_string());
         let address = format!("{}/{PREFIX}", ADDRESSES[host]);
         ip(&["-n", &self.names[host], "link", "set", &name, "mtu", &mtu, "txqueuelen", &queue, "up"])?;
-        ip(&["-n", &self.names[host], "addr", "add", &address, "dev", &name])?;
-        Ok(device)
+        ip(&["-n", &self.names[host], "addr", "add", &address, "dev", &name])
     }
 
     /// Does something on a thread that is in the namespace of a host.

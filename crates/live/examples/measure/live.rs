@@ -24,6 +24,8 @@ pub(crate) struct Path {
     /// Without, packets are sent at once.
     pub(crate) rate: Option<u64>,
     pub(crate) delay: Duration,
+    /// Whether its devices have offloads.
+    pub(crate) offload: bool,
 }
 
 pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec> {
@@ -66,6 +68,7 @@ pub(crate) fn spec(lab: &Lab, path: Path, settings: Settings) -> Result<RunSpec>
                 spin: settings.spin.map_or(Spin::Auto, |spin| Spin::Fixed(Span::from_nanos(spin.as_nanos() as u64))),
                 ..Scheduling::default()
             },
+            offload: path.offload,
             lateness_limit: None,
             drain: false,
         })),

@@ -17,7 +17,7 @@ use crate::{Settings, load};
 pub(crate) fn measure(lab: &Lab, settings: Settings, file: PathBuf) -> Result<()> {
     println!("TCP of the two kernels (CUBIC), MTU 1500 bytes, {} s, without a capture and with one", settings.seconds);
     println!("                             Gbit/s    CPU us   MB written   replay: packets/s   Gbit/s");
-    let path = Path { rate: None, delay: Duration::ZERO };
+    let path = Path { rate: None, delay: Duration::ZERO, offload: true };
     let mut ratios = Vec::new();
     for _ in 0..settings.rounds {
         let mut rates = [0.0, 0.0];

@@ -14,7 +14,8 @@ use pcap_parser::{
     parse_pcap_header, parse_sectionheaderblock,
 };
 
-use super::link::{self, KNOWN, Link};
+use super::failure::{Failure, cut, malformed, unknown_link};
+use super::link::{self, Link};
 use super::section::{Section, Ticks};
 use super::stream::Stream;
 use super::{INBOUND, OUTBOUND, Way};
@@ -52,9 +53,14 @@ pub(crate) struct Reader {
     start: Option<i128>,
     /// The time of the last packet that a host has sent.
     last: Time,
+    /// Changes that were made after the last packet but one.
+    changes: Vec<Changes>,
     /// When the recorded run ended, at the end of ackclock's own captures.
     end: Option<Time>,
 }
+
+/// Changes that were made together: when, and what was set (`KEY=VALUE`).
+pub(crate) type Changes = (Time, Vec<String>);
 
 /// A packet of a capture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +73,8 @@ pub(crate) struct Captured<'a> {
     pub(crate) way: Way,
     /// The whole packet, from its IP header on.
     pub(crate) bytes: &'a [u8],
+    /// What was changed between the packet before it and this one.
+    pub(crate) changes: &'a [Changes],
 }
 
 #[derive(Debug)]
@@ -107,31 +115,6 @@ enum Step {
     End,
 }
 
-/// Why there is no next packet; where is added to it.
-#[derive(Debug)]
-enum Failure {
-    Io(io::Error),
-    Problem(String),
-}
-
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Io(error)
-    }
-}
-
-impl From<String> for Failure {
-    fn from(problem: String) -> Failure {
-        Failure::Problem(problem)
-    }
-}
-
-impl From<&str> for Failure {
-    fn from(problem: &str) -> Failure {
-        Failure::Problem(problem.to_owned())
-    }
-}
-
 impl Reader {
     /// Opens a capture and reads its first header.
     pub(crate) fn open(path: &Path, nodes: &[NodeSpec]) -> Result<Reader, LiveError> {
@@ -155,6 +138,7 @@ impl Reader {
             in_packet: false,
             start: None,
             last: Time::ZERO,
+            changes: Vec::new(),
             end: None,
         };
         match reader.header() {
@@ -177,15 +161,21 @@ impl Reader {
         self.end
     }
 
+    /// The changes that were made after the last packet: known once there are no more.
+    pub(crate) fn last_changes(&self) -> &[Changes] {
+        &self.changes
+    }
+
     /// The next packet that a host has sent or received; `None` at the end.
     ///
     /// # Errors
     /// It cannot be read, or what follows is no capture, or one that was cut, or not in order.
     /// There is no going on then.
     pub(crate) fn next(&mut self) -> Result<Option<Captured<'_>>, LiveError> {
+        self.changes.clear();
         match self.advance() {
             Ok(Some(Found { at, node, way, place })) => {
-                Ok(Some(Captured { at, node, way, bytes: &self.stream.piece()[place] }))
+                Ok(Some(Captured { at, node, way, bytes: &self.stream.piece()[place], changes: &self.changes }))
             }
             Ok(None) => Ok(None),
             Err(failure) => Err(self.error(failure)),
@@ -320,6 +310,16 @@ impl Reader {
                     if big_endian { parse_interfacestatisticsblock_be } else { parse_interfacestatisticsblock_le };
                 let (_, statistics) = parse(piece).map_err(|_| malformed("interface statistics"))?;
                 section.statistics(&statistics)?;
+                if let Some((at, set)) = section.changed.take() {
+                    let begun = section.interfaces.iter().find_map(|interface| interface.start);
+                    let at = begun.and_then(|begun| u64::try_from(at - begun).ok()).map(Time::from_nanos);
+                    let at =
+                        at.filter(|&at| at >= self.last).ok_or("a change that was made before what precedes it")?;
+                    // Changes that come together are nanoseconds apart, and the next packet may
+                    // have the time of the one before them.
+                    self.last = self.last.max(Time::ZERO + at.since(Time::from_micros(1)));
+                    self.changes.push((at, set));
+                }
                 Ok(Step::Other)
             }
             EPB_MAGIC => {
@@ -478,16 +478,4 @@ fn enhanced_packet(section: &mut Section, block: &[u8]) -> Result<Frame, Failure
         captured: packet.caplen as usize,
         original: u64::from(packet.origlen),
     })
-}
-
-fn cut() -> Failure {
-    "the file ends in the middle of a block or packet: it was cut".into()
-}
-
-fn malformed(what: &str) -> String {
-    format!("a malformed {what}")
-}
-
-fn unknown_link(linktype: i32) -> String {
-    format!("link type {linktype}; {KNOWN} are known")
 }

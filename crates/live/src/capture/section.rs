@@ -4,7 +4,7 @@ use ackclock_sim::spec::NodeSpec;
 use pcap_parser::{InterfaceDescriptionBlock, InterfaceStatisticsBlock, OptionCode, PcapNGOption, SectionHeaderBlock};
 
 use super::link::Link;
-use super::{APPLICATION, SCENARIO};
+use super::{APPLICATION, CHANGE, SCENARIO};
 
 /// Interfaces of a section: more than a capture of "any" on a large machine has.
 const INTERFACES: usize = 4096;
@@ -18,6 +18,9 @@ pub(super) struct Section {
     /// The scenario that it was recorded with.
     pub(super) scenario: Option<u64>,
     pub(super) interfaces: Vec<Interface>,
+    /// What the statistics that were read last say of changes: nanoseconds since the epoch, and
+    /// what was set.
+    pub(super) changed: Option<(i128, Vec<String>)>,
 }
 
 /// An interface of a section.
@@ -77,7 +80,7 @@ impl Section {
             .filter_map(|comment| comment.rsplit_once(SCENARIO))
             .find_map(|(_, number)| u64::from_str_radix(number, 16).ok());
         let scenario = scenario.filter(|_| own);
-        Ok(Section { big_endian: block.big_endian(), own, scenario, interfaces: Vec::new() })
+        Ok(Section { big_endian: block.big_endian(), own, scenario, interfaces: Vec::new(), changed: None })
     }
 
     pub(super) fn add(&mut self, block: &InterfaceDescriptionBlock<'_>, nodes: &[NodeSpec]) -> Result<(), String> {
@@ -134,6 +137,14 @@ impl Section {
             let [high, low] = if self.big_endian { [halves[1], halves[0]] } else { halves };
             Some(self.interfaces.get(block.if_id as usize)?.clock.nanos(high, low))
         };
+        let mut set = (block.options.iter().filter(|option| option.code == OptionCode::Comment).map(text))
+            .filter_map(|text| text.and_then(|text| text.strip_prefix(CHANGE)));
+        if let (Some(first), Some(interface)) = (set.next(), self.interfaces.get(block.if_id as usize)) {
+            let at = interface.clock.nanos(block.ts_high, block.ts_low);
+            let set = [first].into_iter().chain(set).map(str::to_owned).collect();
+            self.changed = Some((at, set));
+            return Ok(());
+        }
         let (start, end) = (time(OptionCode::IsbStartTime), time(OptionCode::IsbEndTime));
         let counted = find(OptionCode::IsbIfRecv).and_then(|option| self.number(option));
         let many = self.interfaces.len();

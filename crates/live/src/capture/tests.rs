@@ -14,6 +14,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::LiveError;
 
+mod changes;
 mod foreign;
 
 /// A file name in a directory of its own, which is removed.
@@ -77,6 +78,7 @@ fn spec() -> RunSpec {
             pipes: Vec::new(),
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),

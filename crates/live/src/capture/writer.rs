@@ -15,7 +15,7 @@ use ackclock_units::Time;
 use pcap_parser::{BOM_MAGIC, EPB_MAGIC, IDB_MAGIC, ISB_MAGIC, OptionCode, SHB_MAGIC};
 
 use super::salvage::Blocks;
-use super::{APPLICATION, INBOUND, OUTBOUND, RAW_IP, SCENARIO, Way, fingerprint};
+use super::{APPLICATION, CHANGE, INBOUND, OUTBOUND, RAW_IP, SCENARIO, Way, fingerprint};
 use crate::LiveError;
 
 /// Bytes that go to the disk at once.
@@ -34,6 +34,9 @@ const SNAPLEN: u32 = 262_144;
 /// Bytes of an enhanced packet block apart from the packet and its padding: 28 before it (s4.3),
 /// then `epb_flags`, the end of options and the length again.
 const PACKET_BLOCK: usize = 28 + 8 + 4 + 4;
+
+/// Bytes of a block of statistics without options.
+const SHORTEST_STATISTICS: usize = 12 + 12 + 4;
 
 /// The most bytes of a text in an option, which has 16 bits for them.
 const TEXT: usize = 4096;
@@ -151,6 +154,24 @@ impl Writer {
         }
         self.counts[interface as usize] += 1;
         enhanced_packet(&mut self.chunk, interface, self.epoch.saturating_add(at.as_nanos()), way, bytes);
+    }
+
+    /// Takes changes down that were made together, `KEY=VALUE`.
+    pub(crate) fn change(&mut self, at: Time, set: &[String]) {
+        let room = SHORTEST_STATISTICS + set.iter().map(|text| CHANGE.len() + text.len() + 8).sum::<usize>();
+        if self.chunk.len() + room > CHUNK {
+            self.hand_over();
+        }
+        if self.stalled.is_some() || self.counts.is_empty() {
+            return;
+        }
+        let begin = begin_block(&mut self.chunk, ISB_MAGIC);
+        self.chunk.extend(0u32.to_le_bytes());
+        self.chunk.extend(timestamp(self.epoch.saturating_add(at.as_nanos())));
+        for text in set {
+            option(&mut self.chunk, OptionCode::Comment, format!("{CHANGE}{text}").as_bytes());
+        }
+        end_block(&mut self.chunk, begin);
     }
 
     /// Whether something could not be written; cheap.

@@ -31,6 +31,7 @@ fn spec(name: &str, commands: Vec<CommandSpec>) -> LiveSpec {
         pipes: Vec::new(),
         commands,
         scheduling: Default::default(),
+        offload: false,
         lateness_limit: None,
         drain: false,
     }

@@ -1,17 +1,86 @@
 //! The bytes of packets.
 
+use std::ops::Range;
+
+use crate::offload::{Cut, LONGEST, Partial};
+
 /// Buffers, all of one length; one that is given back is used again, so that a run has as many as
 /// packets were on their way at once.
 ///
 /// Each is in one of three places: free, with whoever holds its [`Buffer`], or with a packet that
-/// is on its way, which knows its number.
+/// is on its way, which knows its number. A packet that was cut from a segment has only its headers
+/// in its buffer, and its payload where the segment was read.
 #[derive(Debug)]
 pub(super) struct Buffers {
     store: Vec<Box<[u8]>>,
+    /// By the same numbers: what is not in the buffer, or not finished there.
+    left: Vec<Left>,
     free: Vec<u32>,
+    segments: Segments,
     /// The one for the next packet that is read.
     spare: Option<Buffer>,
     len: usize,
+}
+
+/// What the kernel has left to do on a packet.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Left {
+    /// Its checksum.
+    pub(super) checksum: Option<Partial>,
+    /// Where its payload is.
+    pub(super) tail: Option<Tail>,
+}
+
+impl Left {
+    #[inline]
+    pub(super) fn is_nothing(&self) -> bool {
+        self.checksum.is_none() && self.tail.is_none()
+    }
+}
+
+/// Payload in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tail {
+    /// The number of the segment.
+    pub(super) segment: u32,
+    /// Where it is there, and how many bytes.
+    pub(super) from: u32,
+    pub(super) len: u32,
+    /// How many bytes of headers the buffer has.
+    pub(super) head: u32,
+}
+
+/// Segments as they were read, each kept for as long as a packet has its payload there.
+#[derive(Debug, Default)]
+struct Segments {
+    store: Vec<Box<[u8]>>,
+    /// How many packets.
+    packets: Vec<u32>,
+    free: Vec<u32>,
+    /// The one for the next that is read.
+    spare: Option<u32>,
+}
+
+impl Segments {
+    /// Room for a segment whose first `head` bytes are in a buffer.
+    fn spare(&mut self, head: usize) -> u32 {
+        *self.spare.get_or_insert_with(|| {
+            self.free.pop().unwrap_or_else(|| {
+                self.store.push(vec![0; head + LONGEST].into_boxed_slice());
+                self.packets.push(0);
+                (self.store.len() - 1) as u32
+            })
+        })
+    }
+
+    /// A packet that had its payload there is no more.
+    fn release(&mut self, segment: u32) {
+        let packets = &mut self.packets[segment as usize];
+        *packets -= 1;
+        if *packets == 0 && self.spare != Some(segment) {
+            self.free.push(segment);
+        }
+    }
 }
 
 /// A buffer in hand. It is moved, never copied, until it is [given back](Buffers::give_back), kept
@@ -41,7 +110,8 @@ impl Drop for Buffer {
 
 impl Buffers {
     pub(super) fn new(len: usize) -> Buffers {
-        let mut buffers = Buffers { store: Vec::new(), free: Vec::new(), spare: None, len };
+        let (segments, left) = (Segments::default(), Vec::new());
+        let mut buffers = Buffers { store: Vec::new(), left, free: Vec::new(), segments, spare: None, len };
         let spare = buffers.claim();
         buffers.keep(spare);
         buffers
@@ -51,6 +121,7 @@ impl Buffers {
     pub(super) fn claim(&mut self) -> Buffer {
         Buffer(self.free.pop().unwrap_or_else(|| {
             self.store.push(vec![0; self.len].into_boxed_slice());
+            self.left.push(Left::default());
             // Four billion buffers are more than there is memory.
             (self.store.len() - 1) as u32
         }))
@@ -64,7 +135,18 @@ impl Buffers {
     /// The packet that this buffer was sent along with is no more.
     pub(super) fn come_back(&mut self, number: u32) {
         debug_assert!(!self.free.contains(&number), "given back twice");
+        self.finished(number);
         self.free.push(number);
+    }
+
+    /// Nothing is left to do on a packet.
+    #[inline]
+    fn finished(&mut self, number: u32) {
+        let left = &mut self.left[number as usize];
+        left.checksum = None;
+        if let Some(tail) = left.tail.take() {
+            self.segments.release(tail.segment);
+        }
     }
 
     /// Room for the next packet that is read.
@@ -73,6 +155,99 @@ impl Buffers {
         let number = spare.number();
         self.spare = Some(spare);
         &mut self.store[number as usize]
+    }
+
+    /// The same, with the room for the rest of what does not fit in its first `limit` bytes.
+    pub(super) fn spare_and_segment(&mut self, limit: usize) -> [&mut [u8]; 2] {
+        let spare = self.take_spare();
+        let number = spare.number();
+        self.spare = Some(spare);
+        let segment = self.segments.spare(limit);
+        [&mut self.store[number as usize][..limit], &mut self.segments.store[segment as usize][limit..]]
+    }
+
+    /// The packet in the spare buffer has a checksum to be computed.
+    pub(super) fn leave_checksum(&mut self, checksum: Partial) {
+        if let Some(spare) = &self.spare {
+            self.left[spare.0 as usize].checksum = Some(checksum);
+        }
+    }
+
+    /// A segment of `len` bytes was read into the spare buffer, and on behind its first `limit`
+    /// bytes: how `cut` cuts it. Its packets are made by [`Buffers::piece`].
+    pub(super) fn segment(&mut self, limit: usize, len: usize, cut: impl FnOnce(&[u8]) -> Option<Cut>) -> Option<Cut> {
+        let (number, spare) = (self.segments.spare(limit), self.spare.as_ref()?.0);
+        let segment = &mut self.segments.store[number as usize];
+        let head = len.min(limit);
+        segment[..head].copy_from_slice(&self.store[spare as usize][..head]);
+        cut(&segment[..len])
+    }
+
+    /// Makes packet `number` of the segment that was read last in the spare buffer: its length;
+    /// `None` if there is none.
+    pub(super) fn piece(&mut self, limit: usize, cut: &Cut, number: usize) -> Option<usize> {
+        let Range { start, end } = cut.payload(number)?;
+        let (segment, spare) = (self.segments.spare(limit), self.spare.as_ref()?.0);
+        let head = cut.lengths().0;
+        let headers = &mut self.store[spare as usize][..head];
+        headers.copy_from_slice(&self.segments.store[segment as usize][..head]);
+        cut.head(number, headers);
+        self.segments.packets[segment as usize] += 1;
+        let [from, len, head] = [start, end - start, head].map(|bytes| bytes as u32);
+        self.left[spare as usize] =
+            Left { checksum: Some(cut.checksum()), tail: Some(Tail { segment, from, len, head }) };
+        Some((head + len) as usize)
+    }
+
+    /// All packets of the segment that was read last have been made.
+    pub(super) fn end_segment(&mut self) {
+        self.segments.spare = self.segments.spare.filter(|&spare| self.segments.packets[spare as usize] == 0);
+    }
+
+    /// What is left to do on a packet.
+    #[inline]
+    pub(super) fn left(&self, number: u32) -> Left {
+        self.left[number as usize]
+    }
+
+    /// The payload of a packet that is not in its buffer.
+    #[inline]
+    pub(super) fn tail(&self, tail: Tail) -> &[u8] {
+        &self.segments.store[tail.segment as usize][tail.from as usize..][..tail.len as usize]
+    }
+
+    /// Writes a packet of `len` bytes as a wire would carry it.
+    pub(super) fn write_whole(&self, number: u32, len: usize, out: &mut [u8]) {
+        let Left { checksum, tail } = self.left(number);
+        let head = tail.map_or(len, |tail| tail.head as usize);
+        out[..head].copy_from_slice(&self.store[number as usize][..head]);
+        if let Some(tail) = tail {
+            out[head..len].copy_from_slice(self.tail(tail));
+        }
+        if let Some(checksum) = checksum {
+            checksum.complete(&mut out[..len]);
+        }
+    }
+
+    /// The same of the one in the spare buffer.
+    pub(super) fn make_spare_whole(&mut self, len: usize) {
+        if let Some(number) = self.spare.as_ref().map(Buffer::number) {
+            self.make_whole(number, len);
+        }
+    }
+
+    /// Makes a packet of `len` bytes what a wire would carry.
+    pub(super) fn make_whole(&mut self, number: u32, len: usize) {
+        let Left { checksum, tail } = self.left(number);
+        let packet = &mut self.store[number as usize][..len];
+        if let Some(Tail { segment, from, len, head }) = tail {
+            let payload = &self.segments.store[segment as usize][from as usize..][..len as usize];
+            packet[head as usize..].copy_from_slice(payload);
+        }
+        if let Some(checksum) = checksum {
+            checksum.complete(packet);
+        }
+        self.finished(number);
     }
 
     /// The buffer of the packet that was read. Another one is to be [kept](Buffers::keep) for the
@@ -86,6 +261,7 @@ impl Buffers {
 
     /// Keeps a buffer for the next packet that is read.
     pub(super) fn keep(&mut self, buffer: Buffer) {
+        self.finished(buffer.number());
         if let Some(spare) = self.spare.replace(buffer) {
             self.give_back(spare);
         }

@@ -74,6 +74,7 @@ impl Engine {
             return Some(buffer);
         };
         let to = self.destination(from, header.destination);
+        self.finish(from, to, &header, &buffer);
         let Some((to, entry)) = to.and_then(|to| self.entries.get([from, to]).map(|entry| (to, entry))) else {
             self.nodes[from].counts.unroutable += 1;
             self.report_no_route(now, from, &header, &buffer);
@@ -98,6 +99,23 @@ impl Engine {
             }
         }
         self.inject(now, [from, to], &header, buffer)
+    }
+
+    /// Does what the kernel has left to do on a packet, unless only another kernel sees more of it
+    /// than its headers.
+    #[inline]
+    fn finish(&mut self, from: usize, to: Option<usize>, header: &Header, buffer: &Buffer) {
+        if self.buffers.left(buffer.number()).is_nothing() {
+            return;
+        }
+        let goes_on = to.is_some_and(|to| {
+            let entry = self.entries.get([from, to]);
+            let passes = |entry: &mut Entry| entry.router.as_ref().is_none_or(|router| router.passes(header));
+            self.nodes[to].in_process.is_none() && entry.is_some_and(passes)
+        });
+        if self.keeps_whole || !goes_on {
+            self.buffers.make_whole(buffer.number(), header.len);
+        }
     }
 
     /// Where a packet goes no path leads to: the router at the first of the host's paths says so.

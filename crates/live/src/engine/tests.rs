@@ -21,6 +21,7 @@ use peers::{LEFT, PEER_PORT, Peer, RIGHT, Stock, Task, Twin};
 mod connections;
 mod listening;
 mod peers;
+mod segments;
 mod subflows;
 mod varying;
 
@@ -73,6 +74,7 @@ fn spec(tuns: [bool; 2], impairments: Impairments) -> RunSpec {
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: Some(router) }],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),

@@ -18,6 +18,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::capture::Writer;
 
+mod changes;
+
 const LEFT: [u8; 4] = [10, 0, 0, 1];
 const RIGHT: [u8; 4] = [10, 0, 0, 2];
 
@@ -84,6 +86,7 @@ fn spec() -> RunSpec {
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0, 1], split: None, router: Some(router) }],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),
@@ -238,7 +241,7 @@ impl Recording {
             queues: Some(QueueRecorder { directions: &DirectionId::all(2).collect::<Vec<_>>(), sink: &mut csv }),
             ..Recorders::default()
         };
-        let outcome = run(spec, recorders, &self.path()).unwrap();
+        let outcome = run(spec, recorders, &self.path(), None).unwrap();
         (String::from_utf8(csv.finish().unwrap()).unwrap(), outcome)
     }
 }

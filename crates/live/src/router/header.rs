@@ -207,7 +207,7 @@ fn change_word(packet: &mut [u8], at: usize, change: impl FnOnce([u8; 2]) -> [u8
 }
 
 /// Writes the checksum of an IPv4 header.
-pub(super) fn set_checksum(header: &mut [u8]) {
+pub(crate) fn set_checksum(header: &mut [u8]) {
     header[CHECKSUM_AT..CHECKSUM_AT + 2].fill(0);
     let checksum = Sum16BitWords::new().add_slice(header).ones_complement();
     // The words were added in the byte order of the machine.

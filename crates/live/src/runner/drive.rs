@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ackclock_sim::spec::Scheduling;
 use ackclock_sim::{Recorders, RunError};
+use ackclock_trace::ChangeSummary;
 use ackclock_units::{Span, Time};
 use nix::errno::Errno;
 
@@ -21,9 +22,11 @@ use super::clock::Clock;
 use super::punctuality::Punctuality;
 use super::scheduling::{Budget, REST};
 use super::spin::Margin;
+use super::steering::Steering;
 use super::waiter::{Signals, Waiter, Woken};
-use crate::Engine;
+use super::watched::Watched;
 use crate::capture::{Way, Writer};
+use crate::{Control, Engine, LiveWatch, Offload, Outgoing};
 
 /// Packets that are read from a device before the next one has its turn. A batch costs less for
 /// each packet (the kernel's code for reading and that for writing take turns in the cache), and
@@ -53,8 +56,16 @@ pub(super) trait Port: AsRawFd {
     /// Reads a packet, as much of it as there is room for; `WouldBlock` if there is none.
     fn read(&self, buffer: &mut [u8]) -> io::Result<usize>;
 
-    /// Writes a packet.
-    fn write(&self, packet: &[u8]) -> io::Result<()>;
+    /// Whether it has segments and packets that are not finished: they are read by
+    /// [`Port::read_offloaded`] then.
+    fn offloads(&self) -> bool;
+
+    /// Reads a packet or a segment, what does not fit in the first buffer into the second, and what
+    /// is left to do on it.
+    fn read_offloaded(&self, buffers: [&mut [u8]; 2]) -> io::Result<(usize, Offload)>;
+
+    /// Writes a packet, or a segment of several.
+    fn write(&self, packet: &Outgoing<'_>) -> io::Result<()>;
 
     /// Whether it has worked since the last call. One that does not take packets any more may
     /// still be read.
@@ -126,6 +137,8 @@ pub(super) struct Drive<'a, P: Port> {
     sleeps: u64,
     /// Whether the program that has the terminal has ended.
     over: Arc<AtomicBool>,
+    watched: Option<Watched>,
+    steering: Steering,
 }
 
 /// What remains of it.
@@ -144,13 +157,16 @@ pub(super) struct Driven<'a, P> {
 impl<'a, P: Port> Drive<'a, P> {
     /// A run of `duration` that begins now. `ports` are hosts' by number.
     pub(super) fn start(
-        engine: Engine,
+        mut engine: Engine,
         ports: Vec<(usize, &'a P)>,
         signals: Signals,
         capture: Option<Writer>,
         duration: Span,
         scheduling: &Scheduling,
     ) -> io::Result<Drive<'a, P>> {
+        if capture.is_some() {
+            engine.keep_whole();
+        }
         let waiter = Waiter::new(ports.iter().map(|&(_, port)| port), signals);
         let hosts = ports.iter().map(|&(node, _)| node + 1).max().unwrap_or(0);
         let mut port_of = vec![usize::MAX; hosts];
@@ -172,12 +188,41 @@ impl<'a, P: Port> Drive<'a, P> {
             more: false,
             sleeps: 0,
             over: Arc::default(),
+            watched: None,
+            steering: Steering::default(),
         })
+    }
+
+    /// Somebody watches it.
+    pub(super) fn be_watched(&mut self, watch: Arc<dyn LiveWatch>) {
+        self.punctuality.be_watched();
+        self.watched = Some(Watched::new(watch));
     }
 
     /// It also ends when this becomes true.
     pub(super) fn ends_with(&mut self, over: Arc<AtomicBool>) {
         self.over = over;
+    }
+
+    /// It takes changes from there.
+    pub(super) fn takes_changes(&mut self, control: Option<Control>) {
+        self.steering = Steering::new(control);
+    }
+
+    /// It takes no more of them: those that were made, and the longest delay among them.
+    pub(super) fn no_more_changes(&mut self) -> (Vec<ChangeSummary>, Span) {
+        self.steering.finish()
+    }
+
+    /// Makes the changes that have come.
+    fn steer(&mut self) {
+        for (at, order) in self.steering.take(self.now, self.last) {
+            self.engine.change(at, &order.changes);
+            if let Some(capture) = &mut self.capture {
+                capture.change(at, &order.set);
+            }
+            order.made.tell(at);
+        }
     }
 
     /// What the clock showed last.
@@ -230,11 +275,16 @@ impl<'a, P: Port> Drive<'a, P> {
             if self.now.since(looked) >= LOOK {
                 looked = self.now;
                 self.waiter.look().await;
+                self.steer();
             }
             if self.now.since(checked) >= LOOK {
                 checked = self.now;
                 if let Err(end) = self.check() {
                     return end;
+                }
+                if let Some(watched) = &mut self.watched {
+                    let refused = self.ports.iter().map(|port| port.refused);
+                    watched.look(self.now, &mut self.punctuality, self.engine.hosts().zip(refused));
                 }
             }
             let end = match (self.waiter.signals() > 0, self.over.load(Ordering::Relaxed)) {
@@ -297,6 +347,9 @@ impl<'a, P: Port> Drive<'a, P> {
         }
         let handed = self.hand_over(TURN)?;
         if !read && handed == Handed::Nothing {
+            let now = self.now.min(self.last);
+            self.engine.world().pass(now);
+            self.engine.world().keep_up(now, recorders).map_err(End::Run)?;
             return Ok(false);
         }
         // Links are brought up to now for it: nothing may be due before.
@@ -317,8 +370,13 @@ impl<'a, P: Port> Drive<'a, P> {
         let begin = self.now;
         for count in 0..BATCH {
             let Attached { node, port, .. } = self.ports[index];
-            let len = match port.read(self.engine.buffer()) {
-                Ok(len) => len,
+            let read = if port.offloads() {
+                port.read_offloaded(self.engine.buffers())
+            } else {
+                port.read(self.engine.buffer()).map(|len| (len, Offload::default()))
+            };
+            let (len, offload) = match read {
+                Ok(read) => read,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(count > 0),
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) => return Err(End::Gone(index, error)),
@@ -328,11 +386,13 @@ impl<'a, P: Port> Drive<'a, P> {
                 // It came when the run was over.
                 return Ok(true);
             }
-            if let Some(capture) = &mut self.capture {
-                capture.packet(self.now, node, Way::FromHost, &self.engine.buffer()[..len]);
-            }
             self.punctuality.read(self.now.since(self.since));
-            self.engine.arrive(self.now, node, len);
+            let (now, capture) = (self.now, &mut self.capture);
+            self.engine.arrive_offloaded(now, node, len, offload, |packet| {
+                if let Some(capture) = capture {
+                    capture.packet(now, node, Way::FromHost, packet);
+                }
+            });
             let due = self.engine.next_due();
             if due <= self.now {
                 self.punctuality.is_due(due);
@@ -354,28 +414,30 @@ impl<'a, P: Port> Drive<'a, P> {
             return Ok(Handed::Nothing);
         }
         self.punctuality.is_due(due);
-        for _ in 0..most {
+        let mut packets = 0;
+        while packets < most {
             let Some(out) = self.engine.advance(self.now.min(self.last)) else {
                 self.caught_up();
                 return Ok(Handed::All);
             };
+            packets += out.packets as usize;
             let Some(Attached { port, refused, .. }) =
                 self.port_of.get(out.node).and_then(|&index| self.ports.get_mut(index))
             else {
                 continue;
             };
-            let written = port.write(out.bytes);
+            let written = port.write(&out);
             self.now = self.clock.now();
             match written {
                 Ok(()) => {
-                    self.punctuality.handed_over(out.at, self.now);
+                    self.punctuality.handed_over(out.at, self.now, out.packets);
                     if let Some(capture) = &mut self.capture {
                         // Its due time, so that a replay can be compared with it.
                         capture.packet(out.at, out.node, Way::ToHost, out.bytes);
                     }
                 }
                 Err(error) if is_gone(&error) => return Err(End::Gone(self.port_of[out.node], error)),
-                Err(_) => *refused += 1,
+                Err(_) => *refused += u64::from(out.packets),
             }
         }
         Ok(Handed::Some)

@@ -8,6 +8,8 @@ use std::fs;
 use std::io;
 use std::sync::{Mutex, PoisonError};
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::SignalKind;
 
@@ -83,6 +85,11 @@ fn ignored() -> u64 {
 
 fn bit(kind: SignalKind) -> u64 {
     1 << (kind.as_raw_value() - 1)
+}
+
+/// Sends this process a signal that ends a run, also one whose terminal keys are left to a program.
+pub(crate) fn interrupt() {
+    let _ = kill(Pid::this(), Signal::SIGTERM);
 }
 
 /// Whether a signal has come since the last live run.

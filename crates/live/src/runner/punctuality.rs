@@ -5,9 +5,8 @@ use std::fs;
 use ackclock_trace::{Histogram, Lateness, LiveHost};
 use ackclock_units::{Span, Time};
 
-/// How long the loop may stand still at a time. What comes meanwhile is dated when it is read, so
-/// that lateness does not show it.
-const LONGEST_STALL: Span = Span::from_millis(100);
+use super::watched::Recent;
+use crate::LONGEST_STALL;
 
 /// Measures of a run.
 #[derive(Debug, Default)]
@@ -20,6 +19,8 @@ pub(super) struct Punctuality {
     since: Option<Time>,
     behind: Span,
     stall: Span,
+    /// The same for those who watch; `None` if nobody does.
+    recent: Option<Box<Recent>>,
 }
 
 impl Punctuality {
@@ -37,16 +38,33 @@ impl Punctuality {
         }
     }
 
-    /// A packet that was due at `due` has been taken by its device at `now`.
+    /// Packets the first of which was due at `due` have been taken by their device at `now`.
     #[inline]
-    pub(super) fn handed_over(&mut self, due: Time, now: Time) {
-        self.lateness.add(now.since(due).as_nanos());
+    pub(super) fn handed_over(&mut self, due: Time, now: Time, packets: u32) {
+        let late = now.since(due).as_nanos();
+        self.lateness.add_repeated(late, packets.into());
+        if let Some(recent) = &mut self.recent {
+            recent.lateness.add_repeated(late, packets);
+        }
     }
 
     /// A packet was read, and its device may have had it for so long.
     #[inline]
     pub(super) fn read(&mut self, waited: Span) {
         self.unread.add(waited.as_nanos());
+        if let Some(recent) = &mut self.recent {
+            recent.unread.add(waited.as_nanos());
+        }
+    }
+
+    /// Somebody watches from now on.
+    pub(super) fn be_watched(&mut self) {
+        self.recent = Some(Box::default());
+    }
+
+    /// What was measured for those who watch.
+    pub(super) fn recent(&mut self) -> Option<&mut Recent> {
+        self.recent.as_deref_mut()
     }
 
     /// One round of the loop took so long, or it woke so much later than it was to.
@@ -179,7 +197,7 @@ mod tests {
     fn lateness_is_from_due_to_done() {
         let mut measures = Punctuality::default();
         for late in 1..=1000 {
-            measures.handed_over(Time::from_millis(7), Time::from_millis(7) + Span::from_micros(late));
+            measures.handed_over(Time::from_millis(7), Time::from_millis(7) + Span::from_micros(late), 1);
         }
         let lateness = measures.lateness();
         assert_eq!(lateness.samples, 1000);
@@ -255,12 +273,12 @@ mod tests {
     fn what_is_wrong_is_said_in_words() {
         let mut measures = Punctuality::default();
         for late in [20, 2310] {
-            measures.handed_over(Time::ZERO, Time::from_micros(late));
+            measures.handed_over(Time::ZERO, Time::from_micros(late), 1);
         }
         assert!(measures.faults(None, HELP, &[]).is_empty());
         // Nanoseconds say nothing.
         for late in [20_000, 2_310_023] {
-            measures.handed_over(Time::ZERO, Time::from_nanos(late));
+            measures.handed_over(Time::ZERO, Time::from_nanos(late), 1);
         }
         // Buckets are 0.1 % wide.
         assert!(measures.faults(Some(Span::from_micros(2313)), HELP, &[]).is_empty());

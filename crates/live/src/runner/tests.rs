@@ -26,8 +26,16 @@ impl Port for UnixDatagram {
         self.recv(buffer)
     }
 
-    fn write(&self, packet: &[u8]) -> io::Result<()> {
-        self.send(packet).map(|_| ())
+    fn offloads(&self) -> bool {
+        false
+    }
+
+    fn read_offloaded(&self, [buffer, _]: [&mut [u8]; 2]) -> io::Result<(usize, Offload)> {
+        Port::read(self, buffer).map(|len| (len, Offload::default()))
+    }
+
+    fn write(&self, packet: &Outgoing<'_>) -> io::Result<()> {
+        self.send(packet.bytes).map(|_| ())
     }
 
     fn check(&self) -> io::Result<()> {
@@ -74,11 +82,19 @@ impl Port for Memory {
         Ok(len)
     }
 
-    fn write(&self, packet: &[u8]) -> io::Result<()> {
+    fn offloads(&self) -> bool {
+        false
+    }
+
+    fn read_offloaded(&self, [buffer, _]: [&mut [u8]; 2]) -> io::Result<(usize, Offload)> {
+        Port::read(self, buffer).map(|len| (len, Offload::default()))
+    }
+
+    fn write(&self, packet: &Outgoing<'_>) -> io::Result<()> {
         if let Some(errno) = self.fails.get()[1] {
             return Err(errno.into());
         }
-        self.outgoing.borrow_mut().push(packet.to_vec());
+        self.outgoing.borrow_mut().push(packet.bytes.to_vec());
         Ok(())
     }
 
@@ -122,6 +138,7 @@ fn spec(duration: Span, delay: Span) -> RunSpec {
             pipes: vec![PipeSpec { between: [0, 1], path: vec![0], split: None, router: None }],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         })),

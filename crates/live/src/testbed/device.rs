@@ -1,35 +1,75 @@
 //! A TUN device.
 
-use std::io;
+use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, RawFd};
 
+use tun_rs::{DeviceBuilder, SyncDevice};
 use tun_tap::{Iface, Mode};
 
 use super::netlink::{self, Plan};
 use super::watch::Watch;
+use crate::offload::{HEADER, Offload};
 
-/// A TUN device, which does not block and goes with this. Packets are IP packets, without anything
-/// before them.
+/// A TUN device, which does not block and goes with this. Packets are IP packets.
 #[derive(Debug)]
 pub(crate) struct Device {
-    iface: Iface,
+    file: File,
     /// The number that the kernel knows it by.
     index: u32,
     watch: Watch,
 }
 
-impl Device {
-    /// Makes a device in the namespace of the calling thread, as planned and up.
-    pub(super) fn create(name: &str, plan: &Plan) -> io::Result<Device> {
+/// The file of a device.
+enum File {
+    /// Packets, with nothing before them.
+    Packets(Iface),
+    /// Packets and segments, with a header before each (`IFF_VNET_HDR`), which `tun-tap` cannot ask
+    /// for.
+    Segments(SyncDevice),
+}
+
+impl std::fmt::Debug for File {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            File::Packets(_) => "Packets",
+            File::Segments(_) => "Segments",
+        })
+    }
+}
+
+impl File {
+    /// Makes a device in the namespace of the calling thread; with offloads, if it is to have them
+    /// and the kernel can.
+    fn open(name: &str, offload: bool) -> io::Result<File> {
+        if offload && let Ok(device) = DeviceBuilder::new().name(name).offload(true).inherit_enable_state().build_sync()
+        {
+            device.set_nonblocking(true)?;
+            return Ok(File::Segments(device));
+        }
+        // If it was something else that failed, it fails again, and says so.
         let iface = Iface::without_packet_info(name, Mode::Tun)?;
         iface.set_non_blocking()?;
+        Ok(File::Packets(iface))
+    }
+}
+
+impl Device {
+    /// Makes a device in the namespace of the calling thread, as planned and up; with offloads if
+    /// it is to have them and the kernel can.
+    pub(super) fn create(name: &str, plan: &Plan, offload: bool) -> io::Result<Device> {
+        let file = File::open(name, offload)?;
         let index = netlink::configure(name, plan)?;
-        Ok(Device { iface, index, watch: Watch::new(index)? })
+        Ok(Device { file, index, watch: Watch::new(index)? })
     }
 
     /// The number that the kernel knows it by.
     pub(super) fn index(&self) -> u32 {
         self.index
+    }
+
+    /// Whether it has segments, and checksums that are not computed.
+    pub(crate) fn offloads(&self) -> bool {
+        matches!(self.file, File::Segments(_))
     }
 
     /// Reads a packet; `WouldBlock` if there is none. What does not fit into the buffer is lost: a
@@ -38,15 +78,42 @@ impl Device {
     /// # Errors
     /// `EBADFD` if the device is gone.
     pub(crate) fn read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.iface.recv(buffer)
+        match &self.file {
+            File::Packets(iface) => iface.recv(buffer),
+            File::Segments(_) => self.read_offloaded([buffer, &mut []]).map(|(len, _)| len),
+        }
     }
 
-    /// Writes a packet.
+    /// Reads a packet or a segment, and what is left to do on it; what does not fit into the first
+    /// buffer goes into the second.
+    ///
+    /// # Errors
+    /// As [`Device::read`].
+    pub(crate) fn read_offloaded(&self, [buffer, rest]: [&mut [u8]; 2]) -> io::Result<(usize, Offload)> {
+        match &self.file {
+            File::Packets(iface) => iface.recv(buffer).map(|len| (len, Offload::default())),
+            File::Segments(device) => {
+                let mut header = [0; HEADER];
+                let mut slices = [IoSliceMut::new(&mut header), IoSliceMut::new(buffer), IoSliceMut::new(rest)];
+                let len = device.recv_vectored(&mut slices)?;
+                Ok((len.saturating_sub(HEADER), Offload::read(&header)))
+            }
+        }
+    }
+
+    /// Writes a packet, or a segment of several; what is in `rest` comes behind `packet`. A device
+    /// without offloads takes packets in one piece, on which nothing is left to do.
     ///
     /// # Errors
     /// `EINVAL` for what is no IP packet, `EIO` if the device is down, `EBADFD` if it is gone.
-    pub(crate) fn write(&self, packet: &[u8]) -> io::Result<()> {
-        self.iface.send(packet).map(|_| ())
+    pub(crate) fn write(&self, packet: &[u8], rest: &[u8], offload: Offload) -> io::Result<()> {
+        match &self.file {
+            File::Packets(iface) => iface.send(packet).map(|_| ()),
+            File::Segments(device) => {
+                let header = offload.write();
+                device.send_vectored(&[&header, packet, rest].map(IoSlice::new)).map(|_| ())
+            }
+        }
     }
 
     /// Whether it has been there and up since the last call.
@@ -60,6 +127,9 @@ impl Device {
 
 impl AsRawFd for Device {
     fn as_raw_fd(&self) -> RawFd {
-        self.iface.as_raw_fd()
+        match &self.file {
+            File::Packets(iface) => iface.as_raw_fd(),
+            File::Segments(device) => device.as_raw_fd(),
+        }
     }
 }

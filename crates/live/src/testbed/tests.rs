@@ -12,6 +12,7 @@ use ackclock_sim::spec::{Clock, PipeSpec, RouterSpec};
 use ackclock_testkit::can_go_live;
 
 use super::*;
+use crate::Offload;
 
 mod watch;
 
@@ -45,6 +46,7 @@ fn spec(nodes: Vec<NodeSpec>) -> LiveSpec {
         nodes,
         commands: Vec::new(),
         scheduling: Default::default(),
+        offload: false,
         lateness_limit: None,
         drain: false,
     }
@@ -106,7 +108,7 @@ fn what_one_host_sends_is_read_and_what_is_written_the_other_receives() {
         assert_eq!(packet.len(), if from.is_ipv4() { 20 } else { 40 } + 8 + 5);
         assert!(packet.ends_with(b"forth"));
         assert!(is_quiet(device(&testbed, 0)) && is_quiet(device(&testbed, 1)), "nothing goes by itself");
-        device(&testbed, 1).write(&packet).expect("written");
+        device(&testbed, 1).write(&packet, &[], Offload::default()).expect("written");
         let mut buffer = [0; 100];
         let (read, source) = receiver.recv_from(&mut buffer).expect("received");
         assert_eq!((&buffer[..read], source), (&b"forth"[..], sender.local_addr().expect("a socket")));
@@ -165,7 +167,7 @@ fn the_kernel_hands_over_whole_packets_with_checksums() {
                         assert_eq!(usize::from(u16::from_be_bytes([packet[2], packet[3]])), read);
                         assert_eq!(sums(packet), [0xffff, 0xffff], "{packet:02x?}");
                         lengths[from] = lengths[from].max(read);
-                        device(&testbed, to).write(packet).expect("written");
+                        device(&testbed, to).write(packet, &[], Offload::default()).expect("written");
                     }
                 }
                 thread::yield_now();

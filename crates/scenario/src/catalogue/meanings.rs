@@ -24,6 +24,7 @@ const MEANINGS: &[(&str, &str)] = &[
         "how long before an event a live run busy-waits instead of sleeping; `\"auto\"` as long as it wakes late",
     ),
     ("run.priority", "before which others the turn of a live run's loop comes"),
+    ("run.offload", "whether devices take and give segments of several packets, which are cut before the queue"),
     ("run.affinity", "processors that a live run's loop runs on, by number"),
     ("run.lateness_limit", "99th percentile of lateness, or of the time unread, from which a live run is not valid"),
     ("run.drain", "deliver what is in transit when a live run ends"),

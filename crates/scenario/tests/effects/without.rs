@@ -19,6 +19,7 @@ pub(crate) const WITHOUT: &[(&str, &str, &str)] = &[
     ("run", "spin", LIVE),
     ("run", "priority", LIVE),
     ("run", "affinity", LIVE),
+    ("run", "offload", LIVE),
     ("run", "lateness_limit", LIVE),
     ("run", "drain", LIVE),
     ("record", "series", RECORD),

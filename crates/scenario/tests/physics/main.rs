@@ -20,6 +20,7 @@ mod outcome;
 mod prediction;
 mod relations;
 mod shrink;
+mod steering;
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use ackclock_scenario::Scenario;
 use ackclock_sim::spec::RunSpec;
 use ackclock_sim::{DirectionId, QueueRecorder, Recorders, RunError, World};
-use ackclock_trace::{QueueCsv, QueueRecord, QueueSink, Summary, TcpCsv};
+use ackclock_trace::{QueueCsv, QueueRecord, QueueSink, SeriesRecord, Summary, TcpCsv, WatchSink};
 use ackclock_units::{Span, Time};
 use serde_json::Value as Json;
 
@@ -97,6 +97,24 @@ impl QueueSink for Nothing {
     }
 }
 
+/// Somebody who watches, in intervals of this length and of half of it.
+#[derive(Debug)]
+struct Watcher(Span);
+
+impl WatchSink for Watcher {
+    fn every(&self) -> Span {
+        self.0
+    }
+
+    fn record(&mut self, record: &SeriesRecord<'_>) {
+        assert!(record.from < record.to, "an interval without length");
+    }
+
+    fn passed(&mut self, to: Time) -> Span {
+        if to.as_nanos().is_multiple_of(2) { self.0 } else { self.0 / 2 }
+    }
+}
+
 /// The first run of a file.
 pub(crate) fn spec(text: &str) -> RunSpec {
     let scenario = Scenario::parse("drawn", text.as_bytes(), &[]);
@@ -107,9 +125,11 @@ pub(crate) fn spec(text: &str) -> RunSpec {
 pub(crate) fn run(spec: &RunSpec, most: u64) -> Result<Outcome, Failure> {
     let directions: Vec<DirectionId> = DirectionId::all(spec.links.len()).collect();
     let (mut queue, mut tcp) = (Metered::new(QueueCsv::new(Vec::new()), most), TcpCsv::new(Vec::new()));
+    let mut watcher = Watcher(spec.duration / 37);
     let recorders = Recorders {
         queues: Some(QueueRecorder { directions: &directions, sink: &mut queue }),
         tcp: Some(&mut tcp),
+        watch: Some(&mut watcher),
         ..Recorders::default()
     };
     let summary = drive(spec, recorders, most)?;

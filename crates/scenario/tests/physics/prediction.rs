@@ -74,6 +74,7 @@ fn run(spec: &RunSpec, predicts: bool, most: u64) -> (Written, [u64; 2]) {
         captures: None,
         reordering: None,
         series: Some(SeriesRecorder { config, sink: &mut series }),
+        watch: None,
     };
     let end = Time::ZERO + spec.duration;
     let mut world = World::new(&spec);
@@ -123,7 +124,7 @@ fn compare(name: &str, spec: &RunSpec, most: u64) -> [u64; 2] {
     arrived
 }
 
-fn gallery() -> Vec<PathBuf> {
+pub(crate) fn gallery() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios");
     let entries = |folder: &Path| fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("a file").path());
     let folders = entries(&folder).filter(|path| path.is_dir());

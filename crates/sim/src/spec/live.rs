@@ -29,6 +29,8 @@ pub struct LiveSpec {
     pub commands: Vec<CommandSpec>,
     /// How the loop gets its processor.
     pub scheduling: Scheduling,
+    /// Whether devices take and give segments of several packets, where the kernel can.
+    pub offload: bool,
     /// The 99th percentile of lateness beyond which the run is not valid.
     pub lateness_limit: Option<Span>,
     /// Whether what is on its way at the end is still delivered.

@@ -29,6 +29,11 @@ impl Media {
 }
 
 impl World {
+    /// Whether a direction shares a medium with the other one.
+    pub(super) fn has_medium(&self, direction: DirectionId) -> bool {
+        self.media.as_ref().is_some_and(|media| media.of_links[direction.link()].is_some())
+    }
+
     /// The medium of a direction takes its steps until `now`, each at its own time.
     #[cold]
     pub(super) fn share_medium(&mut self, now: Time, direction: DirectionId) {
@@ -83,8 +88,10 @@ impl World {
 
     /// The forward direction is also called for the steps of the medium.
     fn rearm_on_medium(&mut self, direction: DirectionId) {
-        let medium = self.media.as_ref().and_then(|media| media.of_links[direction.link()].as_ref());
-        let step = medium.map_or(Time::NEVER, |medium| medium.next().1);
+        let Some(medium) = self.media.as_ref().and_then(|media| media.of_links[direction.link()].as_ref()) else {
+            return self.rearm_direction(direction);
+        };
+        let step = medium.next().1;
         let [forward, reverse] = direction.pair();
         let due = self.directions[forward].next_due().min(step);
         self.direction_wakeups.arm(forward.slot(), due);

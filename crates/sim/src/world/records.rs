@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use ackclock_packet::Packet;
-use ackclock_trace::{CaptureSink, ErttSink, QueueSink, ReorderingSink, SeriesSink, SiftrSink, TcpSink};
+use ackclock_trace::{CaptureSink, ErttSink, QueueSink, ReorderingSink, SeriesRecord, SiftrSink, TcpSink};
 use ackclock_units::Time;
 
 use super::World;
@@ -30,6 +30,8 @@ pub(super) struct Records {
     pub(super) log: Option<Box<HostLog>>,
     /// Flows and links over time.
     pub(super) series: Option<Box<Series>>,
+    /// The same, handed on as each interval ends.
+    pub(super) watched: Option<Box<Series>>,
     /// Packets as bytes.
     pub(super) captures: Option<Box<Captures>>,
     /// What arrives out of order where.
@@ -38,6 +40,23 @@ pub(super) struct Records {
     pub(super) notes: bool,
     /// There is anything to hand on, ever.
     is_recording: bool,
+}
+
+impl Records {
+    /// Those over time, which those who run read or who watch.
+    pub(super) fn all_series(&mut self) -> impl Iterator<Item = &mut Box<Series>> {
+        self.series.iter_mut().chain(&mut self.watched)
+    }
+
+    /// Whether rows of one ought to be handed on.
+    pub(super) fn has_full_series(&self) -> bool {
+        self.series.iter().chain(&self.watched).any(|series| series.is_full())
+    }
+
+    /// Whether there is any.
+    pub(super) fn has_series(&self) -> bool {
+        self.series.is_some() || self.watched.is_some()
+    }
 }
 
 impl World {
@@ -76,11 +95,17 @@ impl World {
             self.next_edge = self.next_edge.min(series.next_edge());
             self.records.series = Some(Box::new(series));
         }
+        if let Some(sink) = &recorders.watch {
+            let series = Series::watched(sink.every(), self.windows.listed(), self.directions.len());
+            self.next_edge = self.next_edge.min(series.next_edge());
+            self.records.watched = Some(Box::new(series));
+        }
         if let (Some(recorder), Some(reordering)) = (&recorders.reordering, &mut self.records.reordering) {
             reordering.record(recorder.every);
         }
+        let has_series = recorders.series.is_some() || recorders.watch.is_some();
         self.records.is_recording =
-            is_recording || recorders.reordering.is_some() || recorders.flows.is_some() || recorders.series.is_some();
+            is_recording || recorders.reordering.is_some() || recorders.flows.is_some() || has_series;
         if recorders.tcp.is_some() {
             self.records.tcp = Some(Box::new(TcpRecording::new()));
         }
@@ -98,10 +123,8 @@ impl World {
 
     #[inline(never)]
     fn hand_on_some(&mut self, now: Time, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
-        if let Some(SeriesRecorder { sink, .. }) = &mut recorders.series
-            && self.records.series.as_ref().is_some_and(|series| series.is_full())
-        {
-            self.hand_on_series(*sink)?;
+        if self.records.has_full_series() {
+            self.hand_on_series(recorders)?;
         }
         if let Some(sink) = &mut recorders.tcp
             && self.records.tcp.as_ref().is_some_and(|recording| recording.is_full())
@@ -143,8 +166,8 @@ impl World {
         if let Some(QueueRecorder { sink, .. }) = &mut recorders.queues {
             self.hand_on(self.end, Time::NEVER, *sink)?;
         }
-        if let Some(SeriesRecorder { sink, .. }) = &mut recorders.series {
-            self.hand_on_last_series(*sink)?;
+        if recorders.series.is_some() || recorders.watch.is_some() {
+            self.hand_on_last_series(recorders)?;
         }
         if let Some(sink) = &mut recorders.tcp {
             self.finish();
@@ -210,9 +233,22 @@ impl World {
 
     /// Hands on the rows of the intervals that have ended.
     #[cold]
-    fn hand_on_series(&mut self, sink: &mut dyn SeriesSink) -> Result<(), RunError> {
+    fn hand_on_series(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
+        if let (Some(sink), Some(mut series)) =
+            (&mut recorders.watch, self.records.watched.take_if(|series| series.is_full()))
+        {
+            let record = |record: &SeriesRecord<'_>| {
+                sink.record(record);
+                ControlFlow::Continue(())
+            };
+            let _ = series.hand_on(&self.flows, |group| self.name_of_group(group), &self.directions, record);
+            series.set_every(sink.passed(series.passed()));
+            self.records.watched = Some(series);
+        }
+        let Some(SeriesRecorder { sink, .. }) = &mut recorders.series else { return Ok(()) };
         let Some(mut series) = self.records.series.take() else { return Ok(()) };
-        let handed_on = series.hand_on(&self.flows, |group| self.name_of_group(group), &self.directions, sink);
+        let record = |record: &SeriesRecord<'_>| sink.record(record);
+        let handed_on = series.hand_on(&self.flows, |group| self.name_of_group(group), &self.directions, record);
         self.records.series = Some(series);
         match handed_on {
             ControlFlow::Continue(()) => Ok(()),
@@ -221,18 +257,18 @@ impl World {
     }
 
     /// The same for all others, at the end of the run.
-    fn hand_on_last_series(&mut self, sink: &mut dyn SeriesSink) -> Result<(), RunError> {
+    fn hand_on_last_series(&mut self, recorders: &mut Recorders<'_>) -> Result<(), RunError> {
         while self.next_edge <= self.end {
             self.pass_edges(self.end);
-            self.hand_on_series(sink)?;
+            self.hand_on_series(recorders)?;
         }
         self.catch_up(self.end);
         let groups = self.passing_counts();
         let World { records, flows, hosts, directions, end, .. } = self;
-        if let Some(series) = &mut records.series {
+        for series in records.all_series() {
             series.end(*end, flows, hosts, &groups, directions);
         }
-        self.hand_on_series(sink)
+        self.hand_on_series(recorders)
     }
 
     /// Hands on the packets that were captured.

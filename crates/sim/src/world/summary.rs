@@ -127,6 +127,7 @@ impl World {
             partial: end < Time::ZERO + self.about.duration,
             live: None,
             commands: Vec::new(),
+            changes: Vec::new(),
             duration_s: end.as_secs_f64(),
             params: (),
             events: self.handled,

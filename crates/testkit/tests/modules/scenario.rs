@@ -54,6 +54,7 @@ pub(crate) const LAYERS: Layers = Layers {
         "expect",
         "plan",
         "points",
+        "change",
         "notes",
         "scenario",
         "catalogue",

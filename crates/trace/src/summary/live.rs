@@ -72,6 +72,12 @@ pub struct LiveHost {
     pub sent_packets: u64,
     /// Bytes that were.
     pub sent_bytes: u64,
+    /// Segments of several packets that were read, with offload.
+    #[serde(default)]
+    pub received_segments: u64,
+    /// Segments of several packets that were written.
+    #[serde(default)]
+    pub sent_segments: u64,
     /// Packets that the device had to drop because they were not read in time.
     pub device_dropped: u64,
     /// Packets that were longer than what was read of them.

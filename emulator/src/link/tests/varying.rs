@@ -7,7 +7,7 @@ use ackclock_aqm::QueueSpec;
 use super::*;
 use crate::{Change, Course, Format, OPPORTUNITY, Trace, Up};
 
-fn change(at: Time) -> Change {
+pub(super) fn change(at: Time) -> Change {
     Change { at, ..Change::default() }
 }
 
@@ -15,7 +15,7 @@ fn rate(mbit: u64) -> Option<Option<Rate>> {
     Some(Rate::from_bps(mbit * MBIT))
 }
 
-fn scheduled(config: LinkConfig, schedule: Vec<Change>) -> Link {
+pub(super) fn scheduled(config: LinkConfig, schedule: Vec<Change>) -> Link {
     Link::with_course(config, pfifo(100_000), random("link"), Course { schedule, ..Course::default() })
 }
 
@@ -225,7 +225,7 @@ fn usage_leaves_out_outages() {
 }
 
 /// Changes of every kind within 300 ms; the queue's only where it is known.
-fn any_schedule() -> impl Strategy<Value = Vec<Change>> {
+pub(super) fn any_schedule() -> impl Strategy<Value = Vec<Change>> {
     let rate = prop_oneof![1 => Just(None), 8 => (100_000u64..100 * MBIT).prop_map(Rate::from_bps)];
     let up = prop_oneof![Just(Up::Passes), Just(Up::Holds), Just(Up::Loses)];
     let one = (

@@ -104,6 +104,31 @@ impl Impaired {
         Impaired { fate, sending: None, line, held: VecDeque::new(), passed: 0 }
     }
 
+    /// The wire of a link without impairments, which changes from now on: with the packet in
+    /// transmission, and those behind it in order of arrival.
+    pub(super) fn taking_over(mut fate: Fate, sending: Option<Packet>, line: VecDeque<(Time, Packet)>) -> Impaired {
+        let passed = line.len() as u64;
+        fate.begin_to_change(line.back().map_or(Time::ZERO, |&(at, _)| at));
+        Impaired { fate, sending, line: DelayLine::Fifo(line), held: VecDeque::new(), passed }
+    }
+
+    /// The link changes from now on.
+    pub(super) fn begin_to_change(&mut self) {
+        self.fate.begin_to_change(Time::ZERO);
+        if let (true, DelayLine::Fifo(_)) = (self.fate.may_reorder(), &self.line) {
+            let mut heap = DelayLine::new(true);
+            while let Some((at, packet)) = self.line.pop() {
+                heap.push(at, packet);
+            }
+            self.line = heap;
+        }
+    }
+
+    /// What a packet takes at least, where the propagation delay is `delay`.
+    pub(super) fn least_delay(&self, delay: Span) -> Span {
+        self.fate.impairments().least_delay(delay)
+    }
+
     pub(super) fn set_loss(&mut self, probability: f64) {
         self.fate.set_loss(probability);
     }

@@ -60,6 +60,16 @@ impl Line {
         Some((at, packet))
     }
 
+    /// Takes the last one back.
+    pub(super) fn pop_last(&mut self) -> Option<(Time, Packet)> {
+        self.length = self.length.checked_sub(1)?;
+        if self.length == 0 {
+            self.next_at = Time::NEVER;
+        }
+        let OnWire { at, packet } = self.ring[self.place(self.length)];
+        Some((at, packet))
+    }
+
     /// The n-th packet behind the first.
     #[inline(always)]
     pub(super) fn get(&self, n: usize) -> Option<&Packet> {

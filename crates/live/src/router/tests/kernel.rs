@@ -9,6 +9,7 @@ use ackclock_sim::spec::{Clock, LiveSpec, NodeSpec, PipeSpec};
 use ackclock_testkit::can_go_live;
 
 use super::*;
+use crate::Offload;
 use crate::testbed::Testbed;
 
 /// Two hosts with MTUs of 1500 bytes and a router between them that takes `mtu`.
@@ -37,6 +38,7 @@ impl Bed {
             pipes: vec![PipeSpec { between: [0, 1], path: Vec::new(), split: None, router: Some(SPEC) }],
             commands: Vec::new(),
             scheduling: Default::default(),
+            offload: false,
             lateness_limit: None,
             drain: false,
         };
@@ -77,15 +79,15 @@ impl Bed {
                     let header = Header::read(packet).expect("kernels write right headers");
                     let other = devices[1 - node];
                     match router.forward(now, &header, packet, &mut message) {
-                        Forward::Whole => other.write(packet).expect("room"),
+                        Forward::Whole => other.write(packet, &[], Offload::default()).expect("room"),
                         Forward::Fragments => {
                             let mut pieces = Fragments::new(&header, packet, router.mtu());
                             while let Some(len) = pieces.next_into(&mut out) {
-                                other.write(&out[..len]).expect("room");
+                                other.write(&out[..len], &[], Offload::default()).expect("room");
                             }
                         }
                         Forward::Discarded(_) if message.is_empty() => {}
-                        Forward::Discarded(_) => devices[node].write(&message).expect("room"),
+                        Forward::Discarded(_) => devices[node].write(&message, &[], Offload::default()).expect("room"),
                     }
                 }
             }

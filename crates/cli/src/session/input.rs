@@ -1,0 +1,37 @@
+//! What a session is given.
+
+use ackclock_scenario::{LoadError, Override, Scenario};
+use ackclock_sim::spec::OwnController;
+use anyhow::bail;
+
+use crate::args::Args;
+use crate::check;
+
+/// The scenario, with everything that the command line overrides.
+pub(super) fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<Scenario> {
+    let mut overrides: Vec<Override> =
+        args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
+    if let Some(seed) = args.seed {
+        overrides.push(Override { flag: "--seed".to_owned(), text: format!("run.seed={seed}") });
+    }
+    if let Some(clock) = &args.clock {
+        overrides.push(Override { flag: "--clock".to_owned(), text: format!("run.clock={clock}") });
+    }
+    check::load(args.path(), &overrides, controllers).map_err(|error| {
+        // A misspelt command is taken for a file.
+        let word = args.file.as_ref().and_then(|file| file.to_str()).filter(|name| !name.contains(['.', '/']));
+        match (&error, word) {
+            (LoadError::Read { .. }, Some(word)) => anyhow::Error::from(error).context(format!("no command `{word}`")),
+            _ => error.into(),
+        }
+    })
+}
+
+/// A capture is of one live run.
+pub(super) fn check_capture(args: &Args, scenario: &Scenario) -> anyhow::Result<()> {
+    match (&args.record, scenario.is_live(), scenario.runs()) {
+        (None, ..) | (Some(_), true, 1) => Ok(()),
+        (Some(_), true, runs) => bail!("--record requires a single run, and the scenario has {runs}"),
+        (Some(_), false, _) => bail!("--record requires a live run: hosts with devices, and the clock `live`"),
+    }
+}

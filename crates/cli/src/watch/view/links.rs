@@ -1,0 +1,104 @@
+//! The link directions: a table, and the selected one over time.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::widgets::{Block, Borders, Sparkline};
+
+use super::super::board::{Board, History, Link, Shown};
+use super::super::state::{Pane, State};
+use super::super::text::{millis, percent, si};
+use super::Theme;
+use super::table::{Column, Over, Row, Table};
+
+const COLUMNS: [Column; 10] = [
+    Column { title: "link", width: 0, rank: 0 },
+    Column { title: "bit/s", width: 5, rank: 0 },
+    Column { title: "of", width: 5, rank: 2 },
+    Column { title: "used", width: 5, rank: 3 },
+    Column { title: "queue p", width: 7, rank: 0 },
+    Column { title: "kB", width: 5, rank: 5 },
+    Column { title: "wait ms", width: 7, rank: 0 },
+    Column { title: "drops", width: 6, rank: 1 },
+    Column { title: "marks", width: 6, rank: 1 },
+    Column { title: "queue", width: 8, rank: 6 },
+];
+
+/// Intervals of a line in the table.
+const LINE: usize = 60;
+
+/// Intervals of the lines below it: half a minute of the machine's clock.
+const OVER_TIME: usize = 300;
+
+pub(super) fn table(frame: &mut Frame<'_>, area: Rect, board: &Board, state: &State, theme: Theme) {
+    let table = Table {
+        columns: &COLUMNS,
+        over_time: &["rate"],
+        selected: state.link,
+        has_focus: state.pane == Pane::Links,
+        rows: board.links.len(),
+    };
+    table.draw(frame, area, |link| row(&board.links[link], theme));
+}
+
+fn row(link: &Link, theme: Theme) -> Row {
+    let point = &link.point;
+    let [dropped, marked] = link.recent.counts();
+    let used = match (point.rate_bps, point.utilization) {
+        (None, _) => (String::new(), theme.plain()),
+        (Some(_), used) => (percent(used), if used > 0.95 { theme.notable() } else { theme.plain() }),
+    };
+    let count = |total: u64, recent: u64, style| (total.to_string(), if recent > 0 { style } else { theme.plain() });
+    let waited = point.sojourn.map(ackclock_units::Span::as_millis_f64);
+    Row {
+        cells: vec![
+            (link.id.clone(), theme.plain()),
+            (si(link.rate_bps), theme.plain()),
+            (point.rate_bps.map_or_else(|| "-".to_owned(), |bps| si(bps as f64)), theme.plain()),
+            used,
+            (point.backlog_packets.to_string(), theme.plain()),
+            (si(point.backlog_bytes as f64 / 1e3), theme.plain()),
+            (millis(waited), theme.plain()),
+            count(link.totals.dropped + link.totals.lost, dropped, theme.bad()),
+            count(link.totals.marked, marked, theme.notable()),
+            (link.queue.clone(), theme.plain()),
+        ],
+        over_time: vec![Over {
+            values: link.rates.last(LINE).collect(),
+            most: point.rate_bps.map(|bps| bps as f64),
+            style: theme.line(),
+        }],
+    }
+}
+
+/// Rate, backlog and time in the queue of the selected direction.
+pub(super) fn over_time(frame: &mut Frame<'_>, area: Rect, board: &Board, state: &State, theme: Theme) {
+    let Some(link) = board.links.get(state.link) else { return };
+    let point = &link.point;
+    let of = point.rate_bps.map_or_else(String::new, |bps| format!(" of {}", si(bps as f64)));
+    let wait = millis(point.sojourn.map(ackclock_units::Span::as_millis_f64));
+    let lines: [(String, &History, Shown, Option<f64>); 3] = [
+        (format!("{} bit/s{of}", si(link.rate_bps)), &link.rates, Shown::Mean, point.rate_bps.map(|bps| bps as f64)),
+        (format!("{} packets", point.backlog_packets), &link.backlogs, Shown::Largest, None),
+        (format!("{wait} ms"), &link.sojourns, Shown::Largest, None),
+    ];
+    let places: [Rect; 3] = Layout::horizontal([Constraint::Fill(1); 3]).spacing(1).areas(area);
+    for ((title, history, shown, most), place) in lines.into_iter().zip(places) {
+        let width = usize::from(place.width);
+        let values = history.together(width, (OVER_TIME / width.max(1)).max(1), shown);
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        let title = if most.is_some() { format!("{title} ") } else { format!("{title}, most {} ", si(largest)) };
+        let most = most.unwrap_or(0.0).max(largest).max(1e-9);
+        // As a line in the table, it ends at the right.
+        let before = usize::from(place.width).saturating_sub(values.len());
+        let heights: Vec<u64> = std::iter::repeat_n(0.0, before)
+            .chain(values)
+            .map(|value| (value / most * 1000.0).round() as u64)
+            .collect();
+        let line = Sparkline::default()
+            .block(Block::new().borders(Borders::TOP).title(title))
+            .data(heights)
+            .max(1000)
+            .style(theme.line());
+        frame.render_widget(line, place);
+    }
+}

@@ -1,0 +1,70 @@
+//! Changes that come while a link is in use, in addition to those of its [`crate::Course`].
+//!
+//! A link that was constant becomes one that changes with the first of them: it goes on where it
+//! is, the packet in transmission included, and from there on decides as if it had been one from
+//! the start.
+
+use ackclock_units::{Serializer, Time};
+
+use super::varying::{Usage, Varying};
+use super::{Link, Transmitter};
+use crate::Change;
+
+impl Link {
+    /// Puts a change into the schedule. If the schedule has one at that time already, it is made a
+    /// nanosecond later. Returns its time. What was due before that time has been done
+    /// ([`Link::catch_up`]), and nothing else. A change ends the ramp of what it changes.
+    ///
+    /// # Panics
+    /// If the link has a token bucket or slots, or the change is one of the rate, and that follows
+    /// a trace.
+    pub fn change(&mut self, change: Change) -> Time {
+        let delay = change.delay;
+        let mut varying = match self.varying.take() {
+            Some(varying) => varying,
+            None => self.begin_to_change(just_before(change.at)),
+        };
+        let at = varying.insert(change);
+        if let Some(delay) = delay.filter(|&delay| delay < self.delay) {
+            self.delay = delay;
+            self.least_delay = self.wire.least_delay(delay);
+        }
+        self.until = self.until.min(varying.call_until(self.state));
+        self.varying = Some(varying);
+        at
+    }
+
+    /// What [`Link::usage`] of a link that does not change would be if it had changed by nothing
+    /// until `now`, to which it has caught up; of another one, its usage.
+    pub fn usage_by(&self, now: Time) -> Usage {
+        match &self.varying {
+            Some(varying) => varying.usage(),
+            None if self.is_plain => self.taken_over(now).usage(),
+            None => Usage::default(),
+        }
+    }
+
+    fn begin_to_change(&mut self, now: Time) -> Box<Varying> {
+        assert!(self.is_plain, "a token bucket does not change, and neither does a link with slots");
+        let varying = self.taken_over(now);
+        self.wire.begin_to_change(self.sends(), &self.random);
+        self.is_plain = false;
+        Box::new(varying)
+    }
+
+    /// The transmitter of a link that changes, where this constant one is at `now`.
+    fn taken_over(&self, now: Time) -> Varying {
+        let end = self.serializer.as_ref().map_or((Time::NEVER, 0), Serializer::end);
+        let bytes = self.queue.counters().dequeued.bytes;
+        Varying::taking_over((self.rate(), self.delay), now, bytes, end, self.sends())
+    }
+
+    /// Whether a packet is in transmission. One that takes forever is on no wire.
+    fn sends(&self) -> bool {
+        self.state == Transmitter::Sends && self.until < Time::NEVER
+    }
+}
+
+fn just_before(at: Time) -> Time {
+    Time::from_nanos(at.as_nanos().saturating_sub(1))
+}
