@@ -263,7 +263,8 @@ fn disjoint(document: &Document, outcome: &Outcome, most: u64, laws: &mut Laws) 
         let (left, right) = all.split_at(first.len().min(all.len()));
         equal(laws, "disjoint halves change nothing", &json!(left), &json!(first));
         let queues = alone.links.iter().any(|link| hashes(&link.forward.queue) || hashes(&link.reverse.queue));
-        let splits = alone.flows.iter().filter_map(|flow| flow.split.as_ref()).any(|split| {
+        let groups = alone.flows.iter().map(|flow| &flow.group).chain(alone.sums.iter().map(|sum| &sum.group));
+        let splits = groups.filter_map(|group| group.split.as_ref()).any(|split| {
             let by_hash = |rule: &SplitRule| matches!(rule, SplitRule::FlowHash(_));
             by_hash(&split.along) || matches!(&split.back, WayBack::Split(rule) if by_hash(rule))
         });
