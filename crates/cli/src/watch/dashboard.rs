@@ -43,9 +43,6 @@ pub(super) fn show(watch: &Watch, change: &impl Change, over: &AtomicBool) -> io
                 }
                 Input::Some => {}
             }
-            if !event::poll(Duration::ZERO)? {
-                break;
-            }
             patience = Duration::ZERO;
             let Event::Key(key) = event::read()? else { continue };
             if key.kind == KeyEventKind::Release {

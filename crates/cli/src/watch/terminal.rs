@@ -10,6 +10,7 @@ use std::time::Duration;
 use anyhow::bail;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::cursor::Show;
+use ratatui::crossterm::event;
 use ratatui::crossterm::execute;
 use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
 use ratatui::{Frame, Terminal};
@@ -45,12 +46,31 @@ pub(super) enum Input {
     Gone,
 }
 
-/// Waits for input. crossterm does not return from a terminal that was closed: it reads on.
+/// Waits for an event, which is then to be read. crossterm does not return from a terminal that was
+/// closed: it reads on.
 ///
 /// # Errors
 /// Standard input does not work.
 #[cfg(unix)]
 pub(super) fn wait(patience: Duration) -> io::Result<Input> {
+    let there = || Ok(if event::poll(Duration::ZERO)? { Input::Some } else { Input::None });
+    // Events may have been read along with the last one.
+    if look(Duration::ZERO)? == Input::Gone {
+        return Ok(Input::Gone);
+    }
+    match there()? {
+        Input::None => {}
+        input => return Ok(input),
+    }
+    match look(patience)? {
+        Input::Some => there(),
+        input => Ok(input),
+    }
+}
+
+/// Waits until standard input has something.
+#[cfg(unix)]
+fn look(patience: Duration) -> io::Result<Input> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::io::Errno;
 
@@ -65,13 +85,13 @@ pub(super) fn wait(patience: Duration) -> io::Result<Input> {
     Ok(if fds[0].revents().intersects(gone) { Input::Gone } else { Input::Some })
 }
 
-/// Waits for input.
+/// Waits for an event, which is then to be read.
 ///
 /// # Errors
-/// It does not work.
+/// The terminal does not work.
 #[cfg(not(unix))]
 pub(super) fn wait(patience: Duration) -> io::Result<Input> {
-    Ok(if ratatui::crossterm::event::poll(patience)? { Input::Some } else { Input::None })
+    Ok(if event::poll(patience)? { Input::Some } else { Input::None })
 }
 
 /// The terminal, with keys as they are pressed, and a screen that leaves what was there.
