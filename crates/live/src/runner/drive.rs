@@ -164,7 +164,8 @@ impl<'a, P: Port> Drive<'a, P> {
         duration: Span,
         scheduling: &Scheduling,
     ) -> io::Result<Drive<'a, P>> {
-        if capture.is_some() {
+        // A device without offloads takes nothing that is not finished.
+        if capture.is_some() || ports.iter().any(|(_, port)| !port.offloads()) {
             engine.keep_whole();
         }
         let waiter = Waiter::new(ports.iter().map(|&(_, port)| port), signals);

@@ -43,7 +43,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    /// Those over time, which those who run read or who watch.
+    /// The series of the records, and that of those who watch.
     pub(super) fn all_series(&mut self) -> impl Iterator<Item = &mut Box<Series>> {
         self.series.iter_mut().chain(&mut self.watched)
     }
