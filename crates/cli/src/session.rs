@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::selection::Selection;
 use crate::watch::{self, Watching};
-use input::{check_capture, load};
+use input::{check_capture, check_live, load};
 use ledger::Ledger;
 use result::{Ended, RunResult, Stored};
 
@@ -38,6 +38,7 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
         let _ = print(&scenario.resolved())?;
         return Ok(0);
     }
+    check_live(&scenario)?;
     check_capture(args, &scenario)?;
     control::check_options(args, &scenario)?;
     let changes = args.changes.as_deref().map(control::read_changes).transpose()?;
