@@ -38,9 +38,9 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
         let _ = print(&scenario.resolved())?;
         return Ok(0);
     }
-    check_live(&scenario)?;
     check_capture(args, &scenario)?;
     control::check_options(args, &scenario)?;
+    check_live(&scenario)?;
     let changes = args.changes.as_deref().map(control::read_changes).transpose()?;
     let plan = Plan::read(&scenario, changes.as_deref().unwrap_or_default())?;
     for note in scenario.notes() {
