@@ -25,7 +25,7 @@ use crate::progress::Progress;
 use crate::report::{self, Report};
 use crate::selection::Selection;
 use crate::watch::{self, Watching};
-use input::{check_capture, load};
+use input::{check_capture, check_live, load};
 use ledger::Ledger;
 use result::{Ended, RunResult, Stored};
 
@@ -40,6 +40,7 @@ pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow:
     }
     check_capture(args, &scenario)?;
     control::check_options(args, &scenario)?;
+    check_live(&scenario)?;
     let changes = args.changes.as_deref().map(control::read_changes).transpose()?;
     let plan = Plan::read(&scenario, changes.as_deref().unwrap_or_default())?;
     for note in scenario.notes() {

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &ShellArgs) -> anyhow::Result<u8> {
     if let Some(path) = &args.save {
         save(path, &saved)?;
     }
+    ackclock_live::check_available()?;
     // The loopback interface is the machine's, whatever network comes after.
     let metrics = args.metrics.map(Bound::at).transpose()?;
     if !ackclock_live::is_privileged() {

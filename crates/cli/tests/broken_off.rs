@@ -9,8 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ackclock_testkit::can_go_live;
-use common::{Said, ackclock, folder};
+use common::{Said, ackclock, can_go_live, folder};
 use serde_json::Value;
 
 /// A ping between two kernels, for a minute.

@@ -13,8 +13,8 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ackclock_testkit::{can_go_live, skipped};
-use common::{SMALL, Said, ackclock, folder, run, sweep};
+use ackclock_testkit::skipped;
+use common::{SMALL, Said, ackclock, can_go_live, folder, run, sweep};
 use serde_json::Value;
 
 /// A bulk flow over a link, for 10 s.

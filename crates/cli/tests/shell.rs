@@ -1,7 +1,7 @@
 //! `ackclock shell`, in namespaces of the tests' own; where there can be none they are skipped, and
 //! say so.
 
-#![cfg(target_os = "linux")]
+#![cfg(all(feature = "live", target_os = "linux"))]
 
 mod common;
 

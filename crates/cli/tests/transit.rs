@@ -1,7 +1,7 @@
 //! Hosts that stand for networks, behind interfaces of the machine: in a network namespace of the
 //! test's own, which is the machine here.
 
-#![cfg(target_os = "linux")]
+#![cfg(all(feature = "live", target_os = "linux"))]
 
 mod common;
 

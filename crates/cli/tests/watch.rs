@@ -9,8 +9,8 @@ use std::process::{Command, id};
 use std::thread;
 use std::time::Duration;
 
-use ackclock_testkit::{can_go_live, skipped};
-use common::folder;
+use ackclock_testkit::skipped;
+use common::{can_go_live, folder};
 
 /// Waits for something on the screen to appear: machines may be busy.
 const PATIENCE: usize = 300;

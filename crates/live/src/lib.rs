@@ -4,22 +4,35 @@
 //! [`Engine`] is the run itself, without devices and without a clock: packets as bytes in, packets
 //! as bytes out, time as an argument. `runner` drives it by the machine's clock, `replay` by a
 //! capture. `testbed` creates namespaces, devices and addresses, and removes them.
+//!
+//! Devices are Linux's, and the feature `devices` (on by default) can be left out. Everything but
+//! runs by the machine's clock remains: `no_devices` is what answers for those.
+
+// What only the runner uses is part of every build, and is checked in those that have it.
+#![cfg_attr(not(all(feature = "devices", target_os = "linux")), allow(dead_code, unused_imports))]
 
 mod capture;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "devices", target_os = "linux"))]
 mod commands;
 mod control;
+#[cfg(all(feature = "devices", target_os = "linux"))]
+mod devices;
+#[cfg(not(all(feature = "devices", target_os = "linux")))]
+#[path = "no_devices.rs"]
+mod devices;
 mod engine;
 mod in_process;
 mod offload;
-#[cfg(target_os = "linux")]
+#[cfg(unix)]
 mod peer;
 mod prefix;
 mod replay;
 mod router;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "devices", target_os = "linux"))]
 mod runner;
-#[cfg(target_os = "linux")]
+#[cfg(all(unix, not(all(feature = "devices", target_os = "linux"))))]
+mod signals;
+#[cfg(all(feature = "devices", target_os = "linux"))]
 mod testbed;
 mod watch;
 
@@ -112,26 +125,29 @@ pub enum LiveError {
     Run(#[from] RunError),
 }
 
+/// Whether this build can run by the machine's clock: with the feature `devices`, on Linux. What
+/// such a run needs of the machine is seen when it begins.
+///
+/// # Errors
+/// [`LiveError::Missing`] if it cannot.
+pub fn check_available() -> Result<(), LiveError> {
+    devices::check_available()
+}
+
 /// Whether a signal that ends live runs (SIGINT, SIGTERM, SIGHUP) has come since the last one. From
 /// the first one on, or from [`listen`], these signals no longer end the program by themselves:
 /// anything it does apart from live runs has to ask.
 pub fn interrupted() -> bool {
-    #[cfg(target_os = "linux")]
-    return runner::interrupted();
-    #[cfg(not(target_os = "linux"))]
-    false
+    devices::interrupted()
 }
 
 /// Has this process, which has one thread and not the rights for live runs, continue in a network
 /// of its own, where it may do everything, and from which nothing leads out.
 ///
 /// # Errors
-/// The kernel or the settings of the machine do not allow it.
+/// The kernel or the settings of the machine do not allow it, or this build has no live runs.
 pub fn enter_own_network() -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    return testbed::enter_private();
-    #[cfg(not(target_os = "linux"))]
-    Err(io::ErrorKind::Unsupported.into())
+    devices::enter_private()
 }
 
 /// Whether the program at the other end of a Unix socket is of the user of this one, or of root.
@@ -141,21 +157,12 @@ pub fn enter_own_network() -> io::Result<()> {
 /// The other end is gone.
 #[cfg(unix)]
 pub fn is_same_user(socket: &impl std::os::fd::AsFd) -> io::Result<bool> {
-    #[cfg(target_os = "linux")]
-    return peer::is_same_user(socket);
-    #[cfg(not(target_os = "linux"))]
-    {
-        let _ = socket;
-        Ok(true)
-    }
+    peer::is_same_user(socket)
 }
 
 /// Whether this process may make devices and namespaces.
 pub fn is_privileged() -> bool {
-    #[cfg(target_os = "linux")]
-    return testbed::is_privileged();
-    #[cfg(not(target_os = "linux"))]
-    false
+    devices::is_privileged()
 }
 
 /// The addresses that the machine has in the network namespace of this process.
@@ -163,10 +170,7 @@ pub fn is_privileged() -> bool {
 /// # Errors
 /// The kernel does not tell.
 pub fn addresses() -> io::Result<Vec<IpAddr>> {
-    #[cfg(target_os = "linux")]
-    return testbed::addresses();
-    #[cfg(not(target_os = "linux"))]
-    Ok(Vec::new())
+    devices::addresses()
 }
 
 /// Listens to signals before any live run, so that [`interrupted`] tells of them, and they do not
@@ -175,17 +179,13 @@ pub fn addresses() -> io::Result<Vec<IpAddr>> {
 /// # Errors
 /// There is nothing to listen with; signals then end the program.
 pub fn listen() -> io::Result<()> {
-    #[cfg(target_os = "linux")]
-    return runner::listen();
-    #[cfg(not(target_os = "linux"))]
-    Ok(())
+    devices::listen()
 }
 
 /// Has a signal come that ends the live run, as by a person; also a run in virtual time, if it asks
 /// ([`interrupted`]).
 pub fn interrupt() {
-    #[cfg(target_os = "linux")]
-    runner::interrupt();
+    devices::interrupt();
 }
 
 /// Runs `spec`, which has hosts outside, by its clock.
@@ -199,13 +199,7 @@ pub fn interrupt() {
 pub fn run(spec: &RunSpec, recorders: Recorders<'_>, options: &Options) -> Result<Outcome, LiveError> {
     let live = spec.live.as_deref().expect("a run with hosts outside");
     match &live.clock {
-        #[cfg(target_os = "linux")]
-        Clock::Real => runner::run(spec, recorders, options),
-        #[cfg(not(target_os = "linux"))]
-        Clock::Real => {
-            let _ = options;
-            Err(LiveError::Missing("a live run is not possible: TUN devices and network namespaces are Linux's".into()))
-        }
+        Clock::Real => devices::run(spec, recorders, options),
         Clock::Replay(capture) => replay::run(spec, recorders, capture, options.changes.as_ref()),
     }
 }

@@ -3,12 +3,40 @@
 use std::io;
 use std::os::fd::AsFd;
 
-use nix::sys::socket::getsockopt;
-use nix::sys::socket::sockopt::PeerCredentials;
 use nix::unistd::Uid;
 
 /// Whether the other end is of the same user, or of root.
 pub(crate) fn is_same_user(socket: &impl AsFd) -> io::Result<bool> {
-    let peer = Uid::from_raw(getsockopt(socket, PeerCredentials)?.uid());
-    Ok(peer == Uid::effective() || peer.is_root())
+    Ok(user(socket)?.is_none_or(|peer| peer == Uid::effective() || peer.is_root()))
+}
+
+/// The user at the other end, if the kernel says whose it is.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn user(socket: &impl AsFd) -> io::Result<Option<Uid>> {
+    let credentials = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerCredentials)?;
+    Ok(Some(Uid::from_raw(credentials.uid())))
+}
+
+#[cfg(any(
+    target_vendor = "apple",
+    target_os = "dragonfly",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+))]
+fn user(socket: &impl AsFd) -> io::Result<Option<Uid>> {
+    Ok(Some(nix::unistd::getpeereid(socket)?.0))
+}
+
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "android",
+    target_vendor = "apple",
+    target_os = "dragonfly",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+)))]
+fn user(_: &impl AsFd) -> io::Result<Option<Uid>> {
+    Ok(None)
 }

@@ -1,6 +1,8 @@
 //! Live runs that do not come to their end: what is said, what is kept, and that nothing remains on
 //! the machine.
 
+#![cfg(all(feature = "devices", target_os = "linux"))]
+
 use std::net::Ipv4Addr;
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -1,6 +1,8 @@
 //! Our endpoints and the kernel of this machine: data both ways through loss and reordering, every
 //! byte compared, by every controller and every detector, and what the two agree on.
 
+#![cfg(all(feature = "devices", target_os = "linux"))]
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddrV4, TcpListener, TcpStream};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ackclock_sim::spec::{EndsSpec, FlowGroup, FlowSpec, HostSpec, LinkSpec, SplitSpec};
+use ackclock_sim::{EXPECTED_STOCK_RANGES, STOCK_RANGES};
 use ackclock_units::{Random, Span, Time as Instant};
 
 use crate::document::{Node, Table};
@@ -243,6 +244,12 @@ fn limits(root: &Fields<'_>, node: &Node, groups: &[Group]) {
             group.count().min(MAX_FLOWS).saturating_mul(memory(&group.alike.sender) + memory(&group.alike.receiver))
         })
         .fold(0, u64::saturating_add);
+    if memory > 0 && STOCK_RANGES != EXPECTED_STOCK_RANGES {
+        let title =
+            format!("smoltcp hosts hold {STOCK_RANGES} ranges out of order in this build, not {EXPECTED_STOCK_RANGES}");
+        let note = format!("build ackclock with SMOLTCP_ASSEMBLER_MAX_SEGMENT_COUNT={EXPECTED_STOCK_RANGES}");
+        root.push(Diagnostic::new(title, &node.place, "a smoltcp host here or in what follows").note(note));
+    }
     if memory > MAX_STOCK_MEMORY {
         let title = format!("the buffers of smoltcp hosts would take {} MiB", memory >> 20);
         let note = format!("at most {} MiB; `send_buffer` and `receive_buffer` set them", MAX_STOCK_MEMORY >> 20);

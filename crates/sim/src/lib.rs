@@ -39,7 +39,7 @@ pub use memory::{Memory, Population};
 pub use record::{
     CapturePoint, CaptureRecorder, QueueRecorder, Recorders, ReorderingRecorder, SeriesConfig, SeriesRecorder,
 };
-pub use stock::IntegrityError;
+pub use stock::{EXPECTED_STOCK_RANGES, IntegrityError, STOCK_RANGES};
 pub use truth::LOST_ON_LINK;
 pub use world::{Helm, Inbound, Outbound, World};
 

@@ -40,6 +40,13 @@ mod side;
 #[cfg(test)]
 mod tests;
 
+/// How many ranges out of order a stock socket of this build holds, and of every build whose results
+/// are to be the same. smoltcp takes it from the environment in which it is built
+/// (`SMOLTCP_ASSEMBLER_MAX_SEGMENT_COUNT`), which `.cargo/config.toml` sets in this repository.
+pub const STOCK_RANGES: usize = smoltcp::config::ASSEMBLER_MAX_SEGMENT_COUNT;
+/// See [`STOCK_RANGES`].
+pub const EXPECTED_STOCK_RANGES: usize = 512;
+
 /// The pause after a poll that led nowhere: smoltcp's shortest retransmission timeout.
 const PAUSE: Span = Span::from_secs(1);
 

@@ -7,9 +7,11 @@ mod controllers;
 #[cfg(target_os = "linux")]
 mod live;
 mod queue;
+mod skip;
 
 pub use allocations::{Allocations, CountingAllocator, allocations};
 pub use controllers::keeps_every_promise;
 #[cfg(target_os = "linux")]
-pub use live::{can_go_live, skipped};
+pub use live::can_go_live;
 pub use queue::{Ask, QueueAction, QueueStep, StubPacket, ecn, queue_steps};
+pub use skip::skipped;

@@ -1,13 +1,14 @@
 //! Tests that need a kernel: devices and namespaces of their own.
 
 use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
 use std::path::Path;
 use std::thread;
 
 use nix::errno::Errno;
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
+
+use crate::skipped;
 
 /// Bits of the sets of capabilities (`linux/capability.h`).
 const CAPABILITIES: [(&str, u32); 2] = [("CAP_NET_ADMIN", 12), ("CAP_SYS_ADMIN", 21)];
@@ -19,12 +20,6 @@ pub fn can_go_live(test: &str, programs: &[&str]) -> bool {
     let Some(why) = missing(programs) else { return true };
     skipped(test, &why);
     false
-}
-
-/// Says that a test shows nothing here, and why, in the form that `.ci/run` counts.
-pub fn skipped(test: &str, why: &str) {
-    // `eprintln` would be captured. One write: tests run side by side.
-    let _ = io::stderr().write_all(format!("skipped {test}: {why}\n").as_bytes());
 }
 
 /// What is missing of what such tests take.

@@ -27,6 +27,14 @@ pub(super) fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow
     })
 }
 
+/// A live run requires a build that has them.
+pub(super) fn check_live(scenario: &Scenario) -> anyhow::Result<()> {
+    if scenario.is_live() {
+        ackclock_live::check_available()?;
+    }
+    Ok(())
+}
+
 /// A capture is of one live run.
 pub(super) fn check_capture(args: &Args, scenario: &Scenario) -> anyhow::Result<()> {
     match (&args.record, scenario.is_live(), scenario.runs()) {

@@ -14,6 +14,18 @@ pub fn folder(name: &str) -> PathBuf {
     folder
 }
 
+/// Whether a test with live runs can run here, with this build; says so if not.
+pub fn can_go_live(test: &str, programs: &[&str]) -> bool {
+    #[cfg(all(feature = "live", target_os = "linux"))]
+    return ackclock_testkit::can_go_live(test, programs);
+    #[cfg(not(all(feature = "live", target_os = "linux")))]
+    {
+        let _ = programs;
+        ackclock_testkit::skipped(test, "this build has no live mode");
+        false
+    }
+}
+
 /// `ackclock`, with arguments to come.
 pub fn ackclock() -> Command {
     Command::new(env!("CARGO_BIN_EXE_ackclock"))

@@ -7,6 +7,7 @@ use std::net::Ipv4Addr;
 
 mod classes;
 mod fragments;
+#[cfg(all(feature = "devices", target_os = "linux"))]
 mod kernel;
 mod messages;
 
