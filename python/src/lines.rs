@@ -56,10 +56,15 @@ impl Lines {
         .map_err(PyValueError::new_err)
     }
 
-    /// Lines one behind the other.
+    /// Lines one behind the other, with `last` as the JSON of the last one.
     #[staticmethod]
-    fn join(parts: Vec<PyRef<'_, Lines>>) -> Lines {
-        Lines(Arc::new(parts.iter().flat_map(|part| part.0.iter().cloned()).collect()))
+    #[pyo3(signature = (parts, last = None))]
+    fn join(parts: Vec<PyRef<'_, Lines>>, last: Option<String>) -> Lines {
+        let mut lines: Vec<Line> = parts.iter().flat_map(|part| part.0.iter().cloned()).collect();
+        if let (Some(line), Some(json)) = (lines.last_mut(), last) {
+            line.json = json;
+        }
+        Lines(Arc::new(lines))
     }
 
     /// The lines and all that goes with them as bytes, for another process of the same version.
@@ -74,12 +79,6 @@ impl Lines {
         let lines = py.detach(|| packed::unpack(bytes));
         let lines = lines.ok_or_else(|| PyValueError::new_err("these bytes are not lines that were packed"))?;
         Ok(Lines(Arc::new(lines)))
-    }
-
-    /// The same without what the runs have recorded.
-    fn without_records(&self) -> Lines {
-        let bare = |line: &Line| Line { records: Vec::new(), json: line.json.clone(), ..*line };
-        Lines(Arc::new(self.0.iter().map(bare).collect()))
     }
 
     /// The numbers of the runs.

@@ -128,6 +128,11 @@ impl Batch {
         self.0.stop();
     }
 
+    /// How many lines have not been taken.
+    fn waiting(&self) -> usize {
+        self.0.state().lines.len()
+    }
+
     /// Takes the lines of the runs that are over, in their order; `finish` gives the others.
     fn take(&self) -> Lines {
         let lines = std::mem::take(&mut self.0.state().lines);

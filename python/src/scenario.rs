@@ -87,6 +87,13 @@ impl Scenario {
         Ok((places.0, places.1.get()))
     }
 
+    /// The numbers of the runs at some places.
+    #[pyo3(signature = (start, stop, *, only = None, shard = None))]
+    fn runs_at(&self, start: usize, stop: usize, only: Option<String>, shard: Option<String>) -> PyResult<Vec<usize>> {
+        let options = Options { only, shard, places: Some(start..stop), ..Options::default() };
+        batch::runs(&self.0, &options).map_err(|error| errors::batch(&error))
+    }
+
     /// How many runs may go on at the same time with so many bytes of memory, at most so many; and
     /// a note if they may not fit after all.
     #[pyo3(signature = (most, memory = None))]

@@ -182,6 +182,15 @@ pub fn places(scenario: &Scenario, options: &Options) -> Result<(usize, NonZeroU
     Ok((selection.len(), NonZeroUsize::new(selection.block(scenario)).unwrap_or(NonZeroUsize::MIN)))
 }
 
+/// The numbers of the runs that are done, at most if the sweep is adaptive.
+///
+/// # Errors
+/// What is asked for does not fit the scenario.
+pub fn runs(scenario: &Scenario, options: &Options) -> Result<Vec<usize>, BatchError> {
+    let selection = selection(scenario, options).map_err(BatchError::Refused)?;
+    Ok((0..selection.len()).filter_map(|place| selection.run(place)).collect())
+}
+
 /// How many runs go on at the same time: `threads`, or as many as there are cores or as fit into
 /// the memory of the machine, of which `limit` bytes may be used. With a note if they may not fit.
 ///
