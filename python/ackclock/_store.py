@@ -129,12 +129,16 @@ class Store:
         manifest = self._earlier()
         if manifest is None and any(entry.name != _LOCK for entry in os.scandir(self.folder)):
             if not self._is_ours():
-                raise FileExistsError(17, "The directory holds something else than results of a sweep", str(self.folder))
+                raise FileExistsError(
+                    17, "The directory holds something else than results of a sweep", str(self.folder)
+                )
             manifest = {}
         if overwrite:
             self._clear()
         elif manifest and not resume:
-            raise FileExistsError(17, "The directory holds results: resume=True continues, overwrite=True drops them", str(self.folder))
+            raise FileExistsError(
+                17, "The directory holds results: resume=True continues, overwrite=True drops them", str(self.folder)
+            )
         elif manifest:
             self._compare(manifest)
         self._tidy()
@@ -383,7 +387,7 @@ class Store:
                 self._write_table(name, places, cast(table, schema))
 
 
-def _kind(field: pa.Field) -> Any:
+def _kind(field: Any) -> Any:
     pa = arrow()
     return pa.null() if (field.metadata or {}).items() >= _EMPTY.items() else field.type
 
@@ -398,8 +402,13 @@ def unified(schemas: Iterator[pa.Schema]) -> pa.Schema:
     for schema in schemas:
         for field in schema:
             kind, known = _kind(field), kinds.get(field.name, pa.null())
-            kinds[field.name] = known if kind in (known, pa.null()) else kind if known == pa.null() else _wider(known, kind)
-    empty = [pa.field(name, pa.float64(), metadata=_EMPTY) if kind == pa.null() else pa.field(name, kind) for name, kind in kinds.items()]
+            kinds[field.name] = (
+                known if kind in (known, pa.null()) else kind if known == pa.null() else _wider(known, kind)
+            )
+    empty = [
+        pa.field(name, pa.float64(), metadata=_EMPTY) if kind == pa.null() else pa.field(name, kind)
+        for name, kind in kinds.items()
+    ]
     return pa.schema(empty)
 
 
@@ -418,7 +427,7 @@ def cast(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """A table with these columns; those that it lacks are without values."""
     pa = arrow()
 
-    def column(field: pa.Field) -> Any:
+    def column(field: Any) -> Any:
         place = table.schema.get_field_index(field.name)
         if place < 0:
             return pa.nulls(table.num_rows, field.type)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ackclock._core import Lines, Table
 from ackclock._pieces import arrow
-from ackclock._results import Records, Result, Sweep
+from ackclock._results import Records, Result, Sweep, frame
 from ackclock._store import LINES, MANIFEST, RECORDS, SCENARIO, TABLES, Places, check_complete, lines_of, parts
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class StoredSweep(Sweep):
     def table(self, part: str = "flows") -> Table:
         pa = arrow()
         if part == "expectations":
-            return self._last.table(part, False)
+            return self._last.table(part, True)
         try:
             whole = self.dataset(part).to_table()
         except FileNotFoundError:
@@ -83,9 +83,7 @@ class StoredSweep(Sweep):
 
     @property
     def expectations(self) -> pd.DataFrame:
-        from ackclock._results import frame
-
-        return frame(self.table("expectations"))
+        return frame(self._last.table("expectations", False))
 
     @property
     def failed(self) -> int:

@@ -104,9 +104,7 @@ def carry(data: bytes) -> bytes:
     return data
 
 
-def work(
-    data: bytes, digest: str, version: Version, asked: Asked, threads: int | None, start: int, stop: int
-) -> Piece:
+def work(data: bytes, digest: str, version: Version, asked: Asked, threads: int | None, start: int, stop: int) -> Piece:
     """Does the runs at some places. Raises RunError on a worker of another version."""
     import distributed
 
@@ -125,13 +123,9 @@ def work(
         slots.release()
 
 
-def _runs(
-    scenario: Scenario, asked: Asked, places: tuple[int, int], worker: Any, key: Any, notes: list[str]
-) -> Piece:
+def _runs(scenario: Scenario, asked: Asked, places: tuple[int, int], worker: Any, key: Any, notes: list[str]) -> Piece:
     began = time.perf_counter()
-    batch = Batch.start(
-        scenario, only=asked.only, shard=asked.shard, places=places, threads=1, records=asked.records
-    )
+    batch = Batch.start(scenario, only=asked.only, shard=asked.shard, places=places, threads=1, records=asked.records)
     try:
         while not batch.wait(_LOOKS):
             _look(worker, key)
