@@ -29,7 +29,8 @@ Future = Any
 _TARGET = 1.5
 """Seconds that a task should take."""
 _MOST_RUNS = 5000
-"""Runs of a task at most: results of a task are in memory at once."""
+_MOST_BYTES = 64 << 20
+"""Of a task at most: its results are in memory at once."""
 _PARTS = 64
 """Into how many a task is cut whose workers were lost."""
 _LOOKS = 2.0
@@ -86,7 +87,9 @@ class Cluster:
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._number = 0
         self._lost = 0
+        # What a block of runs that stay together takes, in s and in bytes of results.
         self._per_block: float | None = None
+        self._bytes = 1.0
         self._workers: dict[str, int] = {}
         self._looked = -math.inf
         self._missed: float | None = None
@@ -169,7 +172,8 @@ class Cluster:
             blocks = max(1, int(_TARGET / max(self._per_block, 1e-6)))
         left = sum(b - a for a, b in self._left) // self._block
         # The last ones are shared out evenly.
-        blocks = min(blocks, max(1, left // (3 * max(self._slots(), 1))), max(1, _MOST_RUNS // self._block))
+        most = min(left // (3 * max(self._slots(), 1)), _MOST_RUNS // self._block, int(_MOST_BYTES / self._bytes))
+        blocks = min(blocks, max(1, most))
         cut = min(stop, start + blocks * self._block)
         if cut == stop:
             self._left.popleft()
@@ -229,8 +233,9 @@ class Cluster:
 
     def _learn(self, found: Piece) -> None:
         self._lost = 0
-        per_block = found.took / max(1, (found.stop - found.start) // self._block)
-        known = self._per_block
+        blocks = max(1, (found.stop - found.start) // self._block)
+        self._bytes = max(1.0, (found.size + len(found.records)) / blocks)
+        per_block, known = found.took / blocks, self._per_block
         self._per_block = per_block if known is None else 0.7 * known + 0.3 * per_block
 
     def _again(self, places: Places, why: str) -> None:

@@ -17,6 +17,12 @@ from distributed import Client
 import ackclock
 
 
+def seconds(walltime: str) -> int:
+    """Of hours, minutes and seconds."""
+    hours, minutes, rest = map(int, walltime.split(":"))
+    return (hours * 60 + minutes) * 60 + rest
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario")
@@ -37,8 +43,8 @@ def main() -> None:
         memory=arguments.memory,
         walltime=arguments.walltime,
         interface=arguments.interface,
-        # Ends before Slurm kills it, at times of its own, and hands over what it has.
-        worker_extra_args=["--lifetime", "55m", "--lifetime-stagger", "4m"] if arguments.walltime == "01:00:00" else [],
+        # They leave before Slurm kills them, not all at once, and hand over what they have.
+        worker_extra_args=["--lifetime", f"{seconds(arguments.walltime) * 9 // 10}s", "--lifetime-stagger", "1m"],
         job_script_prologue=[f"cd {os.getcwd()}"],
     )
     # As many jobs as there is work for, and none when it is over.
