@@ -253,11 +253,11 @@ class Store:
     def _take_in(self, places: Places) -> None:
         """Learns what a part that is there holds."""
         pa = arrow()
-        lines = lines_of(self.folder, places)
-        self._runs += lines.count("\n")
-        self._failed += lines.count('"failed":true')
+        lines = Lines.from_text(lines_of(self.folder, places))
+        self._runs += len(lines)
+        self._failed += lines.failed
         if self._judged:
-            self._judge.add(Judge.measure(self._scenario, Lines.from_text(lines)))
+            self._judge.add(Judge.measure(self._scenario, lines))
         for name in TABLES:
             file = self._file(name, places)
             if file.exists():

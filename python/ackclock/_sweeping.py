@@ -118,7 +118,7 @@ def _here(
     scenario: Scenario, asked: Asked, threads: int | None, gaps: list[Places], tick: Callable[[], None] | None
 ) -> Generator[Piece]:
     """The pieces of this process."""
-    planned, note = (threads, None) if threads else scenario.plan(os.cpu_count() or 1)
+    planned, note = scenario.plan(os.cpu_count() or 1) if threads is None else (threads, None)
     notes = [note] if note else []
     for gap in gaps:
         # The runs of a point decide how many of its places have one.

@@ -236,7 +236,7 @@ def test_a_worker_of_another_version_does_nothing(client: Any, monkeypatch: pyte
         ackclock.sweep(many(4), progress=False, client=client)
 
 
-def test_what_is_no_client_is_refused(cluster: Any) -> None:
+def test_what_is_no_client_is_refused(cluster: Any, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"expected a distributed\.Client, or the address"):
         ackclock.sweep(many(2), progress=False, client=17)  # type: ignore[arg-type]
 
@@ -252,6 +252,8 @@ def test_what_is_no_client_is_refused(cluster: Any) -> None:
     assert ackclock.sweep(many(20), progress=False, client=cluster.scheduler_address, threads=1).json == expected
     with pytest.raises(ValueError, match="threads: expected at least 1"):
         ackclock.sweep(many(20), progress=False, client=cluster.scheduler_address, threads=0)
+    with pytest.raises(ValueError, match="threads: expected at least 1"):
+        ackclock.sweep(many(20), progress=False, out=tmp_path / "out", threads=0)
 
 
 PREAMBLE = """
