@@ -24,8 +24,8 @@ use crate::selection::{Only, Selection, Shard};
 use crate::session::ledger::Ledger;
 use crate::session::result::{Ended, RunResult};
 
-/// Said of a part.
-pub const PARTIAL: &str = "a part of the runs does not evaluate expectations";
+/// What is said of a part.
+const PARTIAL: &str = "a part of the runs does not evaluate expectations";
 
 /// Which runs are done, and how.
 #[derive(Clone, Debug, Default)]
