@@ -18,6 +18,7 @@ from ackclock._errors import Problem, RunError, ScenarioError, ScenarioWarning
 from ackclock._read import read
 from ackclock._results import Records, Result, Sweep
 from ackclock._run import load, run, sweep
+from ackclock._stored import StoredSweep
 
 if TYPE_CHECKING:
     from ackclock import plot
@@ -30,6 +31,7 @@ __all__ = [
     "Scenario",
     "ScenarioError",
     "ScenarioWarning",
+    "StoredSweep",
     "Sweep",
     "Table",
     "__version__",

@@ -9,6 +9,7 @@ from typing import Any
 
 from ackclock._core import Lines
 from ackclock._results import Records, Result, Sweep
+from ackclock._stored import StoredSweep, is_stored
 
 _MANIFEST = "manifest.json"
 _DIGITS = 4
@@ -20,11 +21,16 @@ def read(directory: str | os.PathLike[str]) -> Result | Sweep:
     Records are read when they are asked for. ``manifest`` has the resolved scenario as TOML
     (``scenario``), the hash of every file (``files``), and ``partial`` if runs are missing.
 
+    A directory of ``ackclock.sweep(..., out=...)`` is a :class:`StoredSweep`; RunError is raised if its
+    sweep was broken off.
+
     Raises FileNotFoundError without the directory, ValueError if it holds no complete output.
     """
     folder = Path(directory)
     if not folder.is_dir():
         raise FileNotFoundError(2, "No such directory", str(folder))
+    if is_stored(folder):
+        return StoredSweep(folder)
     manifest = _manifest(folder)
     files = manifest["files"]
     for name in files:

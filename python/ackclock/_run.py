@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ackclock import _toml
+from ackclock import _sweeping, _toml
 from ackclock._core import Batch, Lines, Scenario
 from ackclock._errors import ScenarioWarning
+from ackclock._pieces import Asked
 from ackclock._results import Result, Sweep
 from ackclock._waiting import PAUSE, Watch, patiently
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 Source = str | os.PathLike[str] | Mapping[str, Any] | Scenario
 """A scenario: a file, a dict as TOML would be, or what :func:`load` gave."""
@@ -128,8 +132,12 @@ def sweep(
     shard: str | None = None,
     threads: int | None = None,
     progress: bool = True,
+    client: Client | str | None = None,
+    out: str | os.PathLike[str] | None = None,
+    resume: bool = True,
+    overwrite: bool = False,
 ) -> Sweep:
-    """Does all runs of a sweep, on all cores.
+    """Does all runs of a sweep, on all cores, or on the workers of a Dask cluster.
 
     ``points`` are points of the sweep: dicts with the same paths and a value for each,
     ``({"links.a.delay": f"{ms}ms"} for ms in range(1, 100_000))``. If the scenario has axes as
@@ -144,10 +152,30 @@ def sweep(
     the others when their turn comes. The lines of all runs are kept in memory, some 4 kB each with two
     flows, and so are their records.
 
-    Raises what :func:`run` raises, but for a sweep; RunError if the runs do not fit into memory.
+    With ``client``, a ``distributed.Client`` or the address of a scheduler, the workers of that cluster do
+    the runs; results are the same bytes. ``threads`` is how many go on at the same time in each worker
+    process then. docs/clusters.md describes clusters, and what happens if workers are lost.
+
+    With ``out``, results are written into that directory as they come, as Parquet and lines of JSON, and
+    read again when they are asked for (:class:`StoredSweep`). A sweep that was broken off continues where
+    it was; ``resume=False`` refuses a directory with results, ``overwrite=True`` drops them.
+
+    Raises what :func:`run` raises, but for a sweep; RunError if the runs do not fit into memory, a worker
+    has another version of ackclock, or the scheduler is lost; FileExistsError if ``out`` holds anything
+    else than results of this sweep, BlockingIOError if another process writes there.
     """
     loaded = load(scenario, set=set, seed=seed, record=record, points=points, repeat=repeat)
-    return Sweep(_execute(loaded, record is not False, only, shard, threads, progress))
+    asked = Asked(only, shard, record is not False, out is not None)
+    if client is None and out is None:
+        return Sweep(_execute(loaded, asked.records, only, shard, threads, progress))
+    for note in loaded.notes:
+        warnings.warn(note, ScenarioWarning, stacklevel=2)
+    bar = _Bar(loaded.title) if progress else None
+    try:
+        return _sweeping.sweep(loaded, asked, client, out, threads, (resume, overwrite), bar.show if bar else None)
+    finally:
+        if bar is not None:
+            bar.close()
 
 
 def _execute(
@@ -189,9 +217,12 @@ class _Bar:
         self._bar = tqdm(total=0, desc=title or None, bar_format=form, unit="run", disable=None)
 
     def move(self, batch: Batch) -> None:
+        self.show(*batch.reached())
+
+    def show(self, done: float, runs: float) -> None:
+        """So many of so many runs are done."""
         if self._bar is None or self._bar.disable:
             return
-        done, runs = batch.reached()
         self._bar.total = runs
         self._bar.n = min(done, runs)
         self._bar.refresh()

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow_array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, RecordBatch, RecordBatchOptions,
+    ArrayRef, BooleanArray, Float64Array, Int64Array, LargeStringArray, NullArray, RecordBatch, RecordBatchOptions,
 };
 use arrow_schema::{ArrowError, Field, Schema};
 use serde_json::{Map, Value};
@@ -90,8 +90,9 @@ impl Data {
         });
     }
 
-    fn into_array(self) -> ArrayRef {
+    fn into_array(self, untyped: bool) -> ArrayRef {
         match self {
+            Data::Empty(len) if untyped => Arc::new(NullArray::new(len)),
             Data::Empty(len) => Arc::new(Float64Array::new_null(len)),
             Data::Bool(values) => Arc::new(BooleanArray::from(values)),
             Data::Int(values) => Arc::new(Int64Array::from(values)),
@@ -164,15 +165,17 @@ impl Columns {
         }
     }
 
-    pub(crate) fn finish(self) -> Result<RecordBatch, ArrowError> {
-        batch(self.names.into_iter().zip(self.data), self.rows)
+    /// Columns without values are of numbers or, if `untyped`, of no type, for somebody who has
+    /// more rows of them.
+    pub(crate) fn finish(self, untyped: bool) -> Result<RecordBatch, ArrowError> {
+        batch(self.names.into_iter().zip(self.data), self.rows, untyped)
     }
 }
 
-fn batch(columns: impl Iterator<Item = (String, Data)>, rows: usize) -> Result<RecordBatch, ArrowError> {
+fn batch(columns: impl Iterator<Item = (String, Data)>, rows: usize, untyped: bool) -> Result<RecordBatch, ArrowError> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     for (name, data) in columns {
-        let array = data.into_array();
+        let array = data.into_array(untyped);
         fields.push(Field::new(name, array.data_type().clone(), true));
         arrays.push(array);
     }
@@ -217,5 +220,5 @@ pub(crate) fn of_csv(bytes: &[u8]) -> Result<RecordBatch, String> {
         }
         rows += 1;
     }
-    batch(names.into_iter().zip(data), rows).map_err(|error| error.to_string())
+    batch(names.into_iter().zip(data), rows, false).map_err(|error| error.to_string())
 }

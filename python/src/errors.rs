@@ -1,7 +1,8 @@
 //! Errors as exceptions, which are classes of the Python part.
 
+use ackclock::batch::BatchError;
 use ackclock_scenario::{LoadError, ScenarioError};
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -36,6 +37,16 @@ pub(crate) fn scenario(error: &ScenarioError, name: Option<&str>) -> PyErr {
         Ok(args) => raise(py, "ScenarioError", args),
         Err(error) => error,
     })
+}
+
+/// Why runs came to no end.
+pub(crate) fn batch(error: &BatchError) -> PyErr {
+    match error {
+        BatchError::Interrupted => PyKeyboardInterrupt::new_err(()),
+        BatchError::Point { name, error } => scenario(error, Some(name)),
+        BatchError::Refused(error) => run(&format!("{error:#}")),
+        BatchError::Failed { .. } => run(&error.to_string()),
+    }
 }
 
 /// What keeps a scenario from being read.

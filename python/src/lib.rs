@@ -4,7 +4,9 @@
 mod columns;
 mod errors;
 mod interrupt;
+mod judge;
 mod lines;
+mod packed;
 mod running;
 mod scenario;
 mod table;
@@ -15,6 +17,8 @@ use pyo3::prelude::*;
 mod _core {
     #[pymodule_export]
     use crate::interrupt::Interrupts;
+    #[pymodule_export]
+    use crate::judge::Judge;
     #[pymodule_export]
     use crate::lines::Lines;
     #[pymodule_export]
@@ -28,4 +32,9 @@ mod _core {
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
+
+    /// A hash of the sources from which this was compiled.
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name for it")]
+    const __build__: &str = env!("ACKCLOCK_BUILD");
 }

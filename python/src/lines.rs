@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use ackclock::batch::Line;
+use arrow_array::RecordBatch;
 use pyo3::exceptions::{PyIndexError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use serde_json::{Map, Value};
 
 use crate::columns::Columns;
+use crate::packed;
 use crate::table::Table;
 
 /// What is in a summary beside its numbers: lists of objects, each a table of its own.
@@ -54,6 +56,36 @@ impl Lines {
         .map_err(PyValueError::new_err)
     }
 
+    /// Lines one behind the other, with `last` as the JSON of the last one.
+    #[staticmethod]
+    #[pyo3(signature = (parts, last = None))]
+    fn join(parts: Vec<PyRef<'_, Lines>>, last: Option<String>) -> Lines {
+        let mut lines: Vec<Line> = parts.iter().flat_map(|part| part.0.iter().cloned()).collect();
+        if let (Some(line), Some(json)) = (lines.last_mut(), last) {
+            line.json = json;
+        }
+        Lines(Arc::new(lines))
+    }
+
+    /// The lines and all that goes with them as bytes, for another process of the same version.
+    fn pack<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes = py.detach(|| packed::pack(&self.0));
+        PyBytes::new(py, &bytes)
+    }
+
+    /// What `pack` gave.
+    #[staticmethod]
+    fn unpack(py: Python<'_>, bytes: &[u8]) -> PyResult<Lines> {
+        let lines = py.detach(|| packed::unpack(bytes));
+        let lines = lines.ok_or_else(|| PyValueError::new_err("these bytes are not lines that were packed"))?;
+        Ok(Lines(Arc::new(lines)))
+    }
+
+    /// The numbers of the runs.
+    fn runs(&self) -> Vec<usize> {
+        self.0.iter().map(|line| line.run).collect()
+    }
+
     fn __len__(&self) -> usize {
         self.0.len()
     }
@@ -90,7 +122,17 @@ impl Lines {
             let known = PARTS.join(", ");
             return Err(PyValueError::new_err(format!("there is no table `{part}`; expected runs, {known}")));
         }
-        py.detach(|| table(&self.0, part, of_runs)).map(Table).map_err(PyValueError::new_err)
+        let tables = py.detach(|| tables(&self.0, &[part], of_runs, false)).map_err(PyValueError::new_err)?;
+        tables.into_iter().next().map(Table).ok_or_else(|| PyValueError::new_err("no table"))
+    }
+
+    /// All tables that have rows, and that of the runs, by their names. Columns without values have
+    /// no type: other lines may have some.
+    fn tables(&self, py: Python<'_>) -> PyResult<Vec<(&'static str, Table)>> {
+        let names: Vec<&str> = ["runs"].into_iter().chain(PARTS).filter(|part| *part != "expectations").collect();
+        let tables = py.detach(|| tables(&self.0, &names, true, true)).map_err(PyValueError::new_err)?;
+        let tables = names.into_iter().zip(tables.into_iter().map(Table));
+        Ok(tables.filter(|(name, table)| *name == "runs" || table.0.num_rows() > 0).collect())
     }
 }
 
@@ -105,35 +147,41 @@ fn stored(number: usize, line: &str) -> Result<Line, String> {
     Ok(Line { run: run.unwrap_or(number), json: line.to_owned(), failed, records: Vec::new() })
 }
 
-fn table(lines: &[Line], part: &str, of_runs: bool) -> Result<arrow_array::RecordBatch, String> {
-    let mut columns = Columns::default();
+fn tables(lines: &[Line], parts: &[&str], of_runs: bool, untyped: bool) -> Result<Vec<RecordBatch>, String> {
+    let mut all: Vec<Columns> = parts.iter().map(|_| Columns::default()).collect();
     for line in lines {
         let summary: Map<String, Value> =
             serde_json::from_str(&line.json).map_err(|error| format!("run {}: {error}", line.run))?;
-        if part == "runs" {
-            run(&mut columns, &summary);
-            columns.end_row();
-            continue;
-        }
-        // Flows of datagrams are flows, whose own measures are in an object.
-        let (list, only) = if part == "datagrams" { ("flows", Some("datagrams")) } else { (part, None) };
-        let rows = summary.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
-        for row in rows.filter(|row| only.is_none_or(|key| row.contains_key(key))) {
-            if of_runs {
-                KEYS.iter().for_each(|key| columns.set(key, summary.get(*key).unwrap_or(&Value::Null)));
-                params(&mut columns, &summary);
-            }
-            match only.and_then(|key| row.get(key)).and_then(Value::as_object) {
-                Some(own) => {
-                    columns.set("id", row.get("id").unwrap_or(&Value::Null));
-                    columns.set_all(own);
-                }
-                None => columns.set_all(row),
-            }
-            columns.end_row();
+        for (part, columns) in parts.iter().zip(&mut all) {
+            rows(part, &summary, of_runs, columns);
         }
     }
-    columns.finish().map_err(|error| error.to_string())
+    all.into_iter().map(|columns| columns.finish(untyped).map_err(|error| error.to_string())).collect()
+}
+
+/// Adds the rows that a run has in a part.
+fn rows(part: &str, summary: &Map<String, Value>, of_runs: bool, columns: &mut Columns) {
+    if part == "runs" {
+        run(columns, summary);
+        return columns.end_row();
+    }
+    // Flows of datagrams are flows, whose own measures are in an object.
+    let (list, only) = if part == "datagrams" { ("flows", Some("datagrams")) } else { (part, None) };
+    let rows = summary.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object);
+    for row in rows.filter(|row| only.is_none_or(|key| row.contains_key(key))) {
+        if of_runs {
+            KEYS.iter().for_each(|key| columns.set(key, summary.get(*key).unwrap_or(&Value::Null)));
+            params(columns, summary);
+        }
+        match only.and_then(|key| row.get(key)).and_then(Value::as_object) {
+            Some(own) => {
+                columns.set("id", row.get("id").unwrap_or(&Value::Null));
+                columns.set_all(own);
+            }
+            None => columns.set_all(row),
+        }
+        columns.end_row();
+    }
 }
 
 /// The sweep's parameters, under the names of its axes.

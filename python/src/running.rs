@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use ackclock::batch::{self, BatchError, Control, Line, Options};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors;
@@ -33,6 +33,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     lines: Vec<Line>,
+    /// Nobody waits for lines any more.
+    stopped: bool,
     ended: Option<Result<Vec<String>, Broken>>,
 }
 
@@ -47,29 +49,49 @@ impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Adds a line, when there are fewer than so many.
+    fn push(&self, line: Line, most: usize) {
+        let full = |state: &mut State| state.lines.len() >= most && !state.stopped;
+        let state = self.changed.wait_while(self.state(), full);
+        state.unwrap_or_else(PoisonError::into_inner).lines.push(line);
+    }
+
+    fn stop(&self) {
+        self.control.stop();
+        self.state().stopped = true;
+        self.changed.notify_all();
+    }
 }
 
 #[pymethods]
 impl Batch {
     /// Begins runs of a scenario.
     #[staticmethod]
-    #[pyo3(signature = (scenario, *, only = None, shard = None, threads = None, records = false))]
+    ///
+    /// `places` are those of them in their order that are done. With `most` the runs wait while so
+    /// many lines have not been taken.
+    #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
+    #[pyo3(signature = (scenario, *, only = None, shard = None, places = None, threads = None, records = false, most = None))]
     fn start(
         scenario: &Scenario,
         only: Option<String>,
         shard: Option<String>,
+        places: Option<(usize, usize)>,
         threads: Option<usize>,
         records: bool,
+        most: Option<usize>,
     ) -> PyResult<Batch> {
         if threads == Some(0) {
             return Err(PyValueError::new_err("threads: expected at least 1, or None for as many as there are cores"));
         }
         let shared = Arc::new(Shared { control: Control::new(), state: Mutex::default(), changed: Condvar::new() });
-        let (scenario, options) = (scenario.0.clone(), Options { only, shard, threads, records });
+        let places = places.map(|(from, to)| from..to);
+        let (scenario, options) = (scenario.0.clone(), Options { only, shard, places, threads, records });
         let theirs = shared.clone();
         let work = move || {
             let sink = |line| {
-                theirs.state().lines.push(line);
+                theirs.push(line, most.unwrap_or(usize::MAX));
                 ControlFlow::Continue(())
             };
             let lines = || batch::lines(&scenario, &options, &theirs.control, sink);
@@ -103,7 +125,19 @@ impl Batch {
 
     /// Ends the runs soon.
     fn stop(&self) {
-        self.0.control.stop();
+        self.0.stop();
+    }
+
+    /// How many lines have not been taken.
+    fn waiting(&self) -> usize {
+        self.0.state().lines.len()
+    }
+
+    /// Takes the lines of the runs that are over, in their order; `finish` gives the others.
+    fn take(&self) -> Lines {
+        let lines = std::mem::take(&mut self.0.state().lines);
+        self.0.changed.notify_all();
+        Lines(Arc::new(lines))
     }
 
     /// The lines of runs that are over, and notes about them. May be called once.
@@ -112,10 +146,7 @@ impl Batch {
         match state.ended.take() {
             None => Err(PyRuntimeError::new_err("the runs are not over, or their results have been taken")),
             Some(Ok(notes)) => Ok((Lines(Arc::new(std::mem::take(&mut state.lines))), notes)),
-            Some(Err(Broken::Batch(BatchError::Interrupted))) => Err(PyKeyboardInterrupt::new_err(())),
-            Some(Err(Broken::Batch(BatchError::Point { name, error }))) => Err(errors::scenario(&error, Some(&name))),
-            Some(Err(Broken::Batch(BatchError::Refused(error)))) => Err(errors::run(&format!("{error:#}"))),
-            Some(Err(Broken::Batch(error))) => Err(errors::run(&error.to_string())),
+            Some(Err(Broken::Batch(error))) => Err(errors::batch(&error)),
             Some(Err(Broken::Panic(what))) => Err(errors::run(&format!("a defect of ackclock: {what}"))),
         }
     }
@@ -124,7 +155,7 @@ impl Batch {
 impl Drop for Batch {
     /// Nobody is left to take the results.
     fn drop(&mut self) {
-        self.0.control.stop();
+        self.0.stop();
     }
 }
 

@@ -1,19 +1,35 @@
 //! A checked scenario.
 
+use std::collections::BTreeMap;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ackclock::batch::{self, Options};
 use ackclock_scenario::{LoadError, Override};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
+use crate::lines::Lines;
 use crate::{errors, running};
 
 /// A scenario that has been read and checked, with overrides applied.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>);
+pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source);
+
+/// Files and their contents.
+type Packed<'py> = Vec<(String, Bound<'py, PyBytes>)>;
+
+/// What it was read from.
+#[derive(Debug)]
+struct Source {
+    name: String,
+    folder: PathBuf,
+    text: Vec<u8>,
+    overrides: Vec<(String, String)>,
+}
 
 #[pymethods]
 impl Scenario {
@@ -21,19 +37,96 @@ impl Scenario {
     /// errors call them and `KEY=VALUE`.
     #[new]
     fn new(py: Python<'_>, name: &str, text: Option<&str>, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
-        let overrides: Vec<Override> = overrides.into_iter().map(|(flag, text)| Override { flag, text }).collect();
-        let read = || match text {
-            Some(text) => {
-                Ok(ackclock_scenario::Scenario::parse_in(Path::new(""), name, text.as_bytes(), &overrides, &[])?)
-            }
-            None => ackclock_scenario::Scenario::load(Path::new(name), &overrides),
-        };
-        let read: Result<Result<_, LoadError>, _> = py.detach(|| panic::catch_unwind(AssertUnwindSafe(read)));
-        match read {
-            Ok(Ok(scenario)) => Ok(Scenario(Arc::new(scenario))),
-            Ok(Err(error)) => Err(errors::load(&error)),
-            Err(panic) => Err(errors::run(&format!("a defect of ackclock: {}", running::said(&*panic)))),
-        }
+        read(py, || {
+            let (folder, text) = match text {
+                Some(text) => (Path::new(""), text.as_bytes().to_vec()),
+                None => {
+                    let path = Path::new(name);
+                    (path.parent().unwrap_or(Path::new("")), ackclock_scenario::Scenario::read_text(path)?)
+                }
+            };
+            let parsed = ackclock_scenario::Scenario::parse_in(folder, name, &text, &given(&overrides), &[])?;
+            let source = Source { name: name.to_owned(), folder: folder.to_owned(), text, overrides };
+            Ok(Scenario(Arc::new(parsed), source))
+        })
+    }
+
+    /// All that `unpack` needs on another machine: the name, the folder, the text, the overrides,
+    /// and the files that the scenario names.
+    fn pack<'py>(&self, py: Python<'py>) -> (String, String, Bound<'py, PyBytes>, Vec<(String, String)>, Packed<'py>) {
+        let files = py.detach(|| self.0.files());
+        let files = files.into_iter().map(|(name, contents)| (name, PyBytes::new(py, &contents))).collect();
+        let Source { name, folder, text, overrides } = &self.1;
+        let folder = folder.to_string_lossy().into_owned();
+        (name.clone(), folder, PyBytes::new(py, text), overrides.clone(), files)
+    }
+
+    /// The scenario of which these are the parts.
+    #[staticmethod]
+    fn unpack(
+        py: Python<'_>,
+        name: String,
+        folder: PathBuf,
+        text: Vec<u8>,
+        overrides: Vec<(String, String)>,
+        files: Vec<(String, Vec<u8>)>,
+    ) -> PyResult<Scenario> {
+        read(py, || {
+            let files = files.into_iter().collect();
+            let parsed =
+                ackclock_scenario::Scenario::parse_sent(&folder, &name, &text, &given(&overrides), &[], files)?;
+            Ok(Scenario(Arc::new(parsed), Source { name, folder, text, overrides }))
+        })
+    }
+
+    /// How many places there are for pieces of its runs, and how many of them stay together.
+    #[pyo3(signature = (only = None, shard = None))]
+    fn places(&self, only: Option<String>, shard: Option<String>) -> PyResult<(usize, usize)> {
+        let options = Options { only, shard, ..Options::default() };
+        let places = batch::places(&self.0, &options).map_err(|error| errors::batch(&error))?;
+        Ok((places.0, places.1.get()))
+    }
+
+    /// The numbers of the runs at some places.
+    #[pyo3(signature = (start, stop, *, only = None, shard = None))]
+    fn runs_at(&self, start: usize, stop: usize, only: Option<String>, shard: Option<String>) -> PyResult<Vec<usize>> {
+        let options = Options { only, shard, places: Some(start..stop), ..Options::default() };
+        batch::runs(&self.0, &options).map_err(|error| errors::batch(&error))
+    }
+
+    /// How many runs may go on at the same time with so many bytes of memory, at most so many; and
+    /// a note if they may not fit after all.
+    #[pyo3(signature = (most, memory = None))]
+    fn plan(&self, py: Python<'_>, most: usize, memory: Option<u64>) -> PyResult<(usize, Option<String>)> {
+        let planned = py.detach(|| batch::plan(&self.0, None, memory)).map_err(|error| errors::batch(&error))?;
+        Ok((planned.0.clamp(1, most.max(1)), planned.1))
+    }
+
+    /// Whether runs are fed with captures, by paths from the working directory.
+    #[getter]
+    fn is_replay(&self) -> bool {
+        self.0.is_replay()
+    }
+
+    /// The line of a run that failed, for this reason.
+    fn failure(&self, run: usize, why: String) -> PyResult<Lines> {
+        let line = batch::failure(&self.0, run, why).map_err(|error| errors::batch(&error))?;
+        Ok(Lines(Arc::new(vec![line])))
+    }
+
+    /// How many expectations there are.
+    #[getter]
+    fn expectations(&self) -> usize {
+        self.0.expectations()
+    }
+
+    /// The first key in which it differs from a resolved scenario, with both values.
+    fn difference(&self, text: &str) -> Option<(String, String, String)> {
+        let of = |text: &str| ackclock_scenario::values(text).unwrap_or_default();
+        let (ours, theirs) = (of(&self.0.resolved()), of(text));
+        let key = ours.keys().chain(theirs.keys()).find(|key| ours.get(*key) != theirs.get(*key))?;
+        let value = |values: &BTreeMap<String, String>| values.get(key).map_or("nothing", |value| value).to_owned();
+        Some((key.clone(), value(&ours), value(&theirs)))
     }
 
     /// The title.
@@ -99,5 +192,17 @@ impl Scenario {
 
     fn __repr__(&self) -> String {
         format!("<ackclock.Scenario {:?}: {} runs>", self.0.title(), self.0.runs())
+    }
+}
+
+fn given(overrides: &[(String, String)]) -> Vec<Override> {
+    overrides.iter().map(|(flag, text)| Override { flag: flag.clone(), text: text.clone() }).collect()
+}
+
+/// Reads without Python's lock; what is wrong becomes an exception.
+fn read(py: Python<'_>, read: impl FnOnce() -> Result<Scenario, LoadError> + Send) -> PyResult<Scenario> {
+    match py.detach(|| panic::catch_unwind(AssertUnwindSafe(read))) {
+        Ok(read) => read.map_err(|error| errors::load(&error)),
+        Err(panic) => Err(errors::run(&format!("a defect of ackclock: {}", running::said(&*panic)))),
     }
 }

@@ -1,11 +1,11 @@
 //! A table that other libraries take as Arrow data, without a copy.
 
 use arrow_array::cast::AsArray;
-use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{Float64Type, Int64Type};
-use arrow_array::{Array, RecordBatch, RecordBatchIterator};
-use arrow_schema::DataType;
+use arrow_array::{Array, RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_schema::ffi::FFI_ArrowSchema;
+use arrow_schema::{ArrowError, DataType};
 use pyo3::exceptions::{PyKeyError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList};
@@ -25,6 +25,32 @@ impl Table {
     fn from_csv(py: Python<'_>, text: &[u8]) -> PyResult<Table> {
         // The bytes of a Python object do not change.
         py.detach(|| columns::of_csv(text)).map(Table).map_err(PyValueError::new_err)
+    }
+
+    /// Takes Arrow data in one piece (`__arrow_c_stream__`), without a copy.
+    #[staticmethod]
+    fn from_arrow(data: &Bound<'_, PyAny>) -> PyResult<Table> {
+        let capsule = data.call_method0("__arrow_c_stream__")?.cast_into::<PyCapsule>()?;
+        let stream = capsule.pointer_checked(Some(c"arrow_array_stream"))?.cast::<FFI_ArrowArrayStream>();
+        // SAFETY: a capsule of this name holds such a stream, which is moved out of it: what is left
+        // is one that has been released.
+        let reader = unsafe { RecordBatchStreamReader::from_raw(stream.as_ptr()) };
+        let wrong = |error: ArrowError| PyValueError::new_err(error.to_string());
+        let mut reader = reader.map_err(wrong)?;
+        let batch = match reader.next() {
+            Some(batch) => batch.map_err(wrong)?,
+            None => RecordBatch::new_empty(reader.schema()),
+        };
+        if reader.next().is_some() {
+            return Err(PyValueError::new_err("the data is in several pieces, expected one"));
+        }
+        let known = |kind: &DataType| {
+            matches!(kind, DataType::Boolean | DataType::Int64 | DataType::Float64 | DataType::LargeUtf8)
+        };
+        match batch.schema_ref().fields().iter().find(|field| !known(field.data_type())) {
+            Some(field) => Err(PyValueError::new_err(format!("a column is of type {}", field.data_type()))),
+            None => Ok(Table(batch)),
+        }
     }
 
     /// The names of the columns.

@@ -5,12 +5,14 @@
 //! machine's clock are refused: they make devices and namespaces, which is the business of a
 //! process of their own.
 
-use std::ops::ControlFlow;
+use std::num::NonZeroUsize;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ackclock_live::LiveError;
-use ackclock_scenario::{Scenario, ScenarioError};
+use ackclock_scenario::{Evaluation, Measures, Scenario, ScenarioError};
 use ackclock_sim::RunError;
+use serde_json::Value;
 
 use crate::execute::{self, Aside, Done, Failure};
 use crate::memory;
@@ -22,6 +24,9 @@ use crate::selection::{Only, Selection, Shard};
 use crate::session::ledger::Ledger;
 use crate::session::result::{Ended, RunResult};
 
+/// What is said of a part.
+const PARTIAL: &str = "a part of the runs does not evaluate expectations";
+
 /// Which runs are done, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -29,6 +34,9 @@ pub struct Options {
     pub only: Option<String>,
     /// Only this share, as `--shard` has it.
     pub shard: Option<String>,
+    /// Of those, in their order, the ones at these places: a piece of what somebody has planned
+    /// ([`places`], [`plan`]) and evaluates as a whole ([`expectations`]).
+    pub places: Option<Range<usize>>,
     /// How many go on at the same time; as many as there are cores, if memory suffices.
     pub threads: Option<usize>,
     /// Whether what the scenario records is kept.
@@ -36,7 +44,7 @@ pub struct Options {
 }
 
 /// What a run gives.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Line {
     /// Which run of the scenario it is.
     pub run: usize,
@@ -117,10 +125,15 @@ pub fn lines(
         return Err(BatchError::Refused(anyhow::anyhow!(why)));
     }
     let selection = selection(scenario, options).map_err(BatchError::Refused)?;
-    let (threads, note) = memory::plan(scenario, options.threads, execute::cores()).map_err(BatchError::Refused)?;
+    // Where there are pieces, each would look at the memory of all points.
+    let is_piece = options.places.is_some();
+    let (threads, note) = match options.threads {
+        Some(threads) if is_piece => (threads, None),
+        threads => plan(scenario, threads, None)?,
+    };
     let mut notes: Vec<String> = note.into_iter().collect();
-    if !selection.is_all() && scenario.expectations() > 0 {
-        notes.push("a part of the runs does not evaluate expectations".to_owned());
+    if !selection.is_all() && !is_piece && scenario.expectations() > 0 {
+        notes.push(PARTIAL.to_owned());
     }
     let mut ledger = Ledger::new(scenario, selection);
     control.progress.expect(ledger.walk.left());
@@ -129,7 +142,7 @@ pub fn lines(
     let mut broken_off = None;
     let walk = ledger.walk.clone();
     let finished = execute::all(&walk, threads.max(1), &aside, &control.progress, |run, done| {
-        match line(&mut ledger, run, done) {
+        match line(&mut ledger, run, done, true) {
             Ok(line) => sink(line),
             Err(error) => {
                 broken_off = Some(error);
@@ -152,11 +165,91 @@ fn selection(scenario: &Scenario, options: &Options) -> anyhow::Result<Selection
     if only.is_some() && shard.is_some() {
         anyhow::bail!("either `only` or `shard`, not both");
     }
-    Selection::of(scenario, only.as_ref(), shard)
+    let selection = Selection::of(scenario, only.as_ref(), shard)?;
+    match options.places.clone() {
+        Some(places) => selection.slice(scenario, places),
+        None => Ok(selection),
+    }
 }
 
-/// Enters a run, and writes its line.
-fn line(ledger: &mut Ledger<'_>, run: usize, done: Result<Done, String>) -> Result<Line, BatchError> {
+/// How many places there are for [`Options::places`], and how many of them stay together: pieces
+/// begin and end at multiples of that.
+///
+/// # Errors
+/// What is asked for does not fit the scenario.
+pub fn places(scenario: &Scenario, options: &Options) -> Result<(usize, NonZeroUsize), BatchError> {
+    let selection = selection(scenario, options).map_err(BatchError::Refused)?;
+    Ok((selection.len(), NonZeroUsize::new(selection.block(scenario)).unwrap_or(NonZeroUsize::MIN)))
+}
+
+/// The numbers of the runs that are done, at most if the sweep is adaptive.
+///
+/// # Errors
+/// What is asked for does not fit the scenario.
+pub fn runs(scenario: &Scenario, options: &Options) -> Result<Vec<usize>, BatchError> {
+    let selection = selection(scenario, options).map_err(BatchError::Refused)?;
+    Ok((0..selection.len()).filter_map(|place| selection.run(place)).collect())
+}
+
+/// How many runs go on at the same time: `threads`, or as many as there are cores or as fit into
+/// the memory of the machine, of which `limit` bytes may be used. With a note if they may not fit.
+///
+/// # Errors
+/// They do not fit.
+pub fn plan(
+    scenario: &Scenario,
+    threads: Option<usize>,
+    limit: Option<u64>,
+) -> Result<(usize, Option<String>), BatchError> {
+    memory::plan_within(scenario, threads, execute::cores(), limit).map_err(BatchError::Refused)
+}
+
+/// The line of a run that failed for a reason that this process does not see.
+///
+/// # Errors
+/// There is no such run.
+pub fn failure(scenario: &Scenario, run: usize, why: String) -> Result<Line, BatchError> {
+    if run >= scenario.runs() {
+        return Err(BatchError::Refused(anyhow::anyhow!("run {run} of {}", scenario.runs())));
+    }
+    let everything = Selection::of(scenario, None, None).map_err(BatchError::Refused)?;
+    line(&mut Ledger::new(scenario, everything), run, Err(why), false)
+}
+
+/// Which run a line is of, and what the scenario measures in it.
+///
+/// # Errors
+/// It is no line of a run.
+pub fn measures(scenario: &Scenario, line: &str) -> Result<(usize, Measures), String> {
+    let summary: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let run = summary["index"].as_u64().and_then(|run| usize::try_from(run).ok()).filter(|&run| run < scenario.runs());
+    let run = run.ok_or_else(|| "it has no number of a run of this scenario".to_owned())?;
+    Ok((run, if summary["failed"] == true { Measures::new() } else { scenario.measure(&summary) }))
+}
+
+/// The expectations as the last line has them, from the measures of all runs in their order;
+/// `None` for those that a settled point did not need.
+pub fn expectations(scenario: &Scenario, measures: &[Option<Measures>]) -> Vec<Value> {
+    as_json(scenario, &scenario.evaluations(measures))
+}
+
+/// Evaluations as they are written.
+pub(crate) fn as_json(scenario: &Scenario, evaluations: &[Evaluation]) -> Vec<Value> {
+    let as_json = |evaluation: &Evaluation| evaluation.json(scenario.params(evaluation.point * scenario.repeat()));
+    evaluations.iter().map(as_json).collect()
+}
+
+/// A line with expectations: behind everything else, as `RunResult` has it.
+pub fn with_expectations(mut line: String, expectations: &[Value]) -> String {
+    if !expectations.is_empty() && line.ends_with('}') {
+        line.pop();
+        line = format!("{line},\"expectations\":{}}}", Value::from(expectations));
+    }
+    line
+}
+
+/// Enters a run, and writes its line; behind the last one are the expectations, if they are judged.
+fn line(ledger: &mut Ledger<'_>, run: usize, done: Result<Done, String>, judged: bool) -> Result<Line, BatchError> {
     let scenario = ledger.scenario;
     let ended = match done {
         Ok(done) => Ended::of(done, scenario.is_sweep()),
@@ -174,7 +267,7 @@ fn line(ledger: &mut Ledger<'_>, run: usize, done: Result<Done, String>) -> Resu
     let summary = ledger.entitled(run, summary);
     let measures = if error.is_some() { Default::default() } else { scenario.measure_summary(&summary) };
     ledger.keep(run, measures);
-    let expectations = ledger.judge(false);
+    let expectations = if judged { ledger.judge(false) } else { Vec::new() };
     let failed = error.is_some();
     let result = RunResult { summary: &summary, failed, error: error.as_deref(), expectations };
     let json = serde_json::to_string(&result).map_err(|error| BatchError::Refused(error.into()))?;
@@ -253,6 +346,31 @@ mod tests {
             let error = all(&wrong).expect_err(why).to_string();
             assert!(error.starts_with(why), "{error}");
         }
+    }
+
+    #[test]
+    fn pieces_make_the_whole() {
+        let scenario = sweep();
+        let whole = all(&Options::default()).expect("they run");
+        assert_eq!(places(&scenario, &Options::default()).expect("a sweep"), (4, NonZeroUsize::MIN));
+        let piece = |places| Options { places: Some(places), threads: Some(1), ..Options::default() };
+        let mut pieces = all(&piece(3..4)).expect("they run");
+        pieces.splice(0..0, all(&piece(0..3)).expect("they run"));
+        let mut measured = vec![None; 4];
+        for line in &pieces {
+            let (run, found) = measures(&scenario, &line.json).expect("a line");
+            measured[run] = Some(found);
+        }
+        let last = pieces.pop().expect("four of them").json;
+        pieces.push(Line { json: with_expectations(last, &expectations(&scenario, &measured)), ..line_without() });
+        let json = |lines: &[Line]| lines.iter().map(|line| line.json.clone()).collect::<Vec<_>>();
+        assert_eq!(json(&pieces), json(&whole));
+        assert!(all(&piece(3..5)).is_err_and(|error| error.to_string().contains("no runs at places 3..5 of 4")));
+        assert!(measures(&scenario, "{\"index\":4}").is_err());
+    }
+
+    fn line_without() -> Line {
+        Line { run: 3, json: String::new(), failed: false, records: Vec::new() }
     }
 
     #[test]

@@ -23,7 +23,19 @@ pub(crate) fn threads(scenario: &Scenario, asked: Option<usize>, cores: usize) -
 /// could need more is only a note: windows need not fill the queues. Nothing is checked where the
 /// system does not tell how much memory it has.
 pub(crate) fn plan(scenario: &Scenario, asked: Option<usize>, cores: usize) -> anyhow::Result<(usize, Option<String>)> {
-    let Some(available) = available() else { return Ok((asked.unwrap_or(cores), None)) };
+    plan_within(scenario, asked, cores, None)
+}
+
+/// The same with at most so many bytes of the machine's memory.
+pub(crate) fn plan_within(
+    scenario: &Scenario,
+    asked: Option<usize>,
+    cores: usize,
+    limit: Option<u64>,
+) -> anyhow::Result<(usize, Option<String>)> {
+    let Some(available) = available().into_iter().chain(limit).min() else {
+        return Ok((asked.unwrap_or(cores), None));
+    };
     let kept = kept(scenario);
     if kept > available {
         bail!(

@@ -90,6 +90,8 @@ impl fmt::Display for Shard {
 #[derive(Clone, Debug)]
 pub(crate) struct Selection {
     which: Which,
+    /// The places of them that are left out at the front.
+    from: usize,
     len: usize,
     /// As it was asked for; nothing for all.
     part: Option<(&'static str, String)>,
@@ -121,17 +123,43 @@ impl Selection {
                 }
             }
             let len = merged.iter().map(Range::len).sum();
-            return Ok(Selection { which: Which::Ranges(merged), len, part: Some(("only", only.to_string())) });
+            return Ok(Selection {
+                which: Which::Ranges(merged),
+                from: 0,
+                len,
+                part: Some(("only", only.to_string())),
+            });
         }
         Ok(match shard {
             Some(shard) => {
                 // Whether a point is settled depends on all its runs.
                 let block = if scenario.is_adaptive() { scenario.repeat() } else { 1 };
                 let len = (runs / block).saturating_sub(shard.index).div_ceil(shard.of) * block;
-                Selection { which: Which::Shard(shard, block), len, part: Some(("shard", shard.to_string())) }
+                Selection { which: Which::Shard(shard, block), from: 0, len, part: Some(("shard", shard.to_string())) }
             }
-            None => Selection { which: Which::All, len: runs, part: None },
+            None => Selection { which: Which::All, from: 0, len: runs, part: None },
         })
+    }
+
+    /// Those at some places in the order, which are a part in any case.
+    pub(crate) fn slice(mut self, scenario: &Scenario, places: Range<usize>) -> anyhow::Result<Selection> {
+        let block = self.block(scenario);
+        let is_whole = |place: usize| place.is_multiple_of(block) || place == self.len;
+        if places.start > places.end || places.end > self.len || !is_whole(places.start) || !is_whole(places.end) {
+            bail!("there are no runs at places {places:?} of {}, of which {block} stay together", self.len);
+        }
+        (self.from, self.len) = (self.from + places.start, places.len());
+        self.part.get_or_insert(("places", format!("{}-{}", places.start, places.end)));
+        Ok(self)
+    }
+
+    /// How many runs stay together: those of a point of which the runs decide how many there are.
+    pub(crate) fn block(&self, scenario: &Scenario) -> usize {
+        match self.which {
+            Which::Ranges(_) => 1,
+            _ if scenario.is_adaptive() => scenario.repeat(),
+            _ => 1,
+        }
     }
 
     /// How many runs these are.
@@ -153,6 +181,7 @@ impl Selection {
         if place >= self.len {
             return None;
         }
+        let place = place + self.from;
         match &self.which {
             Which::All => Some(place),
             Which::Shard(shard, block) => Some((place / block * shard.of + shard.index) * block + place % block),
@@ -288,6 +317,23 @@ mod tests {
         assert!(only("0:4").is_err_and(|error| error.contains("there is no repetition 4")));
         for wrong in ["", "x", "3-", "4-3", "1:", ":1", "1,,2", "-1"] {
             assert!(wrong.parse::<Only>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn slices_are_those_of_the_order() {
+        let only: Only = "9-11,2-4".parse().expect("it is well-formed");
+        let shard: Shard = "1/3".parse().expect("a shard");
+        for (only, shard) in [(None, None), (Some(&only), None), (None, Some(shard))] {
+            let of = |places| Selection::of(&scenario(), only, shard).and_then(|all| all.slice(&scenario(), places));
+            let all = runs(&Selection::of(&scenario(), only, shard).expect("a sweep"));
+            for from in 0..=all.len() {
+                for to in from..=all.len() {
+                    let slice = of(from..to).expect("a slice");
+                    assert_eq!((runs(&slice), slice.is_all()), (all[from..to].to_vec(), false));
+                }
+            }
+            assert!(of(0..all.len() + 1).is_err());
         }
     }
 

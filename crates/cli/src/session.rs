@@ -17,6 +17,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use crate::args::Args;
+use crate::batch;
 use crate::control::{self, Controls, Plan};
 use crate::execute::{self, Aside, BrokenOff, Done, Failure};
 use crate::output::Output;
@@ -86,14 +87,9 @@ pub(crate) fn merged(
 ) -> anyhow::Result<u8> {
     let mut session = Session::open(args, scenario)?;
     while let Some(run) = session.ledger.walk.next() {
-        let (mut line, records) = next(run)?;
+        let (line, records) = next(run)?;
         session.take_line(&line)?;
-        let expectations = session.judge();
-        if !expectations.is_empty() && line.ends_with('}') {
-            // As `RunResult` has it: behind everything else.
-            line.pop();
-            line = format!("{line},\"expectations\":{}}}", serde_json::to_string(&expectations)?);
-        }
+        let line = batch::with_expectations(line, &session.judge());
         if let Some(output) = &mut session.output {
             output.add_line(&line, records).context("cannot write the summary")?;
         }

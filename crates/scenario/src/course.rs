@@ -1,8 +1,7 @@
 //! Links that change: the keys `schedule` and `trace` of a direction.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ackclock_aqm::{Drops, QueueSpec};
@@ -13,6 +12,7 @@ use ackclock_units::{Random, Rate, Span, Time as Instant};
 use crate::document::Entry;
 use crate::extent::Extent;
 use crate::fields::Fields;
+use crate::inputs::Inputs;
 use crate::parameters;
 use crate::quantity::{Bytes, Flag, Number, OneOf, Problem, RateOrUnlimited, Text, Time};
 
@@ -20,7 +20,7 @@ use crate::quantity::{Bytes, Flag, Number, OneOf, Problem, RateOrUnlimited, Text
 const MAX_CHANGES: usize = 10_000;
 
 /// The largest trace, in bytes.
-const MAX_TRACE: u64 = 64 << 20;
+pub(crate) const MAX_TRACE: u64 = 64 << 20;
 
 /// The most bytes of an opportunity: a packet of any size.
 const MAX_OPPORTUNITY: u64 = 1 << 20;
@@ -47,11 +47,11 @@ pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Option<Arc<Trace>>> {
         }
         _ => Format::Rates,
     };
-    let traces = table.traces();
+    let (traces, inputs) = (table.traces(), table.inputs());
     let share = |path: PathBuf, file: &str| {
-        let read = || load(&path, file, format, repeats);
+        let read = || load(inputs, file, format, repeats);
         match traces {
-            Some(traces) => traces.get((path.clone(), format, repeats), read),
+            Some(traces) => traces.get((path, format, repeats), read),
             None => read().map(Arc::new),
         }
     };
@@ -69,12 +69,11 @@ pub(crate) fn trace(fields: &mut Fields<'_>) -> Option<Option<Arc<Trace>>> {
 }
 
 /// Reads a file, which errors call `name`.
-fn load(path: &Path, name: &str, format: Format, repeats: bool) -> Result<Trace, Problem> {
+fn load(inputs: &Inputs, name: &str, format: Format, repeats: bool) -> Result<Trace, Problem> {
     let unreadable = |error: io::Error| {
         Problem::new(format!("cannot read {name}: {error}"), "a file, by its path relative to the scenario")
     };
-    let mut bytes = Vec::new();
-    File::open(path).map_err(unreadable)?.take(MAX_TRACE + 1).read_to_end(&mut bytes).map_err(unreadable)?;
+    let bytes = inputs.read(name, MAX_TRACE).map_err(unreadable)?;
     if bytes.len() as u64 > MAX_TRACE {
         return Err(Problem::new(format!("{name} is larger than {MAX_TRACE} bytes"), "a shorter trace"));
     }

@@ -1,7 +1,6 @@
 //! Distributions of sizes and times: a value alone is always drawn, a table says how others are.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 
 use ackclock_traffic::{Distribution, DistributionError, Table, WebPattern, seconds};
 use ackclock_units::{Size, parse_size};
@@ -229,11 +228,11 @@ pub(crate) fn file<'a>(table: &mut Fields<'a>) -> Option<(String, &'a Node)> {
     let name = table.required("file", Text, "the path of a file, relative to that of the scenario")?;
     let node = &table.get("file")?.node;
     let path = table.file(&name);
-    let mut bytes = Vec::new();
-    let read = File::open(&path).and_then(|file| file.take(MAX_FILE + 1).read_to_end(&mut bytes));
-    let text = match read {
-        Ok(length) if length as u64 > MAX_FILE => Err(io::Error::other(format!("it is larger than {MAX_FILE} bytes"))),
-        Ok(_) => String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text")),
+    let text = match table.inputs().read(&name, MAX_FILE) {
+        Ok(bytes) if bytes.len() as u64 > MAX_FILE => {
+            Err(io::Error::other(format!("it is larger than {MAX_FILE} bytes")))
+        }
+        Ok(bytes) => String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text")),
         Err(error) => Err(error),
     };
     let refuse = |error| {

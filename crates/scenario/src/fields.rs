@@ -3,12 +3,13 @@
 //! Every default that is used is recorded with its path, for `--show-config` to fill in.
 
 use std::cell::RefCell;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ackclock_sim::spec::OwnController;
 
 use crate::document::{Entry, Node, Table, Value};
+use crate::inputs::{Inputs, NO_INPUTS};
 use crate::keys::{Domain, Keys};
 use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::{Diagnostic, Place, Report, did_you_mean, listed};
@@ -43,8 +44,8 @@ pub(crate) struct Context<'a> {
     pub(crate) chosen: RefCell<Vec<Arc<str>>>,
     /// The table of keys, if it is recorded.
     pub(crate) keys: Option<RefCell<Keys>>,
-    /// What the files that a scenario names are relative to.
-    pub(crate) folder: &'a Path,
+    /// The files that a scenario names.
+    pub(crate) inputs: &'a Inputs,
     /// The whole document, for what depends on another part of it.
     pub(crate) document: Option<&'a Table>,
     /// Traces that are read once for all points.
@@ -64,8 +65,8 @@ pub(crate) struct Converted {
 impl<'a> Context<'a> {
     pub(crate) fn new(report: &'a Report, controllers: &'static [OwnController]) -> Context<'a> {
         let (filled, chosen, converted) = Default::default();
-        let (keys, folder, document, traces) = (None, Path::new(""), None, None);
-        Context { report, controllers, filled, chosen, keys, folder, document, traces, converted }
+        let (keys, inputs, document, traces) = (None, &NO_INPUTS, None, None);
+        Context { report, controllers, filled, chosen, keys, inputs, document, traces, converted }
     }
 }
 
@@ -145,7 +146,12 @@ impl<'a> Fields<'a> {
 
     /// Where a file is that the scenario names.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.cx.folder.join(name)
+        self.cx.inputs.path(name)
+    }
+
+    /// The files that the scenario names.
+    pub(crate) fn inputs(&self) -> &'a Inputs {
+        self.cx.inputs
     }
 
     /// The traces that were read.

@@ -64,6 +64,7 @@ mod flow;
 mod host;
 mod hosts;
 mod hystart;
+mod inputs;
 mod keys;
 mod link;
 mod measurement;
@@ -98,6 +99,7 @@ pub use catalogue::{CATEGORIES, Described, Item, item, items, nearest_category, 
 pub use evaluation::{Evaluation, Miss, Spread};
 pub use expect::Measures;
 pub use flow::MAX_FLOWS;
+pub use inputs::Files;
 pub use keys::{Domain, Key};
 pub use record::Capture;
 pub use report::{Problem, ScenarioError};

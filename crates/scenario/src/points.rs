@@ -3,12 +3,12 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use ackclock_sim::spec::OwnController;
 
 use crate::document::{Node, Value};
 use crate::fields::Context;
+use crate::inputs::Inputs;
 use crate::measurement::Subject;
 use crate::plan::Plan;
 use crate::report::{Report, ScenarioError, Sources};
@@ -28,7 +28,7 @@ pub(crate) struct Points {
 #[derive(Clone, Debug)]
 struct Rest {
     root: Node,
-    folder: PathBuf,
+    inputs: Inputs,
     controllers: &'static [OwnController],
     sources: Sources,
 }
@@ -46,7 +46,7 @@ impl Points {
     pub(crate) fn read(
         sweep: &Sweep,
         root: &Node,
-        folder: &Path,
+        inputs: &Inputs,
         cx: &Context<'_>,
         sources: &Sources,
     ) -> Option<(Points, Gained)> {
@@ -65,7 +65,7 @@ impl Points {
             let mut varied = root.clone();
             sweep.set(point, &mut varied, report);
             let cx = Context {
-                folder,
+                inputs,
                 document: varied.table(),
                 traces: Some(&traces),
                 ..Context::new(report, controllers)
@@ -83,7 +83,7 @@ impl Points {
                 return None;
             }
         }
-        let rest = || Rest { root: root.clone(), folder: folder.to_owned(), controllers, sources: sources.clone() };
+        let rest = || Rest { root: root.clone(), inputs: inputs.clone(), controllers, sources: sources.clone() };
         Some((Points { known, rest: (!is_all).then(rest) }, gained))
     }
 
@@ -106,13 +106,13 @@ impl Points {
         if let Some(plan) = self.known.get(&point) {
             return Ok(Cow::Borrowed(plan));
         }
-        let Rest { root, folder, controllers, sources } =
+        let Rest { root, inputs, controllers, sources } =
             self.rest.as_ref().unwrap_or_else(|| panic!("there is no point {point}"));
         let (report, traces) = (Report::default(), Traces::default());
         let mut varied = root.clone();
         sweep.set(point, &mut varied, &report);
         let cx =
-            Context { folder, document: varied.table(), traces: Some(&traces), ..Context::new(&report, controllers) };
+            Context { inputs, document: varied.table(), traces: Some(&traces), ..Context::new(&report, controllers) };
         match Plan::read(&varied, &cx) {
             Some(plan) if report.len() == 0 => Ok(Cow::Owned(plan)),
             _ => {

@@ -2,6 +2,7 @@
 
 mod changes;
 mod results;
+mod sent;
 
 use std::cell::RefCell;
 use std::fs::File;
@@ -16,6 +17,7 @@ use serde_json::{Map, Value as Json};
 use crate::document::{Node, Value};
 use crate::expect::Expect;
 use crate::fields::{Context, Fields};
+use crate::inputs::Inputs;
 use crate::keys::Key;
 use crate::measurement::{self, Window};
 use crate::plan::Plan;
@@ -43,6 +45,7 @@ pub struct Scenario {
     /// What the expectations look at beside whole runs.
     windows: Vec<Window>,
     defaults: Defaults,
+    inputs: Inputs,
 }
 
 /// An override from the command line.
@@ -97,10 +100,18 @@ impl Scenario {
         overrides: &[Override],
         controllers: &'static [OwnController],
     ) -> Result<Scenario, LoadError> {
-        let file = File::open(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
-        let bytes = contents(path, file)?;
+        let bytes = Scenario::read_text(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Ok(Scenario::parse_in(folder, &path.display().to_string(), &bytes, overrides, controllers)?)
+    }
+
+    /// The bytes of a file, unless it is too large for a scenario.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is too large.
+    pub fn read_text(path: &Path) -> Result<Vec<u8>, LoadError> {
+        let file = File::open(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
+        contents(path, file)
     }
 
     /// Reads a stream that is no file, such as standard input; `name` is what errors call it, and
@@ -161,6 +172,16 @@ impl Scenario {
         overrides: &[Override],
         controllers: &'static [OwnController],
     ) -> Result<Scenario, ScenarioError> {
+        Scenario::parse_with_inputs(Inputs::on_disk(folder), name, text, overrides, controllers)
+    }
+
+    fn parse_with_inputs(
+        inputs: Inputs,
+        name: &str,
+        text: &[u8],
+        overrides: &[Override],
+        controllers: &'static [OwnController],
+    ) -> Result<Scenario, ScenarioError> {
         for (number, own) in controllers.iter().enumerate() {
             let taken = !cc::is_free(own.name) || controllers[..number].contains(own);
             assert!(!taken, "`{}` is no name for a congestion controller of one's own, or it is taken", own.name);
@@ -182,7 +203,7 @@ impl Scenario {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let source = sources.add(name, text);
         let scenario = document::parse_document(text, source, &report)
-            .and_then(|root| Scenario::read(root, overrides, controllers, folder, &mut sources, &report));
+            .and_then(|root| Scenario::read(root, overrides, controllers, inputs, &mut sources, &report));
         report.finish(sources, scenario)
     }
 
@@ -202,7 +223,7 @@ impl Scenario {
         mut root: Node,
         overrides: &[Override],
         controllers: &'static [OwnController],
-        folder: &Path,
+        inputs: Inputs,
         sources: &mut Sources,
         report: &Report,
     ) -> Option<Scenario> {
@@ -214,7 +235,7 @@ impl Scenario {
         let cx = Context::new(report, controllers);
         let mut fields = Fields::new(&cx, original.table()?, "", &original.place);
         let sweep = sweep::read(&original, &mut fields, &cx, &pinned);
-        let (points, Gained { defaults, subjects }) = Points::read(&sweep, &original, folder, &cx, sources)?;
+        let (points, Gained { defaults, subjects }) = Points::read(&sweep, &original, &inputs, &cx, sources)?;
         let (mut expects, mut windows, mut until) = (Vec::new(), Vec::new(), None);
         if report.len() == 0 {
             expects = expect::read_all(&mut fields, &cx, &sweep, &subjects, &mut windows);
@@ -231,7 +252,7 @@ impl Scenario {
             return None;
         }
         pin(&mut root, &sweep, &expects);
-        Some(Scenario { title, root, sweep, points, expects, until, windows, defaults })
+        Some(Scenario { title, root, sweep, points, expects, until, windows, defaults, inputs })
     }
 
     /// The title.

@@ -4,6 +4,7 @@ use ackclock_scenario::{Evaluation, Measures, Scenario};
 use ackclock_trace::Summary;
 use serde_json::{Map, Value};
 
+use crate::batch;
 use crate::selection::{Selection, Walk};
 
 /// The runs of a scenario that have been done, and what was measured in them.
@@ -48,7 +49,6 @@ impl<'a> Ledger<'a> {
             return Vec::new();
         }
         self.evaluations = scenario.evaluations(&self.measures);
-        let as_json = |evaluation: &Evaluation| evaluation.json(scenario.params(evaluation.point * scenario.repeat()));
-        self.evaluations.iter().map(as_json).collect()
+        batch::as_json(scenario, &self.evaluations)
     }
 }

@@ -9,6 +9,7 @@ pub(crate) const LAYERS: Layers = Layers {
         // Places, errors, the document, values.
         "report",
         "document",
+        "inputs",
         "keys",
         "quantity",
         "dscp",
