@@ -9,9 +9,8 @@ mod watched;
 use std::ops::ControlFlow;
 
 use ackclock_live::LiveError;
-use ackclock_scenario::{Measures, Miss, Scenario};
+use ackclock_scenario::{Measures, Miss, Own, Scenario};
 use ackclock_sim::RunError;
-use ackclock_sim::spec::OwnController;
 use ackclock_trace::{ChangeSummary, Summary};
 use anyhow::Context;
 use serde_json::Value;
@@ -32,8 +31,8 @@ use result::{Ended, RunResult, Stored};
 use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, duration, live, memory, print, print_line, say};
 
 /// Carries out what the command line asks of a scenario. Returns the exit status.
-pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
-    let scenario = load(args, controllers)?;
+pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
+    let scenario = load(args, own)?;
     if args.show_config {
         let _ = print(&scenario.resolved())?;
         return Ok(0);

@@ -6,10 +6,9 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ackclock_sim::spec::OwnController;
-
 use crate::document::{Entry, Node, Table, Value};
 use crate::keys::{Domain, Keys};
+use crate::own::Own;
 use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::{Diagnostic, Place, Report, did_you_mean, listed};
 use crate::traces::Traces;
@@ -36,8 +35,8 @@ pub(crate) struct FilledKey {
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) report: &'a Report,
-    /// Congestion controllers from outside.
-    pub(crate) controllers: &'static [OwnController],
+    /// Algorithms from outside.
+    pub(crate) own: &'a Own,
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.
     pub(crate) chosen: RefCell<Vec<Arc<str>>>,
@@ -62,10 +61,10 @@ pub(crate) struct Converted {
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(report: &'a Report, controllers: &'static [OwnController]) -> Context<'a> {
+    pub(crate) fn new(report: &'a Report, own: &'a Own) -> Context<'a> {
         let (filled, chosen, converted) = Default::default();
         let (keys, folder, document, traces) = (None, Path::new(""), None, None);
-        Context { report, controllers, filled, chosen, keys, folder, document, traces, converted }
+        Context { report, own, filled, chosen, keys, folder, document, traces, converted }
     }
 }
 
@@ -138,9 +137,9 @@ impl<'a> Fields<'a> {
         self.layers.iter().find_map(|(table, _)| table.get(key))
     }
 
-    /// Congestion controllers from outside.
-    pub(crate) fn controllers(&self) -> &'static [OwnController] {
-        self.cx.controllers
+    /// Algorithms from outside.
+    pub(crate) fn own(&self) -> &'a Own {
+        self.cx.own
     }
 
     /// Where a file is that the scenario names.
