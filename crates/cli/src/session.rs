@@ -238,8 +238,15 @@ impl<'a> Session<'a> {
         let plan = std::mem::take(&mut self.plan);
         let places = self.output.as_ref().filter(|_| records(scenario) || scenario.is_live()).map(Output::places);
         let plan = Some(&plan).filter(|plan| !plan.is_empty());
-        let aside =
-            Aside { places: places.as_ref(), capture: args.record.as_deref(), stop: None, watching, controls, plan };
+        let aside = Aside {
+            places: places.as_ref(),
+            capture: args.record.as_deref(),
+            stop: None,
+            watching,
+            controls,
+            plan,
+            surroundings: None,
+        };
         if !scenario.is_live() {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();

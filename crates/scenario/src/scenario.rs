@@ -18,6 +18,7 @@ use crate::expect::Expect;
 use crate::fields::{Context, Fields};
 use crate::keys::Key;
 use crate::measurement::{self, Window};
+use crate::own::Own;
 use crate::plan::Plan;
 use crate::points::{Gained, Points};
 use crate::record::Capture;
@@ -25,7 +26,7 @@ use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::show::Defaults;
 use crate::sweep::{MAX_READ, Sweep};
 use crate::until::Until;
-use crate::{cc, document, expect, notes, overrides, sweep, until};
+use crate::{document, expect, notes, overrides, sweep, until};
 
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
