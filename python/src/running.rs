@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::errors;
 use crate::lines::Lines;
+use crate::own::surroundings::Surroundings;
 use crate::scenario::Scenario;
 
 /// The longest that is waited at a time.
@@ -21,11 +22,11 @@ const LONGEST: f64 = 3600.0;
 /// Runs of a scenario that go on in the background.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Batch(Arc<Shared>);
+pub(crate) struct Batch(Arc<Shared>, Option<Arc<Surroundings>>);
 
 #[derive(Debug)]
 struct Shared {
-    control: Control,
+    control: Arc<Control>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -64,8 +65,14 @@ impl Batch {
         if threads == Some(0) {
             return Err(PyValueError::new_err("threads: expected at least 1, or None for as many as there are cores"));
         }
-        let shared = Arc::new(Shared { control: Control::new(), state: Mutex::default(), changed: Condvar::new() });
-        let (scenario, options) = (scenario.0.clone(), Options { only, shard, threads, records });
+        let control = Arc::new(Control::new());
+        let own = !scenario.0.own().is_empty();
+        // Hooks take turns, so that more threads would wait for each other.
+        let threads = threads.or(own.then_some(1));
+        let own = own.then(|| Surroundings::new(Arc::clone(&control)));
+        let surroundings = own.clone().map(|own| own as Arc<dyn batch::Surroundings>);
+        let shared = Arc::new(Shared { control, state: Mutex::default(), changed: Condvar::new() });
+        let (scenario, options) = (scenario.0.clone(), Options { only, shard, threads, records, surroundings });
         let theirs = shared.clone();
         let work = move || {
             let sink = |line| {
@@ -83,7 +90,7 @@ impl Batch {
         };
         let spawned = thread::Builder::new().name("ackclock".to_owned()).spawn(work);
         spawned.map_err(|error| PyRuntimeError::new_err(format!("no thread for the runs: {error}")))?;
-        Ok(Batch(shared))
+        Ok(Batch(shared, own))
     }
 
     /// Waits until the runs are over, at most so many seconds. Tells whether they are.
@@ -102,8 +109,11 @@ impl Batch {
     }
 
     /// Ends the runs soon.
-    fn stop(&self) {
+    fn stop(&self, py: Python<'_>) {
         self.0.control.stop();
+        if let Some(own) = &self.1 {
+            own.interrupt(py);
+        }
     }
 
     /// The lines of runs that are over, and notes about them. May be called once.
@@ -115,7 +125,9 @@ impl Batch {
             Some(Err(Broken::Batch(BatchError::Interrupted))) => Err(PyKeyboardInterrupt::new_err(())),
             Some(Err(Broken::Batch(BatchError::Point { name, error }))) => Err(errors::scenario(&error, Some(&name))),
             Some(Err(Broken::Batch(BatchError::Refused(error)))) => Err(errors::run(&format!("{error:#}"))),
-            Some(Err(Broken::Batch(error))) => Err(errors::run(&error.to_string())),
+            Some(Err(Broken::Batch(BatchError::Failed { name, why, cause }))) => {
+                Err(errors::failed(&format!("{name} failed: {why}"), cause.as_deref()))
+            }
             Some(Err(Broken::Panic(what))) => Err(errors::run(&format!("a defect of ackclock: {what}"))),
         }
     }

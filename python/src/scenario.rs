@@ -8,6 +8,7 @@ use ackclock_scenario::{LoadError, Override};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 
+use crate::own::Own;
 use crate::{errors, running};
 
 /// A scenario that has been read and checked, with overrides applied.
@@ -18,15 +19,23 @@ pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>);
 #[pymethods]
 impl Scenario {
     /// Reads the file `name`, or `text`, which errors call `name`; `overrides` are pairs of what
-    /// errors call them and `KEY=VALUE`.
+    /// errors call them and `KEY=VALUE`; `own` has classes that it may name.
     #[new]
-    fn new(py: Python<'_>, name: &str, text: Option<&str>, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
+    #[pyo3(signature = (name, text, overrides, own = None))]
+    fn new(
+        py: Python<'_>,
+        name: &str,
+        text: Option<&str>,
+        overrides: Vec<(String, String)>,
+        own: Option<PyRef<'_, Own>>,
+    ) -> PyResult<Scenario> {
+        let own = own.map_or_else(ackclock::Own::new, |own| own.0.clone());
         let overrides: Vec<Override> = overrides.into_iter().map(|(flag, text)| Override { flag, text }).collect();
         let read = || match text {
             Some(text) => {
-                Ok(ackclock_scenario::Scenario::parse_in(Path::new(""), name, text.as_bytes(), &overrides, &[])?)
+                Ok(ackclock_scenario::Scenario::parse_in(Path::new(""), name, text.as_bytes(), &overrides, &own)?)
             }
-            None => ackclock_scenario::Scenario::load(Path::new(name), &overrides),
+            None => ackclock_scenario::Scenario::load_with(Path::new(name), &overrides, &own),
         };
         let read: Result<Result<_, LoadError>, _> = py.detach(|| panic::catch_unwind(AssertUnwindSafe(read)));
         match read {

@@ -47,6 +47,11 @@ impl Own {
         &self.queues
     }
 
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.controllers.is_empty() && self.queues.is_empty()
+    }
+
     /// Why scenarios cannot name these, if they cannot.
     pub fn problem(&self) -> Option<String> {
         let controllers = self.controllers.iter().map(|own| (own.name(), own.parameters()));

@@ -44,6 +44,7 @@ pub struct Scenario {
     /// What the expectations look at beside whole runs.
     windows: Vec<Window>,
     defaults: Defaults,
+    own: Own,
 }
 
 /// An override from the command line.
@@ -215,12 +216,18 @@ impl Scenario {
             return None;
         }
         pin(&mut root, &sweep, &expects);
-        Some(Scenario { title, root, sweep, points, expects, until, windows, defaults })
+        let own = own.clone();
+        Some(Scenario { title, root, sweep, points, expects, until, windows, defaults, own })
     }
 
     /// The title.
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// The algorithms from outside that it may name.
+    pub fn own(&self) -> &Own {
+        &self.own
     }
 
     /// Whether the file has a `[sweep]`, even of one run.
