@@ -85,7 +85,7 @@ def _parameters(class_: Any) -> list[tuple[str, float, float, float]]:
     return [(name, of.default, of.least, of.most) for name, of in found.items()]
 
 
-def cc(kind: str, *, host: str = "rfc", seed: int = 0, **parameters: Any) -> Controller:
+def cc(kind: str, *, host: str | None = None, seed: int = 0, **parameters: Any) -> Controller:
     """A built-in controller, for a class that contains one.
 
     ``kind``, ``host`` and ``parameters`` are as in a scenario: ``ackclock.cc("cubic", hystart="hystart++")``.
@@ -95,7 +95,7 @@ def cc(kind: str, *, host: str = "rfc", seed: int = 0, **parameters: Any) -> Con
 
     Raises ScenarioError for an unknown kind or wrong parameters.
     """
-    flow = {"id": "f", "path": ["a"], "host": host, "cc": {"kind": kind, **parameters}}
+    flow = {"id": "f", "path": ["a"], "cc": {"kind": kind, **parameters}} | ({"host": host} if host else {})
     scenario = {
         "schema": 1,
         "run": {"duration": "1s"},

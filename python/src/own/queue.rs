@@ -56,11 +56,6 @@ impl QueueDisc {
     pub(crate) fn take_dropped(&self) -> Vec<(Py<Packet>, DropReason)> {
         std::mem::take(&mut self.state().dropped)
     }
-
-    /// The head of the base class's own queue.
-    fn first(&self, py: Python<'_>) -> Option<Py<Packet>> {
-        self.state().fifo.front().map(|packet| packet.clone_ref(py))
-    }
 }
 
 fn reason_of(name: &str) -> PyResult<DropReason> {
@@ -134,6 +129,16 @@ impl QueueDisc {
     }
 
     fn dequeue(&self, _now: u64) -> Option<Py<Packet>> {
+        self.take()
+    }
+
+    /// The oldest packet in the base class's own queue.
+    fn first(&self, py: Python<'_>) -> Option<Py<Packet>> {
+        self.state().fifo.front().map(|packet| packet.clone_ref(py))
+    }
+
+    /// Takes the oldest packet out of the base class's own queue.
+    fn take(&self) -> Option<Py<Packet>> {
         let mut state = self.state();
         let packet = state.fifo.pop_front()?;
         state.bytes -= u64::from(packet.get().described().bytes);
