@@ -105,3 +105,13 @@ fn main() -> ExitCode {
     );
     ackclock::main_with(aimd)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_keeps_every_promise() {
+        ackclock_testkit::keeps_every_promise(|| Box::new(Aimd::new(Span::from_millis(10), 0.8)));
+    }
+}
