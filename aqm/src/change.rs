@@ -13,6 +13,8 @@ pub enum ChangeError {
     OtherDiscipline,
     /// This one is set when the discipline is made.
     Fixed(&'static str),
+    /// A discipline from outside that has no hook for it.
+    OwnIsFixed,
     /// The parameters do not fit together, or one is out of range.
     Invalid(&'static str),
 }
@@ -22,6 +24,7 @@ impl fmt::Display for ChangeError {
         match self {
             ChangeError::OtherDiscipline => f.write_str("these are parameters of another discipline"),
             ChangeError::Fixed(name) => write!(f, "{name} cannot be changed"),
+            ChangeError::OwnIsFixed => f.write_str("this discipline has no hook for other parameters"),
             ChangeError::Invalid(problem) => f.write_str(problem),
         }
     }

@@ -13,8 +13,8 @@ use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
 use crate::{
     Blue, BlueConfig, Cobalt, CobaltConfig, Codel, CodelConfig, DualPi2, DualPi2Config, Fifo, FifoConfig, FqCodel,
-    FqCodelConfig, FqPie, FqPieConfig, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red, RedConfig, Sfb,
-    SfbConfig,
+    FqCodelConfig, FqPie, FqPieConfig, OwnQueueConfig, Pie, PieConfig, Prio, PrioConfig, QueueDisc, Queued, Red,
+    RedConfig, Sfb, SfbConfig,
 };
 
 /// The largest limits, as in the kernel.
@@ -38,16 +38,19 @@ macro_rules! disciplines {
         /// A queue discipline with its parameters.
         #[derive(Clone, Debug, PartialEq)]
         pub enum QueueSpec {
+            /// One from outside.
+            Own(OwnQueueConfig),
             $($(#[$doc])* $variant($config),)*
         }
 
         impl QueueSpec {
-            /// The names of all disciplines, in the order in which they are listed.
+            /// The names of all disciplines but those from outside, in the order in which they are listed.
             pub const NAMES: &'static [&'static str] = &[$($name),*];
 
             /// The discipline's name.
-            pub const fn name(&self) -> &'static str {
+            pub fn name(&self) -> &'static str {
                 match self {
+                    QueueSpec::Own(config) => config.name(),
                     $(QueueSpec::$variant(_) => $name,)*
                 }
             }
@@ -68,6 +71,7 @@ macro_rules! disciplines {
             /// The configuration, for [`QueueDisc::change`].
             pub fn config(&self) -> &dyn Any {
                 match self {
+                    QueueSpec::Own(config) => config,
                     $(QueueSpec::$variant(config) => config,)*
                 }
             }
@@ -78,6 +82,7 @@ macro_rules! disciplines {
             /// If parameters are out of range or do not fit together.
             pub fn build<P: Queued + Send + 'static>(&self, random: Random) -> Box<dyn QueueDisc<P>> {
                 match self {
+                    QueueSpec::Own(config) => Box::new(config.build(random)),
                     $(QueueSpec::$variant(config) => {
                         let ($with, $random) = (config.clone(), random);
                         Box::new($queue)
@@ -89,12 +94,14 @@ macro_rules! disciplines {
         impl Configurable for QueueSpec {
             fn parameters(&mut self, v: &mut impl Visitor) {
                 match self {
+                    QueueSpec::Own(config) => config.parameters(v),
                     $(QueueSpec::$variant(config) => config.parameters(v),)*
                 }
             }
 
             fn problem(&self) -> Option<&'static str> {
                 match self {
+                    QueueSpec::Own(_) => None,
                     $(QueueSpec::$variant(config) => Configurable::problem(config),)*
                 }
             }
@@ -134,7 +141,8 @@ impl QueueSpec {
     pub fn marks(&self) -> bool {
         match self {
             QueueSpec::Pfifo(_) | QueueSpec::Bfifo(_) | QueueSpec::Prio(_) => false,
-            QueueSpec::Sfb(_) | QueueSpec::DualPi2(_) => true,
+            // Nobody knows of one from outside.
+            QueueSpec::Own(_) | QueueSpec::Sfb(_) | QueueSpec::DualPi2(_) => true,
             QueueSpec::Red(config) => config.ecn,
             QueueSpec::Blue(config) => config.ecn,
             QueueSpec::Cobalt(config) => config.ecn,

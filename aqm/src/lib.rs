@@ -18,6 +18,8 @@ mod dualpi2;
 mod fifo;
 mod fq_codel;
 mod fq_pie;
+mod held;
+mod own;
 mod pie;
 mod pie_law;
 mod prio;
@@ -33,6 +35,7 @@ mod stub;
 use std::any::Any;
 use std::fmt::Debug;
 
+use ackclock_units::outside::Failure;
 use ackclock_units::{Ecn, Time};
 
 pub use blue::{Blue, BlueConfig, BlueStats, BlueThreshold, BlueUpdates};
@@ -45,6 +48,7 @@ pub use dualpi2::{DualPi2, DualPi2Config, StepThreshold};
 pub use fifo::{Fifo, FifoConfig, Limit};
 pub use fq_codel::{FqCodel, FqCodelConfig};
 pub use fq_pie::{FqPie, FqPieConfig};
+pub use own::{Described, OwnQueue, OwnQueueConfig};
 pub use pie::{Pie, PieConfig};
 pub use pie_law::DqRateEstimator;
 pub use prio::{Prio, PrioConfig, PrioMap};
@@ -137,6 +141,16 @@ pub trait QueueDisc<P: Queued>: Debug + Send {
     /// those of the probe.
     fn variables(&self, see: &mut dyn FnMut(&'static str, Variable)) {
         self.probe().variables(see);
+    }
+    /// Why it cannot go on, for a discipline from outside; the run then fails. Asked now and then:
+    /// the hooks are called until then.
+    fn failure(&self) -> Option<&Failure> {
+        None
+    }
+    /// The run is over at `now`, and no other hook is called any more: a discipline from outside is
+    /// held to account for the packets that it has. Default: nothing.
+    fn audit(&mut self, now: Time) {
+        let _ = now;
     }
 }
 

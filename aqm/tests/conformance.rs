@@ -12,10 +12,11 @@ mod pie_cobalt;
 mod red_blue;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ackclock_aqm::{
-    Codel, CodelConfig, ControlLaw, Counters, DqRateEstimator, DropReason, Drops, Fifo, FifoConfig, FqCodel,
-    FqCodelConfig, Limit, Pie, PieConfig, QueueDisc, QueueSpec, Tally, Variable,
+    Codel, CodelConfig, ControlLaw, Counters, Described, DqRateEstimator, DropReason, Drops, Fifo, FifoConfig, FqCodel,
+    FqCodelConfig, Limit, OwnQueue, OwnQueueConfig, Pie, PieConfig, QueueDisc, QueueSpec, Tally, Variable,
 };
 use ackclock_testkit::{Ask, QueueAction, QueueStep, StubPacket, queue_steps};
 use ackclock_units::{Ecn, Random, Span, Time};
@@ -420,6 +421,26 @@ proptest! {
         }
         for (spec, case) in table() {
             run_on(spec.build(Random::for_component(1, 0, case.name)), &case, &steps);
+        }
+    }
+}
+
+/// The same discipline as one from outside, which sees descriptions of packets.
+fn from_outside(spec: &QueueSpec) -> QueueSpec {
+    let inner = spec.clone();
+    let own = OwnQueue::new("mine", move |_, random| inner.build::<Described>(random));
+    QueueSpec::Own(OwnQueueConfig::new(Arc::new(own)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// From outside each discipline decides as it does inside, with the same books.
+    #[test]
+    fn every_discipline_is_the_same_from_outside(steps in queue_steps(400)) {
+        for (spec, case) in table() {
+            let run = |spec: &QueueSpec| run_on(spec.build(Random::for_component(1, 0, case.name)), &case, &steps);
+            assert_eq!(run(&from_outside(&spec)), run(&spec), "{}", case.name);
         }
     }
 }

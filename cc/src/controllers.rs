@@ -7,6 +7,8 @@
 //! variant for each. Whatever goes by name, builds a controller or lists parameters takes it from
 //! here.
 
+use std::sync::Arc;
+
 use ackclock_units::Random;
 use ackclock_units::parameter::{Configurable, Domain, Visitor};
 
@@ -85,7 +87,7 @@ macro_rules! controllers {
         #[derive(Clone, Debug, PartialEq)]
         pub enum CcSpec {
             /// One from outside, with a value for each of its parameters in their order.
-            Own(&'static OwnController, Vec<f64>),
+            Own(Arc<OwnController>, Vec<f64>),
             $($($(#[$doc])* $variant($config),)+)*
         }
 
@@ -98,9 +100,9 @@ macro_rules! controllers {
             pub const FEEDBACK: &'static [Option<EcnFeedback>] = &[$(first!($(<$config as Algorithm>::FEEDBACK),+)),*];
 
             /// The algorithm's name.
-            pub const fn name(&self) -> &'static str {
+            pub fn name(&self) -> &'static str {
                 match self {
-                    CcSpec::Own(own, _) => own.name,
+                    CcSpec::Own(own, _) => own.name(),
                     $($(CcSpec::$variant(_) => $name,)+)*
                 }
             }
@@ -140,7 +142,7 @@ macro_rules! controllers {
             /// A controller, with the stream for what it decides by chance.
             pub fn build(&self, random: Random) -> Box<dyn CongestionControl> {
                 match self {
-                    CcSpec::Own(own, values) => (own.build)(values, random),
+                    CcSpec::Own(own, values) => own.build(values, random),
                     $($(CcSpec::$variant(config) => {
                         let ($with, $random) = (*config, random);
                         Box::new($controller)
@@ -153,8 +155,8 @@ macro_rules! controllers {
             fn parameters(&mut self, v: &mut impl Visitor) {
                 match self {
                     CcSpec::Own(own, values) => {
-                        for (of, value) in own.parameters.iter().zip(values) {
-                            v.parameter(of.name, Domain::Number(of.min, of.max, ""), own.name, value);
+                        for (of, value) in own.parameters().iter().zip(values) {
+                            v.parameter(of.name, Domain::Number(of.min, of.max, ""), own.name(), value);
                         }
                     }
                     $($(CcSpec::$variant(config) => config.parameters(v),)+)*

@@ -8,6 +8,7 @@
 
 use std::fmt::Debug;
 
+use ackclock_units::outside::Failure;
 use ackclock_units::{Rate, Span, Time};
 
 /// A congestion control algorithm of one connection. Windows are in bytes of payload.
@@ -83,6 +84,11 @@ pub trait CongestionControl: Debug + Send {
     /// each ACK and each signal that it is told of. Only with [`Needs::siblings`], and never on a
     /// connection of plain TCP. With one subflow, or if `own` is none of them, it is on its own.
     fn couple(&mut self, _own: usize, _subflows: &[Subflow]) {}
+    /// Why it cannot go on, for a controller from outside; the run then fails. Asked now and then,
+    /// and before another controller takes over: the hooks are called until then.
+    fn failure(&self) -> Option<&Failure> {
+        None
+    }
 }
 
 /// What a controller needs from the endpoint beyond its reactions; what is not requested costs
@@ -392,7 +398,7 @@ pub use hystart_plus_plus::HystartPlusPlusConfig;
 pub use lia::{Lia, LiaConfig};
 pub use newreno::NewReno;
 pub use olia::{Olia, OliaConfig};
-pub use own::{OwnController, Parameter};
+pub use own::OwnController;
 pub use prague::{Prague, PragueConfig};
 pub use reactions::{NewRenoConfig, SlowStartRules};
 pub use vegas::{Vegas, VegasConfig};

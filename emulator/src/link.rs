@@ -294,6 +294,11 @@ impl Link {
         result
     }
 
+    /// The run is over ([`QueueDisc::audit`]): no packet may come any more.
+    pub fn audit(&mut self, now: Time) {
+        self.queue.audit(now);
+    }
+
     /// The queue discipline.
     pub fn queue(&self) -> &dyn QueueDisc<Framed> {
         &*self.queue

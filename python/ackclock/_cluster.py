@@ -65,9 +65,7 @@ def connected(client: Any) -> tuple[Any, bool]:
 class Cluster:
     """A sweep on the workers of a client."""
 
-    def __init__(
-        self, client: Any, scenario: Scenario, asked: Asked, threads: int | None, further: dict[str, Any]
-    ) -> None:
+    def __init__(self, client: Any, scenario: Scenario, asked: Asked, threads: int | None) -> None:
         if threads is not None and threads < 1:
             raise ValueError("threads: expected at least 1, or None for as many as workers have")
         if scenario.is_replay:
@@ -76,7 +74,7 @@ class Cluster:
         self._scenario = scenario
         self._asked = asked
         self._threads = threads
-        self._parcel = Parcel.of(scenario, further)
+        self._parcel = Parcel.of(scenario)
         self._name = f"ackclock-{uuid.uuid4().hex[:12]}"
         self._block = scenario.places(asked.only, asked.shard)[1]
         # Places that are left; tasks whose workers were lost; runs that are to be alone with their worker.

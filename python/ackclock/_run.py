@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from ackclock import _sweeping, _toml
-from ackclock._core import Batch, Lines, Scenario
+from ackclock._core import Batch, Lines, Own, Scenario
 from ackclock._errors import ScenarioWarning
+from ackclock._own import Controllers, Queues, own
 from ackclock._pieces import Asked
 from ackclock._results import Result, Sweep
 from ackclock._waiting import PAUSE, Watch, patiently
@@ -35,6 +36,8 @@ def load(
     record: Record = None,
     points: Iterable[Mapping[str, Any]] | None = None,
     repeat: int | None = None,
+    controllers: Controllers = None,
+    queues: Queues = None,
 ) -> Scenario:
     """Reads and checks a scenario, and runs nothing.
 
@@ -53,23 +56,25 @@ def load(
         overrides.append(("repeat", f"sweep.repeat={_toml.value(repeat, 'repeat')}"))
     # A generator is not carried off to another thread.
     listed = None if points is None else list(points)
+    classes = own(controllers, queues)
     if isinstance(scenario, Scenario):
-        if overrides or listed is not None:
-            raise TypeError("a scenario that was loaded takes no overrides: give them to ackclock.load")
+        if overrides or listed is not None or classes is not None:
+            raise TypeError("a scenario that was loaded takes no overrides or classes: give them to ackclock.load")
         return scenario
-    return patiently(lambda: _read(scenario, overrides, listed))
+    return patiently(lambda: _read(scenario, overrides, listed, classes))
 
 
 def _read(
     scenario: str | os.PathLike[str] | Mapping[str, Any],
     overrides: list[tuple[str, str]],
     points: list[Mapping[str, Any]] | None,
+    classes: Own | None,
 ) -> Scenario:
     if points is not None:
         overrides.append(("points", f"sweep.points={_toml.value(points, 'points')}"))
     if isinstance(scenario, Mapping):
-        return Scenario("<dict>", _toml.document(scenario), overrides)
-    return Scenario(os.fspath(scenario), None, overrides)
+        return Scenario("<dict>", _toml.document(scenario), overrides, classes)
+    return Scenario(os.fspath(scenario), None, overrides, classes)
 
 
 def _recorded(record: Record) -> list[tuple[str, str]]:
@@ -96,6 +101,8 @@ def run(
     seed: int | None = None,
     record: Record = None,
     progress: bool = False,
+    controllers: Controllers = None,
+    queues: Queues = None,
 ) -> Result:
     """Runs a scenario once, on the virtual clock or as a replay.
 
@@ -110,10 +117,11 @@ def run(
     Other threads of Python go on meanwhile. Ctrl-C raises KeyboardInterrupt.
 
     Raises ScenarioError if anything is wrong with the scenario, OSError if it cannot be read,
-    ValueError if it is a sweep, RunError if the run fails or needs the machine's clock.
+    ValueError if it is a sweep, RunError if the run fails or needs the machine's clock; if a hook has
+    raised an exception, that is its ``__cause__``.
     Expectations that were missed are in the result.
     """
-    loaded = load(scenario, set=set, seed=seed, record=record)
+    loaded = load(scenario, set=set, seed=seed, record=record, controllers=controllers, queues=queues)
     if loaded.runs != 1:
         raise ValueError(f"the scenario has {loaded.runs} runs: use ackclock.sweep")
     lines = _execute(loaded, record is not False, None, None, 1, progress)
@@ -132,6 +140,8 @@ def sweep(
     shard: str | None = None,
     threads: int | None = None,
     progress: bool = True,
+    controllers: Controllers = None,
+    queues: Queues = None,
     client: Client | str | None = None,
     out: str | os.PathLike[str] | None = None,
     resume: bool = True,
@@ -144,8 +154,8 @@ def sweep(
     well, each point is combined with all their values. ``repeat`` sets how often each point is run.
     ``only`` and ``shard`` do a part of the runs, as ``--only`` and ``--shard`` have it: ``"0-9"``,
     ``"3:0"``, ``"0/16"``; expectations are not evaluated then. ``threads`` is how many runs go on
-    at the same time: as many as there are cores unless set; results do not depend on it. The other
-    arguments are those of :func:`run`.
+    at the same time: as many as there are cores unless set, but one with classes of Python, whose
+    hooks take turns; results do not depend on it. The other arguments are those of :func:`run`.
 
     Runs that fail do not end the sweep: ``sweep.failed`` counts them, and the columns ``failed``
     and ``error`` of ``sweep.runs`` tell them. Of more than 10,000 points some are read in advance,
@@ -164,7 +174,16 @@ def sweep(
     has another version of ackclock, or the scheduler is lost; FileExistsError if ``out`` holds anything
     else than results of this sweep, BlockingIOError if another process writes there.
     """
-    loaded = load(scenario, set=set, seed=seed, record=record, points=points, repeat=repeat)
+    loaded = load(
+        scenario,
+        set=set,
+        seed=seed,
+        record=record,
+        points=points,
+        repeat=repeat,
+        controllers=controllers,
+        queues=queues,
+    )
     asked = Asked(only, shard, record is not False, out is not None)
     if client is None and out is None:
         return Sweep(_execute(loaded, asked.records, only, shard, threads, progress))

@@ -82,7 +82,7 @@ def _pieces(
         if connected is None:
             pieces = _here(scenario, asked, threads, gaps, tick)
         else:
-            pieces = _cluster.Cluster(connected, scenario, asked, threads, {}).pieces(gaps, tick)
+            pieces = _cluster.Cluster(connected, scenario, asked, threads).pieces(gaps, tick)
         with closing(pieces):
             for found in pieces:
                 for note in found.notes:

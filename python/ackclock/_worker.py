@@ -14,7 +14,7 @@ from collections import OrderedDict
 from typing import Any, NamedTuple
 
 import ackclock
-from ackclock._core import Batch, Scenario, __build__
+from ackclock._core import Batch, Own, Scenario, __build__
 from ackclock._errors import RunError
 from ackclock._pieces import Asked, Piece, piece
 
@@ -55,22 +55,22 @@ class Parcel(NamedTuple):
     digest: str
 
     @staticmethod
-    def of(scenario: Scenario, further: dict[str, Any]) -> Parcel:
-        """``further`` are keyword arguments of :meth:`Scenario.unpack`, such as classes of the caller's."""
+    def of(scenario: Scenario) -> Parcel:
         dumps: Any = pickle.dumps
-        if further:
+        classes = scenario.classes
+        if classes is not None:
             # Knows classes of `__main__` as well.
             import cloudpickle
 
             dumps = cloudpickle.dumps
-        data = dumps((scenario.pack(), further))
+        data = dumps((scenario.pack(), classes))
         return Parcel(data, hashlib.sha256(data).hexdigest())
 
 
 class _Loaded:
     def __init__(self, data: bytes) -> None:
-        parts, further = pickle.loads(data)
-        self.scenario = Scenario.unpack(*parts, **further)
+        parts, classes = pickle.loads(data)
+        self.scenario = Scenario.unpack(*parts, None if classes is None else Own(*classes))
         self._lock = threading.Lock()
         self._slots: dict[int, tuple[threading.Semaphore, str | None]] = {}
 

@@ -1,10 +1,14 @@
 //! Errors as exceptions, which are classes of the Python part.
 
+use std::error::Error;
+
 use ackclock::batch::BatchError;
 use ackclock_scenario::{LoadError, ScenarioError};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+
+use crate::own::calls::Raised;
 
 const MODULE: &str = "ackclock._errors";
 
@@ -18,6 +22,20 @@ pub(crate) fn run(text: &str) -> PyErr {
     Python::attach(|py| match (text,).into_pyobject(py) {
         Ok(args) => raise(py, "RunError", args),
         Err(error) => error,
+    })
+}
+
+/// `RunError`, caused by the exception of a hook if there is one; its KeyboardInterrupt stays one.
+pub(crate) fn failed(text: &str, cause: Option<&(dyn Error + Send + Sync + 'static)>) -> PyErr {
+    let error = run(text);
+    let Some(raised) = cause.and_then(|cause| cause.downcast_ref::<Raised>()) else { return error };
+    Python::attach(|py| {
+        let exception = raised.exception(py);
+        if exception.is_instance_of::<PyKeyboardInterrupt>(py) {
+            return PyKeyboardInterrupt::new_err(());
+        }
+        error.set_cause(py, Some(exception));
+        error
     })
 }
 
@@ -45,7 +63,7 @@ pub(crate) fn batch(error: &BatchError) -> PyErr {
         BatchError::Interrupted => PyKeyboardInterrupt::new_err(()),
         BatchError::Point { name, error } => scenario(error, Some(name)),
         BatchError::Refused(error) => run(&format!("{error:#}")),
-        BatchError::Failed { .. } => run(&error.to_string()),
+        BatchError::Failed { name, why, cause } => failed(&format!("{name} failed: {why}"), cause.as_deref()),
     }
 }
 

@@ -6,6 +6,7 @@ mod errors;
 mod interrupt;
 mod judge;
 mod lines;
+mod own;
 mod packed;
 mod running;
 mod scenario;
@@ -21,6 +22,20 @@ mod _core {
     use crate::judge::Judge;
     #[pymodule_export]
     use crate::lines::Lines;
+    #[pymodule_export]
+    use crate::own::Own;
+    #[pymodule_export]
+    use crate::own::builtin::Controller;
+    #[pymodule_export]
+    use crate::own::controller::CongestionControl;
+    #[pymodule_export]
+    use crate::own::objects::{Ack, Arrival, Flight, Lost, RateSample, Sent, Signal, Subflow, Verdict};
+    #[pymodule_export]
+    use crate::own::packet::{NotBefore, Packet};
+    #[pymodule_export]
+    use crate::own::queue::QueueDisc;
+    #[pymodule_export]
+    use crate::own::surroundings::shut_down;
     #[pymodule_export]
     use crate::running::Batch;
     #[pymodule_export]

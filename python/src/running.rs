@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 
 use crate::errors;
 use crate::lines::Lines;
+use crate::own::surroundings::Surroundings;
 use crate::scenario::Scenario;
 
 /// The longest that is waited at a time.
@@ -21,11 +22,11 @@ const LONGEST: f64 = 3600.0;
 /// Runs of a scenario that go on in the background.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
-pub(crate) struct Batch(Arc<Shared>);
+pub(crate) struct Batch(Arc<Shared>, Option<Arc<Surroundings>>);
 
 #[derive(Debug)]
 struct Shared {
-    control: Control,
+    control: Arc<Control>,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -67,10 +68,10 @@ impl Shared {
 #[pymethods]
 impl Batch {
     /// Begins runs of a scenario.
-    #[staticmethod]
     ///
     /// `places` are those of them in their order that are done. With `most` the runs wait while so
     /// many lines have not been taken.
+    #[staticmethod]
     #[expect(clippy::too_many_arguments, reason = "they are keywords in Python")]
     #[pyo3(signature = (scenario, *, only = None, shard = None, places = None, threads = None, records = false, most = None))]
     fn start(
@@ -85,9 +86,15 @@ impl Batch {
         if threads == Some(0) {
             return Err(PyValueError::new_err("threads: expected at least 1, or None for as many as there are cores"));
         }
-        let shared = Arc::new(Shared { control: Control::new(), state: Mutex::default(), changed: Condvar::new() });
+        let control = Arc::new(Control::new());
+        let own = !scenario.0.own().is_empty();
+        // Hooks take turns, so that more threads would wait for each other.
+        let threads = threads.or(own.then_some(1));
+        let own = own.then(|| Surroundings::new(Arc::clone(&control)));
+        let surroundings = own.clone().map(|own| own as Arc<dyn batch::Surroundings>);
+        let shared = Arc::new(Shared { control, state: Mutex::default(), changed: Condvar::new() });
         let places = places.map(|(from, to)| from..to);
-        let (scenario, options) = (scenario.0.clone(), Options { only, shard, places, threads, records });
+        let (scenario, options) = (scenario.0.clone(), Options { only, shard, places, threads, records, surroundings });
         let theirs = shared.clone();
         let work = move || {
             let sink = |line| {
@@ -105,7 +112,7 @@ impl Batch {
         };
         let spawned = thread::Builder::new().name("ackclock".to_owned()).spawn(work);
         spawned.map_err(|error| PyRuntimeError::new_err(format!("no thread for the runs: {error}")))?;
-        Ok(Batch(shared))
+        Ok(Batch(shared, own))
     }
 
     /// Waits until the runs are over, at most so many seconds. Tells whether they are.
@@ -124,8 +131,11 @@ impl Batch {
     }
 
     /// Ends the runs soon.
-    fn stop(&self) {
+    fn stop(&self, py: Python<'_>) {
         self.0.stop();
+        if let Some(own) = &self.1 {
+            own.interrupt(py);
+        }
     }
 
     /// How many lines have not been taken.

@@ -12,12 +12,18 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::lines::Lines;
+use crate::own::{Classes, Own};
 use crate::{errors, running};
 
 /// A scenario that has been read and checked, with overrides applied.
 #[pyclass(frozen, module = "ackclock._core")]
 #[derive(Debug)]
 pub(crate) struct Scenario(pub(crate) Arc<ackclock_scenario::Scenario>, Source);
+
+/// What of the classes the parser is given.
+fn algorithms(own: Option<&Py<Own>>) -> ackclock::Own {
+    own.map_or_else(ackclock::Own::new, |own| own.get().0.clone())
+}
 
 /// Files and their contents.
 type Packed<'py> = Vec<(String, Bound<'py, PyBytes>)>;
@@ -29,14 +35,23 @@ struct Source {
     folder: PathBuf,
     text: Vec<u8>,
     overrides: Vec<(String, String)>,
+    own: Option<Py<Own>>,
 }
 
 #[pymethods]
 impl Scenario {
     /// Reads the file `name`, or `text`, which errors call `name`; `overrides` are pairs of what
-    /// errors call them and `KEY=VALUE`.
+    /// errors call them and `KEY=VALUE`; `own` has classes that it may name.
     #[new]
-    fn new(py: Python<'_>, name: &str, text: Option<&str>, overrides: Vec<(String, String)>) -> PyResult<Scenario> {
+    #[pyo3(signature = (name, text, overrides, own = None))]
+    fn new(
+        py: Python<'_>,
+        name: &str,
+        text: Option<&str>,
+        overrides: Vec<(String, String)>,
+        own: Option<Py<Own>>,
+    ) -> PyResult<Scenario> {
+        let classes = algorithms(own.as_ref());
         read(py, || {
             let (folder, text) = match text {
                 Some(text) => (Path::new(""), text.as_bytes().to_vec()),
@@ -45,8 +60,8 @@ impl Scenario {
                     (path.parent().unwrap_or(Path::new("")), ackclock_scenario::Scenario::read_text(path)?)
                 }
             };
-            let parsed = ackclock_scenario::Scenario::parse_in(folder, name, &text, &given(&overrides), &[])?;
-            let source = Source { name: name.to_owned(), folder: folder.to_owned(), text, overrides };
+            let parsed = ackclock_scenario::Scenario::parse_in(folder, name, &text, &given(&overrides), &classes)?;
+            let source = Source { name: name.to_owned(), folder: folder.to_owned(), text, overrides, own };
             Ok(Scenario(Arc::new(parsed), source))
         })
     }
@@ -56,13 +71,20 @@ impl Scenario {
     fn pack<'py>(&self, py: Python<'py>) -> (String, String, Bound<'py, PyBytes>, Vec<(String, String)>, Packed<'py>) {
         let files = py.detach(|| self.0.files());
         let files = files.into_iter().map(|(name, contents)| (name, PyBytes::new(py, &contents))).collect();
-        let Source { name, folder, text, overrides } = &self.1;
+        let Source { name, folder, text, overrides, .. } = &self.1;
         let folder = folder.to_string_lossy().into_owned();
         (name.clone(), folder, PyBytes::new(py, text), overrides.clone(), files)
     }
 
+    /// The classes that it may name, as `Own` takes them; `None` if it was given none.
+    #[getter]
+    fn classes<'py>(&self, py: Python<'py>) -> Option<Classes<'py>> {
+        self.1.own.as_ref().map(|own| own.get().made_of(py))
+    }
+
     /// The scenario of which these are the parts.
     #[staticmethod]
+    #[pyo3(signature = (name, folder, text, overrides, files, own = None))]
     fn unpack(
         py: Python<'_>,
         name: String,
@@ -70,12 +92,14 @@ impl Scenario {
         text: Vec<u8>,
         overrides: Vec<(String, String)>,
         files: Vec<(String, Vec<u8>)>,
+        own: Option<Py<Own>>,
     ) -> PyResult<Scenario> {
+        let classes = algorithms(own.as_ref());
         read(py, || {
             let files = files.into_iter().collect();
             let parsed =
-                ackclock_scenario::Scenario::parse_sent(&folder, &name, &text, &given(&overrides), &[], files)?;
-            Ok(Scenario(Arc::new(parsed), Source { name, folder, text, overrides }))
+                ackclock_scenario::Scenario::parse_sent(&folder, &name, &text, &given(&overrides), &classes, files)?;
+            Ok(Scenario(Arc::new(parsed), Source { name, folder, text, overrides, own }))
         })
     }
 

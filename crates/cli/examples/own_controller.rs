@@ -5,9 +5,9 @@
 
 use std::process::ExitCode;
 
+use ackclock::OwnController;
 use ackclock::cc::{Ack, CongestionControl, Flight, Needs, NewReno, NewRenoConfig, Signal, Verdict, Window};
 use ackclock::units::Span;
-use ackclock::{OwnController, Parameter};
 
 /// Additive increase, multiplicative decrease by delay: once in a round trip, if even its shortest
 /// RTT was longer than the shortest of the connection by more than `target`, the window is
@@ -94,17 +94,16 @@ impl CongestionControl for Aimd {
 }
 
 /// What scenarios may say: `cc = "aimd"`, or `cc = { kind = "aimd", target_ms = 5 }`.
-static AIMD: OwnController = OwnController {
-    name: "aimd",
-    parameters: &[
-        Parameter { name: "target_ms", default: 10.0, min: 0.001, max: 10_000.0 },
-        Parameter { name: "beta", default: 0.8, min: 0.1, max: 0.99 },
-    ],
-    build: |values, _random| Box::new(Aimd::new(Span::from_nanos((values[0] * 1e6) as u64), values[1])),
-};
-
 fn main() -> ExitCode {
-    ackclock::main_with(std::slice::from_ref(&AIMD))
+    let build = |values: &[f64], _random| -> Box<dyn CongestionControl> {
+        Box::new(Aimd::new(Span::from_nanos((values[0] * 1e6) as u64), values[1]))
+    };
+    let aimd = OwnController::new("aimd", build).parameter("target_ms", 10.0, 0.001..=10_000.0).parameter(
+        "beta",
+        0.8,
+        0.1..=0.99,
+    );
+    ackclock::main_with(aimd)
 }
 
 #[cfg(test)]

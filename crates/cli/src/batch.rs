@@ -5,8 +5,11 @@
 //! machine's clock are refused: they make devices and namespaces, which is the business of a
 //! process of their own.
 
+use std::error::Error;
+use std::fmt::Debug;
 use std::num::NonZeroUsize;
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ackclock_live::LiveError;
@@ -41,6 +44,17 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Whether what the scenario records is kept.
     pub records: bool,
+    /// What surrounds each run; nothing unless set.
+    pub surroundings: Option<Arc<dyn Surroundings>>,
+}
+
+/// What surrounds runs on the threads that do them, for programs whose controllers or queues need
+/// something there.
+pub trait Surroundings: Debug + Send + Sync {
+    /// Calls `run`, which does a whole run, on its thread.
+    fn around(&self, run: &mut dyn FnMut());
+    /// Called now and then by a run.
+    fn breathe(&self) {}
 }
 
 /// What a run gives.
@@ -102,6 +116,8 @@ pub enum BatchError {
         name: String,
         /// Why.
         why: String,
+        /// What a controller or a queue from outside has given as the cause.
+        cause: Option<Arc<dyn Error + Send + Sync>>,
     },
     /// Somebody has stopped them.
     #[error("interrupted")]
@@ -138,7 +154,8 @@ pub fn lines(
     let mut ledger = Ledger::new(scenario, selection);
     control.progress.expect(ledger.walk.left());
     let places = options.records.then(Places::in_memory);
-    let aside = Aside { places: places.as_ref(), stop: Some(&control.stop), ..Aside::default() };
+    let surroundings = options.surroundings.as_deref();
+    let aside = Aside { places: places.as_ref(), stop: Some(&control.stop), surroundings, ..Aside::default() };
     let mut broken_off = None;
     let walk = ledger.walk.clone();
     let finished = execute::all(&walk, threads.max(1), &aside, &control.progress, |run, done| {
@@ -260,7 +277,7 @@ fn line(ledger: &mut Ledger<'_>, run: usize, done: Result<Done, String>, judged:
         return Err(match why {
             execute::BrokenOff::Interrupted => BatchError::Interrupted,
             execute::BrokenOff::Failed(error) => {
-                BatchError::Failed { name: report::name_of(scenario, run), why: format!("{error:#}") }
+                BatchError::Failed { name: report::name_of(scenario, run), why: format!("{error:#}"), cause: None }
             }
         });
     }
@@ -279,10 +296,17 @@ fn failed(scenario: &Scenario, run: usize, failure: Failure) -> BatchError {
     let name = report::name_of(scenario, run);
     match failure {
         Failure::Run(RunError::Interrupted) | Failure::Live(LiveError::Interrupted) => BatchError::Interrupted,
-        Failure::Run(error) => BatchError::Failed { name, why: error.to_string() },
+        Failure::Run(error) => BatchError::Failed { name, why: error.to_string(), cause: cause(&error) },
         Failure::Point(error) => BatchError::Point { name, error },
         Failure::Live(error) => BatchError::Refused(error.into()),
-        Failure::Output(error) => BatchError::Failed { name, why: format!("{error:#}") },
+        Failure::Output(error) => BatchError::Failed { name, why: format!("{error:#}"), cause: None },
+    }
+}
+
+fn cause(error: &RunError) -> Option<Arc<dyn Error + Send + Sync>> {
+    match error {
+        RunError::Own { failure, .. } => failure.source.clone(),
+        _ => None,
     }
 }
 

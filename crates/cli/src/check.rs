@@ -3,8 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use ackclock_scenario::{LoadError, Memory, Override, Scenario};
-use ackclock_sim::spec::OwnController;
+use ackclock_scenario::{LoadError, Memory, Override, Own, Scenario};
 use anyhow::bail;
 
 use crate::args::check::CheckArgs;
@@ -15,7 +14,7 @@ use crate::{BAD_INPUT, print, say, tell};
 const STDIN: &str = "-";
 
 /// Checks all of the files; the status to end with.
-pub(crate) fn run(args: &CheckArgs, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &CheckArgs, own: &Own) -> anyhow::Result<u8> {
     if args.files.iter().filter(|file| file.as_os_str() == STDIN).count() > 1 {
         bail!("`{STDIN}` is given twice: standard input can be read once");
     }
@@ -23,7 +22,7 @@ pub(crate) fn run(args: &CheckArgs, controllers: &'static [OwnController]) -> an
         args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
     let mut status = 0;
     for file in &args.files {
-        match load(file, &set, controllers) {
+        match load(file, &set, own) {
             Ok(scenario) => {
                 let name = name_of(file);
                 for note in scenario.notes() {
@@ -46,15 +45,11 @@ pub(crate) fn run(args: &CheckArgs, controllers: &'static [OwnController]) -> an
 ///
 /// # Errors
 /// It cannot be read, or it is not valid.
-pub(crate) fn load(
-    file: &Path,
-    overrides: &[Override],
-    controllers: &'static [OwnController],
-) -> Result<Scenario, LoadError> {
+pub(crate) fn load(file: &Path, overrides: &[Override], own: &Own) -> Result<Scenario, LoadError> {
     if file.as_os_str() == STDIN {
-        Scenario::load_from(&name_of(file), io::stdin().lock(), overrides, controllers)
+        Scenario::load_from(&name_of(file), io::stdin().lock(), overrides, own)
     } else {
-        Scenario::load_with(file, overrides, controllers)
+        Scenario::load_with(file, overrides, own)
     }
 }
 

@@ -20,6 +20,7 @@ use ackclock_trace::Summary;
 use ackclock_units::{Span, Time};
 use anyhow::Context;
 
+use crate::batch::Surroundings;
 use crate::control::{self, Controls, Pilot, Plan};
 use crate::output::{COMMANDS, Places};
 use crate::partial::{Folder, Sealed};
@@ -84,6 +85,8 @@ pub(crate) struct Aside<'a> {
     /// What changes the only run, and what is planned for it.
     pub(crate) controls: Option<&'a Controls>,
     pub(crate) plan: Option<&'a Plan>,
+    /// What surrounds each run.
+    pub(crate) surroundings: Option<&'a dyn Surroundings>,
 }
 
 impl Aside<'_> {
@@ -111,7 +114,7 @@ pub(crate) fn all(
     let scenario = walk.scenario();
     let mut failed = None;
     let run = |job: usize| walk.ahead(job).unwrap_or_else(|| unreachable!("there are as many jobs as runs"));
-    let work = |job, stop: &AtomicBool| one(scenario, run(job), aside, progress, stop);
+    let work = |job, stop: &AtomicBool| surrounded(aside, &mut || one(scenario, run(job), aside, progress, stop));
     let sorted = |job, result| match result {
         Ok(done) => sink(run(job), Ok(done)),
         Err(Failure::Run(error)) if scenario.is_sweep() && error != RunError::Interrupted => {
@@ -146,6 +149,14 @@ pub(crate) fn in_order<T: Send>(
     order::in_order(&Each::of(jobs), threads.min(jobs), work, sink);
 }
 
+/// Does a run in its surroundings.
+fn surrounded<T>(aside: &Aside<'_>, run: &mut dyn FnMut() -> T) -> T {
+    let Some(surroundings) = aside.surroundings else { return run() };
+    let mut result = None;
+    surroundings.around(&mut || result = Some(run()));
+    result.unwrap_or_else(run)
+}
+
 fn one(
     scenario: &Scenario,
     run: usize,
@@ -164,6 +175,9 @@ fn one(
     let mut meter = progress.meter(spec.duration);
     let mut reach = |now| {
         meter.reach(now);
+        if let Some(surroundings) = aside.surroundings {
+            surroundings.breathe();
+        }
         let over = stop.load(Ordering::Relaxed) || aside.is_stopped() || ackclock_live::interrupted();
         if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };

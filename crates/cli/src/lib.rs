@@ -1,8 +1,9 @@
 //! The command line of ackclock, for its binary and for programs that add their own congestion
-//! controllers to it.
+//! controllers and queue disciplines to it.
 //!
-//! [`main_with`] is the whole binary; `examples/own_controller.rs` shows how to add a controller.
-//! The types that a controller needs are in [`cc`] and [`units`].
+//! [`main_with`] is the whole binary; `examples/own_controller.rs` and `examples/own_queue.rs` show
+//! how to add a controller and a queue discipline. The types that these need are in [`cc`], [`aqm`]
+//! and [`units`].
 //!
 //! `args` is what a person may say, `session` carries it out step by step: `execute` runs on all
 //! cores and gives summaries in order, `table` and `output` write them down. `drill` is `ackclock
@@ -43,8 +44,10 @@ mod trace;
 mod verify;
 mod watch;
 
+pub use ackclock_aqm as aqm;
 pub use ackclock_cc as cc;
-pub use ackclock_sim::spec::{OwnController, Parameter};
+pub use ackclock_scenario::Own;
+pub use ackclock_sim::spec::{OwnController, OwnQueue};
 pub use ackclock_units as units;
 
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -68,30 +71,32 @@ const RUN_FAILED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
 /// The program `ackclock`, whose scenarios may also name these congestion controllers (`cc =
-/// "NAME"`), in addition to the built-in ones.
+/// "NAME"`) and queue disciplines (`queue = "NAME"`), in addition to the built-in ones. One
+/// controller or queue discipline alone will do as well.
 ///
 /// # Panics
-/// A controller has no name, or one that is taken.
-pub fn main_with(controllers: &'static [OwnController]) -> ExitCode {
+/// One has no name, or one that is taken, or wrong parameters ([`Own::problem`]).
+pub fn main_with(own: impl Into<Own>) -> ExitCode {
+    let own = &own.into();
     let cli = Cli::parse();
     let ended = match (&cli.command, &cli.scenario) {
-        (Some(Command::Check(args)), _) => check::run(args, controllers),
+        (Some(Command::Check(args)), _) => check::run(args, own),
         (Some(Command::List(args)), _) => list::run(args),
         (Some(Command::New(args)), _) => starter::run(args),
         (Some(Command::Packetdrill(args)), _) => drill::run(args),
         (Some(Command::Ctl(args)), _) => ctl::run(args),
         (Some(Command::Compare(args)), _) => compare::run(args),
-        (Some(Command::Merge(args)), _) => merge::run(args, controllers),
+        (Some(Command::Merge(args)), _) => merge::run(args, own),
         (Some(Command::Export(args)), _) => export::run(args),
         (Some(Command::Pattern(args)), _) => pattern::run(args),
         (Some(Command::Report(args)), _) => figures::run(args),
         (Some(Command::Trace(args)), _) => trace::run(args),
-        (Some(Command::Verify(args)), _) => verify::run(args, controllers),
+        (Some(Command::Verify(args)), _) => verify::run(args, own),
         (Some(Command::Shell(args)), _) => shell::run(args),
         (Some(Command::Schema(_)), _) => completions::schema(),
         (Some(Command::Completions(args)), _) => completions::completions(args),
         (Some(Command::Man(args)), _) => completions::man(args),
-        (None, Some(args)) => session::run(args, controllers),
+        (None, Some(args)) => session::run(args, own),
         (None, None) => Err(anyhow!("nothing to do: a scenario or a command is missing")),
     };
     match ended {

@@ -7,8 +7,7 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Lines, Read, Write};
 use std::path::{Path, PathBuf};
 
-use ackclock_scenario::Scenario;
-use ackclock_sim::spec::OwnController;
+use ackclock_scenario::{Own, Scenario};
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,7 +20,7 @@ use crate::selection::{Selection, Walk};
 use crate::{session, verify};
 
 /// Merges; the status to end with.
-pub(crate) fn run(args: &MergeArgs, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &MergeArgs, own: &Own) -> anyhow::Result<u8> {
     let mut parts = args.dirs.iter().map(|dir| Part::open(dir)).collect::<anyhow::Result<Vec<_>>>()?;
     let (first, others) = parts.split_first().context("no parts")?;
     others.iter().try_for_each(|other| first.must_match(other))?;
@@ -30,7 +29,7 @@ pub(crate) fn run(args: &MergeArgs, controllers: &'static [OwnController]) -> an
     }
     let text = first.manifest["scenario"].as_str().unwrap_or_default();
     let folder = args.files.as_deref().unwrap_or(Path::new(""));
-    let scenario = verify::read(&first.dir, folder, text, controllers)?;
+    let scenario = verify::read(&first.dir, folder, text, own)?;
     let asked = Args { overwrite: args.overwrite, quiet: args.quiet, ..Args::into_dir(args.out.clone()) };
     // Whether every run is there is known before anything is written.
     complete(&args.dirs, &scenario)?;

@@ -9,9 +9,8 @@ mod watched;
 use std::ops::ControlFlow;
 
 use ackclock_live::LiveError;
-use ackclock_scenario::{Measures, Miss, Scenario};
+use ackclock_scenario::{Measures, Miss, Own, Scenario};
 use ackclock_sim::RunError;
-use ackclock_sim::spec::OwnController;
 use ackclock_trace::{ChangeSummary, Summary};
 use anyhow::Context;
 use serde_json::Value;
@@ -33,8 +32,8 @@ use result::{Ended, RunResult, Stored};
 use crate::{BAD_INPUT, INTERRUPTED, MISSED, RUN_FAILED, duration, live, memory, print, print_line, say};
 
 /// Carries out what the command line asks of a scenario. Returns the exit status.
-pub(crate) fn run(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
-    let scenario = load(args, controllers)?;
+pub(crate) fn run(args: &Args, own: &Own) -> anyhow::Result<u8> {
+    let scenario = load(args, own)?;
     if args.show_config {
         let _ = print(&scenario.resolved())?;
         return Ok(0);
@@ -236,8 +235,15 @@ impl<'a> Session<'a> {
         let plan = std::mem::take(&mut self.plan);
         let places = self.output.as_ref().filter(|_| records(scenario) || scenario.is_live()).map(Output::places);
         let plan = Some(&plan).filter(|plan| !plan.is_empty());
-        let aside =
-            Aside { places: places.as_ref(), capture: args.record.as_deref(), stop: None, watching, controls, plan };
+        let aside = Aside {
+            places: places.as_ref(),
+            capture: args.record.as_deref(),
+            stop: None,
+            watching,
+            controls,
+            plan,
+            surroundings: None,
+        };
         if !scenario.is_live() {
             // Without it a signal ends the program as ever.
             let _ = ackclock_live::listen();

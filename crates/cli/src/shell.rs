@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ackclock_live::{LiveError, LiveWatch, Options, Outcome};
-use ackclock_scenario::{LoadError, Override, Scenario};
+use ackclock_scenario::{LoadError, Override, Own, Scenario};
 use ackclock_sim::Recorders;
 use ackclock_trace::{LinkSummary, LiveHost, Summary, WatchSink};
 use anyhow::{Context, bail};
@@ -88,7 +88,7 @@ fn parse(text: &str, set: &[String]) -> Result<Scenario, LoadError> {
     let set: Vec<Override> = set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
     // Files are relative to where the shell is called.
     let here = env::current_dir().unwrap_or_default();
-    Ok(Scenario::parse_in(&here, "the shell's scenario", text.as_bytes(), &set, &[])?)
+    Ok(Scenario::parse_in(&here, "the shell's scenario", text.as_bytes(), &set, Own::NONE)?)
 }
 
 fn save(path: &Path, text: &str) -> anyhow::Result<()> {

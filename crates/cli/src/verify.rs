@@ -10,8 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use ackclock_scenario::{LoadError, Scenario};
-use ackclock_sim::spec::OwnController;
+use ackclock_scenario::{LoadError, Own, Scenario};
 use anyhow::{Context, bail};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
@@ -23,10 +22,10 @@ use crate::output::{self, OURS};
 use crate::{BAD_INPUT, MISSED, print, say, session, tell};
 
 /// Verifies all of the directories; the status to end with.
-pub(crate) fn run(args: &VerifyArgs, controllers: &'static [OwnController]) -> anyhow::Result<u8> {
+pub(crate) fn run(args: &VerifyArgs, own: &Own) -> anyhow::Result<u8> {
     let mut worst = 0;
     for dir in &args.dirs {
-        match verify(dir, args, controllers) {
+        match verify(dir, args, own) {
             Ok(Verdict::Same(files)) => {
                 let line = format!("{}: {files} file{} the same\n", dir.display(), if files == 1 { "" } else { "s" });
                 if !args.quiet && print(&line)?.is_break() {
@@ -65,7 +64,7 @@ enum Verdict {
     Broken(u8),
 }
 
-fn verify(dir: &Path, args: &VerifyArgs, controllers: &'static [OwnController]) -> anyhow::Result<Verdict> {
+fn verify(dir: &Path, args: &VerifyArgs, own: &Own) -> anyhow::Result<Verdict> {
     let Some(manifest) = output::manifest(dir) else { bail!("it holds no manifest.json that ackclock has written") };
     let (Some(text), Some(files)) = (manifest["scenario"].as_str(), manifest["files"].as_object()) else {
         bail!("its manifest has no `scenario` or no `files`");
@@ -74,7 +73,7 @@ fn verify(dir: &Path, args: &VerifyArgs, controllers: &'static [OwnController]) 
         bail!("its results are partial: the runs were broken off");
     }
     let folder = args.files.as_deref().unwrap_or(Path::new(""));
-    let scenario = read(dir, folder, text, controllers)?;
+    let scenario = read(dir, folder, text, own)?;
     if scenario.is_live() {
         bail!("it is of a live run, which does not repeat");
     }
@@ -133,14 +132,9 @@ fn compare(dir: &Path, files: &Map<String, Value>, again: &Path) -> anyhow::Resu
 }
 
 /// The scenario of a manifest, whose files are in `folder` or relative to that.
-pub(crate) fn read(
-    dir: &Path,
-    folder: &Path,
-    text: &str,
-    controllers: &'static [OwnController],
-) -> anyhow::Result<Scenario> {
+pub(crate) fn read(dir: &Path, folder: &Path, text: &str, own: &Own) -> anyhow::Result<Scenario> {
     let name = format!("{} (scenario)", dir.join(output::MANIFEST).display());
-    Ok(Scenario::parse_in(folder, &name, text.as_bytes(), &[], controllers).map_err(LoadError::from)?)
+    Ok(Scenario::parse_in(folder, &name, text.as_bytes(), &[], own).map_err(LoadError::from)?)
 }
 
 pub(crate) fn hash(path: &Path) -> io::Result<String> {

@@ -18,7 +18,7 @@ fn the_guide_quotes_the_example() {
     let code = &example[example.find("use ").expect("code")..];
     // The program may have tests that the guide leaves out.
     assert!(
-        code.starts_with(quote) && quote.ends_with("from_ref(&AIMD))\n}\n"),
+        code.starts_with(quote) && quote.ends_with("main_with(aimd)\n}\n"),
         "the guide is not the example any more"
     );
     let controller = quote.lines().skip_while(|line| !line.starts_with("/// ")).count();

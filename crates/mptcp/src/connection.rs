@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ackclock_cc::{CongestionControl, Subflow as Sibling};
 use ackclock_packet::Segment;
 use ackclock_tcp::{Config, Endpoint, Error, Ports, State};
+use ackclock_units::outside::Failure;
 use ackclock_units::{Random, Span, Time};
 
 use crate::addresses::Announced;
@@ -375,6 +376,12 @@ impl Connection {
     pub fn integrity_error(&self) -> Option<u64> {
         let of_subflows = self.subflows.iter().filter_map(|subflow| subflow.endpoint.integrity_error());
         self.receiving.integrity_error.into_iter().chain(of_subflows).min()
+    }
+
+    /// Why the congestion controller of a subflow cannot go on, if it is one from outside that has
+    /// failed.
+    pub fn controller_failure(&self) -> Option<&Failure> {
+        self.subflows.iter().find_map(|subflow| subflow.endpoint.controller_failure())
     }
 
     /// Whether the peer has closed and every byte has arrived.

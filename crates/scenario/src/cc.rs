@@ -1,6 +1,8 @@
 //! The key `cc`: a congestion controller by its name, with the parameters that its configuration
 //! lists over the host's settings.
 
+use std::sync::Arc;
+
 use ackclock_cc::EcnFeedback;
 use ackclock_sim::spec::CcSpec;
 use ackclock_tcp::profile::Profile;
@@ -19,7 +21,7 @@ pub(crate) fn is_free(name: &str) -> bool {
 
 /// Every controller, also those from outside.
 fn names(fields: &Fields<'_>) -> Vec<&'static str> {
-    CONTROLLERS.iter().map(|known| known.name).chain(fields.controllers().iter().map(|own| own.name)).collect()
+    CONTROLLERS.iter().map(|known| known.name).chain(fields.own().controllers().iter().map(|own| own.name())).collect()
 }
 
 /// Says what the key `cc` may hold where it need not be read.
@@ -29,12 +31,12 @@ pub(crate) fn declare(fields: &Fields<'_>) {
 
 /// Reads the key `cc`; what it does not say is as in `profile`.
 pub(crate) fn read(fields: &mut Fields<'_>, profile: &Profile) -> CcSpec {
-    let own = fields.controllers();
+    let own = fields.own().controllers();
     let names = names(fields);
     let kinds = OneOf { what: "congestion control", names: &names };
     fields.choose("cc", profile.cc, &kinds, |kind, fields| {
-        let mut cc = match own.iter().find(|own| own.name == kind) {
-            Some(own) => CcSpec::Own(own, own.parameters.iter().map(|of| of.default).collect()),
+        let mut cc = match own.iter().find(|own| own.name() == kind) {
+            Some(own) => CcSpec::Own(Arc::clone(own), own.defaults()),
             None => variant(fields, kind, profile),
         };
         parameters::read(fields, kind, &mut cc);

@@ -171,7 +171,9 @@ struct Queue {
 impl Reading {
     fn new(Base { rate, queue, extent }: Base<'_>) -> Reading {
         let spec = queue.clone();
-        let tried = spec.problem().is_none().then(|| spec.build(Random::for_component(0, 0, "schedule")));
+        // One from outside is not made before its run.
+        let is_tried = spec.problem().is_none() && !matches!(spec, QueueSpec::Own(_));
+        let tried = is_tried.then(|| spec.build(Random::for_component(0, 0, "schedule")));
         let queue = Queue { spec, tried, extent };
         Reading { changes: Vec::new(), rate, ramps: [Instant::ZERO; 2], queue, goes_on: false }
     }
@@ -279,7 +281,10 @@ impl Queue {
         if spec.problem().is_some() {
             return None;
         }
-        let tried = self.tried.as_mut().map(|queue| queue.change(at, spec.config(), &mut Drops::new()));
+        let tried = match (&spec, &mut self.tried) {
+            (QueueSpec::Own(config), _) => config.fixed().map(Err),
+            (_, tried) => tried.as_mut().map(|queue| queue.change(at, spec.config(), &mut Drops::new())),
+        };
         if let Some(Err(error)) = tried {
             let expected = format!("parameters that `{name}` changes while it is in use");
             item.reject("queue", &entry.node, Problem::new(error.to_string(), expected));

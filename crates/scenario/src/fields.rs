@@ -6,11 +6,10 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ackclock_sim::spec::OwnController;
-
 use crate::document::{Entry, Node, Table, Value};
 use crate::inputs::{Inputs, NO_INPUTS};
 use crate::keys::{Domain, Keys};
+use crate::own::Own;
 use crate::quantity::{Kind, OneOf, Problem};
 use crate::report::{Diagnostic, Place, Report, did_you_mean, listed};
 use crate::traces::Traces;
@@ -37,8 +36,8 @@ pub(crate) struct FilledKey {
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub(crate) report: &'a Report,
-    /// Congestion controllers from outside.
-    pub(crate) controllers: &'static [OwnController],
+    /// Algorithms from outside.
+    pub(crate) own: &'a Own,
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.
     pub(crate) chosen: RefCell<Vec<Arc<str>>>,
@@ -63,10 +62,10 @@ pub(crate) struct Converted {
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(report: &'a Report, controllers: &'static [OwnController]) -> Context<'a> {
+    pub(crate) fn new(report: &'a Report, own: &'a Own) -> Context<'a> {
         let (filled, chosen, converted) = Default::default();
         let (keys, inputs, document, traces) = (None, &NO_INPUTS, None, None);
-        Context { report, controllers, filled, chosen, keys, inputs, document, traces, converted }
+        Context { report, own, filled, chosen, keys, inputs, document, traces, converted }
     }
 }
 
@@ -139,9 +138,9 @@ impl<'a> Fields<'a> {
         self.layers.iter().find_map(|(table, _)| table.get(key))
     }
 
-    /// Congestion controllers from outside.
-    pub(crate) fn controllers(&self) -> &'static [OwnController] {
-        self.cx.controllers
+    /// Algorithms from outside.
+    pub(crate) fn own(&self) -> &'a Own {
+        self.cx.own
     }
 
     /// Where a file is that the scenario names.

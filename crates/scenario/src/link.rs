@@ -93,7 +93,7 @@ fn direction<'a>(
 ) -> (DirectionSpec, Option<&'a Entry>) {
     // The way back takes these from the other direction without reading them.
     if forward.is_some() {
-        fields.declare("queue", || queue::KINDS.kinds());
+        queue::declare(fields);
         fields.declare("loss", || loss::KINDS.kinds());
     }
     let base = forward.map(|forward| forward.spec.clone()).unwrap_or_else(|| DirectionSpec {

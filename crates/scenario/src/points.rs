@@ -4,12 +4,11 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use ackclock_sim::spec::OwnController;
-
 use crate::document::{Node, Value};
 use crate::fields::Context;
 use crate::inputs::Inputs;
 use crate::measurement::Subject;
+use crate::own::Own;
 use crate::plan::Plan;
 use crate::report::{Report, ScenarioError, Sources};
 use crate::show::Defaults;
@@ -29,7 +28,7 @@ pub(crate) struct Points {
 struct Rest {
     root: Node,
     inputs: Inputs,
-    controllers: &'static [OwnController],
+    own: Own,
     sources: Sources,
 }
 
@@ -50,7 +49,7 @@ impl Points {
         cx: &Context<'_>,
         sources: &Sources,
     ) -> Option<(Points, Gained)> {
-        let (report, controllers) = (cx.report, cx.controllers);
+        let (report, own) = (cx.report, cx.own);
         let sweep_defaults = cx.filled.take();
         let traces = Traces::default();
         let (mut known, mut gained) = (BTreeMap::new(), Gained::default());
@@ -64,12 +63,7 @@ impl Points {
         for point in in_advance {
             let mut varied = root.clone();
             sweep.set(point, &mut varied, report);
-            let cx = Context {
-                inputs,
-                document: varied.table(),
-                traces: Some(&traces),
-                ..Context::new(report, controllers)
-            };
+            let cx = Context { inputs, document: varied.table(), traces: Some(&traces), ..Context::new(report, own) };
             if let Some(plan) = Plan::read(&varied, &cx) {
                 let live = plan.timing.is_live();
                 gained.subjects.push((point, Subject { shape: plan.shape(), duration: plan.duration, live }));
@@ -83,7 +77,7 @@ impl Points {
                 return None;
             }
         }
-        let rest = || Rest { root: root.clone(), inputs: inputs.clone(), controllers, sources: sources.clone() };
+        let rest = || Rest { root: root.clone(), inputs: inputs.clone(), own: own.clone(), sources: sources.clone() };
         Some((Points { known, rest: (!is_all).then(rest) }, gained))
     }
 
@@ -106,13 +100,12 @@ impl Points {
         if let Some(plan) = self.known.get(&point) {
             return Ok(Cow::Borrowed(plan));
         }
-        let Rest { root, inputs, controllers, sources } =
+        let Rest { root, inputs, own, sources } =
             self.rest.as_ref().unwrap_or_else(|| panic!("there is no point {point}"));
         let (report, traces) = (Report::default(), Traces::default());
         let mut varied = root.clone();
         sweep.set(point, &mut varied, &report);
-        let cx =
-            Context { inputs, document: varied.table(), traces: Some(&traces), ..Context::new(&report, controllers) };
+        let cx = Context { inputs, document: varied.table(), traces: Some(&traces), ..Context::new(&report, own) };
         match Plan::read(&varied, &cx) {
             Some(plan) if report.len() == 0 => Ok(Cow::Owned(plan)),
             _ => {

@@ -1,32 +1,56 @@
 //! The key `queue`: a queue discipline by its name, with the parameters that its configuration
 //! lists.
 
-use ackclock_sim::spec::QueueSpec;
+use std::sync::Arc;
+
+use ackclock_aqm::OwnQueueConfig;
+use ackclock_sim::spec::{OwnQueue, QueueSpec};
 
 use crate::extent::Extent;
 use crate::fields::Fields;
+use crate::keys::Domain;
+use crate::link::is_name;
 use crate::parameters;
 use crate::quantity::OneOf;
-
-pub(crate) const KINDS: OneOf = OneOf { what: "queue discipline", names: QueueSpec::NAMES };
 
 /// The queue of a link that does not name one.
 const DEFAULT: &str = "pfifo";
 
+/// Whether a discipline from outside can be called so.
+pub(crate) fn is_free(name: &str) -> bool {
+    is_name(name) && QueueSpec::by_name(name).is_none()
+}
+
+/// Every discipline, also those from outside.
+fn names(fields: &Fields<'_>) -> Vec<&'static str> {
+    QueueSpec::NAMES.iter().copied().chain(fields.own().queues().iter().map(|own| own.name())).collect()
+}
+
+/// Says what the key `queue` may hold where it need not be read.
+pub(crate) fn declare(fields: &Fields<'_>) {
+    fields.declare("queue", || Domain::Kind(names(fields)));
+}
+
 /// A discipline out of the box.
-fn by_name(kind: &str) -> QueueSpec {
-    QueueSpec::by_name(kind).unwrap_or_else(|| unreachable!("`{kind}` is in the table of names"))
+fn by_name(kind: &str, own: &[Arc<OwnQueue>]) -> QueueSpec {
+    match own.iter().find(|own| own.name() == kind) {
+        Some(own) => QueueSpec::Own(OwnQueueConfig::new(Arc::clone(own))),
+        None => QueueSpec::by_name(kind).unwrap_or_else(|| unreachable!("`{kind}` is in the table of names")),
+    }
 }
 
 /// The queue of a link that does not name one.
 pub(crate) fn default() -> QueueSpec {
-    by_name(DEFAULT)
+    by_name(DEFAULT, &[])
 }
 
 /// Reads the key `queue`; sizes in other units refer to `extent`.
 pub(crate) fn read(fields: &mut Fields<'_>, extent: &Extent) -> QueueSpec {
-    fields.choose("queue", DEFAULT, &KINDS, |kind, fields| {
-        let mut queue = by_name(kind);
+    let own = fields.own().queues();
+    let names = names(fields);
+    let kinds = OneOf { what: "queue discipline", names: &names };
+    fields.choose("queue", DEFAULT, &kinds, |kind, fields| {
+        let mut queue = by_name(kind, own);
         parameters::read_with(fields, Some(extent), kind, &mut queue);
         queue
     })

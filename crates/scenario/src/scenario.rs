@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ackclock_sim::spec::{OwnController, RunSpec};
+use ackclock_sim::spec::RunSpec;
 use ackclock_sim::{DirectionId, Memory, SeriesConfig};
 use ackclock_units::Span;
 use serde_json::{Map, Value as Json};
@@ -20,6 +20,7 @@ use crate::fields::{Context, Fields};
 use crate::inputs::Inputs;
 use crate::keys::Key;
 use crate::measurement::{self, Window};
+use crate::own::Own;
 use crate::plan::Plan;
 use crate::points::{Gained, Points};
 use crate::record::Capture;
@@ -27,7 +28,7 @@ use crate::report::{Diagnostic, Place, Report, ScenarioError, Sources};
 use crate::show::Defaults;
 use crate::sweep::{MAX_READ, Sweep};
 use crate::until::Until;
-use crate::{cc, document, expect, notes, overrides, sweep, until};
+use crate::{document, expect, notes, overrides, sweep, until};
 
 /// The largest file that is read, in bytes.
 const MAX_FILE: u64 = 16 << 20;
@@ -46,6 +47,7 @@ pub struct Scenario {
     windows: Vec<Window>,
     defaults: Defaults,
     inputs: Inputs,
+    own: Own,
 }
 
 /// An override from the command line.
@@ -85,24 +87,20 @@ impl Scenario {
     /// # Errors
     /// The file cannot be read, or anything in it or in the overrides is wrong.
     pub fn load(path: &Path, overrides: &[Override]) -> Result<Scenario, LoadError> {
-        Scenario::load_with(path, overrides, &[])
+        Scenario::load_with(path, overrides, Own::NONE)
     }
 
-    /// Reads a file that may name congestion controllers from outside.
+    /// Reads a file that may name algorithms from outside.
     ///
     /// # Errors
     /// The file cannot be read, or anything in it or in the overrides is wrong.
     ///
     /// # Panics
-    /// A controller has no name, or one that is taken.
-    pub fn load_with(
-        path: &Path,
-        overrides: &[Override],
-        controllers: &'static [OwnController],
-    ) -> Result<Scenario, LoadError> {
+    /// There is an [`Own::problem`].
+    pub fn load_with(path: &Path, overrides: &[Override], own: &Own) -> Result<Scenario, LoadError> {
         let bytes = Scenario::read_text(path)?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        Ok(Scenario::parse_in(folder, &path.display().to_string(), &bytes, overrides, controllers)?)
+        Ok(Scenario::parse_in(folder, &path.display().to_string(), &bytes, overrides, own)?)
     }
 
     /// The bytes of a file, unless it is too large for a scenario.
@@ -121,15 +119,10 @@ impl Scenario {
     /// The stream cannot be read, or anything in it or in the overrides is wrong.
     ///
     /// # Panics
-    /// A controller has no name, or one that is taken.
-    pub fn load_from(
-        name: &str,
-        stream: impl Read,
-        overrides: &[Override],
-        controllers: &'static [OwnController],
-    ) -> Result<Scenario, LoadError> {
+    /// There is an [`Own::problem`].
+    pub fn load_from(name: &str, stream: impl Read, overrides: &[Override], own: &Own) -> Result<Scenario, LoadError> {
         let bytes = contents(Path::new(name), stream)?;
-        Ok(Scenario::parse_in(Path::new(""), name, &bytes, overrides, controllers)?)
+        Ok(Scenario::parse_in(Path::new(""), name, &bytes, overrides, own)?)
     }
 
     /// Reads a text; `name` is what errors call it, and files that it names are in the same
@@ -138,24 +131,19 @@ impl Scenario {
     /// # Errors
     /// Anything in it or in the overrides is wrong.
     pub fn parse(name: &str, text: &[u8], overrides: &[Override]) -> Result<Scenario, ScenarioError> {
-        Scenario::parse_with(name, text, overrides, &[])
+        Scenario::parse_with(name, text, overrides, Own::NONE)
     }
 
-    /// Reads a text that may name congestion controllers from outside.
+    /// Reads a text that may name algorithms from outside.
     ///
     /// # Errors
     /// Anything in it or in the overrides is wrong.
     ///
     /// # Panics
-    /// A controller has no name, or one that is taken.
-    pub fn parse_with(
-        name: &str,
-        text: &[u8],
-        overrides: &[Override],
-        controllers: &'static [OwnController],
-    ) -> Result<Scenario, ScenarioError> {
+    /// There is an [`Own::problem`].
+    pub fn parse_with(name: &str, text: &[u8], overrides: &[Override], own: &Own) -> Result<Scenario, ScenarioError> {
         let folder = Path::new(name).parent().unwrap_or(Path::new(""));
-        Scenario::parse_in(folder, name, text, overrides, controllers)
+        Scenario::parse_in(folder, name, text, overrides, own)
     }
 
     /// Reads a text whose files are in `folder` or relative to that.
@@ -164,15 +152,15 @@ impl Scenario {
     /// Anything in it or in the overrides is wrong.
     ///
     /// # Panics
-    /// A controller has no name, or one that is taken.
+    /// There is an [`Own::problem`].
     pub fn parse_in(
         folder: &Path,
         name: &str,
         text: &[u8],
         overrides: &[Override],
-        controllers: &'static [OwnController],
+        own: &Own,
     ) -> Result<Scenario, ScenarioError> {
-        Scenario::parse_with_inputs(Inputs::on_disk(folder), name, text, overrides, controllers)
+        Scenario::parse_with_inputs(Inputs::on_disk(folder), name, text, overrides, own)
     }
 
     fn parse_with_inputs(
@@ -180,12 +168,9 @@ impl Scenario {
         name: &str,
         text: &[u8],
         overrides: &[Override],
-        controllers: &'static [OwnController],
+        own: &Own,
     ) -> Result<Scenario, ScenarioError> {
-        for (number, own) in controllers.iter().enumerate() {
-            let taken = !cc::is_free(own.name) || controllers[..number].contains(own);
-            assert!(!taken, "`{}` is no name for a congestion controller of one's own, or it is taken", own.name);
-        }
+        own.check();
         let report = Report::default();
         let mut sources = Sources::default();
         let text = match str::from_utf8(text) {
@@ -203,7 +188,7 @@ impl Scenario {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let source = sources.add(name, text);
         let scenario = document::parse_document(text, source, &report)
-            .and_then(|root| Scenario::read(root, overrides, controllers, inputs, &mut sources, &report));
+            .and_then(|root| Scenario::read(root, overrides, own, inputs, &mut sources, &report));
         report.finish(sources, scenario)
     }
 
@@ -214,7 +199,7 @@ impl Scenario {
         let mut sources = Sources::default();
         let source = sources.add("keys", text);
         let Some(root) = document::parse_document(text, source, &report) else { return Vec::new() };
-        let cx = Context { keys: Some(RefCell::default()), document: root.table(), ..Context::new(&report, &[]) };
+        let cx = Context { keys: Some(RefCell::default()), document: root.table(), ..Context::new(&report, Own::NONE) };
         Plan::read(&root, &cx);
         cx.keys.map(|keys| keys.into_inner().finish()).unwrap_or_default()
     }
@@ -222,7 +207,7 @@ impl Scenario {
     fn read(
         mut root: Node,
         overrides: &[Override],
-        controllers: &'static [OwnController],
+        own: &Own,
         inputs: Inputs,
         sources: &mut Sources,
         report: &Report,
@@ -232,7 +217,7 @@ impl Scenario {
             pinned.extend(overrides::apply_argument(&mut root, flag, text, sources, report));
         }
         let original = root.clone();
-        let cx = Context::new(report, controllers);
+        let cx = Context::new(report, own);
         let mut fields = Fields::new(&cx, original.table()?, "", &original.place);
         let sweep = sweep::read(&original, &mut fields, &cx, &pinned);
         let (points, Gained { defaults, subjects }) = Points::read(&sweep, &original, &inputs, &cx, sources)?;
@@ -252,12 +237,18 @@ impl Scenario {
             return None;
         }
         pin(&mut root, &sweep, &expects);
-        Some(Scenario { title, root, sweep, points, expects, until, windows, defaults, inputs })
+        let own = own.clone();
+        Some(Scenario { title, root, sweep, points, expects, until, windows, defaults, inputs, own })
     }
 
     /// The title.
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// The algorithms from outside that it may name.
+    pub fn own(&self) -> &Own {
+        &self.own
     }
 
     /// Whether the file has a `[sweep]`, even of one run.

@@ -47,7 +47,7 @@ fn scenario() -> &'static Scenario {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("change");
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("lte.trace"), "0ms 10mbit\n5ms 5mbit\n10ms 5mbit\n").unwrap();
-        let scenario = Scenario::parse_in(&folder, "links.toml", LINKS.as_bytes(), &[], &[]);
+        let scenario = Scenario::parse_in(&folder, "links.toml", LINKS.as_bytes(), &[], Own::NONE);
         scenario.unwrap_or_else(|error| panic!("{}", error.render(false)))
     });
     &READ

@@ -9,6 +9,7 @@ use ackclock_trace::{Histogram, LinkPoint, LinkSummary, LinkWindow};
 use ackclock_units::{Rate, Span, Time};
 
 use self::levels::Levels;
+use crate::error::RunError;
 use crate::truth::LOST_ON_LINK;
 
 mod levels;
@@ -140,6 +141,19 @@ impl Direction {
             corrupted: 0,
         };
         Direction { link, measures, id, queue }
+    }
+
+    /// Whether a queue discipline from outside has failed.
+    pub(crate) fn check(&self) -> Result<(), RunError> {
+        match self.link.queue().failure() {
+            Some(failure) => Err(RunError::Own { of: format!("link {}", self.id), failure: failure.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    /// The run is over: a queue discipline from outside accounts for what it has.
+    pub(crate) fn audit(&mut self, now: Time) {
+        self.link.audit(now);
     }
 
     /// [`Link::next_due`].

@@ -1,6 +1,7 @@
 //! Why a run fails.
 
 use ackclock_units::Span;
+use ackclock_units::outside::Failure;
 
 use crate::stock::IntegrityError;
 
@@ -22,6 +23,14 @@ pub enum RunError {
         flow: String,
         /// What was wrong.
         error: IntegrityError,
+    },
+    /// A controller or a queue discipline from outside cannot go on.
+    #[error("{of}, {failure}")]
+    Own {
+        /// The flow or the link direction.
+        of: String,
+        /// When, and why.
+        failure: Failure,
     },
     /// Flows come faster than they end.
     #[error("{alive} flows are alive after {:.3} s: those of `{group}` come faster than they end", .at.as_secs_f64())]

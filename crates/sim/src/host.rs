@@ -335,8 +335,16 @@ impl Host {
         }
     }
 
-    /// Whether wrong data was seen; `flow` is named in the error.
+    /// Whether wrong data was seen, or a controller from outside has failed; `flow` is named in the error.
     pub(crate) fn check(&self, flow: &str) -> Result<(), RunError> {
+        let failed = match self {
+            Host::Endpoint(endpoint) => endpoint.controller_failure(),
+            Host::Mptcp(connection) => connection.controller_failure(),
+            Host::Smoltcp(_) | Host::Outside(_) | Host::Datagrams(_) => None,
+        };
+        if let Some(failure) = failed {
+            return Err(RunError::Own { of: format!("flow {flow}"), failure: failure.clone() });
+        }
         match self {
             Host::Endpoint(endpoint) => match endpoint.integrity_error() {
                 Some(offset) => Err(RunError::Integrity { flow: flow.to_owned(), offset }),

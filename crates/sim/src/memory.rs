@@ -177,6 +177,7 @@ fn limit(queue: &QueueSpec) -> u64 {
             limit = match value {
                 Value::Size(Size::Bytes(bytes)) => bytes / MTU * 2,
                 Value::Size(Size::Packets(packets)) | Value::Whole(packets) => packets,
+                Value::Number(packets) => packets as u64,
                 _ => limit,
             };
         }

@@ -8,8 +8,8 @@ use ackclock_tcp::Config;
 use ackclock_traffic::{LoadPattern, Pattern, ProbePattern, RequestPattern, VideoPattern, WebPattern};
 use ackclock_units::{Rate, Span, Time};
 
-pub use ackclock_aqm::QueueSpec;
-pub use ackclock_cc::{CcSpec, OwnController, Parameter};
+pub use ackclock_aqm::{OwnQueue, QueueSpec};
+pub use ackclock_cc::{CcSpec, OwnController};
 pub use ackclock_emulator::SplitRule;
 
 pub use self::datagrams::{DATAGRAM_HEADERS, DatagramApplication, DatagramSpec, MOST_MESSAGE, RTP_HEADER, VoipSpec};
@@ -68,6 +68,13 @@ pub struct LinkSpec {
     /// The medium that both share; `None` if each has its own. With one, both have a rate, and
     /// neither has a bucket or changes.
     pub medium: Option<MediumConfig>,
+}
+
+impl LinkSpec {
+    /// Whether a direction has a queue discipline from outside.
+    pub fn has_own_queue(&self) -> bool {
+        [&self.forward, &self.reverse].into_iter().any(|direction| matches!(direction.queue, QueueSpec::Own(_)))
+    }
 }
 
 /// One direction of a link: queue, transmitter, delay line.

@@ -1,4 +1,5 @@
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use ackclock_aqm::{CodelConfig, FifoConfig, Limit};
 use ackclock_cc::{Ack, CongestionControl, Flight, NewReno, NewRenoConfig, Signal, Verdict, Window};
@@ -451,11 +452,10 @@ impl CongestionControl for Probe {
     }
 }
 
-static PROBE: OwnController = OwnController {
-    name: "probe",
-    parameters: &[],
-    build: |_, _| Box::new(Probe(NewReno::new(NewRenoConfig::default()))),
-};
+fn probe() -> CcSpec {
+    let build = |_: &[f64], _| Box::new(Probe(NewReno::new(NewRenoConfig::default()))) as Box<dyn CongestionControl>;
+    CcSpec::Own(Arc::new(OwnController::new("probe", build)), Vec::new())
+}
 
 /// A flow whose controller changes to a [`Probe`] at these times, in milliseconds; what the probes
 /// were told, and the summary.
@@ -469,7 +469,7 @@ fn switched(
         link.forward.impairments.loss = Loss::List(vec![100]);
     }
     let mut flow = flow("f", vec![0], false);
-    let change = |&at: &u64| CcChange { at: Time::from_millis(at), cc: CcSpec::Own(&PROBE, Vec::new()) };
+    let change = |&at: &u64| CcChange { at: Time::from_millis(at), cc: probe() };
     flow.schedule = at.iter().map(change).collect();
     adjust(&mut flow);
     TOLD.take();
@@ -491,7 +491,7 @@ fn a_controller_takes_over_in_slow_start_at_its_time_and_with_the_window() {
 fn a_controller_takes_over_in_the_middle_of_recovery() {
     let all = |flow: &mut FlowSpec| {
         let HostSpec::Endpoint(sender) = &mut flow.sender else { unreachable!("it is ours") };
-        sender.cc = CcSpec::Own(&PROBE, Vec::new());
+        sender.cc = probe();
         flow.bytes = Some(2_000_000);
     };
     let (told, alone) = switched(&[], true, all);

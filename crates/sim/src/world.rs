@@ -15,7 +15,7 @@ use crate::flow::Flow;
 use crate::host::Host;
 use crate::index::{DirectionId, FlowId, HostId, Id, RouteId, Table};
 use crate::record::Recorders;
-use crate::spec::RunSpec;
+use crate::spec::{LinkSpec, RunSpec};
 use crate::truth::{Culprit, LOST_ON_LINK, Reason};
 use crate::window::Windows;
 use ahead::MANY;
@@ -88,6 +88,8 @@ pub struct World {
     corrupts: bool,
     /// The state of coming packets' endpoints is fetched into the cache ahead of them.
     looks_ahead: bool,
+    /// Queue disciplines from outside are held to account in the end.
+    audits: bool,
     /// The host whose data was checked last.
     checked: usize,
 }
@@ -135,6 +137,7 @@ impl World {
             is_plain: false,
             attends_links: false,
             corrupts: corruption::occurs(spec),
+            audits: spec.links.iter().any(LinkSpec::has_own_queue),
             looks_ahead: spec.flows.len() >= MANY,
             checked: (2 * spec.flows.len()).saturating_sub(1),
         };
@@ -280,6 +283,7 @@ impl World {
             Ok(()) | Err(RunError::TooMany { .. }) => {}
             failed => return failed,
         }
+        self.check_queues()?;
         let hosts = self.hosts.len();
         for _ in 0..hosts.min(CHECKED_AT_ONCE) {
             self.checked = (self.checked + 1) % hosts;
@@ -288,7 +292,18 @@ impl World {
         Ok(())
     }
 
-    fn check_data(&self) -> Result<(), RunError> {
+    /// Queue disciplines from outside have not failed.
+    fn check_queues(&self) -> Result<(), RunError> {
+        self.directions.iter().try_for_each(Direction::check)
+    }
+
+    fn check_data(&mut self) -> Result<(), RunError> {
+        if self.audits {
+            // What the summary would do next.
+            self.catch_up(self.end);
+            self.directions.iter_mut().for_each(|direction| direction.audit(self.end));
+        }
+        self.check_queues()?;
         self.check_turnover()?;
         self.hosts.ids().try_for_each(|host| self.check_host(host))
     }

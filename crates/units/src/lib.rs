@@ -1,10 +1,12 @@
 //! Numbers with meaning, shared by every crate: [`Time`] and [`Span`] in nanoseconds, [`Rate`] and
 //! the [`Serializer`] that carries the sub-nanosecond remainder, [`Ecn`] codepoints, [`Random`]
 //! streams, maths with the same results, to the bit, on every platform, the parsing of quantities
-//! such as `20ms`, `10mbit`, `180p`, `50kB`, and the description of [parameters](parameter).
+//! such as `20ms`, `10mbit`, `180p`, `50kB`, the description of [parameters](parameter), and what
+//! algorithms [from outside](outside) have in common.
 
 mod ecn;
 pub mod maths;
+pub mod outside;
 pub mod parameter;
 mod prefetch;
 mod quantity;

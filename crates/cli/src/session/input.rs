@@ -1,14 +1,13 @@
 //! What a session is given.
 
-use ackclock_scenario::{LoadError, Override, Scenario};
-use ackclock_sim::spec::OwnController;
+use ackclock_scenario::{LoadError, Override, Own, Scenario};
 use anyhow::bail;
 
 use crate::args::Args;
 use crate::check;
 
 /// The scenario, with everything that the command line overrides.
-pub(super) fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow::Result<Scenario> {
+pub(super) fn load(args: &Args, own: &Own) -> anyhow::Result<Scenario> {
     let mut overrides: Vec<Override> =
         args.set.iter().map(|text| Override { flag: "--set".to_owned(), text: text.clone() }).collect();
     if let Some(seed) = args.seed {
@@ -17,7 +16,7 @@ pub(super) fn load(args: &Args, controllers: &'static [OwnController]) -> anyhow
     if let Some(clock) = &args.clock {
         overrides.push(Override { flag: "--clock".to_owned(), text: format!("run.clock={clock}") });
     }
-    check::load(args.path(), &overrides, controllers).map_err(|error| {
+    check::load(args.path(), &overrides, own).map_err(|error| {
         // A misspelt command is taken for a file.
         let word = args.file.as_ref().and_then(|file| file.to_str()).filter(|name| !name.contains(['.', '/']));
         match (&error, word) {

@@ -16,6 +16,7 @@ use crate::fields::{Context, Fields};
 use crate::keys::{Domain, Key};
 use crate::measurement::Subject;
 use crate::overrides;
+use crate::own::Own;
 use crate::plan::Plan;
 use crate::report::{Place, Report};
 use crate::{sweep, until};
@@ -308,7 +309,7 @@ fn complete(root: &mut Node) -> Vec<Key> {
 /// The keys of a document, those of `[sweep]` and `[[expect]]` included.
 fn read(root: &Node) -> Vec<Key> {
     let report = Report::default();
-    let cx = Context { keys: Some(RefCell::default()), document: root.table(), ..Context::new(&report, &[]) };
+    let cx = Context { keys: Some(RefCell::default()), document: root.table(), ..Context::new(&report, Own::NONE) };
     let plan = Plan::read(root, &cx);
     if let Some(table) = root.table() {
         let mut fields = Fields::new(&cx, table, "", &root.place);

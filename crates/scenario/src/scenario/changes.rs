@@ -7,6 +7,7 @@ use ackclock_units::Time;
 use super::Scenario;
 use crate::change;
 use crate::fields::Context;
+use crate::own::Own;
 use crate::report::{Report, ScenarioError, Sources};
 
 impl Scenario {
@@ -32,7 +33,7 @@ impl Scenario {
         // Sizes of queues may refer to other links, and to flows.
         let mut document = self.root.clone();
         self.sweep.set(point, &mut document, &Report::default());
-        let cx = Context { document: document.table(), ..Context::new(&report, &[]) };
+        let cx = Context { document: document.table(), ..Context::new(&report, Own::NONE) };
         let changes = change::read(&plan.links, &cx, &mut sources, texts, at, made);
         drop(cx);
         report.finish(sources, changes)

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use ackclock_sim::spec::{Clock, OwnController};
+use ackclock_sim::spec::Clock;
 
 use super::{Override, Scenario};
 use crate::course::MAX_TRACE;
 use crate::inputs::{Files, Inputs};
+use crate::own::Own;
 use crate::report::ScenarioError;
 
 impl Scenario {
@@ -28,15 +29,15 @@ impl Scenario {
     /// Anything in it or in the overrides is wrong, as it would be there.
     ///
     /// # Panics
-    /// A controller has no name, or one that is taken.
+    /// There is an [`Own::problem`].
     pub fn parse_sent(
         folder: &Path,
         name: &str,
         text: &[u8],
         overrides: &[Override],
-        controllers: &'static [OwnController],
+        own: &Own,
         files: Files,
     ) -> Result<Scenario, ScenarioError> {
-        Scenario::parse_with_inputs(Inputs::sent(folder, files), name, text, overrides, controllers)
+        Scenario::parse_with_inputs(Inputs::sent(folder, files), name, text, overrides, own)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ackclock_cc::CongestionControl;
+use ackclock_units::outside::Failure;
 use ackclock_units::{Span, Time};
 
 use crate::connection::answers::Answers;
@@ -346,6 +347,11 @@ impl Endpoint {
     /// The first stream offset whose bytes were not those of the stream.
     pub fn integrity_error(&self) -> Option<u64> {
         self.receiver.integrity_error()
+    }
+
+    /// Why the congestion controller cannot go on, if it is one from outside that has failed.
+    pub fn controller_failure(&self) -> Option<&Failure> {
+        self.cc.failure()
     }
 
     /// Segments that arrived and were as expected ([`Config::header_prediction`]).

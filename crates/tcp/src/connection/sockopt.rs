@@ -78,6 +78,10 @@ impl Endpoint {
     /// the window and the threshold over, and a reduction that runs is finished (Linux
     /// `tcp_reinit_congestion_control`).
     pub fn set_congestion_control(&mut self, now: Time, mut cc: Box<dyn CongestionControl>) {
+        // What has failed stays, so that the run learns of it.
+        if self.cc.failure().is_some() {
+            return;
+        }
         self.burst.end();
         let opening = matches!(self.state, State::Closed | State::Listen | State::SynSent | State::SynReceived);
         if !opening || self.is_open_early() {

@@ -1,0 +1,103 @@
+//! Algorithms from outside, which scenarios may name in addition to the built-in ones.
+
+use std::sync::Arc;
+
+use ackclock_sim::spec::{OwnController, OwnQueue};
+use ackclock_units::outside::{OwnParameter, parameters_problem};
+
+use crate::{cc, queue};
+
+/// Congestion controllers and queue disciplines from outside.
+#[derive(Clone, Debug, Default)]
+pub struct Own {
+    controllers: Vec<Arc<OwnController>>,
+    queues: Vec<Arc<OwnQueue>>,
+}
+
+impl Own {
+    /// None.
+    pub const NONE: &'static Own = &Own { controllers: Vec::new(), queues: Vec::new() };
+
+    /// None yet.
+    pub fn new() -> Own {
+        Own::default()
+    }
+
+    /// One more congestion controller.
+    #[must_use]
+    pub fn controller(mut self, controller: OwnController) -> Own {
+        self.controllers.push(Arc::new(controller));
+        self
+    }
+
+    /// One more queue discipline.
+    #[must_use]
+    pub fn queue(mut self, queue: OwnQueue) -> Own {
+        self.queues.push(Arc::new(queue));
+        self
+    }
+
+    /// The congestion controllers.
+    pub fn controllers(&self) -> &[Arc<OwnController>] {
+        &self.controllers
+    }
+
+    /// The queue disciplines.
+    pub fn queues(&self) -> &[Arc<OwnQueue>] {
+        &self.queues
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.controllers.is_empty() && self.queues.is_empty()
+    }
+
+    /// Why scenarios cannot name these, if they cannot.
+    pub fn problem(&self) -> Option<String> {
+        let controllers = self.controllers.iter().map(|own| (own.name(), own.parameters()));
+        let queues = self.queues.iter().map(|own| (own.name(), own.parameters()));
+        of_kind("congestion controller", controllers, cc::is_free)
+            .or_else(|| of_kind("queue discipline", queues, queue::is_free))
+    }
+
+    /// # Panics
+    /// There is a [`Own::problem`].
+    pub(crate) fn check(&self) {
+        if let Some(problem) = self.problem() {
+            panic!("{problem}");
+        }
+    }
+}
+
+impl From<OwnController> for Own {
+    fn from(controller: OwnController) -> Own {
+        Own::new().controller(controller)
+    }
+}
+
+impl From<OwnQueue> for Own {
+    fn from(queue: OwnQueue) -> Own {
+        Own::new().queue(queue)
+    }
+}
+
+fn of_kind<'a>(
+    what: &str,
+    all: impl Iterator<Item = (&'static str, &'a [OwnParameter])>,
+    is_free: fn(&str) -> bool,
+) -> Option<String> {
+    let mut names = Vec::new();
+    for (name, parameters) in all {
+        if !is_free(name) || names.contains(&name) {
+            return Some(format!("`{name}` is no name for a {what} of one's own, or it is taken"));
+        }
+        if let Some(problem) = parameters_problem(parameters) {
+            return Some(format!("the {what} `{name}`: {problem}"));
+        }
+        if parameters.iter().any(|of| of.name == name) {
+            return Some(format!("the {what} `{name}` has a parameter of the same name"));
+        }
+        names.push(name);
+    }
+    None
+}

@@ -1,0 +1,125 @@
+//! A built-in controller as an object with the hooks of a class, for classes that contain one.
+
+use std::sync::{Mutex, PoisonError};
+
+use ackclock::cc::{self, CongestionControl, Window};
+use ackclock::units::Random;
+use ackclock_sim::spec::HostSpec;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use super::controller::bytes;
+use super::objects::{self, Ack, Arrival, Flight, Lost, Sent, Signal, Subflow, Verdict};
+use crate::scenario::Scenario;
+
+/// A controller of ackclock's own.
+#[pyclass(frozen, module = "ackclock")]
+#[derive(Debug)]
+pub(crate) struct Controller(Mutex<Box<dyn CongestionControl>>);
+
+impl Controller {
+    fn with<T>(&self, f: impl FnOnce(&mut dyn CongestionControl) -> T) -> T {
+        f(&mut **self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[pymethods]
+impl Controller {
+    /// That of the first flow of a scenario, with a stream of random numbers from `seed`.
+    #[staticmethod]
+    fn of_scenario(scenario: &Scenario, seed: u64) -> PyResult<Controller> {
+        let spec = scenario.0.spec(0);
+        match spec.flows.first().map(|flow| &flow.sender) {
+            Some(HostSpec::Endpoint(endpoint)) => {
+                Ok(Controller(Mutex::new(endpoint.cc.build(Random::for_component(seed, 0, "cc")))))
+            }
+            _ => Err(PyValueError::new_err("the scenario has no flow with a controller")),
+        }
+    }
+
+    #[getter]
+    fn name(&self) -> &'static str {
+        self.with(|cc| cc.name())
+    }
+
+    #[getter]
+    fn cwnd(&self) -> u64 {
+        self.with(|cc| cc.window().cwnd)
+    }
+
+    #[getter]
+    fn ssthresh(&self) -> u64 {
+        self.with(|cc| cc.window().ssthresh)
+    }
+
+    fn take_over(&self, cwnd: &Bound<'_, PyAny>, ssthresh: &Bound<'_, PyAny>) -> PyResult<()> {
+        let window = Window {
+            cwnd: bytes("cwnd", cwnd, Window::MAX)?,
+            ssthresh: bytes("ssthresh", ssthresh, Window::INFINITE)?,
+        };
+        self.with(|cc| cc.take_over(window));
+        Ok(())
+    }
+
+    fn on_established(&self, flight: &Flight) {
+        self.with(|cc| cc.on_established(&flight.0));
+    }
+
+    fn on_ack(&self, flight: &Flight, ack: &Ack) -> Verdict {
+        self.with(|cc| cc.on_ack(&flight.0, &ack.0)).into()
+    }
+
+    fn on_signal(&self, flight: &Flight, signal: &Signal) {
+        self.with(|cc| cc.on_signal(&flight.0, signal.0));
+    }
+
+    fn on_recovery_end(&self, flight: &Flight) {
+        self.with(|cc| cc.on_recovery_end(&flight.0));
+    }
+
+    fn on_idle_restart(&self, flight: &Flight) {
+        self.with(|cc| cc.on_idle_restart(&flight.0));
+    }
+
+    fn on_arrival(&self, flight: &Flight, arrival: &Arrival) {
+        self.with(|cc| cc.on_arrival(&flight.0, &arrival.0));
+    }
+
+    fn on_rtt_sample(&self, flight: &Flight) {
+        self.with(|cc| cc.on_rtt_sample(&flight.0));
+    }
+
+    fn on_round(&self, flight: &Flight, round: u64) {
+        self.with(|cc| cc.on_round(&flight.0, round));
+    }
+
+    fn on_ecn(&self, feedback: &str) -> PyResult<()> {
+        let Some(feedback) = objects::feedback_of(feedback) else {
+            return Err(PyValueError::new_err(format!("feedback: unknown {feedback:?}")));
+        };
+        self.with(|cc| cc.on_ecn(feedback));
+        Ok(())
+    }
+
+    fn on_lost(&self, flight: &Flight, lost: &Lost) {
+        self.with(|cc| cc.on_lost(&flight.0, &lost.0));
+    }
+
+    fn on_sent(&self, flight: &Flight, sent: &Sent) {
+        self.with(|cc| cc.on_sent(&flight.0, &sent.0));
+    }
+
+    fn pacing_rate(&self, flight: &Flight) -> Option<u64> {
+        self.with(|cc| cc.pacing_rate(&flight.0)).map(|rate| rate.as_bps())
+    }
+
+    fn couple(&self, own: usize, subflows: Vec<PyRef<'_, Subflow>>) {
+        let subflows: Vec<cc::Subflow> = subflows.iter().map(|subflow| subflow.0).collect();
+        self.with(|cc| cc.couple(own, &subflows));
+    }
+
+    fn __repr__(&self) -> String {
+        let Window { cwnd, ssthresh } = self.with(|cc| cc.window());
+        format!("<ackclock controller {}: cwnd {cwnd}, ssthresh {ssthresh}>", self.name())
+    }
+}

@@ -1,0 +1,77 @@
+//! Congestion controllers and queue disciplines that are classes of Python.
+
+pub(crate) mod builtin;
+pub(crate) mod calls;
+pub(crate) mod class;
+pub(crate) mod controller;
+mod driven_controller;
+mod driven_queue;
+pub(crate) mod objects;
+pub(crate) mod packet;
+pub(crate) mod queue;
+pub(crate) mod surroundings;
+
+use ackclock::{OwnController, OwnQueue};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use class::Class;
+use driven_controller::DrivenController;
+use driven_queue::DrivenQueue;
+
+/// Name, class, and name, default, least and most of each parameter.
+pub(crate) type Listed<'py> = (String, Bound<'py, PyAny>, Vec<(String, f64, f64, f64)>);
+/// Those of controllers, and those of queues.
+pub(crate) type Classes<'py> = (Vec<Listed<'py>>, Vec<Listed<'py>>);
+/// The same as [`Listed`], to be kept.
+type Kept = (String, Py<PyAny>, Vec<(String, f64, f64, f64)>);
+
+/// The classes that a scenario may name.
+#[pyclass(frozen, module = "ackclock._core")]
+#[derive(Debug)]
+pub(crate) struct Own(pub(crate) ackclock::Own, Vec<Kept>, Vec<Kept>);
+
+impl Own {
+    /// What it was made of.
+    pub(crate) fn made_of<'py>(&self, py: Python<'py>) -> Classes<'py> {
+        let listed = |(name, class, parameters): &Kept| (name.clone(), class.bind(py).clone(), parameters.clone());
+        (self.1.iter().map(listed).collect(), self.2.iter().map(listed).collect())
+    }
+}
+
+fn kept(listed: &[Listed<'_>]) -> Vec<Kept> {
+    listed.iter().map(|(name, class, parameters)| (name.clone(), class.clone().unbind(), parameters.clone())).collect()
+}
+
+#[pymethods]
+impl Own {
+    #[new]
+    fn new(controllers: Vec<Listed<'_>>, queues: Vec<Listed<'_>>) -> PyResult<Own> {
+        let made_of = (kept(&controllers), kept(&queues));
+        let mut own = ackclock::Own::new();
+        for (name, class, parameters) in controllers {
+            let class = Class::of_controller(&name, &class, &parameters)?;
+            let build = move |values: &[f64], random| DrivenController::build(&class, values, random);
+            let listed = OwnController::new(&name, build);
+            own =
+                own.controller(parameters.iter().fold(listed, |listed, (name, default, least, most)| {
+                    listed.parameter(name, *default, *least..=*most)
+                }));
+        }
+        for (name, class, parameters) in queues {
+            let class = Class::of_queue(&name, &class, &parameters)?;
+            let changes = class.has("on_change");
+            let build = move |values: &[f64], random| DrivenQueue::build(&class, values, random);
+            let listed = OwnQueue::new(&name, build);
+            let listed = if changes { listed.changes() } else { listed };
+            own =
+                own.queue(parameters.iter().fold(listed, |listed, (name, default, least, most)| {
+                    listed.parameter(name, *default, *least..=*most)
+                }));
+        }
+        match own.problem() {
+            Some(problem) => Err(PyValueError::new_err(problem)),
+            None => Ok(Own(own, made_of.0, made_of.1)),
+        }
+    }
+}
