@@ -83,6 +83,11 @@ pub trait CongestionControl: Debug + Send {
     /// each ACK and each signal that it is told of. Only with [`Needs::siblings`], and never on a
     /// connection of plain TCP. With one subflow, or if `own` is none of them, it is on its own.
     fn couple(&mut self, _own: usize, _subflows: &[Subflow]) {}
+    /// Itself, if its decisions come from outside or from a policy: whoever drives the connection
+    /// makes them at their time.
+    fn learner(&mut self) -> Option<&mut Learner> {
+        None
+    }
 }
 
 /// What a controller needs from the endpoint beyond its reactions; what is not requested costs
@@ -365,6 +370,7 @@ mod hd;
 mod htcp;
 mod hystart;
 mod hystart_plus_plus;
+pub mod learned;
 mod lia;
 mod newreno;
 mod olia;
@@ -389,6 +395,7 @@ pub use hd::{Hd, HdConfig};
 pub use htcp::{Htcp, HtcpConfig};
 pub use hystart::{HystartConfig, HystartRules};
 pub use hystart_plus_plus::HystartPlusPlusConfig;
+pub use learned::Learner;
 pub use lia::{Lia, LiaConfig};
 pub use newreno::NewReno;
 pub use olia::{Olia, OliaConfig};

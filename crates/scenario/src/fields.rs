@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ackclock_sim::spec::OwnController;
+use ackclock_sim::spec::{Agent, OwnController};
 
 use crate::document::{Entry, Node, Table, Value};
 use crate::keys::{Domain, Keys};
@@ -38,6 +38,8 @@ pub(crate) struct Context<'a> {
     pub(crate) report: &'a Report,
     /// Congestion controllers from outside.
     pub(crate) controllers: &'static [OwnController],
+    /// What `cc = "external"` stands for, in an environment.
+    pub(crate) agent: Option<&'a Arc<Agent>>,
     pub(crate) filled: RefCell<Vec<Filled>>,
     /// The tables whose kind was chosen.
     pub(crate) chosen: RefCell<Vec<Arc<str>>>,
@@ -64,8 +66,8 @@ pub(crate) struct Converted {
 impl<'a> Context<'a> {
     pub(crate) fn new(report: &'a Report, controllers: &'static [OwnController]) -> Context<'a> {
         let (filled, chosen, converted) = Default::default();
-        let (keys, folder, document, traces) = (None, Path::new(""), None, None);
-        Context { report, controllers, filled, chosen, keys, folder, document, traces, converted }
+        let (agent, keys, folder, document, traces) = (None, None, Path::new(""), None, None);
+        Context { report, controllers, agent, filled, chosen, keys, folder, document, traces, converted }
     }
 }
 
@@ -141,6 +143,11 @@ impl<'a> Fields<'a> {
     /// Congestion controllers from outside.
     pub(crate) fn controllers(&self) -> &'static [OwnController] {
         self.cx.controllers
+    }
+
+    /// What `cc = "external"` stands for, in an environment.
+    pub(crate) fn agent(&self) -> Option<&'a Arc<Agent>> {
+        self.cx.agent
     }
 
     /// Where a file is that the scenario names.
